@@ -1,0 +1,160 @@
+//! Event names in, what the kernel is asked to count out.
+//!
+//! An [`Event`] keeps the name that the user wrote beside the [`Encoding`] that the kernel gets;
+//! two events are the same when [`Event::identity`] is.
+
+use serde::{Deserialize, Serialize};
+
+/// One event to count: the name as the user wrote it, and what it means to the kernel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// The name as the user wrote it, modifiers included: `L1_MISSES`, `cycles:u`, `r1a`.
+    pub name: String,
+    /// The name of the same event in perf's, the kernel's or libpfm's words, without modifiers.
+    pub canonical: String,
+    /// Which part of the machine counts it.
+    pub kind: Kind,
+    /// The bits that say what to count.
+    pub encoding: Encoding,
+    /// Where it is counted (user, kernel, ...) and how it is scheduled.
+    pub modifiers: Modifiers,
+    /// What one count stands for.
+    pub unit: Unit,
+}
+
+impl Event {
+    /// What makes two events the same: what is opened, not what it is called.
+    pub fn identity(&self) -> (&Encoding, &Modifiers) {
+        (&self.encoding, &self.modifiers)
+    }
+
+    /// Whether relation files mean this event by `name`: the user's name or the canonical one, in
+    /// any case of letters.
+    pub fn is_called(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name) || self.canonical.eq_ignore_ascii_case(name)
+    }
+}
+
+/// Which part of the machine counts an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// Counted by the kernel itself: page faults, context switches, clocks.
+    Software,
+    /// One of perf's generic hardware events: cycles, instructions.
+    Hardware,
+    /// One of perf's generic cache events: `L1-dcache-load-misses`.
+    Cache,
+    /// A raw code of the CPU's PMU.
+    Raw,
+    /// An event of a PMU that sysfs or libpfm describes.
+    Pmu,
+    /// A static tracepoint in the kernel.
+    Tracepoint,
+    /// A hardware breakpoint on an address.
+    Breakpoint,
+    /// A dynamic probe on a kernel or user function.
+    Probe,
+}
+
+impl Kind {
+    /// Whether the kernel counts it without a hardware counter, so that it is never multiplexed.
+    ///
+    /// Breakpoints take one of the few debug registers, but no counter, and are never rotated.
+    pub fn is_software(self) -> bool {
+        matches!(self, Self::Software | Self::Tracepoint | Self::Breakpoint | Self::Probe)
+    }
+}
+
+/// The fields of `perf_event_attr` that say what to count.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Encoding {
+    /// `perf_event_attr.type`: a `PERF_TYPE_*` or the number of a PMU in sysfs.
+    pub pmu_type: u32,
+    /// `perf_event_attr.config`.
+    pub config: u64,
+    /// `perf_event_attr.config1`, which is the address of a breakpoint.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub config1: u64,
+    /// `perf_event_attr.config2`, which is the length of a breakpoint.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub config2: u64,
+    /// `perf_event_attr.config3`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub config3: u64,
+    /// `perf_event_attr.bp_type`: the accesses that a breakpoint counts.
+    #[serde(default, skip_serializing_if = "is_zero_u32")]
+    pub bp_type: u32,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
+}
+
+fn is_zero_u32(value: &u32) -> bool {
+    *value == 0
+}
+
+/// perf's event modifiers (`:ukhGHpPSDIeWb`).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Modifiers {
+    /// `perf_event_attr.exclude_user`.
+    pub exclude_user: bool,
+    /// `perf_event_attr.exclude_kernel`.
+    pub exclude_kernel: bool,
+    /// `perf_event_attr.exclude_hv`.
+    pub exclude_hv: bool,
+    /// `perf_event_attr.exclude_host`.
+    pub exclude_host: bool,
+    /// `perf_event_attr.exclude_guest`.
+    pub exclude_guest: bool,
+    /// `perf_event_attr.exclude_idle` (`I`).
+    pub exclude_idle: bool,
+    /// `perf_event_attr.precise_ip`, one for each `p`.
+    pub precise: u8,
+    /// `perf_event_attr.pinned` (`D`): always on a counter, or an error.
+    pub pinned: bool,
+    /// `perf_event_attr.exclusive` (`e`): alone on the PMU.
+    pub exclusive: bool,
+}
+
+/// What one count of an event stands for.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// An occurrence.
+    #[default]
+    Count,
+    /// A nanosecond of CPU time (`task-clock`, `cpu-clock`).
+    Nanoseconds,
+    /// `scale` of the named unit, as sysfs has it: 6.1e-5 MiB.
+    Scaled {
+        /// What one count is worth.
+        scale: f64,
+        /// The unit's name.
+        name: String,
+    },
+}
+
+/// Events that must be counted together, or a single event.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Group {
+    /// The name in front of the braces, if there is one.
+    pub name: Option<String>,
+    /// The events, in the order written; never empty.
+    pub events: Vec<Event>,
+    /// Who asked for them to be counted together.
+    pub binding: Binding,
+}
+
+/// How firmly the events of a [`Group`] belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Binding {
+    /// A single event, written without braces.
+    Free,
+    /// Written in braces: counted together or refused.
+    Braces,
+    /// Written in braces with `:W`: counted together if that can be, else singly.
+    Weak,
+}

@@ -1,0 +1,11 @@
+//! perfprop measures many more events than a CPU has counters, live, and says how far each number
+//! can be trusted.
+//!
+//! The modules follow the way of the data: [`events`] turns names into what the kernel is asked to
+//! count, a plan puts them into groups, a source reads them in rounds, rounds become rates, rates
+//! and [`relations`] become estimates with intervals, and screens and files show them.
+
+pub mod events;
+pub mod expr;
+pub mod relations;
+pub mod units;

@@ -1,0 +1,79 @@
+//! The units that times are counted in, a type for each, so that CPU time and wall time can't be
+//! mixed up.
+
+use std::ops::{Add, AddAssign, Sub};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+macro_rules! nanoseconds {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[serde(transparent)]
+        pub struct $name(pub u64);
+
+        impl $name {
+            /// This time in milliseconds.
+            pub fn as_ms(self) -> f64 {
+                self.0 as f64 / 1e6
+            }
+
+            /// This time in seconds.
+            pub fn as_secs(self) -> f64 {
+                self.0 as f64 / 1e9
+            }
+
+            /// `self - earlier`, or `None` if time went backwards.
+            pub fn checked_sub(self, earlier: Self) -> Option<Self> {
+                self.0.checked_sub(earlier.0).map(Self)
+            }
+        }
+
+        impl Add for $name {
+            type Output = Self;
+            fn add(self, other: Self) -> Self {
+                Self(self.0.saturating_add(other.0))
+            }
+        }
+
+        impl AddAssign for $name {
+            fn add_assign(&mut self, other: Self) {
+                *self = *self + other;
+            }
+        }
+
+        impl Sub for $name {
+            type Output = Self;
+            /// Saturates at zero.
+            fn sub(self, other: Self) -> Self {
+                Self(self.0.saturating_sub(other.0))
+            }
+        }
+    };
+}
+
+nanoseconds! {
+    /// Nanoseconds during which a monitored task was on a CPU, summed over its threads.
+    ///
+    /// The kernel's `time_enabled` and `time_running` of a task event advance only then, so two
+    /// busy threads make two CPU seconds a second.
+    CpuNs
+}
+
+nanoseconds! {
+    /// Nanoseconds of wall-clock time since the measurement began.
+    WallNs
+}
+
+impl From<Duration> for WallNs {
+    fn from(time: Duration) -> Self {
+        Self(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX))
+    }
+}
+
+impl From<WallNs> for Duration {
+    fn from(time: WallNs) -> Self {
+        Self::from_nanos(time.0)
+    }
+}

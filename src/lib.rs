@@ -5,7 +5,14 @@
 //! count, a plan puts them into groups, a source reads them in rounds, rounds become rates, rates
 //! and [`relations`] become estimates with intervals, and screens and files show them.
 
+pub mod estimate;
 pub mod events;
 pub mod expr;
+pub mod monitor;
+pub mod plan;
+pub mod rates;
+pub mod recording;
 pub mod relations;
+pub mod sampling;
+pub mod sources;
 pub mod units;

@@ -1,0 +1,376 @@
+//! Two rounds in, rates with their measurement error out.
+//!
+//! [`Delta`] is what was counted between two readings, [`Moments`] the mean and the spread of a
+//! rate over intervals, and [`Scaling`] the scaled count of a multiplexed event with what it may
+//! be wrong by. Spread and error are different things: a program that varies has a spread however
+//! exactly it is counted.
+
+use std::fmt;
+
+use crate::sources::Reading;
+use crate::units::CpuNs;
+
+pub mod student;
+
+/// What one event counted between two readings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Delta {
+    /// Occurrences counted.
+    pub count: u64,
+    /// CPU time that passed.
+    pub enabled: CpuNs,
+    /// The part of it that the event was on a counter.
+    pub running: CpuNs,
+}
+
+impl Delta {
+    /// What came between `earlier` and `later`.
+    ///
+    /// # Errors
+    /// [`Backwards`] when a count or a time fell: then the readings are of no use together.
+    pub fn between(earlier: Reading, later: Reading) -> Result<Self, Backwards> {
+        let delta = || {
+            Some(Self {
+                count: later.count.checked_sub(earlier.count)?,
+                enabled: later.enabled.checked_sub(earlier.enabled)?,
+                running: later.running.checked_sub(earlier.running)?,
+            })
+        };
+        delta().ok_or(Backwards)
+    }
+
+    /// Counts per millisecond of CPU time on a counter; `None` if there was no such time.
+    pub fn rate(&self) -> Option<f64> {
+        (self.running.0 > 0).then(|| self.count as f64 / self.running.as_ms())
+    }
+}
+
+/// A counter or a time that went backwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Backwards;
+
+/// The mean and variance of a rate over intervals, in one pass.
+///
+/// Each interval weighs as much as the time it was counted, so that mean x time is the count.
+/// D. H. D. West, "Updating mean and variance estimates: an improved method", CACM 22(9), 1979.
+///
+/// ```
+/// # use perfprop::rates::Moments;
+/// let mut rate = Moments::default();
+/// rate.add(100.0 / 2.0, 2.0); // 100 counts in 2 ms
+/// rate.add(80.0 / 1.0, 1.0); //   80 counts in 1 ms
+/// assert_eq!(rate.mean(), Some(60.0));
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Moments {
+    samples: u64,
+    weight: f64,
+    mean: f64,
+    /// Weighted sum of squared deviations from the mean.
+    squares: f64,
+}
+
+impl Moments {
+    /// Takes a sample; one without a positive, finite weight or value is none.
+    pub fn add(&mut self, value: f64, weight: f64) {
+        if !(weight > 0.0 && weight.is_finite() && value.is_finite()) {
+            return;
+        }
+        self.samples += 1;
+        self.weight += weight;
+        let deviation = value - self.mean;
+        self.mean += deviation * weight / self.weight;
+        self.squares += weight * deviation * (value - self.mean);
+    }
+
+    /// How many samples there are.
+    pub fn samples(&self) -> u64 {
+        self.samples
+    }
+
+    /// The weighted mean; `None` without a sample.
+    pub fn mean(&self) -> Option<f64> {
+        (self.samples > 0).then_some(self.mean)
+    }
+
+    /// The sample variance, `n / (n - 1)` times the weighted mean square deviation; `None` below
+    /// two samples.
+    pub fn variance(&self) -> Option<f64> {
+        let n = self.samples as f64;
+        (self.samples > 1).then(|| (self.squares / self.weight * n / (n - 1.0)).max(0.0))
+    }
+}
+
+/// How far a number may be from the truth.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Error {
+    /// Everything was counted.
+    Exact,
+    /// The truth lies this far to either side in 95 of 100 cases, in the unit of the number.
+    Within(f64),
+    /// Too little was seen to say.
+    #[default]
+    Unknown,
+}
+
+impl Error {
+    /// The error of the number times `factor`.
+    pub fn scaled(self, factor: f64) -> Self {
+        match self {
+            Self::Within(half_width) => Self::Within(half_width * factor.abs()),
+            other => other,
+        }
+    }
+
+    /// The half width of the 95 % interval: 0 if exact, `None` if unknown.
+    pub fn half_width(self) -> Option<f64> {
+        match self {
+            Self::Exact => Some(0.0),
+            Self::Within(half_width) => Some(half_width),
+            Self::Unknown => None,
+        }
+    }
+
+    /// The half width as a part of `number`; `None` if unknown or the number is 0.
+    pub fn relative_to(self, number: f64) -> Option<f64> {
+        let half_width = self.half_width()?;
+        (number != 0.0).then(|| half_width / number.abs())
+    }
+}
+
+/// The scaled count of an event over a window, and its error.
+///
+/// ```text
+/// enabled  ├────────────────────────────────┤  E
+/// running     ├──┤      ├──┤      ├──┤         R    estimate = count x E / R
+/// ```
+///
+/// The error is that of a ratio estimate from a systematic sample: the counts of the rounds in
+/// which the event ran deviate from `rate x running` by `d_i`, and
+///
+/// ```text
+/// Var(estimate) = (E/R)^2 (1 - R/E) n/(n-1) sum (d_i - d_(i-1))^2 / 2
+/// ```
+///
+/// (Cochran, "Sampling Techniques", 1977, section 6.3, with the successive differences of Wolter,
+/// "Introduction to Variance Estimation", 2007, section 8.2, which a slow drift of the program
+/// doesn't inflate.) It is never below what a Poisson process of the same count would leave
+/// unseen, `(count + 1/2) (E - R) E / R^2`: the predictive variance under Jeffreys' prior, which is
+/// what is known of an event that was counted rarely or never.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Scaling {
+    total: Delta,
+    /// Rounds in which the event ran.
+    rounds: u64,
+    last: (f64, f64),
+    /// Sums over successive rounds of the differences of count and running time: squares of the
+    /// one, products, squares of the other. From them the sum for any rate follows.
+    count_count: f64,
+    count_running: f64,
+    running_running: f64,
+}
+
+impl Scaling {
+    /// Takes what a round counted.
+    pub fn add(&mut self, delta: Delta) {
+        self.total.count = self.total.count.saturating_add(delta.count);
+        self.total.enabled += delta.enabled;
+        self.total.running += delta.running;
+        if delta.running.0 == 0 {
+            return;
+        }
+        let this = (delta.count as f64, delta.running.as_ms());
+        if self.rounds > 0 {
+            let (count, running) = (this.0 - self.last.0, this.1 - self.last.1);
+            self.count_count += count * count;
+            self.count_running += count * running;
+            self.running_running += running * running;
+        }
+        self.rounds += 1;
+        self.last = this;
+    }
+
+    /// What was counted, as it was counted.
+    pub fn total(&self) -> Delta {
+        self.total
+    }
+
+    /// Running over enabled, at most 1; `None` if no CPU time passed.
+    pub fn run_ratio(&self) -> Option<f64> {
+        let Delta { enabled, running, .. } = self.total;
+        (enabled.0 > 0).then(|| (running.0 as f64 / enabled.0 as f64).min(1.0))
+    }
+
+    /// The count scaled to all of the CPU time; `None` if the event never ran.
+    pub fn estimate(&self) -> Option<f64> {
+        let Delta { count, enabled, running } = self.total;
+        (running.0 > 0).then(|| count as f64 * (enabled.0.max(running.0) as f64 / running.0 as f64))
+    }
+
+    /// The error of the estimate at 95 %.
+    pub fn error(&self) -> Error {
+        let Delta { count, enabled, running } = self.total;
+        if running.0 == 0 {
+            return Error::Unknown;
+        }
+        if running >= enabled {
+            return Error::Exact;
+        }
+        if self.rounds < 2 {
+            return Error::Unknown;
+        }
+        let (all, seen) = (enabled.as_ms(), running.as_ms());
+        let poisson = (count as f64 + 0.5) * (all - seen) * all / (seen * seen);
+        let variance = self.sampling_variance(all, seen).max(poisson);
+        Error::Within(student::quantile_975(self.rounds - 1) * variance.sqrt())
+    }
+
+    fn sampling_variance(&self, all: f64, seen: f64) -> f64 {
+        let rate = self.total.count as f64 / seen;
+        let differences =
+            (self.count_count - 2.0 * rate * self.count_running + rate * rate * self.running_running).max(0.0);
+        let n = self.rounds as f64;
+        // n - 1 differences, of which each has twice the variance of a deviation.
+        let deviation_variance = differences / (2.0 * (n - 1.0));
+        let expansion = all / seen;
+        expansion * expansion * (1.0 - seen / all) * n * deviation_variance
+    }
+}
+
+impl fmt::Display for Backwards {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a counter went backwards")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn reading(count: u64, enabled: u64, running: u64) -> Reading {
+        Reading { count, enabled: CpuNs(enabled), running: CpuNs(running) }
+    }
+
+    fn delta(count: u64, enabled_ms: u64, running_ms: u64) -> Delta {
+        Delta { count, enabled: CpuNs(enabled_ms * 1_000_000), running: CpuNs(running_ms * 1_000_000) }
+    }
+
+    #[test]
+    fn a_delta_is_the_difference_of_two_readings() {
+        let between = Delta::between(reading(100, 20, 10), reading(180, 40, 15));
+        assert_eq!(between, Ok(Delta { count: 80, enabled: CpuNs(20), running: CpuNs(5) }));
+        assert_eq!(Delta::between(reading(100, 20, 10), reading(99, 40, 15)), Err(Backwards));
+        assert_eq!(Delta::between(reading(100, 20, 10), reading(100, 20, 9)), Err(Backwards));
+    }
+
+    #[test]
+    fn no_running_time_gives_no_rate_and_no_estimate() {
+        assert_eq!(delta(0, 10, 0).rate(), None);
+        let mut scaling = Scaling::default();
+        scaling.add(delta(0, 10, 0));
+        assert_eq!((scaling.estimate(), scaling.error()), (None, Error::Unknown));
+        assert_eq!(scaling.run_ratio(), Some(0.0));
+        assert_eq!(Scaling::default().run_ratio(), None);
+    }
+
+    #[test]
+    fn variance_of_two_intervals_by_hand() {
+        // 50 for 2 ms and 80 for 1 ms: mean 60; (2 x 100 + 1 x 400) / 3 x 2/1 = 400.
+        let mut moments = Moments::default();
+        moments.add(50.0, 2.0);
+        assert_eq!((moments.mean(), moments.variance()), (Some(50.0), None));
+        moments.add(80.0, 1.0);
+        assert_eq!((moments.mean(), moments.variance()), (Some(60.0), Some(400.0)));
+    }
+
+    #[test]
+    fn samples_without_weight_or_value_are_none() {
+        let mut moments = Moments::default();
+        for (value, weight) in [(1.0, 0.0), (1.0, -1.0), (f64::NAN, 1.0), (1.0, f64::INFINITY)] {
+            moments.add(value, weight);
+        }
+        assert_eq!(moments, Moments::default());
+    }
+
+    #[test]
+    fn an_event_that_ran_all_the_time_is_exact() {
+        let mut scaling = Scaling::default();
+        for count in [3, 9, 0] {
+            scaling.add(delta(count, 10, 10));
+        }
+        assert_eq!((scaling.estimate(), scaling.error()), (Some(12.0), Error::Exact));
+    }
+
+    #[test]
+    fn scaled_count_and_error_by_hand() {
+        // Counts 900, 1100, 1000 in 5 of 10 ms each: estimate 3000 x 30/15 = 6000, rate 200/ms.
+        // Deviations -100, 100, 0; successive differences 200, -100; sum of squares 50,000;
+        // half of their mean 12,500; (30/15)^2 x (1 - 1/2) x 3 x 12,500 = 75,000; t(2) = 4.3027.
+        let mut scaling = Scaling::default();
+        for count in [900, 1100, 1000] {
+            scaling.add(delta(count, 10, 5));
+        }
+        assert_eq!(scaling.estimate(), Some(6000.0));
+        let error = scaling.error().half_width().unwrap_or(f64::NAN);
+        assert!((error - 4.302_652_7 * 75_000.0_f64.sqrt()).abs() < 1e-3, "{error}");
+    }
+
+    #[test]
+    fn zero_counts_leave_room_for_what_was_not_seen() {
+        // Nothing in half of 20 ms: Poisson (0 + 1/2) x 10 x 20 / 100 = 1; t(1) = 12.706.
+        let mut scaling = Scaling::default();
+        scaling.add(delta(0, 10, 5));
+        scaling.add(delta(0, 10, 5));
+        assert_eq!(scaling.estimate(), Some(0.0));
+        let error = scaling.error().half_width().unwrap_or(f64::NAN);
+        assert!((error - 12.706_205).abs() < 1e-4, "{error}");
+    }
+
+    #[test]
+    fn one_round_is_too_little_to_know_the_error() {
+        let mut scaling = Scaling::default();
+        scaling.add(delta(5, 10, 5));
+        assert_eq!(scaling.error(), Error::Unknown);
+    }
+
+    proptest! {
+        #[test]
+        fn mean_times_time_is_the_count(rounds in prop::collection::vec((0u64..1_000_000, 1u64..1_000), 1..50)) {
+            let mut moments = Moments::default();
+            let mut total = (0.0, 0.0);
+            for (count, ms) in rounds {
+                moments.add(count as f64 / ms as f64, ms as f64);
+                total = (total.0 + count as f64, total.1 + ms as f64);
+            }
+            let mean = moments.mean().unwrap_or(f64::NAN);
+            prop_assert!((mean * total.1 - total.0).abs() <= 1e-9 * total.0.max(1.0));
+        }
+
+        #[test]
+        fn equal_weights_give_the_textbook_variance(values in prop::collection::vec(-1e6f64..1e6, 2..50)) {
+            let mut moments = Moments::default();
+            values.iter().for_each(|&value| moments.add(value, 3.0));
+            let n = values.len() as f64;
+            let mean = values.iter().sum::<f64>() / n;
+            let textbook = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / (n - 1.0);
+            let variance = moments.variance().unwrap_or(f64::NAN);
+            prop_assert!((variance - textbook).abs() <= 1e-9 * textbook.max(1.0));
+        }
+
+        #[test]
+        fn errors_are_never_negative_or_nan(
+            rounds in prop::collection::vec((0u64..u64::MAX / 100, 0u64..1_000, 0u64..1_000), 0..50)
+        ) {
+            let mut scaling = Scaling::default();
+            for (count, enabled, running) in rounds {
+                scaling.add(delta(count, enabled, running.min(enabled)));
+            }
+            if let Some(half_width) = scaling.error().half_width() {
+                prop_assert!(half_width >= 0.0);
+            }
+            prop_assert!(scaling.estimate().is_none_or(|estimate| estimate >= scaling.total().count as f64));
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! A source in, rounds in a bounded channel out: the one thread that reads counters.
+//!
+//! The thread never waits for whoever takes the rounds. When the channel is full the round is
+//! dropped and counted: readings are cumulative, so only time resolution is lost, never a count.
+
+use std::io;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, TrySendError, bounded};
+
+use crate::sources::{CounterSource, Next, Round};
+
+/// Rounds that may wait for their taker: a minute at the default period.
+const CAPACITY: usize = 600;
+
+/// How long the last round may wait for room in the channel.
+const LAST_ROUND_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What the sampler sends.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sample {
+    /// A round, and how many before it found no room since the beginning.
+    Round {
+        /// The round.
+        round: Round,
+        /// Rounds lost so far.
+        lost: u64,
+    },
+    /// Nothing more will come.
+    End,
+}
+
+/// What the sampler can be asked to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// Read a last round and end.
+    Stop,
+    /// Go on with another period between rounds.
+    Period(Duration),
+}
+
+/// A running sampler thread; dropping it stops the thread.
+#[derive(Debug)]
+pub struct Sampler {
+    samples: Receiver<Sample>,
+    requests: Sender<Request>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Sampler {
+    /// Starts reading `source` every `period`.
+    ///
+    /// # Errors
+    /// The operating system's, when no thread can be started.
+    pub fn start(source: impl CounterSource + 'static, period: Duration) -> io::Result<Self> {
+        let (sample_sender, samples) = bounded(CAPACITY);
+        let (requests, request_receiver) = bounded(16);
+        let mut worker = Worker { source, samples: sample_sender, requests: request_receiver, lost: 0 };
+        let thread = thread::Builder::new().name("sampler".into()).spawn(move || worker.run(period))?;
+        Ok(Self { samples, requests, thread: Some(thread) })
+    }
+
+    /// Where the rounds come out.
+    pub fn samples(&self) -> &Receiver<Sample> {
+        &self.samples
+    }
+
+    /// Asks the thread for something; a thread that has ended no longer hears it.
+    pub fn request(&self, request: Request) {
+        // A full or closed channel means that the thread is ending or has ended.
+        let _ = self.requests.try_send(request);
+    }
+}
+
+impl Drop for Sampler {
+    fn drop(&mut self) {
+        self.request(Request::Stop);
+        // The thread may wait for room for its last round: make some.
+        while self.samples.recv_timeout(LAST_ROUND_PATIENCE).is_ok_and(|sample| sample != Sample::End) {}
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+struct Worker<S> {
+    source: S,
+    samples: Sender<Sample>,
+    requests: Receiver<Request>,
+    lost: u64,
+}
+
+impl<S: CounterSource> Worker<S> {
+    fn run(&mut self, mut period: Duration) {
+        let mut due = Instant::now() + period;
+        loop {
+            match self.requests.recv_deadline(due) {
+                Ok(Request::Period(new)) => {
+                    period = new;
+                    due = Instant::now() + period;
+                }
+                Ok(Request::Stop) | Err(RecvTimeoutError::Disconnected) => return self.finish(),
+                Err(RecvTimeoutError::Timeout) => {
+                    match self.source.read() {
+                        Next::Round(round) => self.offer(round),
+                        Next::Ended => return self.end(),
+                    }
+                    due = next_due(due, period, Instant::now());
+                }
+            }
+        }
+    }
+
+    fn offer(&mut self, round: Round) {
+        if let Err(TrySendError::Full(_)) = self.samples.try_send(Sample::Round { round, lost: self.lost }) {
+            self.lost += 1;
+        }
+    }
+
+    /// The last round carries the totals, so it alone may wait for room.
+    fn finish(&mut self) {
+        if let Next::Round(round) = self.source.read() {
+            let _ = self.samples.send_timeout(Sample::Round { round, lost: self.lost }, LAST_ROUND_PATIENCE);
+        }
+        self.end();
+    }
+
+    fn end(&self) {
+        let _ = self.samples.send_timeout(Sample::End, LAST_ROUND_PATIENCE);
+    }
+}
+
+/// The next multiple of the period that lies ahead: a late round doesn't shift the ones after it,
+/// and missed ones are skipped rather than read in a burst.
+fn next_due(due: Instant, period: Duration, now: Instant) -> Instant {
+    let next = due + period;
+    if next > now {
+        return next;
+    }
+    let behind = now.duration_since(due).as_nanos();
+    let periods = behind / period.as_nanos().max(1) + 1;
+    due + period.saturating_mul(u32::try_from(periods).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::sources::scripted::Scripted;
+    use crate::units::WallNs;
+
+    fn rounds(n: u64) -> Scripted {
+        Scripted::new((0..n).map(|i| Round { at: WallNs(i), readings: vec![] }))
+    }
+
+    fn drain(sampler: &Sampler) -> (Vec<u64>, u64) {
+        let mut times = Vec::new();
+        let mut last_lost = 0;
+        while let Sample::Round { round, lost } = sampler.samples().recv().unwrap() {
+            times.push(round.at.0);
+            last_lost = lost;
+        }
+        (times, last_lost)
+    }
+
+    #[test]
+    fn every_round_of_a_source_arrives_in_order() {
+        let sampler = Sampler::start(rounds(50), Duration::from_micros(1)).unwrap();
+        assert_eq!(drain(&sampler), ((0..50).collect(), 0));
+    }
+
+    #[test]
+    fn a_full_channel_loses_rounds_and_counts_them() {
+        let sampler = Sampler::start(rounds(CAPACITY as u64 + 100), Duration::from_nanos(1)).unwrap();
+        while !sampler.samples().is_full() {
+            thread::yield_now();
+        }
+        // The thread goes on without a taker, so it reaches the end of the source; what it could
+        // not place is gone from the channel, and the taker sees the first rounds only.
+        let (times, _) = drain(&sampler);
+        assert_eq!(times[..CAPACITY], (0..CAPACITY as u64).collect::<Vec<_>>()[..]);
+        assert!(times.len() <= CAPACITY + 100);
+    }
+
+    #[test]
+    fn stop_reads_a_last_round() {
+        let sampler = Sampler::start(rounds(1), Duration::from_secs(3600)).unwrap();
+        sampler.request(Request::Stop);
+        assert_eq!(drain(&sampler), (vec![0], 0));
+    }
+
+    #[test]
+    fn a_late_round_skips_missed_periods_and_keeps_the_beat() {
+        let start = Instant::now();
+        let ms = Duration::from_millis;
+        assert_eq!(next_due(start, ms(10), start + ms(1)), start + ms(10));
+        assert_eq!(next_due(start, ms(10), start + ms(35)), start + ms(40));
+        assert_eq!(next_due(start, ms(10), start + ms(10)), start + ms(20));
+    }
+
+    #[test]
+    fn dropping_a_sampler_ends_its_thread() {
+        drop(Sampler::start(rounds(1_000_000), Duration::from_nanos(1)).unwrap());
+    }
+}

@@ -1,0 +1,181 @@
+//! A command line in, a process held just before exec out, so that its counters are open before
+//! its first instruction.
+//!
+//! ```text
+//! perfprop   spawn ───────── open counters ── release ──────────────── wait ── exit status
+//! child            fork ──── held ────────────────── exec (counters on) ── ... ── exit
+//! ```
+
+#![expect(unsafe_code, reason = "code between fork and exec can only be added by pre_exec")]
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::process::{Child, Command, ExitStatus};
+use std::thread::{self, JoinHandle};
+
+use nix::fcntl::OFlag;
+use nix::sys::signal::Signal;
+use nix::unistd::{self, Pid};
+use serde::{Deserialize, Serialize};
+
+/// A child process that waits, forked but not yet executing its command.
+#[derive(Debug)]
+pub struct Held {
+    pid: Pid,
+    go: OwnedFd,
+    spawning: JoinHandle<io::Result<Child>>,
+}
+
+impl Held {
+    /// Forks a child for `command` and holds it before exec.
+    ///
+    /// # Errors
+    /// The operating system's, when it can't make a process.
+    pub fn spawn(mut command: Command) -> io::Result<Self> {
+        let (pid_out, pid_in) = unistd::pipe2(OFlag::O_CLOEXEC)?;
+        let (go_out, go) = unistd::pipe2(OFlag::O_CLOEXEC)?;
+        let go_in_child = go.as_raw_fd();
+        // SAFETY: the closure makes only system calls that are async-signal-safe, allocates
+        // nothing, and closes a descriptor that only this process' parent uses.
+        unsafe {
+            command.pre_exec(move || wait_for_go(&pid_in, &go_out, go_in_child));
+        }
+        // `Command::spawn` returns only once exec is through, so it needs a thread of its own.
+        let spawning = thread::Builder::new().name("spawn".into()).spawn(move || command.spawn())?;
+        let mut pid = [0; 4];
+        if unistd::read(&pid_out, &mut pid)? == pid.len() {
+            return Ok(Self { pid: Pid::from_raw(i32::from_ne_bytes(pid)), go, spawning });
+        }
+        Err(join(spawning).err().unwrap_or_else(|| io::Error::other("the child process ended before it began")))
+    }
+
+    /// The child's process id.
+    pub fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// Lets the child execute its command.
+    ///
+    /// # Errors
+    /// What exec answers: the command isn't there, or can't be executed.
+    pub fn release(self) -> io::Result<Child> {
+        // A child that has been killed meanwhile shows as the error of `join`.
+        let _ = unistd::write(&self.go, b"g");
+        join(self.spawning)
+    }
+}
+
+fn join(spawning: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
+    spawning.join().unwrap_or_else(|_| Err(io::Error::other("the spawning thread panicked")))
+}
+
+/// Runs in the child: tells its pid, then waits for one byte. An end of file means that the parent
+/// gave up or is gone; then the command must not run.
+fn wait_for_go(pid_in: &OwnedFd, go_out: &OwnedFd, go_in_child: RawFd) -> io::Result<()> {
+    // The child's copy of the writing end would keep that end of file away.
+    let _ = unistd::close(go_in_child);
+    unistd::write(pid_in, &std::process::id().to_ne_bytes())?;
+    let mut byte = [0];
+    loop {
+        match unistd::read(go_out, &mut byte) {
+            Ok(1) => return Ok(()),
+            Ok(_) => return Err(nix::errno::Errno::EPIPE.into()),
+            Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Exit {
+    /// It returned this code.
+    Code(i32),
+    /// This signal killed it.
+    Signal(i32),
+}
+
+impl Exit {
+    /// The code that a shell would give for it: the command's own, or 128 plus the signal.
+    pub fn shell_code(self) -> u8 {
+        let code = match self {
+            Self::Code(code) => code,
+            Self::Signal(signal) => 128 + signal,
+        };
+        u8::try_from(code & 0xff).unwrap_or(u8::MAX)
+    }
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        match (status.code(), status.signal()) {
+            (Some(code), _) => Self::Code(code),
+            (None, Some(signal)) => Self::Signal(signal),
+            (None, None) => Self::Code(status.into_raw()),
+        }
+    }
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Code(code) => write!(f, "exit {code}"),
+            Self::Signal(number) => match Signal::try_from(number) {
+                Ok(signal) => write!(f, "{signal}"),
+                Err(_) => write!(f, "signal {number}"),
+            },
+        }
+    }
+}
+
+/// A command line as people write it, for titles and headers.
+pub fn display(argv: &[OsString]) -> String {
+    let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_held_command_runs_only_when_released() {
+        let file = std::env::temp_dir().join(format!("perfprop-held-{}", std::process::id()));
+        let mut command = Command::new("touch");
+        command.arg(&file);
+        let held = Held::spawn(command).unwrap();
+        assert!(!file.exists());
+        let status = held.release().unwrap().wait().unwrap();
+        assert!(status.success() && file.exists());
+        std::fs::remove_file(file).unwrap();
+    }
+
+    #[test]
+    fn a_dropped_hold_never_runs_the_command() {
+        let held = Held::spawn(Command::new("true")).unwrap();
+        let Held { go, spawning, .. } = held;
+        drop(go);
+        assert_eq!(join(spawning).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
+    #[test]
+    fn a_missing_command_is_an_error_of_release() {
+        let held = Held::spawn(Command::new("/nonexistent/perfprop")).unwrap();
+        assert_eq!(held.release().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn exits_map_to_shell_codes() {
+        assert_eq!(Exit::Code(7).shell_code(), 7);
+        assert_eq!(Exit::Signal(15).shell_code(), 143);
+        assert_eq!(Exit::from(ExitStatus::from_raw(9)), Exit::Signal(9));
+        assert_eq!(Exit::from(ExitStatus::from_raw(7 << 8)).to_string(), "exit 7");
+        assert_eq!(Exit::Signal(15).to_string(), "SIGTERM");
+    }
+}

@@ -1,0 +1,95 @@
+//! A plan in, rounds of cumulative readings out.
+//!
+//! Everything downstream works on [`Round`]s and doesn't know where they come from: the kernel
+//! ([`perf`]), a recording ([`crate::recording`]) or a script ([`scripted`]).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::{CpuNs, WallNs};
+
+pub mod command;
+pub mod perf;
+pub mod process;
+pub mod scripted;
+
+/// What the kernel has counted of one event since the measurement began.
+///
+/// ```text
+/// task on a CPU   ████████████████████        enabled
+/// on a counter    ████    ████    ████        running: the count covers only this
+/// ```
+///
+/// A reading with `running == 0` hasn't counted anything yet: its count is unknown, not 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Occurrences while the event was on a counter.
+    pub count: u64,
+    /// CPU time of the monitored tasks.
+    pub enabled: CpuNs,
+    /// The part of `enabled` during which the event was on a counter.
+    pub running: CpuNs,
+}
+
+/// One pass over all groups.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Round {
+    /// When the pass began.
+    pub at: WallNs,
+    /// A reading for each event of the plan, in its order; `None` for an event that isn't open or
+    /// could not be read this time.
+    pub readings: Vec<Option<Reading>>,
+}
+
+/// What a source answers when it is asked for a round.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Next {
+    /// A round was read.
+    Round(Round),
+    /// There are no more rounds: everything that was measured has ended.
+    Ended,
+}
+
+/// Gives rounds, one at a time.
+pub trait CounterSource: Send {
+    /// Reads the next round.
+    fn read(&mut self) -> Next;
+}
+
+/// Whether an event could be opened on this machine, and if not, why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Status {
+    /// It is counted as asked.
+    Counted,
+    /// It is counted in user space only: counting the kernel needs more rights.
+    UserOnly,
+    /// This machine has no such event, or no PMU that counts it.
+    NotSupported,
+    /// The kernel doesn't let this user count it.
+    Forbidden,
+}
+
+impl Status {
+    /// Whether readings of the event will come.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Counted | Self::UserOnly)
+    }
+
+    /// The word for it in files and on screens.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Counted => "counted",
+            Self::UserOnly => "user only",
+            Self::NotSupported => "not supported",
+            Self::Forbidden => "forbidden",
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}

@@ -1,0 +1,109 @@
+//! Process ids in, what /proc says of them out: threads, names, descendants.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use nix::unistd::Pid;
+
+/// The threads of a process, its main thread included, in ascending order.
+///
+/// # Errors
+/// `NotFound` when there is no such process.
+pub fn threads(pid: Pid) -> io::Result<Vec<Pid>> {
+    let mut threads: Vec<_> = fs::read_dir(format!("/proc/{pid}/task"))?
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .map(Pid::from_raw)
+        .collect();
+    threads.sort_unstable();
+    Ok(threads)
+}
+
+/// The name of a process (`comm`), as the kernel has it.
+pub fn name(pid: Pid) -> Option<String> {
+    let name = fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(name.trim_end_matches('\n').to_owned())
+}
+
+/// The user id that a process runs as.
+pub fn owner(pid: Pid) -> Option<u32> {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(format!("/proc/{pid}")).ok().map(|metadata| metadata.uid())
+}
+
+/// Whether the process exists and has not yet ended; a zombie has ended.
+pub fn is_alive(pid: Pid) -> bool {
+    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
+    // The state follows the name, which is in parentheses and may contain any character.
+    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+    !matches!(state, Some('Z' | 'X') | None)
+}
+
+/// All living descendants of a process, parents before their children.
+///
+/// The kernel lists children by thread, so a process that is being born may be missed: whoever
+/// ends them all asks again until there are none.
+pub fn descendants(pid: Pid) -> Vec<Pid> {
+    let mut found = children(pid);
+    let mut next = 0;
+    while next < found.len() {
+        found.extend(children(found[next]));
+        next += 1;
+    }
+    found
+}
+
+fn children(pid: Pid) -> Vec<Pid> {
+    let threads = threads(pid).unwrap_or_default();
+    let lists =
+        threads.iter().filter_map(|thread| fs::read_to_string(format!("/proc/{pid}/task/{thread}/children")).ok());
+    lists
+        .flat_map(|list| {
+            list.split_whitespace().filter_map(|word| word.parse().ok()).map(Pid::from_raw).collect::<Vec<_>>()
+        })
+        .collect()
+}
+
+/// Whether a file looks like a program that could be executed by its path.
+pub fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn this_process_has_itself_as_a_thread() {
+        let me = nix::unistd::getpid();
+        assert!(threads(me).unwrap().contains(&me));
+        assert!(is_alive(me));
+        assert_eq!(owner(me), Some(nix::unistd::geteuid().as_raw()));
+    }
+
+    #[test]
+    fn a_process_that_never_was_has_no_threads() {
+        let nobody = Pid::from_raw(i32::MAX);
+        assert_eq!(threads(nobody).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(!is_alive(nobody));
+        assert_eq!(name(nobody), None);
+    }
+
+    #[test]
+    fn a_child_and_its_child_are_descendants() {
+        let mut shell = Command::new("sh").args(["-c", "sleep 60 & wait"]).spawn().unwrap();
+        let pid = Pid::from_raw(i32::try_from(shell.id()).unwrap());
+        while descendants(pid).is_empty() {
+            std::thread::yield_now();
+        }
+        let sleep = descendants(pid)[0];
+        nix::sys::signal::kill(sleep, nix::sys::signal::Signal::SIGKILL).unwrap();
+        shell.wait().unwrap();
+        assert!(!is_alive(pid));
+    }
+}

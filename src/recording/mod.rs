@@ -1,1 +1,216 @@
-//! placeholder
+//! Rounds in, JSON lines out, and back.
+//!
+//! ```text
+//! {"type":"header", ...}   what is measured, where, in which groups, with which relation files
+//! {"type":"round", ...}    cumulative counts and times of every event, one line a round
+//! {"type":"end", ...}      how it ended, and the totals
+//! ```
+//!
+//! A recording holds what was read and nothing that was derived: estimates are made anew by
+//! whoever reads it. A file that was cut off is good up to its last whole line.
+
+use serde::{Deserialize, Serialize};
+
+use crate::events::Event;
+use crate::plan::PlannedGroup;
+use crate::sources::command::Exit;
+use crate::sources::{Reading, Round, Status};
+use crate::units::{CpuNs, WallNs};
+
+mod reader;
+mod writer;
+
+pub use reader::{Cut, ReadError, Recording, read};
+pub use writer::Recorder;
+
+/// The version of the format that this program writes, and the only one that it reads.
+pub const VERSION: u32 = 1;
+
+/// What is measured: all that is known before the first round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// The version of the format.
+    pub version: u32,
+    /// The version of perfprop that wrote it.
+    pub perfprop: String,
+    /// When the measurement began, in seconds since 1970.
+    pub started: f64,
+    /// Where it ran.
+    pub machine: Machine,
+    /// Whom it measured.
+    pub target: Target,
+    /// The events, in the order asked for.
+    pub events: Vec<RecordedEvent>,
+    /// The groups that they were counted in.
+    pub groups: Vec<PlannedGroup>,
+    /// The relation files, as they were.
+    pub relations: Vec<RelationFile>,
+    /// The estimator that was chosen.
+    pub estimator: String,
+    /// The time between rounds.
+    pub period_ns: WallNs,
+    /// The time between the intervals that people see.
+    pub interval_ns: WallNs,
+}
+
+/// An event, and what became of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedEvent {
+    /// The event.
+    #[serde(flatten)]
+    pub event: Event,
+    /// Whether it could be opened.
+    pub status: Status,
+}
+
+/// The machine that was measured on.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Machine {
+    /// Its name.
+    pub host: String,
+    /// The kernel's release.
+    pub kernel: String,
+    /// The instruction set: `x86_64`, `aarch64`.
+    pub arch: String,
+    /// The processor, as it calls itself.
+    pub cpu: String,
+    /// How many logical CPUs are online.
+    pub cpus: usize,
+}
+
+/// Whom a measurement is about.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Target {
+    /// A command that was started for it.
+    Command {
+        /// The command and its arguments.
+        argv: Vec<String>,
+        /// Its process id.
+        pid: i32,
+    },
+    /// Processes that ran already.
+    Processes(Vec<Process>),
+}
+
+/// A process that ran already.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Process {
+    /// Its id.
+    pub pid: i32,
+    /// Its name, as the kernel has it.
+    pub name: String,
+}
+
+/// A relation file as it was when the measurement began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RelationFile {
+    /// Its path, as given.
+    pub file: String,
+    /// What is in it.
+    pub text: String,
+}
+
+/// How a measurement ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// When.
+    pub at_ns: WallNs,
+    /// How the command ended, if there was one and it did.
+    pub exit: Option<Exit>,
+    /// CPU time in user space and in the kernel, if there was a command.
+    pub cpu_time: Option<CpuTime>,
+    /// Rounds that were read but not kept.
+    pub lost_rounds: u64,
+    /// The last readings: the totals.
+    pub totals: Vec<Option<Reading>>,
+}
+
+/// CPU time of a command and its waited-for children, as the kernel accounts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// In user space.
+    pub user_ns: CpuNs,
+    /// In the kernel.
+    pub system_ns: CpuNs,
+}
+
+/// One line of a recording.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Line {
+    Header(Header),
+    Round(RoundLine),
+    End(End),
+}
+
+/// A round in columns, so that a table of rounds can be read by whatever reads JSON lines.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct RoundLine {
+    at_ns: WallNs,
+    lost_rounds: u64,
+    count: Vec<Option<u64>>,
+    enabled_ns: Vec<Option<CpuNs>>,
+    running_ns: Vec<Option<CpuNs>>,
+}
+
+impl RoundLine {
+    fn new(round: &Round, lost_rounds: u64) -> Self {
+        let mut line = Self { at_ns: round.at, lost_rounds, ..Self::default() };
+        for reading in &round.readings {
+            line.count.push(reading.map(|reading| reading.count));
+            line.enabled_ns.push(reading.map(|reading| reading.enabled));
+            line.running_ns.push(reading.map(|reading| reading.running));
+        }
+        line
+    }
+
+    /// The round again; `None` if the columns aren't of `events` entries each.
+    fn round(&self, events: usize) -> Option<Round> {
+        if [self.count.len(), self.enabled_ns.len(), self.running_ns.len()] != [events; 3] {
+            return None;
+        }
+        let reading = |i: usize| {
+            Some(Reading { count: self.count[i]?, enabled: self.enabled_ns[i]?, running: self.running_ns[i]? })
+        };
+        Some(Round { at: self.at_ns, readings: (0..events).map(reading).collect() })
+    }
+}
+
+impl Header {
+    /// The words of the target, for titles: the command line, or names and ids.
+    pub fn title(&self) -> String {
+        match &self.target {
+            Target::Command { argv, pid } => format!("{} [{pid}]", argv.join(" ")),
+            Target::Processes(processes) => {
+                let names: Vec<_> =
+                    processes.iter().map(|process| format!("{} [{}]", process.name, process.pid)).collect();
+                names.join(", ")
+            }
+        }
+    }
+}
+
+impl Machine {
+    /// This machine.
+    pub fn this() -> Self {
+        let uname = nix::sys::utsname::uname();
+        let text = |field: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {
+            uname.as_ref().map(|uname| field(uname).to_string_lossy().into_owned()).unwrap_or_default()
+        };
+        Self {
+            host: text(nix::sys::utsname::UtsName::nodename),
+            kernel: text(nix::sys::utsname::UtsName::release),
+            arch: text(nix::sys::utsname::UtsName::machine),
+            cpu: cpu_model(),
+            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+        }
+    }
+}
+
+/// The first `model name` of x86; Arm kernels give none.
+fn cpu_model() -> String {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    model.map_or_else(String::new, |(_, model)| model.trim().to_owned())
+}

@@ -1,0 +1,273 @@
+//! A file of JSON lines in, its header, rounds and end out.
+
+use std::fmt;
+use std::io::{self, BufRead};
+
+use serde::Deserialize;
+
+use super::{End, Header, Line, VERSION};
+use crate::sources::Round;
+
+/// A line longer than this is no recording: 10,000 events take half a megabyte.
+const MAX_LINE: u64 = 64 << 20;
+
+/// A whole recording.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Recording {
+    /// What was measured.
+    pub header: Header,
+    /// The rounds in order, each with the number of rounds lost before it.
+    pub rounds: Vec<(Round, u64)>,
+    /// How it ended; `None` if the recording was cut off.
+    pub end: Option<End>,
+    /// Where it was cut off within a line.
+    pub cut: Option<Cut>,
+}
+
+/// A last line that isn't whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// Its number, from 1.
+    pub line: usize,
+}
+
+/// Why a file can't be read as a recording.
+#[derive(Debug)]
+pub enum ReadError {
+    /// The operating system's word.
+    Io(io::Error),
+    /// There is nothing in it.
+    Empty,
+    /// It isn't a recording of perfprop.
+    Foreign {
+        /// What is wrong with the first line.
+        reason: String,
+    },
+    /// It is a recording of another version.
+    Version {
+        /// That version.
+        found: u64,
+    },
+    /// A line is not what it should be.
+    Line {
+        /// Its number, from 1.
+        line: usize,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+/// Reads a recording up to its last whole line.
+///
+/// # Errors
+/// When it isn't a recording, or a line before the last is damaged.
+pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
+    let mut lines = Lines { input: &mut input, number: 0, text: Vec::new() };
+    if !lines.next()? {
+        return Err(ReadError::Empty);
+    }
+    let mut recording = Recording { header: header(&lines.text)?, rounds: Vec::new(), end: None, cut: None };
+    while lines.next()? {
+        match serde_json::from_slice(&lines.text) {
+            Ok(line) => recording.take(line).map_err(|reason| lines.error(reason))?,
+            Err(_) if !lines.is_whole() => recording.cut = Some(Cut { line: lines.number }),
+            Err(error) => return Err(lines.error(error.to_string())),
+        }
+    }
+    Ok(recording)
+}
+
+impl Recording {
+    fn take(&mut self, line: Line) -> Result<(), String> {
+        match line {
+            _ if self.end.is_some() => return Err("nothing may follow the end".into()),
+            Line::Header(_) => return Err("a second header".into()),
+            Line::Round(line) => {
+                let events = self.header.events.len();
+                let round = line.round(events).ok_or_else(|| format!("a round must have {events} counts and times"))?;
+                if self.rounds.last().is_some_and(|(last, _)| last.at > round.at) {
+                    return Err("time goes backwards".into());
+                }
+                self.rounds.push((round, line.lost_rounds));
+            }
+            Line::End(end) => self.end = Some(end),
+        }
+        Ok(())
+    }
+}
+
+/// Lines with their number; a line's end is kept, so that a cut one can be told.
+struct Lines<'a, R> {
+    input: &'a mut R,
+    number: usize,
+    text: Vec<u8>,
+}
+
+impl<R: BufRead> Lines<'_, R> {
+    fn next(&mut self) -> Result<bool, ReadError> {
+        self.text.clear();
+        let read =
+            io::Read::take(&mut *self.input, MAX_LINE).read_until(b'\n', &mut self.text).map_err(ReadError::Io)?;
+        self.number += 1;
+        if read as u64 == MAX_LINE {
+            return Err(self.error(format!("longer than {} MiB", MAX_LINE >> 20)));
+        }
+        Ok(read > 0)
+    }
+
+    fn is_whole(&self) -> bool {
+        self.text.ends_with(b"\n")
+    }
+
+    fn error(&self, reason: String) -> ReadError {
+        ReadError::Line { line: self.number, reason }
+    }
+}
+
+/// The version is looked at first: the rest of a newer header may be of another shape.
+fn header(text: &[u8]) -> Result<Header, ReadError> {
+    #[derive(Deserialize)]
+    struct Kind {
+        r#type: String,
+        version: u64,
+    }
+    let foreign = |error: serde_json::Error| ReadError::Foreign { reason: error.to_string() };
+    let kind: Kind = serde_json::from_slice(text).map_err(foreign)?;
+    if kind.r#type != "header" {
+        return Err(ReadError::Foreign { reason: "the first line is not a header".into() });
+    }
+    if kind.version != u64::from(VERSION) {
+        return Err(ReadError::Version { found: kind.version });
+    }
+    match serde_json::from_slice(text).map_err(foreign)? {
+        Line::Header(header) => Ok(header),
+        Line::Round(_) | Line::End(_) => Err(ReadError::Foreign { reason: "the first line is not a header".into() }),
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => error.fmt(f),
+            Self::Empty => f.write_str("it is empty"),
+            Self::Foreign { reason } => write!(f, "not a perfprop recording: {reason}"),
+            Self::Version { found } => {
+                write!(f, "a recording of version {found}; this perfprop reads version {VERSION}")
+            }
+            Self::Line { line, reason } => write!(f, "line {line}: {reason}"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::super::{Machine, Recorder, Target};
+    use super::*;
+    use crate::events::{Encoding, Event, Kind, Modifiers, Unit};
+    use crate::recording::RecordedEvent;
+    use crate::sources::Reading;
+    use crate::sources::Status;
+    use crate::sources::command::Exit;
+    use crate::units::{CpuNs, WallNs};
+
+    fn header(events: usize) -> Header {
+        let event = |i| RecordedEvent {
+            event: Event {
+                name: format!("event-{i}"),
+                canonical: format!("event-{i}"),
+                kind: Kind::Software,
+                encoding: Encoding { pmu_type: 1, config: i as u64, ..Encoding::default() },
+                modifiers: Modifiers::default(),
+                unit: Unit::Count,
+            },
+            status: Status::Counted,
+        };
+        Header {
+            version: VERSION,
+            perfprop: "0.0.0".into(),
+            started: 1.5,
+            machine: Machine::default(),
+            target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+            events: (0..events).map(event).collect(),
+            groups: vec![],
+            relations: vec![],
+            estimator: "scale".into(),
+            period_ns: WallNs(100),
+            interval_ns: WallNs(1000),
+        }
+    }
+
+    fn write(rounds: &[(Round, u64)], end: Option<&End>, events: usize) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut recorder = Recorder::new(&mut bytes, &header(events)).unwrap();
+        for (round, lost) in rounds {
+            recorder.round(round, *lost).unwrap();
+        }
+        match end {
+            Some(end) => recorder.end(end).unwrap(),
+            None => drop(recorder),
+        }
+        bytes
+    }
+
+    fn round(at: u64, count: u64) -> (Round, u64) {
+        let reading = Reading { count, enabled: CpuNs(at), running: CpuNs(at / 2) };
+        (Round { at: WallNs(at), readings: vec![Some(reading), None] }, 0)
+    }
+
+    #[test]
+    fn a_recording_reads_back_as_it_was_written() {
+        let end = End { at_ns: WallNs(30), exit: Some(Exit::Code(3)), ..End::default() };
+        let rounds = vec![round(10, 5), round(20, 7)];
+        let recording = read(&write(&rounds, Some(&end), 2)[..]).unwrap();
+        assert_eq!(recording, Recording { header: header(2), rounds, end: Some(end), cut: None });
+    }
+
+    #[test]
+    fn missing_is_null_and_not_zero() {
+        let text = String::from_utf8(write(&[round(10, 0)], None, 2)).unwrap();
+        assert!(text.contains(r#""count":[0,null]"#), "{text}");
+    }
+
+    #[test]
+    fn a_cut_recording_is_good_up_to_its_last_whole_line() {
+        let bytes = write(&[round(10, 5), round(20, 7)], None, 2);
+        let recording = read(&bytes[..bytes.len() - 4]).unwrap();
+        assert_eq!(recording.rounds, [round(10, 5)]);
+        assert_eq!(recording.cut, Some(Cut { line: 3 }));
+    }
+
+    #[test]
+    fn what_is_not_a_recording_says_so() {
+        let message = |bytes: &[u8]| read(bytes).unwrap_err().to_string();
+        assert_eq!(message(b""), "it is empty");
+        assert!(message(b"\x7fELF\n").starts_with("not a perfprop recording"));
+        assert!(message(b"{\"type\":\"header\",\"version\":2}\n").contains("version 2"));
+        let mut damaged = write(&[round(10, 5)], None, 2);
+        damaged.extend_from_slice(b"{}\n{}\n");
+        assert!(message(&damaged).starts_with("line 3: "));
+        assert!(message(&write(&[round(10, 5)], None, 3)).contains("3 counts"));
+        assert!(message(&write(&[round(10, 5), round(9, 5)], None, 2)).contains("backwards"));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_give_a_recording_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+            let _ = read(&bytes[..]);
+        }
+
+        #[test]
+        fn every_prefix_of_a_recording_reads(cut in 0usize..2000) {
+            let bytes = write(&[round(10, 5), round(20, 7)], Some(&End::default()), 2);
+            let header_length = bytes.iter().position(|&byte| byte == b'\n').unwrap();
+            let cut = cut.clamp(header_length + 1, bytes.len());
+            prop_assert!(read(&bytes[..cut]).is_ok());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! A header and rounds in, a file of JSON lines out.
+
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use super::{End, Header, Line, RoundLine};
+use crate::sources::Round;
+
+/// What was read reaches the file within 100 ms: this, and the time to the next round.
+const FLUSH_AFTER: Duration = Duration::from_millis(50);
+
+/// Writes a recording.
+pub struct Recorder<W: Write> {
+    out: BufWriter<W>,
+    flushed: Instant,
+}
+
+impl Recorder<File> {
+    /// Begins a recording in a file; what was there before is kept as `FILE.old`.
+    ///
+    /// # Errors
+    /// The operating system's, when the file can't be made or written.
+    pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
+        if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
+            fs::rename(path, with_suffix(path, ".old"))?;
+        }
+        Self::new(File::create(path)?, header)
+    }
+}
+
+fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+impl<W: Write> Recorder<W> {
+    /// Begins a recording by writing its header.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn new(out: W, header: &Header) -> io::Result<Self> {
+        let mut recorder = Self { out: BufWriter::new(out), flushed: Instant::now() };
+        recorder.line(&Line::Header(header.clone()))?;
+        recorder.out.flush()?;
+        Ok(recorder)
+    }
+
+    /// Writes a round.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn round(&mut self, round: &Round, lost: u64) -> io::Result<()> {
+        self.line(&Line::Round(RoundLine::new(round, lost)))?;
+        if self.flushed.elapsed() >= FLUSH_AFTER {
+            self.out.flush()?;
+            self.flushed = Instant::now();
+        }
+        Ok(())
+    }
+
+    /// Writes the last line.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn end(mut self, end: &End) -> io::Result<()> {
+        self.line(&Line::End(end.clone()))?;
+        self.out.flush()
+    }
+
+    fn line(&mut self, line: &Line) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, line)?;
+        self.out.write_all(b"\n")
+    }
+}

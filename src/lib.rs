@@ -14,5 +14,6 @@ pub mod rates;
 pub mod recording;
 pub mod relations;
 pub mod sampling;
+pub mod session;
 pub mod sources;
 pub mod units;

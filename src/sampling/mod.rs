@@ -71,6 +71,24 @@ impl Sampler {
         // A full or closed channel means that the thread is ending or has ended.
         let _ = self.requests.try_send(request);
     }
+
+    /// A handle that asks for the same from another thread.
+    pub fn remote(&self) -> Remote {
+        Remote { requests: self.requests.clone() }
+    }
+}
+
+/// Asks a sampler for something from another thread.
+#[derive(Clone, Debug)]
+pub struct Remote {
+    requests: Sender<Request>,
+}
+
+impl Remote {
+    /// As [`Sampler::request`].
+    pub fn request(&self, request: Request) {
+        let _ = self.requests.try_send(request);
+    }
 }
 
 impl Drop for Sampler {

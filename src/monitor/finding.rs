@@ -1,0 +1,168 @@
+//! Something noticed in, the words for it out.
+
+use std::fmt;
+
+use super::Monitor;
+use crate::estimate::RelationIndex;
+use crate::plan::EventIndex;
+use crate::units::WallNs;
+
+/// A finding, and when it was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Noted {
+    /// The time of the round that showed it.
+    pub at: WallNs,
+    /// What it is.
+    pub finding: Finding,
+}
+
+/// Something about the measurement that its reader should know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Finding {
+    /// Rounds were read and found no room.
+    LostRounds {
+        /// How many.
+        rounds: u64,
+    },
+    /// A count or a time fell between two rounds; the two give no sample.
+    WentBackwards {
+        /// Of this event.
+        event: EventIndex,
+    },
+    /// An event was on a counter for a small part of the time.
+    LowRunRatio {
+        /// Which.
+        event: EventIndex,
+        /// Running over enabled.
+        ratio: f64,
+    },
+    /// This machine has no such event.
+    NotSupported {
+        /// Which.
+        event: EventIndex,
+    },
+    /// The kernel doesn't let this user count it.
+    Forbidden {
+        /// Which.
+        event: EventIndex,
+    },
+    /// It is counted in user space only.
+    UserOnly {
+        /// Which.
+        event: EventIndex,
+    },
+    /// Events of a relation aren't measured.
+    RelationInactive {
+        /// Which relation.
+        relation: RelationIndex,
+        /// The events' names.
+        missing: Vec<String>,
+    },
+    /// What is counted contradicts a relation.
+    RelationViolated {
+        /// Which.
+        relation: RelationIndex,
+        /// The residual in standard errors.
+        z: f64,
+    },
+    /// What is counted agrees with a relation again.
+    RelationRecovered {
+        /// Which.
+        relation: RelationIndex,
+        /// The residual in standard errors.
+        z: f64,
+    },
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Numbers are less than they seem.
+    Warning,
+}
+
+impl Finding {
+    /// How much it matters.
+    pub fn severity(&self) -> Severity {
+        match self {
+            Self::RelationInactive { .. } | Self::RelationRecovered { .. } | Self::UserOnly { .. } => Severity::Info,
+            _ => Severity::Warning,
+        }
+    }
+
+    /// Its name in lists and files.
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::LostRounds { .. } => "W01",
+            Self::WentBackwards { .. } => "W02",
+            Self::LowRunRatio { .. } => "W03",
+            Self::NotSupported { .. } => "W04",
+            Self::Forbidden { .. } => "W05",
+            Self::UserOnly { .. } => "W06",
+            Self::RelationInactive { .. } => "W07",
+            Self::RelationViolated { .. } => "W08",
+            Self::RelationRecovered { .. } => "W09",
+        }
+    }
+
+    /// The words for it, with the names that `monitor` knows.
+    pub fn words<'a>(&'a self, monitor: &'a Monitor) -> impl fmt::Display + 'a {
+        Words { finding: self, monitor }
+    }
+}
+
+struct Words<'a> {
+    finding: &'a Finding,
+    monitor: &'a Monitor,
+}
+
+impl Words<'_> {
+    fn event(&self, index: EventIndex) -> &str {
+        &self.monitor.header().events[index].event.name
+    }
+
+    fn relation(&self, index: RelationIndex) -> &str {
+        &self.monitor.relations()[index].id
+    }
+}
+
+impl fmt::Display for Words<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.finding {
+            Finding::LostRounds { rounds } => {
+                write!(f, "{rounds} rounds were read and found no room; totals are not affected")
+            }
+            Finding::WentBackwards { event } => {
+                write!(f, "{} went backwards; that round gives no sample", self.event(*event))
+            }
+            Finding::LowRunRatio { event, ratio } => {
+                let percent = ratio * 100.0;
+                write!(
+                    f,
+                    "{} ran {percent:.0}% of the time; fewer hardware events would narrow its interval",
+                    self.event(*event)
+                )
+            }
+            Finding::NotSupported { event } => write!(f, "{} is not supported on this machine", self.event(*event)),
+            Finding::Forbidden { event } => write!(f, "{} may not be counted by this user", self.event(*event)),
+            Finding::UserOnly { event } => {
+                write!(f, "{} is counted in user space only: the kernel needs more rights", self.event(*event))
+            }
+            Finding::RelationInactive { relation, missing } => {
+                write!(f, "{} is inactive: {} not measured", self.relation(*relation), missing.join(", "))
+            }
+            Finding::RelationViolated { relation, z } => {
+                write!(
+                    f,
+                    "{} contradicts what is counted (z {z:+.1}); it corrects nothing now",
+                    self.relation(*relation)
+                )
+            }
+            Finding::RelationRecovered { relation, z } => {
+                write!(f, "{} agrees with what is counted again (z {z:+.1})", self.relation(*relation))
+            }
+        }
+    }
+}

@@ -16,4 +16,5 @@ pub mod relations;
 pub mod sampling;
 pub mod session;
 pub mod sources;
+pub mod text;
 pub mod units;

@@ -75,8 +75,12 @@ pub struct Point {
     pub error: Error,
     /// Running over enabled; `None` if no CPU time passed.
     pub run_ratio: Option<f64>,
+    /// What was counted, as it was counted.
+    pub count: u64,
     /// CPU time that passed.
     pub enabled: CpuNs,
+    /// The part of it that the event was on a counter.
+    pub running: CpuNs,
     /// The estimator's mean at the end of the interval, in the unit of the rate.
     pub estimate: Option<f64>,
     /// The error of that mean.
@@ -214,7 +218,9 @@ impl Monitor {
                 rate: observation.delta.rate(),
                 error: observation.error,
                 run_ratio: track.interval.run_ratio(),
+                count: observation.delta.count,
                 enabled: observation.delta.enabled,
+                running: observation.delta.running,
                 estimate: estimate.mean,
                 estimate_error: estimate.error,
             };

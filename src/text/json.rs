@@ -1,0 +1,88 @@
+//! A monitor in, JSON lines out: perf's keys with real numbers, and what perf hasn't got.
+
+use serde_json::{Map, Value, json};
+
+use super::summary::{Repeats, counted, metric, scaled};
+use crate::estimate::Quality;
+use crate::monitor::{Absence, Monitor, Row};
+use crate::rates::Error;
+
+/// The version of these lines.
+const SCHEMA: u32 = 1;
+
+/// A line an event for whole runs; several runs give means and, as `variance`, the 95 % half
+/// width between runs in percent.
+pub fn totals(runs: &Repeats<'_>) -> String {
+    let Some(last) = runs.0.last() else { return String::new() };
+    last.rows().map(|row| total_line(last, &row, runs)).collect()
+}
+
+/// A line an event for the interval that ended last.
+pub fn interval(monitor: &Monitor) -> String {
+    monitor.rows().map(|row| interval_line(monitor, &row)).collect()
+}
+
+fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
+    let count = runs.mean_count(row.index);
+    let delta = row.raw.run.total();
+    let mut line = Map::new();
+    perf_keys(&mut line, monitor, row, count);
+    line.insert("variance".into(), runs.relative_spread(row.index).map(|part| part * 100.0).into());
+    line.insert("event-runtime".into(), delta.running.0.into());
+    line.insert("pcnt-running".into(), row.raw.run.run_ratio().map(|ratio| ratio * 100.0).into());
+    our_keys(&mut line, monitor, row, count, row.raw.run.error());
+    finish(line)
+}
+
+fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
+    let point = row.history.back();
+    let count = point.and_then(scaled);
+    let mut line = Map::new();
+    line.insert("interval".into(), monitor.now().as_secs().into());
+    perf_keys(&mut line, monitor, row, count);
+    line.insert("event-runtime".into(), point.map_or(0, |point| point.running.0).into());
+    line.insert("pcnt-running".into(), point.and_then(|point| point.run_ratio).map(|ratio| ratio * 100.0).into());
+    let error = point.map_or(Error::Unknown, |point| point.error.scaled(point.enabled.as_ms()));
+    our_keys(&mut line, monitor, row, count, error);
+    finish(line)
+}
+
+/// The keys that perf has, in its order.
+fn perf_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, count: Option<f64>) {
+    let event = &row.event.event;
+    let shown = count.map(|count| counted(count, &event.unit));
+    line.insert("counter-value".into(), shown.as_ref().map(|counted| counted.value).into());
+    line.insert("unit".into(), counted(0.0, &event.unit).unit.into());
+    line.insert("event".into(), event.name.clone().into());
+    let metric = count.and_then(|count| metric(monitor, row, count));
+    line.insert("metric-value".into(), metric.as_ref().map(|metric| metric.value).into());
+    line.insert("metric-unit".into(), metric.map(|metric| metric.unit).into());
+}
+
+/// What perfprop adds: why a number is missing, its interval, the spread, the correction.
+fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, count: Option<f64>, error: Error) {
+    let status = match (row.absence, count) {
+        (Some(absence), _) => absence.words(),
+        (None, None) => Absence::NotYetRan.words(),
+        (None, Some(_)) => "counted",
+    };
+    let bound = |sign: f64| Some(counted(count? + sign * error.half_width()?, &row.event.event.unit).value);
+    line.insert("status".into(), status.into());
+    line.insert("mean".into(), row.raw.rate.mean().map(|mean| mean * 1000.0).into());
+    line.insert("sigma".into(), row.raw.rate.variance().map(|variance| variance.sqrt() * 1000.0).into());
+    line.insert("ci-lo".into(), bound(-1.0).map(|low| low.max(0.0)).into());
+    line.insert("ci-hi".into(), bound(1.0).into());
+    let (corrected, relation) = match row.estimate.quality {
+        Quality::Corrected(by) | Quality::Derived(by) => {
+            (row.estimate.mean.map(|mean| mean * 1000.0), Some(monitor.relations()[by].id.clone()))
+        }
+        Quality::Missing | Quality::Measured | Quality::Scaled => (None, None),
+    };
+    line.insert("corrected-mean".into(), corrected.into());
+    line.insert("relation".into(), relation.into());
+    line.insert("schema".into(), json!(SCHEMA));
+}
+
+fn finish(line: Map<String, Value>) -> String {
+    format!("{}\n", Value::Object(line))
+}

@@ -1,0 +1,13 @@
+//! A monitor in, plain text and JSON lines out: what people see without screens, and what other
+//! programs read.
+
+mod block;
+mod escape;
+mod json;
+pub mod number;
+mod summary;
+
+pub use block::block;
+pub use escape::shown;
+pub use json::{interval as json_interval, totals as json_totals};
+pub use summary::{Repeats, interval, interval_heading, summary};

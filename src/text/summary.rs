@@ -1,0 +1,271 @@
+//! Finished runs in, the summary that `stat` prints out: perf's layout, with what it leaves out.
+
+use std::fmt::Write;
+
+use super::block::error_text;
+use super::number::{grouped, percent, plus_minus};
+use super::shown;
+use crate::estimate::Quality;
+use crate::events::Unit;
+use crate::monitor::{Absence, Monitor, Point, Row};
+use crate::plan::EventIndex;
+use crate::rates::student::quantile_975;
+use crate::units::CpuNs;
+
+/// The same command measured several times.
+pub struct Repeats<'a>(pub &'a [Monitor]);
+
+/// A number with the unit that it is printed in.
+pub(super) struct Counted {
+    /// The number, in that unit.
+    pub(super) value: f64,
+    /// `msec` for clocks, else mostly nothing.
+    pub(super) unit: String,
+}
+
+/// A number derived from the count, as perf prints it behind `#`.
+pub(super) struct Metric {
+    pub(super) value: f64,
+    pub(super) unit: String,
+}
+
+/// The whole summary, with an empty line before and after it.
+pub fn summary(runs: &Repeats<'_>) -> String {
+    let Some(last) = runs.0.last() else { return String::new() };
+    let mut out = String::new();
+    let times =
+        if runs.0.len() > 1 { format!(" ({} runs, ± between runs at 95%)", runs.0.len()) } else { String::new() };
+    let _ = writeln!(out, "\n Performance counter stats for '{}'{times}:\n", shown(&title(last)));
+    for row in last.rows() {
+        out.push_str(line(last, &row, runs).trim_end());
+        out.push('\n');
+    }
+    legend(&mut out, last);
+    times_of(&mut out, runs);
+    out
+}
+
+fn title(monitor: &Monitor) -> String {
+    use crate::recording::Target;
+    match &monitor.header().target {
+        Target::Command { argv, .. } => argv.join(" "),
+        Target::Processes(_) => monitor.header().title(),
+    }
+}
+
+fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
+    let name = shown(&row.event.event.name);
+    let Some(total) = runs.mean_count(row.index) else {
+        return format!("{:>18}      {name:<24}", absence_cell(row.absence));
+    };
+    let counted = counted(total, &row.event.event.unit);
+    let raw = row.raw.run.estimate().unwrap_or(total);
+    let error = error_text(row.raw.run.error(), raw);
+    let run = row.raw.run.run_ratio().map_or_else(String::new, |ratio| format!("{} run", percent(ratio)));
+    let number = value_text(&counted);
+    let mut text = format!("{number:>18} {:<4} {name:<24} {error:>8} {run:>11}", counted.unit);
+    if let Some(spread) = runs.relative_spread(row.index) {
+        let _ = write!(text, "  ({} between runs)", plus_minus(spread));
+    }
+    if let Some(correction) = correction(monitor, row) {
+        let _ = write!(text, "  {correction}");
+    }
+    if let Some(metric) = metric(monitor, row, total) {
+        let _ = write!(text, "  # {:>9.3} {}", metric.value, metric.unit);
+    }
+    text
+}
+
+/// perf's words for a number that isn't there, and one of ours for the one that it hasn't.
+pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
+    match absence {
+        Some(Absence::NotSupported) => "<not supported>",
+        Some(Absence::Forbidden) => "<not permitted>",
+        Some(Absence::NotYetRan) => "<not yet counted>",
+        Some(Absence::NeverRan) | None => "<not counted>",
+    }
+}
+
+/// The corrected total, and by which relation.
+fn correction(monitor: &Monitor, row: &Row<'_>) -> Option<String> {
+    let (mean, raw) = (row.estimate.mean?, row.raw.rate.mean());
+    let by = match row.estimate.quality {
+        Quality::Corrected(by) | Quality::Derived(by) => shown(&monitor.relations()[by].id).into_owned(),
+        Quality::Missing | Quality::Measured | Quality::Scaled => return None,
+    };
+    let total = counted(mean * row.raw.run.total().enabled.as_ms(), &row.event.event.unit);
+    let change =
+        raw.filter(|&raw| raw != 0.0).map_or_else(String::new, |raw| format!(" ({:+.1}%)", (mean / raw - 1.0) * 100.0));
+    Some(format!("corrected {} {}{change} by {by}", value_text(&total), error_text(row.estimate.error, mean)))
+}
+
+pub(super) fn counted(count: f64, unit: &Unit) -> Counted {
+    match unit {
+        Unit::Count => Counted { value: count, unit: String::new() },
+        Unit::Nanoseconds => Counted { value: count / 1e6, unit: "msec".into() },
+        Unit::Scaled { scale, name } => Counted { value: count * scale, unit: shown(name).into_owned() },
+    }
+}
+
+/// Counts whole and in groups of three; what has a unit with two decimals.
+fn value_text(counted: &Counted) -> String {
+    if counted.unit.is_empty() && counted.value < 1e18 {
+        grouped(counted.value.round() as u64)
+    } else {
+        format!("{:.2}", counted.value)
+    }
+}
+
+/// What perf prints behind `#`. Its rates are per second of `task-clock`; the time that the kernel
+/// gives with every count is the same, so that no `task-clock` need be measured.
+pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, count: f64) -> Option<Metric> {
+    let cpu_ns = row.raw.run.total().enabled.0 as f64;
+    let event = &row.event.event;
+    let metric = |value: f64, unit: &str| value.is_finite().then(|| Metric { value, unit: unit.into() });
+    let part_of = |whole: &str| Some(count / total_of(monitor, whole)?);
+    match event.canonical.as_str() {
+        _ if event.unit == Unit::Nanoseconds => metric(count / monitor.now().0 as f64, "CPUs utilized"),
+        "cycles" => metric(count / cpu_ns, "GHz"),
+        "instructions" if total_of(monitor, "cycles").is_some() => metric(part_of("cycles")?, "insn per cycle"),
+        "branch-misses" if total_of(monitor, "branches").is_some() => {
+            metric(part_of("branches")? * 100.0, "% of all branches")
+        }
+        "cache-misses" if total_of(monitor, "cache-references").is_some() => {
+            metric(part_of("cache-references")? * 100.0, "% of all cache refs")
+        }
+        _ if event.unit != Unit::Count => None,
+        _ => {
+            let per_second = count / cpu_ns * 1e9;
+            match per_second {
+                rate if rate >= 1e9 => metric(rate / 1e9, "G/sec"),
+                rate if rate >= 1e6 => metric(rate / 1e6, "M/sec"),
+                rate if rate >= 1e3 => metric(rate / 1e3, "K/sec"),
+                rate => metric(rate, "/sec"),
+            }
+        }
+    }
+}
+
+fn total_of(monitor: &Monitor, name: &str) -> Option<f64> {
+    let row = monitor.rows().find(|row| row.event.event.is_called(name))?;
+    row.raw.run.estimate().filter(|&count| count > 0.0)
+}
+
+fn legend(out: &mut String, monitor: &Monitor) {
+    if monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0)) {
+        out.push_str("\n ± is the error of the scaled count at 95%: what multiplexing left unseen\n");
+    }
+}
+
+fn times_of(out: &mut String, runs: &Repeats<'_>) {
+    let elapsed: Vec<_> = runs.0.iter().map(|run| run.now().as_secs()).collect();
+    let spread = Spread::of(&elapsed);
+    let _ = match spread.half_width {
+        Some(half_width) => writeln!(out, "\n  {:>16.9} ± {half_width:.9} seconds time elapsed", spread.mean),
+        None => writeln!(out, "\n  {:>16.9} seconds time elapsed\n", spread.mean),
+    };
+    let Some(cpu) = runs.0.last().filter(|_| runs.0.len() == 1).and_then(|run| run.ended()?.cpu_time) else {
+        out.push('\n');
+        return;
+    };
+    let mut time = |time: CpuNs, words: &str| {
+        let _ = writeln!(out, "  {:>16.9} seconds {words}", time.as_secs());
+    };
+    time(cpu.user_ns, "user");
+    time(cpu.system_ns, "sys");
+    out.push('\n');
+}
+
+impl Repeats<'_> {
+    /// The mean of the scaled counts; `None` if the event counted in no run.
+    pub(super) fn mean_count(&self, event: EventIndex) -> Option<f64> {
+        let counts = self.counts(event);
+        (!counts.is_empty()).then(|| Spread::of(&counts).mean)
+    }
+
+    /// The half width of the 95 % interval of that mean, as a part of it.
+    pub(super) fn relative_spread(&self, event: EventIndex) -> Option<f64> {
+        let spread = Spread::of(&self.counts(event));
+        spread.half_width.filter(|_| spread.mean > 0.0).map(|half_width| half_width / spread.mean)
+    }
+
+    fn counts(&self, event: EventIndex) -> Vec<f64> {
+        self.0.iter().filter_map(|run| run.row(event).raw.run.estimate()).collect()
+    }
+}
+
+/// The mean of some runs, and what it may be off by.
+struct Spread {
+    mean: f64,
+    half_width: Option<f64>,
+}
+
+impl Spread {
+    /// Student's interval for the mean: t(n-1) times the standard deviation over the root of n.
+    fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        let half_width =
+            (values.len() > 1).then(|| quantile_975(values.len() as u64 - 1) * (squares / (n - 1.0) / n).sqrt());
+        Self { mean, half_width }
+    }
+}
+
+/// The heading of the lines that [`interval`] gives.
+pub fn interval_heading() -> String {
+    format!("#{:>15} {:>18} {:<4} {:<24} {:>8} {:>11}\n", "time", "counts", "unit", "events", "±95%", "run")
+}
+
+/// A line an event for the interval that ended last.
+pub fn interval(monitor: &Monitor) -> String {
+    let mut out = String::new();
+    for row in monitor.rows() {
+        let name = shown(&row.event.event.name);
+        let time = monitor.now().as_secs();
+        let point = row.history.back().copied();
+        let Some((point, count)) = point.and_then(|point| Some((point, scaled(&point)?))) else {
+            let cell = absence_cell(row.absence);
+            let _ = writeln!(out, "{time:>16.9} {cell:>18}      {name}");
+            continue;
+        };
+        let counted = counted(count, &row.event.event.unit);
+        let error = error_text(point.error, point.rate.unwrap_or_default());
+        let run = point.run_ratio.map_or_else(String::new, |ratio| format!("{} run", percent(ratio)));
+        let line =
+            format!("{time:>16.9} {:>18} {:<4} {name:<24} {error:>8} {run:>11}", value_text(&counted), counted.unit);
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}
+
+/// The count of an interval, scaled to its CPU time; `None` if nothing ran.
+pub(super) fn scaled(point: &Point) -> Option<f64> {
+    Some(point.rate? * point.enabled.as_ms())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_of_three_runs_by_hand() {
+        // Mean 10, standard deviation 1; 4.302653 / sqrt(3).
+        let spread = Spread::of(&[9.0, 10.0, 11.0]);
+        assert!((spread.mean - 10.0).abs() < 1e-12);
+        assert!(spread.half_width.is_some_and(|half_width| (half_width - 2.484_138).abs() < 1e-5));
+    }
+
+    #[test]
+    fn one_run_has_no_spread_and_equal_runs_have_none_either() {
+        assert_eq!(Spread::of(&[5.0]).half_width, None);
+        assert_eq!(Spread::of(&[5.0, 5.0]).half_width, Some(0.0));
+    }
+
+    #[test]
+    fn clocks_are_in_milliseconds() {
+        let counted = counted(9.06e6, &Unit::Nanoseconds);
+        assert_eq!((value_text(&counted).as_str(), counted.unit.as_str()), ("9.06", "msec"));
+    }
+}

@@ -1,9 +1,30 @@
 //! Event names in, what the kernel is asked to count out.
 //!
 //! An [`Event`] keeps the name that the user wrote beside the [`Encoding`] that the kernel gets;
-//! two events are the same when [`Event::identity`] is.
+//! two events are the same when [`Event::identity`] is. [`Resolver::parse`] reads an `-e` option;
+//! the catalog lists what there is.
+
+mod catalog;
+mod error;
+mod glob;
+mod machine;
+mod modifiers;
+#[cfg(feature = "pfm")]
+pub mod pfm;
+mod pmu;
+mod presets;
+mod resolve;
+pub mod suggest;
+mod symbols;
+pub mod syntax;
+mod tracepoints;
 
 use serde::{Deserialize, Serialize};
+
+pub use error::{Cause, EventError, Problem};
+pub use machine::{Machine, TracefsError};
+pub use modifiers::{Letters, LettersError};
+pub use resolve::Resolver;
 
 /// One event to count: the name as the user wrote it, and what it means to the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -26,6 +47,13 @@ impl Event {
     /// What makes two events the same: what is opened, not what it is called.
     pub fn identity(&self) -> (&Encoding, &Modifiers) {
         (&self.encoding, &self.modifiers)
+    }
+
+    /// Why nothing can be opened for this event, although its name is known; `None` when there is
+    /// something to open (which the kernel may still refuse).
+    pub fn unavailable(&self) -> Option<String> {
+        let preset = self.encoding.absent.as_ref()?;
+        Some(format!("this CPU family has no event for {preset} in the table"))
     }
 
     /// Whether relation files mean this event by `name`: the user's name or the canonical one, in
@@ -85,6 +113,24 @@ pub struct Encoding {
     /// `perf_event_attr.bp_type`: the accesses that a breakpoint counts.
     #[serde(default, skip_serializing_if = "is_zero_u32")]
     pub bp_type: u32,
+    /// The preset for which this machine has no code; `None` when there is something to open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<String>,
+}
+
+impl Encoding {
+    /// The type that [`absent`](Self::absent) encodings carry. No PMU has it, so that even an
+    /// open by mistake is refused (ENOENT) and never counts something else.
+    const NO_PMU: u32 = u32::MAX;
+
+    /// The encoding of an event whose name is known and for which this machine has no code.
+    pub fn absent(preset: &str) -> Self {
+        Self { pmu_type: Self::NO_PMU, absent: Some(preset.to_owned()), ..Self::default() }
+    }
+
+    fn of(pmu_type: u32, config: u64) -> Self {
+        Self { pmu_type, config, ..Self::default() }
+    }
 }
 
 fn is_zero(value: &u64) -> bool {
@@ -93,6 +139,10 @@ fn is_zero(value: &u64) -> bool {
 
 fn is_zero_u32(value: &u32) -> bool {
     *value == 0
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// perf's event modifiers (`:ukhGHpPSDIeWb`).
@@ -111,8 +161,14 @@ pub struct Modifiers {
     pub exclude_guest: bool,
     /// `perf_event_attr.exclude_idle` (`I`).
     pub exclude_idle: bool,
-    /// `perf_event_attr.precise_ip`, one for each `p`.
+    /// `perf_event_attr.precise_ip`, one for each `p`, at most 3.
     pub precise: u8,
+    /// As precise as the event can be sampled (`P`).
+    #[serde(skip_serializing_if = "is_false")]
+    pub precise_max: bool,
+    /// Samples carry the counts of the group (`S`).
+    #[serde(skip_serializing_if = "is_false")]
+    pub sample_read: bool,
     /// `perf_event_attr.pinned` (`D`): always on a counter, or an error.
     pub pinned: bool,
     /// `perf_event_attr.exclusive` (`e`): alone on the PMU.

@@ -1,0 +1,272 @@
+//! What was wrong with the names of an `-e` option in, the text of the error out.
+
+use std::fmt::{self, Display, Formatter, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::machine::TracefsError;
+use super::modifiers::LettersError;
+
+/// Everything that is wrong with one `-e` option. [`Display`] gives the whole message, a paragraph
+/// for each problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EventError {
+    /// The problems in the order of the text, at least one.
+    pub problems: Vec<Problem>,
+}
+
+/// One thing that is wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem {
+    /// Which event of the list it is, counted from 1, braces not counted.
+    pub position: usize,
+    /// The event as it was written; the whole list for a syntax error.
+    pub text: String,
+    /// What is wrong with it.
+    pub cause: Cause,
+}
+
+/// What can be wrong with an event's text.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Cause {
+    /// The text can't be understood.
+    Syntax {
+        /// The byte of the text at which reading stopped.
+        at: usize,
+        /// What would have been understood there.
+        expected: &'static str,
+    },
+    /// Neither perf, the kernel, the presets nor libpfm know the name.
+    Unknown {
+        /// The name without its modifiers.
+        name: String,
+        /// The nearest names, the nearest first.
+        similar: Vec<String>,
+        /// A pattern for `perfprop list` that finds something.
+        pattern: Option<String>,
+    },
+    /// No PMU of this name in sysfs.
+    NoPmu {
+        /// The name in front of the slash.
+        pmu: String,
+        /// The PMUs that there are.
+        known: Vec<String>,
+    },
+    /// The PMU has no such term or event.
+    NoTerm {
+        /// The PMU; empty for an event without a format of its own.
+        pmu: String,
+        /// The term.
+        term: String,
+        /// The terms and events that there are.
+        known: Vec<String>,
+    },
+    /// The value doesn't fit into the bits of the term.
+    TooLarge {
+        /// The PMU; empty for an event without a format of its own.
+        pmu: String,
+        /// The term.
+        term: String,
+        /// The value written.
+        value: u64,
+        /// The largest value that fits.
+        max: u64,
+    },
+    /// A term was written without a value.
+    NeedsValue {
+        /// The term.
+        term: String,
+    },
+    /// A term's value must be a number.
+    NotANumber {
+        /// The term.
+        term: String,
+        /// The value written.
+        text: String,
+    },
+    /// An event of sysfs leaves a parameter open (`core=?`).
+    NeedsParameter {
+        /// The event, `pmu/event/`.
+        event: String,
+        /// The parameter.
+        parameter: String,
+    },
+    /// The modifier letters mean nothing.
+    Letters(LettersError),
+    /// The name looks like a tracepoint's, and tracefs can't be read.
+    Tracefs(TracefsError),
+    /// A file of sysfs isn't what the kernel documents.
+    BadSysfs {
+        /// The file.
+        file: PathBuf,
+        /// What it says.
+        text: String,
+    },
+    /// Patterns stand for more events than can be counted.
+    TooMany {
+        /// How many events a list can have.
+        most: usize,
+    },
+}
+
+impl std::error::Error for EventError {}
+
+impl Display for EventError {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        for (index, problem) in self.problems.iter().enumerate() {
+            if index > 0 {
+                f.write_char('\n')?;
+            }
+            write!(f, "{problem}")?;
+        }
+        Ok(())
+    }
+}
+
+impl Display for Problem {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let place = format!("in -e (position {})", self.position);
+        let text = shown(&self.text);
+        match &self.cause {
+            Cause::Syntax { at, expected } => syntax(f, &self.text, *at, expected),
+            Cause::Unknown { name, similar, pattern } => {
+                write!(f, "E03 perfprop: unknown event '{}' {place}", shown(name))?;
+                hints(f, similar, pattern.as_deref())
+            }
+            Cause::NoPmu { pmu, known } => {
+                write!(f, "E03 perfprop: no PMU '{}' for '{text}' {place}", shown(pmu))?;
+                write!(f, "\n      PMUs of this machine: {}", listed(known))
+            }
+            Cause::NoTerm { pmu, term, known } => {
+                write!(f, "E03 perfprop: no term '{}' in '{text}' {place}", shown(term))?;
+                let of = if pmu.is_empty() { "this event".to_owned() } else { format!("PMU {}", shown(pmu)) };
+                write!(f, "\n      terms of {of}: {}", listed(known))
+            }
+            Cause::Tracefs(error) => {
+                write!(f, "E03 perfprop: no event '{text}' without tracepoints {place}")?;
+                tracefs(f, error)
+            }
+            other => {
+                write!(f, "E03 perfprop: bad event '{text}' {place}\n      ")?;
+                plain(f, other)
+            }
+        }
+    }
+}
+
+/// The causes that one line explains.
+fn plain(f: &mut Formatter<'_>, cause: &Cause) -> fmt::Result {
+    match cause {
+        Cause::TooLarge { pmu, term, value, max } => {
+            let of = if pmu.is_empty() { String::new() } else { format!(" of PMU {}", shown(pmu)) };
+            write!(f, "{}={value:#x} is too large: the largest value{of} is {max:#x}", shown(term))
+        }
+        Cause::NeedsValue { term } => write!(f, "'{0}' needs a value: {0}=0x1", shown(term)),
+        Cause::NotANumber { term, text } => {
+            write!(f, "'{}' must be a number (10, 0x1a), not '{}'", shown(term), shown(text))
+        }
+        Cause::NeedsParameter { event, parameter } => {
+            write!(f, "{} leaves '{1}' open: add {1}=0x1 between the slashes", shown(event), shown(parameter))
+        }
+        Cause::Letters(error) => write!(f, "{error}"),
+        Cause::BadSysfs { file, text } => {
+            write!(f, "the kernel's file {} says '{}', which has no meaning", path(file), shown(text))
+        }
+        Cause::TooMany { most } => write!(f, "the list has more than {most} events: use a narrower pattern"),
+        Cause::Syntax { .. }
+        | Cause::Unknown { .. }
+        | Cause::NoPmu { .. }
+        | Cause::NoTerm { .. }
+        | Cause::Tracefs(_) => Ok(()),
+    }
+}
+
+fn hints(f: &mut Formatter<'_>, similar: &[String], pattern: Option<&str>) -> fmt::Result {
+    let mut parts = Vec::new();
+    if let Some(first) = similar.first() {
+        parts.push(format!("did you mean {}?", shown(first)));
+    }
+    if similar.len() > 1 {
+        let rest: Vec<String> = similar[1..].iter().map(|name| shown(name)).collect();
+        parts.push(format!("similar: {}", rest.join(", ")));
+    }
+    if let Some(pattern) = pattern {
+        parts.push(format!("all: perfprop list '{}'", shown(pattern)));
+    }
+    if parts.is_empty() {
+        parts.push("all names: perfprop list".to_owned());
+    }
+    write!(f, "\n      {}", parts.join("   "))
+}
+
+fn tracefs(f: &mut Formatter<'_>, error: &TracefsError) -> fmt::Result {
+    match error {
+        TracefsError::Forbidden(folder) => {
+            let folder = path(folder);
+            write!(f, "\n      {folder} may not be read by this user (EACCES)")?;
+            write!(f, "\n      run perfprop with sudo, or: sudo chmod -R a+rX {folder}")
+        }
+        TracefsError::NotMounted(folder) => {
+            let folder = path(folder);
+            write!(f, "\n      no tracefs at {folder}; mount it: sudo mount -t tracefs tracefs {folder}")
+        }
+    }
+}
+
+/// How much of a long list is shown on each side of the place that went wrong.
+const AROUND: usize = 40;
+
+fn syntax(f: &mut Formatter<'_>, text: &str, at: usize, expected: &str) -> fmt::Result {
+    let at = (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
+    let before: Vec<char> = text[..at].chars().collect();
+    let from = before.len().saturating_sub(AROUND);
+    let before: String = before[from..].iter().collect();
+    let after: String = text[at..].chars().take(AROUND).collect();
+    let dots = if from > 0 { "..." } else { "" };
+    let before = format!("{dots}{}", shown(&before));
+    writeln!(f, "E03 perfprop: cannot read the events in -e: expected {expected}")?;
+    writeln!(f, "      {before}{}", shown(&after))?;
+    write!(f, "      {:width$}^ here", "", width = before.chars().count())
+}
+
+/// At most this many known names are listed.
+const MOST_LISTED: usize = 24;
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() {
+        return "none".to_owned();
+    }
+    let mut shown: Vec<String> = names.iter().take(MOST_LISTED).map(|name| self::shown(name)).collect();
+    if names.len() > MOST_LISTED {
+        shown.push(format!("and {} more", names.len() - MOST_LISTED));
+    }
+    shown.join(", ")
+}
+
+fn path(path: &Path) -> String {
+    shown(&path.to_string_lossy())
+}
+
+/// The longest name that is repeated in full.
+const LONGEST_SHOWN: usize = 200;
+
+/// A name as it may reach a terminal: control characters as `\u{..}`, and not without end.
+fn shown(text: &str) -> String {
+    let is_harmless = |c: char| {
+        !c.is_control()
+            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
+    };
+    let mut out = String::new();
+    for c in text.chars().take(LONGEST_SHOWN) {
+        match c {
+            c if is_harmless(c) => out.push(c),
+            c if c.is_ascii() => {
+                let _ = write!(out, "\\x{:02x}", u32::from(c));
+            }
+            c => out.extend(c.escape_unicode()),
+        }
+    }
+    if text.chars().nth(LONGEST_SHOWN).is_some() {
+        out.push_str("...");
+    }
+    out
+}

@@ -1,0 +1,110 @@
+//! Two folders in, what a machine says about its PMUs and tracepoints out.
+//!
+//! Nothing is cached: sysfs changes when a driver is loaded, and reading it is cheap.
+
+use std::fs;
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+/// The longest file of sysfs or tracefs that is read: the kernel writes a page at most.
+const LONGEST_FILE: u64 = 64 * 1024;
+
+/// Where a machine describes its events.
+#[derive(Clone, Debug)]
+pub struct Machine {
+    devices: PathBuf,
+    cpuinfo: PathBuf,
+    /// The first that exists and isn't empty is taken.
+    tracefs: Vec<PathBuf>,
+    libpfm: bool,
+}
+
+impl Machine {
+    /// The machine that this program runs on, with libpfm where it is built in.
+    pub fn here() -> Self {
+        Self { libpfm: true, ..Self::under(Path::new("/")) }
+    }
+
+    /// A machine whose `sys/` lies under `root`; libpfm, which asks this CPU, is left out.
+    pub fn under(root: &Path) -> Self {
+        let kernel = root.join("sys/kernel");
+        Self {
+            devices: root.join("sys/bus/event_source/devices"),
+            cpuinfo: root.join("proc/cpuinfo"),
+            tracefs: vec![kernel.join("tracing"), kernel.join("debug/tracing")],
+            libpfm: false,
+        }
+    }
+
+    /// Whether libpfm may be asked about this machine.
+    pub fn has_libpfm(&self) -> bool {
+        self.libpfm && cfg!(feature = "pfm")
+    }
+
+    /// The folder of the PMUs: `/sys/bus/event_source/devices`.
+    pub fn devices(&self) -> &Path {
+        &self.devices
+    }
+
+    /// Which CPU this is, `vendor-family-model` in hexadecimal as in `GenuineIntel-6-AD`; `None`
+    /// where `/proc/cpuinfo` doesn't tell.
+    pub fn cpu_id(&self) -> Option<String> {
+        let text = text(&self.cpuinfo).ok()?;
+        let field = |name: &str| {
+            let line = text.lines().find(|line| line.split(':').next().map(str::trim) == Some(name))?;
+            line.split_once(':').map(|(_, value)| value.trim())
+        };
+        let family: u32 = field("cpu family")?.parse().ok()?;
+        let model: u32 = field("model")?.parse().ok()?;
+        Some(format!("{}-{family:X}-{model:X}", field("vendor_id")?))
+    }
+
+    /// The folder of the tracepoints, `/sys/kernel/tracing/events`.
+    ///
+    /// # Errors
+    /// [`TracefsError`] says which folder it was and what is wrong with it.
+    pub fn tracepoints(&self) -> Result<PathBuf, TracefsError> {
+        let mut problem = TracefsError::NotMounted(self.tracefs[0].clone());
+        for folder in &self.tracefs {
+            let events = folder.join("events");
+            match fs::read_dir(&events) {
+                Ok(_) => return Ok(events),
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    problem = TracefsError::Forbidden(events);
+                }
+                Err(_) => {}
+            }
+        }
+        Err(problem)
+    }
+}
+
+/// Why tracepoints can't be looked up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TracefsError {
+    /// No tracefs at this folder, nor at the older place.
+    NotMounted(PathBuf),
+    /// This folder may not be read.
+    Forbidden(PathBuf),
+}
+
+/// The names in a folder that aren't hidden, sorted; empty when it can't be read.
+pub(super) fn names(folder: &Path) -> Vec<String> {
+    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
+    let mut names: Vec<String> = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.retain(|name| !name.starts_with('.'));
+    names.sort_unstable();
+    names
+}
+
+/// A small file's text without the white space around it.
+pub(super) fn text(file: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    fs::File::open(file)?.take(LONGEST_FILE).read_to_string(&mut text)?;
+    Ok(text.trim().to_owned())
+}
+
+/// Whether `name` can be the name of one file: no way out of its folder.
+pub(super) fn is_file_name(name: &str) -> bool {
+    !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
+}

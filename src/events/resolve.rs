@@ -1,0 +1,528 @@
+//! What was written and a machine in, events with their encodings out.
+//!
+//! A name `a:b` is read in this order: the tracepoint `a:b` if tracefs has it; perf's symbol or
+//! an event of sysfs `a` with the modifiers `b`; a preset with modifiers; libpfm.
+
+use super::error::{Cause, EventError, Problem};
+use super::machine::{Machine, TracefsError};
+use super::modifiers::{Letters, LettersError};
+use super::pmu::{self, Encoded, Pmu};
+use super::presets::{self, Candidate, Preset};
+use super::symbols::{self, Symbol};
+use super::syntax::{self, Head, Item, Spec, Term};
+use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, suggest, tracepoints};
+
+/// The most events that one list can stand for, patterns included.
+const MOST_EVENTS: usize = 1 << 16;
+
+/// Reads the names that people write after `-e`, on one machine.
+#[derive(Clone, Debug)]
+pub struct Resolver {
+    machine: Machine,
+}
+
+/// What a name means, before its modifiers.
+#[derive(Clone, Debug)]
+struct Found {
+    canonical: String,
+    kind: Kind,
+    encoding: Encoding,
+    unit: Unit,
+    /// What it is called, where that isn't what was written: one event of several, or `name=`.
+    name: Option<String>,
+    /// What holds without letters.
+    modifiers: Modifiers,
+    /// The core PMU that it was narrowed to on a hybrid machine.
+    core: Option<String>,
+}
+
+/// What a name means, and the letters that were left of it.
+struct Named<'a> {
+    found: Vec<Found>,
+    letters: &'a str,
+}
+
+/// An event on its way into a group.
+struct Member {
+    event: Event,
+    core: Option<String>,
+    guest_chosen: bool,
+}
+
+impl From<Symbol> for Found {
+    fn from(symbol: Symbol) -> Self {
+        Self { unit: symbol.unit, ..Self::new(symbol.canonical, symbol.kind, symbol.encoding) }
+    }
+}
+
+impl Found {
+    fn new(canonical: String, kind: Kind, encoding: Encoding) -> Self {
+        Self {
+            canonical,
+            kind,
+            encoding,
+            unit: Unit::Count,
+            name: None,
+            modifiers: Modifiers::unmodified(),
+            core: None,
+        }
+    }
+}
+
+impl Resolver {
+    /// A resolver for the events of `machine`.
+    pub fn new(machine: Machine) -> Self {
+        Self { machine }
+    }
+
+    /// The machine whose events it knows.
+    pub fn machine(&self) -> &Machine {
+        &self.machine
+    }
+
+    /// Reads the text of one `-e` option: `a,b:u,{c,d}:k`.
+    ///
+    /// The groups are in the order written, single events as groups of one ([`Binding::Free`]).
+    /// A pattern gives one group for each event that it matches, in order of name.
+    ///
+    /// # Errors
+    /// A syntax error, or every event that is wrong.
+    pub fn parse(&self, text: &str) -> Result<Vec<Group>, EventError> {
+        let items = syntax::parse(text).map_err(|error| EventError {
+            problems: vec![Problem {
+                position: text[..floor(text, error.at)].matches(',').count() + 1,
+                text: text.to_owned(),
+                cause: Cause::Syntax { at: error.at, expected: error.expected },
+            }],
+        })?;
+        let mut list = List { resolver: self, groups: Vec::new(), problems: Vec::new(), position: 0, events: 0 };
+        for item in &items {
+            list.add(item);
+        }
+        if list.problems.is_empty() { Ok(list.groups) } else { Err(EventError { problems: list.problems }) }
+    }
+
+    /// What one event means, a [`Member`] for each event that it stands for.
+    fn spec(&self, spec: &Spec<'_>) -> Result<Vec<Member>, Cause> {
+        let terms = spec.terms.as_deref();
+        let named = match spec.head {
+            Head::Name(name) => self.name(name, terms)?,
+            ref head => Named { found: vec![other_head(head, terms)?], letters: "" },
+        };
+        let written = if spec.modifiers.is_empty() { named.letters } else { spec.modifiers };
+        let letters = Letters::parse(written).map_err(Cause::Letters)?;
+        let several = named.found.len() > 1;
+        let member = |found: Found| self.member(found, spec.text, written, letters, several);
+        named.found.into_iter().map(member).collect()
+    }
+
+    fn member(
+        &self,
+        found: Found,
+        text: &str,
+        written: &str,
+        letters: Letters,
+        several: bool,
+    ) -> Result<Member, Cause> {
+        let mut modifiers = found.modifiers;
+        letters.apply_to_event(&mut modifiers).map_err(Cause::Letters)?;
+        let colon = if written.is_empty() { "" } else { ":" };
+        let name = match found.name {
+            Some(name) => name,
+            None if several => format!("{}{colon}{written}", found.canonical),
+            None => text.to_owned(),
+        };
+        let event = Event {
+            name,
+            canonical: found.canonical,
+            kind: found.kind,
+            encoding: found.encoding,
+            modifiers,
+            unit: found.unit,
+        };
+        Ok(Member { event, core: found.core, guest_chosen: letters.chooses_guest() })
+    }
+
+    fn name<'a>(&self, name: &'a str, terms: Option<&[Term<'_>]>) -> Result<Named<'a>, Cause> {
+        match terms {
+            Some(terms) => self.name_with_terms(name, terms),
+            None => self.plain_name(name),
+        }
+    }
+
+    fn plain_name<'a>(&self, name: &'a str) -> Result<Named<'a>, Cause> {
+        let tracepoint = self.tracepoint(name);
+        if let Some(Ok(named)) = tracepoint {
+            return Ok(named);
+        }
+        let (base, letters) = name.split_once(':').unwrap_or((name, ""));
+        if let Some(found) = self.symbol(base).or_else(|| self.sysfs_event(base)).or_else(|| self.preset(base)) {
+            return match Letters::parse(letters) {
+                Ok(_) => Ok(Named { found, letters }),
+                Err(error) => libpfm_name(&self.machine, name).ok_or(Cause::Letters(error)),
+            };
+        }
+        if let Some(named) = libpfm_name(&self.machine, name) {
+            return Ok(named);
+        }
+        match tracepoint {
+            Some(Err(error)) if Letters::parse(letters).is_err() => Err(Cause::Tracefs(error)),
+            _ => Err(self.unknown(name)),
+        }
+    }
+
+    /// `cycles/name=c/`, `cpu/event=0x3c/`, `sched:sched_switch/call-graph=fp/`.
+    fn name_with_terms<'a>(&self, name: &'a str, terms: &[Term<'_>]) -> Result<Named<'a>, Cause> {
+        let tracepoint = self.tracepoint(name).and_then(Result::ok);
+        let known = || self.symbol(name).or_else(|| self.preset(name));
+        let found = match tracepoint {
+            Some(named) => Some(named.found),
+            None if pmu::find(&self.machine, name).is_some() => None,
+            None => known(),
+        };
+        let found = match found {
+            Some(found) => found.into_iter().map(|found| with_common_terms(found, terms)).collect(),
+            None => self.on_pmus(name, terms),
+        };
+        Ok(Named { found: found?, letters: "" })
+    }
+
+    fn on_pmus(&self, name: &str, terms: &[Term<'_>]) -> Result<Vec<Found>, Cause> {
+        let pmus = pmu::matching(&self.machine, name);
+        if !pmus.is_empty() {
+            return self.on_each(&pmus, terms);
+        }
+        let with_event: Vec<Pmu> = pmu::all(&self.machine).into_iter().filter(|pmu| pmu.has_event(name)).collect();
+        if with_event.is_empty() {
+            let known = pmu::all(&self.machine).into_iter().map(|pmu| pmu.name).collect();
+            return Err(Cause::NoPmu { pmu: name.to_owned(), known });
+        }
+        let event = Term { key: name, value: None };
+        let terms: Vec<Term<'_>> = std::iter::once(event).chain(terms.iter().cloned()).collect();
+        self.on_each(&with_event, &terms)
+    }
+
+    /// The terms on each PMU. As in perf, of several PMUs those that don't have the terms are
+    /// left out, as long as one has.
+    fn on_each(&self, pmus: &[Pmu], terms: &[Term<'_>]) -> Result<Vec<Found>, Cause> {
+        let (mut found, mut refused) = (Vec::new(), None);
+        for pmu in pmus {
+            match pmu.encode(terms) {
+                Ok(encoded) => found.push(on_pmu(pmu, terms, encoded, self.is_hybrid())),
+                Err(cause) => refused = refused.or(Some(cause)),
+            }
+        }
+        match refused {
+            Some(cause) if found.is_empty() => Err(cause),
+            _ => Ok(found),
+        }
+    }
+
+    fn is_hybrid(&self) -> bool {
+        pmu::cores(&self.machine).len() > 1
+    }
+
+    /// The tracepoints that `name` begins with. `None` when the name isn't made like a
+    /// tracepoint's, or tracefs is there and hasn't got it.
+    fn tracepoint<'a>(&self, name: &'a str) -> Option<Result<Named<'a>, TracefsError>> {
+        let (system, rest) = name.split_once(':')?;
+        let (event, letters) = rest.split_once(':').unwrap_or((rest, ""));
+        let events = match self.machine.tracepoints() {
+            Ok(events) => events,
+            Err(error) => return Some(Err(error)),
+        };
+        let found: Vec<Found> = tracepoints::find(&events, system, event)
+            .into_iter()
+            .map(|point| Found::new(point.name, Kind::Tracepoint, point.encoding))
+            .collect();
+        if found.is_empty() { None } else { Some(Ok(Named { found, letters })) }
+    }
+
+    /// perf's symbols; on a hybrid machine a hardware event for each kind of core.
+    fn symbol(&self, name: &str) -> Option<Vec<Found>> {
+        let found = Found::from(symbols::find(name)?);
+        let cores = pmu::cores(&self.machine);
+        if cores.len() < 2 || !matches!(found.kind, Kind::Hardware | Kind::Cache) {
+            return Some(vec![found]);
+        }
+        Some(cores.iter().map(|core| on_core(&found, core)).collect())
+    }
+
+    /// A name out of a PMU's `events/` folder, on every PMU that has it.
+    fn sysfs_event(&self, name: &str) -> Option<Vec<Found>> {
+        let mut pmus = pmu::all(&self.machine);
+        pmus.retain(|pmu| pmu.has_event(name));
+        if pmus.is_empty() {
+            return None;
+        }
+        self.on_each(&pmus, &[Term { key: name, value: None }]).ok()
+    }
+
+    /// A preset: the first candidate that this machine can encode, else an event that is known
+    /// and absent.
+    fn preset(&self, name: &str) -> Option<Vec<Found>> {
+        let preset = presets::find(name)?;
+        let cpu = self.machine.cpu_id();
+        let encoded = preset.candidates.iter().find_map(|one| self.candidate(one, cpu.as_deref()));
+        Some(encoded.unwrap_or_else(|| vec![absent(preset)]))
+    }
+
+    fn candidate(&self, candidate: &Candidate, cpu: Option<&str>) -> Option<Vec<Found>> {
+        if candidate.holds_on(cpu) {
+            return self.in_perfs_words(&candidate.event);
+        }
+        let pmus = candidate.pmus.iter();
+        pmus.map(|pmu| format!("{pmu}::{}", candidate.event))
+            .find_map(|name| Some(vec![libpfm_event(&self.machine, &name)?]))
+    }
+
+    fn in_perfs_words(&self, text: &str) -> Option<Vec<Found>> {
+        if let Some(found) = self.symbol(text) {
+            return Some(found);
+        }
+        match syntax::parse(text).ok()?.as_slice() {
+            [Item::Single(Spec { head: Head::Name(pmu), terms: Some(terms), .. })] => self.on_pmus(pmu, terms).ok(),
+            _ => None,
+        }
+    }
+
+    fn unknown(&self, written: &str) -> Cause {
+        // A word is compared without its modifiers, if that is what stands behind the last colon.
+        let name = match written.rsplit_once(':') {
+            Some((name, letters)) if Letters::parse(letters).is_ok() => name,
+            _ => written,
+        };
+        let names = catalog::names(&self.machine);
+        let similar: Vec<String> =
+            suggest::nearest(name, names.iter().map(String::as_str)).into_iter().map(String::from).collect();
+        let pattern = catalog::pattern_for(similar.first().map_or(name, String::as_str), &names);
+        Cause::Unknown { name: name.to_owned(), similar, pattern }
+    }
+}
+
+/// The list that is being read.
+struct List<'r> {
+    resolver: &'r Resolver,
+    groups: Vec<Group>,
+    problems: Vec<Problem>,
+    position: usize,
+    events: usize,
+}
+
+impl List<'_> {
+    fn add(&mut self, item: &Item<'_>) {
+        match item {
+            Item::Single(spec) => {
+                let members = self.members(spec);
+                let single = |member: Member| Group { name: None, events: vec![member.event], binding: Binding::Free };
+                self.groups.extend(members.into_iter().map(single));
+            }
+            Item::Group { name, events, modifiers } => self.add_group(*name, events, modifiers),
+        }
+    }
+
+    fn add_group(&mut self, name: Option<&str>, specs: &[Spec<'_>], modifiers: &str) {
+        let first = self.position + 1;
+        let mut members: Vec<Member> = Vec::new();
+        for spec in specs {
+            members.extend(self.members(spec));
+        }
+        let applied = Letters::parse(modifiers).and_then(|letters| {
+            for (index, member) in members.iter_mut().enumerate() {
+                letters.apply_to_member(&mut member.event.modifiers, member.guest_chosen, index == 0)?;
+            }
+            Ok(letters)
+        });
+        match applied {
+            Ok(letters) => {
+                let binding = if letters.is_weak() { Binding::Weak } else { Binding::Braces };
+                self.groups.extend(by_core(members).into_iter().map(|events| Group {
+                    name: name.map(String::from),
+                    events,
+                    binding,
+                }));
+            }
+            Err(error) => self.problem(first, &format!("{{...}}:{modifiers}"), Cause::Letters(error)),
+        }
+    }
+
+    fn members(&mut self, spec: &Spec<'_>) -> Vec<Member> {
+        self.position += 1;
+        if self.events > MOST_EVENTS {
+            return Vec::new();
+        }
+        match self.resolver.spec(spec) {
+            Ok(members) => {
+                self.events += members.len();
+                if self.events > MOST_EVENTS {
+                    self.problem(self.position, spec.text, Cause::TooMany { most: MOST_EVENTS });
+                }
+                members
+            }
+            Err(cause) => {
+                self.problem(self.position, spec.text, cause);
+                Vec::new()
+            }
+        }
+    }
+
+    fn problem(&mut self, position: usize, text: &str, cause: Cause) {
+        self.problems.push(Problem { position, text: text.to_owned(), cause });
+    }
+}
+
+/// A group on a hybrid machine is one group for each kind of core: the kernel takes no group
+/// over two hardware PMUs. Events that run anywhere stay in the first.
+fn by_core(members: Vec<Member>) -> Vec<Vec<Event>> {
+    let mut cores: Vec<String> = Vec::new();
+    for core in members.iter().filter_map(|member| member.core.as_ref()) {
+        if !cores.contains(core) {
+            cores.push(core.clone());
+        }
+    }
+    let mut groups: Vec<Vec<Event>> = vec![Vec::new(); cores.len().max(1)];
+    for member in members {
+        let index = member.core.and_then(|core| cores.iter().position(|known| *known == core));
+        groups[index.unwrap_or(0)].push(member.event);
+    }
+    groups.retain(|events| !events.is_empty());
+    groups
+}
+
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// Numbers, raw codes and breakpoints, which need no machine.
+fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<Found, Cause> {
+    let found = match *head {
+        Head::Numeric { pmu_type, config } => {
+            let largest = u64::from(u32::MAX);
+            let narrow = u32::try_from(pmu_type).map_err(|_| Cause::TooLarge {
+                pmu: String::new(),
+                term: "type".to_owned(),
+                value: pmu_type,
+                max: largest,
+            })?;
+            Found::new(format!("{pmu_type}:{config:#x}"), kind_of(narrow), Encoding::of(narrow, config))
+        }
+        Head::Raw(code) => Found::new(format!("r{code:x}"), Kind::Raw, Encoding::of(symbols::RAW, code)),
+        Head::Memory { address, length, access } => breakpoint(address, length, access)?,
+        Head::Name(_) => return Err(Cause::NeedsValue { term: "event".to_owned() }),
+    };
+    with_common_terms(found, terms.unwrap_or_default())
+}
+
+fn kind_of(pmu_type: u32) -> Kind {
+    match pmu_type {
+        symbols::HARDWARE => Kind::Hardware,
+        symbols::SOFTWARE => Kind::Software,
+        symbols::TRACEPOINT => Kind::Tracepoint,
+        symbols::HW_CACHE => Kind::Cache,
+        symbols::RAW => Kind::Raw,
+        symbols::BREAKPOINT => Kind::Breakpoint,
+        _ => Kind::Pmu,
+    }
+}
+
+/// `HW_BREAKPOINT_R`, `_W`, `_X` of `linux/hw_breakpoint.h`.
+const ACCESSES: [(char, u32); 3] = [('r', 1), ('w', 2), ('x', 4)];
+
+/// perf's defaults: reads and writes; four bytes, or a word where code is executed.
+fn breakpoint(address: u64, length: Option<u64>, access: &str) -> Result<Found, Cause> {
+    let written = if access.is_empty() { "rw" } else { access };
+    let mut bp_type = 0;
+    for letter in written.chars() {
+        let bit = ACCESSES.iter().find(|(known, _)| *known == letter).map_or(0, |(_, bit)| *bit);
+        if bp_type & bit != 0 {
+            return Err(Cause::Letters(LettersError::Twice(letter)));
+        }
+        bp_type |= bit;
+    }
+    let executes = bp_type == 4;
+    let length = length.unwrap_or(if executes { size_of::<usize>() as u64 } else { 4 });
+    let encoding = Encoding { config1: address, config2: length, bp_type, ..Encoding::of(symbols::BREAKPOINT, 0) };
+    Ok(Found::new(format!("mem:{address:#x}/{length}:{written}"), Kind::Breakpoint, encoding))
+}
+
+fn with_common_terms(found: Found, terms: &[Term<'_>]) -> Result<Found, Cause> {
+    let mut encoded = Encoded { encoding: found.encoding.clone(), unit: found.unit.clone(), name: None };
+    pmu::add_common_terms(terms, &mut encoded)?;
+    Ok(Found { encoding: encoded.encoding, name: encoded.name, ..found })
+}
+
+fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bool) -> Found {
+    let canonical = format!("{}/{}/", pmu.name, written(terms));
+    let kind = match encoded.encoding.pmu_type {
+        other if other == pmu.pmu_type => Kind::Pmu,
+        generic => kind_of(generic),
+    };
+    let mut found = Found::new(canonical, kind, encoded.encoding);
+    let is_generic = matches!(kind, Kind::Hardware | Kind::Cache);
+    if is_generic && hybrid {
+        found.encoding.config |= u64::from(pmu.pmu_type) << 32;
+    }
+    if is_generic && !hybrid {
+        // `cpu/instructions/` where sysfs hasn't got the event is perf's own `instructions`.
+        found.canonical = written(terms);
+    }
+    // A PMU outside the cores can't tell privilege levels and guests apart, and the kernel
+    // refuses to be asked (EINVAL).
+    found.modifiers = if pmu.is_core() { Modifiers::unmodified() } else { Modifiers::default() };
+    found.core = (hybrid && pmu.is_core()).then(|| pmu.name.clone());
+    Found { unit: encoded.unit, name: encoded.name, ..found }
+}
+
+/// The terms that say what is counted, as text.
+fn written(terms: &[Term<'_>]) -> String {
+    let term = |term: &Term<'_>| match &term.value {
+        None => term.key.to_owned(),
+        Some(syntax::Value::Number(number)) => format!("{}={number:#x}", term.key),
+        Some(syntax::Value::Text(text)) => format!("{}={text}", term.key),
+    };
+    let counting = terms.iter().filter(|term| term.key != "name");
+    counting.map(term).collect::<Vec<_>>().join(",")
+}
+
+/// The kernel takes the type of a hybrid machine's core PMU in the upper half of the config.
+fn on_core(found: &Found, core: &Pmu) -> Found {
+    let mut found = found.clone();
+    found.encoding.config |= u64::from(core.pmu_type) << 32;
+    found.canonical = format!("{}/{}/", core.name, found.canonical);
+    found.core = Some(core.name.clone());
+    found
+}
+
+fn absent(preset: &Preset) -> Found {
+    Found::new(preset.name.clone(), Kind::Hardware, Encoding::absent(&preset.name))
+}
+
+/// A name of libpfm's, which may have libpfm's modifiers (`:u:k`) or, behind the last colon,
+/// perf's (`:uk`).
+fn libpfm_name<'a>(machine: &Machine, name: &'a str) -> Option<Named<'a>> {
+    if let Some(found) = libpfm_event(machine, name) {
+        return Some(Named { found: vec![found], letters: "" });
+    }
+    let (base, letters) = name.rsplit_once(':')?;
+    Letters::parse(letters).ok()?;
+    Some(Named { found: vec![libpfm_event(machine, base)?], letters })
+}
+
+#[cfg(feature = "pfm")]
+fn libpfm_event(machine: &Machine, name: &str) -> Option<Found> {
+    if !machine.has_libpfm() {
+        return None;
+    }
+    let event = super::pfm::encode(name).ok()?;
+    let kind = match kind_of(event.encoding.pmu_type) {
+        Kind::Raw => Kind::Pmu,
+        kind => kind,
+    };
+    let found = Found::new(event.canonical, kind, event.encoding);
+    Some(Found { modifiers: event.modifiers, ..found })
+}
+
+#[cfg(not(feature = "pfm"))]
+fn libpfm_event(_: &Machine, _: &str) -> Option<Found> {
+    None
+}

@@ -1,0 +1,71 @@
+//! A wrong word and the words that would have been right in, the nearest of them out.
+
+/// Longer words than this get no suggestions: they are no typing errors, and comparing costs
+/// the product of the lengths.
+const LONGEST: usize = 64;
+
+/// How many suggestions are of use.
+const MOST: usize = 4;
+
+/// The words among `candidates` that `word` may have been meant to be, the nearest first, four at
+/// most. Cases of letters don't count.
+///
+/// A candidate is near when at most a third of the longer word's letters would have to change,
+/// counted as Damerau-Levenshtein edits (insert, delete, replace, swap neighbours).
+pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<&'a str> {
+    if word.is_empty() || word.len() > LONGEST {
+        return Vec::new();
+    }
+    let lower = word.to_lowercase();
+    let mut near: Vec<(usize, &str)> =
+        candidates.into_iter().filter_map(|candidate| Some((distance(&lower, candidate)?, candidate))).collect();
+    near.sort_unstable();
+    near.dedup();
+    near.truncate(MOST);
+    near.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// The edits between a word and a candidate, or `None` when they are too many.
+fn distance(lower: &str, candidate: &str) -> Option<usize> {
+    let most = lower.len().max(candidate.len()) / 3;
+    if candidate.len() > LONGEST || lower.len().abs_diff(candidate.len()) > most.max(1) {
+        return None;
+    }
+    let edits = strsim::damerau_levenshtein(lower, &candidate.to_lowercase());
+    (edits <= most.max(1)).then_some(edits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const WORDS: [&str; 5] = ["L1_MISSES", "L2_MISSES", "L1_HITS", "cycles", "instructions"];
+
+    #[test]
+    fn the_nearest_comes_first() {
+        assert_eq!(nearest("L1_MISES", WORDS), ["L1_MISSES", "L2_MISSES"]);
+        assert_eq!(nearest("cylces", WORDS), ["cycles"]);
+        assert_eq!(nearest("INSTRUCTION", WORDS), ["instructions"]);
+    }
+
+    #[test]
+    fn nothing_is_near_to_nonsense() {
+        assert!(nearest("", WORDS).is_empty());
+        assert!(nearest("zzzzzzzz", WORDS).is_empty());
+        assert!(nearest(&"cycles".repeat(1000), WORDS).is_empty());
+        assert!(nearest("cycles", []).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn a_right_word_is_its_own_nearest(index in 0..WORDS.len()) {
+            prop_assert_eq!(nearest(WORDS[index], WORDS)[0], WORDS[index]);
+        }
+
+        #[test]
+        fn any_word_is_compared(word in ".{0,80}", other in ".{0,80}") {
+            prop_assert!(nearest(&word, [other.as_str()]).len() <= 1);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The text of an `-e` option in, a tree of what was written out; no machine is asked.
+//!
+//! The grammar is that of perf 6.12, with libpfm's names let through:
+//!
+//! ```text
+//! list      = item { "," item }
+//! item      = [ name ] "{" event { "," event } "}" [ ":" letters ] | event
+//! event     = head [ "/" [ term { "," term } ] "/" [ [ ":" ] letters ] ]
+//! head      = "mem:" number [ "/" number ] [ ":" access ] [ ":" letters ]
+//!           | number ":" number [ ":" letters ]
+//!           | "r" [ "0x" ] hex [ ":" letters ]
+//!           | name                            (cycles:u  sched:sched_switch:k  skl::L1D:REPLACEMENT)
+//! term      = key [ "=" ( number | text | "'" quoted "'" ) ]
+//! ```
+//!
+//! Where a name ends and its modifiers begin (`a:b`) only the machine knows, so a name keeps its
+//! colons here. Braces don't nest, so nothing recurses and a hostile text costs one pass.
+
+use nom::Parser;
+use nom::branch::alt;
+use nom::bytes::complete::{tag, take_while, take_while_m_n, take_while1};
+use nom::character::complete::{char, multispace0, satisfy};
+use nom::combinator::{all_consuming, cut, map, not, opt, peek, recognize, verify};
+use nom::error::{ContextError, ErrorKind, ParseError, context};
+use nom::multi::separated_list1;
+use nom::sequence::{delimited, preceded, terminated};
+use nom::{Err, IResult, Offset};
+
+/// The longest text that is read, in bytes.
+pub const MAX_TEXT: usize = 1 << 20;
+
+/// What one `-e` option asks for, in the order written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Item<'a> {
+    /// An event outside of braces.
+    Single(Spec<'a>),
+    /// Events in braces.
+    Group {
+        /// The name in front of the braces.
+        name: Option<&'a str>,
+        /// The events, never empty.
+        events: Vec<Spec<'a>>,
+        /// The modifier letters behind the braces, `""` when there are none.
+        modifiers: &'a str,
+    },
+}
+
+/// One event as it was written. All text is borrowed from the source, so that [`place`] knows where
+/// it stands.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spec<'a> {
+    /// The whole text of the event.
+    pub text: &'a str,
+    /// What stands in front of the slash.
+    pub head: Head<'a>,
+    /// What stands between the slashes; `None` without slashes.
+    pub terms: Option<Vec<Term<'a>>>,
+    /// The modifier letters of a head that is no [`Head::Name`], and those behind the last slash.
+    pub modifiers: &'a str,
+}
+
+/// What stands in front of the slash.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Head<'a> {
+    /// A name with its colons: symbol, tracepoint, PMU, libpfm event, and perhaps modifiers.
+    Name(&'a str),
+    /// `type:config`.
+    Numeric {
+        /// `perf_event_attr.type`.
+        pmu_type: u64,
+        /// `perf_event_attr.config`.
+        config: u64,
+    },
+    /// `rNNN`.
+    Raw(u64),
+    /// `mem:address/length:access`.
+    Memory {
+        /// Where the breakpoint is.
+        address: u64,
+        /// How many bytes it covers; `None` leaves it to the access.
+        length: Option<u64>,
+        /// The accesses that count, out of `rwx`; `""` stands for `rw`.
+        access: &'a str,
+    },
+}
+
+/// One term between slashes: `event=0x3c`, `edge`, `name='a b'`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Term<'a> {
+    /// What is set.
+    pub key: &'a str,
+    /// What it is set to; `None` where only the key was written.
+    pub value: Option<Value<'a>>,
+}
+
+/// What a term is set to.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Value<'a> {
+    /// A decimal or hexadecimal number.
+    Number(u64),
+    /// Text, without its quotes.
+    Text(&'a str),
+}
+
+/// Where the text can't be understood.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SyntaxError {
+    /// The byte of the text at which reading stopped.
+    pub at: usize,
+    /// What would have been understood there.
+    pub expected: &'static str,
+}
+
+/// Where `part` stands in `text`, in bytes; `part` must be borrowed from `text`.
+pub fn place(text: &str, part: &str) -> usize {
+    let (from, to) = (text.as_ptr() as usize, part.as_ptr() as usize);
+    if (from..=from + text.len()).contains(&to) { text.offset(part) } else { 0 }
+}
+
+/// Reads the text of an `-e` option.
+///
+/// # Errors
+/// The first place that can't be understood, and what was expected there.
+pub fn parse(text: &str) -> Result<Vec<Item<'_>>, SyntaxError> {
+    if text.len() > MAX_TEXT {
+        return Err(SyntaxError { at: MAX_TEXT, expected: "the end of a list shorter than 1 MiB" });
+    }
+    let list = separated_list1(spaced(char(',')), context("an event", cut_if_comma(item)));
+    let end = context("',' or the end of the list", nom::combinator::eof);
+    match all_consuming(terminated(delimited(multispace0, list, multispace0), end)).parse(text) {
+        Ok((_, items)) => Ok(items),
+        Err(error) => Err(located(text, error)),
+    }
+}
+
+/// Reads terms alone, as sysfs has them in a PMU's `events/` files: `event=0x3c,umask=0x01`.
+///
+/// # Errors
+/// The first place that can't be understood, and what was expected there.
+pub fn parse_terms(text: &str) -> Result<Vec<Term<'_>>, SyntaxError> {
+    match all_consuming(delimited(multispace0, term_list, multispace0)).parse(text) {
+        Ok((_, terms)) => Ok(terms),
+        Err(error) => Err(located(text, error)),
+    }
+}
+
+/// The furthest place that the parser reached, and what it wanted there.
+#[derive(Debug)]
+struct Expected<'a> {
+    rest: &'a str,
+    what: &'static str,
+}
+
+const NOTHING_SAID: &str = "something else";
+
+impl<'a> ParseError<&'a str> for Expected<'a> {
+    fn from_error_kind(rest: &'a str, _: ErrorKind) -> Self {
+        Self { rest, what: NOTHING_SAID }
+    }
+
+    fn append(_: &'a str, _: ErrorKind, other: Self) -> Self {
+        other
+    }
+
+    fn or(self, other: Self) -> Self {
+        if other.rest.len() < self.rest.len() { other } else { self }
+    }
+}
+
+impl<'a> ContextError<&'a str> for Expected<'a> {
+    fn add_context(rest: &'a str, what: &'static str, other: Self) -> Self {
+        if other.rest.len() == rest.len() { Self { rest, what } } else { other }
+    }
+}
+
+fn located(text: &str, error: Err<Expected<'_>>) -> SyntaxError {
+    match error {
+        Err::Error(e) | Err::Failure(e) => {
+            let expected = if e.what == NOTHING_SAID { "',' or the end of the list" } else { e.what };
+            SyntaxError { at: text.len().saturating_sub(e.rest.len()), expected }
+        }
+        Err::Incomplete(_) => SyntaxError { at: text.len(), expected: "an event" },
+    }
+}
+
+type Read<'a, T> = IResult<&'a str, T, Expected<'a>>;
+
+/// `parser`, with a failure made final unless it stands at the very beginning of the text.
+fn cut_if_comma<'a, T>(
+    mut parser: impl Parser<&'a str, Output = T, Error = Expected<'a>>,
+) -> impl Parser<&'a str, Output = T, Error = Expected<'a>> {
+    move |text: &'a str| {
+        parser.parse(text).map_err(|error| match error {
+            Err::Error(e) => Err::Failure(e),
+            other => other,
+        })
+    }
+}
+
+fn spaced<'a, T>(
+    parser: impl Parser<&'a str, Output = T, Error = Expected<'a>>,
+) -> impl Parser<&'a str, Output = T, Error = Expected<'a>> {
+    delimited(multispace0, parser, multispace0)
+}
+
+fn item(text: &str) -> Read<'_, Item<'_>> {
+    alt((group, map(spec, Item::Single))).parse(text)
+}
+
+fn group(text: &str) -> Read<'_, Item<'_>> {
+    let (rest, name) = opt(name).parse(text)?;
+    let (rest, _) = spaced(char('{')).parse(rest)?;
+    let members = separated_list1(spaced(char(',')), context("an event", cut_if_comma(spec)));
+    let close = context("',' or '}'", preceded(multispace0, char('}')));
+    let (rest, events) = cut(terminated(members, close)).parse(rest)?;
+    let (rest, modifiers) = modifiers_after_colon(rest)?;
+    Ok((rest, Item::Group { name, events, modifiers }))
+}
+
+fn spec(text: &str) -> Read<'_, Spec<'_>> {
+    let (rest, (head, own)) = context("an event", head).parse(text)?;
+    let (rest, terms) = opt(terms_in_slashes).parse(rest)?;
+    let (rest, behind) = match terms {
+        Some(_) => alt((modifiers_after_colon1, letters)).parse(rest)?,
+        None => (rest, own),
+    };
+    let modifiers = if behind.is_empty() { own } else { behind };
+    let written = &text[..text.len() - rest.len()];
+    Ok((rest, Spec { text: written, head, terms, modifiers }))
+}
+
+fn head(text: &str) -> Read<'_, (Head<'_>, &str)> {
+    alt((memory, numeric, raw, map(name, |name| (Head::Name(name), "")))).parse(text)
+}
+
+fn memory(text: &str) -> Read<'_, (Head<'_>, &str)> {
+    let (rest, _) = tag("mem:").parse(text)?;
+    let (rest, address) = context("the address of a breakpoint", number).parse(rest)?;
+    // A slash in front of a digit begins the length, any other begins the terms.
+    let (rest, length) = opt(preceded(char('/'), number)).parse(rest)?;
+    let rwx = take_while_m_n(1, 3, |c| matches!(c, 'r' | 'w' | 'x'));
+    let (rest, access) = opt(preceded(char(':'), terminated(rwx, not(peek(word_char))))).parse(rest)?;
+    let (rest, modifiers) = modifiers_after_colon(rest)?;
+    Ok((rest, (Head::Memory { address, length, access: access.unwrap_or("") }, modifiers)))
+}
+
+fn numeric(text: &str) -> Read<'_, (Head<'_>, &str)> {
+    let (rest, pmu_type) = number(text)?;
+    let (rest, config) = preceded(char(':'), number).parse(rest)?;
+    let (rest, modifiers) = modifiers_after_colon(rest)?;
+    Ok((rest, (Head::Numeric { pmu_type, config }, modifiers)))
+}
+
+fn raw(text: &str) -> Read<'_, (Head<'_>, &str)> {
+    let (rest, code) = code(text)?;
+    let (rest, modifiers) = modifiers_after_colon(rest)?;
+    Ok((rest, (Head::Raw(code), modifiers)))
+}
+
+/// `r1a`, `r0x1a`: a whole word, so that `ref-cycles` isn't one.
+fn code(text: &str) -> Read<'_, u64> {
+    let (rest, _) = char('r').parse(text)?;
+    let (rest, _) = opt(tag("0x")).parse(rest)?;
+    terminated(hex, not(peek(word_char))).parse(rest)
+}
+
+/// The code of a raw event, where the text is one.
+pub(super) fn raw_code(text: &str) -> Option<u64> {
+    all_consuming(code).parse(text).ok().map(|(_, code)| code)
+}
+
+fn terms_in_slashes(text: &str) -> Read<'_, Vec<Term<'_>>> {
+    let (rest, _) = char('/').parse(text)?;
+    let (rest, terms) = opt(spaced(term_list)).parse(rest)?;
+    let (rest, _) = cut(context("',' or '/'", char('/'))).parse(rest)?;
+    Ok((rest, terms.unwrap_or_default()))
+}
+
+fn term_list(text: &str) -> Read<'_, Vec<Term<'_>>> {
+    separated_list1(spaced(char(',')), context("a term", term)).parse(text)
+}
+
+fn term(text: &str) -> Read<'_, Term<'_>> {
+    let (rest, key) = alt((quoted, recognize((opt(char('@')), term_word)))).parse(text)?;
+    let (rest, value) = opt(preceded(spaced(char('=')), cut(context("a value", value)))).parse(rest)?;
+    Ok((rest, Term { key, value }))
+}
+
+fn value(text: &str) -> Read<'_, Value<'_>> {
+    let whole_number = terminated(number, not(peek(satisfy(is_term_char))));
+    alt((map(whole_number, Value::Number), map(quoted, Value::Text), map(term_word, Value::Text))).parse(text)
+}
+
+fn quoted(text: &str) -> Read<'_, &str> {
+    let body = take_while(|c: char| c != '\'');
+    delimited(char('\''), body, cut(context("a closing quote", char('\'')))).parse(text)
+}
+
+fn is_term_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_*?.:[]!%+".contains(c)
+}
+
+fn term_word(text: &str) -> Read<'_, &str> {
+    take_while1(is_term_char).parse(text)
+}
+
+fn is_word_char(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_*?.[]!".contains(c)
+}
+
+fn word_char(text: &str) -> Read<'_, char> {
+    satisfy(is_word_char).parse(text)
+}
+
+/// A name with its colons. libpfm's own modifiers (`c=1`) and a trailing colon, which perf lets
+/// pass, belong to it.
+fn name(text: &str) -> Read<'_, &str> {
+    verify(take_while1(|c| is_word_char(c) || c == ':' || c == '='), |name: &str| {
+        name.starts_with(is_word_char) && !name.starts_with(['-', '.', '!'])
+    })
+    .parse(text)
+}
+
+fn modifiers_after_colon(text: &str) -> Read<'_, &str> {
+    alt((modifiers_after_colon1, tag(""))).parse(text)
+}
+
+fn modifiers_after_colon1(text: &str) -> Read<'_, &str> {
+    preceded(char(':'), letters).parse(text)
+}
+
+fn letters(text: &str) -> Read<'_, &str> {
+    take_while(|c: char| c.is_ascii_alphabetic()).parse(text)
+}
+
+fn number(text: &str) -> Read<'_, u64> {
+    alt((preceded(tag("0x"), hex), terminated(decimal, not(peek(char('x')))))).parse(text)
+}
+
+fn hex(text: &str) -> Read<'_, u64> {
+    let (rest, digits) = take_while1(|c: char| c.is_ascii_hexdigit()).parse(text)?;
+    in_64_bits(text, rest, u64::from_str_radix(digits, 16))
+}
+
+fn decimal(text: &str) -> Read<'_, u64> {
+    let (rest, digits) = take_while1(|c: char| c.is_ascii_digit()).parse(text)?;
+    in_64_bits(text, rest, digits.parse())
+}
+
+fn in_64_bits<'a, E>(text: &'a str, rest: &'a str, number: Result<u64, E>) -> Read<'a, u64> {
+    match number {
+        Ok(number) => Ok((rest, number)),
+        Err(_) => Err(Err::Failure(Expected { rest: text, what: "a number of at most 64 bits" })),
+    }
+}

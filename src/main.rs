@@ -1,2 +1,7 @@
 //! The command line of perfprop.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    perfprop::cli::main()
+}

@@ -1,0 +1,268 @@
+//! The command line's shape: verbs, options, their help.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
+
+/// Measures many more events than a CPU has counters, live, and says how far each number can be
+/// trusted.
+#[derive(Debug, Parser)]
+#[command(name = "perfprop", version, max_term_width = 100, disable_help_subcommand = true)]
+pub(super) struct Args {
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Watch events live: means, variances, error bars, multiplexing, corrections
+    Top(Top),
+    /// Run a command and print what it counted, with error bars
+    Stat(Stat),
+    /// Write a recording (JSON lines) of a run
+    Record(Record),
+    /// Open a recording in the same screens, or print a screen of it
+    Replay(Replay),
+    /// List events, and whether they can be counted on this machine
+    List(List),
+    /// Print a completion script for a shell
+    #[command(hide = true)]
+    Completions(Completions),
+    /// Print the manual page, or that of a verb
+    #[command(hide = true)]
+    Man(Man),
+}
+
+/// What to count.
+#[derive(Debug, Group)]
+#[command(next_help_heading = "Events")]
+pub(super) struct Events {
+    /// Events as in perf: names, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
+    #[arg(short, long = "event", value_name = "EVENTS")]
+    pub(super) events: Vec<String>,
+    /// A file of relations between events; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(super) relations: Vec<PathBuf>,
+    /// Go on without the relations of a file that are wrong
+    #[arg(long)]
+    pub(super) relations_lenient: bool,
+    /// How numbers are estimated; `linear` where there are relations, else `scale`
+    #[arg(long, value_name = "NAME")]
+    pub(super) estimator: Option<EstimatorName>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum EstimatorName {
+    /// Count x enabled / running, as perf does
+    Scale,
+    /// Means corrected towards what relations predict of them
+    Linear,
+}
+
+/// Whom to count.
+#[derive(Debug, Group)]
+#[command(next_help_heading = "Target")]
+pub(super) struct Target {
+    /// Processes that run already, all their threads
+    #[arg(short, long, value_name = "PID", value_delimiter = ',')]
+    pub(super) pid: Vec<i32>,
+    /// The command to run, after `--`
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub(super) command: Vec<OsString>,
+}
+
+/// How the screens look.
+#[derive(Debug, Group)]
+#[command(next_help_heading = "Screen")]
+pub(super) struct Look {
+    /// The screen to begin with
+    #[arg(long, value_name = "NAME")]
+    pub(super) screen: Option<ScreenName>,
+    /// A theme's name, or a file
+    #[arg(long, value_name = "THEME", env = "PERFPROP_THEME")]
+    pub(super) theme: Option<String>,
+    /// Draw with ASCII characters only
+    #[arg(long)]
+    pub(super) ascii: bool,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: When,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ScreenName {
+    Events,
+    Detail,
+    Relations,
+    Log,
+    Help,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Top {
+    #[command(flatten)]
+    pub(super) events: Events,
+    #[command(flatten)]
+    pub(super) target: Target,
+    /// Milliseconds between the numbers on screen
+    #[arg(short = 'I', long, value_name = "MS", default_value_t = 1000, value_parser = milliseconds())]
+    pub(super) interval: u64,
+    /// Print text every interval instead of drawing screens
+    #[arg(long)]
+    pub(super) batch: bool,
+    /// End after this many intervals of text
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) iterations: Option<u64>,
+    #[command(flatten)]
+    pub(super) look: Look,
+    /// What becomes of the command when the screens are left while it runs
+    #[arg(long, value_name = "WHAT", default_value = "ask")]
+    pub(super) on_quit: OnQuit,
+    /// Leave the screens when the command ends
+    #[arg(long)]
+    pub(super) exit_with_child: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnQuit {
+    Ask,
+    Kill,
+    Detach,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Stat {
+    #[command(flatten)]
+    pub(super) events: Events,
+    #[command(flatten)]
+    pub(super) target: Target,
+    /// Print counts every so many milliseconds
+    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
+    pub(super) interval: Option<u64>,
+    /// Run the command this many times and print means
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) repeat: u32,
+    /// Print JSON lines
+    #[arg(short, long)]
+    pub(super) json: bool,
+    /// Write to a file instead of standard error; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Record {
+    #[command(flatten)]
+    pub(super) events: Events,
+    #[command(flatten)]
+    pub(super) target: Target,
+    /// Milliseconds between rounds
+    #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds())]
+    pub(super) interval: u64,
+    /// Where the recording goes; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "perfprop.jsonl")]
+    pub(super) output: PathBuf,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Replay {
+    /// The recording; `-` is standard input
+    #[arg(value_name = "FILE")]
+    pub(super) file: PathBuf,
+    /// How fast to play; 0 is at once
+    #[arg(long, value_name = "X", default_value_t = 1.0)]
+    pub(super) speed: f64,
+    /// Begin at this second of the recording; with `--dump`, the second to show
+    #[arg(long, value_name = "SECONDS")]
+    pub(super) at: Option<f64>,
+    /// Milliseconds between the numbers; as recorded by default
+    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
+    pub(super) interval: Option<u64>,
+    /// Relation files to use instead of the recorded ones; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(super) relations: Vec<PathBuf>,
+    /// Go on without the relations of a file that are wrong
+    #[arg(long)]
+    pub(super) relations_lenient: bool,
+    /// How numbers are estimated; as recorded by default
+    #[arg(long, value_name = "NAME")]
+    pub(super) estimator: Option<EstimatorName>,
+    /// Print one screen and end
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) dump: Option<DumpFormat>,
+    /// The size of the printed screen
+    #[arg(long, value_name = "COLUMNSxROWS", default_value = "80x24", value_parser = size)]
+    pub(super) size: (u16, u16),
+    #[command(flatten)]
+    pub(super) look: Look,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum DumpFormat {
+    Txt,
+    Ansi,
+    Svg,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct List {
+    /// Words or patterns with `*` and `?`; all events without any
+    #[arg(value_name = "PATTERN")]
+    pub(super) patterns: Vec<String>,
+    /// Print JSON lines
+    #[arg(short, long)]
+    pub(super) json: bool,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Completions {
+    /// The shell
+    pub(super) shell: clap_complete::Shell,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Man {
+    /// The verb whose page to print
+    pub(super) verb: Option<String>,
+}
+
+/// The command line as clap describes it, for manual pages and completions.
+pub fn command() -> clap::Command {
+    Args::command()
+}
+
+fn milliseconds() -> clap::builder::RangedU64ValueParser {
+    clap::value_parser!(u64).range(1..=3_600_000)
+}
+
+fn size(text: &str) -> Result<(u16, u16), String> {
+    let parsed = text.split_once(['x', 'X']).and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
+    match parsed {
+        Some((columns @ 1..=1000, rows @ 1..=1000)) => Ok((columns, rows)),
+        _ => Err("give columns x rows, each from 1 to 1000, as in 120x40".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clap_finds_no_fault_with_the_definitions() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("120x40"), Ok((120, 40)));
+        assert!(["", "x", "80", "0x4", "80x24x3", "99999x1"].iter().all(|text| size(text).is_err()));
+    }
+}

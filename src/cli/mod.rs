@@ -1,0 +1,48 @@
+//! Arguments in, an exit code out: what the program `perfprop` does.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+mod args;
+mod build;
+mod error;
+mod generate;
+mod list;
+mod measure;
+mod pump;
+mod record;
+mod replay;
+mod signals;
+mod stat;
+mod stream;
+mod top;
+
+pub use args::command;
+pub use error::Error;
+
+use args::{Args, Verb};
+
+/// Runs the program with the process' own arguments.
+pub fn main() -> ExitCode {
+    let args = match Args::try_parse() {
+        Ok(args) => args,
+        Err(error) => return error::usage(&error),
+    };
+    match run(&args.verb) {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => error.report(),
+    }
+}
+
+fn run(verb: &Verb) -> Result<u8, Error> {
+    match verb {
+        Verb::Top(args) => top::run(args),
+        Verb::Stat(args) => stat::run(args),
+        Verb::Record(args) => record::run(args),
+        Verb::Replay(args) => replay::run(args),
+        Verb::List(args) => list::run(args),
+        Verb::Completions(args) => generate::completions(args),
+        Verb::Man(args) => generate::man(args),
+    }
+}

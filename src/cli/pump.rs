@@ -1,0 +1,80 @@
+//! A session and the signals in, each round to a function, how it ended out: the loop of every
+//! verb that draws no screens.
+
+use std::ops::ControlFlow;
+
+use crossbeam_channel::{Receiver, select};
+use nix::sys::signal::Signal;
+use signal_hook::consts::SIGINT;
+
+use super::Error;
+use crate::recording::End;
+use crate::sampling::{Request, Sample};
+use crate::session::Session;
+use crate::sources::Round;
+
+/// How a measurement ended, and the signal that ended it, if one did.
+#[derive(Debug)]
+pub(super) struct Finished {
+    pub(super) end: End,
+    pub(super) signal: Option<i32>,
+}
+
+impl Finished {
+    /// The code to exit with: the command's own, or 128 plus the signal that ended perfprop.
+    pub(super) fn code(&self) -> u8 {
+        match (self.end.exit, self.signal) {
+            (_, Some(signal)) if signal != SIGINT => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            (Some(exit), _) => exit.shell_code(),
+            (None, Some(signal)) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            (None, None) => 0,
+        }
+    }
+}
+
+/// Hands every round to `take` until the measurement ends, a signal comes, or `take` has enough.
+pub(super) fn pump(
+    session: &Session,
+    signals: &Receiver<i32>,
+    mut take: impl FnMut(&Round, u64) -> Result<ControlFlow<()>, Error>,
+) -> Result<Finished, Error> {
+    let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
+    loop {
+        select! {
+            recv(session.samples()) -> sample => match sample {
+                Ok(Sample::Round { round, lost }) => {
+                    let flow = take(&round, lost)?;
+                    (last, lost_rounds) = (round, lost);
+                    if flow.is_break() {
+                        session.terminate();
+                        session.request(Request::Stop);
+                    }
+                }
+                Ok(Sample::End) | Err(_) => break,
+            },
+            recv(signals) -> number => {
+                signal = number.ok();
+                interrupt(session, signal);
+            }
+        }
+    }
+    Ok(Finished { end: session.end(&last, lost_rounds), signal })
+}
+
+/// INT is for the command, which may go on; the others end both.
+fn interrupt(session: &Session, signal: Option<i32>) {
+    if session.running_command().is_none() {
+        session.request(Request::Stop);
+    } else if signal == Some(SIGINT) {
+        // The terminal sends INT to all of its foreground, `kill -INT` to perfprop alone.
+        if !in_foreground() {
+            session.signal(Signal::SIGINT);
+        }
+    } else {
+        session.terminate();
+    }
+}
+
+fn in_foreground() -> bool {
+    nix::unistd::tcgetpgrp(std::io::stdin()).is_ok_and(|group| group == nix::unistd::getpgrp())
+}

@@ -1,0 +1,51 @@
+//! Text in, one of the process' streams or a file out.
+
+use std::fs::File;
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use super::Error;
+
+/// Where the text of a verb goes.
+pub(super) struct Stream {
+    name: PathBuf,
+    out: Box<dyn Write>,
+}
+
+impl Stream {
+    /// Standard output.
+    pub(super) fn stdout() -> Self {
+        Self { name: "standard output".into(), out: Box::new(io::stdout()) }
+    }
+
+    /// Standard error.
+    pub(super) fn stderr() -> Self {
+        Self { name: "standard error".into(), out: Box::new(io::stderr()) }
+    }
+
+    /// A file, made anew; `-` is standard output.
+    pub(super) fn file(path: &Path) -> Result<Self, Error> {
+        if path.as_os_str() == "-" {
+            return Ok(Self::stdout());
+        }
+        let file = File::create(path).map_err(|source| Error::Write { path: path.into(), source })?;
+        Ok(Self { name: path.into(), out: Box::new(file) })
+    }
+
+    /// Writes all of the text at once.
+    pub(super) fn print(&mut self, text: &str) -> Result<(), Error> {
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        written.map_err(|source| Error::Write { path: self.name.clone(), source })
+    }
+}
+
+/// Says something that isn't a result, such as which events were chosen.
+pub(super) fn say(text: &str) {
+    // Nobody can be told that standard error is closed.
+    let _ = writeln!(io::stderr(), "perfprop: {text}");
+}
+
+/// Whether people look at standard output and can press keys.
+pub(super) fn has_terminal() -> bool {
+    io::stdout().is_terminal() && io::stdin().is_terminal()
+}

@@ -30,4 +30,5 @@ mod tree;
 pub use operations::{Notation, Operation};
 pub use parse::{MAX_DEPTH, MAX_LENGTH, ParseError, parse, parse_equation};
 pub use program::{Program, Slot, Unresolved};
+pub(crate) use tree::escaped_name;
 pub use tree::{Dialect, Expr, Kind, Moment, Node, Span, Subject, Variable};

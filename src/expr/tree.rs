@@ -63,6 +63,21 @@ pub struct Variable {
     pub moment: Moment,
 }
 
+impl Variable {
+    /// As formulas for people have it: `L3_MISSES`, `variance(L3_MISSES)`, with `from` for the event
+    /// that a pair goes out from. Equations are written so too, and know no variances.
+    pub(crate) fn in_formula(&self, from: &str) -> String {
+        let name = match &self.subject {
+            Subject::From => escaped_name(from),
+            Subject::Event(name) => escaped_name(name),
+        };
+        match self.moment {
+            Moment::Mean => name,
+            Moment::Variance => format!("variance({name})"),
+        }
+    }
+}
+
 /// What a node does with its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
@@ -168,7 +183,7 @@ impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text_with(|variable| match self.dialect {
             Dialect::Pair => in_braces(variable),
-            Dialect::Equation => bare(variable),
+            Dialect::Equation => variable.in_formula("mean"),
         }))
     }
 }
@@ -178,18 +193,6 @@ fn in_braces(variable: &Variable) -> String {
     match &variable.subject {
         Subject::From => format!("{{{}}}", variable.moment.name()),
         Subject::Event(name) => format!("{{{name}.{}}}", variable.moment.name()),
-    }
-}
-
-/// `L3_MISSES`, `variance(L3_MISSES)`: the second is for people, equations know no variances.
-fn bare(variable: &Variable) -> String {
-    let name = match &variable.subject {
-        Subject::From => variable.moment.name().to_owned(),
-        Subject::Event(name) => escaped_name(name),
-    };
-    match variable.moment {
-        Moment::Mean => name,
-        Moment::Variance => format!("variance({name})"),
     }
 }
 

@@ -1,1 +1,34 @@
-//! placeholder
+//! Text in, an expression tree out, and from that a program for its value and derivatives.
+//!
+//! [`parse`] reads one expression and [`parse_equation`] the two sides of an equation. Every node
+//! of an [`Expr`] knows the bytes it was written in. [`Expr::compile`] ties variables to slots of
+//! an array and gives a [`Program`], which evaluates without allocating.
+//!
+//! ```
+//! use perfprop::expr::{Dialect, Slot, parse};
+//!
+//! let twice = parse("2 * {mean} + 1", Dialect::Pair)?;
+//! let program = twice.compile(|_| Some(Slot(0))).expect("every variable has a slot");
+//! let mut gradient = [0.0];
+//! assert_eq!(program.eval_with_gradient(&[20.0], &mut gradient), 41.0);
+//! assert_eq!(gradient, [2.0]);
+//! # Ok::<(), perfprop::expr::ParseError>(())
+//! ```
+//!
+//! # No value
+//!
+//! A division by zero, the root of a negative number and the logarithm of anything but a positive
+//! number are NaN, and so is whatever is computed from NaN, comparisons, `min` and `max` included.
+//! A result that isn't finite is to be read as "no value", never as a number.
+
+mod operations;
+mod parse;
+mod program;
+pub(crate) mod shown;
+mod tree;
+
+pub use operations::{Notation, Operation};
+pub use parse::{MAX_DEPTH, MAX_LENGTH, ParseError, parse, parse_equation};
+pub use program::{Program, Slot, Unresolved};
+pub(crate) use tree::escaped_name;
+pub use tree::{Dialect, Expr, Kind, Moment, Node, Span, Subject, Variable};

@@ -1,14 +1,208 @@
-//! placeholder
-/// A relation.
-#[derive(Clone, Debug)]
+//! Relation files in, checked relations and everything that is wrong with the files out.
+//!
+//! A [`Relation`] ties the means or variances of events together. A *pair* is directed: it says
+//! what to expect of `eventTo` when `eventFrom` got a sample. An *equation* holds both ways.
+//!
+//! ```
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let file = r#"[
+//!   { "id": "R1", "eventFrom": "L1_MISSES", "eventTo": "L2_MISSES",
+//!     "expectedMean": 2 * {mean}, "expectedVariance": {variance} + 50, "weight": 0.25 },
+//!   { "relation": "L1_MISSES = L2_HITS + L2_MISSES", "tolerance": "2%" }, // every miss goes on
+//! ]"#;
+//! let relations = perfprop::relations::parse("cache.json", file.as_bytes()).strict()?;
+//! assert_eq!(relations[1].formula(), "L1_MISSES = L2_HITS + L2_MISSES");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Means are in counts per CPU-millisecond, variances in the square of that.
+//! [`Relation::bind`] gives a relation the form that estimators evaluate.
+
+mod bind;
+mod check;
+mod diagnostic;
+mod saved;
+mod source;
+mod syntax;
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+pub use bind::{Binding, BoundEquation, BoundForm, BoundPair, BoundRelation, mean_slot, variance_slot};
+pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, LoadError};
+
+use crate::expr::Expr;
+use crate::expr::shown::escaped;
+
+/// The largest relation file that is read, in bytes: twenty thousand relations of two lines.
+pub const MAX_FILE: usize = 4 * 1024 * 1024;
+
+/// A statement that ties the means or variances of events together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(try_from = "saved::Saved", into = "saved::Saved")]
 pub struct Relation {
-    /// id
+    /// What it is called; no other relation of its file is.
     pub id: String,
-    text: String,
+    /// What it says.
+    pub form: Form,
+    /// How much of the way one correction goes.
+    pub weight: Weight,
+    /// The deviation to expect of it.
+    pub tolerance: Tolerance,
+    /// Where it was written.
+    pub place: Place,
 }
+
+/// What a relation says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Form {
+    /// What to expect of one event when another one got a sample. At least one of the expectations
+    /// is there.
+    Pair {
+        /// The event that gets samples.
+        from: String,
+        /// The event that is corrected; another one than `from`.
+        to: String,
+        /// What the mean of `to` should be.
+        expected_mean: Option<Expr>,
+        /// What the variance of `to` should be.
+        expected_variance: Option<Expr>,
+    },
+    /// Two expressions of means that should be equal.
+    Equation {
+        /// The side before the `=`.
+        left: Expr,
+        /// The side behind the `=`.
+        right: Expr,
+    },
+}
+
 impl Relation {
-    /// formula
-    pub fn formula(&self) -> &str {
-        &self.text
+    /// What it says, on one line: `L2_MISSES = 2 * L1_MISSES`.
+    pub fn formula(&self) -> String {
+        match &self.form {
+            Form::Equation { left, right } => format!("{left} = {right}"),
+            Form::Pair { from, to, expected_mean, expected_variance } => {
+                let to = crate::expr::escaped_name(to);
+                let text = |expr: &Expr| expr.text_with(|variable| variable.in_formula(from));
+                let mean = expected_mean.iter().map(|expr| format!("{to} = {}", text(expr)));
+                let variance = expected_variance.iter().map(|expr| format!("variance({to}) = {}", text(expr)));
+                mean.chain(variance).collect::<Vec<_>>().join(", ")
+            }
+        }
     }
+}
+
+macro_rules! fraction {
+    ($(#[$doc:meta])* $name:ident, default $default:literal) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
+        #[serde(try_from = "f64", into = "f64")]
+        pub struct $name(f64);
+
+        impl $name {
+            /// `value`, if it is above 0 and at most 1.
+            pub fn new(value: f64) -> Option<Self> {
+                (value > 0.0 && value <= 1.0).then_some(Self(value))
+            }
+
+            /// The fraction, above 0 and at most 1.
+            pub fn get(self) -> f64 {
+                self.0
+            }
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self($default)
+            }
+        }
+
+        impl From<$name> for f64 {
+            fn from(fraction: $name) -> Self {
+                fraction.0
+            }
+        }
+
+        impl TryFrom<f64> for $name {
+            type Error = String;
+            fn try_from(value: f64) -> Result<Self, String> {
+                Self::new(value).ok_or_else(|| format!("{value} is not above 0 and at most 1"))
+            }
+        }
+    };
+}
+
+fraction! {
+    /// How much of the way from what an event has to what a relation expects one correction goes:
+    /// above 0 and at most 1, 0.25 where a file doesn't say.
+    Weight, default 0.25
+}
+
+fraction! {
+    /// The relative deviation to expect of a relation that holds, as a fraction: 0.02 is 2 %.
+    ///
+    /// Above 0, as no measurement meets an expectation exactly, and at most 1. Where a file doesn't
+    /// say it is 0.1: relations that people write down are seldom better known than that, and one
+    /// that is too sure does more harm than one that is too careful.
+    Tolerance, default 0.1
+}
+
+/// Where something was written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The file as the user named it.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u32,
+    /// The character in the line, from 1.
+    pub column: u32,
+}
+
+impl std::fmt::Display for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}:{}", escaped(&self.file), self.line, self.column)
+    }
+}
+
+/// What was found in a relation file.
+#[derive(Clone, Debug)]
+pub struct Parsed {
+    /// The relations that nothing is wrong with, in the order of the file.
+    pub relations: Vec<Relation>,
+    /// What is wrong with the others.
+    pub diagnostics: Diagnostics,
+}
+
+impl Parsed {
+    /// The relations of a file that is right as a whole. Who goes on without the wrong ones
+    /// (`--relations-lenient`) takes [`relations`](Self::relations) and reports the diagnostics.
+    ///
+    /// # Errors
+    /// Everything that is wrong with the file.
+    pub fn strict(self) -> Result<Vec<Relation>, Diagnostics> {
+        if self.diagnostics.is_empty() { Ok(self.relations) } else { Err(self.diagnostics) }
+    }
+}
+
+/// Reads the relations in `bytes`; messages call them `file`.
+pub fn parse(file: &str, bytes: &[u8]) -> Parsed {
+    check::check(file, bytes)
+}
+
+/// Reads the relation file at `path`, of which no more than [`MAX_FILE`] bytes are looked at.
+///
+/// # Errors
+/// The file can't be read. What is wrong inside it is in [`Parsed::diagnostics`].
+pub fn load(path: impl AsRef<Path>) -> Result<Parsed, LoadError> {
+    let path = path.as_ref();
+    let failed = |error| LoadError { path: path.to_owned(), error };
+    let file = File::open(path).map_err(failed)?;
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    Ok(parse(&path.display().to_string(), &bytes))
 }

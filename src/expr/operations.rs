@@ -1,0 +1,165 @@
+//! The name of an operator or function in, its value and its slopes out.
+//!
+//! Whatever an expression can compute from one or two numbers is a row of [`OPERATIONS`]; the
+//! parser, the printer and the evaluator read it from there.
+
+use std::fmt;
+
+/// An operator or function of one or two numbers.
+pub struct Operation {
+    /// `+`, `<=`, `min`: as it is written.
+    pub name: &'static str,
+    /// How it is written.
+    pub notation: Notation,
+    value: fn(f64, f64) -> f64,
+    slopes: fn(f64, f64) -> [f64; 2],
+}
+
+/// How an [`Operation`] is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Notation {
+    /// In front of its one operand.
+    Prefix,
+    /// Between its two operands; the one of higher power takes the operand between two operators.
+    Infix {
+        /// 1 for `|` to 5 for `*`.
+        power: u8,
+    },
+    /// As a name with one or two arguments in parentheses.
+    Call {
+        /// How many arguments it takes.
+        arity: usize,
+    },
+}
+
+impl Operation {
+    /// How many operands it takes.
+    pub fn arity(&self) -> usize {
+        match self.notation {
+            Notation::Prefix => 1,
+            Notation::Infix { .. } => 2,
+            Notation::Call { arity } => arity,
+        }
+    }
+
+    /// The value at `(a, b)`; one that takes one operand ignores `b`.
+    pub(super) fn value(&self, a: f64, b: f64) -> f64 {
+        (self.value)(a, b)
+    }
+
+    /// The partial derivatives at `(a, b)` by `a` and by `b`.
+    pub(super) fn slopes(&self, a: f64, b: f64) -> [f64; 2] {
+        (self.slopes)(a, b)
+    }
+}
+
+impl PartialEq for Operation {
+    fn eq(&self, other: &Self) -> bool {
+        (self.name, self.notation) == (other.name, other.notation)
+    }
+}
+
+impl fmt::Debug for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// The power of comparisons, which don't chain.
+pub(super) const COMPARISON: u8 = 3;
+
+/// The minus in front of an operand.
+pub(super) static NEGATE: Operation =
+    Operation { name: "-", notation: Notation::Prefix, value: |a, _| -a, slopes: |_, _| [-1.0, 0.0] };
+
+/// The infix operator written `symbol`.
+pub(super) fn infix(symbol: &str) -> Option<(&'static Operation, u8)> {
+    OPERATIONS.iter().find_map(|operation| match operation.notation {
+        Notation::Infix { power } if operation.name == symbol => Some((operation, power)),
+        _ => None,
+    })
+}
+
+/// The function called `name`.
+pub(super) fn function(name: &str) -> Option<(&'static Operation, usize)> {
+    OPERATIONS.iter().find_map(|operation| match operation.notation {
+        Notation::Call { arity } if operation.name == name => Some((operation, arity)),
+        _ => None,
+    })
+}
+
+/// The names of all functions.
+pub(super) fn function_names() -> impl Iterator<Item = &'static str> {
+    OPERATIONS
+        .iter()
+        .filter(|operation| matches!(operation.notation, Notation::Call { .. }))
+        .map(|operation| operation.name)
+}
+
+/// `a if condition else b`. Both sides are computed, so a NaN in the other one does no harm.
+pub(super) fn choose<T>(condition: f64, a: T, b: T) -> Option<T> {
+    match condition {
+        c if c.is_nan() => None,
+        0.0 => Some(b),
+        _ => Some(a),
+    }
+}
+
+const fn operator(name: &'static str, power: u8, value: fn(f64, f64) -> f64) -> Operation {
+    Operation { name, notation: Notation::Infix { power }, value, slopes: flat }
+}
+
+const fn call(name: &'static str, arity: usize, value: fn(f64, f64) -> f64) -> Operation {
+    Operation { name, notation: Notation::Call { arity }, value, slopes: flat }
+}
+
+impl Operation {
+    const fn slopes_are(mut self, slopes: fn(f64, f64) -> [f64; 2]) -> Self {
+        self.slopes = slopes;
+        self
+    }
+}
+
+/// The operators and functions. `&` and `|` are 1 or 0, as perf's are between comparisons. Where
+/// `min`, `max` and `abs` have a kink, the slope is that of the first operand, and 0 for `abs`.
+static OPERATIONS: [Operation; 17] = [
+    operator("|", 1, |a, b| truth(a != 0.0 || b != 0.0, a, b)),
+    operator("&", 2, |a, b| truth(a != 0.0 && b != 0.0, a, b)),
+    operator("<=", COMPARISON, |a, b| truth(a <= b, a, b)),
+    operator(">=", COMPARISON, |a, b| truth(a >= b, a, b)),
+    operator("==", COMPARISON, |a, b| truth(a == b, a, b)),
+    operator("!=", COMPARISON, |a, b| truth(a != b, a, b)),
+    operator("<", COMPARISON, |a, b| truth(a < b, a, b)),
+    operator(">", COMPARISON, |a, b| truth(a > b, a, b)),
+    operator("+", 4, |a, b| a + b).slopes_are(|_, _| [1.0, 1.0]),
+    operator("-", 4, |a, b| a - b).slopes_are(|_, _| [1.0, -1.0]),
+    operator("*", 5, |a, b| a * b).slopes_are(|a, b| [b, a]),
+    operator("/", 5, |a, b| if b == 0.0 { f64::NAN } else { a / b }).slopes_are(|a, b| [1.0 / b, -a / (b * b)]),
+    call("min", 2, |a, b| either(a <= b, a, b)).slopes_are(|a, b| first(a <= b)),
+    call("max", 2, |a, b| either(a >= b, a, b)).slopes_are(|a, b| first(a >= b)),
+    call("abs", 1, |a, _| a.abs()).slopes_are(|a, _| [if a == 0.0 { 0.0 } else { a.signum() }, 0.0]),
+    call("sqrt", 1, |a, _| a.sqrt()).slopes_are(|a, _| [0.5 / a.sqrt(), 0.0]),
+    call("log2", 1, |a, _| if a > 0.0 { a.log2() } else { f64::NAN })
+        .slopes_are(|a, _| [std::f64::consts::LOG2_E / a, 0.0]),
+];
+
+fn flat(_: f64, _: f64) -> [f64; 2] {
+    [0.0, 0.0]
+}
+
+fn truth(holds: bool, a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { f64::from(u8::from(holds)) }
+}
+
+/// `f64::min` and `max` leave a NaN out; here it must come through.
+fn either(takes_first: bool, a: f64, b: f64) -> f64 {
+    match takes_first {
+        _ if a.is_nan() || b.is_nan() => f64::NAN,
+        true => a,
+        false => b,
+    }
+}
+
+fn first(takes_first: bool) -> [f64; 2] {
+    if takes_first { [1.0, 0.0] } else { [0.0, 1.0] }
+}

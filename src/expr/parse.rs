@@ -1,0 +1,504 @@
+//! Text in, an expression or the place and cause of a mistake out.
+//!
+//! ```text
+//! equation   := expression '=' expression
+//! expression := choice [ 'if' choice 'else' expression ]
+//! choice     := both { '|' both }
+//! both       := comparison { '&' comparison }
+//! comparison := sum [ ( '<' | '>' | '<=' | '>=' | '==' | '!=' ) sum ]
+//! sum        := product { ( '+' | '-' ) product }
+//! product    := operand { ( '*' | '/' ) operand }
+//! operand    := '-' operand | '(' expression ')' | function | number | variable
+//! function   := ( 'min' | 'max' | ... ) '(' expression { ',' expression } ')'
+//! number     := digits [ '.' [ digits ] ] [ exponent ] | '.' digits [ exponent ]
+//! exponent   := ( 'e' | 'E' ) [ '+' | '-' ] digits
+//! variable   := name                                                  (in equations)
+//!             | '{' [ event '.' ] ( 'mean' | 'variance' ) '}'         (in pairs)
+//! name       := ( letter | '_' | escape ) { letter | digit | '_' | '.' | ':' | escape | dash }
+//! dash       := '-' where one of the others follows
+//! escape     := '\' any character that isn't a space
+//! ```
+//!
+//! nom cuts the text into tokens; the levels from `choice` to `product` are one function that
+//! climbs the powers of the operators.
+
+use std::fmt;
+
+use nom::branch::alt;
+use nom::bytes::complete::{is_not, tag};
+use nom::character::complete::{anychar, char, digit0, digit1, multispace0, one_of, satisfy};
+use nom::combinator::{map, map_res, opt, peek, recognize};
+use nom::multi::many0_count;
+use nom::sequence::{delimited, preceded, terminated};
+use nom::{IResult, Parser as _};
+
+use super::operations::{COMPARISON, NEGATE, function, function_names, infix};
+use super::shown::{did_you_mean, escaped, is_unprintable, quoted};
+use super::tree::{
+    Dialect, Expr, Kind, Moment, Node, Span, Subject, Variable, is_name_char, is_name_start, is_reserved,
+};
+
+/// How many levels of parentheses, minus signs and `else` branches an expression can have. People
+/// write fewer than ten; the limit keeps a file from overflowing the stack.
+pub const MAX_DEPTH: usize = 200;
+
+/// How long the text of an expression can be, in bytes.
+pub const MAX_LENGTH: usize = 64 * 1024;
+
+/// What is wrong with an expression. Its texts can be given to a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// Where it is wrong.
+    pub span: Span,
+    /// What was expected: `expected an event or '(' after '+'`.
+    pub message: String,
+    /// What is there instead: `second '+' here`.
+    pub label: String,
+    /// What to write.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.label)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+impl ParseError {
+    fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
+        Self { span, message: message.into(), label: label.into(), help: None }
+    }
+
+    fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+/// Reads one expression.
+///
+/// # Errors
+/// The first mistake in the text.
+pub fn parse(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
+    let mut parser = Parser::new(text, dialect)?;
+    let expr = parser.whole_expression()?;
+    match parser.token() {
+        Token::End => Ok(expr),
+        _ => Err(parser.no_operator()),
+    }
+}
+
+/// Reads the two sides of an equation.
+///
+/// # Errors
+/// The first mistake in the text.
+pub fn parse_equation(text: &str) -> Result<(Expr, Expr), ParseError> {
+    let mut parser = Parser::new(text, Dialect::Equation)?;
+    let left = parser.whole_expression()?;
+    match parser.token() {
+        Token::Symbol("=") => parser.next += 1,
+        Token::End => return Err(parser.no_equals_sign()),
+        _ => return Err(parser.no_operator()),
+    }
+    let right = parser.whole_expression()?;
+    match parser.token() {
+        Token::End => Ok((left, right)),
+        Token::Symbol("=") => {
+            let label = "second '=' here";
+            Err(ParseError::new(parser.span(), "an equation has one '='", label))
+        }
+        _ => Err(parser.no_operator()),
+    }
+}
+
+/// A piece of the text.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Token<'a> {
+    /// Infinite where it is too large.
+    Number(f64),
+    /// Backslashes included.
+    Name(&'a str),
+    /// What stands between the braces.
+    Braced(&'a str),
+    /// An operator, a parenthesis, a comma or an equals sign.
+    Symbol(&'a str),
+    /// A character that nothing begins with.
+    Unknown(char),
+    End,
+}
+
+fn token(input: &str) -> IResult<&str, Token<'_>> {
+    alt((
+        map(number, Token::Number),
+        map(name, Token::Name),
+        map(delimited(char('{'), is_not("{}"), char('}')), Token::Braced),
+        map(symbol, Token::Symbol),
+        map(anychar, Token::Unknown),
+    ))
+    .parse(input)
+}
+
+fn blank(input: &str) -> IResult<&str, &str> {
+    multispace0(input)
+}
+
+fn number(input: &str) -> IResult<&str, f64> {
+    let fraction = |input| recognize((char('.'), digit1)).parse(input);
+    let whole = recognize((digit1, opt((char('.'), digit0))));
+    let exponent = (one_of("eE"), opt(one_of("+-")), digit1);
+    let text = recognize((alt((whole, fraction)), opt(exponent)));
+    map_res(text, str::parse).parse(input)
+}
+
+fn name(input: &str) -> IResult<&str, &str> {
+    fn escape(input: &str) -> IResult<&str, char> {
+        preceded(char('\\'), satisfy(|c| !c.is_whitespace() && !is_unprintable(c))).parse(input)
+    }
+    fn inner(input: &str) -> IResult<&str, char> {
+        alt((satisfy(is_name_char), escape)).parse(input)
+    }
+    let first = alt((satisfy(is_name_start), escape));
+    let dash = terminated(char('-'), peek(inner));
+    recognize((first, many0_count(alt((inner, dash))))).parse(input)
+}
+
+fn symbol(input: &str) -> IResult<&str, &str> {
+    let comparison = alt((tag("<="), tag(">="), tag("=="), tag("!="), tag("<"), tag(">")));
+    alt((comparison, recognize(one_of("+-*/&|(),=")))).parse(input)
+}
+
+/// The tokens of `text` with their places; the last one is `End`, right behind the one before.
+fn tokens(text: &str) -> Vec<(Token<'_>, Span)> {
+    let mut tokens = Vec::new();
+    let mut rest = text;
+    let mut end = 0;
+    while let Ok((at, _)) = blank(rest)
+        && let Ok((after, found)) = token(at)
+    {
+        let start = text.len() - at.len();
+        end = text.len() - after.len();
+        tokens.push((found, Span { start, end }));
+        rest = after;
+    }
+    tokens.push((Token::End, Span { start: end, end }));
+    tokens
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    dialect: Dialect,
+    tokens: Vec<(Token<'a>, Span)>,
+    next: usize,
+    depth: usize,
+    nodes: Vec<Node>,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str, dialect: Dialect) -> Result<Self, ParseError> {
+        if text.len() > MAX_LENGTH {
+            let message = format!("an expression of {} bytes is too long", text.len());
+            let label = format!("at most {MAX_LENGTH} bytes");
+            return Err(ParseError::new(Span { start: 0, end: 0 }, message, label));
+        }
+        let tokens = tokens(text);
+        Ok(Self { text, dialect, tokens, next: 0, depth: 0, nodes: Vec::new() })
+    }
+
+    fn token(&self) -> Token<'a> {
+        self.tokens.get(self.next).map_or(Token::End, |(token, _)| *token)
+    }
+
+    fn span(&self) -> Span {
+        let last = self.tokens.get(self.next).or(self.tokens.last());
+        last.map_or(Span { start: 0, end: 0 }, |(_, span)| *span)
+    }
+
+    /// The text of the token before the next one.
+    fn before(&self) -> Option<&'a str> {
+        let (_, span) = self.tokens.get(self.next.checked_sub(1)?)?;
+        self.text.get(span.start..span.end)
+    }
+
+    fn take(&mut self, symbol: &str) -> bool {
+        let is_next = self.token() == Token::Symbol(symbol);
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    fn take_word(&mut self, word: &str) -> bool {
+        let is_next = self.token() == Token::Name(word);
+        self.next += usize::from(is_next);
+        is_next
+    }
+
+    fn push(&mut self, kind: Kind, start: Span, end: Span) -> Span {
+        let span = Span { start: start.start, end: end.end };
+        self.nodes.push(Node { kind, span });
+        span
+    }
+
+    fn whole_expression(&mut self) -> Result<Expr, ParseError> {
+        self.expression()?;
+        Ok(Expr::new(self.dialect, std::mem::take(&mut self.nodes)))
+    }
+
+    fn expression(&mut self) -> Result<Span, ParseError> {
+        self.nested(|parser| {
+            let first = parser.binary(0)?;
+            if !parser.take_word("if") {
+                return Ok(first);
+            }
+            parser.binary(0)?;
+            if !parser.take_word("else") {
+                return Err(parser.expected("'else' or an operator"));
+            }
+            let last = parser.expression()?;
+            Ok(parser.push(Kind::Select, first, last))
+        })
+    }
+
+    /// The only way down, so that `MAX_DEPTH` bounds the stack.
+    fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Result<Span, ParseError>) -> Result<Span, ParseError> {
+        if self.depth > MAX_DEPTH {
+            let label = format!("more than {MAX_DEPTH} levels deep here");
+            return Err(ParseError::new(self.span(), "the expression is nested too deeply", label));
+        }
+        self.depth += 1;
+        let span = inner(self)?;
+        self.depth -= 1;
+        Ok(span)
+    }
+
+    /// Operands joined by operators of more than `floor`'s power.
+    fn binary(&mut self, floor: u8) -> Result<Span, ParseError> {
+        let mut left = self.operand()?;
+        let mut last = None;
+        while let Token::Symbol(symbol) = self.token() {
+            let Some((operation, power)) = infix(symbol).filter(|(_, power)| *power > floor) else {
+                break;
+            };
+            if power == COMPARISON && last == Some(power) {
+                return Err(self.chained_comparison());
+            }
+            self.next += 1;
+            let right = self.binary(power)?;
+            left = self.push(Kind::Operation(operation), left, right);
+            last = Some(power);
+        }
+        Ok(left)
+    }
+
+    fn operand(&mut self) -> Result<Span, ParseError> {
+        let start = self.span();
+        let kind = match self.token() {
+            Token::Symbol("-") => {
+                self.next += 1;
+                let operand = self.nested(Self::operand)?;
+                return Ok(self.push(Kind::Operation(&NEGATE), start, operand));
+            }
+            Token::Symbol("(") => {
+                self.next += 1;
+                self.expression()?;
+                return self.close(start);
+            }
+            Token::Number(number) if number.is_finite() => Kind::Number(number),
+            Token::Number(_) => {
+                return Err(ParseError::new(start, "a number is too large", "more than 1.8e308"));
+            }
+            Token::Name(name) if self.is_function(name) => return self.call(name),
+            Token::Name(name) => Kind::Variable(self.bare_name(name)?),
+            Token::Braced(content) => Kind::Variable(self.braced(content)?),
+            Token::Symbol(_) | Token::Unknown(_) | Token::End => return Err(self.no_operand()),
+        };
+        self.next += 1;
+        Ok(self.push(kind, start, start))
+    }
+
+    fn close(&mut self, start: Span) -> Result<Span, ParseError> {
+        let end = self.span();
+        if self.take(")") {
+            return Ok(Span { start: start.start, end: end.end });
+        }
+        Err(self.expected("')' or an operator"))
+    }
+
+    fn is_function(&self, name: &str) -> bool {
+        let is_called = matches!(self.tokens.get(self.next + 1), Some((Token::Symbol("("), _)));
+        function(name).is_some() || (is_called && !is_reserved(name))
+    }
+
+    fn call(&mut self, name: &str) -> Result<Span, ParseError> {
+        let start = self.span();
+        let Some((operation, arity)) = function(name) else {
+            return Err(self.unknown_function(name));
+        };
+        self.next += 1;
+        if !self.take("(") {
+            let event = format!("an event of this name is written \\{name}");
+            return Err(self.expected("'('").help(event));
+        }
+        self.expression()?;
+        let mut found = 1;
+        while self.take(",") {
+            self.expression()?;
+            found += 1;
+        }
+        if found != arity {
+            let message = format!("{name} takes {}", arguments(arity));
+            let call = Span { start: start.start, end: self.span().end };
+            return Err(ParseError::new(call, message, format!("{} here", arguments(found))));
+        }
+        let span = self.close(start)?;
+        Ok(self.push(Kind::Operation(operation), span, span))
+    }
+
+    fn bare_name(&self, raw: &str) -> Result<Variable, ParseError> {
+        let name = unescaped(raw);
+        match self.dialect {
+            Dialect::Equation if is_reserved(raw) => Err(self.no_operand()),
+            Dialect::Equation => Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean }),
+            Dialect::Pair => {
+                let message = format!("{} is not in braces", quoted(raw));
+                let help = match did_you_mean(&name, ["mean", "variance"]) {
+                    Some(moment) => format!("write {{{moment}}}"),
+                    None => format!("write {{{0}.mean}} or {{{0}.variance}}", escaped(&name)),
+                };
+                Err(ParseError::new(self.span(), message, "a pair has its variables in braces").help(help))
+            }
+        }
+    }
+
+    fn braced(&self, content: &str) -> Result<Variable, ParseError> {
+        let content = content.trim();
+        let (event, moment) = match content.rsplit_once('.') {
+            Some((event, moment)) => (Some(event), moment),
+            None => (None, content),
+        };
+        let found = [Moment::Mean, Moment::Variance].into_iter().find(|known| known.name() == moment);
+        let is_name = |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || is_unprintable(c));
+        match (self.dialect, event, found) {
+            (Dialect::Equation, ..) => Err(self.braces_in_equation(event.unwrap_or(content))),
+            (Dialect::Pair, None, Some(moment)) => Ok(Variable { subject: Subject::From, moment }),
+            (Dialect::Pair, Some(event), Some(moment)) if is_name(event) => {
+                Ok(Variable { subject: Subject::Event(event.to_owned()), moment })
+            }
+            _ => Err(self.unknown_variable(event, moment, content)),
+        }
+    }
+}
+
+/// What the parser says when the text isn't an expression.
+impl Parser<'_> {
+    /// What there is instead of what was `expected`.
+    fn expected(&self, expected: &str) -> ParseError {
+        let span = self.span();
+        let text = self.text.get(span.start..span.end).unwrap_or_default();
+        let before = self.before();
+        let label = match self.token() {
+            Token::End if before.is_none() => "there is nothing here".to_owned(),
+            Token::End => "it ends here".to_owned(),
+            Token::Symbol(symbol) if before == Some(symbol) => format!("second {} here", quoted(symbol)),
+            _ => format!("{} here", quoted(text)),
+        };
+        let after = before.map_or_else(String::new, |before| format!(" after {}", quoted(before)));
+        ParseError::new(span, format!("expected {expected}{after}"), label)
+    }
+
+    fn no_operand(&self) -> ParseError {
+        match (self.token(), self.dialect) {
+            (Token::Unknown(c), _) => self.unknown_character(c),
+            (_, Dialect::Equation) => self.expected("an event or '('"),
+            (_, Dialect::Pair) => self.expected("{mean}, a number or '('"),
+        }
+    }
+
+    /// After a whole expression comes something that can't go on with it.
+    fn no_operator(&self) -> ParseError {
+        let text = |span: Span| self.text.get(span.start..span.end).unwrap_or_default();
+        match self.token() {
+            Token::Unknown(c) => self.unknown_character(c),
+            Token::Name(_) | Token::Braced(_) | Token::Number(_) | Token::Symbol("(") => {
+                let error = self.expected("an operator");
+                match (self.token(), self.before()) {
+                    (Token::Symbol(_), _) | (_, None) => error,
+                    (_, Some(before)) => {
+                        let [before, after] = [before, text(self.span())].map(escaped);
+                        error.help(format!("a product is written {before} * {after}"))
+                    }
+                }
+            }
+            Token::Symbol("=") => self.expected("an operator").help("two numbers are compared by '=='"),
+            Token::Symbol(")") => ParseError::new(self.span(), "')' closes nothing", "no '(' belongs to this"),
+            Token::Symbol(_) | Token::End => self.expected("an operator"),
+        }
+    }
+
+    fn no_equals_sign(&self) -> ParseError {
+        let compared = self.tokens.iter().find(|(token, _)| *token == Token::Symbol("=="));
+        let message = "an equation needs '=' between its sides";
+        match compared {
+            Some((_, span)) => ParseError::new(*span, message, "'==' compares two numbers"),
+            None => ParseError::new(self.span(), message, "it ends here"),
+        }
+    }
+
+    fn chained_comparison(&self) -> ParseError {
+        ParseError::new(self.span(), "comparisons don't chain", "second comparison here")
+            .help("a < b < c is written a < b & b < c")
+    }
+
+    fn unknown_character(&self, c: char) -> ParseError {
+        let character = quoted(c.encode_utf8(&mut [0; 4]));
+        match c {
+            '{' => ParseError::new(self.span(), "'{' is not closed", "no '}' belongs to this"),
+            _ => ParseError::new(
+                self.span(),
+                format!("{character} means nothing in an expression"),
+                format!("{character} here"),
+            ),
+        }
+    }
+
+    fn unknown_function(&self, name: &str) -> ParseError {
+        let error = ParseError::new(self.span(), format!("there is no function {}", quoted(name)), "not a function");
+        error.help(match did_you_mean(name, function_names()) {
+            Some(similar) => format!("did you mean {similar}?"),
+            None => format!("functions: {}", function_names().collect::<Vec<_>>().join(", ")),
+        })
+    }
+
+    fn braces_in_equation(&self, event: &str) -> ParseError {
+        let label = "an equation has the events' names alone";
+        ParseError::new(self.span(), "braces in an equation", label).help(format!("write {}", escaped(event)))
+    }
+
+    fn unknown_variable(&self, event: Option<&str>, moment: &str, content: &str) -> ParseError {
+        let message = format!("there is no variable {}", quoted(&format!("{{{content}}}")));
+        let error = ParseError::new(self.span(), message, "not a variable");
+        let (content, dot) = (escaped(content), if event.is_some() { "." } else { "" });
+        let event = escaped(event.unwrap_or_default());
+        error.help(match did_you_mean(moment, ["mean", "variance"]) {
+            Some(moment) => format!("did you mean {{{event}{dot}{moment}}}?"),
+            None if content.is_empty() => "write {mean}, {variance} or {EVENT.mean}".to_owned(),
+            None => format!("write {{{content}.mean}} or {{{content}.variance}}"),
+        })
+    }
+}
+
+fn arguments(count: usize) -> String {
+    match count {
+        1 => "1 argument".to_owned(),
+        _ => format!("{count} arguments"),
+    }
+}
+
+fn unescaped(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut characters = name.chars();
+    while let Some(c) = characters.next() {
+        out.extend(if c == '\\' { characters.next() } else { Some(c) });
+    }
+    out
+}

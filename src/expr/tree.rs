@@ -1,0 +1,295 @@
+//! The nodes that the parser found in, a tree that can be walked and printed out.
+
+use std::fmt;
+
+use super::operations::{COMPARISON, NEGATE, Notation, Operation, function};
+
+/// The bytes of the text that a node was written in: `start..end`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The offset of the first byte.
+    pub start: usize,
+    /// The offset past the last byte.
+    pub end: usize,
+}
+
+/// How variables are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Dialect {
+    /// In the expectations of a pair: `{mean}`, `{variance}`, `{EVENT.mean}`, `{EVENT.variance}`.
+    Pair,
+    /// In an equation: the bare name of an event stands for its mean.
+    ///
+    /// A name begins with a letter or `_` and goes on with letters, digits, `_`, `.`, `:`, and `-`
+    /// where another such character follows at once: `branch-misses` is one name,
+    /// `branch - misses` a difference. A backslash makes any other character part of a name.
+    Equation,
+}
+
+/// Which statistic of an event a variable stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Moment {
+    /// The mean of its rate, in counts per CPU-millisecond.
+    Mean,
+    /// The variance of its rate between intervals, in the square of that.
+    Variance,
+}
+
+impl Moment {
+    /// As it is written in braces.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Mean => "mean",
+            Self::Variance => "variance",
+        }
+    }
+}
+
+/// Whose statistic a variable is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Subject {
+    /// The event that a pair goes out from (`eventFrom`).
+    From,
+    /// The event of this name.
+    Event(String),
+}
+
+/// A statistic of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Variable {
+    /// Whose it is.
+    pub subject: Subject,
+    /// Which one it is.
+    pub moment: Moment,
+}
+
+impl Variable {
+    /// As formulas for people have it: `L3_MISSES`, `variance(L3_MISSES)`, with `from` for the event
+    /// that a pair goes out from. Equations are written so too, and know no variances.
+    pub(crate) fn in_formula(&self, from: &str) -> String {
+        let name = match &self.subject {
+            Subject::From => escaped_name(from),
+            Subject::Event(name) => escaped_name(name),
+        };
+        match self.moment {
+            Moment::Mean => name,
+            Moment::Variance => format!("variance({name})"),
+        }
+    }
+}
+
+/// What a node does with its operands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Kind {
+    /// A number; finite and not negative.
+    Number(f64),
+    /// A statistic of an event.
+    Variable(Variable),
+    /// An operator or function of one or two operands.
+    Operation(&'static Operation),
+    /// `a if condition else b`, whose operands are `a`, `condition`, `b` in this order.
+    Select,
+}
+
+impl Kind {
+    /// How many operands it takes.
+    pub fn arity(&self) -> usize {
+        match self {
+            Self::Number(_) | Self::Variable(_) => 0,
+            Self::Operation(operation) => operation.arity(),
+            Self::Select => 3,
+        }
+    }
+}
+
+/// A node and where it was written.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Node {
+    /// What it is.
+    pub kind: Kind,
+    /// Where it is.
+    pub span: Span,
+}
+
+/// An expression: a tree whose nodes lie in one vector, each behind its operands.
+///
+/// ```text
+///      *            2   {mean}   *   50   +
+///     / \           |      |     |    |   |
+///    2  {mean}      `------`-----'    |   |      2 * {mean} + 50
+///     \   /               `-----------`---'
+///       +  50
+/// ```
+///
+/// So the vector is at the same time the order of evaluation, and neither walking nor dropping a
+/// tree recurses. Two expressions are equal when their nodes are, wherever they were written.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    dialect: Dialect,
+    nodes: Vec<Node>,
+}
+
+impl PartialEq for Expr {
+    fn eq(&self, other: &Self) -> bool {
+        let kinds = |expr: &Self| expr.nodes.iter().map(|node| node.kind.clone()).collect::<Vec<_>>();
+        self.dialect == other.dialect && kinds(self) == kinds(other)
+    }
+}
+
+impl Expr {
+    /// `nodes` must be one tree in postfix order, which only the parser can promise.
+    pub(super) fn new(dialect: Dialect, nodes: Vec<Node>) -> Self {
+        Self { dialect, nodes }
+    }
+
+    /// How its variables are written.
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// All nodes, each behind its operands; the last one is the root.
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The variables in the order written, each as often as it is written.
+    pub fn variables(&self) -> impl Iterator<Item = (&Variable, Span)> {
+        self.nodes.iter().filter_map(|node| match &node.kind {
+            Kind::Variable(variable) => Some((variable, node.span)),
+            _ => None,
+        })
+    }
+
+    /// Computes a value for every node from those of its operands, and returns that of the root.
+    pub fn fold<T>(&self, mut step: impl FnMut(&Node, Vec<T>) -> T) -> Option<T> {
+        let mut stack = Vec::new();
+        for node in &self.nodes {
+            let operands = stack.split_off(stack.len().saturating_sub(node.kind.arity()));
+            stack.push(step(node, operands));
+        }
+        stack.pop()
+    }
+
+    /// The canonical text, with variables written by `name`.
+    pub fn text_with(&self, name: impl Fn(&Variable) -> String) -> String {
+        let root = self.fold(|node, operands| Printed::new(&node.kind, operands, &name));
+        root.map_or_else(String::new, |printed| printed.text)
+    }
+}
+
+/// The canonical text: spaces around operators, no parentheses but those that are needed. Parsed
+/// again, it gives an equal expression.
+impl fmt::Display for Expr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text_with(|variable| match self.dialect {
+            Dialect::Pair => in_braces(variable),
+            Dialect::Equation => variable.in_formula("mean"),
+        }))
+    }
+}
+
+/// `{mean}`, `{L3_MISSES.variance}`.
+fn in_braces(variable: &Variable) -> String {
+    match &variable.subject {
+        Subject::From => format!("{{{}}}", variable.moment.name()),
+        Subject::Event(name) => format!("{{{name}.{}}}", variable.moment.name()),
+    }
+}
+
+/// An event's name as equations write it: backslashes before what would end it.
+pub(crate) fn escaped_name(name: &str) -> String {
+    let mut out = String::with_capacity(name.len());
+    let mut characters = name.chars().enumerate().peekable();
+    while let Some((index, c)) = characters.next() {
+        let is_plain = match c {
+            '-' => index > 0 && characters.peek().is_some(),
+            _ if index == 0 => is_name_start(c) && !is_reserved(name),
+            _ => is_name_char(c),
+        };
+        out.extend((!is_plain).then_some('\\'));
+        out.push(c);
+    }
+    out
+}
+
+/// Whether a bare `word` means something else than an event.
+pub(super) fn is_reserved(word: &str) -> bool {
+    matches!(word, "if" | "else") || function(word).is_some()
+}
+
+/// Whether an event's name can begin with `c` without a backslash.
+pub(super) fn is_name_start(c: char) -> bool {
+    c.is_alphabetic() || c == '_'
+}
+
+/// Whether an event's name can go on with `c` without a backslash.
+pub(super) fn is_name_char(c: char) -> bool {
+    c.is_alphanumeric() || matches!(c, '_' | '.' | ':')
+}
+
+/// A printed node and how firmly it holds together.
+struct Printed {
+    text: String,
+    power: u8,
+}
+
+/// The powers around those of the infix operators.
+const SELECT: u8 = 0;
+const CONDITION: u8 = 1;
+const UNARY: u8 = 6;
+const ATOM: u8 = 7;
+
+impl Printed {
+    fn new(kind: &Kind, operands: Vec<Self>, name: &impl Fn(&Variable) -> String) -> Self {
+        match kind {
+            Kind::Number(number) => Self { text: number_text(*number), power: ATOM },
+            Kind::Variable(variable) => Self { text: name(variable), power: ATOM },
+            Kind::Operation(operation) => Self::operation(operation, operands),
+            Kind::Select => {
+                let least = [CONDITION, CONDITION, SELECT];
+                let parts = operands.into_iter().zip(least).map(|(part, least)| part.at_least(least));
+                Self { text: join(parts, &[" if ", " else "]), power: SELECT }
+            }
+        }
+    }
+
+    fn operation(operation: &Operation, operands: Vec<Self>) -> Self {
+        match operation.notation {
+            Notation::Prefix => {
+                let operands = operands.into_iter().map(|operand| operand.at_least(UNARY));
+                Self { text: format!("{}{}", NEGATE.name, join(operands, &[])), power: UNARY }
+            }
+            Notation::Infix { power } => {
+                let left = if power == COMPARISON { power + 1 } else { power };
+                let parts = operands.into_iter().zip([left, power + 1]);
+                let parts = parts.map(|(part, least)| part.at_least(least));
+                Self { text: join(parts, &[&format!(" {} ", operation.name)]), power }
+            }
+            Notation::Call { .. } => {
+                let arguments = join(operands.into_iter().map(|operand| operand.text), &[", "]);
+                Self { text: format!("{}({arguments})", operation.name), power: ATOM }
+            }
+        }
+    }
+
+    /// In parentheses, unless it holds together as firmly as `least`.
+    fn at_least(self, least: u8) -> String {
+        if self.power < least { format!("({})", self.text) } else { self.text }
+    }
+}
+
+/// Appends to the first part, so that a long sum is printed in linear time.
+fn join(mut parts: impl Iterator<Item = String>, separators: &[&str]) -> String {
+    let mut text = parts.next().unwrap_or_default();
+    for (part, separator) in parts.zip(separators) {
+        text.push_str(separator);
+        text.push_str(&part);
+    }
+    text
+}
+
+/// The shortest text that reads back as `number`: plain unless that has many zeros.
+fn number_text(number: f64) -> String {
+    let plain = number.to_string();
+    if plain.len() <= 12 { plain } else { format!("{number:e}") }
+}

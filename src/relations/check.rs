@@ -1,0 +1,385 @@
+//! The objects of a relation file in, relations and everything that is wrong with them out.
+
+use std::collections::HashMap;
+
+use super::diagnostic::{Diagnostic, Diagnostics};
+use super::source::Source;
+use super::syntax::{Entry, Object, Problem, Problems, Value, read};
+use super::{Form, MAX_FILE, Parsed, Place, Relation, Tolerance, Weight};
+use crate::expr::shown::{did_you_mean, escaped, is_unprintable, quoted};
+use crate::expr::{Dialect, Expr, ParseError, parse, parse_equation};
+
+/// The keys of a relation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Key {
+    Id,
+    EventFrom,
+    EventTo,
+    ExpectedMean,
+    ExpectedVariance,
+    Relation,
+    Weight,
+    Tolerance,
+}
+
+impl Key {
+    const ALL: [(Self, &'static str); 8] = [
+        (Self::Id, "id"),
+        (Self::EventFrom, "eventFrom"),
+        (Self::EventTo, "eventTo"),
+        (Self::ExpectedMean, "expectedMean"),
+        (Self::ExpectedVariance, "expectedVariance"),
+        (Self::Relation, "relation"),
+        (Self::Weight, "weight"),
+        (Self::Tolerance, "tolerance"),
+    ];
+
+    /// The keys that only pairs have.
+    const OF_PAIRS: [Self; 4] = [Self::EventFrom, Self::EventTo, Self::ExpectedMean, Self::ExpectedVariance];
+
+    fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(key, _)| key)
+    }
+
+    fn name(self) -> &'static str {
+        Self::ALL.into_iter().find(|(key, _)| *key == self).map_or("", |(_, name)| name)
+    }
+}
+
+/// Reads and checks a whole file.
+pub(super) fn check(file: &str, bytes: &[u8]) -> Parsed {
+    if bytes.len() > MAX_FILE {
+        return unreadable(Diagnostic {
+            place: Place { file: file.to_owned(), line: 1, column: 1 },
+            message: format!("larger than {} MiB, which no relation file needs", MAX_FILE >> 20),
+            excerpt: None,
+            help: None,
+            relation: None,
+        });
+    }
+    match std::str::from_utf8(bytes) {
+        Ok(text) => check_text(file, text),
+        Err(error) => unreadable(not_utf8(file, bytes, error.valid_up_to())),
+    }
+}
+
+fn unreadable(diagnostic: Diagnostic) -> Parsed {
+    let diagnostics = Diagnostics { list: vec![diagnostic], ..Diagnostics::default() };
+    Parsed { relations: Vec::new(), diagnostics }
+}
+
+fn not_utf8(file: &str, bytes: &[u8], valid: usize) -> Diagnostic {
+    let (before, after) = bytes.split_at(valid);
+    let source = Source::new(file, std::str::from_utf8(before).unwrap_or_default());
+    let label = format!("byte 0x{:02x} here", after.first().copied().unwrap_or_default());
+    Diagnostic {
+        place: source.place(valid),
+        message: "the file is not UTF-8 text".to_owned(),
+        excerpt: Some(source.excerpt(valid, &label)),
+        help: bytes.starts_with(&[0xff, 0xfe]).then(|| "it looks like UTF-16; save it as UTF-8".into()),
+        relation: None,
+    }
+}
+
+fn check_text(file: &str, text: &str) -> Parsed {
+    let source = Source::new(file, text);
+    let (objects, problems) = read(text);
+    let mut checker = Checker { source: &source, problems, object: 0 };
+    let ids = checker.ids(&objects);
+    let mut relations = Vec::new();
+    let mut broken = Vec::new();
+    for (index, (object, id)) in objects.iter().zip(&ids).enumerate() {
+        checker.object = index;
+        match checker.relation(object, id) {
+            Some(relation) => relations.push(relation),
+            None => broken.push(id.clone()),
+        }
+    }
+    let Problems { mut list, unlisted } = checker.problems;
+    list.sort_by_key(|problem| problem.offset);
+    let list = list.into_iter().map(|problem| diagnostic(&source, &ids, problem)).collect();
+    let diagnostics = Diagnostics { list, unlisted, fine: relations.len(), broken };
+    Parsed { relations, diagnostics }
+}
+
+fn diagnostic(source: &Source<'_>, ids: &[String], problem: Problem) -> Diagnostic {
+    let Problem { offset, message, label, help, object } = problem;
+    Diagnostic {
+        place: source.place(offset),
+        message,
+        excerpt: (!label.is_empty()).then(|| source.excerpt(offset, &label)),
+        help,
+        relation: object.and_then(|index| ids.get(index)).cloned(),
+    }
+}
+
+struct Checker<'a> {
+    source: &'a Source<'a>,
+    problems: Problems,
+    /// The index of the object that is being checked.
+    object: usize,
+}
+
+/// The values of one object by their keys.
+struct Fields<'a> {
+    values: HashMap<Key, &'a Value<'a>>,
+    /// Whether nothing else is in the object, so that a missing key is missing indeed.
+    are_all: bool,
+}
+
+impl<'a> Fields<'a> {
+    fn get(&self, key: Key) -> Option<&'a Value<'a>> {
+        self.values.get(&key).copied()
+    }
+}
+
+impl Checker<'_> {
+    /// Notes a mistake. What is wrong has no value.
+    fn wrong<T>(
+        &mut self,
+        offset: usize,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        help: Option<String>,
+    ) -> Option<T> {
+        let (message, label) = (message.into(), label.into());
+        self.problems.push(Problem { offset, message, label, help, object: Some(self.object) });
+        None
+    }
+
+    /// An id for every object: its own, or one made from its position that no other has. Where two
+    /// have the same, it is the first one's.
+    fn ids(&mut self, objects: &[Object<'_>]) -> Vec<String> {
+        let mut owners = HashMap::new();
+        for own in objects.iter().filter_map(own_id) {
+            owners.entry(&*own.text).or_insert(own.offset);
+        }
+        let mut ids = Vec::with_capacity(objects.len());
+        for (index, object) in objects.iter().enumerate() {
+            let own = own_id(object).map(|own| (own, owners.get(&*own.text).copied()));
+            ids.push(match own {
+                Some((own, Some(first))) if first == own.offset => own.text.to_string(),
+                Some((own, Some(first))) => {
+                    self.object = index;
+                    let message = format!("a second relation is called {}", quoted(&own.text));
+                    let label = format!("the first one is in line {}", self.source.place(first).line);
+                    self.wrong::<()>(own.offset, message, label, None);
+                    made_id(index, &owners)
+                }
+                _ => made_id(index, &owners),
+            });
+        }
+        ids
+    }
+
+    fn relation(&mut self, object: &Object<'_>, id: &str) -> Option<Relation> {
+        let fields = self.fields(object);
+        let is_id_right = self.is_id_right(&fields, id);
+        let weight = self.fraction(&fields, Key::Weight, Weight::new);
+        let tolerance = self.fraction(&fields, Key::Tolerance, Tolerance::new);
+        let form = self.form(object, &fields);
+        let (weight, tolerance, form) = (weight?, tolerance?, form?);
+        (is_id_right && fields.are_all).then(|| Relation {
+            id: id.to_owned(),
+            form,
+            weight: weight.unwrap_or_default(),
+            tolerance: tolerance.unwrap_or_default(),
+            place: self.source.place(object.offset),
+        })
+    }
+
+    fn fields<'a>(&mut self, object: &'a Object<'a>) -> Fields<'a> {
+        let mut fields = Fields { values: HashMap::new(), are_all: !object.is_broken };
+        let mut places = HashMap::new();
+        for Entry { key: name, value } in &object.entries {
+            let Some(key) = Key::named(&name.text) else {
+                fields.are_all = false;
+                self.unknown_key(name);
+                continue;
+            };
+            match places.insert(key, name.offset) {
+                None => {
+                    fields.values.extend(value.iter().map(|value| (key, value)));
+                }
+                Some(first) => {
+                    fields.are_all = false;
+                    let message = format!("{} is given twice", key.name());
+                    let label = format!("the first one is in line {}", self.source.place(first).line);
+                    self.wrong::<()>(name.offset, message, label, None);
+                }
+            }
+        }
+        fields
+    }
+
+    fn unknown_key(&mut self, name: &Value<'_>) {
+        let names = Key::ALL.map(|(_, name)| name);
+        let help = match did_you_mean(&name.text, names) {
+            Some(similar) => format!("did you mean {similar}?"),
+            None => format!("keys: {}", names.join(", ")),
+        };
+        let message = format!("there is no key {}", quoted(&name.text));
+        self.wrong::<()>(name.offset, message, "not a key of a relation", Some(help));
+    }
+
+    fn is_id_right(&mut self, fields: &Fields<'_>, id: &str) -> bool {
+        match fields.get(Key::Id) {
+            None => true,
+            Some(own) if is_id(own) => own.text == id,
+            Some(own) => {
+                let message = "an id is a string of 1 to 100 printable characters";
+                self.wrong::<()>(own.offset, message, "not an id", unquoted_help(own));
+                false
+            }
+        }
+    }
+
+    /// The fraction at `key`: `Some(None)` if it isn't given, `None` if it is wrong.
+    fn fraction<T>(&mut self, fields: &Fields<'_>, key: Key, make: fn(f64) -> Option<T>) -> Option<Option<T>> {
+        let Some(value) = fields.get(key) else {
+            return Some(None);
+        };
+        let text = value.text.trim();
+        let (digits, scale) = match text.strip_suffix('%') {
+            Some(percent) => (percent.trim_end(), 100.0),
+            None => (text, 1.0),
+        };
+        // Rust also reads "inf" and "nan".
+        let number = digits.parse::<f64>().ok().filter(|_| !digits.contains(['i', 'I', 'n', 'N']));
+        let Some(number) = number else {
+            let message = format!("expected a number for {}", key.name());
+            return self.wrong(value.offset, message, format!("{} here", quoted(text)), None);
+        };
+        if let Some(fraction) = make(number / scale) {
+            return Some(Some(fraction));
+        }
+        let is_percent = key == Key::Tolerance && scale == 1.0 && (1.0..=100.0).contains(&number);
+        let help = is_percent.then(|| format!("{number} % is written \"{number}%\" or {}", number / 100.0));
+        let message = format!("{} must be above 0 and at most 1", key.name());
+        self.wrong(value.offset, message, format!("{} here", quoted(text)), help)
+    }
+
+    fn form(&mut self, object: &Object<'_>, fields: &Fields<'_>) -> Option<Form> {
+        let of_pair = Key::OF_PAIRS.into_iter().find_map(|key| Some((key, fields.get(key)?)));
+        match (fields.get(Key::Relation), of_pair) {
+            (Some(equation), None) => self.equation(equation),
+            (None, _) => self.pair(object, fields),
+            (Some(equation), Some((key, _))) => {
+                let message = format!("{} belongs to a pair, relation to an equation", key.name());
+                self.wrong(equation.offset, message, "a relation is one or the other", None)
+            }
+        }
+    }
+
+    fn equation(&mut self, value: &Value<'_>) -> Option<Form> {
+        let (left, right) = self.parsed(value, parse_equation(&value.text))?;
+        if left.variables().chain(right.variables()).next().is_none() {
+            return self.wrong(value.offset, "an equation needs an event", "there is none here", None);
+        }
+        if left == right {
+            let label = "it holds whatever is counted";
+            return self.wrong(value.offset, "both sides are the same", label, None);
+        }
+        Some(Form::Equation { left, right })
+    }
+
+    fn pair(&mut self, object: &Object<'_>, fields: &Fields<'_>) -> Option<Form> {
+        let from = self.event(fields, Key::EventFrom);
+        let to = self.event(fields, Key::EventTo);
+        let expected_mean = self.expectation(fields, Key::ExpectedMean);
+        let expected_variance = self.expectation(fields, Key::ExpectedVariance);
+        if let (true, Some((message, label))) = (fields.are_all, missing(fields)) {
+            return self.wrong(object.offset, message, label, None);
+        }
+        let (from, to) = (from?, to?);
+        if from.eq_ignore_ascii_case(&to) {
+            let place = fields.get(Key::EventTo).map_or(object.offset, |value| value.offset);
+            let label = "it would correct itself";
+            return self.wrong(place, "eventFrom and eventTo are the same event", label, None);
+        }
+        Some(Form::Pair { from, to, expected_mean: expected_mean?, expected_variance: expected_variance? })
+    }
+
+    /// The name at `key`, if it is given and right.
+    fn event(&mut self, fields: &Fields<'_>, key: Key) -> Option<String> {
+        let value = fields.get(key)?;
+        let mut characters = value.text.char_indices();
+        let bad = characters.find(|&(_, c)| c.is_whitespace() || is_unprintable(c));
+        match bad {
+            _ if !value.is_quoted => {
+                let message = format!("{} is a name in quotes", key.name());
+                self.wrong(value.offset, message, "not in quotes", unquoted_help(value))
+            }
+            None if value.text.is_empty() => {
+                let message = format!("{} is empty", key.name());
+                self.wrong(value.offset, message, "expected the name of an event", None)
+            }
+            Some((at, c)) => {
+                let place = value.offset_of(at);
+                let label = format!("{} here", quoted(c.encode_utf8(&mut [0; 4])));
+                let message = "events' names have no spaces and control characters";
+                self.wrong(place, message, label, None)
+            }
+            None => Some(value.text.to_string()),
+        }
+    }
+
+    /// The expression at `key`: `Some(None)` if it isn't given, `None` if it is wrong.
+    fn expectation(&mut self, fields: &Fields<'_>, key: Key) -> Option<Option<Expr>> {
+        match fields.get(key) {
+            None => Some(None),
+            Some(value) => self.parsed(value, parse(&value.text, Dialect::Pair)).map(Some),
+        }
+    }
+
+    /// What the parser made of `value`, or its mistake in the file.
+    fn parsed<T>(&mut self, value: &Value<'_>, result: Result<T, ParseError>) -> Option<T> {
+        result.map_or_else(
+            |ParseError { span, message, label, help }| self.wrong(value.offset_of(span.start), message, label, help),
+            Some,
+        )
+    }
+}
+
+/// What a pair lacks.
+fn missing(fields: &Fields<'_>) -> Option<(&'static str, &'static str)> {
+    let has = |key| fields.get(key).is_some();
+    let expects = has(Key::ExpectedMean) || has(Key::ExpectedVariance);
+    match (has(Key::EventFrom), has(Key::EventTo)) {
+        (false, false) if !expects => {
+            Some(("a relation needs eventFrom and eventTo, or relation", "neither is in this one"))
+        }
+        (false, _) => Some(("eventFrom is missing", "not in this relation")),
+        (_, false) => Some(("eventTo is missing", "not in this relation")),
+        _ if !expects => Some(("a pair needs expectedMean or expectedVariance", "neither is in this one")),
+        _ => None,
+    }
+}
+
+/// The id that the object has itself.
+fn own_id<'a>(object: &'a Object<'a>) -> Option<&'a Value<'a>> {
+    let entry = object.entries.iter().find(|entry| Key::named(&entry.key.text) == Some(Key::Id))?;
+    entry.value.as_ref().filter(|value| is_id(value))
+}
+
+fn is_id(value: &Value<'_>) -> bool {
+    value.is_quoted && !value.text.contains(is_unprintable) && (1..=100).contains(&value.text.chars().count())
+}
+
+/// `R3` for the third object, or `R3-2`, `R3-3`, ... where `R3` is another's.
+fn made_id(index: usize, owners: &HashMap<&str, usize>) -> String {
+    let mut id = format!("R{}", index + 1);
+    for n in 2.. {
+        if !owners.contains_key(id.as_str()) {
+            break;
+        }
+        id = format!("R{}-{n}", index + 1);
+    }
+    id
+}
+
+fn unquoted_help(value: &Value<'_>) -> Option<String> {
+    let text = value.text.trim();
+    let is_word = !text.is_empty() && text.len() <= 100 && !text.contains(char::is_whitespace);
+    (is_word && !value.is_quoted).then(|| format!("write \"{}\"", escaped(text)))
+}

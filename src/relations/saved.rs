@@ -1,0 +1,60 @@
+//! A relation in, an object of a relation file with the place it was written out; and back.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Form, Place, Relation, Tolerance, Weight, parse};
+
+/// A relation as recordings have it: strict JSON with the keys of relation files, and its place.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct Saved {
+    id: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event_from: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    event_to: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expected_mean: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expected_variance: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    relation: Option<String>,
+    weight: Weight,
+    tolerance: Tolerance,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    place: Option<Place>,
+}
+
+impl From<Relation> for Saved {
+    fn from(saved: Relation) -> Self {
+        let Relation { id, form, weight, tolerance, place } = saved;
+        let (mut event_from, mut event_to, mut relation) = (None, None, None);
+        let (mut expected_mean, mut expected_variance) = (None, None);
+        match form {
+            Form::Equation { left, right } => relation = Some(format!("{left} = {right}")),
+            Form::Pair { from, to, expected_mean: mean, expected_variance: variance } => {
+                (event_from, event_to) = (Some(from), Some(to));
+                expected_mean = mean.map(|expr| expr.to_string());
+                expected_variance = variance.map(|expr| expr.to_string());
+            }
+        }
+        let place = Some(place);
+        Self { id, event_from, event_to, expected_mean, expected_variance, relation, weight, tolerance, place }
+    }
+}
+
+impl TryFrom<Saved> for Relation {
+    type Error = String;
+
+    /// By way of the text of a file, so that nothing gets in that no file can say.
+    fn try_from(mut saved: Saved) -> Result<Self, String> {
+        let place = saved.place.take().ok_or("a relation without its place")?;
+        let text = serde_json::to_string(&[saved]).map_err(|error| error.to_string())?;
+        let relations = parse(&place.file, text.as_bytes()).strict().map_err(|wrong| {
+            let messages = wrong.list.into_iter().map(|diagnostic| diagnostic.message);
+            messages.collect::<Vec<_>>().join("; ")
+        })?;
+        let relation = relations.into_iter().next().ok_or("no relation")?;
+        Ok(Self { place, ..relation })
+    }
+}

@@ -1,4 +1,649 @@
-//! placeholder
-/// x
+//! Intervals and relations in, means corrected towards what the relations expect out.
+//!
+//! Each event has a state of its own: a mean `m`, a variance `v` and a number of samples `n`. An
+//! own sample `x` makes `n += 1` and `m += (x - m) / n`, and `v` the sample variance in one pass.
+//! Then every relation whose source had a sample makes, from the states that all events have at
+//! that moment,
+//!
+//! ```text
+//! m_to += w (g - m_to)        v_to += w (u - v_to)
+//! ```
+//!
+//! where `g` and `u` are what it expects of the mean and the variance. All steps start from the
+//! same states, so that neither cycles nor the order of files matter, and several relations into
+//! one event share the way in proportion to their weights, at most all of it.
+//!
+//! An equation corrects each of its events towards the value that would make it hold, the others
+//! being what they are: `m - residual / (d residual / d m)`.
+//!
+//! Three things keep it honest. A relation that contradicts what is counted is put aside. An event
+//! whose corrections predict its samples worse than its own mean does goes back to its own
+//! samples. And the error of a corrected mean is the sum, weighted as the correction is, of the
+//! errors of what went into it, with the relation's own residual as an error of the relation: a
+//! mixture is never surer than its parts, however they are correlated.
+
+use super::{Estimate, Estimator, Observation, Quality, Raw, RelationIndex, RelationState, Standing, own};
+use crate::events::Event;
+use crate::expr::{Program, Slot};
+use crate::plan::EventIndex;
+use crate::rates::Error;
+use crate::relations::{Binding, BoundEquation, BoundForm, BoundPair, BoundRelation, Relation};
+
+/// The half width of a 95 % interval in standard deviations.
+const HALF_WIDTH: f64 = 1.96;
+
+/// A relation is judged once each of its events has so many samples.
+const JUDGED_AFTER: u64 = 5;
+
+/// Past so many standard errors a relation is put aside, and below so many it is taken back.
+const VIOLATED_ABOVE: f64 = 3.0;
+const AGREES_BELOW: f64 = 2.0;
+
+/// The memory of the comparison between corrected and own means, per sample.
+const MEMORY: f64 = 0.9;
+
+/// Corrections are judged after so many samples, and dropped when their squared prediction error
+/// is so much larger than that of the own mean; below 1 they are taken back.
+const HELP_JUDGED_AFTER: u64 = 8;
+const NO_HELP_ABOVE: f64 = 1.25;
+
+/// Linear correction with the relations' weights.
 #[derive(Debug)]
-pub struct Linear;
+pub struct Linear {
+    relations: Vec<Option<BoundRelation>>,
+    standings: Vec<Standing>,
+    states: Vec<State>,
+    estimates: Vec<Estimate>,
+    /// Mean and variance of each event side by side, as bound relations read them; NaN is unknown.
+    values: Vec<f64>,
+    /// What this interval's relations make of each event.
+    pulls: Vec<Pull>,
+    /// Room for the gradient of one relation.
+    gradient: Vec<f64>,
+}
+
+/// What one event has come to, its corrections included.
+#[derive(Clone, Debug)]
+struct State {
+    samples: u64,
+    mean: f64,
+    variance: f64,
+    /// The standard deviation of the mean's error.
+    deviation: f64,
+    /// The same from own samples alone: what a put-aside relation leaves behind.
+    own_mean: f64,
+    own_variance: f64,
+    own_deviation: f64,
+    /// The relation that moved it most when relations last did.
+    by: Option<RelationIndex>,
+    help: Help,
+}
+
+/// Whether corrections predict an event's samples better than its own mean does.
+#[derive(Clone, Debug, Default)]
+struct Help {
+    judged: u64,
+    corrected: f64,
+    own: f64,
+    dropped: bool,
+}
+
+/// The sum of what relations want of one event.
+#[derive(Clone, Debug, Default)]
+struct Pull {
+    mean: Wish,
+    variance: Wish,
+    deviation: f64,
+    strongest: Option<(f64, RelationIndex)>,
+}
+
+/// A weighted sum of expectations.
+#[derive(Clone, Copy, Debug, Default)]
+struct Wish {
+    weight: f64,
+    sum: f64,
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self {
+            samples: 0,
+            mean: f64::NAN,
+            variance: f64::NAN,
+            deviation: f64::NAN,
+            own_mean: f64::NAN,
+            own_variance: f64::NAN,
+            own_deviation: f64::NAN,
+            by: None,
+            help: Help::default(),
+        }
+    }
+}
+
+impl Linear {
+    /// An estimator for these events, with the relations whose events are all among them.
+    pub fn new(events: &[Event], relations: &[Relation]) -> Self {
+        let (bound, standings): (Vec<_>, Vec<_>) = relations.iter().map(|relation| bind(relation, events)).unzip();
+        Self {
+            relations: bound,
+            standings,
+            states: vec![State::default(); events.len()],
+            estimates: vec![Estimate::default(); events.len()],
+            values: vec![f64::NAN; 2 * events.len()],
+            pulls: Vec::new(),
+            gradient: Vec::new(),
+        }
+    }
+}
+
+fn bind(relation: &Relation, events: &[Event]) -> (Option<BoundRelation>, Standing) {
+    let (bound, state) = match relation.bind(events) {
+        Binding::Active(bound) => (Some(bound), RelationState::Waiting),
+        Binding::Inactive { missing } => (None, RelationState::Inactive { missing }),
+        Binding::SelfRelation { event } => (None, RelationState::SameEvent { event }),
+    };
+    (bound, Standing { state, ..Standing::default() })
+}
+
+impl Estimator for Linear {
+    fn observe(&mut self, interval: &[Observation], raw: &[Raw]) {
+        self.judge(raw);
+        for (state, observation) in self.states.iter_mut().zip(interval) {
+            if let Some(rate) = observation.delta.rate() {
+                state.sample(rate, deviation(observation.error));
+            }
+        }
+        self.pull(interval);
+        for (state, pull) in self.states.iter_mut().zip(&self.pulls) {
+            state.follow(pull);
+        }
+        let estimates = self.states.iter().zip(raw).map(|(state, raw)| state.estimate(raw));
+        self.estimates = estimates.collect();
+    }
+
+    fn estimates(&self) -> &[Estimate] {
+        &self.estimates
+    }
+
+    fn relations(&self) -> &[Standing] {
+        &self.standings
+    }
+}
+
+/// The standard deviation that an error stands for; NaN if it isn't known.
+fn deviation(error: Error) -> f64 {
+    error.half_width().map_or(f64::NAN, |half_width| half_width / HALF_WIDTH)
+}
+
+/// How relations are held against what is counted.
+impl Linear {
+    fn judge(&mut self, raw: &[Raw]) {
+        for (event, raw) in raw.iter().enumerate() {
+            self.values[2 * event] = raw.rate.mean().unwrap_or(f64::NAN);
+            self.values[2 * event + 1] = raw.rate.variance().unwrap_or(f64::NAN);
+        }
+        for index in 0..self.relations.len() {
+            let Some(relation) = &self.relations[index] else { continue };
+            let Some(check) = check(relation, &self.values, &mut self.gradient, raw) else { continue };
+            let standing = &mut self.standings[index];
+            standing.residual = Some(check.residual);
+            standing.relative = (check.counted != 0.0).then(|| check.residual / check.counted.abs());
+            standing.z = check.z.is_finite().then_some(check.z);
+            let next = next_state(&standing.state, &check);
+            let before = std::mem::replace(&mut standing.state, next);
+            if standing.state == RelationState::Violated && before != RelationState::Violated {
+                let relation = relation.clone();
+                self.forget_corrections(&relation);
+            }
+        }
+    }
+
+    /// Takes the events that a relation corrected back to their own samples.
+    fn forget_corrections(&mut self, relation: &BoundRelation) {
+        let events = match &relation.form {
+            BoundForm::Pair(pair) => std::slice::from_ref(&pair.to),
+            BoundForm::Equation(equation) => equation.events(),
+        };
+        for &event in events {
+            self.states[event].forget_corrections();
+        }
+    }
+}
+
+/// A relation's prediction beside what was counted.
+struct Check {
+    residual: f64,
+    counted: f64,
+    z: f64,
+    /// The fewest samples that any of the events has.
+    samples: u64,
+}
+
+/// `None` where not all of its events have been counted, or the prediction has no value.
+fn check(relation: &BoundRelation, values: &[f64], gradient: &mut Vec<f64>, raw: &[Raw]) -> Option<Check> {
+    let (residual, counted, variance, samples) = match &relation.form {
+        BoundForm::Pair(BoundPair { to, mean: Some(mean), from, .. }) => {
+            let predicted = with_gradient(mean, values, gradient)?;
+            let counted = known(values[2 * to])?;
+            let variance = mean_variance(&raw[*to]) + propagated(mean.slots(), gradient, raw);
+            (predicted - counted, counted, variance, raw[*from].rate.samples().min(raw[*to].rate.samples()))
+        }
+        BoundForm::Pair(BoundPair { mean: None, .. }) => return None,
+        BoundForm::Equation(equation) => {
+            gradient.clear();
+            gradient.resize(equation.events().len(), 0.0);
+            let residual = known(equation.residual_with_gradient(values, gradient))?;
+            let slots: Vec<_> = equation.events().iter().map(|&event| Slot(2 * event)).collect();
+            let samples = equation.events().iter().map(|&event| raw[event].rate.samples()).min()?;
+            (-residual, equation.sides(values)[0], propagated(&slots, gradient, raw), samples)
+        }
+    };
+    let slack = relation.tolerance.get() * counted.abs().max((counted + residual).abs());
+    let z = residual / (variance + slack * slack).sqrt();
+    Some(Check { residual, counted, z, samples })
+}
+
+fn known(value: f64) -> Option<f64> {
+    value.is_finite().then_some(value)
+}
+
+fn with_gradient(program: &Program, values: &[f64], gradient: &mut Vec<f64>) -> Option<f64> {
+    gradient.clear();
+    gradient.resize(program.slots().len(), 0.0);
+    known(program.eval_with_gradient(values, gradient))
+}
+
+/// The variance that the means in `slots` give a value with this gradient, if they are independent.
+fn propagated(slots: &[Slot], gradient: &[f64], raw: &[Raw]) -> f64 {
+    let means = slots.iter().zip(gradient).filter(|(Slot(slot), _)| slot % 2 == 0);
+    means.map(|(Slot(slot), derivative)| derivative * derivative * mean_variance(&raw[slot / 2])).sum()
+}
+
+/// The squared standard error of a raw mean: its spread over the number of samples, and what
+/// multiplexing left unseen.
+fn mean_variance(raw: &Raw) -> f64 {
+    let spread = raw.rate.variance().unwrap_or(0.0) / raw.rate.samples().max(1) as f64;
+    let unseen = deviation(raw.rate_error());
+    spread + if unseen.is_nan() { 0.0 } else { unseen * unseen }
+}
+
+fn next_state(now: &RelationState, check: &Check) -> RelationState {
+    let size = check.z.abs();
+    match now {
+        RelationState::Violated if size < AGREES_BELOW => RelationState::Agrees,
+        RelationState::Violated => RelationState::Violated,
+        _ if check.samples >= JUDGED_AFTER && size > VIOLATED_ABOVE => RelationState::Violated,
+        _ => RelationState::Agrees,
+    }
+}
+
+/// How relations pull at the states.
+impl Linear {
+    fn pull(&mut self, interval: &[Observation]) {
+        for (event, state) in self.states.iter().enumerate() {
+            self.values[2 * event] = state.mean;
+            self.values[2 * event + 1] = state.variance;
+        }
+        self.pulls.clear();
+        self.pulls.resize(self.states.len(), Pull::default());
+        let sampled = |event: EventIndex| interval[event].delta.rate().is_some();
+        for index in 0..self.relations.len() {
+            let Some(relation) = self.relations[index].take() else { continue };
+            if self.standings[index].state != RelationState::Violated {
+                match &relation.form {
+                    BoundForm::Pair(pair) if sampled(pair.from) => self.pull_pair(index, pair, relation.weight.get()),
+                    BoundForm::Pair(_) => {}
+                    BoundForm::Equation(equation) => {
+                        self.pull_equation(index, equation, relation.weight.get(), sampled);
+                    }
+                }
+            }
+            self.relations[index] = Some(relation);
+        }
+    }
+
+    fn pull_pair(&mut self, index: RelationIndex, pair: &BoundPair, weight: f64) {
+        let mean = pair.mean.as_ref().and_then(|program| {
+            let expected = with_gradient(program, &self.values, &mut self.gradient)?;
+            Some((expected, self.deviation_of(program.slots())))
+        });
+        if let Some((expected, deviation)) = mean {
+            self.wish_mean(index, pair.to, weight, expected, deviation);
+        }
+        let variance = pair.variance.as_ref().and_then(|program| known(program.eval(&self.values)));
+        if let Some(expected) = variance {
+            self.pulls[pair.to].variance.add(weight, expected.max(0.0));
+            self.used(index);
+        }
+    }
+
+    fn pull_equation(
+        &mut self,
+        index: RelationIndex,
+        equation: &BoundEquation,
+        weight: f64,
+        sampled: impl Fn(EventIndex) -> bool,
+    ) {
+        let events = equation.events();
+        self.gradient.clear();
+        self.gradient.resize(events.len(), 0.0);
+        let Some(residual) = known(equation.residual_with_gradient(&self.values, &mut self.gradient)) else { return };
+        for (place, &event) in events.iter().enumerate() {
+            let slope = self.gradient[place];
+            let has_source = events.iter().any(|&other| other != event && sampled(other));
+            if slope == 0.0 || !has_source {
+                continue;
+            }
+            let others = events.iter().zip(&self.gradient).filter(|&(&other, _)| other != event);
+            let deviation: f64 =
+                others.map(|(&other, derivative)| (derivative / slope * self.states[other].deviation).abs()).sum();
+            self.wish_mean(index, event, weight, self.values[2 * event] - residual / slope, deviation);
+        }
+    }
+
+    /// The deviation of a value whose gradient was just computed: that of its means, added up.
+    fn deviation_of(&self, slots: &[Slot]) -> f64 {
+        let means = slots.iter().zip(&self.gradient).filter(|(Slot(slot), _)| slot % 2 == 0);
+        means.map(|(Slot(slot), derivative)| (derivative * self.states[slot / 2].deviation).abs()).sum()
+    }
+
+    fn wish_mean(&mut self, index: RelationIndex, event: EventIndex, weight: f64, expected: f64, deviation: f64) {
+        let expected = expected.max(0.0);
+        // What the relation has been wrong by so far is an error of the relation.
+        let misfit = self.standings[index].residual.unwrap_or(0.0);
+        let pull = &mut self.pulls[event];
+        pull.mean.add(weight, expected);
+        pull.deviation += weight * deviation.hypot(misfit);
+        let way = weight * (expected - self.values[2 * event]).abs();
+        if pull.strongest.is_none_or(|(strongest, _)| way > strongest) {
+            pull.strongest = Some((way, index));
+        }
+        self.used(index);
+    }
+
+    fn used(&mut self, index: RelationIndex) {
+        let standing = &mut self.standings[index];
+        standing.uses += 1;
+        if standing.state == RelationState::Waiting {
+            standing.state = RelationState::Agrees;
+        }
+    }
+}
+
+impl Wish {
+    fn add(&mut self, weight: f64, expected: f64) {
+        self.weight += weight;
+        self.sum += weight * expected;
+    }
+
+    /// Where the wishes lead: nowhere without any, and all the way at most.
+    fn apply(self, from: f64) -> f64 {
+        if self.weight == 0.0 {
+            return from;
+        }
+        let expected = self.sum / self.weight;
+        if from.is_nan() { expected } else { from + self.weight.min(1.0) * (expected - from) }
+    }
+}
+
+impl State {
+    fn sample(&mut self, x: f64, deviation: f64) {
+        self.help.judge(x, self.mean, self.own_mean);
+        self.samples += 1;
+        let n = self.samples as f64;
+        (self.mean, self.variance) = one_pass(n, x, self.mean, self.variance);
+        (self.own_mean, self.own_variance) = one_pass(n, x, self.own_mean, self.own_variance);
+        self.deviation = mean_deviation(n, self.deviation, deviation);
+        self.own_deviation = mean_deviation(n, self.own_deviation, deviation);
+    }
+
+    fn follow(&mut self, pull: &Pull) {
+        self.mean = pull.mean.apply(self.mean);
+        self.variance = pull.variance.apply(self.variance).max(0.0);
+        if pull.mean.weight > 0.0 {
+            let share = pull.mean.weight.min(1.0);
+            let theirs = pull.deviation / pull.mean.weight;
+            self.deviation = if self.samples == 0 { theirs } else { (1.0 - share) * self.deviation + share * theirs };
+            self.by = pull.strongest.map(|(_, relation)| relation);
+        } else if pull.variance.weight == 0.0 && self.by.is_none() {
+            self.deviation = self.own_deviation;
+        }
+    }
+
+    fn forget_corrections(&mut self) {
+        self.mean = self.own_mean;
+        self.variance = self.own_variance;
+        self.deviation = self.own_deviation;
+        self.by = None;
+        self.help = Help::default();
+    }
+
+    fn estimate(&self, raw: &Raw) -> Estimate {
+        let own = own(raw);
+        let Some(by) = self.by.filter(|_| !self.help.dropped && self.mean.is_finite()) else { return own };
+        let error =
+            if self.deviation.is_finite() { Error::Within(HALF_WIDTH * self.deviation) } else { Error::Unknown };
+        let quality = if self.samples == 0 { Quality::Derived(by) } else { Quality::Corrected(by) };
+        let variance = known(self.variance).or(own.variance);
+        Estimate { mean: Some(self.mean), variance, error, quality }
+    }
+}
+
+/// The mean and the sample variance after the `n`th sample.
+fn one_pass(n: f64, x: f64, mean: f64, variance: f64) -> (f64, f64) {
+    if n == 1.0 {
+        return (x, f64::NAN);
+    }
+    let next = mean + (x - mean) / n;
+    let before = if variance.is_nan() { 0.0 } else { variance };
+    (next, ((n - 2.0) * before + (x - mean) * (x - next)) / (n - 1.0))
+}
+
+/// The deviation of a mean's error after the `n`th sample, whose errors are independent.
+fn mean_deviation(n: f64, before: f64, sample: f64) -> f64 {
+    if n == 1.0 {
+        return sample;
+    }
+    ((1.0 - 1.0 / n) * before).hypot(sample / n)
+}
+
+impl Help {
+    fn judge(&mut self, x: f64, corrected: f64, own: f64) {
+        let (corrected, own) = ((x - corrected).powi(2), (x - own).powi(2));
+        if corrected.is_nan() || own.is_nan() {
+            return;
+        }
+        self.judged += 1;
+        self.corrected = MEMORY * self.corrected + corrected;
+        self.own = MEMORY * self.own + own;
+        let limit = if self.dropped { 1.0 } else { NO_HELP_ABOVE };
+        self.dropped = self.judged >= HELP_JUDGED_AFTER && self.corrected > limit * self.own;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::events::{Encoding, Kind, Modifiers, Unit};
+    use crate::rates::Delta;
+    use crate::units::CpuNs;
+
+    fn events(names: &[&str]) -> Vec<Event> {
+        let event = |name: &&str| Event {
+            name: (*name).into(),
+            canonical: (*name).into(),
+            kind: Kind::Raw,
+            encoding: Encoding::default(),
+            modifiers: Modifiers::default(),
+            unit: Unit::Count,
+        };
+        names.iter().map(event).collect()
+    }
+
+    /// An estimator with its raw statistics, fed with a rate an event a millisecond.
+    struct Bench {
+        linear: Linear,
+        raw: Vec<Raw>,
+    }
+
+    impl Bench {
+        fn new(names: &[&str], file: &str) -> Self {
+            let relations = crate::relations::parse("test.json", file.as_bytes()).strict().unwrap();
+            Self { linear: Linear::new(&events(names), &relations), raw: vec![Raw::default(); names.len()] }
+        }
+
+        fn feed(&mut self, rates: &[Option<u64>]) {
+            let ms = |ms: u64| CpuNs(ms * 1_000_000);
+            let observation = |(rate, raw): (&Option<u64>, &mut Raw)| {
+                let delta = Delta { count: rate.unwrap_or(0), enabled: ms(1), running: ms(rate.map_or(0, |_| 1)) };
+                raw.run.add(delta);
+                delta.rate().into_iter().for_each(|rate| raw.rate.add(rate, 1.0));
+                Observation { delta, error: Error::Exact }
+            };
+            let interval: Vec<_> = rates.iter().zip(&mut self.raw).map(observation).collect();
+            self.linear.observe(&interval, &self.raw);
+        }
+
+        fn mean(&self, event: usize) -> f64 {
+            self.linear.estimates()[event].mean.unwrap()
+        }
+    }
+
+    const FIVE: &str = r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": "5 * {mean}", "weight": 0.25}]"#;
+
+    #[test]
+    fn a_correction_goes_a_quarter_of_the_way_to_five_times_the_source() {
+        // b has 40, a says 5 x 10 = 50: 40 + 0.25 x (50 - 40) = 42.5.
+        let mut bench = Bench::new(&["a", "b"], FIVE);
+        bench.feed(&[Some(10), Some(40)]);
+        assert_eq!((bench.mean(0), bench.mean(1)), (10.0, 42.5));
+        assert_eq!(bench.raw[1].rate.mean(), Some(40.0));
+        let standing = &bench.linear.relations()[0];
+        assert_eq!((standing.uses, standing.residual), (1, Some(10.0)));
+    }
+
+    #[test]
+    fn a_source_without_a_sample_corrects_nothing() {
+        let mut bench = Bench::new(&["a", "b"], FIVE);
+        bench.feed(&[None, Some(40)]);
+        assert_eq!(bench.linear.relations()[0].uses, 0);
+        assert_eq!(bench.linear.estimates()[0], Estimate::default());
+        assert_eq!(bench.linear.estimates()[1].quality, Quality::Measured);
+    }
+
+    #[test]
+    fn an_event_that_was_never_counted_is_derived() {
+        let mut bench = Bench::new(&["a", "b"], FIVE);
+        bench.feed(&[Some(10), None]);
+        assert_eq!(bench.mean(1), 50.0);
+        assert_eq!(bench.linear.estimates()[1].quality, Quality::Derived(0));
+    }
+
+    #[test]
+    fn a_cycle_starts_from_the_same_states() {
+        let file = r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": "{mean}", "weight": 0.5},
+                       {"eventFrom": "b", "eventTo": "a", "expectedMean": "{mean}", "weight": 0.5}]"#;
+        let mut bench = Bench::new(&["a", "b"], file);
+        bench.feed(&[Some(10), Some(20)]);
+        assert_eq!((bench.mean(0), bench.mean(1)), (15.0, 15.0));
+    }
+
+    #[test]
+    fn relations_into_one_event_share_at_most_the_whole_way() {
+        let file = r#"[{"eventFrom": "a", "eventTo": "c", "expectedMean": "{mean}", "weight": 1},
+                       {"eventFrom": "b", "eventTo": "c", "expectedMean": "{mean}", "weight": 0.5}]"#;
+        let mut bench = Bench::new(&["a", "b", "c"], file);
+        bench.feed(&[Some(30), Some(60), Some(0)]);
+        assert!((bench.mean(2) - 40.0).abs() < 1e-12);
+    }
+
+    #[test]
+    fn an_equation_corrects_each_of_its_events() {
+        // a = b + c with 100, 40, 50: residual 10; a should be 90, b 50, c 60; a tenth of the way.
+        let mut bench = Bench::new(&["a", "b", "c"], r#"[{"relation": "a = b + c", "weight": 0.1}]"#);
+        bench.feed(&[Some(100), Some(40), Some(50)]);
+        for (event, mean) in [99.0, 41.0, 51.0].into_iter().enumerate() {
+            assert!((bench.mean(event) - mean).abs() < 1e-12, "{event}");
+        }
+    }
+
+    #[test]
+    fn variance_follows_the_source_and_never_goes_below_zero() {
+        let file = r#"[{"eventFrom": "a", "eventTo": "b", "expectedVariance": "{variance} - 1000", "weight": 0.5}]"#;
+        let mut bench = Bench::new(&["a", "b"], file);
+        bench.feed(&[Some(10), Some(0)]);
+        bench.feed(&[Some(20), Some(20)]);
+        // b: (0 - 10)^2 + (20 - 10)^2 = 200; expected 50 - 1000, which is read as 0.
+        assert_eq!(bench.linear.states[1].variance, 100.0);
+    }
+
+    #[test]
+    fn a_relation_that_contradicts_the_counts_is_put_aside() {
+        let mut bench = Bench::new(&["a", "b"], FIVE);
+        for _ in 0..JUDGED_AFTER + 1 {
+            bench.feed(&[Some(10), Some(1000)]);
+        }
+        assert_eq!(bench.linear.relations()[0].state, RelationState::Violated);
+        assert_eq!(bench.linear.estimates()[1].quality, Quality::Measured);
+        assert_eq!(bench.mean(1), 1000.0);
+        for _ in 0..500 {
+            bench.feed(&[Some(1000), Some(1000)]);
+        }
+        assert_eq!(bench.linear.relations()[0].state, RelationState::Violated, "5 x 990 is still not 1000");
+    }
+
+    #[test]
+    fn a_relation_with_events_that_are_not_measured_is_inactive() {
+        let bench = Bench::new(&["a"], FIVE);
+        assert_eq!(bench.linear.relations()[0].state, RelationState::Inactive { missing: vec!["b".into()] });
+    }
+
+    #[test]
+    fn one_pass_gives_the_sample_variance() {
+        let (mut mean, mut variance) = (f64::NAN, f64::NAN);
+        for (n, x) in [(1.0, 2.0), (2.0, 4.0), (3.0, 9.0)] {
+            (mean, variance) = one_pass(n, x, mean, variance);
+        }
+        assert_eq!((mean, variance), (5.0, 13.0));
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_is_ever_nan_or_negative(rounds in prop::collection::vec(prop::array::uniform3(prop::option::of(0u64..1_000_000_000)), 1..40)) {
+            let file = r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": "1 / {mean}", "expectedVariance": "-{variance}", "weight": 1},
+                           {"eventFrom": "b", "eventTo": "a", "expectedMean": "-{mean}"},
+                           {"relation": "a / b = c"}]"#;
+            let mut bench = Bench::new(&["a", "b", "c"], file);
+            for rates in rounds {
+                bench.feed(&rates);
+                for estimate in bench.linear.estimates() {
+                    prop_assert!(estimate.mean.is_none_or(|mean| mean >= 0.0));
+                    prop_assert!(estimate.variance.is_none_or(|variance| variance >= 0.0));
+                    prop_assert!(estimate.error.half_width().is_none_or(|half_width| half_width >= 0.0));
+                }
+            }
+        }
+
+        #[test]
+        fn the_order_of_relations_does_not_matter(a in 0u64..1000, b in 0u64..1000, c in 0u64..1000) {
+            let relations = [
+                r#"{"eventFrom": "a", "eventTo": "c", "expectedMean": "2 * {mean}"}"#,
+                r#"{"eventFrom": "b", "eventTo": "c", "expectedMean": "{mean} + 1"}"#,
+                r#"{"relation": "a = b + c"}"#,
+            ];
+            let file = |order: [usize; 3]| format!("[{}]", order.map(|i| relations[i]).join(","));
+            let mut one = Bench::new(&["a", "b", "c"], &file([0, 1, 2]));
+            let mut other = Bench::new(&["a", "b", "c"], &file([2, 0, 1]));
+            for bench in [&mut one, &mut other] {
+                bench.feed(&[Some(a), Some(b), Some(c)]);
+            }
+            for event in 0..3 {
+                prop_assert!((one.mean(event) - other.mean(event)).abs() < 1e-9);
+            }
+        }
+    }
+}

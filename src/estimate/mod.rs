@@ -101,6 +101,11 @@ pub enum RelationState {
         /// Their names.
         missing: Vec<String>,
     },
+    /// It goes out from and into this event, which has two names.
+    SameEvent {
+        /// Which.
+        event: EventIndex,
+    },
 }
 
 /// Turns what intervals counted into estimates.
@@ -124,14 +129,4 @@ fn own(raw: &Raw) -> Estimate {
         (Some(_), _) => Quality::Scaled,
     };
     Estimate { mean: raw.rate.mean(), variance: raw.rate.variance(), error, quality }
-}
-
-/// Whether an observation is a sample: the event was on a counter.
-fn sample(observation: &Observation) -> Option<f64> {
-    observation.delta.rate()
-}
-
-/// Events that a relation can move, in a form that all estimators share.
-pub(crate) fn is_known(estimates: &[Estimate], event: EventIndex) -> bool {
-    estimates.get(event).is_some_and(|estimate| estimate.mean.is_some())
 }

@@ -67,6 +67,9 @@ fn relations(out: &mut String, monitor: &Monitor) {
             RelationState::Waiting => "waiting".into(),
             RelationState::Agrees => "agrees".into(),
             RelationState::Violated => "violated, corrects nothing".into(),
+            RelationState::SameEvent { event } => {
+                format!("inactive: both events are {}", shown(&monitor.header().events[*event].event.name))
+            }
             RelationState::Inactive { missing } => format!("inactive: needs {}", shown(&missing.join(", "))),
         };
         let residual = match (standing.relative, standing.z) {

@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
-mod build;
 mod error;
 mod generate;
 mod list;
-mod measure;
+mod prepare;
 mod pump;
 mod record;
 mod replay;

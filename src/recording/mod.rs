@@ -21,7 +21,7 @@ mod reader;
 mod writer;
 
 pub use reader::{Cut, ReadError, Recording, read};
-pub use writer::Recorder;
+pub use writer::{Recorder, create_keeping_old};
 
 /// The version of the format that this program writes, and the only one that it reads.
 pub const VERSION: u32 = 1;

@@ -17,17 +17,15 @@ pub struct Recorder<W: Write> {
     flushed: Instant,
 }
 
-impl Recorder<File> {
-    /// Begins a recording in a file; what was there before is kept as `FILE.old`.
-    ///
-    /// # Errors
-    /// The operating system's, when the file can't be made or written.
-    pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
-        if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
-            fs::rename(path, with_suffix(path, ".old"))?;
-        }
-        Self::new(File::create(path)?, header)
+/// Makes a file for a recording; what was there before is kept as `FILE.old`.
+///
+/// # Errors
+/// The operating system's.
+pub fn create_keeping_old(path: &Path) -> io::Result<File> {
+    if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
+        fs::rename(path, with_suffix(path, ".old"))?;
     }
+    File::create(path)
 }
 
 fn with_suffix(path: &Path, suffix: &str) -> PathBuf {

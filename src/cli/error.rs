@@ -1,0 +1,226 @@
+//! What went wrong in, a text for people and an exit code out: one place for both.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use crate::events::EventError;
+use crate::recording::ReadError;
+use crate::relations::{Diagnostics, LoadError};
+use crate::sources::perf::OpenError;
+use crate::sources::process;
+use crate::text::shown;
+
+/// Wrong usage, an unknown event, a bad file: nothing was started.
+const USAGE: u8 = 2;
+/// Measuring is impossible, or what was measured could not be kept.
+const MEASURING: u8 = 125;
+/// The command was found and can't be executed.
+const NOT_EXECUTABLE: u8 = 126;
+/// The command was not found.
+const NOT_FOUND: u8 = 127;
+
+/// Why a verb could not do what it should.
+#[derive(Debug)]
+pub enum Error {
+    /// The options don't go together.
+    Usage(String),
+    /// Names after `-e` are wrong.
+    Events(EventError),
+    /// Relation files are wrong.
+    Relations(Vec<Diagnostics>),
+    /// A relation file can't be read.
+    RelationFile(LoadError),
+    /// This user may not count what was asked for.
+    NotPermitted {
+        /// The events.
+        events: Vec<String>,
+        /// `perf_event_paranoid`.
+        paranoid: Option<i32>,
+    },
+    /// The machine counts nothing of what was asked for.
+    NoCounters {
+        /// The events.
+        events: Vec<String>,
+        /// Whether there is a PMU of the processor at all.
+        has_pmu: bool,
+    },
+    /// The command can't be executed.
+    Command {
+        /// As given.
+        command: OsString,
+        /// What exec said.
+        source: io::Error,
+        /// A file that could have been meant.
+        similar: Option<String>,
+    },
+    /// Counters can't be opened.
+    Open(OpenError),
+    /// A recording can't be read.
+    Recording {
+        /// Its name.
+        path: PathBuf,
+        /// Why.
+        source: ReadError,
+    },
+    /// Something can't be written.
+    Write {
+        /// Its name.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The terminal can't be drawn on.
+    Terminal(io::Error),
+    /// A theme can't be used.
+    Theme(String),
+    /// No event matches.
+    NoMatch {
+        /// What was sought.
+        patterns: Vec<String>,
+        /// What there is that looks like it.
+        similar: Vec<String>,
+    },
+    /// The operating system can't do something as usual as starting a thread.
+    System(io::Error),
+}
+
+impl Error {
+    /// Prints the error, and gives the code to exit with.
+    pub(super) fn report(&self) -> ExitCode {
+        if self.is_closed_pipe() {
+            // Whoever read the output has had enough of it, as `head` does.
+            return ExitCode::SUCCESS;
+        }
+        // Nobody can be told that standard error is closed.
+        let _ = writeln!(io::stderr(), "{self}");
+        ExitCode::from(self.code())
+    }
+
+    fn is_closed_pipe(&self) -> bool {
+        matches!(self, Self::Write { source, .. } if source.kind() == io::ErrorKind::BrokenPipe)
+    }
+
+    fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Events(_) | Self::Relations(_) | Self::RelationFile(_) | Self::Theme(_) => USAGE,
+            Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
+            Self::Command { .. } => NOT_EXECUTABLE,
+            Self::Recording { .. } | Self::NoMatch { .. } => 1,
+            Self::NotPermitted { .. }
+            | Self::NoCounters { .. }
+            | Self::Open(_)
+            | Self::Write { .. }
+            | Self::Terminal(_)
+            | Self::System(_) => MEASURING,
+        }
+    }
+}
+
+/// clap's own texts: help and versions are no errors and go to standard output.
+pub(super) fn usage(error: &clap::Error) -> ExitCode {
+    let _ = error.print();
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
+            Self::Events(error) => error.fmt(f),
+            Self::Relations(files) => {
+                let texts: Vec<_> = files.iter().map(|diagnostics| diagnostics.to_string()).collect();
+                f.write_str(texts.join("\n").trim_end())
+            }
+            Self::RelationFile(error) => error.fmt(f),
+            Self::NotPermitted { events, paranoid } => not_permitted(f, events, *paranoid),
+            Self::NoCounters { events, has_pmu } => no_counters(f, events, *has_pmu),
+            Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
+            Self::Open(error) => not_opened(f, error),
+            Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
+            Self::Write { path, source } => write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string())),
+            Self::Terminal(source) => write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch"),
+            Self::Theme(text) => write!(f, "perfprop: {text}"),
+            Self::NoMatch { patterns, similar } => {
+                write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
+                if similar.is_empty() { Ok(()) } else { write!(f, "\n      similar: {}", shown(&similar.join(", "))) }
+            }
+            Self::System(source) => write!(f, "perfprop: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], paranoid: Option<i32>) -> fmt::Result {
+    let uid = nix::unistd::geteuid();
+    let level = paranoid.map_or_else(String::new, |level| format!("perf_event_paranoid={level}, "));
+    writeln!(f, "E01 perfprop: cannot count {} as uid {uid} ({level}EACCES)", shown(&events.join(",")))?;
+    if let Some(level) = paranoid.filter(|&level| level <= 2) {
+        if level == 2 {
+            let user: Vec<_> = events.iter().map(|event| format!("{event}:u")).collect();
+            writeln!(f, "      user-space only may work now:  -e {}", shown(&user.join(",")))?;
+        }
+        writeln!(f, "      tracepoints and the kernel:  sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"")?;
+        return write!(f, "      or: sudo sysctl kernel.perf_event_paranoid=-1");
+    }
+    write!(f, "      as root, or:  sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"   or: sudo sysctl kernel.perf_event_paranoid=1")
+}
+
+fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool) -> fmt::Result {
+    let names = shown(&events.join(",")).into_owned();
+    if has_pmu {
+        writeln!(f, "E02 perfprop: this machine's PMU counts none of {names} (ENOENT)")?;
+        return write!(f, "      what it counts:  perfprop list");
+    }
+    let guest = if is_guest() { "a virtual machine, " } else { "" };
+    writeln!(f, "E02 perfprop: this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)")?;
+    write!(f, "      root does not help. Enable the virtual PMU on the host, or use software events:  -e task-clock,page-faults")
+}
+
+/// x86 tells a guest by a CPU flag; elsewhere it isn't known.
+fn is_guest() -> bool {
+    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    info.lines().any(|line| line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
+fn no_command(f: &mut fmt::Formatter<'_>, command: &OsString, source: &io::Error, similar: Option<&str>) -> fmt::Result {
+    let reason = match source.kind() {
+        io::ErrorKind::NotFound => "command not found".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        _ => source.to_string(),
+    };
+    write!(f, "E06 perfprop: {}: {reason} (nothing was measured)", shown(&command.to_string_lossy()))?;
+    match similar {
+        Some(similar) => write!(f, "\n      did you mean {}?", shown(similar)),
+        None if source.kind() == io::ErrorKind::PermissionDenied => {
+            write!(f, "\n      make it executable:  chmod +x {}", shown(&command.to_string_lossy()))
+        }
+        None => Ok(()),
+    }
+}
+
+fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
+    match error {
+        OpenError::NoProcess(pid) => write!(f, "E11 perfprop: pid {pid} does not exist (ESRCH)"),
+        OpenError::NotYours(pid) => {
+            let name = process::name(*pid).unwrap_or_default();
+            let owner = process::owner(*pid).unwrap_or_default();
+            let uid = nix::unistd::geteuid();
+            let name = shown(&name);
+            writeln!(f, "E12 perfprop: not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)")?;
+            write!(f, "      run as that user or root; lowering perf_event_paranoid will not help: it is not your process")
+        }
+        OpenError::Group { names, member, source } => {
+            let (names, member) = (names.join(","), shown(member).into_owned());
+            writeln!(f, "perfprop: group {{{}}} cannot be counted together: {member} does not join it ({source})", shown(&names))?;
+            write!(f, "      drop the braces to let its events take turns")
+        }
+        OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
+        OpenError::TooManyFiles { needed } => {
+            write!(f, "perfprop: too many open files: {needed} counters are needed (EMFILE)\n      allow more:  ulimit -n {}", needed + 100)
+        }
+    }
+}

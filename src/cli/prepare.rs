@@ -1,0 +1,259 @@
+//! Options in, what a measurement needs out: a plan, relations, a target, a monitor.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use nix::unistd::Pid;
+
+use super::Error;
+use super::args::{EstimatorName, Events, Target};
+use super::stream::say;
+use crate::estimate::{Estimator, Linear, Scale};
+use crate::events::{Event, Machine, Resolver, suggest};
+use crate::monitor::Monitor;
+use crate::plan::Plan;
+use crate::recording::{self, Header, RecordedEvent, RelationFile};
+use crate::relations::{self, Relation};
+use crate::session::{ChildIo, Launch, Session, StartError, find_command};
+use crate::sources::{Status, process};
+use crate::text::shown;
+use crate::units::WallNs;
+
+/// Rounds under the intervals of screens and texts come at least this often.
+const LONGEST_PERIOD: Duration = Duration::from_millis(100);
+
+/// Counted where there is a PMU and nobody says what to count.
+const DEFAULT_HARDWARE: &str = "CYCLES,INSTRUCTIONS,L1_MISSES,L2_MISSES,branch-misses,task-clock,page-faults,context-switches";
+/// Counted where there is none.
+const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults,context-switches,cpu-migrations";
+
+/// All that the options say about what to count.
+pub(super) struct Wishes {
+    pub(super) plan: Plan,
+    pub(super) relations: Relations,
+    pub(super) estimator: EstimatorName,
+}
+
+/// Relations, and the files that they came from.
+#[derive(Default)]
+pub(super) struct Relations {
+    pub(super) all: Vec<Relation>,
+    pub(super) files: Vec<RelationFile>,
+}
+
+/// Reads the options of a verb that measures.
+pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
+    let plan = plan(&events.events)?;
+    let relations = load_relations(&events.relations, events.relations_lenient)?;
+    let estimator = events.estimator.unwrap_or_else(|| default_estimator(&relations));
+    Ok(Wishes { plan, relations, estimator })
+}
+
+fn default_estimator(relations: &Relations) -> EstimatorName {
+    if relations.all.is_empty() { EstimatorName::Scale } else { EstimatorName::Linear }
+}
+
+fn plan(events: &[String]) -> Result<Plan, Error> {
+    let resolver = Resolver::new(Machine::here());
+    if !events.is_empty() {
+        let groups = resolver.parse(&events.join(",")).map_err(Error::Events)?;
+        return Ok(Plan::new(groups));
+    }
+    let (names, why) = if has_core_pmu(resolver.machine()) {
+        (DEFAULT_HARDWARE, "")
+    } else {
+        (DEFAULT_SOFTWARE, " (this machine exposes no hardware counters)")
+    };
+    say(&format!("no -e given: counting {names}{why}"));
+    resolver.parse(names).map(Plan::new).map_err(Error::Events)
+}
+
+/// Whether the kernel knows a PMU of the processor: by its usual names, or by the CPUs that it
+/// lists for itself.
+pub(super) fn has_core_pmu(machine: &Machine) -> bool {
+    let is_core = |name: &str| name == "cpu" || name.starts_with("cpu_") || name.starts_with("armv");
+    let entries = std::fs::read_dir(machine.devices()).into_iter().flatten();
+    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).any(|name| is_core(&name))
+}
+
+/// Reads relation files; with `lenient`, goes on without what is wrong in them.
+pub(super) fn load_relations(paths: &[PathBuf], lenient: bool) -> Result<Relations, Error> {
+    let mut found = Relations::default();
+    let mut wrong = Vec::new();
+    for path in paths {
+        let parsed = relations::load(path).map_err(Error::RelationFile)?;
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        found.files.push(RelationFile { file: path.display().to_string(), text });
+        if !parsed.diagnostics.is_empty() {
+            wrong.push(parsed.diagnostics);
+        }
+        found.all.extend(parsed.relations);
+    }
+    distinguish(&mut found.all);
+    if wrong.is_empty() {
+        return Ok(found);
+    }
+    let error = Error::Relations(wrong);
+    if !lenient {
+        return Err(error);
+    }
+    say(&format!("going on without the relations that are wrong:\n{error}"));
+    Ok(found)
+}
+
+/// Reads the relations of a recording, which were read before.
+pub(super) fn recorded_relations(files: &[RelationFile]) -> Vec<Relation> {
+    let parsed = files.iter().map(|file| relations::parse(&file.file, file.text.as_bytes()));
+    let mut all: Vec<_> = parsed.flat_map(|parsed| parsed.relations).collect();
+    distinguish(&mut all);
+    all
+}
+
+/// Two files may each have an R1: the second one is called by its file, too.
+fn distinguish(relations: &mut [Relation]) {
+    let mut taken = HashSet::new();
+    for relation in relations {
+        if !taken.insert(relation.id.clone()) {
+            let stem = Path::new(&relation.place.file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let id = relation.id.clone();
+            relation.id = (1..).map(|n| if n == 1 { format!("{stem}.{id}") } else { format!("{stem}{n}.{id}") }).find(|id| !taken.contains(id)).unwrap_or(id);
+            taken.insert(relation.id.clone());
+        }
+    }
+}
+
+/// Whom to measure.
+pub(super) fn launch(target: &Target, io: ChildIo) -> Result<Launch, Error> {
+    match (&target.command[..], &target.pid[..]) {
+        ([], []) => Err(Error::Usage("nothing to measure: give a command after --, or processes with -p PID".into())),
+        ([_, ..], [_, ..]) => Err(Error::Usage("give a command or -p, not both".into())),
+        ([], pids) => Ok(Launch::Attach(pids.iter().map(|&pid| Pid::from_raw(pid)).collect())),
+        (argv, []) => {
+            check_command(&argv[0])?;
+            Ok(Launch::Command { argv: argv.to_vec(), io })
+        }
+    }
+}
+
+/// Finds out before anything is started what exec would say.
+fn check_command(command: &OsString) -> Result<(), Error> {
+    let failed = |kind: io::ErrorKind| Error::Command { command: command.clone(), source: kind.into(), similar: similar_command(command) };
+    match find_command(command) {
+        None => Err(failed(io::ErrorKind::NotFound)),
+        Some(path) if !path.exists() => Err(failed(io::ErrorKind::NotFound)),
+        Some(path) if !process::is_executable(&path) => {
+            Err(Error::Command { command: command.clone(), source: io::ErrorKind::PermissionDenied.into(), similar: None })
+        }
+        Some(_) => Ok(()),
+    }
+}
+
+/// A program beside the one that isn't there, or in the same folder, with nearly its name.
+fn similar_command(command: &OsString) -> Option<String> {
+    let path = Path::new(command);
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let folders = match parent {
+        Some(parent) => vec![parent.to_owned()],
+        None => std::env::split_paths(&std::env::var_os("PATH")?).chain([PathBuf::from(".")]).collect(),
+    };
+    let entries = folders.iter().filter_map(|folder| std::fs::read_dir(folder).ok()).flatten().flatten();
+    let programs = entries.filter(|entry| process::is_executable(&entry.path()));
+    let names: Vec<_> = programs.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    let name = path.file_name()?.to_str()?;
+    let nearest = *suggest::nearest(name, names.iter().map(String::as_str)).first()?;
+    let full = parent.map_or_else(|| PathBuf::from(nearest), |parent| parent.join(nearest));
+    let in_this_folder = parent.is_none() && find_command(&nearest.into()).is_none();
+    Some(if in_this_folder { format!("./{nearest}") } else { full.display().to_string() })
+}
+
+/// The time between rounds for intervals of this length.
+pub(super) fn period(interval: Duration) -> Duration {
+    interval.min(LONGEST_PERIOD)
+}
+
+/// Starts measuring, and describes it.
+pub(super) fn start(wishes: &Wishes, launch: &Launch, period: Duration, interval: Duration) -> Result<(Session, Header), Error> {
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan))?;
+    let events = wishes.plan.events.iter().zip(session.statuses());
+    let events: Vec<_> = events.map(|(event, status)| RecordedEvent { event: event.clone(), status: status.clone() }).collect();
+    tell_partial(&events);
+    let header = Header {
+        version: recording::VERSION,
+        perfprop: env!("CARGO_PKG_VERSION").into(),
+        started: started.as_secs_f64(),
+        machine: recording::Machine::this(),
+        target: session.target().clone(),
+        events,
+        groups: wishes.plan.groups.clone(),
+        relations: wishes.relations.files.clone(),
+        estimator: name(wishes.estimator).into(),
+        period_ns: WallNs::from(period),
+        interval_ns: WallNs::from(interval),
+    };
+    Ok((session, header))
+}
+
+/// A part that can't be counted is never passed over in silence.
+fn tell_partial(events: &[RecordedEvent]) {
+    let closed: Vec<_> = events.iter().filter(|event| !event.status.is_open()).collect();
+    if closed.is_empty() {
+        return;
+    }
+    let reasons: Vec<_> = closed.iter().map(|event| format!("{}: {}", shown(&event.event.name), reason(event))).collect();
+    say(&format!("{} of {} events opened; {}", events.len() - closed.len(), events.len(), reasons.join("; ")));
+}
+
+fn reason(event: &RecordedEvent) -> String {
+    let code = if event.status == Status::Forbidden { "E01" } else { "E02" };
+    match event.event.unavailable() {
+        Some(reason) => format!("{reason} ({code})"),
+        None => format!("{} ({code})", event.status),
+    }
+}
+
+fn refused(error: StartError, plan: &Plan) -> Error {
+    match error {
+        StartError::Command { command, source } => Error::Command { command, source, similar: None },
+        StartError::Open(error) => Error::Open(error),
+        StartError::System(error) => Error::System(error),
+        StartError::NothingOpened(statuses) => {
+            let names = |events: &[Event]| events.iter().map(|event| event.name.clone()).collect();
+            if statuses.contains(&Status::Forbidden) {
+                Error::NotPermitted { events: names(&plan.events), paranoid: paranoid() }
+            } else {
+                Error::NoCounters { events: names(&plan.events), has_pmu: has_core_pmu(&Machine::here()) }
+            }
+        }
+    }
+}
+
+fn paranoid() -> Option<i32> {
+    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
+}
+
+/// A monitor with the estimator of this name.
+pub(super) fn monitor(header: Header, relations: Vec<Relation>, estimator: EstimatorName) -> Monitor {
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let estimator: Box<dyn Estimator> = match estimator {
+        EstimatorName::Scale => Box::new(Scale::new(events.len(), relations.len())),
+        EstimatorName::Linear => Box::new(Linear::new(&events, &relations)),
+    };
+    Monitor::new(header, relations, estimator)
+}
+
+/// The name of an estimator in recordings.
+pub(super) fn name(estimator: EstimatorName) -> &'static str {
+    match estimator {
+        EstimatorName::Scale => "scale",
+        EstimatorName::Linear => "linear",
+    }
+}
+
+/// The estimator of this name; recordings of other versions may have others.
+pub(super) fn estimator_named(text: &str) -> Option<EstimatorName> {
+    [EstimatorName::Scale, EstimatorName::Linear].into_iter().find(|&estimator| name(estimator) == text)
+}

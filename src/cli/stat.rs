@@ -1,0 +1,75 @@
+//! `perfprop stat`: a command and events in, a summary out.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crossbeam_channel::Receiver;
+
+use super::Error;
+use super::args::Stat;
+use super::prepare::{self, Wishes};
+use super::pump::{Finished, pump};
+use super::signals;
+use super::stream::Stream;
+use crate::monitor::Monitor;
+use crate::session::{ChildIo, Launch};
+use crate::text::{self, Repeats};
+
+/// Intervals of a run whose intervals nobody sees.
+const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);
+
+pub(super) fn run(args: &Stat) -> Result<u8, Error> {
+    let wishes = prepare::wishes(&args.events)?;
+    let launch = prepare::launch(&args.target, ChildIo::Inherit)?;
+    if args.repeat > 1 && matches!(launch, Launch::Attach(_)) {
+        return Err(Error::Usage("-r repeats a command; -p has none".into()));
+    }
+    let mut out = args.output.as_deref().map_or_else(|| Ok(Stream::stderr()), Stream::file)?;
+    let signals = signals::listen().map_err(Error::System)?;
+    let mut runs = Vec::new();
+    let mut code = 0;
+    for number in 0..args.repeat {
+        let (monitor, finished) = once(args, &wishes, &launch, &signals, number == 0, &mut out)?;
+        runs.push(monitor);
+        code = finished.code();
+        if finished.signal.is_some() {
+            break;
+        }
+    }
+    if args.interval.is_none() || args.repeat > 1 {
+        let runs = Repeats(&runs);
+        out.print(&if args.json { text::json_totals(&runs) } else { text::summary(&runs) })?;
+    }
+    Ok(code)
+}
+
+/// One run of the command.
+fn once(
+    args: &Stat,
+    wishes: &Wishes,
+    launch: &Launch,
+    signals: &Receiver<i32>,
+    is_first: bool,
+    out: &mut Stream,
+) -> Result<(Monitor, Finished), Error> {
+    let interval = args.interval.map_or(UNSEEN_INTERVAL, Duration::from_millis);
+    let (session, header) = prepare::start(wishes, launch, prepare::period(interval), interval)?;
+    let mut monitor = prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator);
+    let prints = args.interval.is_some();
+    if prints && is_first && !args.json {
+        out.print(&text::interval_heading())?;
+    }
+    let text = if args.json { text::json_interval } else { text::interval };
+    let finished = pump(&session, signals, |round, lost| {
+        if monitor.round(round, lost) && prints {
+            out.print(&text(&monitor))?;
+        }
+        Ok(ControlFlow::Continue(()))
+    })?;
+    let intervals = monitor.intervals();
+    monitor.end(finished.end.clone());
+    if prints && monitor.intervals() > intervals {
+        out.print(&text(&monitor))?;
+    }
+    Ok((monitor, finished))
+}

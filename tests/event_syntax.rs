@@ -8,17 +8,14 @@ use perfprop::events::syntax;
 
 /// The folder of the lists: `PERFPROP_EVENT_SYNTAX`, else the one beside this package.
 fn folder() -> PathBuf {
-    std::env::var_os("PERFPROP_EVENT_SYNTAX").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/event-syntax"),
-        PathBuf::from,
-    )
+    std::env::var_os("PERFPROP_EVENT_SYNTAX")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/event-syntax"), PathBuf::from)
 }
 
 fn lists(folder: &Path) -> Vec<PathBuf> {
     let Ok(entries) = std::fs::read_dir(folder) else { return Vec::new() };
     let files = entries.flatten().map(|entry| entry.path());
-    let mut files: Vec<PathBuf> =
-        files.filter(|file| file.extension().is_some_and(|end| end == "txt")).collect();
+    let mut files: Vec<PathBuf> = files.filter(|file| file.extension().is_some_and(|end| end == "txt")).collect();
     files.sort();
     files
 }

@@ -1,24 +1,282 @@
-//! A machine in, every event that it can name out.
+//! A machine in, every event that it can name out: what `perfprop list` prints.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use serde::Serialize;
 
 use super::machine::Machine;
-use super::symbols::{self, Symbol};
-use super::{glob, pmu, presets, tracepoints};
+use super::pmu::Pmu;
+use super::resolve::Resolver;
+use super::symbols::{self, Row, Symbol};
+use super::{Event, Kind, glob, pmu, presets, suggest, tracepoints};
 
-/// Every name that [`Resolver::parse`](super::Resolver::parse) takes without slashes, for
-/// suggestions: some thousands.
+/// An event that can be written after `-e`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Entry {
+    /// The name to write; libpfm's events may need one of the `umasks` behind it.
+    pub name: String,
+    /// Other names of the same event.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub aliases: Vec<String>,
+    /// Which part of the machine counts it.
+    pub kind: Kind,
+    /// Who describes it.
+    pub source: Source,
+    /// The PMU that has it, where one is named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pmu: Option<String>,
+    /// What it counts; empty where nobody says.
+    pub description: String,
+    /// What can follow the name of a libpfm event, behind a colon.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub umasks: Vec<Part>,
+}
+
+/// A part of an event that can be counted alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Part {
+    /// The name behind the event's colon.
+    pub name: String,
+    /// What it counts.
+    pub description: String,
+}
+
+/// Who describes an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Source {
+    /// perfprop's own table of presets.
+    Preset,
+    /// perf's built-in names.
+    Perf,
+    /// A PMU's folder in sysfs.
+    Sysfs,
+    /// libpfm's tables.
+    Libpfm,
+    /// tracefs.
+    Tracefs,
+}
+
+impl Entry {
+    fn new(name: impl Into<String>, kind: Kind, source: Source) -> Self {
+        Self {
+            name: name.into(),
+            aliases: Vec::new(),
+            kind,
+            source,
+            pmu: None,
+            description: String::new(),
+            umasks: Vec::new(),
+        }
+    }
+
+    /// Every way to write the event: name, aliases, and the name with each of its umasks.
+    pub fn names(&self) -> impl Iterator<Item = String> {
+        let narrow = self.umasks.iter().map(|part| format!("{}:{}", self.name, part.name));
+        let aliases = self.aliases.iter().cloned();
+        std::iter::once(self.name.clone()).chain(aliases).chain(narrow)
+    }
+
+    /// A text for `-e` that means this event, with the first umask where there are some.
+    fn example(&self) -> String {
+        match (self.source, &self.pmu, self.umasks.first()) {
+            (Source::Libpfm, Some(pmu), Some(part)) => format!("{pmu}::{}:{}", self.name, part.name),
+            (Source::Libpfm, Some(pmu), None) => format!("{pmu}::{}", self.name),
+            _ => self.name.clone(),
+        }
+    }
+}
+
+/// Every event of the machine: presets, software, hardware and cache events, PMUs of sysfs,
+/// libpfm's tables, tracepoints. Each part is read when the iterator comes to it.
+pub fn catalog(machine: &Machine) -> impl Iterator<Item = Entry> {
+    preset_entries(machine)
+        .chain(symbols::ROWS.iter().map(Entry::from))
+        .chain(symbols::caches().map(cache_entry))
+        .chain(pmu::all(machine).into_iter().flat_map(sysfs_entries))
+        .chain(libpfm_entries(machine))
+        .chain(machine.tracepoints().into_iter().flat_map(|events| tracepoint_entries(&events)))
+}
+
+fn preset_entries(machine: &Machine) -> impl Iterator<Item = Entry> {
+    let resolver = Resolver::new(machine.clone());
+    presets::all().iter().map(move |preset| {
+        let groups = resolver.parse(&preset.name).unwrap_or_default();
+        let event = groups.into_iter().flat_map(|group| group.events).next();
+        let mut entry = Entry::new(&preset.name, Kind::Hardware, Source::Preset);
+        if let Some(event) = event {
+            entry.kind = event.kind;
+            entry.aliases.extend(event.encoding.absent.is_none().then_some(event.canonical));
+        }
+        Entry { description: preset.description.clone(), ..entry }
+    })
+}
+
+impl From<&Row> for Entry {
+    fn from(row: &Row) -> Self {
+        let symbol = Symbol::from(row);
+        Self {
+            aliases: row.names[1..].iter().map(|name| (*name).to_owned()).collect(),
+            description: row.description.to_owned(),
+            ..Self::new(symbol.canonical, symbol.kind, Source::Perf)
+        }
+    }
+}
+
+fn cache_entry(symbol: Symbol) -> Entry {
+    Entry::new(symbol.canonical, symbol.kind, Source::Perf)
+}
+
+fn sysfs_entries(pmu: Pmu) -> impl Iterator<Item = Entry> {
+    let events = pmu.events().into_iter();
+    events.map(move |event| Entry {
+        description: pmu.event_terms(&event).unwrap_or_default(),
+        pmu: Some(pmu.name.clone()),
+        aliases: vec![event.clone()],
+        ..Entry::new(format!("{}/{event}/", pmu.name), Kind::Pmu, Source::Sysfs)
+    })
+}
+
+fn tracepoint_entries(events: &std::path::Path) -> impl Iterator<Item = Entry> + use<> {
+    tracepoints::names(events).map(|name| Entry::new(name, Kind::Tracepoint, Source::Tracefs))
+}
+
+#[cfg(feature = "pfm")]
+fn libpfm_entries(machine: &Machine) -> impl Iterator<Item = Entry> + use<> {
+    let pmus = if machine.has_libpfm() { super::pfm::pmus() } else { Vec::new() };
+    pmus.into_iter().flat_map(|pmu| super::pfm::events(&pmu).map(move |event| libpfm_entry(&pmu.name, event)))
+}
+
+#[cfg(feature = "pfm")]
+fn libpfm_entry(pmu: &str, event: super::pfm::PfmEvent) -> Entry {
+    let part = |umask: super::pfm::Umask| Part { name: umask.name, description: umask.description };
+    Entry {
+        pmu: Some(pmu.to_owned()),
+        description: event.description,
+        umasks: event.umasks.into_iter().map(part).collect(),
+        ..Entry::new(event.name, Kind::Pmu, Source::Libpfm)
+    }
+}
+
+#[cfg(not(feature = "pfm"))]
+fn libpfm_entries(_: &Machine) -> impl Iterator<Item = Entry> + use<> {
+    std::iter::empty()
+}
+
+/// A pattern of `perfprop list`, as `perf list` takes it: a glob for the whole name, or a word
+/// that stands anywhere in it; or the name of a class (`hw`, `sw`, `cache`, `tracepoint`, `pmu`).
+/// Cases of letters don't count.
+#[derive(Clone, Debug)]
+pub struct Pattern {
+    word: String,
+    glob: String,
+}
+
+impl Pattern {
+    /// The pattern that `text` means. `""` matches everything.
+    pub fn new(text: &str) -> Self {
+        let word = text.to_lowercase();
+        let glob = if glob::is_pattern(&word) { word.clone() } else { format!("*{word}*") };
+        Self { word, glob }
+    }
+
+    /// Whether the pattern means the entry, by its name, an alias, a umask or its PMU.
+    pub fn matches(&self, entry: &Entry) -> bool {
+        let means = |name: &str| glob::matches(&self.glob, &name.to_lowercase());
+        self.means_class(entry.kind)
+            || entry.names().any(|name| means(&name))
+            || entry.pmu.as_deref().is_some_and(means)
+    }
+
+    fn means_class(&self, kind: Kind) -> bool {
+        match self.word.as_str() {
+            "hw" | "hardware" => kind == Kind::Hardware,
+            "sw" | "software" => kind == Kind::Software,
+            "cache" | "hwcache" => kind == Kind::Cache,
+            "tracepoint" => kind == Kind::Tracepoint,
+            "pmu" => kind == Kind::Pmu,
+            _ => false,
+        }
+    }
+}
+
+/// Whether an event can be counted here.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Availability {
+    /// It can.
+    Yes,
+    /// With `:u` only: the kernel may not be watched by this user.
+    UserOnly,
+    /// It can't, and why.
+    No(String),
+}
+
+/// Answers whether entries can be counted, by opening as few events as tell the truth.
+///
+/// Tracepoints share one answer, as do the events of one PMU: the kernel takes any code of a PMU
+/// that it has. Each of perf's own events is asked for itself, because a CPU may lack any of them.
+pub struct Prober<'a> {
+    resolver: Resolver,
+    probe: &'a dyn Fn(&Event) -> Availability,
+    known: RefCell<HashMap<String, Availability>>,
+}
+
+impl<'a> Prober<'a> {
+    /// A prober that asks `probe`, which opens the event, whenever no earlier answer holds.
+    pub fn new(machine: Machine, probe: &'a dyn Fn(&Event) -> Availability) -> Self {
+        Self { resolver: Resolver::new(machine), probe, known: RefCell::default() }
+    }
+
+    /// Whether this entry can be counted.
+    pub fn check(&self, entry: &Entry) -> Availability {
+        let shared = match (entry.source, &entry.pmu) {
+            (Source::Tracefs, _) => "tracepoint".to_owned(),
+            (Source::Sysfs | Source::Libpfm, Some(pmu)) => format!("pmu {pmu}"),
+            _ => format!("event {}", entry.name),
+        };
+        if let Some(known) = self.known.borrow().get(&shared) {
+            return known.clone();
+        }
+        let answer = self.ask(entry);
+        self.known.borrow_mut().insert(shared, answer.clone());
+        answer
+    }
+
+    fn ask(&self, entry: &Entry) -> Availability {
+        let groups = match self.resolver.parse(&entry.example()) {
+            Ok(groups) => groups,
+            Err(error) => return Availability::No(error.to_string()),
+        };
+        match groups.iter().flat_map(|group| &group.events).next() {
+            Some(event) => event.unavailable().map_or_else(|| (self.probe)(event), Availability::No),
+            None => Availability::No("nothing has this name".to_owned()),
+        }
+    }
+}
+
+/// The names nearest to a wrong one, the nearest first, four at most.
+pub fn similar(machine: &Machine, wrong: &str) -> Vec<String> {
+    nearest(wrong, &names(machine))
+}
+
+/// Every name that the machine's events have, for suggestions: some thousands.
 pub(super) fn names(machine: &Machine) -> Vec<String> {
-    let mut names: Vec<String> = presets::all().iter().map(|preset| preset.name.clone()).collect();
-    names.extend(symbols::ROWS.iter().flat_map(|row| row.names).map(|name| (*name).to_owned()));
-    names.extend(symbols::caches().map(|symbol: Symbol| symbol.canonical));
-    names.extend(pmu::all(machine).iter().flat_map(pmu::Pmu::events));
-    if let Ok(events) = machine.tracepoints() {
-        names.extend(tracepoints::names(&events));
+    catalog(machine).flat_map(|entry| entry.names().collect::<Vec<_>>()).collect()
+}
+
+/// The nearest of `names`. An event that lacks only its umask is nearest to itself with one.
+pub(super) fn nearest(wrong: &str, names: &[String]) -> Vec<String> {
+    let start = format!("{wrong}:").to_lowercase();
+    let narrow = names.iter().filter(|name| name.to_lowercase().starts_with(&start)).map(String::as_str);
+    let near = suggest::nearest(wrong, names.iter().map(String::as_str)).into_iter();
+    let mut nearest: Vec<String> = Vec::new();
+    for name in narrow.chain(near.filter(|name| !name.eq_ignore_ascii_case(wrong))).take(suggest::MOST) {
+        if !nearest.iter().any(|known| known == name) {
+            nearest.push(name.to_owned());
+        }
     }
-    #[cfg(feature = "pfm")]
-    if machine.has_libpfm() {
-        names.extend(super::pfm::names());
-    }
-    names
+    nearest
 }
 
 /// A pattern for `perfprop list` that finds `name` and its kin, if it finds anything: the longest

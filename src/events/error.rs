@@ -203,7 +203,7 @@ fn tracefs(f: &mut Formatter<'_>, error: &TracefsError) -> fmt::Result {
         TracefsError::Forbidden(folder) => {
             let folder = path(folder);
             write!(f, "\n      {folder} may not be read by this user (EACCES)")?;
-            write!(f, "\n      run perfprop with sudo, or: sudo chmod -R a+rX {folder}")
+            write!(f, "\n      run perfprop with sudo")
         }
         TracefsError::NotMounted(folder) => {
             let folder = path(folder);

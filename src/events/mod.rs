@@ -2,7 +2,7 @@
 //!
 //! An [`Event`] keeps the name that the user wrote beside the [`Encoding`] that the kernel gets;
 //! two events are the same when [`Event::identity`] is. [`Resolver::parse`] reads an `-e` option;
-//! the catalog lists what there is.
+//! [`catalog()`] lists what there is.
 
 mod catalog;
 mod error;
@@ -21,6 +21,7 @@ mod tracepoints;
 
 use serde::{Deserialize, Serialize};
 
+pub use catalog::{Availability, Entry, Part, Pattern, Prober, Source, catalog, similar};
 pub use error::{Cause, EventError, Problem};
 pub use machine::{Machine, TracefsError};
 pub use modifiers::{Letters, LettersError};

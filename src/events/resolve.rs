@@ -10,7 +10,7 @@ use super::pmu::{self, Encoded, Pmu};
 use super::presets::{self, Candidate, Preset};
 use super::symbols::{self, Symbol};
 use super::syntax::{self, Head, Item, Spec, Term};
-use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, suggest, tracepoints};
+use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, tracepoints};
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
@@ -293,8 +293,7 @@ impl Resolver {
             _ => written,
         };
         let names = catalog::names(&self.machine);
-        let similar: Vec<String> =
-            suggest::nearest(name, names.iter().map(String::as_str)).into_iter().map(String::from).collect();
+        let similar = catalog::nearest(name, &names);
         let pattern = catalog::pattern_for(similar.first().map_or(name, String::as_str), &names);
         Cause::Unknown { name: name.to_owned(), similar, pattern }
     }

@@ -38,13 +38,8 @@ fn one(events: &Path, system: &str, event: &str) -> Option<Tracepoint> {
     Some(Tracepoint { name: format!("{system}:{event}"), encoding: Encoding::of(symbols::TRACEPOINT, id) })
 }
 
-/// Whether tracefs has this system (`sched`).
-pub(super) fn has_system(events: &Path, system: &str) -> bool {
-    machine::is_file_name(system) && events.join(system).is_dir()
-}
-
 /// The names of all tracepoints, `system:event`, sorted; no file is opened.
-pub(super) fn names(events: &Path) -> impl Iterator<Item = String> {
+pub(super) fn names(events: &Path) -> impl Iterator<Item = String> + use<> {
     let events = events.to_owned();
     machine::names(&events).into_iter().flat_map(move |system| {
         let names = machine::names(&events.join(&system));

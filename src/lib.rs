@@ -5,6 +5,8 @@
 //! count, a plan puts them into groups, a source reads them in rounds, rounds become rates, rates
 //! and [`relations`] become estimates with intervals, and screens and files show them.
 
+#[cfg(feature = "cli")]
+pub mod cli;
 pub mod estimate;
 pub mod events;
 pub mod expr;

@@ -244,7 +244,8 @@ fn milliseconds() -> clap::builder::RangedU64ValueParser {
 }
 
 fn size(text: &str) -> Result<(u16, u16), String> {
-    let parsed = text.split_once(['x', 'X']).and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
+    let parsed =
+        text.split_once(['x', 'X']).and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
     match parsed {
         Some((columns @ 1..=1000, rows @ 1..=1000)) => Ok((columns, rows)),
         _ => Err("give columns x rows, each from 1 to 1000, as in 120x40".into()),

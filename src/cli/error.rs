@@ -140,8 +140,12 @@ impl fmt::Display for Error {
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
             Self::Open(error) => not_opened(f, error),
             Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
-            Self::Write { path, source } => write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string())),
-            Self::Terminal(source) => write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch"),
+            Self::Write { path, source } => {
+                write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string()))
+            }
+            Self::Terminal(source) => {
+                write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")
+            }
             Self::Theme(text) => write!(f, "perfprop: {text}"),
             Self::NoMatch { patterns, similar } => {
                 write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
@@ -166,7 +170,10 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], paranoid: Option
         writeln!(f, "      tracepoints and the kernel:  sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"")?;
         return write!(f, "      or: sudo sysctl kernel.perf_event_paranoid=-1");
     }
-    write!(f, "      as root, or:  sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"   or: sudo sysctl kernel.perf_event_paranoid=1")
+    write!(
+        f,
+        "      as root, or:  sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"   or: sudo sysctl kernel.perf_event_paranoid=1"
+    )
 }
 
 fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool) -> fmt::Result {
@@ -176,8 +183,14 @@ fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool) -> 
         return write!(f, "      what it counts:  perfprop list");
     }
     let guest = if is_guest() { "a virtual machine, " } else { "" };
-    writeln!(f, "E02 perfprop: this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)")?;
-    write!(f, "      root does not help. Enable the virtual PMU on the host, or use software events:  -e task-clock,page-faults")
+    writeln!(
+        f,
+        "E02 perfprop: this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
+    )?;
+    write!(
+        f,
+        "      root does not help. Enable the virtual PMU on the host, or use software events:  -e task-clock,page-faults"
+    )
 }
 
 /// x86 tells a guest by a CPU flag; elsewhere it isn't known.
@@ -186,7 +199,12 @@ fn is_guest() -> bool {
     info.lines().any(|line| line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
-fn no_command(f: &mut fmt::Formatter<'_>, command: &OsString, source: &io::Error, similar: Option<&str>) -> fmt::Result {
+fn no_command(
+    f: &mut fmt::Formatter<'_>,
+    command: &OsString,
+    source: &io::Error,
+    similar: Option<&str>,
+) -> fmt::Result {
     let reason = match source.kind() {
         io::ErrorKind::NotFound => "command not found".into(),
         io::ErrorKind::PermissionDenied => "permission denied".into(),
@@ -210,17 +228,24 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             let owner = process::owner(*pid).unwrap_or_default();
             let uid = nix::unistd::geteuid();
             let name = shown(&name);
-            writeln!(f, "E12 perfprop: not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)")?;
-            write!(f, "      run as that user or root; lowering perf_event_paranoid will not help: it is not your process")
+            writeln!(
+                f,
+                "E12 perfprop: not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)"
+            )?;
+            write!(
+                f,
+                "      run as that user or root; lowering perf_event_paranoid will not help: it is not your process"
+            )
         }
         OpenError::Group { names, member, source } => {
             let (names, member) = (names.join(","), shown(member).into_owned());
-            writeln!(f, "perfprop: group {{{}}} cannot be counted together: {member} does not join it ({source})", shown(&names))?;
+            writeln!(
+                f,
+                "perfprop: group {{{}}} cannot be counted together: {member} does not join it ({source})",
+                shown(&names)
+            )?;
             write!(f, "      drop the braces to let its events take turns")
         }
         OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
-        OpenError::TooManyFiles { needed } => {
-            write!(f, "perfprop: too many open files: {needed} counters are needed (EMFILE)\n      allow more:  ulimit -n {}", needed + 100)
-        }
     }
 }

@@ -20,7 +20,10 @@ pub(super) fn man(args: &Man) -> Result<u8, Error> {
         Some(verb) => {
             let verbs = || program.get_subcommands().map(clap::Command::get_name);
             let Some(found) = program.find_subcommand(verb) else {
-                return Err(Error::Usage(format!("no verb '{verb}'; there are {}", verbs().collect::<Vec<_>>().join(", "))));
+                return Err(Error::Usage(format!(
+                    "no verb '{verb}'; there are {}",
+                    verbs().collect::<Vec<_>>().join(", ")
+                )));
             };
             found.clone().name(format!("perfprop-{}", found.get_name()))
         }

@@ -26,7 +26,8 @@ use crate::units::WallNs;
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);
 
 /// Counted where there is a PMU and nobody says what to count.
-const DEFAULT_HARDWARE: &str = "CYCLES,INSTRUCTIONS,L1_MISSES,L2_MISSES,branch-misses,task-clock,page-faults,context-switches";
+const DEFAULT_HARDWARE: &str =
+    "CYCLES,INSTRUCTIONS,L1_MISSES,L2_MISSES,branch-misses,task-clock,page-faults,context-switches";
 /// Counted where there is none.
 const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults,context-switches,cpu-migrations";
 
@@ -119,7 +120,10 @@ fn distinguish(relations: &mut [Relation]) {
         if !taken.insert(relation.id.clone()) {
             let stem = Path::new(&relation.place.file).file_stem().unwrap_or_default().to_string_lossy().into_owned();
             let id = relation.id.clone();
-            relation.id = (1..).map(|n| if n == 1 { format!("{stem}.{id}") } else { format!("{stem}{n}.{id}") }).find(|id| !taken.contains(id)).unwrap_or(id);
+            relation.id = (1..)
+                .map(|n| if n == 1 { format!("{stem}.{id}") } else { format!("{stem}{n}.{id}") })
+                .find(|id| !taken.contains(id))
+                .unwrap_or(id);
             taken.insert(relation.id.clone());
         }
     }
@@ -140,13 +144,19 @@ pub(super) fn launch(target: &Target, io: ChildIo) -> Result<Launch, Error> {
 
 /// Finds out before anything is started what exec would say.
 fn check_command(command: &OsString) -> Result<(), Error> {
-    let failed = |kind: io::ErrorKind| Error::Command { command: command.clone(), source: kind.into(), similar: similar_command(command) };
+    let failed = |kind: io::ErrorKind| Error::Command {
+        command: command.clone(),
+        source: kind.into(),
+        similar: similar_command(command),
+    };
     match find_command(command) {
         None => Err(failed(io::ErrorKind::NotFound)),
         Some(path) if !path.exists() => Err(failed(io::ErrorKind::NotFound)),
-        Some(path) if !process::is_executable(&path) => {
-            Err(Error::Command { command: command.clone(), source: io::ErrorKind::PermissionDenied.into(), similar: None })
-        }
+        Some(path) if !process::is_executable(&path) => Err(Error::Command {
+            command: command.clone(),
+            source: io::ErrorKind::PermissionDenied.into(),
+            similar: None,
+        }),
         Some(_) => Ok(()),
     }
 }
@@ -175,11 +185,17 @@ pub(super) fn period(interval: Duration) -> Duration {
 }
 
 /// Starts measuring, and describes it.
-pub(super) fn start(wishes: &Wishes, launch: &Launch, period: Duration, interval: Duration) -> Result<(Session, Header), Error> {
+pub(super) fn start(
+    wishes: &Wishes,
+    launch: &Launch,
+    period: Duration,
+    interval: Duration,
+) -> Result<(Session, Header), Error> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan))?;
     let events = wishes.plan.events.iter().zip(session.statuses());
-    let events: Vec<_> = events.map(|(event, status)| RecordedEvent { event: event.clone(), status: status.clone() }).collect();
+    let events: Vec<_> =
+        events.map(|(event, status)| RecordedEvent { event: event.clone(), status: status.clone() }).collect();
     tell_partial(&events);
     let header = Header {
         version: recording::VERSION,
@@ -203,7 +219,8 @@ fn tell_partial(events: &[RecordedEvent]) {
     if closed.is_empty() {
         return;
     }
-    let reasons: Vec<_> = closed.iter().map(|event| format!("{}: {}", shown(&event.event.name), reason(event))).collect();
+    let reasons: Vec<_> =
+        closed.iter().map(|event| format!("{}: {}", shown(&event.event.name), reason(event))).collect();
     say(&format!("{} of {} events opened; {}", events.len() - closed.len(), events.len(), reasons.join("; ")));
 }
 

@@ -11,7 +11,12 @@ use signal_hook::iterator::Signals;
 pub(super) fn listen() -> io::Result<Receiver<i32>> {
     let mut signals = Signals::new([SIGINT, SIGTERM, SIGHUP])?;
     let (sender, receiver) = bounded(16);
-    let forward = move || signals.forever().for_each(|signal| drop(sender.try_send(signal)));
+    let forward = move || {
+        for signal in signals.forever() {
+            // Whoever doesn't take sixteen signals won't miss the seventeenth.
+            let _ = sender.try_send(signal);
+        }
+    };
     thread::Builder::new().name("signals".into()).spawn(forward)?;
     Ok(receiver)
 }

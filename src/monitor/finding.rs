@@ -65,6 +65,8 @@ pub enum Finding {
         /// The residual in standard errors.
         z: f64,
     },
+    /// The processes that were watched have ended, or watching them has.
+    TargetEnded,
     /// What is counted agrees with a relation again.
     RelationRecovered {
         /// Which.
@@ -87,7 +89,10 @@ impl Finding {
     /// How much it matters.
     pub fn severity(&self) -> Severity {
         match self {
-            Self::RelationInactive { .. } | Self::RelationRecovered { .. } | Self::UserOnly { .. } => Severity::Info,
+            Self::RelationInactive { .. }
+            | Self::RelationRecovered { .. }
+            | Self::UserOnly { .. }
+            | Self::TargetEnded => Severity::Info,
             _ => Severity::Warning,
         }
     }
@@ -104,6 +109,7 @@ impl Finding {
             Self::RelationInactive { .. } => "W07",
             Self::RelationViolated { .. } => "W08",
             Self::RelationRecovered { .. } => "W09",
+            Self::TargetEnded => "E11",
         }
     }
 
@@ -158,6 +164,14 @@ impl fmt::Display for Words<'_> {
                     f,
                     "{} contradicts what is counted (z {z:+.1}); it corrects nothing now",
                     self.relation(*relation)
+                )
+            }
+            Finding::TargetEnded => {
+                write!(
+                    f,
+                    "{} ended after {:.0} s; final values kept",
+                    self.monitor.header().title(),
+                    self.monitor.now().as_secs()
                 )
             }
             Finding::RelationRecovered { relation, z } => {

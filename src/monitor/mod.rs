@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use crate::estimate::{Estimate, Estimator, Observation, Raw, RelationState, Standing};
 use crate::plan::EventIndex;
 use crate::rates::{Delta, Error, Scaling};
-use crate::recording::{End, Header, RecordedEvent};
+use crate::recording::{End, Header, RecordedEvent, Target};
 use crate::relations::Relation;
 use crate::sources::{Reading, Round};
 use crate::units::{CpuNs, WallNs};
@@ -182,6 +182,9 @@ impl Monitor {
         }
         if self.now > self.closed_at {
             self.close_interval();
+        }
+        if matches!(self.header.target, Target::Processes(_)) {
+            self.note(Finding::TargetEnded);
         }
         self.end = Some(end);
     }

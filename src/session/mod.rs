@@ -53,6 +53,8 @@ pub enum ChildIo {
     Inherit,
     /// Nothing to read; lines of output come out of [`Session::output`].
     Capture,
+    /// Nothing to read; both streams of output go to standard error.
+    ToStderr,
 }
 
 /// Why a measurement could not begin. Nothing is left running.
@@ -111,9 +113,9 @@ impl Session {
         if !statuses.iter().any(Status::is_open) {
             return Err(StartError::NothingOpened(statuses));
         }
-        source.start_clock();
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: argv[0].clone(), source };
+        source.start_clock();
         let mut child = held.release().map_err(failed)?;
         let (drains, output) = output::drain(&mut child).map_err(StartError::System)?;
         let ended = Arc::new(OnceLock::new());
@@ -244,10 +246,16 @@ fn signal_all(pids: &[Pid], signal: Signal) {
 fn command(argv: &[OsString], io: ChildIo) -> Command {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
-    if io == ChildIo::Capture {
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // The keys of the terminal are perfprop's: none of them may become the command's signal.
-        command.process_group(0);
+    match io {
+        ChildIo::Inherit => {}
+        ChildIo::Capture => {
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            // The keys of the terminal are perfprop's: none of them may become the command's signal.
+            command.process_group(0);
+        }
+        ChildIo::ToStderr => {
+            command.stdin(Stdio::null()).stdout(io::stderr()).stderr(Stdio::inherit());
+        }
     }
     command
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::number::{amount, plus_minus};
+use super::number::{amount, plus_minus, si};
 use super::shown;
 use crate::estimate::{Quality, RelationState};
 use crate::monitor::{Measure, Monitor, Row};
@@ -32,7 +32,8 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
 fn cells(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> String {
     let (Some(mean), Some(factor), None) = (row.raw.rate.mean(), measure.factor(monitor, row), row.absence) else {
         let words = row.absence.map_or("not known", |absence| absence.words());
-        return format!("{words:>11}");
+        let derived = Measure::factor(measure, monitor, row).map(|factor| correction(monitor, row, factor));
+        return format!("{words:>15}  {:>28}{}", "", derived.unwrap_or_default());
     };
     let unit = &row.event.event.unit;
     let sigma = row.raw.rate.variance().map_or_else(String::new, |variance| amount(variance.sqrt() * factor, unit));
@@ -45,11 +46,14 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> String {
     )
 }
 
-/// `exact`, `±1.8%`, or `±?` for what isn't known.
+/// `exact`, `±1.8%`, or `±?` for what isn't known; beside a 0, which has no percents, `±1.2` in
+/// its own unit.
 pub(super) fn error_text(error: Error, mean: f64) -> String {
-    match error {
-        Error::Exact => "exact".into(),
-        _ => error.relative_to(mean).map_or_else(|| "±?".into(), plus_minus),
+    match (error, error.relative_to(mean)) {
+        (Error::Exact, _) => "exact".into(),
+        (Error::Unknown, _) => "±?".into(),
+        (Error::Within(_), Some(relative)) => plus_minus(relative),
+        (Error::Within(half_width), None) => format!("±{}", si(half_width)),
     }
 }
 

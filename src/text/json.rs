@@ -35,7 +35,7 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
 }
 
 fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
-    let point = row.history.back();
+    let point = row.history.back().filter(|_| row.absence.is_none());
     let count = point.and_then(scaled);
     let mut line = Map::new();
     line.insert("interval".into(), monitor.now().as_secs().into());

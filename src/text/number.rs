@@ -29,18 +29,20 @@ fn significant(value: f64) -> String {
     if size < 0.0005 || size >= 1e4 {
         return format!("{value:.1e}");
     }
+    let text = three_digits(value);
+    let is_whole = size.fract() == 0.0 && text.contains('.');
+    if is_whole { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+fn three_digits(value: f64) -> String {
+    let size = value.abs();
     let decimals = match size {
         _ if size >= 99.95 => 0,
         _ if size >= 9.995 => 1,
         _ if size >= 0.9995 => 2,
         _ => 3,
     };
-    let text = format!("{value:.decimals$}");
-    if size.fract() == 0.0 && text.contains('.') {
-        text.trim_end_matches('0').trim_end_matches('.').into()
-    } else {
-        text
-    }
+    format!("{value:.decimals$}")
 }
 
 /// A time in nanoseconds with the unit that fits: `1.50 s`, `20.6 ms`, `310 ns`.
@@ -54,7 +56,10 @@ pub fn time(nanoseconds: f64) -> String {
         size if size >= 0.9995e3 => (1e3, "µs"),
         _ => (1.0, "ns"),
     };
-    format!("{} {name}", significant(nanoseconds / unit))
+    match nanoseconds {
+        0.0 => "0 s".into(),
+        _ => format!("{} {name}", three_digits(nanoseconds / unit)),
+    }
 }
 
 /// A number of counts of an event, in its unit.
@@ -127,7 +132,14 @@ mod tests {
 
     #[test]
     fn times_by_hand() {
-        let cases = [(0.0, "0 ns"), (310.0, "310 ns"), (20.6e6, "20.6 ms"), (1.5e9, "1.50 s"), (999.7e3, "1.00 ms")];
+        let cases = [
+            (0.0, "0 s"),
+            (1e9, "1.00 s"),
+            (310.0, "310 ns"),
+            (20.6e6, "20.6 ms"),
+            (1.5e9, "1.50 s"),
+            (999.7e3, "1.00 ms"),
+        ];
         for (value, text) in cases {
             assert_eq!(time(value), text, "{value}");
         }

@@ -223,15 +223,16 @@ pub fn interval(monitor: &Monitor) -> String {
     for row in monitor.rows() {
         let name = shown(&row.event.event.name);
         let time = monitor.now().as_secs();
-        let point = row.history.back().copied();
-        let Some((point, count)) = point.and_then(|point| Some((point, scaled(&point)?))) else {
+        let point = row.history.back().filter(|_| row.absence.is_none());
+        let Some((point, count)) = point.and_then(|point| Some((point, scaled(point)?))) else {
             let cell = absence_cell(row.absence);
             let _ = writeln!(out, "{time:>16.9} {cell:>18}      {name}");
             continue;
         };
         let counted = counted(count, &row.event.event.unit);
-        let error = error_text(point.error, point.rate.unwrap_or_default());
-        let run = point.run_ratio.map_or_else(String::new, |ratio| format!("{} run", percent(ratio)));
+        let error =
+            if point.enabled.0 == 0 { "exact".into() } else { error_text(point.error, point.rate.unwrap_or_default()) };
+        let run = point.run_ratio.map_or_else(|| "no CPU time".into(), |ratio| format!("{} run", percent(ratio)));
         let line =
             format!("{time:>16.9} {:>18} {:<4} {name:<24} {error:>8} {run:>11}", value_text(&counted), counted.unit);
         out.push_str(line.trim_end());
@@ -240,9 +241,10 @@ pub fn interval(monitor: &Monitor) -> String {
     out
 }
 
-/// The count of an interval, scaled to its CPU time; `None` if nothing ran.
+/// The count of an interval, scaled to its CPU time; `None` if the event wasn't on a counter. Where
+/// no task was on a CPU there was nothing to count, and 0 is the count.
 pub(super) fn scaled(point: &Point) -> Option<f64> {
-    Some(point.rate? * point.enabled.as_ms())
+    if point.enabled.0 == 0 { Some(0.0) } else { Some(point.rate? * point.enabled.as_ms()) }
 }
 
 #[cfg(test)]

@@ -25,6 +25,8 @@ mod operations;
 mod parse;
 mod program;
 pub(crate) mod shown;
+#[cfg(test)]
+mod tests;
 mod tree;
 
 pub use operations::{Notation, Operation};

@@ -134,7 +134,7 @@ static OPERATIONS: [Operation; 17] = [
     operator("+", 4, |a, b| a + b).slopes_are(|_, _| [1.0, 1.0]),
     operator("-", 4, |a, b| a - b).slopes_are(|_, _| [1.0, -1.0]),
     operator("*", 5, |a, b| a * b).slopes_are(|a, b| [b, a]),
-    operator("/", 5, |a, b| if b == 0.0 { f64::NAN } else { a / b }).slopes_are(|a, b| [1.0 / b, -a / (b * b)]),
+    operator("/", 5, |a, b| if b == 0.0 { f64::NAN } else { a / b }).slopes_are(|a, b| [1.0 / b, -a / b / b]),
     call("min", 2, |a, b| either(a <= b, a, b)).slopes_are(|a, b| first(a <= b)),
     call("max", 2, |a, b| either(a >= b, a, b)).slopes_are(|a, b| first(a >= b)),
     call("abs", 1, |a, _| a.abs()).slopes_are(|a, _| [if a == 0.0 { 0.0 } else { a.signum() }, 0.0]),

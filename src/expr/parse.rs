@@ -35,7 +35,7 @@ use nom::{IResult, Parser as _};
 use super::operations::{COMPARISON, NEGATE, function, function_names, infix};
 use super::shown::{did_you_mean, escaped, is_unprintable, quoted};
 use super::tree::{
-    Dialect, Expr, Kind, Moment, Node, Span, Subject, Variable, is_name_char, is_name_start, is_reserved,
+    Dialect, Expr, Kind, Moment, Node, Span, Subject, Variable, escaped_name, is_name_char, is_name_start, is_reserved,
 };
 
 /// How many levels of parentheses, minus signs and `else` branches an expression can have. People
@@ -379,7 +379,7 @@ impl<'a> Parser<'a> {
         let found = [Moment::Mean, Moment::Variance].into_iter().find(|known| known.name() == moment);
         let is_name = |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || is_unprintable(c));
         match (self.dialect, event, found) {
-            (Dialect::Equation, ..) => Err(self.braces_in_equation(event.unwrap_or(content))),
+            (Dialect::Equation, ..) => Err(self.braces_in_equation(event)),
             (Dialect::Pair, None, Some(moment)) => Ok(Variable { subject: Subject::From, moment }),
             (Dialect::Pair, Some(event), Some(moment)) if is_name(event) => {
                 Ok(Variable { subject: Subject::Event(event.to_owned()), moment })
@@ -469,13 +469,21 @@ impl Parser<'_> {
         })
     }
 
-    fn braces_in_equation(&self, event: &str) -> ParseError {
+    fn braces_in_equation(&self, event: Option<&str>) -> ParseError {
         let label = "an equation has the events' names alone";
-        ParseError::new(self.span(), "braces in an equation", label).help(format!("write {}", escaped(event)))
+        let error = ParseError::new(self.span(), "braces in an equation", label);
+        match event {
+            Some(event) => error.help(format!("write {}", escaped(&escaped_name(event)))),
+            None => error,
+        }
     }
 
     fn unknown_variable(&self, event: Option<&str>, moment: &str, content: &str) -> ParseError {
         let message = format!("there is no variable {}", quoted(&format!("{{{content}}}")));
+        if ["mean", "variance"].contains(&moment) {
+            let label = "events' names have no spaces or control characters";
+            return ParseError::new(self.span(), message, label);
+        }
         let error = ParseError::new(self.span(), message, "not a variable");
         let (content, dot) = (escaped(content), if event.is_some() { "." } else { "" });
         let event = escaped(event.unwrap_or_default());

@@ -187,3 +187,89 @@ impl Names<'_> {
         expr.compile(slot).ok()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+    use super::*;
+    use crate::events::{Encoding, Kind, Modifiers, Unit};
+    use crate::relations::parse;
+
+    fn event(name: &str, canonical: &str) -> Event {
+        Event {
+            name: name.to_owned(),
+            canonical: canonical.to_owned(),
+            kind: Kind::Hardware,
+            encoding: Encoding::default(),
+            modifiers: Modifiers::default(),
+            unit: Unit::Count,
+        }
+    }
+
+    /// Events A, B, C and D, of which B is called `b-canonical` too.
+    fn events() -> Vec<Event> {
+        ["A", "B:u", "C", "D"].map(|name| event(name, &format!("{}-canonical", &name[..1]))).into()
+    }
+
+    /// The mean and variance of each of them.
+    const VALUES: [f64; 8] = [12.0, 4.0, 5.0, 1.0, 0.25, 0.5, 8.0, 2.0];
+
+    fn bind(object: &str) -> Binding {
+        let file = format!("[{object}]");
+        parse("f", file.as_bytes()).strict().unwrap().remove(0).bind(&events())
+    }
+
+    fn active(object: &str) -> BoundForm {
+        match bind(object) {
+            Binding::Active(bound) => bound.form,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn pairs_read_the_slots_of_their_events() {
+        let pair = r#"{ "eventFrom": "d", "eventTo": "b-CANONICAL",
+            "expectedMean": 2 * {mean} + {A.mean}, "expectedVariance": {variance} + {C.variance} }"#;
+        let BoundForm::Pair(BoundPair { from, to, mean, variance }) = active(pair) else { panic!("a pair") };
+        let (mean, variance) = (mean.unwrap(), variance.unwrap());
+        assert_eq!((from, to), (3, 1));
+        assert_eq!((mean.eval(&VALUES), variance.eval(&VALUES)), (28.0, 2.5));
+        assert_eq!(mean.slots(), [mean_slot(0), mean_slot(3)]);
+        assert_eq!(variance.slots(), [variance_slot(2), variance_slot(3)]);
+        let mut gradient = [0.0; 2];
+        mean.eval_with_gradient(&VALUES, &mut gradient);
+        assert_eq!(gradient, [1.0, 2.0]);
+    }
+
+    #[test]
+    fn the_residual_of_an_equation_is_left_minus_right() {
+        let BoundForm::Equation(equation) = active(r#"{ "relation": "d * C = A - a + b:u" }"#) else {
+            panic!("an equation")
+        };
+        assert_eq!(equation.events(), [0, 1, 2, 3]);
+        assert_eq!(equation.sides(&VALUES), [2.0, 5.0]);
+        assert_eq!(equation.residual(&VALUES), -3.0);
+        let mut gradient = [9.0; 4];
+        assert_eq!(equation.residual_with_gradient(&VALUES, &mut gradient), -3.0);
+        assert_eq!(gradient, [0.0, -1.0, 8.0, 0.25]);
+    }
+
+    #[test]
+    fn events_that_are_not_measured_are_named_once() {
+        let missing = |object| match bind(object) {
+            Binding::Inactive { missing } => missing,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(missing(r#"{ "relation": "A + X = y + B-canonical + x" }"#), ["X", "y"]);
+        let pair = r#"{ "eventFrom": "F", "eventTo": "G",
+            "expectedMean": {mean} + {H.mean}, "expectedVariance": {I.variance} }"#;
+        assert_eq!(missing(pair), ["F", "G", "H", "I"]);
+    }
+
+    #[test]
+    fn two_names_of_one_event_make_no_relation() {
+        let pair = r#"{ "eventFrom": "A", "eventTo": "a-canonical", "expectedMean": {mean} }"#;
+        assert!(matches!(bind(pair), Binding::SelfRelation { event: 0 }));
+    }
+}

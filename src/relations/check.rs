@@ -317,7 +317,7 @@ impl Checker<'_> {
             Some((at, c)) => {
                 let place = value.offset_of(at);
                 let label = format!("{} here", quoted(c.encode_utf8(&mut [0; 4])));
-                let message = "events' names have no spaces and control characters";
+                let message = "events' names have no spaces or control characters";
                 self.wrong(place, message, label, None)
             }
             None => Some(value.text.to_string()),

@@ -73,12 +73,14 @@ impl Diagnostics {
 
     /// What `--relations-lenient` would do, if it would do something.
     fn way_on(&self) -> Option<String> {
-        if self.broken.is_empty() || self.fine == 0 {
-            return None;
-        }
-        let fine = match self.fine {
-            1 => "1 other relation in this file is fine".to_owned(),
-            fine => format!("{fine} other relations in this file are fine"),
+        let fine = match (self.fine, self.broken.is_empty()) {
+            (0, _) => return None,
+            (1, true) => return Some("the relation in this file is fine; to use it: --relations-lenient".into()),
+            (fine, true) => {
+                return Some(format!("the {fine} relations in this file are fine; to use them: --relations-lenient"));
+            }
+            (1, false) => "1 other relation in this file is fine".to_owned(),
+            (fine, false) => format!("{fine} other relations in this file are fine"),
         };
         let named = self.broken.iter().take(MAX_NAMED).map(|id| escaped(id)).collect::<Vec<_>>();
         let more = match self.broken.len().saturating_sub(MAX_NAMED) {

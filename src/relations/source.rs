@@ -7,9 +7,10 @@ use crate::expr::shown::{is_unprintable, push_escaped};
 /// How many bytes lie between two offsets whose place is kept.
 const STEP: usize = 4096;
 
-/// How much of a line is shown, in columns of the terminal, and how much of that before the caret.
+/// How much of a line is shown, in columns of the terminal, and how much of that at least from the
+/// caret on.
 const SHOWN: usize = 96;
-const SHOWN_BEFORE: usize = 64;
+const SHOWN_AFTER: usize = 32;
 
 /// The text of a file, in which places can be found without reading it from the beginning.
 pub(super) struct Source<'a> {
@@ -25,7 +26,7 @@ impl<'a> Source<'a> {
         while let Some(&(from, line, column)) = source.marks.last()
             && from + STEP < text.len()
         {
-            let to = text.ceil_char_boundary(from + STEP);
+            let to = boundary(text, from + STEP);
             source.marks.push(advance(&text[from..to], to, line, column));
         }
         source
@@ -33,7 +34,7 @@ impl<'a> Source<'a> {
 
     /// Where the character at `offset` is.
     pub(super) fn place(&self, offset: usize) -> Place {
-        let offset = self.text.floor_char_boundary(offset.min(self.text.len()));
+        let offset = boundary(self.text, offset);
         let next = self.marks.partition_point(|(at, ..)| *at <= offset);
         let (from, line, column) = self.marks[next.saturating_sub(1)];
         let (_, line, column) = advance(&self.text[from..offset], offset, line, column);
@@ -42,18 +43,20 @@ impl<'a> Source<'a> {
 
     /// The line around `offset`, cut to the width of a terminal.
     pub(super) fn excerpt(&self, offset: usize, label: &str) -> Excerpt {
-        let offset = self.text.floor_char_boundary(offset.min(self.text.len()));
+        let offset = boundary(self.text, offset);
         let before = self.text[..offset].rsplit('\n').next().unwrap_or_default();
         let after = self.text[offset..].split('\n').next().unwrap_or_default();
         let after = after.strip_suffix('\r').unwrap_or(after);
 
-        let (before_cells, is_cut) = fitting(before.chars().rev(), SHOWN_BEFORE);
-        let mut line = String::from(if is_cut { "..." } else { "" });
-        let caret = line.len() + before_cells.iter().map(|(_, width)| width).sum::<usize>();
-        line.extend(before_cells.into_iter().rev().map(|(cell, _)| cell));
-        let (after_cells, is_cut) = fitting(after.chars(), SHOWN.saturating_sub(caret));
-        line.extend(after_cells.into_iter().map(|(cell, _)| cell));
-        line.push_str(if is_cut { "..." } else { "" });
+        // What is short on one side of the caret leaves its room to the other.
+        let least_after = fitting(after.chars(), SHOWN_AFTER).width;
+        let before = fitting(before.chars().rev(), SHOWN - least_after);
+        let after = fitting(after.chars(), SHOWN - before.width);
+        let mut line = String::from(if before.is_cut { "..." } else { "" });
+        let caret = line.len() + before.width;
+        line.extend(before.cells.into_iter().rev());
+        line.extend(after.cells);
+        line.push_str(if after.is_cut { "..." } else { "" });
         Excerpt { line, caret, label: label.to_owned() }
     }
 }
@@ -65,20 +68,34 @@ fn advance(text: &str, to: usize, line: u32, column: u32) -> (usize, u32, u32) {
     })
 }
 
-/// As many characters as have room in `room` columns, and whether some have not.
-fn fitting(characters: impl Iterator<Item = char>, room: usize) -> (Vec<(String, usize)>, bool) {
-    let mut cells = Vec::new();
-    let mut used = 0;
+/// The last place at or before `offset` where a character begins or the text ends.
+fn boundary(text: &str, offset: usize) -> usize {
+    let offset = offset.min(text.len());
+    (0..=offset).rev().find(|&at| text.is_char_boundary(at)).unwrap_or_default()
+}
+
+/// Characters as they are shown, beginning at the caret.
+struct Fitting {
+    cells: Vec<String>,
+    width: usize,
+    /// Whether there was no room for some.
+    is_cut: bool,
+}
+
+/// As many characters as have room in `room` columns.
+fn fitting(characters: impl Iterator<Item = char>, room: usize) -> Fitting {
+    let mut fitting = Fitting { cells: Vec::new(), width: 0, is_cut: false };
     for c in characters {
         let (cell, width) = cell(c);
-        used += width;
-        // Characters without a width would be taken for ever.
-        if used > room || cells.len() >= 4 * room.max(1) {
-            return (cells, true);
+        // Characters without a width would fit for ever.
+        if fitting.width + width > room || fitting.cells.len() >= 4 * SHOWN {
+            fitting.is_cut = true;
+            break;
         }
-        cells.push((cell, width));
+        fitting.width += width;
+        fitting.cells.push(cell);
     }
-    (cells, false)
+    fitting
 }
 
 /// What is shown for `c`, and how many columns a terminal needs for it.
@@ -142,6 +159,6 @@ mod tests {
         let excerpt = Source::new("f", &text).excerpt(1000, "");
         assert_eq!(excerpt.line.chars().nth(excerpt.caret), Some('X'));
         assert!(excerpt.line.starts_with("...a") && excerpt.line.ends_with("b..."));
-        assert!(excerpt.line.len() <= SHOWN + 3);
+        assert!(excerpt.line.len() <= SHOWN + 6);
     }
 }

@@ -18,7 +18,7 @@ use std::borrow::Cow;
 use crate::expr::shown::quoted;
 
 /// How many mistakes are kept with their text; the others are only counted.
-const MAX_LISTED: usize = 50;
+const MAX_LISTED: usize = 20;
 
 /// A mistake at a byte of the file.
 pub(super) struct Problem {
@@ -192,7 +192,10 @@ impl<'a> Reader<'a> {
                 Some('{') => order = self.element(order),
                 Some(']') => break self.end(),
                 None if order == Order::Lost => break,
-                None => break self.problem("expected ']' behind the last relation", self.found()),
+                None => {
+                    self.at = self.text.trim_end().len();
+                    break self.problem("expected ']' behind the last relation", "the file ends here");
+                }
                 Some(_) => {
                     self.problem("expected '{' to begin a relation", self.found());
                     self.skip_until(&['{', ']']);

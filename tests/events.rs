@@ -444,6 +444,42 @@ fn a_probe_is_made_once_where_one_tells_the_truth() {
     assert_eq!(probes.get(), 4, "an absent event is not opened");
 }
 
+/// Runs itself again with libpfm told to encode the events of PMUs that this CPU hasn't got.
+#[cfg(feature = "pfm")]
+#[test]
+fn presets_name_events_that_libpfm_has() {
+    const INACTIVE: &str = "LIBPFM_ENCODE_INACTIVE";
+    if std::env::var_os(INACTIVE).is_none() {
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "presets_name_events_that_libpfm_has"]).env(INACTIVE, "1");
+        let output = again.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let table: serde_json::Value = serde_json::from_str(include_str!("../relations/presets.json")).unwrap();
+    let presets = table["presets"].as_array().unwrap().iter();
+    for candidate in presets.flat_map(|preset| preset["candidates"].as_array().unwrap()) {
+        for pmu in candidate["pmus"].as_array().unwrap_or(&Vec::new()) {
+            let (pmu, event) = (pmu.as_str().unwrap(), candidate["event"].as_str().unwrap());
+            // A build of libpfm has the tables of its own architecture only.
+            if pmu.starts_with("arm_") == cfg!(target_arch = "aarch64") {
+                let encoded = perfprop::events::pfm::encode(&format!("{pmu}::{event}"));
+                assert!(encoded.is_ok(), "{pmu}::{event}: {encoded:?}");
+            }
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    for (name, code) in [
+        ("skl::L1D:REPLACEMENT", 0x151),
+        ("nhm::L1D:REPL", 0x151),
+        ("icl::L2_RQSTS:ALL_DEMAND_MISS", 0x2724),
+        ("amd64_fam17h_zen2::CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS:LS_RD_BLK_C:IC_FILL_MISS", 0x964),
+    ] {
+        let encoding = perfprop::events::pfm::encode(name).unwrap().encoding;
+        assert_eq!((encoding.pmu_type, encoding.config), (4, code), "{name}");
+    }
+}
+
 /// Every string that perf's own tests accept, on a machine that has what they name.
 #[test]
 fn what_perf_accepts_has_an_encoding() {

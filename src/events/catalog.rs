@@ -90,7 +90,7 @@ impl Entry {
 
 /// Every event of the machine: presets, software, hardware and cache events, PMUs of sysfs,
 /// libpfm's tables, tracepoints. Each part is read when the iterator comes to it.
-pub fn catalog(machine: &Machine) -> impl Iterator<Item = Entry> {
+pub fn catalog(machine: &Machine) -> impl Iterator<Item = Entry> + use<> {
     preset_entries(machine)
         .chain(symbols::ROWS.iter().map(Entry::from))
         .chain(symbols::caches().map(cache_entry))
@@ -99,7 +99,7 @@ pub fn catalog(machine: &Machine) -> impl Iterator<Item = Entry> {
         .chain(machine.tracepoints().into_iter().flat_map(|events| tracepoint_entries(&events)))
 }
 
-fn preset_entries(machine: &Machine) -> impl Iterator<Item = Entry> {
+fn preset_entries(machine: &Machine) -> impl Iterator<Item = Entry> + use<> {
     let resolver = Resolver::new(machine.clone());
     presets::all().iter().map(move |preset| {
         let groups = resolver.parse(&preset.name).unwrap_or_default();

@@ -110,15 +110,21 @@ pub enum Cause {
 
 impl std::error::Error for EventError {}
 
+/// How many problems are written out.
+const MOST_SHOWN: usize = 20;
+
 impl Display for EventError {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        for (index, problem) in self.problems.iter().enumerate() {
+        for (index, problem) in self.problems.iter().take(MOST_SHOWN).enumerate() {
             if index > 0 {
                 f.write_char('\n')?;
             }
             write!(f, "{problem}")?;
         }
-        Ok(())
+        match self.problems.len().saturating_sub(MOST_SHOWN) {
+            0 => Ok(()),
+            more => write!(f, "\n... and {more} more wrong names in -e"),
+        }
     }
 }
 

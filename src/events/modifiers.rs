@@ -2,7 +2,7 @@
 //!
 //! An event without modifiers leaves out only what guests do (`exclude_guest`), which is perf's
 //! default. As in perf, letters other than `u` and `p` take that default back: `cycles:k` counts
-//! the kernel of host and guests.
+//! the kernel of host and guests. A member's own `G` or `H` is kept when the group adds `p`.
 
 use super::Modifiers;
 
@@ -127,7 +127,7 @@ impl Letters {
     }
 
     fn exclude(&self, to: &mut Modifiers, guest_chosen: bool) {
-        if self.precise > 0 {
+        if self.precise > 0 && !guest_chosen {
             to.exclude_guest = true;
         }
         if self.user || self.kernel || self.hypervisor {
@@ -185,6 +185,125 @@ impl std::fmt::Display for LettersError {
             Self::TooPrecise => write!(f, "more than three 'p' (event and group together)"),
             Self::WeakWithoutBraces => write!(f, "modifier 'W' is for groups: {{a,b}}:W"),
             Self::RetireLatency => write!(f, "modifier 'R' asks for a latency, not for a count"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail")]
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The exclude bits as `ukhHGI` in capitals where excluded, then p, D, e: the attributes that
+    /// `perf stat -vv` prints.
+    fn shown(m: &Modifiers) -> String {
+        let excluded =
+            [m.exclude_user, m.exclude_kernel, m.exclude_hv, m.exclude_host, m.exclude_guest, m.exclude_idle];
+        let mut text: String = "ukhHGI".chars().zip(excluded).filter(|(_, on)| *on).map(|(c, _)| c).collect();
+        text.push_str(&"p".repeat(usize::from(m.precise)));
+        text.push_str(if m.pinned { "D" } else { "" });
+        text.push_str(if m.exclusive { "e" } else { "" });
+        text
+    }
+
+    fn event(letters: &str) -> Modifiers {
+        let mut modifiers = Modifiers::unmodified();
+        Letters::parse(letters).unwrap().apply_to_event(&mut modifiers).unwrap();
+        modifiers
+    }
+
+    fn member(own: &str, group: &str, leader: bool) -> Result<String, LettersError> {
+        let mut modifiers = event(own);
+        let chosen = Letters::parse(own)?.chooses_guest();
+        Letters::parse(group)?.apply_to_member(&mut modifiers, chosen, leader)?;
+        Ok(shown(&modifiers))
+    }
+
+    #[test]
+    fn an_event_excludes_what_perf_excludes() {
+        for (letters, excluded) in [
+            ("", "G"),
+            ("u", "khG"),
+            ("k", "uh"),
+            ("h", "uk"),
+            ("uk", "hG"),
+            ("ukh", "G"),
+            ("G", "H"),
+            ("H", "G"),
+            ("GH", ""),
+            ("uG", "khH"),
+            ("kH", "uhG"),
+            ("I", "I"),
+            ("kIG", "uhHI"),
+            ("p", "Gp"),
+            ("kppp", "uhGppp"),
+            ("pG", "Hp"),
+            ("D", "D"),
+            ("uDp", "khGpD"),
+            ("uep", "khGpe"),
+            ("S", ""),
+            ("P", ""),
+            ("b", ""),
+        ] {
+            assert_eq!(shown(&event(letters)), excluded, ":{letters}");
+        }
+    }
+
+    #[test]
+    fn a_group_adds_to_what_its_members_have() {
+        for (own, group, leader, excluded) in [
+            ("", "k", true, "uhG"),
+            ("k", "u", true, "hG"),
+            ("ukh", "k", true, "uhG"),
+            ("", "G", true, "H"),
+            ("G", "H", true, ""),
+            ("H", "G", true, ""),
+            ("G", "u", true, "khH"),
+            ("u", "p", true, "khGp"),
+            ("kp", "p", false, "uhGpp"),
+            ("G", "p", true, "Hp"),
+            ("", "D", true, "GD"),
+            ("", "D", false, "G"),
+            ("", "e", false, "G"),
+            ("", "W", true, "G"),
+            ("", "", true, "G"),
+        ] {
+            assert_eq!(member(own, group, leader), Ok(excluded.to_owned()), "{{:{own}}}:{group}");
+        }
+    }
+
+    #[test]
+    fn letters_that_mean_nothing_are_named() {
+        assert_eq!(Letters::parse("uz"), Err(LettersError::Unknown('z')));
+        assert_eq!(Letters::parse("uku"), Err(LettersError::Twice('u')));
+        assert_eq!(Letters::parse("pppp"), Err(LettersError::TooPrecise));
+        assert_eq!(member("pp", "pp", true), Err(LettersError::TooPrecise));
+        let mut modifiers = Modifiers::unmodified();
+        let apply = |text, to: &mut Modifiers| Letters::parse(text).unwrap().apply_to_event(to);
+        assert_eq!(apply("W", &mut modifiers), Err(LettersError::WeakWithoutBraces));
+        assert_eq!(apply("R", &mut modifiers), Err(LettersError::RetireLatency));
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_letters_means_nothing(letters in "[ukhGHIpPSDeb]{0,8}") {
+            let reversed: String = letters.chars().rev().collect();
+            match (Letters::parse(&letters), Letters::parse(&reversed)) {
+                (Ok(one), Ok(other)) => prop_assert_eq!(one, other),
+                (one, other) => prop_assert!(one.is_err() && other.is_err()),
+            }
+        }
+
+        #[test]
+        fn something_is_always_counted(letters in "[ukhGHIpDe]{0,6}", group in "[ukhGHIpDe]{0,6}") {
+            let (Ok(own), Ok(all)) = (Letters::parse(&letters), Letters::parse(&group)) else { return Ok(()) };
+            let mut modifiers = Modifiers::unmodified();
+            own.apply_to_event(&mut modifiers).unwrap();
+            if all.apply_to_member(&mut modifiers, own.chooses_guest(), true).is_ok() {
+                prop_assert!(!(modifiers.exclude_user && modifiers.exclude_kernel && modifiers.exclude_hv));
+                prop_assert!(!(modifiers.exclude_host && modifiers.exclude_guest));
+            }
         }
     }
 }

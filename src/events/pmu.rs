@@ -264,7 +264,9 @@ fn set_whole_config(term: &Term<'_>, to: &mut Encoded) -> Result<(), Cause> {
 /// A term that isn't common to all events.
 pub(super) fn add_common_terms(terms: &[Term<'_>], to: &mut Encoded) -> Result<(), Cause> {
     for term in terms {
-        if !is_common(term.key) {
+        if let (Some(code), None) = (syntax::raw_code(term.key), &term.value) {
+            to.encoding.config = code;
+        } else if !is_common(term.key) {
             return Err(Cause::NoTerm {
                 pmu: String::new(),
                 term: term.key.to_owned(),

@@ -3,6 +3,8 @@
 //! A name `a:b` is read in this order: the tracepoint `a:b` if tracefs has it; perf's symbol or
 //! an event of sysfs `a` with the modifiers `b`; a preset with modifiers; libpfm.
 
+use std::cell::OnceCell;
+
 use super::error::{Cause, EventError, Problem};
 use super::machine::{Machine, TracefsError};
 use super::modifiers::{Letters, LettersError};
@@ -14,6 +16,9 @@ use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, tra
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
+
+/// How many wrong names get suggestions; each is compared with every name of the machine.
+const MOST_SUGGESTIONS: usize = 20;
 
 /// Reads the names that people write after `-e`, on one machine.
 #[derive(Clone, Debug)]
@@ -95,7 +100,14 @@ impl Resolver {
                 cause: Cause::Syntax { at: error.at, expected: error.expected },
             }],
         })?;
-        let mut list = List { resolver: self, groups: Vec::new(), problems: Vec::new(), position: 0, events: 0 };
+        let mut list = List {
+            resolver: self,
+            groups: Vec::new(),
+            problems: Vec::new(),
+            position: 0,
+            events: 0,
+            names: OnceCell::new(),
+        };
         for item in &items {
             list.add(item);
         }
@@ -156,18 +168,18 @@ impl Resolver {
             return Ok(named);
         }
         let (base, letters) = name.split_once(':').unwrap_or((name, ""));
-        if let Some(found) = self.symbol(base).or_else(|| self.sysfs_event(base)).or_else(|| self.preset(base)) {
-            return match Letters::parse(letters) {
-                Ok(_) => Ok(Named { found, letters }),
-                Err(error) => libpfm_name(&self.machine, name).ok_or(Cause::Letters(error)),
-            };
+        let known = self.symbol(base).map(Ok).or_else(|| self.sysfs_event(base)).or_else(|| self.preset(base).map(Ok));
+        match (known, Letters::parse(letters)) {
+            (Some(found), Ok(_)) => return Ok(Named { found: found?, letters }),
+            (Some(_), Err(error)) => return libpfm_name(&self.machine, name).ok_or(Cause::Letters(error)),
+            (None, _) => {}
         }
         if let Some(named) = libpfm_name(&self.machine, name) {
             return Ok(named);
         }
         match tracepoint {
             Some(Err(error)) if Letters::parse(letters).is_err() => Err(Cause::Tracefs(error)),
-            _ => Err(self.unknown(name)),
+            _ => Err(unknown(name)),
         }
     }
 
@@ -194,6 +206,9 @@ impl Resolver {
         }
         let with_event: Vec<Pmu> = pmu::all(&self.machine).into_iter().filter(|pmu| pmu.has_event(name)).collect();
         if with_event.is_empty() {
+            if let Some(found) = libpfm_event(&self.machine, name) {
+                return Ok(vec![with_common_terms(found, terms)?]);
+            }
             let known = pmu::all(&self.machine).into_iter().map(|pmu| pmu.name).collect();
             return Err(Cause::NoPmu { pmu: name.to_owned(), known });
         }
@@ -241,21 +256,23 @@ impl Resolver {
     /// perf's symbols; on a hybrid machine a hardware event for each kind of core.
     fn symbol(&self, name: &str) -> Option<Vec<Found>> {
         let found = Found::from(symbols::find(name)?);
-        let cores = pmu::cores(&self.machine);
-        if cores.len() < 2 || !matches!(found.kind, Kind::Hardware | Kind::Cache) {
+        if !matches!(found.kind, Kind::Hardware | Kind::Cache) {
             return Some(vec![found]);
         }
-        Some(cores.iter().map(|core| on_core(&found, core)).collect())
+        match pmu::cores(&self.machine).as_slice() {
+            [] | [_] => Some(vec![found]),
+            cores => Some(cores.iter().map(|core| on_core(&found, core)).collect()),
+        }
     }
 
     /// A name out of a PMU's `events/` folder, on every PMU that has it.
-    fn sysfs_event(&self, name: &str) -> Option<Vec<Found>> {
+    fn sysfs_event(&self, name: &str) -> Option<Result<Vec<Found>, Cause>> {
         let mut pmus = pmu::all(&self.machine);
         pmus.retain(|pmu| pmu.has_event(name));
         if pmus.is_empty() {
             return None;
         }
-        self.on_each(&pmus, &[Term { key: name, value: None }]).ok()
+        Some(self.on_each(&pmus, &[Term { key: name, value: None }]))
     }
 
     /// A preset: the first candidate that this machine can encode, else an event that is known
@@ -285,18 +302,16 @@ impl Resolver {
             _ => None,
         }
     }
+}
 
-    fn unknown(&self, written: &str) -> Cause {
-        // A word is compared without its modifiers, if that is what stands behind the last colon.
-        let name = match written.rsplit_once(':') {
-            Some((name, letters)) if Letters::parse(letters).is_ok() => name,
-            _ => written,
-        };
-        let names = catalog::names(&self.machine);
-        let similar = catalog::nearest(name, &names);
-        let pattern = catalog::pattern_for(similar.first().map_or(name, String::as_str), &names);
-        Cause::Unknown { name: name.to_owned(), similar, pattern }
-    }
+/// A name that nobody knows; [`List::problem`] adds the suggestions.
+fn unknown(written: &str) -> Cause {
+    // A word is compared without its modifiers, if that is what stands behind the last colon.
+    let name = match written.rsplit_once(':') {
+        Some((name, letters)) if Letters::parse(letters).is_ok() => name,
+        _ => written,
+    };
+    Cause::Unknown { name: name.to_owned(), similar: Vec::new(), pattern: None }
 }
 
 /// The list that is being read.
@@ -306,6 +321,8 @@ struct List<'r> {
     problems: Vec<Problem>,
     position: usize,
     events: usize,
+    /// What the machine has, read when the first name is wrong.
+    names: OnceCell<Vec<String>>,
 }
 
 impl List<'_> {
@@ -365,7 +382,14 @@ impl List<'_> {
         }
     }
 
-    fn problem(&mut self, position: usize, text: &str, cause: Cause) {
+    fn problem(&mut self, position: usize, text: &str, mut cause: Cause) {
+        if let Cause::Unknown { name, similar, pattern } = &mut cause
+            && self.problems.len() < MOST_SUGGESTIONS
+        {
+            let names = self.names.get_or_init(|| catalog::names(&self.resolver.machine));
+            *similar = catalog::nearest(name, names);
+            *pattern = catalog::pattern_for(similar.first().unwrap_or(name), names);
+        }
         self.problems.push(Problem { position, text: text.to_owned(), cause });
     }
 }
@@ -403,13 +427,20 @@ fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<Found, Caus
                 value: pmu_type,
                 max: largest,
             })?;
-            Found::new(format!("{pmu_type}:{config:#x}"), kind_of(narrow), Encoding::of(narrow, config))
+            numeric(narrow, config)
         }
         Head::Raw(code) => Found::new(format!("r{code:x}"), Kind::Raw, Encoding::of(symbols::RAW, code)),
         Head::Memory { address, length, access } => breakpoint(address, length, access)?,
         Head::Name(_) => return Err(Cause::NeedsValue { term: "event".to_owned() }),
     };
     with_common_terms(found, terms.unwrap_or_default())
+}
+
+/// `1:3`: what perf has a name for, or a bare encoding.
+fn numeric(pmu_type: u32, config: u64) -> Found {
+    let row = symbols::ROWS.iter().find(|row| (row.pmu_type, row.config) == (pmu_type, config));
+    let bare = || Found::new(format!("{pmu_type}:{config:#x}"), kind_of(pmu_type), Encoding::of(pmu_type, config));
+    row.map_or_else(bare, |row| Found::from(Symbol::from(row)))
 }
 
 fn kind_of(pmu_type: u32) -> Kind {

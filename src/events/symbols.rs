@@ -154,7 +154,7 @@ fn cache_symbol(cache: usize, operation: usize, result: usize) -> Symbol {
 
 /// The index of the names that hold the longest beginning of `text` up to a `-` or the end, and
 /// what follows it.
-fn strip_longest<'t>(text: &'t str, names: impl Iterator<Item = &'static [&'static str]>) -> Option<(usize, &'t str)> {
+fn strip_longest(text: &str, names: impl Iterator<Item = &'static [&'static str]>) -> Option<(usize, &str)> {
     names
         .enumerate()
         .flat_map(|(index, names)| names.iter().map(move |name| (index, name)))

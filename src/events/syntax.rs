@@ -24,7 +24,7 @@ use nom::combinator::{all_consuming, cut, map, not, opt, peek, recognize, verify
 use nom::error::{ContextError, ErrorKind, ParseError, context};
 use nom::multi::separated_list1;
 use nom::sequence::{delimited, preceded, terminated};
-use nom::{Err, IResult, Offset};
+use nom::{Err, IResult};
 
 /// The longest text that is read, in bytes.
 pub const MAX_TEXT: usize = 1 << 20;
@@ -45,8 +45,7 @@ pub enum Item<'a> {
     },
 }
 
-/// One event as it was written. All text is borrowed from the source, so that [`place`] knows where
-/// it stands.
+/// One event as it was written; all text is borrowed from the source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spec<'a> {
     /// The whole text of the event.
@@ -109,12 +108,6 @@ pub struct SyntaxError {
     pub at: usize,
     /// What would have been understood there.
     pub expected: &'static str,
-}
-
-/// Where `part` stands in `text`, in bytes; `part` must be borrowed from `text`.
-pub fn place(text: &str, part: &str) -> usize {
-    let (from, to) = (text.as_ptr() as usize, part.as_ptr() as usize);
-    if (from..=from + text.len()).contains(&to) { text.offset(part) } else { 0 }
 }
 
 /// Reads the text of an `-e` option.
@@ -235,7 +228,7 @@ fn head(text: &str) -> Read<'_, (Head<'_>, &str)> {
 
 fn memory(text: &str) -> Read<'_, (Head<'_>, &str)> {
     let (rest, _) = tag("mem:").parse(text)?;
-    let (rest, address) = context("the address of a breakpoint", number).parse(rest)?;
+    let (rest, address) = cut(context("the address of a breakpoint", number)).parse(rest)?;
     // A slash in front of a digit begins the length, any other begins the terms.
     let (rest, length) = opt(preceded(char('/'), number)).parse(rest)?;
     let rwx = take_while_m_n(1, 3, |c| matches!(c, 'r' | 'w' | 'x'));
@@ -351,5 +344,145 @@ fn in_64_bits<'a, E>(text: &'a str, rest: &'a str, number: Result<u64, E>) -> Re
     match number {
         Ok(number) => Ok((rest, number)),
         Err(_) => Err(Err::Failure(Expected { rest: text, what: "a number of at most 64 bits" })),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail")]
+    use super::*;
+    use proptest::prelude::*;
+
+    fn one(text: &str) -> Spec<'_> {
+        match parse(text).unwrap().as_slice() {
+            [Item::Single(spec)] => spec.clone(),
+            other => panic!("{text}: {other:?}"),
+        }
+    }
+
+    fn refused(text: &str) -> (usize, &'static str) {
+        let error = parse(text).unwrap_err();
+        (error.at, error.expected)
+    }
+
+    #[test]
+    fn a_name_keeps_its_colons() {
+        for name in
+            ["cycles:u", "sched:sched_switch:k", "skl::L1D:REPLACEMENT:c=1", "9p:9p_client_req", "ref-cycles", "cs:"]
+        {
+            assert_eq!(one(name).head, Head::Name(name));
+        }
+    }
+
+    #[test]
+    fn numbers_and_codes() {
+        assert_eq!(one("1:3").head, Head::Numeric { pmu_type: 1, config: 3 });
+        assert_eq!(one("0x4:0x1a:k").head, Head::Numeric { pmu_type: 4, config: 0x1a });
+        assert_eq!(one("0x4:0x1a:k").modifiers, "k");
+        assert_eq!(one("r1a:kp").head, Head::Raw(0x1a));
+        assert_eq!(one("r0x1A").head, Head::Raw(0x1a));
+        assert_eq!(one("rffffffffffffffff").head, Head::Raw(u64::MAX));
+        assert_eq!(refused("r10000000000000000"), (1, "a number of at most 64 bits"));
+        assert_eq!(refused("1:18446744073709551616"), (2, "a number of at most 64 bits"));
+    }
+
+    #[test]
+    fn a_breakpoint_has_length_access_and_modifiers() {
+        let memory = |address, length, access| Head::Memory { address, length, access };
+        assert_eq!(one("mem:0").head, memory(0, None, ""));
+        assert_eq!(one("mem:0x10/4:rw:u").head, memory(16, Some(4), "rw"));
+        assert_eq!(one("mem:0x10/4:rw:u").modifiers, "u");
+        assert_eq!(one("mem:0:u").head, memory(0, None, ""));
+        assert_eq!(one("mem:0:u").modifiers, "u");
+        assert_eq!(one("mem:0/1/name=b/k").head, memory(0, Some(1), ""));
+        assert_eq!(one("mem:0/name=b/k").modifiers, "k");
+        assert_eq!(refused("mem:x"), (4, "the address of a breakpoint"));
+    }
+
+    #[test]
+    fn terms_have_numbers_texts_and_quotes() {
+        let spec = one("cpu/event=0x3c,edge,name='a:b=c,d',cmask=1,@sink/uk");
+        let value = |key, value| Term { key, value };
+        assert_eq!(spec.head, Head::Name("cpu"));
+        assert_eq!(
+            spec.terms.unwrap(),
+            [
+                value("event", Some(Value::Number(0x3c))),
+                value("edge", None),
+                value("name", Some(Value::Text("a:b=c,d"))),
+                value("cmask", Some(Value::Number(1))),
+                value("@sink", None),
+            ]
+        );
+        assert_eq!(spec.modifiers, "uk");
+        assert_eq!(one("intel_pt//u").terms, Some(vec![]));
+        assert_eq!(one("cycles/name=1abc/").terms.unwrap()[0].value, Some(Value::Text("1abc")));
+        assert_eq!(one("r1a/name=x/:k").modifiers, "k");
+    }
+
+    #[test]
+    fn groups_have_names_members_and_modifiers() {
+        let items = parse(" g1{a:k , b/c=1/u}:Su, {d} ,e").unwrap();
+        let [
+            Item::Group { name: Some("g1"), events, modifiers: "Su" },
+            Item::Group { name: None, .. },
+            Item::Single(e),
+        ] = items.as_slice()
+        else {
+            panic!("{items:?}");
+        };
+        assert_eq!(events.iter().map(|event| event.text).collect::<Vec<_>>(), ["a:k", "b/c=1/u"]);
+        assert_eq!(e.text, "e");
+    }
+
+    #[test]
+    fn errors_say_where_and_what() {
+        assert_eq!(refused(""), (0, "an event"));
+        assert_eq!(refused("a,,b"), (2, "an event"));
+        assert_eq!(refused("a,"), (2, "an event"));
+        assert_eq!(refused("{a,b"), (4, "',' or '}'"));
+        assert_eq!(refused("{}"), (1, "an event"));
+        assert_eq!(refused("{a,{b}}"), (3, "an event"));
+        assert_eq!(refused("cpu/event=/"), (10, "a value"));
+        assert_eq!(refused("cpu/event=1"), (11, "',' or '/'"));
+        assert_eq!(refused("cpu/name='a/"), (12, "a closing quote"));
+        assert_eq!(refused("a}"), (1, "',' or the end of the list"));
+        assert_eq!(refused("a b"), (2, "',' or the end of the list"));
+    }
+
+    #[test]
+    fn hostile_texts_cost_one_pass() {
+        for text in ["{", "{a,", "a/", "a/b=", "'", ":", ",", "mem:", "a{", "/", "a,"] {
+            assert!(parse(&text.repeat(100_000)).is_err(), "{text}");
+        }
+        assert_eq!(one(&"r:".repeat(100_000)).text.len(), 200_000);
+        assert_eq!(parse(&"a,".repeat(MAX_TEXT)).unwrap_err().at, MAX_TEXT);
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read(text in ".{0,60}") {
+            if let Err(error) = parse(&text) {
+                prop_assert!(error.at <= text.len());
+            }
+        }
+
+        #[test]
+        fn any_near_miss_is_read(text in "[a-cr0-9x:/=,{} 'um@*-]{0,40}") {
+            if let Ok(items) = parse(&text) {
+                prop_assert!(!items.is_empty());
+            }
+        }
+
+        #[test]
+        fn what_is_written_comes_back(names in proptest::collection::vec("[a-q][a-z_0-9]{0,8}(:[ukp]{1,3})?", 1..6)) {
+            let text = names.join(",");
+            let items = parse(&text).unwrap();
+            let back: Vec<&str> = items.iter().map(|item| match item {
+                Item::Single(spec) => spec.text,
+                Item::Group { .. } => "",
+            }).collect();
+            prop_assert_eq!(back, names);
+        }
     }
 }

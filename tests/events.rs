@@ -1,0 +1,526 @@
+//! Names of events on machines that are made of files.
+
+#![allow(clippy::unwrap_used, reason = "a test may fail")]
+
+use std::cell::Cell;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use perfprop::events::{
+    Availability, Binding, Cause, Encoding, Event, Group, Kind, LettersError, Machine, Pattern, Prober, Resolver,
+    Source, TracefsError, Unit, catalog, similar,
+};
+use proptest::prelude::*;
+
+/// A machine in a folder of its own, which goes when this value does.
+struct Tree(PathBuf);
+
+impl Tree {
+    fn new(files: &[(&str, &str)]) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let tree = Self(std::env::temp_dir().join(format!("perfprop-events-{}-{number}", std::process::id())));
+        for (file, text) in files {
+            tree.write(file, text);
+        }
+        tree
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.0.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn pmu(&self, pmu: &str, files: &[(&str, &str)]) {
+        for (file, text) in files {
+            self.write(&format!("sys/bus/event_source/devices/{pmu}/{file}"), text);
+        }
+    }
+
+    fn tracepoint(&self, name: &str, id: u32) {
+        self.write(&format!("sys/kernel/tracing/events/{name}/id"), &format!("{id}\n"));
+    }
+
+    fn machine(&self) -> Machine {
+        Machine::under(&self.0)
+    }
+
+    fn parse(&self, text: &str) -> Vec<Group> {
+        Resolver::new(self.machine()).parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+    }
+
+    fn one(&self, text: &str) -> Event {
+        let mut groups = self.parse(text);
+        assert_eq!(groups.len(), 1, "{text}");
+        let mut events = groups.remove(0).events;
+        assert_eq!(events.len(), 1, "{text}");
+        events.remove(0)
+    }
+
+    fn error(&self, text: &str) -> String {
+        Resolver::new(self.machine()).parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err().to_string()
+    }
+
+    fn cause(&self, text: &str) -> Cause {
+        let error = Resolver::new(self.machine()).parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err();
+        error.problems[0].cause.clone()
+    }
+}
+
+impl Drop for Tree {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A server with AMD's split event field, two memory controllers and some tracepoints.
+fn server() -> Tree {
+    let tree = Tree::new(&[]);
+    tree.pmu(
+        "cpu",
+        &[
+            ("type", "4\n"),
+            ("format/event", "config:0-7,32-35\n"),
+            ("format/umask", "config:8-15\n"),
+            ("format/edge", "config:18\n"),
+            ("format/cmask", "config:24-31\n"),
+            ("format/ldlat", "config1:0-15\n"),
+            ("events/cpu-cycles", "event=0x76\n"),
+            ("events/l3-fills", "event=0x28f,umask=0x1\n"),
+            ("events/mem-loads", "event=0xcd,umask=0x1,ldlat=3\n"),
+            ("events/asks", "event=0x1,umask=?\n"),
+            ("events/broken", "event=\n"),
+        ],
+    );
+    for (index, pmu) in ["uncore_imc_0", "uncore_imc_1"].iter().enumerate() {
+        tree.pmu(
+            pmu,
+            &[
+                ("type", &format!("{}\n", 12 + index)),
+                ("format/event", "config:0-7\n"),
+                ("format/umask", "config:8-15\n"),
+                ("events/cas_count_read", "event=0x04,umask=0x03\n"),
+                ("events/cas_count_read.scale", "6.103515625e-5\n"),
+                ("events/cas_count_read.unit", "MiB\n"),
+            ],
+        );
+    }
+    tree.pmu("software", &[("type", "1\n")]);
+    for (name, id) in [("sched/sched_switch", 316), ("sched/sched_wakeup", 318), ("irq/irq_handler_entry", 140)] {
+        tree.tracepoint(name, id);
+    }
+    tree.write("sys/kernel/tracing/events/sched/enable", "0\n");
+    tree
+}
+
+fn code(event: &Event) -> (u32, u64) {
+    (event.encoding.pmu_type, event.encoding.config)
+}
+
+fn names(groups: &[Group]) -> Vec<String> {
+    groups.iter().flat_map(|group| &group.events).map(|event| event.name.clone()).collect()
+}
+
+#[test]
+fn perfs_symbols_need_no_machine() {
+    let bare = Tree::new(&[]);
+    assert_eq!(code(&bare.one("cycles:u")), (0, 0));
+    assert_eq!(bare.one("cycles:u").name, "cycles:u");
+    assert_eq!(code(&bare.one("faults")), (1, 2));
+    assert_eq!(bare.one("task-clock").unit, Unit::Nanoseconds);
+    assert_eq!(bare.one("1:1").identity(), bare.one("task-clock").identity());
+    assert_eq!(bare.one("1:1").unit, Unit::Nanoseconds);
+    assert_eq!(code(&bare.one("LLC-load-misses")), (3, 0x1_0002));
+    assert_eq!(code(&bare.one("r1a:kp")), (4, 0x1a));
+    assert_eq!(bare.one("r1a:kp").kind, Kind::Raw);
+    assert_eq!(code(&bare.one("4:0x6530160/name=numpmu/")), (4, 0x653_0160));
+    assert_eq!(bare.one("4:0x6530160/name=numpmu/").name, "numpmu");
+    assert_eq!(bare.one("cycles/name='A:b=c,d',period=1000/u").name, "A:b=c,d");
+    assert_eq!(bare.one("cycles/config1=3/").encoding.config1, 3);
+}
+
+#[test]
+fn a_breakpoint_is_its_address_length_and_access() {
+    let bare = Tree::new(&[]);
+    let encoding = |text: &str| {
+        let Encoding { pmu_type, config1, config2, bp_type, .. } = bare.one(text).encoding;
+        (pmu_type, config1, config2, bp_type)
+    };
+    assert_eq!(encoding("mem:0x1000"), (5, 0x1000, 4, 3));
+    assert_eq!(encoding("mem:0x1000/1:w:u"), (5, 0x1000, 1, 2));
+    assert_eq!(encoding("mem:0x1000:x"), (5, 0x1000, 8, 4));
+    assert_eq!(bare.one("mem:0x1000:x:k").kind, Kind::Breakpoint);
+    assert_eq!(bare.cause("mem:0:rr"), Cause::Letters(LettersError::Twice('r')));
+}
+
+#[test]
+fn a_tracepoint_goes_before_a_symbol_with_modifiers() {
+    let tree = server();
+    tree.tracepoint("cycles/u", 999);
+    assert_eq!(code(&tree.one("cycles:u")), (2, 999));
+    assert_eq!(code(&tree.one("cycles:k")), (0, 0));
+    assert_eq!(code(&tree.one("sched:sched_switch:u")), (2, 316));
+    assert!(tree.one("sched:sched_switch:u").modifiers.exclude_kernel);
+    assert_eq!(tree.one("sched:sched_switch:u").canonical, "sched:sched_switch");
+    assert_eq!(tree.one("sched:sched_switch/call-graph=fp/").kind, Kind::Tracepoint);
+}
+
+#[test]
+fn patterns_stand_for_tracepoints_in_order_of_name() {
+    let tree = server();
+    assert_eq!(names(&tree.parse("sched:*:k")), ["sched:sched_switch:k", "sched:sched_wakeup:k"]);
+    assert_eq!(names(&tree.parse("*:*_[es]*")).len(), 2);
+    let groups = tree.parse("{sched:sched_*,cs}:u");
+    assert_eq!((groups.len(), groups[0].events.len(), groups[0].binding), (1, 3, Binding::Braces));
+    assert!(matches!(tree.cause("nosuch:*"), Cause::Unknown { .. }));
+    assert!(matches!(tree.cause("../../sched:sched_switch"), Cause::Syntax { .. }));
+}
+
+#[test]
+fn tracefs_at_the_older_place_is_found() {
+    let tree = Tree::new(&[("sys/kernel/debug/tracing/events/irq/irq_exit/id", "7")]);
+    fs::create_dir_all(tree.0.join("sys/kernel/tracing")).unwrap();
+    assert_eq!(code(&tree.one("irq:irq_exit")), (2, 7));
+}
+
+#[test]
+fn a_pmus_terms_fill_all_their_bit_ranges() {
+    let tree = server();
+    assert_eq!(code(&tree.one("cpu/event=0x28f,umask=0x3/")), (4, 0x2_0000_038F));
+    assert_eq!(code(&tree.one("cpu/l3-fills/")), (4, 0x2_0000_018F));
+    assert_eq!(code(&tree.one("cpu/event=0x76,edge,cmask=1/u")), (4, 0x104_0076));
+    assert_eq!(code(&tree.one("cpu/config=1,name=krava/u")), (4, 1));
+    assert_eq!(tree.one("cpu/config=1,config1=2,config2=3,config3=4/").encoding.config3, 4);
+    assert_eq!(code(&tree.one("cpu/r1a/")), (4, 0x1a));
+    assert_eq!(code(&tree.one("software/r0x1a/")), (1, 0x1a));
+    assert_eq!(tree.one("cpu/mem-loads/").encoding.config1, 3);
+    assert_eq!(code(&tree.one("cpu/asks,umask=0x5/")), (4, 0x501));
+    assert_eq!(tree.one("cpu/instructions/").identity(), tree.one("instructions").identity());
+    assert_eq!(tree.one("cpu/L1-dcache-load-miss/kp").kind, Kind::Cache);
+    assert_eq!(tree.one("cpu/cpu-cycles/").kind, Kind::Pmu);
+    assert_eq!(tree.one("mem-loads:p").modifiers.precise, 1);
+}
+
+#[test]
+fn one_name_on_several_pmus_is_several_events() {
+    let tree = server();
+    let expected = ["uncore_imc_0/cas_count_read/", "uncore_imc_1/cas_count_read/"];
+    for text in ["uncore_imc*/cas_count_read/", "uncore_imc/cas_count_read/", "imc/cas_count_read/", "cas_count_read"] {
+        assert_eq!(names(&tree.parse(text)), expected, "{text}");
+    }
+    let event = tree.one("uncore_imc_1/cas_count_read/");
+    assert_eq!(code(&event), (13, 0x304));
+    assert_eq!(event.unit, Unit::Scaled { scale: 6.103_515_625e-5, name: "MiB".to_owned() });
+    assert!(!event.modifiers.exclude_guest, "the kernel refuses exclusion outside of the cores");
+}
+
+#[test]
+fn wrong_terms_are_told_apart() {
+    let tree = server();
+    assert!(matches!(tree.cause("nosuch/event=1/"), Cause::NoPmu { .. }));
+    assert!(matches!(tree.cause("cpu/evnt=1/"), Cause::NoTerm { .. }));
+    assert!(matches!(tree.cause("software/cycles/"), Cause::NoTerm { .. }));
+    assert!(matches!(tree.cause("cycles/umask=1/"), Cause::NoTerm { .. }));
+    let large = Cause::TooLarge { pmu: "cpu".into(), term: "umask".into(), value: 0x100, max: 0xff };
+    assert_eq!(tree.cause("cpu/event=1,umask=0x100/"), large);
+    assert_eq!(tree.cause("cpu/event/"), Cause::NeedsValue { term: "event".into() });
+    assert_eq!(tree.cause("cpu/event=no/"), Cause::NotANumber { term: "event".into(), text: "no".into() });
+    let open = Cause::NeedsParameter { event: "cpu/asks/".into(), parameter: "umask".into() };
+    assert_eq!(tree.cause("cpu/asks/"), open);
+    assert_eq!(tree.cause("asks"), open);
+    assert!(matches!(tree.cause("cpu/broken/"), Cause::BadSysfs { .. }));
+    assert!(matches!(tree.cause("4294967296:1"), Cause::TooLarge { .. }));
+    assert_eq!(tree.cause("cycles:uz"), Cause::Letters(LettersError::Unknown('z')));
+    assert_eq!(tree.cause("cycles:W"), Cause::Letters(LettersError::WeakWithoutBraces));
+    assert_eq!(tree.cause("{cycles:pp,cs:pp}:pp"), Cause::Letters(LettersError::TooPrecise));
+}
+
+#[test]
+fn groups_keep_their_braces_and_names() {
+    let bare = Tree::new(&[]);
+    let groups = bare.parse("cs,g1{cycles,instructions:u}:kD,{faults,cs}:W");
+    let shape: Vec<_> = groups.iter().map(|group| (group.name.as_deref(), group.events.len(), group.binding)).collect();
+    assert_eq!(shape, [(None, 1, Binding::Free), (Some("g1"), 2, Binding::Braces), (None, 2, Binding::Weak)]);
+    let [leader, member] = groups[1].events.as_slice() else { panic!() };
+    assert!(leader.modifiers.pinned && !member.modifiers.pinned);
+    assert!(!member.modifiers.exclude_user && !member.modifiers.exclude_kernel && member.modifiers.exclude_hv);
+}
+
+#[test]
+fn presets_are_read_in_any_case_of_letters() {
+    let bare = Tree::new(&[]);
+    assert_eq!(bare.one("CYCLES").identity(), bare.one("cycles").identity());
+    assert_eq!(bare.one("Instructions:u").identity(), bare.one("instructions:u").identity());
+    assert_eq!(bare.one("l1_misses").identity(), bare.one("L1-dcache-load-misses").identity());
+    assert_eq!(bare.one("l1_misses").name, "l1_misses");
+    assert!(bare.one("CYCLES").is_called("cycles"));
+}
+
+#[test]
+fn a_preset_without_a_code_here_is_known_and_absent() {
+    let bare = Tree::new(&[]);
+    let event = bare.one("L2_MISSES:u");
+    assert_eq!(event.kind, Kind::Hardware);
+    assert_eq!(event.unavailable().unwrap(), "this CPU family has no event for L2_MISSES in the table");
+    assert_eq!(event.encoding.pmu_type, u32::MAX);
+    assert_ne!(event.encoding, Encoding::absent("L3_MISSES"));
+    assert_eq!(bare.one("cycles").unavailable(), None);
+    let text = serde_json::to_string(&event).unwrap();
+    assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
+}
+
+#[test]
+fn a_hybrid_machine_counts_on_each_kind_of_core() {
+    let tree = Tree::new(&[]);
+    tree.pmu("cpu_core", &[("type", "4"), ("cpus", "0-7"), ("format/event", "config:0-7"), ("events/x", "event=1")]);
+    tree.pmu("cpu_atom", &[("type", "10"), ("cpus", "8-15"), ("format/event", "config:0-7"), ("events/x", "event=2")]);
+    let groups = tree.parse("cycles:u");
+    assert_eq!(names(&groups), ["cpu_atom/cycles/:u", "cpu_core/cycles/:u"]);
+    assert_eq!(groups.iter().map(|group| code(&group.events[0]).1).collect::<Vec<_>>(), [10 << 32, 4 << 32]);
+    let groups = tree.parse("{cs,cycles,instructions}");
+    let members: Vec<_> = groups.iter().map(|group| names(std::slice::from_ref(group))).collect();
+    let [first, second] = members.as_slice() else { panic!("{members:?}") };
+    assert_eq!(first, &["cs", "cpu_atom/cycles/", "cpu_atom/instructions/"]);
+    assert_eq!(second, &["cpu_core/cycles/", "cpu_core/instructions/"]);
+    assert_eq!(tree.one("cpu_core/cycles/").encoding, groups[1].events[0].encoding);
+    assert_eq!(code(&tree.one("cs")), (1, 3));
+}
+
+#[test]
+fn every_wrong_name_is_reported_with_its_place() {
+    let tree = server();
+    let text = tree.error("L1_MISES,cycles,{cpu/evnt=1/,sched:sched_swich}:k");
+    let expected = "\
+E03 perfprop: unknown event 'L1_MISES' in -e (position 1)
+      did you mean L1_MISSES?   similar: L2_MISSES   all: perfprop list '*MISS*'
+E03 perfprop: no term 'evnt' in 'cpu/evnt=1/' in -e (position 3)
+      terms of PMU cpu: cmask, edge, event, ldlat, umask, asks, broken, cpu-cycles, l3-fills, mem-loads
+E03 perfprop: unknown event 'sched:sched_swich' in -e (position 4)
+      did you mean sched:sched_switch?   similar: sched:sched_wakeup   all: perfprop list '*switch*'";
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn a_syntax_error_has_a_caret() {
+    let expected = "\
+E03 perfprop: cannot read the events in -e: expected ',' or '}'
+      cycles,{cs:u,faults
+                         ^ here";
+    assert_eq!(Tree::new(&[]).error("cycles,{cs:u,faults"), expected);
+    let long = format!("{}{{", "cs,".repeat(50));
+    let text = Tree::new(&[]).error(&long);
+    let [_, line, caret] = text.lines().collect::<Vec<_>>()[..] else { panic!("{text}") };
+    assert!(line.len() < 80 && caret.find('^') == Some(line.len()), "{text}");
+}
+
+#[test]
+fn names_from_outside_reach_no_terminal_raw() {
+    for text in ["\x1b[2Jcycles", "cycles/name=\x07/", "cs,\u{202e}abc", "'\x1b", "cpu/\x1b]0;x/"] {
+        let error = Tree::new(&[]).error(text);
+        assert!(!error.chars().any(|c| c.is_control() && c != '\n'), "{error:?}");
+        assert!(!error.contains('\u{202e}'), "{error:?}");
+    }
+}
+
+#[test]
+fn nonsense_gets_no_suggestion() {
+    let expected = "\
+E03 perfprop: unknown event 'qqqqqqqq' in -e (position 1)
+      all names: perfprop list";
+    assert_eq!(Tree::new(&[]).error("qqqqqqqq"), expected);
+}
+
+#[test]
+fn missing_tracefs_is_no_unknown_event() {
+    let bare = Tree::new(&[]);
+    let folder = bare.0.join("sys/kernel/tracing");
+    assert_eq!(bare.cause("sched:sched_switch"), Cause::Tracefs(TracefsError::NotMounted(folder.clone())));
+    let text = bare.error("sched:sched_switch");
+    assert!(text.contains(&format!("sudo mount -t tracefs tracefs {}", folder.display())), "{text}");
+    assert!(matches!(bare.cause("L1_MISES:u"), Cause::Unknown { .. }));
+}
+
+#[test]
+fn forbidden_tracefs_names_the_folder() {
+    let tree = server();
+    let folder = tree.0.join("sys/kernel/tracing/events");
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
+    let may_read_anyway = fs::read_dir(&folder).is_ok();
+    let cause =
+        Resolver::new(tree.machine()).parse("sched:sched_switch").map_err(|error| error.problems[0].cause.clone());
+    fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
+    if may_read_anyway {
+        // The superuser reads every folder.
+        assert!(cause.is_ok());
+    } else {
+        assert_eq!(cause.unwrap_err(), Cause::Tracefs(TracefsError::Forbidden(folder)));
+    }
+}
+
+#[test]
+fn lists_without_end_are_refused() {
+    let bare = Tree::new(&[]);
+    assert!(matches!(bare.cause(&"{".repeat(100_000)), Cause::Syntax { .. }));
+    assert!(matches!(bare.cause(&"cs,".repeat(1 << 20)), Cause::Syntax { .. }));
+    let many = vec!["cs"; (1 << 16) + 1].join(",");
+    assert!(matches!(bare.cause(&many), Cause::TooMany { .. }));
+    let wrong = Resolver::new(bare.machine()).parse(&vec!["nosuch"; 5000].join(",")).unwrap_err();
+    assert_eq!(wrong.problems.len(), 5000);
+    assert_eq!(wrong.problems[4999].position, 5000);
+    assert!(wrong.to_string().ends_with("... and 4980 more wrong names in -e"));
+}
+
+#[test]
+fn the_catalog_has_every_source() {
+    let tree = server();
+    let entries: Vec<_> = catalog(&tree.machine()).collect();
+    let find = |name: &str| entries.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name}"));
+    assert_eq!(find("L1_MISSES").source, Source::Preset);
+    assert_eq!(find("L1_MISSES").aliases, ["L1-dcache-load-misses"]);
+    assert_eq!(find("L2_MISSES").aliases, [""; 0]);
+    assert_eq!(find("page-faults").aliases, ["faults"]);
+    assert_eq!(find("L1-dcache-load-misses").kind, Kind::Cache);
+    assert_eq!(find("cpu/l3-fills/").description, "event=0x28f,umask=0x1");
+    assert_eq!(find("uncore_imc_0/cas_count_read/").pmu.as_deref(), Some("uncore_imc_0"));
+    assert!(entries.iter().all(|entry| !entry.name.contains(".scale") && !entry.name.contains("enable")));
+    assert_eq!(find("sched:sched_wakeup").kind, Kind::Tracepoint);
+    let resolver = Resolver::new(tree.machine());
+    for entry in &entries {
+        let may_fail = entry.name == "cpu/asks/" || entry.name == "cpu/broken/";
+        assert!(may_fail || resolver.parse(&entry.name).is_ok(), "{}", entry.name);
+    }
+}
+
+#[test]
+fn patterns_match_as_in_perf_list() {
+    let tree = server();
+    let found = |pattern: &str| {
+        let pattern = Pattern::new(pattern);
+        let entries = catalog(&tree.machine()).filter(move |entry| pattern.matches(entry));
+        entries.map(|entry| entry.name).collect::<Vec<_>>()
+    };
+    assert_eq!(found("SCHED:*"), ["sched:sched_switch", "sched:sched_wakeup"]);
+    assert_eq!(found("sched_w"), ["sched:sched_wakeup"]);
+    assert_eq!(found("fault?"), ["page-faults"]);
+    assert_eq!(found("cas_count_read").len(), 2);
+    assert!(found("miss").contains(&"L2_MISSES".to_owned()));
+    assert_eq!(found("sw").len(), 12 + 1, "software events, and sched_switch by its name");
+    assert!(found("nosuch").is_empty());
+    assert_eq!(found("").len(), catalog(&tree.machine()).count());
+    assert_eq!(similar(&tree.machine(), "page-falts")[0], "page-faults");
+}
+
+#[test]
+fn a_probe_is_made_once_where_one_tells_the_truth() {
+    let tree = server();
+    let probes = Cell::new(0);
+    let probe = |event: &Event| {
+        probes.set(probes.get() + 1);
+        match event.kind {
+            Kind::Tracepoint => Availability::No("EACCES".to_owned()),
+            Kind::Hardware => Availability::UserOnly,
+            _ => Availability::Yes,
+        }
+    };
+    let prober = Prober::new(tree.machine(), &probe);
+    let check = |name: &str| {
+        let entry = catalog(&tree.machine()).find(|entry| entry.name == name).unwrap();
+        prober.check(&entry)
+    };
+    assert_eq!(check("sched:sched_switch"), Availability::No("EACCES".to_owned()));
+    assert_eq!(check("irq:irq_handler_entry"), Availability::No("EACCES".to_owned()));
+    assert_eq!(probes.get(), 1);
+    assert_eq!(check("cpu/l3-fills/"), Availability::Yes);
+    assert_eq!(check("cpu/cpu-cycles/"), Availability::Yes);
+    assert_eq!(probes.get(), 2);
+    assert_eq!(check("cycles"), Availability::UserOnly);
+    assert_eq!(check("instructions"), Availability::UserOnly);
+    assert_eq!(check("cycles"), Availability::UserOnly);
+    assert_eq!(probes.get(), 4);
+    assert!(matches!(check("L2_MISSES"), Availability::No(reason) if reason.contains("no event for L2_MISSES")));
+    assert_eq!(probes.get(), 4, "an absent event is not opened");
+}
+
+/// Runs itself again with libpfm told to encode the events of PMUs that this CPU hasn't got.
+#[cfg(feature = "pfm")]
+#[test]
+fn presets_name_events_that_libpfm_has() {
+    const INACTIVE: &str = "LIBPFM_ENCODE_INACTIVE";
+    if std::env::var_os(INACTIVE).is_none() {
+        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
+        again.args(["--exact", "presets_name_events_that_libpfm_has"]).env(INACTIVE, "1");
+        let output = again.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let table: serde_json::Value = serde_json::from_str(include_str!("../relations/presets.json")).unwrap();
+    let presets = table["presets"].as_array().unwrap().iter();
+    for candidate in presets.flat_map(|preset| preset["candidates"].as_array().unwrap()) {
+        for pmu in candidate["pmus"].as_array().unwrap_or(&Vec::new()) {
+            let (pmu, event) = (pmu.as_str().unwrap(), candidate["event"].as_str().unwrap());
+            // A build of libpfm has the tables of its own architecture only.
+            if pmu.starts_with("arm_") == cfg!(target_arch = "aarch64") {
+                let encoded = perfprop::events::pfm::encode(&format!("{pmu}::{event}"));
+                assert!(encoded.is_ok(), "{pmu}::{event}: {encoded:?}");
+            }
+        }
+    }
+    #[cfg(target_arch = "x86_64")]
+    for (name, code) in [
+        ("skl::L1D:REPLACEMENT", 0x151),
+        ("nhm::L1D:REPL", 0x151),
+        ("icl::L2_RQSTS:ALL_DEMAND_MISS", 0x2724),
+        ("amd64_fam17h_zen2::CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS:LS_RD_BLK_C:IC_FILL_MISS", 0x964),
+    ] {
+        let encoding = perfprop::events::pfm::encode(name).unwrap().encoding;
+        assert_eq!((encoding.pmu_type, encoding.config), (4, code), "{name}");
+    }
+}
+
+/// Every string that perf's own tests accept, on a machine that has what they name.
+#[test]
+fn what_perf_accepts_has_an_encoding() {
+    let tree = server();
+    for (name, id) in [("syscalls/sys_enter_openat", 1), ("9p/9p_client_req", 2)] {
+        tree.tracepoint(name, id);
+    }
+    tree.pmu("intel_pt", &[("type", "8"), ("format/pt", "config:0")]);
+    for text in [
+        "group1{syscalls:sys_enter_openat:H,cycles:kppp},group2{cycles,1:3}:G,instructions:u",
+        "{cycles,instructions}:G,{cycles:G,instructions:G},cycles",
+        "{cycles,cache-misses,branch-misses}:S",
+        "cpu/name='COMPLEX_CYCLES_NAME:orig=cycles,desc=chip-clock-ticks',period=0x1,event=0x2/ukp",
+        "{cpu/instructions/,cpu/branch-misses/}:Su",
+        "mem:0/4:rw/name=breakpoint/u",
+        "intel_pt//u",
+        "9p:9p_client_req",
+        "software/r0x1a/",
+        "cpu/cycles,name=l1d/",
+    ] {
+        assert!(!tree.parse(text).is_empty(), "{text}");
+    }
+}
+
+fn any_machine() -> Machine {
+    Machine::under(Path::new("/nonexistent"))
+}
+
+proptest! {
+    #[test]
+    fn any_text_gives_events_or_an_error_that_can_be_shown(text in ".{0,60}") {
+        if let Err(error) = Resolver::new(any_machine()).parse(&text) {
+            prop_assert!(error.to_string().starts_with("E03 perfprop: "));
+        }
+    }
+
+    #[test]
+    fn any_near_miss_does_too(text in "([a-z]{1,3}|cycles|mem:0|1:3|r1|cpu|[:/=,{}'*?0-9ukp])(([a-z]|cycles|mem:0|cpu|[:/=,{}'*?0-9ukp]){0,12})") {
+        match Resolver::new(any_machine()).parse(&text) {
+            Ok(groups) => prop_assert!(groups.iter().all(|group| !group.events.is_empty())),
+            Err(error) => prop_assert!(!error.problems.is_empty()),
+        }
+    }
+}

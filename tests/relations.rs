@@ -1,6 +1,6 @@
 //! Relation files in, relations and messages out: one bad file for each mistake with its message
 //! beside it, good files, and properties that hold for any text.
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -93,6 +93,15 @@ fn a_million_parentheses_are_refused() {
     let messages = wrong.list.iter().map(|wrong| wrong.message.as_str()).collect::<Vec<_>>();
     assert_eq!(messages[0], "an expression of 1000004 bytes is too long");
     assert_eq!(wrong.broken, ["R1", "R2"]);
+}
+
+#[test]
+fn the_number_of_relations_is_bounded() {
+    let file = |count| format!("[{}]", r#"{"relation":"A=B"},"#.repeat(count));
+    assert_eq!(parse("f", file(100_000).as_bytes()).strict().unwrap().len(), 100_000);
+    let wrong = mistakes(&file(100_001));
+    assert_eq!((wrong.fine, wrong.list.len()), (100_000, 1));
+    assert_eq!(wrong.list[0].message, "more than 100000 relations in one file");
 }
 
 #[test]

@@ -20,7 +20,7 @@
 //! ```
 //!
 //! nom cuts the text into tokens; the levels from `choice` to `product` are one function that
-//! climbs the powers of the operators.
+//! compares the powers of the operators.
 
 use std::fmt;
 
@@ -32,7 +32,7 @@ use nom::multi::many0_count;
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser as _};
 
-use super::operations::{COMPARISON, NEGATE, function, function_names, infix};
+use super::operations::{COMPARISON, NEGATE, Operation, function, function_names, infix};
 use super::shown::{did_you_mean, escaped, is_unprintable, quoted};
 use super::tree::{
     Dialect, Expr, Kind, Moment, Node, Span, Subject, Variable, escaped_name, is_name_char, is_name_start, is_reserved,
@@ -246,11 +246,11 @@ impl<'a> Parser<'a> {
 
     fn expression(&mut self) -> Result<Span, ParseError> {
         self.nested(|parser| {
-            let first = parser.binary(0)?;
+            let first = parser.choice()?;
             if !parser.take_word("if") {
                 return Ok(first);
             }
-            parser.binary(0)?;
+            parser.choice()?;
             if !parser.take_word("else") {
                 return Err(parser.expected("'else' or an operator"));
             }
@@ -271,23 +271,30 @@ impl<'a> Parser<'a> {
         Ok(span)
     }
 
-    /// Operands joined by operators of more than `floor`'s power.
-    fn binary(&mut self, floor: u8) -> Result<Span, ParseError> {
-        let mut left = self.operand()?;
-        let mut last = None;
-        while let Token::Symbol(symbol) = self.token() {
-            let Some((operation, power)) = infix(symbol).filter(|(_, power)| *power > floor) else {
-                break;
+    /// Operands joined by operators. An operator waits until one of no more power follows; they
+    /// wait in a vector, as levels of calls for them would take most of the stack.
+    fn choice(&mut self) -> Result<Span, ParseError> {
+        let mut waiting: Vec<(&'static Operation, u8, Span)> = Vec::new();
+        let mut operand = self.operand()?;
+        loop {
+            let next = match self.token() {
+                Token::Symbol(symbol) => infix(symbol),
+                _ => None,
             };
-            if power == COMPARISON && last == Some(power) {
-                return Err(self.chained_comparison());
+            let floor = next.map_or(0, |(_, power)| power);
+            while let Some((operation, power, left)) = waiting.pop_if(|(_, power, _)| *power >= floor) {
+                if (power, floor) == (COMPARISON, COMPARISON) {
+                    return Err(self.chained_comparison());
+                }
+                operand = self.push(Kind::Operation(operation), left, operand);
             }
+            let Some((operation, power)) = next else {
+                return Ok(operand);
+            };
             self.next += 1;
-            let right = self.binary(power)?;
-            left = self.push(Kind::Operation(operation), left, right);
-            last = Some(power);
+            waiting.push((operation, power, operand));
+            operand = self.operand()?;
         }
-        Ok(left)
     }
 
     fn operand(&mut self) -> Result<Span, ParseError> {

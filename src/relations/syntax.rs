@@ -20,6 +20,9 @@ use crate::expr::shown::quoted;
 /// How many mistakes are kept with their text; the others are only counted.
 const MAX_LISTED: usize = 20;
 
+/// How many objects a file can have, so that four million braces don't become as many of them.
+const MAX_OBJECTS: usize = 100_000;
+
 /// A mistake at a byte of the file.
 pub(super) struct Problem {
     pub(super) offset: usize,
@@ -189,6 +192,10 @@ impl<'a> Reader<'a> {
         loop {
             self.skip_space();
             match self.peek() {
+                Some('{') if self.objects.len() == MAX_OBJECTS => {
+                    let message = format!("more than {MAX_OBJECTS} relations in one file");
+                    break self.problem(message, "the rest is not read");
+                }
                 Some('{') => order = self.element(order),
                 Some(']') => break self.end(),
                 None if order == Order::Lost => break,

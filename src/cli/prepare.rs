@@ -256,7 +256,7 @@ fn paranoid() -> Option<i32> {
 pub(super) fn monitor(header: Header, relations: Vec<Relation>, estimator: EstimatorName) -> Monitor {
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
     let estimator: Box<dyn Estimator> = match estimator {
-        EstimatorName::Scale => Box::new(Scale::new(events.len(), relations.len())),
+        EstimatorName::Scale => Box::new(Scale::new(&events, &relations)),
         EstimatorName::Linear => Box::new(Linear::new(&events, &relations)),
     };
     Monitor::new(header, relations, estimator)

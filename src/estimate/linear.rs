@@ -22,22 +22,13 @@
 //! errors of what went into it, with the relation's own residual as an error of the relation: a
 //! mixture is never surer than its parts, however they are correlated.
 
-use super::{Estimate, Estimator, Observation, Quality, Raw, RelationIndex, RelationState, Standing, own};
+use super::judge::{Judge, known, with_gradient};
+use super::{Estimate, Estimator, HALF_WIDTH, Observation, Quality, Raw, RelationIndex, Standing, deviation, own};
 use crate::events::Event;
-use crate::expr::{Program, Slot};
+use crate::expr::Slot;
 use crate::plan::EventIndex;
 use crate::rates::Error;
-use crate::relations::{Binding, BoundEquation, BoundForm, BoundPair, BoundRelation, Relation};
-
-/// The half width of a 95 % interval in standard deviations.
-const HALF_WIDTH: f64 = 1.96;
-
-/// A relation is judged once each of its events has so many samples.
-const JUDGED_AFTER: u64 = 5;
-
-/// Past so many standard errors a relation is put aside, and below so many it is taken back.
-const VIOLATED_ABOVE: f64 = 3.0;
-const AGREES_BELOW: f64 = 2.0;
+use crate::relations::{BoundEquation, BoundForm, BoundPair, BoundRelation, Relation};
 
 /// The memory of the comparison between corrected and own means, per sample.
 const MEMORY: f64 = 0.9;
@@ -50,16 +41,9 @@ const NO_HELP_ABOVE: f64 = 1.25;
 /// Linear correction with the relations' weights.
 #[derive(Debug)]
 pub struct Linear {
-    relations: Vec<Option<BoundRelation>>,
-    standings: Vec<Standing>,
+    judge: Judge,
     states: Vec<State>,
     estimates: Vec<Estimate>,
-    /// Mean and variance of each event side by side, as bound relations read them; NaN is unknown.
-    values: Vec<f64>,
-    /// What this interval's relations make of each event.
-    pulls: Vec<Pull>,
-    /// Room for the gradient of one relation.
-    gradient: Vec<f64>,
 }
 
 /// What one event has come to, its corrections included.
@@ -123,40 +107,35 @@ impl Default for State {
 impl Linear {
     /// An estimator for these events, with the relations whose events are all among them.
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
-        let (bound, standings): (Vec<_>, Vec<_>) = relations.iter().map(|relation| bind(relation, events)).unzip();
         Self {
-            relations: bound,
-            standings,
+            judge: Judge::new(events, relations),
             states: vec![State::default(); events.len()],
             estimates: vec![Estimate::default(); events.len()],
-            values: vec![f64::NAN; 2 * events.len()],
-            pulls: Vec::new(),
-            gradient: Vec::new(),
         }
     }
 }
 
-fn bind(relation: &Relation, events: &[Event]) -> (Option<BoundRelation>, Standing) {
-    let (bound, state) = match relation.bind(events) {
-        Binding::Active(bound) => (Some(bound), RelationState::Waiting),
-        Binding::Inactive { missing } => (None, RelationState::Inactive { missing }),
-        Binding::SelfRelation { event } => (None, RelationState::SameEvent { event }),
-    };
-    (bound, Standing { state, ..Standing::default() })
-}
-
 impl Estimator for Linear {
     fn observe(&mut self, interval: &[Observation], raw: &[Raw]) {
-        self.judge(raw);
+        for fallen in self.judge.judge(raw) {
+            for &event in self.judge.corrected(fallen) {
+                self.states[event].forget_corrections();
+            }
+        }
         for (state, observation) in self.states.iter_mut().zip(interval) {
             if let Some(rate) = observation.delta.rate() {
                 state.sample(rate, deviation(observation.error));
             }
         }
-        self.pull(interval);
-        for (state, pull) in self.states.iter_mut().zip(&self.pulls) {
+        let mut round = Round::new(&self.states, interval, self.judge.standings());
+        for (index, relation) in self.judge.trusted() {
+            round.pull(index, relation);
+        }
+        let Round { pulls, uses, .. } = round;
+        for (state, pull) in self.states.iter_mut().zip(&pulls) {
             state.follow(pull);
         }
+        uses.into_iter().for_each(|index| self.judge.used(index));
         let estimates = self.states.iter().zip(raw).map(|(state, raw)| state.estimate(raw));
         self.estimates = estimates.collect();
     }
@@ -166,177 +145,71 @@ impl Estimator for Linear {
     }
 
     fn relations(&self) -> &[Standing] {
-        &self.standings
+        self.judge.standings()
     }
 }
 
-/// The standard deviation that an error stands for; NaN if it isn't known.
-fn deviation(error: Error) -> f64 {
-    error.half_width().map_or(f64::NAN, |half_width| half_width / HALF_WIDTH)
+/// One round of pulls, all from the same states.
+struct Round<'a> {
+    states: &'a [State],
+    interval: &'a [Observation],
+    standings: &'a [Standing],
+    /// Mean and variance of each event side by side, as bound relations read them; NaN is unknown.
+    values: Vec<f64>,
+    pulls: Vec<Pull>,
+    /// The relation of each correction.
+    uses: Vec<RelationIndex>,
+    /// Room for the gradient of one relation.
+    gradient: Vec<f64>,
 }
 
-/// How relations are held against what is counted.
-impl Linear {
-    fn judge(&mut self, raw: &[Raw]) {
-        for (event, raw) in raw.iter().enumerate() {
-            self.values[2 * event] = raw.rate.mean().unwrap_or(f64::NAN);
-            self.values[2 * event + 1] = raw.rate.variance().unwrap_or(f64::NAN);
-        }
-        for index in 0..self.relations.len() {
-            let Some(relation) = &self.relations[index] else { continue };
-            let Some(check) = check(relation, &self.values, &mut self.gradient, raw) else { continue };
-            let standing = &mut self.standings[index];
-            standing.residual = Some(check.residual);
-            standing.relative = (check.counted != 0.0).then(|| check.residual / check.counted.abs());
-            standing.z = check.z.is_finite().then_some(check.z);
-            let next = next_state(&standing.state, &check);
-            let before = std::mem::replace(&mut standing.state, next);
-            if standing.state == RelationState::Violated && before != RelationState::Violated {
-                let relation = relation.clone();
-                self.forget_corrections(&relation);
-            }
-        }
+impl<'a> Round<'a> {
+    fn new(states: &'a [State], interval: &'a [Observation], standings: &'a [Standing]) -> Self {
+        let values = states.iter().flat_map(|state| [state.mean, state.variance]).collect();
+        let pulls = vec![Pull::default(); states.len()];
+        Self { states, interval, standings, values, pulls, uses: Vec::new(), gradient: Vec::new() }
     }
 
-    /// Takes the events that a relation corrected back to their own samples.
-    fn forget_corrections(&mut self, relation: &BoundRelation) {
-        let events = match &relation.form {
-            BoundForm::Pair(pair) => std::slice::from_ref(&pair.to),
-            BoundForm::Equation(equation) => equation.events(),
-        };
-        for &event in events {
-            self.states[event].forget_corrections();
-        }
+    fn is_sampled(&self, event: EventIndex) -> bool {
+        self.interval[event].delta.rate().is_some()
     }
-}
 
-/// A relation's prediction beside what was counted.
-struct Check {
-    residual: f64,
-    counted: f64,
-    z: f64,
-    /// The fewest samples that any of the events has.
-    samples: u64,
-}
-
-/// `None` where not all of its events have been counted, or the prediction has no value.
-fn check(relation: &BoundRelation, values: &[f64], gradient: &mut Vec<f64>, raw: &[Raw]) -> Option<Check> {
-    let (residual, counted, variance, samples) = match &relation.form {
-        BoundForm::Pair(BoundPair { to, mean: Some(mean), from, .. }) => {
-            let predicted = with_gradient(mean, values, gradient)?;
-            let counted = known(values[2 * to])?;
-            let variance = mean_variance(&raw[*to]) + propagated(mean.slots(), gradient, raw);
-            (predicted - counted, counted, variance, raw[*from].rate.samples().min(raw[*to].rate.samples()))
-        }
-        BoundForm::Pair(BoundPair { mean: None, .. }) => return None,
-        BoundForm::Equation(equation) => {
-            gradient.clear();
-            gradient.resize(equation.events().len(), 0.0);
-            let residual = known(equation.residual_with_gradient(values, gradient))?;
-            let slots: Vec<_> = equation.events().iter().map(|&event| Slot(2 * event)).collect();
-            let samples = equation.events().iter().map(|&event| raw[event].rate.samples()).min()?;
-            (-residual, equation.sides(values)[0], propagated(&slots, gradient, raw), samples)
-        }
-    };
-    let slack = relation.tolerance.get() * counted.abs().max((counted + residual).abs());
-    let z = residual / (variance + slack * slack).sqrt();
-    Some(Check { residual, counted, z, samples })
-}
-
-fn known(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
-}
-
-fn with_gradient(program: &Program, values: &[f64], gradient: &mut Vec<f64>) -> Option<f64> {
-    gradient.clear();
-    gradient.resize(program.slots().len(), 0.0);
-    known(program.eval_with_gradient(values, gradient))
-}
-
-/// The variance that the means in `slots` give a value with this gradient, if they are independent.
-fn propagated(slots: &[Slot], gradient: &[f64], raw: &[Raw]) -> f64 {
-    let means = slots.iter().zip(gradient).filter(|(Slot(slot), _)| slot % 2 == 0);
-    means.map(|(Slot(slot), derivative)| derivative * derivative * mean_variance(&raw[slot / 2])).sum()
-}
-
-/// The squared standard error of a raw mean: its spread over the number of samples, and what
-/// multiplexing left unseen.
-fn mean_variance(raw: &Raw) -> f64 {
-    let spread = raw.rate.variance().unwrap_or(0.0) / raw.rate.samples().max(1) as f64;
-    let unseen = deviation(raw.rate_error());
-    spread + if unseen.is_nan() { 0.0 } else { unseen * unseen }
-}
-
-fn next_state(now: &RelationState, check: &Check) -> RelationState {
-    let size = check.z.abs();
-    match now {
-        RelationState::Violated if size < AGREES_BELOW => RelationState::Agrees,
-        RelationState::Violated => RelationState::Violated,
-        _ if check.samples >= JUDGED_AFTER && size > VIOLATED_ABOVE => RelationState::Violated,
-        _ => RelationState::Agrees,
-    }
-}
-
-/// How relations pull at the states.
-impl Linear {
-    fn pull(&mut self, interval: &[Observation]) {
-        for (event, state) in self.states.iter().enumerate() {
-            self.values[2 * event] = state.mean;
-            self.values[2 * event + 1] = state.variance;
-        }
-        self.pulls.clear();
-        self.pulls.resize(self.states.len(), Pull::default());
-        let sampled = |event: EventIndex| interval[event].delta.rate().is_some();
-        for index in 0..self.relations.len() {
-            let Some(relation) = self.relations[index].take() else { continue };
-            if self.standings[index].state != RelationState::Violated {
-                match &relation.form {
-                    BoundForm::Pair(pair) if sampled(pair.from) => self.pull_pair(index, pair, relation.weight.get()),
-                    BoundForm::Pair(_) => {}
-                    BoundForm::Equation(equation) => {
-                        self.pull_equation(index, equation, relation.weight.get(), sampled);
-                    }
-                }
-            }
-            self.relations[index] = Some(relation);
+    fn pull(&mut self, index: RelationIndex, relation: &BoundRelation) {
+        let weight = relation.weight.get();
+        match &relation.form {
+            BoundForm::Pair(pair) if self.is_sampled(pair.from) => self.pull_pair(index, pair, weight),
+            BoundForm::Pair(_) => {}
+            BoundForm::Equation(equation) => self.pull_equation(index, equation, weight),
         }
     }
 
     fn pull_pair(&mut self, index: RelationIndex, pair: &BoundPair, weight: f64) {
-        let mean = pair.mean.as_ref().and_then(|program| {
-            let expected = with_gradient(program, &self.values, &mut self.gradient)?;
-            Some((expected, self.deviation_of(program.slots())))
-        });
-        if let Some((expected, deviation)) = mean {
+        if let Some(program) = &pair.mean
+            && let Some(expected) = with_gradient(program, &self.values, &mut self.gradient)
+        {
+            let deviation = self.deviation_of(program.slots());
             self.wish_mean(index, pair.to, weight, expected, deviation);
         }
-        let variance = pair.variance.as_ref().and_then(|program| known(program.eval(&self.values)));
-        if let Some(expected) = variance {
+        if let Some(expected) = pair.variance.as_ref().and_then(|program| known(program.eval(&self.values))) {
             self.pulls[pair.to].variance.add(weight, expected.max(0.0));
-            self.used(index);
+            self.uses.push(index);
         }
     }
 
-    fn pull_equation(
-        &mut self,
-        index: RelationIndex,
-        equation: &BoundEquation,
-        weight: f64,
-        sampled: impl Fn(EventIndex) -> bool,
-    ) {
+    fn pull_equation(&mut self, index: RelationIndex, equation: &BoundEquation, weight: f64) {
         let events = equation.events();
         self.gradient.clear();
         self.gradient.resize(events.len(), 0.0);
         let Some(residual) = known(equation.residual_with_gradient(&self.values, &mut self.gradient)) else { return };
         for (place, &event) in events.iter().enumerate() {
             let slope = self.gradient[place];
-            let has_source = events.iter().any(|&other| other != event && sampled(other));
+            let has_source = events.iter().any(|&other| other != event && self.is_sampled(other));
             if slope == 0.0 || !has_source {
                 continue;
             }
             let others = events.iter().zip(&self.gradient).filter(|&(&other, _)| other != event);
-            let deviation: f64 =
-                others.map(|(&other, derivative)| (derivative / slope * self.states[other].deviation).abs()).sum();
+            let errors = others.map(|(&other, derivative)| derivative / slope * self.states[other].deviation);
+            let deviation = errors.map(f64::abs).sum();
             self.wish_mean(index, event, weight, self.values[2 * event] - residual / slope, deviation);
         }
     }
@@ -358,15 +231,7 @@ impl Linear {
         if pull.strongest.is_none_or(|(strongest, _)| way > strongest) {
             pull.strongest = Some((way, index));
         }
-        self.used(index);
-    }
-
-    fn used(&mut self, index: RelationIndex) {
-        let standing = &mut self.standings[index];
-        standing.uses += 1;
-        if standing.state == RelationState::Waiting {
-            standing.state = RelationState::Agrees;
-        }
+        self.uses.push(index);
     }
 }
 
@@ -467,6 +332,8 @@ mod tests {
 
     use proptest::prelude::*;
 
+    use super::super::RelationState;
+    use super::super::judge::JUDGED_AFTER;
     use super::*;
     use crate::events::{Encoding, Kind, Modifiers, Unit};
     use crate::rates::Delta;

@@ -6,6 +6,7 @@
 use crate::plan::EventIndex;
 use crate::rates::{Delta, Error, Moments, Scaling};
 
+mod judge;
 mod linear;
 mod scale;
 
@@ -129,4 +130,12 @@ fn own(raw: &Raw) -> Estimate {
         (Some(_), _) => Quality::Scaled,
     };
     Estimate { mean: raw.rate.mean(), variance: raw.rate.variance(), error, quality }
+}
+
+/// The half width of a 95 % interval in standard deviations.
+const HALF_WIDTH: f64 = 1.96;
+
+/// The standard deviation that an error stands for; NaN if it isn't known.
+fn deviation(error: Error) -> f64 {
+    error.half_width().map_or(f64::NAN, |half_width| half_width / HALF_WIDTH)
 }

@@ -1,24 +1,27 @@
 //! Intervals in, scaled means out: what perf does, with the error that it doesn't print.
 
-use super::{Estimate, Estimator, Observation, Raw, RelationState, Standing, own};
+use super::judge::Judge;
+use super::{Estimate, Estimator, Observation, Raw, Standing, own};
+use crate::events::Event;
+use crate::relations::Relation;
 
-/// Each event by its own samples. Relations correct nothing.
-#[derive(Debug, Default)]
+/// Each event by its own samples. Relations are held against them and correct nothing.
+#[derive(Debug)]
 pub struct Scale {
+    judge: Judge,
     estimates: Vec<Estimate>,
-    relations: Vec<Standing>,
 }
 
 impl Scale {
-    /// An estimator for so many events; the relations are only listed.
-    pub fn new(events: usize, relations: usize) -> Self {
-        let standing = Standing { state: RelationState::Waiting, ..Standing::default() };
-        Self { estimates: vec![Estimate::default(); events], relations: vec![standing; relations] }
+    /// An estimator for these events.
+    pub fn new(events: &[Event], relations: &[Relation]) -> Self {
+        Self { judge: Judge::new(events, relations), estimates: vec![Estimate::default(); events.len()] }
     }
 }
 
 impl Estimator for Scale {
     fn observe(&mut self, _interval: &[Observation], raw: &[Raw]) {
+        self.judge.judge(raw);
         self.estimates = raw.iter().map(own).collect();
     }
 
@@ -27,6 +30,6 @@ impl Estimator for Scale {
     }
 
     fn relations(&self) -> &[Standing] {
-        &self.relations
+        self.judge.standings()
     }
 }

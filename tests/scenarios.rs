@@ -1,0 +1,186 @@
+//! Scenario files in, the numbers of a monitor out: each file of `tests/scenarios` has rounds as a
+//! source would give them and what must come of them.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is how a test fails")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use perfprop::estimate::{Estimator, Linear, RelationState, Scale};
+use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
+use perfprop::monitor::{Monitor, Row};
+use perfprop::recording::{End, Header, Machine, RecordedEvent, Target, VERSION};
+use perfprop::relations;
+use perfprop::sampling::{Sample, Sampler};
+use perfprop::sources::scripted::Scripted;
+use perfprop::sources::{Reading, Round, Status};
+use perfprop::units::{CpuNs, WallNs};
+use serde::Deserialize;
+
+/// A scenario: events, rounds, and what is expected of them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Scenario {
+    estimator: String,
+    interval_ms: u64,
+    #[serde(default)]
+    relations: String,
+    events: Vec<String>,
+    /// Of each round: its time in ms, then count, enabled ms and running ms of each event,
+    /// cumulative; an empty list is a reading that failed.
+    rounds: Vec<(u64, Vec<Vec<u64>>)>,
+    #[serde(default)]
+    expect: BTreeMap<String, Expected>,
+    #[serde(default)]
+    expect_relations: BTreeMap<String, ExpectedRelation>,
+    #[serde(default)]
+    findings: Vec<String>,
+}
+
+/// Of an event; rates per millisecond of CPU time. What isn't given isn't looked at; "none" is
+/// written as NaN.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Expected {
+    raw_mean: Option<f64>,
+    raw_variance: Option<f64>,
+    mean: Option<f64>,
+    variance: Option<f64>,
+    total: Option<f64>,
+    error: Option<f64>,
+    samples: Option<u64>,
+    run_ratio: Option<f64>,
+    absence: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ExpectedRelation {
+    uses: Option<u64>,
+    residual: Option<f64>,
+    state: Option<String>,
+}
+
+#[test]
+fn every_scenario_gives_its_numbers() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scenarios");
+    let mut files: Vec<_> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    assert!(files.len() >= 8, "{files:?}");
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let scenario: Scenario = toml::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        check(&scenario, &file.file_stem().unwrap().to_string_lossy());
+    }
+}
+
+fn check(scenario: &Scenario, name: &str) {
+    let monitor = run(scenario);
+    for (event, expected) in &scenario.expect {
+        let place = scenario.events.iter().position(|name| name == event).expect("an event of the scenario");
+        check_event(&monitor.row(place), expected, &format!("{name}: {event}"));
+    }
+    for (id, expected) in &scenario.expect_relations {
+        let place = monitor.relations().iter().position(|relation| relation.id == *id).expect("a relation");
+        let standing = &monitor.standings()[place];
+        let what = format!("{name}: {id}");
+        expected.uses.inspect(|uses| assert_eq!(standing.uses, *uses, "{what}"));
+        near(expected.residual, standing.residual, &format!("{what} residual"));
+        let state = match &standing.state {
+            RelationState::Waiting => "waiting",
+            RelationState::Agrees => "agrees",
+            RelationState::Violated => "violated",
+            RelationState::Inactive { .. } => "inactive",
+            RelationState::SameEvent { .. } => "same event",
+        };
+        expected.state.as_ref().inspect(|expected| assert_eq!(state, expected.as_str(), "{what}"));
+    }
+    let findings: Vec<_> = monitor.findings().iter().map(|noted| noted.finding.code()).collect();
+    assert_eq!(findings, scenario.findings, "{name}");
+}
+
+fn check_event(row: &Row<'_>, expected: &Expected, what: &str) {
+    let Row { raw, estimate, .. } = row;
+    near(expected.raw_mean, raw.rate.mean(), &format!("{what} raw mean"));
+    near(expected.raw_variance, raw.rate.variance(), &format!("{what} raw variance"));
+    near(expected.mean, estimate.mean, &format!("{what} mean"));
+    near(expected.variance, estimate.variance, &format!("{what} variance"));
+    near(expected.total, raw.run.estimate(), &format!("{what} total"));
+    near(expected.error, raw.run.error().half_width(), &format!("{what} error"));
+    near(expected.run_ratio, raw.run.run_ratio(), &format!("{what} run ratio"));
+    expected.samples.inspect(|samples| assert_eq!(raw.rate.samples(), *samples, "{what} samples"));
+    expected.absence.as_ref().inspect(|absence| {
+        assert_eq!(row.absence.map(|absence| absence.words()), Some(absence.as_str()), "{what}");
+    });
+}
+
+/// Nothing expected is always right; NaN expects that there is nothing.
+fn near(expected: Option<f64>, found: Option<f64>, what: &str) {
+    let Some(expected) = expected else { return };
+    let close = match found {
+        None => expected.is_nan(),
+        Some(found) => (found - expected).abs() <= 1e-6 * expected.abs().max(1e-3),
+    };
+    assert!(close, "{what}: expected {expected}, found {found:?}");
+}
+
+/// Runs the rounds through the sampler's thread and channel, as live rounds go.
+fn run(scenario: &Scenario) -> Monitor {
+    let relations = relations::parse("scenario.json", scenario.relations.as_bytes());
+    let relations = if scenario.relations.is_empty() { Vec::new() } else { relations.strict().unwrap() };
+    let header = header(scenario);
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let estimator: Box<dyn Estimator> = match scenario.estimator.as_str() {
+        "scale" => Box::new(Scale::new(&events, &relations)),
+        "linear" => Box::new(Linear::new(&events, &relations)),
+        other => panic!("no estimator {other}"),
+    };
+    let mut monitor = Monitor::new(header, relations, estimator);
+    let rounds = scenario.rounds.iter().map(round);
+    let sampler = Sampler::start(Scripted::new(rounds), std::time::Duration::from_nanos(1)).unwrap();
+    let mut last = Round::default();
+    while let Sample::Round { round, lost } = sampler.samples().recv().unwrap() {
+        monitor.round(&round, lost);
+        last = round;
+    }
+    monitor.end(End { at_ns: last.at, totals: last.readings, ..End::default() });
+    monitor
+}
+
+fn round((at_ms, readings): &(u64, Vec<Vec<u64>>)) -> Round {
+    let ms = |ms: u64| CpuNs(ms * 1_000_000);
+    let reading = |numbers: &Vec<u64>| match numbers[..] {
+        [] => None,
+        [count, enabled, running] => Some(Reading { count, enabled: ms(enabled), running: ms(running) }),
+        _ => panic!("a reading has three numbers: {numbers:?}"),
+    };
+    Round { at: WallNs(at_ms * 1_000_000), readings: readings.iter().map(reading).collect() }
+}
+
+fn header(scenario: &Scenario) -> Header {
+    let event = |name: &String| RecordedEvent {
+        event: Event {
+            name: name.clone(),
+            canonical: name.clone(),
+            kind: Kind::Raw,
+            encoding: Encoding::default(),
+            modifiers: Modifiers::default(),
+            unit: Unit::Count,
+        },
+        status: Status::Counted,
+    };
+    Header {
+        version: VERSION,
+        perfprop: "test".into(),
+        started: 0.0,
+        machine: Machine::default(),
+        target: Target::Command { argv: vec!["scenario".into()], pid: 1 },
+        events: scenario.events.iter().map(event).collect(),
+        groups: Vec::new(),
+        relations: Vec::new(),
+        estimator: scenario.estimator.clone(),
+        period_ns: WallNs(0),
+        interval_ns: WallNs(scenario.interval_ms * 1_000_000),
+    }
+}

@@ -26,7 +26,7 @@ fn significant(value: f64) -> String {
     if size == 0.0 {
         return "0".into();
     }
-    if size < 0.0005 || size >= 1e4 {
+    if !(0.0005..1e4).contains(&size) {
         return format!("{value:.1e}");
     }
     let text = three_digits(value);
@@ -92,7 +92,7 @@ pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place) % 3 == 0 {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
             out.push(',');
         }
         out.push(digit);

@@ -1,0 +1,273 @@
+//! The program as its users start it: each verb, its output, its exit code.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn perfprop(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_perfprop")).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+/// A file name of its own for each test.
+fn scratch(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("perfprop-cli-{}-{name}", std::process::id()));
+    let _ = fs::remove_file(&path);
+    path
+}
+
+/// Whether software events can be counted; a sandbox may forbid even these, and then says why a
+/// test is skipped.
+fn can_count() -> bool {
+    let output = perfprop(&["stat", "-e", "task-clock", "--", "true"]);
+    if !output.status.success() {
+        eprintln!("skipped: this machine counts no software events: {}", stderr(&output));
+    }
+    output.status.success()
+}
+
+#[test]
+fn stat_passes_on_the_exit_status() {
+    if !can_count() {
+        return;
+    }
+    for (script, code) in [("exit 0", 0), ("exit 7", 7), ("kill -TERM $$", 143), ("kill -KILL $$", 137)] {
+        let output = perfprop(&["stat", "-e", "task-clock", "--", "sh", "-c", script]);
+        assert_eq!(output.status.code(), Some(code), "{script}: {}", stderr(&output));
+        assert!(stderr(&output).contains("seconds time elapsed"), "{script}");
+    }
+}
+
+#[test]
+fn stat_writes_to_stderr_a_file_or_stdout() {
+    if !can_count() {
+        return;
+    }
+    let file = scratch("stat.txt");
+    let to_stdout = perfprop(&["stat", "-e", "page-faults", "-o", "-", "--", "true"]);
+    assert!(stdout(&to_stdout).contains("page-faults") && stderr(&to_stdout).is_empty());
+    let to_file = perfprop(&["stat", "-e", "page-faults", "-o", file.to_str().unwrap(), "--", "echo", "mine"]);
+    assert_eq!(stdout(&to_file), "mine\n");
+    assert!(fs::read_to_string(&file).unwrap().contains("page-faults"));
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn stat_json_has_real_numbers_and_null_for_what_is_missing() {
+    if !can_count() {
+        return;
+    }
+    // No PMU has this type, so no machine counts it.
+    let output = perfprop(&["stat", "-j", "-e", "page-faults,4242424:1", "--", "true"]);
+    let lines: Vec<Value> = stderr(&output).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert_eq!(lines.len(), 2, "{}", stderr(&output));
+    assert!(lines[0]["counter-value"].as_f64().unwrap() > 0.0);
+    assert_eq!((&lines[0]["event"], &lines[0]["status"]), (&"page-faults".into(), &"counted".into()));
+    assert_eq!((&lines[1]["counter-value"], &lines[1]["status"]), (&Value::Null, &"not supported".into()));
+}
+
+#[test]
+fn stat_repeats_and_prints_intervals() {
+    if !can_count() {
+        return;
+    }
+    let repeated = stderr(&perfprop(&["stat", "-r", "3", "-e", "page-faults", "--", "true"]));
+    assert!(repeated.contains("(3 runs") && repeated.contains("between runs"), "{repeated}");
+    let intervals = stderr(&perfprop(&["stat", "-I", "20", "-e", "task-clock", "--", "sleep", "0.1"]));
+    assert!(intervals.lines().filter(|line| line.contains("task-clock")).count() >= 3, "{intervals}");
+    assert!(intervals.starts_with('#'), "{intervals}");
+}
+
+#[test]
+fn top_without_a_terminal_says_so_and_prints_text() {
+    if !can_count() {
+        return;
+    }
+    let output = perfprop(&["top", "-I", "50", "-n", "2", "-e", "task-clock,page-faults", "--", "sleep", "30"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(stdout(&output).matches("EVENT").count(), 2);
+    let output = perfprop(&["top", "-e", "page-faults", "--", "sh", "-c", "printf 'hid%s\\n' den; exit 3"]);
+    assert_eq!(output.status.code(), Some(3));
+    assert!(stderr(&output).contains("E09") && stderr(&output).contains("hidden"));
+    assert!(stdout(&output).contains("page-faults") && !stdout(&output).contains("hidden"));
+    assert!(!stdout(&output).contains('\x1b'));
+}
+
+#[test]
+fn a_recording_replays_to_the_same_numbers() {
+    if !can_count() {
+        return;
+    }
+    let file = scratch("run.jsonl");
+    let name = file.to_str().unwrap();
+    let script = "for i in 1 2 3 4 5; do ls / > /dev/null; done; exit 4";
+    let output = perfprop(&["record", "-I", "5", "-e", "task-clock,page-faults", "-o", name, "--", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(4), "{}", stderr(&output));
+    let text = fs::read_to_string(&file).unwrap();
+    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&lines[0]["type"], &lines.last().unwrap()["type"]), (&"header".into(), &"end".into()));
+    let faults = lines.last().unwrap()["totals"][1]["count"].as_u64().unwrap();
+    let cpu_seconds = lines.last().unwrap()["totals"][1]["running"].as_u64().unwrap() as f64 / 1e9;
+    let replayed = perfprop(&["replay", "--speed", "0", name]);
+    let again = perfprop(&["replay", "--speed", "0", name]);
+    assert_eq!(replayed.stdout, again.stdout);
+    let text = stdout(&replayed);
+    let last = text.lines().rfind(|line| line.starts_with("page-faults")).unwrap();
+    let rate: f64 = last.split_whitespace().nth(1).unwrap().trim_end_matches('k').parse().unwrap();
+    let rate = if last.contains('k') { rate * 1000.0 } else { rate };
+    assert!((rate / (faults as f64 / cpu_seconds) - 1.0).abs() < 0.006, "{last}: {faults} in {cpu_seconds}");
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn an_existing_recording_is_kept() {
+    if !can_count() {
+        return;
+    }
+    let file = scratch("kept.jsonl");
+    let old = file.with_extension("jsonl.old");
+    fs::write(&file, "precious\n").unwrap();
+    perfprop(&["record", "-e", "task-clock", "-o", file.to_str().unwrap(), "--", "true"]);
+    assert_eq!(fs::read_to_string(&old).unwrap(), "precious\n");
+    fs::remove_file(file).unwrap();
+    fs::remove_file(old).unwrap();
+}
+
+#[test]
+fn list_finds_events_and_says_when_it_does_not() {
+    let output = perfprop(&["list", "page-faults"]);
+    assert!(output.status.success());
+    assert!(stdout(&output).contains("page-faults OR faults"), "{}", stdout(&output));
+    let json = stdout(&perfprop(&["list", "-j", "L1_MISSES"]));
+    let line: Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
+    assert_eq!((&line["name"], &line["software"]), (&"L1_MISSES".into(), &false.into()));
+    let nothing = perfprop(&["list", "L1_MISES"]);
+    assert_eq!(nothing.status.code(), Some(1));
+    assert!(stderr(&nothing).contains("L1_MISSES"), "{}", stderr(&nothing));
+}
+
+#[test]
+fn list_into_a_closed_pipe_is_quiet() {
+    let program = env!("CARGO_BIN_EXE_perfprop");
+    let output = Command::new("sh").args(["-c", &format!("{program} list | head -n 1")]).output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(stderr(&output), "");
+}
+
+#[test]
+fn completions_and_manual_pages() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(stdout(&perfprop(&["completions", shell])).contains("perfprop"), "{shell}");
+    }
+    assert!(stdout(&perfprop(&["man"])).contains(".TH perfprop"));
+    assert!(stdout(&perfprop(&["man", "stat"])).contains(".TH perfprop-stat"));
+    assert_eq!(perfprop(&["man", "nosuch"]).status.code(), Some(2));
+}
+
+/// Arguments, exit code, and what the message must contain.
+type Mistake = (&'static [&'static str], i32, &'static [&'static str]);
+
+#[test]
+fn mistakes_say_what_where_why_and_what_to_try() {
+    const MISTAKES: &[Mistake] = &[
+        (&["stat", "-e", "L1_MISES", "--", "true"], 2, &["E03", "'L1_MISES'", "position 1", "did you mean L1_MISSES?"]),
+        (
+            &["stat", "-e", "page-faults", "--", "./no-such-program"],
+            127,
+            &["E06", "command not found", "nothing was measured"],
+        ),
+        (&["stat", "-e", "page-faults", "--", "/etc/passwd"], 126, &["E06", "permission denied"]),
+        (&["stat", "-e", "page-faults", "-p", "2147483646"], 125, &["E11", "2147483646", "ESRCH"]),
+        (&["stat", "-e", "page-faults"], 2, &["nothing to measure", "-p PID"]),
+        (&["stat", "-e", "page-faults", "-p", "1", "--", "true"], 2, &["not both"]),
+        (
+            &["stat", "-e", "page-faults", "--relations", "/nonexistent.json", "--", "true"],
+            2,
+            &["E07", "/nonexistent.json"],
+        ),
+        (&["replay", "/nonexistent.jsonl"], 1, &["/nonexistent.jsonl"]),
+        (&["replay", "/etc/passwd"], 1, &["not a perfprop recording"]),
+        (&["record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"], 125, &["cannot write /nonexistent/x"]),
+        (&["top", "-I", "0", "--", "true"], 2, &["--interval", "1..="]),
+    ];
+    for (args, code, words) in MISTAKES {
+        let output = perfprop(args);
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(*code), "{args:?}: {text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn a_typing_error_in_a_command_finds_the_program_beside_it() {
+    let folder = scratch("folder");
+    fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("prog");
+    fs::copy("/bin/true", &program).unwrap();
+    let output = perfprop(&["stat", "-e", "page-faults", "--", folder.join("porg").to_str().unwrap()]);
+    assert!(stderr(&output).contains(&format!("did you mean {}?", program.display())), "{}", stderr(&output));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_wrong_relation_stops_everything_unless_told_otherwise() {
+    let file = scratch("wrong.json");
+    fs::write(&file, "[{ \"id\": \"R1\", \"relation\": \"page-faults = minor-faults + + major-faults\" },\n {\"relation\": \"page-faults = minor-faults\"}]\n").unwrap();
+    let name = file.to_str().unwrap();
+    let marker = scratch("marker");
+    let touch = format!("touch {}", marker.display());
+    let output = perfprop(&["stat", "-e", "page-faults,minor-faults", "--relations", name, "--", "sh", "-c", &touch]);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{text}");
+    assert!(!marker.exists(), "the command must not have run");
+    for words in ["E07", ":1:", "^", "1 other relation", "--relations-lenient"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    if can_count() {
+        let args = ["stat", "-e", "page-faults,minor-faults", "--relations", name, "--relations-lenient", "--", "true"];
+        let output = perfprop(&args);
+        assert!(output.status.success() && stderr(&output).contains("going on without"), "{}", stderr(&output));
+    }
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn names_with_escapes_never_reach_the_terminal_raw() {
+    let output = perfprop(&["stat", "-e", "evil\x1b[31m", "--", "true"]);
+    assert!(!stderr(&output).contains('\x1b'), "{:?}", stderr(&output));
+    if can_count() {
+        let output = perfprop(&["stat", "-e", "page-faults", "--", "sh", "-c", ":", "\x1b[31m"]);
+        assert!(!stderr(&output).contains('\x1b'), "{:?}", stderr(&output));
+    }
+}
+
+#[test]
+fn hardware_events_without_hardware_are_refused_with_the_reason() {
+    let has_pmu = fs::read_dir("/sys/bus/event_source/devices").is_ok_and(|mut entries| {
+        entries.any(|entry| {
+            entry.is_ok_and(|entry| {
+                let name = entry.file_name();
+                let name = name.to_string_lossy();
+                name == "cpu" || name.starts_with("cpu_") || name.starts_with("armv")
+            })
+        })
+    });
+    if has_pmu {
+        eprintln!("skipped: this machine has a PMU");
+        return;
+    }
+    let output = perfprop(&["stat", "-e", "cycles,L1_MISSES", "--", "true"]);
+    assert_eq!(output.status.code(), Some(125));
+    assert!(stderr(&output).contains("E02") && stderr(&output).contains("task-clock"), "{}", stderr(&output));
+}

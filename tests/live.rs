@@ -1,0 +1,163 @@
+//! Real programs under real kernel counters, with `perf stat` beside where there is one.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+const PERFPROP: &str = env!("CARGO_BIN_EXE_perfprop");
+
+/// Counts by event name, of one run of a command under `perfprop stat -j`.
+fn counts(events: &str, command: &[&str]) -> Option<BTreeMap<String, f64>> {
+    let output = Command::new(PERFPROP).args(["stat", "-j", "-e", events, "--"]).args(command).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines = text.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let counts: BTreeMap<_, _> =
+        lines.filter_map(|line| Some((line["event"].as_str()?.to_owned(), line["counter-value"].as_f64()?))).collect();
+    if counts.is_empty() {
+        eprintln!("skipped: {events} can't be counted here: {text}");
+        return None;
+    }
+    Some(counts)
+}
+
+/// The same under `perf stat -x,`.
+fn perf_counts(events: &str, command: &[&str]) -> Option<BTreeMap<String, f64>> {
+    let output = Command::new("perf").args(["stat", "-x,", "-e", events, "--"]).args(command).output().ok();
+    let Some(output) = output.filter(|output| output.status.success()) else {
+        eprintln!("skipped: no perf here, or it can't count {events}");
+        return None;
+    };
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let fields = text.lines().map(|line| line.split(',').collect::<Vec<_>>()).filter(|fields| fields.len() > 2);
+    Some(fields.filter_map(|fields| Some((fields[2].to_owned(), fields[0].parse().ok()?))).collect())
+}
+
+/// A process tree whose system calls are the same in every run.
+const TREE: [&str; 3] = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do cat /etc/passwd > /dev/null; done"];
+
+#[test]
+fn tracepoints_of_a_process_tree_agree_with_perf() {
+    let events = "syscalls:sys_enter_execve,syscalls:sys_enter_openat,syscalls:sys_exit_exit_group";
+    let (Some(ours), Some(perfs)) = (counts(events, &TREE), perf_counts(events, &TREE)) else { return };
+    // Counting begins within the shell's own exec; its ten children's are counted.
+    assert_eq!(ours["syscalls:sys_enter_execve"], 10.0);
+    assert_eq!(ours, perfs);
+}
+
+#[test]
+fn software_events_agree_with_perf() {
+    let events = "minor-faults,page-faults,task-clock";
+    let (Some(ours), Some(perfs)) = (counts(events, &TREE), perf_counts(events, &TREE)) else { return };
+    assert_eq!(ours.keys().collect::<Vec<_>>(), perfs.keys().collect::<Vec<_>>());
+    // Where pages lie differs from run to run, and with it a few faults in a thousand.
+    let ratio = ours["page-faults"] / perfs["page-faults"];
+    assert!((0.95..1.05).contains(&ratio), "{ours:?} {perfs:?}");
+}
+
+#[test]
+fn threads_are_counted_wherever_they_run() {
+    // Four threads each read a file 50 times.
+    let program = "import threading\n\
+        def work():\n for _ in range(50): open('/etc/passwd').close()\n\
+        ts = [threading.Thread(target=work) for _ in range(4)]\n\
+        [t.start() for t in ts]; [t.join() for t in ts]";
+    let open_only = |program: &str| counts("syscalls:sys_enter_openat", &["python3", "-c", program]);
+    let (Some(with), Some(without)) = (open_only(program), open_only("import threading")) else { return };
+    let difference = with["syscalls:sys_enter_openat"] - without["syscalls:sys_enter_openat"];
+    assert_eq!(difference, 200.0);
+}
+
+#[test]
+fn a_running_process_is_attached_to_with_its_threads() {
+    let program = "import threading, time\n\
+        def work():\n  while True: open('/etc/passwd').close(); time.sleep(0.001)\n\
+        ts = [threading.Thread(target=work, daemon=True) for _ in range(3)]\n\
+        [t.start() for t in ts]\nprint('ready', flush=True)\ntime.sleep(60)";
+    let Ok(mut python) = Command::new("python3").args(["-c", program]).stdout(Stdio::piped()).spawn() else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    std::io::Read::read_exact(python.stdout.as_mut().unwrap(), &mut [0; 5]).unwrap();
+    let pid = python.id().to_string();
+    let args = ["top", "--batch", "-n", "3", "-I", "100", "-e", "syscalls:sys_enter_openat,task-clock", "-p", &pid];
+    let output = Command::new(PERFPROP).args(args).output().unwrap();
+    let still_runs = python.try_wait().unwrap().is_none();
+    python.kill().unwrap();
+    python.wait().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    if text.is_empty() {
+        eprintln!("skipped: {}", String::from_utf8_lossy(&output.stderr));
+        return;
+    }
+    assert!(still_runs, "a process that was attached to must go on");
+    let last = text.lines().rfind(|line| line.starts_with("syscalls:sys_enter_openat")).unwrap();
+    assert!(last.contains("exact") && !last.contains(" 0 "), "{text}");
+}
+
+/// Waits for what must come soon; gives up after ten seconds.
+fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !condition() {
+        assert!(start.elapsed() < Duration::from_secs(10), "{what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn signal(child: &Child, signal: nix::sys::signal::Signal) {
+    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
+    nix::sys::signal::kill(pid, signal).unwrap();
+}
+
+#[test]
+fn a_recording_is_whole_up_to_the_moment_it_was_killed() {
+    if counts("task-clock", &["true"]).is_none() {
+        return;
+    }
+    let file = std::env::temp_dir().join(format!("perfprop-live-{}.jsonl", std::process::id()));
+    let mut record = Command::new(PERFPROP)
+        .args(["record", "-I", "5", "-e", "task-clock", "-o", file.to_str().unwrap(), "--", "sleep", "3"])
+        .spawn()
+        .unwrap();
+    let lines = || fs::read_to_string(&file).map_or(0, |text| text.lines().count());
+    eventually("rounds reach the file while it runs", || lines() > 20);
+    signal(&record, nix::sys::signal::Signal::SIGKILL);
+    record.wait().unwrap();
+    let output = Command::new(PERFPROP).args(["replay", "--speed", "0", file.to_str().unwrap()]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn nothing_is_left_running_when_perfprop_is_ended() {
+    if counts("task-clock", &["true"]).is_none() {
+        return;
+    }
+    // The time is the mark by which the grandchild is found again.
+    let mark = format!("{}.25", 100_000 + std::process::id());
+    let script = format!("sleep {mark} & sleep {mark}; true");
+    let mut stat = Command::new(PERFPROP)
+        .args(["stat", "-e", "task-clock", "--", "sh", "-c", &script])
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    eventually("both sleeps run", || sleeping(&mark) == 2);
+    signal(&stat, nix::sys::signal::Signal::SIGTERM);
+    let status = stat.wait().unwrap();
+    assert_eq!(status.code(), Some(143));
+    eventually("nothing runs any more", || sleeping(&mark) == 0);
+    let mut summary = String::new();
+    std::io::Read::read_to_string(stat.stderr.as_mut().unwrap(), &mut summary).unwrap();
+    assert!(summary.contains("task-clock"), "what was counted is still told: {summary}");
+}
+
+fn sleeping(mark: &str) -> usize {
+    let processes =
+        fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
+    processes.filter(|line| *line == format!("sleep\0{mark}\0").as_bytes()).count()
+}

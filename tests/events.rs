@@ -109,6 +109,7 @@ fn server() -> Tree {
         );
     }
     tree.pmu("software", &[("type", "1\n")]);
+    tree.pmu("uprobe", &[("type", "7\n"), ("format/retprobe", "config:0\n")]);
     for (name, id) in [("sched/sched_switch", 316), ("sched/sched_wakeup", 318), ("irq/irq_handler_entry", 140)] {
         tree.tracepoint(name, id);
     }
@@ -196,6 +197,8 @@ fn a_pmus_terms_fill_all_their_bit_ranges() {
     assert_eq!(tree.one("cpu/config=1,config1=2,config2=3,config3=4/").encoding.config3, 4);
     assert_eq!(code(&tree.one("cpu/r1a/")), (4, 0x1a));
     assert_eq!(code(&tree.one("software/r0x1a/")), (1, 0x1a));
+    assert_eq!(tree.one("software/config=2/").kind, Kind::Software);
+    assert_eq!(tree.one("uprobe/retprobe/").kind, Kind::Probe);
     assert_eq!(tree.one("cpu/mem-loads/").encoding.config1, 3);
     assert_eq!(code(&tree.one("cpu/asks,umask=0x5/")), (4, 0x501));
     assert_eq!(tree.one("cpu/instructions/").identity(), tree.one("instructions").identity());

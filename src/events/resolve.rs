@@ -299,6 +299,9 @@ impl Resolver {
         }
         match syntax::parse(text).ok()?.as_slice() {
             [Item::Single(Spec { head: Head::Name(pmu), terms: Some(terms), .. })] => self.on_pmus(pmu, terms).ok(),
+            [Item::Single(Spec { head: raw @ Head::Raw(_), terms, .. })] => {
+                Some(vec![other_head(raw, terms.as_deref()).ok()?])
+            }
             _ => None,
         }
     }
@@ -483,9 +486,10 @@ fn with_common_terms(found: Found, terms: &[Term<'_>]) -> Result<Found, Cause> {
 
 fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bool) -> Found {
     let canonical = format!("{}/{}/", pmu.name, written(terms));
-    let kind = match encoded.encoding.pmu_type {
-        other if other == pmu.pmu_type => Kind::Pmu,
-        generic => kind_of(generic),
+    let kind = match (pmu.name.as_str(), kind_of(encoded.encoding.pmu_type)) {
+        ("kprobe" | "uprobe", _) => Kind::Probe,
+        (_, Kind::Raw) => Kind::Pmu,
+        (_, kind) => kind,
     };
     let mut found = Found::new(canonical, kind, encoded.encoding);
     let is_generic = matches!(kind, Kind::Hardware | Kind::Cache);
@@ -555,4 +559,19 @@ fn libpfm_event(machine: &Machine, name: &str) -> Option<Found> {
 #[cfg(not(feature = "pfm"))]
 fn libpfm_event(_: &Machine, _: &str) -> Option<Found> {
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_presets_may_use_perfs_words_and_raw_codes() {
+        let bare = Resolver::new(Machine::under(std::path::Path::new("/nonexistent")));
+        let code = |text: &str| bare.in_perfs_words(text).map(|found| found[0].encoding.clone());
+        assert_eq!(code("LLC-loads"), Some(Encoding::of(symbols::HW_CACHE, 2)));
+        assert_eq!(code("r0151"), Some(Encoding::of(symbols::RAW, 0x151)));
+        assert_eq!(code("cpu/event=0x51/"), None);
+        assert_eq!(code("CYCLES"), None, "a preset can't stand for another");
+    }
 }

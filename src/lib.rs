@@ -20,3 +20,4 @@ pub mod session;
 pub mod sources;
 pub mod text;
 pub mod units;
+pub mod words;

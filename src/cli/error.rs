@@ -11,7 +11,7 @@ use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
 use crate::sources::perf::OpenError;
 use crate::sources::process;
-use crate::text::shown;
+use crate::words::shown;
 
 /// Wrong usage, an unknown event, a bad file: nothing was started.
 const USAGE: u8 = 2;

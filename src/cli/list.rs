@@ -9,7 +9,7 @@ use super::args::List;
 use super::stream::Stream;
 use crate::events::{self, Availability, Entry, Event, Kind, Machine, Pattern, Prober, Source};
 use crate::sources::{Status, perf};
-use crate::text::shown;
+use crate::words::shown;
 
 /// The width of the column of names, as in `perf list`.
 const NAME_WIDTH: usize = 50;

@@ -12,15 +12,15 @@ use super::Error;
 use super::args::{EstimatorName, Events, Target};
 use super::stream::say;
 use crate::estimate::{Estimator, Linear, Scale};
-use crate::events::{Event, Machine, Resolver, suggest};
+use crate::events::{Event, Machine, Resolver};
 use crate::monitor::Monitor;
 use crate::plan::Plan;
 use crate::recording::{self, Header, RecordedEvent, RelationFile};
 use crate::relations::{self, Relation};
 use crate::session::{ChildIo, Launch, Session, StartError, find_command};
 use crate::sources::{Status, process};
-use crate::text::shown;
 use crate::units::WallNs;
+use crate::words::{nearest, shown};
 
 /// Rounds under the intervals of screens and texts come at least this often.
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);
@@ -173,7 +173,7 @@ fn similar_command(command: &OsString) -> Option<String> {
     let programs = entries.filter(|entry| process::is_executable(&entry.path()));
     let names: Vec<_> = programs.filter_map(|entry| entry.file_name().into_string().ok()).collect();
     let name = path.file_name()?.to_str()?;
-    let nearest = *suggest::nearest(name, names.iter().map(String::as_str)).first()?;
+    let nearest = *nearest(name, names.iter().map(String::as_str)).first()?;
     let full = parent.map_or_else(|| PathBuf::from(nearest), |parent| parent.join(nearest));
     let in_this_folder = parent.is_none() && find_command(&nearest.into()).is_none();
     Some(if in_this_folder { format!("./{nearest}") } else { full.display().to_string() })

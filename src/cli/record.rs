@@ -14,7 +14,7 @@ use super::signals;
 use super::stream::say;
 use crate::recording::{Header, Recorder};
 use crate::session::ChildIo;
-use crate::text::shown;
+use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let wishes = prepare::wishes(&args.events)?;

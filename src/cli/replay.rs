@@ -12,6 +12,7 @@ use crate::monitor::{Measure, Monitor};
 use crate::recording::{self, Recording};
 use crate::text;
 use crate::units::WallNs;
+use crate::words::shown;
 
 pub(super) fn run(args: &Replay) -> Result<u8, Error> {
     let recording = read(&args.file)?;
@@ -56,7 +57,7 @@ fn monitor(args: &Replay, recording: &Recording) -> Result<Monitor, Error> {
     let estimator = match args.estimator {
         Some(estimator) => estimator,
         None => prepare::estimator_named(&header.estimator).unwrap_or_else(|| {
-            say(&format!("no estimator is called {}; using scale", text::shown(&header.estimator)));
+            say(&format!("no estimator is called {}; using scale", shown(&header.estimator)));
             EstimatorName::Scale
         }),
     };

@@ -9,7 +9,8 @@ use super::machine::Machine;
 use super::pmu::Pmu;
 use super::resolve::Resolver;
 use super::symbols::{self, Row, Symbol};
-use super::{Event, Kind, glob, pmu, presets, suggest, tracepoints};
+use super::{Event, Kind, glob, pmu, presets, tracepoints};
+use crate::words;
 
 /// An event that can be written after `-e`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -269,9 +270,9 @@ pub(super) fn names(machine: &Machine) -> Vec<String> {
 pub(super) fn nearest(wrong: &str, names: &[String]) -> Vec<String> {
     let start = format!("{wrong}:").to_lowercase();
     let narrow = names.iter().filter(|name| name.to_lowercase().starts_with(&start)).map(String::as_str);
-    let near = suggest::nearest(wrong, names.iter().map(String::as_str)).into_iter();
+    let near = words::nearest(wrong, names.iter().map(String::as_str)).into_iter();
     let mut nearest: Vec<String> = Vec::new();
-    for name in narrow.chain(near.filter(|name| !name.eq_ignore_ascii_case(wrong))).take(suggest::MOST) {
+    for name in narrow.chain(near.filter(|name| !name.eq_ignore_ascii_case(wrong))).take(words::MOST) {
         if !nearest.iter().any(|known| known == name) {
             nearest.push(name.to_owned());
         }

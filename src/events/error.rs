@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::machine::TracefsError;
 use super::modifiers::LettersError;
+use crate::words;
 
 /// Everything that is wrong with one `-e` option. [`Display`] gives the whole message, a paragraph
 /// for each problem.
@@ -255,24 +256,10 @@ fn path(path: &Path) -> String {
 /// The longest name that is repeated in full.
 const LONGEST_SHOWN: usize = 200;
 
-/// A name as it may reach a terminal: control characters as `\u{..}`, and not without end.
+/// A name as it may reach a terminal, and not without end.
 fn shown(text: &str) -> String {
-    let is_harmless = |c: char| {
-        !c.is_control()
-            && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}')
-    };
-    let mut out = String::new();
-    for c in text.chars().take(LONGEST_SHOWN) {
-        match c {
-            c if is_harmless(c) => out.push(c),
-            c if c.is_ascii() => {
-                let _ = write!(out, "\\x{:02x}", u32::from(c));
-            }
-            c => out.extend(c.escape_unicode()),
-        }
+    match text.char_indices().nth(LONGEST_SHOWN) {
+        Some((end, _)) => format!("{}...", words::shown(&text[..end])),
+        None => words::shown(text).into_owned(),
     }
-    if text.chars().nth(LONGEST_SHOWN).is_some() {
-        out.push_str("...");
-    }
-    out
 }

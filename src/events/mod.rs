@@ -14,7 +14,6 @@ pub mod pfm;
 mod pmu;
 mod presets;
 mod resolve;
-pub mod suggest;
 mod symbols;
 pub mod syntax;
 mod tracepoints;

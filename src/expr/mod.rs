@@ -24,7 +24,6 @@
 mod operations;
 mod parse;
 mod program;
-pub(crate) mod shown;
 #[cfg(test)]
 mod tests;
 mod tree;

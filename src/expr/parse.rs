@@ -33,7 +33,8 @@ use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser as _};
 
 use super::operations::{COMPARISON, NEGATE, Operation, function, function_names, infix};
-use super::shown::{did_you_mean, escaped, is_unprintable, quoted};
+use crate::words::{is_hidden, nearest, quoted, shown};
+
 use super::tree::{
     Dialect, Expr, Kind, Moment, Node, Span, Subject, Variable, escaped_name, is_name_char, is_name_start, is_reserved,
 };
@@ -154,7 +155,7 @@ fn number(input: &str) -> IResult<&str, f64> {
 
 fn name(input: &str) -> IResult<&str, &str> {
     fn escape(input: &str) -> IResult<&str, char> {
-        preceded(char('\\'), satisfy(|c| !c.is_whitespace() && !is_unprintable(c))).parse(input)
+        preceded(char('\\'), satisfy(|c| !c.is_whitespace() && !is_hidden(c))).parse(input)
     }
     fn inner(input: &str) -> IResult<&str, char> {
         alt((satisfy(is_name_char), escape)).parse(input)
@@ -368,9 +369,9 @@ impl<'a> Parser<'a> {
             Dialect::Equation => Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean }),
             Dialect::Pair => {
                 let message = format!("{} is not in braces", quoted(raw));
-                let help = match did_you_mean(&name, ["mean", "variance"]) {
+                let help = match nearest(&name, ["mean", "variance"]).first() {
                     Some(moment) => format!("write {{{moment}}}"),
-                    None => format!("write {{{0}.mean}} or {{{0}.variance}}", escaped(&name)),
+                    None => format!("write {{{0}.mean}} or {{{0}.variance}}", shown(&name)),
                 };
                 Err(ParseError::new(self.span(), message, "a pair has its variables in braces").help(help))
             }
@@ -384,7 +385,7 @@ impl<'a> Parser<'a> {
             None => (None, content),
         };
         let found = [Moment::Mean, Moment::Variance].into_iter().find(|known| known.name() == moment);
-        let is_name = |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || is_unprintable(c));
+        let is_name = |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || is_hidden(c));
         match (self.dialect, event, found) {
             (Dialect::Equation, ..) => Err(self.braces_in_equation(event)),
             (Dialect::Pair, None, Some(moment)) => Ok(Variable { subject: Subject::From, moment }),
@@ -431,7 +432,7 @@ impl Parser<'_> {
                 match (self.token(), self.before()) {
                     (Token::Symbol(_), _) | (_, None) => error,
                     (_, Some(before)) => {
-                        let [before, after] = [before, text(self.span())].map(escaped);
+                        let [before, after] = [before, text(self.span())].map(|text| shown(text).into_owned());
                         error.help(format!("a product is written {before} * {after}"))
                     }
                 }
@@ -470,7 +471,7 @@ impl Parser<'_> {
 
     fn unknown_function(&self, name: &str) -> ParseError {
         let error = ParseError::new(self.span(), format!("there is no function {}", quoted(name)), "not a function");
-        error.help(match did_you_mean(name, function_names()) {
+        error.help(match nearest(name, function_names()).first() {
             Some(similar) => format!("did you mean {similar}?"),
             None => format!("functions: {}", function_names().collect::<Vec<_>>().join(", ")),
         })
@@ -480,7 +481,7 @@ impl Parser<'_> {
         let label = "an equation has the events' names alone";
         let error = ParseError::new(self.span(), "braces in an equation", label);
         match event {
-            Some(event) => error.help(format!("write {}", escaped(&escaped_name(event)))),
+            Some(event) => error.help(format!("write {}", shown(&escaped_name(event)))),
             None => error,
         }
     }
@@ -492,9 +493,9 @@ impl Parser<'_> {
             return ParseError::new(self.span(), message, label);
         }
         let error = ParseError::new(self.span(), message, "not a variable");
-        let (content, dot) = (escaped(content), if event.is_some() { "." } else { "" });
-        let event = escaped(event.unwrap_or_default());
-        error.help(match did_you_mean(moment, ["mean", "variance"]) {
+        let (content, dot) = (shown(content), if event.is_some() { "." } else { "" });
+        let event = shown(event.unwrap_or_default());
+        error.help(match nearest(moment, ["mean", "variance"]).first() {
             Some(moment) => format!("did you mean {{{event}{dot}{moment}}}?"),
             None if content.is_empty() => "write {mean}, {variance} or {EVENT.mean}".to_owned(),
             None => format!("write {{{content}.mean}} or {{{content}.variance}}"),

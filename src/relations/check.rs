@@ -6,8 +6,8 @@ use super::diagnostic::{Diagnostic, Diagnostics};
 use super::source::Source;
 use super::syntax::{Entry, Object, Problem, Problems, Value, read};
 use super::{Form, MAX_FILE, Parsed, Place, Relation, Tolerance, Weight};
-use crate::expr::shown::{did_you_mean, escaped, is_unprintable, quoted};
 use crate::expr::{Dialect, Expr, ParseError, parse, parse_equation};
+use crate::words::{is_hidden, nearest, quoted, shown};
 
 /// The keys of a relation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -214,7 +214,7 @@ impl Checker<'_> {
 
     fn unknown_key(&mut self, name: &Value<'_>) {
         let names = Key::ALL.map(|(_, name)| name);
-        let help = match did_you_mean(&name.text, names) {
+        let help = match nearest(&name.text, names).first() {
             Some(similar) => format!("did you mean {similar}?"),
             None => format!("keys: {}", names.join(", ")),
         };
@@ -304,7 +304,7 @@ impl Checker<'_> {
     fn event(&mut self, fields: &Fields<'_>, key: Key) -> Option<String> {
         let value = fields.get(key)?;
         let mut characters = value.text.char_indices();
-        let bad = characters.find(|&(_, c)| c.is_whitespace() || is_unprintable(c));
+        let bad = characters.find(|&(_, c)| c.is_whitespace() || is_hidden(c));
         match bad {
             _ if !value.is_quoted => {
                 let message = format!("{} is a name in quotes", key.name());
@@ -363,7 +363,7 @@ fn own_id<'a>(object: &'a Object<'a>) -> Option<&'a Value<'a>> {
 }
 
 fn is_id(value: &Value<'_>) -> bool {
-    value.is_quoted && !value.text.contains(is_unprintable) && (1..=100).contains(&value.text.chars().count())
+    value.is_quoted && !value.text.contains(is_hidden) && (1..=100).contains(&value.text.chars().count())
 }
 
 /// `R3` for the third object, or `R3-2`, `R3-3`, ... where `R3` is another's.
@@ -381,5 +381,5 @@ fn made_id(index: usize, owners: &HashMap<&str, usize>) -> String {
 fn unquoted_help(value: &Value<'_>) -> Option<String> {
     let text = value.text.trim();
     let is_word = !text.is_empty() && text.len() <= 100 && !text.contains(char::is_whitespace);
-    (is_word && !value.is_quoted).then(|| format!("write \"{}\"", escaped(text)))
+    (is_word && !value.is_quoted).then(|| format!("write \"{}\"", shown(text)))
 }

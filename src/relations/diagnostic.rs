@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::Place;
-use crate::expr::shown::escaped;
+use crate::words::shown;
 
 /// The part of a line that something is wrong with, ready for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "E07 perfprop: relation file ")?;
         match &self.excerpt {
-            None => write!(f, "{}: {}", escaped(&self.place.file), self.message)?,
+            None => write!(f, "{}: {}", shown(&self.place.file), self.message)?,
             Some(excerpt) => {
                 writeln!(f, "{}: {}", self.place, self.message)?;
                 let line = self.place.line.to_string();
@@ -82,7 +82,7 @@ impl Diagnostics {
             (1, false) => "1 other relation in this file is fine".to_owned(),
             (fine, false) => format!("{fine} other relations in this file are fine"),
         };
-        let named = self.broken.iter().take(MAX_NAMED).map(|id| escaped(id)).collect::<Vec<_>>();
+        let named = self.broken.iter().take(MAX_NAMED).map(|id| shown(id)).collect::<Vec<_>>();
         let more = match self.broken.len().saturating_sub(MAX_NAMED) {
             0 => String::new(),
             more => format!(" and {more} more"),
@@ -115,7 +115,8 @@ pub struct LoadError {
 
 impl fmt::Display for LoadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let path = escaped(&self.path.display().to_string());
+        let path = self.path.display().to_string();
+        let path = shown(&path);
         write!(f, "E07 perfprop: relation file {path}: {}", self.error)
     }
 }

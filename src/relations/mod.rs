@@ -36,7 +36,7 @@ pub use bind::{Binding, BoundEquation, BoundForm, BoundPair, BoundRelation, mean
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, LoadError};
 
 use crate::expr::Expr;
-use crate::expr::shown::escaped;
+use crate::words::shown;
 
 /// The largest relation file that is read, in bytes: twenty thousand relations of two lines.
 pub const MAX_FILE: usize = 4 * 1024 * 1024;
@@ -165,7 +165,7 @@ pub struct Place {
 
 impl std::fmt::Display for Place {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}:{}", escaped(&self.file), self.line, self.column)
+        write!(f, "{}:{}:{}", shown(&self.file), self.line, self.column)
     }
 }
 

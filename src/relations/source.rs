@@ -2,7 +2,7 @@
 
 use super::Place;
 use super::diagnostic::Excerpt;
-use crate::expr::shown::{is_unprintable, push_escaped};
+use crate::words::{is_hidden, push_shown};
 
 /// How many bytes lie between two offsets whose place is kept.
 const STEP: usize = 4096;
@@ -104,9 +104,9 @@ fn cell(c: char) -> (String, usize) {
         return ("    ".to_owned(), 4);
     }
     let mut cell = String::new();
-    push_escaped(&mut cell, c);
+    push_shown(&mut cell, c);
     let width = match c {
-        _ if is_unprintable(c) => cell.len(),
+        _ if is_hidden(c) => cell.len(),
         '\u{300}'..='\u{36f}' | '\u{20d0}'..='\u{20ff}' | '\u{fe00}'..='\u{fe0f}' => 0,
         _ if is_wide(c) => 2,
         _ => 1,

@@ -15,7 +15,7 @@
 
 use std::borrow::Cow;
 
-use crate::expr::shown::quoted;
+use crate::words::quoted;
 
 /// How many mistakes are kept with their text; the others are only counted.
 const MAX_LISTED: usize = 20;

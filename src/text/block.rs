@@ -1,9 +1,9 @@
 //! A monitor in, a table of its events as plain text out: what `top` prints without a terminal.
 
+use crate::words::shown;
 use std::fmt::Write;
 
 use super::number::{amount, plus_minus, si};
-use super::shown;
 use crate::estimate::{Quality, RelationState};
 use crate::monitor::{Measure, Monitor, Row};
 use crate::rates::Error;

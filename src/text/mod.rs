@@ -2,12 +2,10 @@
 //! programs read.
 
 mod block;
-mod escape;
 mod json;
 pub mod number;
 mod summary;
 
 pub use block::block;
-pub use escape::shown;
 pub use json::{interval as json_interval, totals as json_totals};
 pub use summary::{Repeats, interval, interval_heading, summary};

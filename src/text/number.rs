@@ -1,6 +1,7 @@
 //! Numbers in, short text with their unit out.
 
 use crate::events::Unit;
+use crate::words::shown;
 
 const UP: [(f64, &str); 5] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
 
@@ -67,7 +68,7 @@ pub fn amount(counts: f64, unit: &Unit) -> String {
     match unit {
         Unit::Count => si(counts),
         Unit::Nanoseconds => time(counts),
-        Unit::Scaled { scale, name } => format!("{} {}", si(counts * scale), super::shown(name)),
+        Unit::Scaled { scale, name } => format!("{} {}", si(counts * scale), shown(name)),
     }
 }
 

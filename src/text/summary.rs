@@ -1,10 +1,10 @@
 //! Finished runs in, the summary that `stat` prints out: perf's layout, with what it leaves out.
 
+use crate::words::shown;
 use std::fmt::Write;
 
 use super::block::error_text;
 use super::number::{grouped, percent, plus_minus};
-use super::shown;
 use crate::estimate::Quality;
 use crate::events::Unit;
 use crate::monitor::{Absence, Monitor, Point, Row};

@@ -5,7 +5,7 @@
 const LONGEST: usize = 64;
 
 /// How many suggestions are of use.
-pub(super) const MOST: usize = 4;
+pub const MOST: usize = 4;
 
 /// The words among `candidates` that `word` may have been meant to be, the nearest first, four at
 /// most. Cases of letters don't count.

@@ -1,0 +1,67 @@
+//! Text from outside in, text that a terminal only draws out.
+
+use std::borrow::Cow;
+
+/// The longest piece of a file that a message quotes, in characters.
+const MAX_QUOTED: usize = 40;
+
+/// Whether a terminal would do something else with `c` than draw it: control characters, and the
+/// invisible ones that turn the direction of a text round or join and split characters.
+pub fn is_hidden(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}')
+        || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
+        || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// `text` with its hidden characters written as `\x1b` or `\u{202e}`.
+pub fn shown(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    text.chars().for_each(|c| push_shown(&mut out, c));
+    Cow::Owned(out)
+}
+
+/// Appends `c` to `out`, written out where it is hidden.
+pub fn push_shown(out: &mut String, c: char) {
+    match u32::from(c) {
+        _ if !is_hidden(c) => out.push(c),
+        code if code < 0x100 => out.push_str(&format!("\\x{code:02x}")),
+        code => out.push_str(&format!("\\u{{{code:x}}}")),
+    }
+}
+
+/// `text` in single quotes, escaped and cut to a length that fits into a message.
+pub fn quoted(text: &str) -> String {
+    match text.char_indices().nth(MAX_QUOTED) {
+        Some((end, _)) => format!("'{}...'", shown(&text[..end])),
+        None => format!("'{}'", shown(text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_is_escaped() {
+        assert_eq!(shown("a\u{1b}[2J\0\u{9b}\u{202e}é"), "a\\x1b[2J\\x00\\x9b\\u{202e}é");
+    }
+
+    #[test]
+    fn long_text_is_cut_between_characters() {
+        assert_eq!(quoted(&"é".repeat(40)), format!("'{}'", "é".repeat(40)));
+        assert_eq!(quoted(&"é".repeat(41)), format!("'{}...'", "é".repeat(40)));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_holds_no_control_character(text in any::<String>()) {
+            prop_assert!(!shown(&text).contains(char::is_control));
+        }
+    }
+}

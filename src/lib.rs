@@ -16,4 +16,6 @@ pub mod relations;
 pub mod sampling;
 pub mod session;
 pub mod sources;
+#[cfg(feature = "tui")]
+pub mod tui;
 pub mod units;

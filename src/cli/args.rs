@@ -103,7 +103,6 @@ pub(super) enum ScreenName {
     Detail,
     Relations,
     Log,
-    Help,
 }
 
 #[derive(Debug, Group)]

@@ -8,6 +8,7 @@ mod args;
 mod error;
 mod generate;
 mod list;
+mod look;
 mod prepare;
 mod pump;
 mod record;

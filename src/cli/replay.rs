@@ -4,26 +4,123 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
-use super::Error;
-use super::args::{EstimatorName, Replay};
-use super::prepare::{self, Relations};
-use super::stream::{Stream, say};
+use crossbeam_channel::Receiver;
+
+use super::args::{DumpFormat, EstimatorName, Replay};
+use super::prepare::Relations;
+use super::stream::{Stream, has_terminal, say};
+use super::{Error, look, prepare, signals};
 use crate::monitor::{Measure, Monitor};
-use crate::recording::{self, Recording};
+use crate::recording::{self, End, Player, Recording, Speed};
+use crate::sampling::Sample;
+use crate::session::OutputLine;
+use crate::sources::Round;
 use crate::text;
+use crate::tui::{self, Feed, Format, Mode, Options, Outcome, Picture};
 use crate::units::WallNs;
 use crate::words::shown;
 
 pub(super) fn run(args: &Replay) -> Result<u8, Error> {
+    if !(args.speed >= 0.0 && args.speed.is_finite()) {
+        return Err(Error::Usage("--speed takes a number from 0 up".into()));
+    }
     let recording = read(&args.file)?;
-    let mut monitor = monitor(args, &recording)?;
+    let monitor = monitor(args, &recording)?;
+    match args.dump {
+        Some(format) => dump(args, &recording, monitor, format),
+        None if has_terminal() => screens(args, recording, monitor),
+        None => blocks(&recording, monitor),
+    }
+}
+
+/// One screen, at the second asked for or at the end.
+fn dump(args: &Replay, recording: &Recording, mut monitor: Monitor, format: DumpFormat) -> Result<u8, Error> {
+    let at = args.at.map_or(WallNs(u64::MAX), seconds);
+    for (round, lost) in recording.rounds.iter().take_while(|(round, _)| round.at <= at) {
+        monitor.round(round, *lost);
+    }
+    let end = end(recording);
+    if end.at_ns <= at {
+        monitor.end(end);
+    }
+    let format = match format {
+        DumpFormat::Txt => Format::Text,
+        DumpFormat::Ansi => Format::Ansi,
+        DumpFormat::Svg => Format::Svg,
+    };
+    let options = Options { mode: mode(recording), ..look::in_picture(&args.look)? };
+    let picture = tui::picture(monitor, &Picture { size: args.size, format, ..Picture::default() }, &options);
+    Stream::stdout().print(&picture)?;
+    Ok(0)
+}
+
+fn screens(args: &Replay, recording: Recording, monitor: Monitor) -> Result<u8, Error> {
+    let options = Options { mode: mode(&recording), ..look::on_terminal(&args.look)? };
+    let signals = signals::listen().map_err(Error::System)?;
+    let speed = if args.speed == 0.0 { Speed::AtOnce } else { Speed::Times(args.speed) };
+    let end = end(&recording);
+    let player = Player::start(recording.rounds, speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;
+    let mut feed = Played { player, end, output: crossbeam_channel::never() };
+    match tui::run(monitor, &mut feed, &signals, &options).map_err(Error::Terminal)? {
+        (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
+        _ => Ok(0),
+    }
+}
+
+/// The text that `top` prints without a terminal.
+fn blocks(recording: &Recording, mut monitor: Monitor) -> Result<u8, Error> {
     let mut out = Stream::stdout();
     for (round, lost) in &recording.rounds {
         if monitor.round(round, *lost) {
             out.print(&format!("{}\n", text::block(&monitor, Measure::default())))?;
         }
     }
+    let intervals = monitor.intervals();
+    monitor.end(end(recording));
+    if monitor.intervals() > intervals {
+        out.print(&text::block(&monitor, Measure::default()))?;
+    }
     Ok(0)
+}
+
+/// How the recording ended; one that was cut off ends with its last round.
+fn end(recording: &Recording) -> End {
+    let last = recording.rounds.last();
+    recording.end.clone().unwrap_or_else(|| End {
+        at_ns: last.map_or(WallNs(0), |(round, _)| round.at),
+        lost_rounds: last.map_or(0, |(_, lost)| *lost),
+        totals: last.map(|(round, _)| round.readings.clone()).unwrap_or_default(),
+        ..End::default()
+    })
+}
+
+fn mode(recording: &Recording) -> Mode {
+    Mode::Replay { length: end(recording).at_ns }
+}
+
+fn seconds(seconds: f64) -> WallNs {
+    WallNs((seconds.max(0.0) * 1e9) as u64)
+}
+
+/// A recording as it feeds the screens.
+struct Played {
+    player: Player,
+    end: End,
+    output: Receiver<OutputLine>,
+}
+
+impl Feed for Played {
+    fn samples(&self) -> &Receiver<Sample> {
+        self.player.samples()
+    }
+
+    fn output(&self) -> &Receiver<OutputLine> {
+        &self.output
+    }
+
+    fn end(&mut self, _last: &Round, _lost: u64) -> End {
+        self.end.clone()
+    }
 }
 
 fn read(path: &Path) -> Result<Recording, Error> {

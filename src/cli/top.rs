@@ -1,17 +1,22 @@
 //! `perfprop top`: a command and events in, live screens out, or text where there is no terminal.
 
+use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use super::Error;
+use crossbeam_channel::Receiver;
+
 use super::args::Top;
-use super::prepare;
 use super::pump::pump;
-use super::signals;
 use super::stream::{Stream, has_terminal, say};
-use crate::monitor::Measure;
-use crate::session::ChildIo;
-use crate::text;
+use super::{Error, look, prepare, signals};
+use crate::monitor::{Measure, Monitor};
+use crate::recording::End;
+use crate::sampling::Sample;
+use crate::session::{ChildIo, OutputLine, Session};
+use crate::sources::Round;
+use crate::text::{self, Repeats};
+use crate::tui::{self, Feed, Options, Outcome};
 
 pub(super) fn run(args: &Top) -> Result<u8, Error> {
     if args.batch || args.iterations.is_some() {
@@ -56,5 +61,57 @@ fn batch(args: &Top) -> Result<u8, Error> {
 }
 
 fn screens(args: &Top) -> Result<u8, Error> {
-    batch(args)
+    let options = Options {
+        on_quit: args.on_quit.into(),
+        exit_with_child: args.exit_with_child,
+        ..look::on_terminal(&args.look)?
+    };
+    let wishes = prepare::wishes(&args.events)?;
+    let launch = prepare::launch(&args.target, ChildIo::Capture)?;
+    let signals = signals::listen().map_err(Error::System)?;
+    let interval = Duration::from_millis(args.interval);
+    let (mut session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
+    let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
+    let (monitor, outcome) = tui::run(monitor, &mut session, &signals, &options).map_err(Error::Terminal)?;
+    if matches!(outcome, Outcome::Signal(_)) {
+        session.terminate();
+    }
+    Stream::stderr().print(&text::summary(&Repeats(std::slice::from_ref(&monitor))))?;
+    Ok(code(&monitor, outcome))
+}
+
+/// The command's own code, or 128 plus the signal that closed the screens.
+fn code(monitor: &Monitor, outcome: Outcome) -> u8 {
+    let exit = monitor.ended().and_then(|end| end.exit);
+    match (outcome, exit) {
+        (Outcome::Signal(signal), _) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+        (Outcome::Detached, _) | (_, None) => 0,
+        (Outcome::Quit | Outcome::Killed | Outcome::Ended, Some(exit)) => exit.shell_code(),
+    }
+}
+
+impl Feed for Session {
+    fn samples(&self) -> &Receiver<Sample> {
+        self.samples()
+    }
+
+    fn output(&self) -> &Receiver<OutputLine> {
+        self.output()
+    }
+
+    fn end(&mut self, last: &Round, lost: u64) -> End {
+        Session::end(self, last, lost)
+    }
+
+    fn running_command(&self) -> Option<i32> {
+        Session::running_command(self).map(nix::unistd::Pid::as_raw)
+    }
+
+    fn terminate(&mut self) {
+        Session::terminate(self);
+    }
+
+    fn detach(&mut self) -> io::Result<()> {
+        Session::detach(self)
+    }
 }

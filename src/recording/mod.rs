@@ -17,9 +17,11 @@ use crate::sources::command::Exit;
 use crate::sources::{Reading, Round, Status};
 use crate::units::{CpuNs, WallNs};
 
+mod player;
 mod reader;
 mod writer;
 
+pub use player::{Player, Speed};
 pub use reader::{Cut, ReadError, Recording, read};
 pub use writer::{Recorder, create_keeping_old};
 

@@ -1,0 +1,107 @@
+//! A recording in, its rounds at the pace at which they came out.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
+
+use crate::sampling::Sample;
+use crate::sources::Round;
+use crate::units::WallNs;
+
+/// Rounds that may wait for their taker.
+const CAPACITY: usize = 600;
+
+/// A recording that is being played; dropping it stops the thread.
+#[derive(Debug)]
+pub struct Player {
+    samples: Receiver<Sample>,
+    _stop: Sender<()>,
+}
+
+/// How fast a recording is played.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Speed {
+    /// Without waiting.
+    AtOnce,
+    /// So many seconds of the recording a second.
+    Times(f64),
+}
+
+impl Player {
+    /// Plays rounds, each with the number of rounds lost before it. What comes before `from` is
+    /// given at once.
+    ///
+    /// # Errors
+    /// The operating system's, when no thread can be started.
+    pub fn start(rounds: Vec<(Round, u64)>, speed: Speed, from: WallNs) -> io::Result<Self> {
+        let (samples_in, samples) = bounded(CAPACITY);
+        let (stop, stopped) = bounded(0);
+        let play = move || play(rounds, speed, from, &samples_in, &stopped);
+        thread::Builder::new().name("player".into()).spawn(play)?;
+        Ok(Self { samples, _stop: stop })
+    }
+
+    /// Where the rounds come out.
+    pub fn samples(&self) -> &Receiver<Sample> {
+        &self.samples
+    }
+}
+
+fn play(rounds: Vec<(Round, u64)>, speed: Speed, from: WallNs, samples: &Sender<Sample>, stopped: &Receiver<()>) {
+    let start = Instant::now();
+    for (round, lost) in rounds {
+        let wait_until = start + delay(round.at, speed, from);
+        if wait_until > Instant::now() && stopped.recv_deadline(wait_until) != Err(RecvTimeoutError::Timeout) {
+            return;
+        }
+        if samples.send(Sample::Round { round, lost }).is_err() {
+            return;
+        }
+    }
+    let _ = samples.send(Sample::End);
+}
+
+/// How long after the start a round of this time is due.
+fn delay(at: WallNs, speed: Speed, from: WallNs) -> Duration {
+    match speed {
+        Speed::Times(times) => Duration::try_from_secs_f64((at - from).as_secs() / times).unwrap_or(Duration::MAX),
+        Speed::AtOnce => Duration::ZERO,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn delays_by_hand() {
+        let second = WallNs(1_000_000_000);
+        assert_eq!(delay(second, Speed::Times(2.0), WallNs(0)), Duration::from_millis(500));
+        assert_eq!(delay(second, Speed::Times(1.0), second), Duration::ZERO);
+        assert_eq!(delay(second, Speed::AtOnce, WallNs(0)), Duration::ZERO);
+        assert_eq!(delay(second, Speed::Times(f64::MIN_POSITIVE), WallNs(0)), Duration::MAX);
+    }
+
+    #[test]
+    fn every_round_is_played_in_order_and_then_the_end() {
+        let rounds: Vec<_> = (0..2000).map(|at| (Round { at: WallNs(at), readings: vec![] }, 0)).collect();
+        let player = Player::start(rounds.clone(), Speed::AtOnce, WallNs(0)).unwrap();
+        for (round, lost) in rounds {
+            assert_eq!(player.samples().recv(), Ok(Sample::Round { round, lost }));
+        }
+        assert_eq!(player.samples().recv(), Ok(Sample::End));
+    }
+
+    #[test]
+    fn a_dropped_player_ends_its_thread() {
+        let round = Round { at: WallNs(u64::MAX), readings: vec![] };
+        let player = Player::start(vec![(round, 0)], Speed::Times(1.0), WallNs(0)).unwrap();
+        let samples = player.samples().clone();
+        drop(player);
+        assert!(samples.recv().is_err());
+    }
+}

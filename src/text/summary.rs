@@ -61,9 +61,13 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     let counted = counted(total, &row.event.event.unit);
     let raw = row.raw.run.estimate().unwrap_or(total);
     let error = error_text(row.raw.run.error(), raw);
-    let run = row.raw.run.run_ratio().map_or_else(String::new, |ratio| format!("{} run", percent(ratio)));
     let number = value_text(&counted);
-    let mut text = format!("{number:>18} {:<4} {name:<24} {error:>8} {run:>11}", counted.unit);
+    let mut text = format!("{number:>18} {:<4} {name:<24} {error:>8}", counted.unit);
+    // Where something took turns every line has the column, so that they stay aligned.
+    if is_multiplexed(monitor) {
+        let run = row.raw.run.run_ratio().map_or_else(String::new, |ratio| format!("{} run", percent(ratio)));
+        let _ = write!(text, " {run:>11}");
+    }
     if let Some(spread) = runs.relative_spread(row.index) {
         let _ = write!(text, "  ({} between runs)", plus_minus(spread));
     }
@@ -151,8 +155,12 @@ fn total_of(monitor: &Monitor, name: &str) -> Option<f64> {
     row.raw.run.estimate().filter(|&count| count > 0.0)
 }
 
+fn is_multiplexed(monitor: &Monitor) -> bool {
+    monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0))
+}
+
 fn legend(out: &mut String, monitor: &Monitor) {
-    if monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0)) {
+    if is_multiplexed(monitor) {
         out.push_str("\n ± is the error of the scaled count at 95%: what multiplexing left unseen\n");
     }
 }

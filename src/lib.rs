@@ -19,5 +19,7 @@ pub mod sampling;
 pub mod session;
 pub mod sources;
 pub mod text;
+#[cfg(feature = "tui")]
+pub mod tui;
 pub mod units;
 pub mod words;

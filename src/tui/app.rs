@@ -1,0 +1,273 @@
+//! Samples, output, keys and signals in, frames out: the loop.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use crossbeam_channel::{Receiver, at, never, select};
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::Signal;
+use nix::sys::time::TimeValLike;
+
+use super::model::{Command, Message, Model, update};
+use super::terminal::{Input, Terminal};
+use super::{Feed, OnQuit, Options, Outcome, view};
+use crate::monitor::Monitor;
+use crate::sampling::Sample;
+use crate::session::OutputLine;
+
+/// Lines of output that are taken at once, so that a flood of them doesn't hold up keys.
+const MAX_LINES_AT_ONCE: usize = 1000;
+
+/// How long the last round of an ended command may take.
+const LAST_ROUND_PATIENCE: Duration = Duration::from_secs(2);
+
+pub(super) struct App<'a> {
+    terminal: Terminal,
+    model: Model,
+    feed: &'a mut dyn Feed,
+    samples: Receiver<Sample>,
+    output: Receiver<OutputLine>,
+    inputs: Receiver<Input>,
+    signals: Receiver<i32>,
+    /// The revision of the model that is on the screen, and when it was drawn.
+    drawn: (u64, Option<Instant>),
+    own: OwnTime,
+}
+
+/// What woke the loop up.
+enum Event {
+    Sample(Sample),
+    Output(OutputLine),
+    Input(Input),
+    Signal(i32),
+    FrameDue,
+    /// The terminal is gone.
+    Hangup,
+}
+
+impl<'a> App<'a> {
+    pub(super) fn new(
+        terminal: Terminal,
+        monitor: Monitor,
+        feed: &'a mut dyn Feed,
+        signals: Receiver<i32>,
+        options: &Options,
+    ) -> Self {
+        let mut model = Model::new(monitor, options);
+        model.size = terminal.size().unwrap_or((80, 24));
+        Self {
+            samples: feed.samples().clone(),
+            output: feed.output().clone(),
+            inputs: terminal.inputs().clone(),
+            signals,
+            terminal,
+            model,
+            feed,
+            drawn: (0, None),
+            own: OwnTime::default(),
+        }
+    }
+
+    pub(super) fn run(mut self) -> io::Result<(Monitor, Outcome)> {
+        loop {
+            self.draw_if_due()?;
+            let event = self.wait();
+            if let Some(outcome) = self.take(event)? {
+                drop(self.terminal);
+                return Ok((self.model.into_monitor(), outcome));
+            }
+        }
+    }
+
+    fn wait(&mut self) -> Event {
+        let frame = self.next_frame().map_or_else(never, at);
+        select! {
+            recv(self.signals) -> signal => match signal {
+                Ok(signal) => Event::Signal(signal),
+                Err(_) => {
+                    self.signals = never();
+                    Event::FrameDue
+                }
+            },
+            recv(self.inputs) -> input => input.map_or(Event::Hangup, Event::Input),
+            recv(self.samples) -> sample => Event::Sample(sample.unwrap_or(Sample::End)),
+            recv(self.output) -> line => match line {
+                Ok(line) => Event::Output(line),
+                Err(_) => {
+                    self.output = never();
+                    Event::FrameDue
+                }
+            },
+            recv(frame) -> _ => Event::FrameDue,
+        }
+    }
+
+    fn take(&mut self, event: Event) -> io::Result<Option<Outcome>> {
+        match event {
+            Event::Sample(Sample::Round { round, lost }) => self.take_round(round, lost),
+            Event::Sample(Sample::End) => {
+                self.take_end();
+                return Ok(self.model.options.exit_with_child.then_some(Outcome::Ended));
+            }
+            Event::Output(line) => self.take_output(line),
+            Event::Input(Input::Resized(width, height)) => {
+                self.terminal.resized(width, height);
+                self.tell(Message::Resized(width, height));
+            }
+            Event::Input(Input::Key(key)) => return self.take_key(key),
+            Event::Signal(signal) => return self.take_signal(signal),
+            Event::Hangup => return Ok(Some(Outcome::Signal(Signal::SIGHUP as i32))),
+            Event::FrameDue => {}
+        }
+        Ok(None)
+    }
+
+    fn take_key(&mut self, key: ratatui::crossterm::event::KeyEvent) -> io::Result<Option<Outcome>> {
+        match update(&mut self.model, Message::Key(key)) {
+            Some(command) => self.obey(command),
+            None => Ok(None),
+        }
+    }
+
+    fn obey(&mut self, command: Command) -> io::Result<Option<Outcome>> {
+        match (command, self.feed.running_command()) {
+            (Command::Quit | Command::Kill | Command::Detach, None) => return Ok(Some(Outcome::Quit)),
+            (Command::Quit, Some(pid)) => match self.model.options.on_quit {
+                OnQuit::Ask => self.tell(Message::CommandRuns(pid)),
+                OnQuit::Kill => return Ok(Some(self.kill())),
+                OnQuit::Detach => return Ok(self.detach()),
+            },
+            (Command::Kill, Some(_)) => return Ok(Some(self.kill())),
+            (Command::Detach, Some(_)) => return Ok(self.detach()),
+            (Command::Save, _) => self.save(),
+            (Command::Suspend, _) => self.suspend()?,
+            (Command::Redraw, _) => self.redraw()?,
+        }
+        Ok(None)
+    }
+
+    fn take_signal(&mut self, signal: i32) -> io::Result<Option<Outcome>> {
+        match Signal::try_from(signal) {
+            Ok(Signal::SIGTSTP) => self.suspend()?,
+            Ok(Signal::SIGCONT) => self.redraw()?,
+            Ok(Signal::SIGUSR1) => self.save(),
+            Ok(Signal::SIGTERM | Signal::SIGHUP | Signal::SIGINT | Signal::SIGQUIT) => {
+                return Ok(Some(Outcome::Signal(signal)));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+}
+
+/// What is counted and written.
+impl App<'_> {
+    fn take_round(&mut self, round: crate::sources::Round, lost: u64) {
+        let before = self.model.monitor.intervals();
+        self.tell(Message::Round(round, lost));
+        if self.model.monitor.intervals() != before {
+            if let Some(part) = self.own.since_last() {
+                self.tell(Message::Own(part));
+            }
+        }
+    }
+
+    fn take_end(&mut self) {
+        self.samples = never();
+        let (last, lost) = self.model.kept.last().cloned().unwrap_or_default();
+        let end = self.feed.end(&last, lost);
+        self.tell(Message::Ended(end));
+    }
+
+    fn take_output(&mut self, line: OutputLine) {
+        self.tell(Message::Output(line));
+        for _ in 0..MAX_LINES_AT_ONCE {
+            let Ok(line) = self.output.try_recv() else { return };
+            self.tell(Message::Output(line));
+        }
+    }
+
+    /// Ends the command, and takes what it still counted.
+    fn kill(&mut self) -> Outcome {
+        self.feed.terminate();
+        let patience = Instant::now() + LAST_ROUND_PATIENCE;
+        while let Ok(sample) = self.samples.recv_deadline(patience) {
+            match sample {
+                Sample::Round { round, lost } => self.tell(Message::Round(round, lost)),
+                Sample::End => self.take_end(),
+            }
+        }
+        Outcome::Killed
+    }
+
+    fn detach(&mut self) -> Option<Outcome> {
+        match self.feed.detach() {
+            Ok(()) => Some(Outcome::Detached),
+            Err(error) => {
+                self.tell(Message::Failed(format!("the command can't be left alone: {error}")));
+                None
+            }
+        }
+    }
+
+    fn save(&mut self) {
+        let saved = self.model.kept.save(&self.model.options.save_in, self.model.monitor.header());
+        self.tell(Message::Saved(saved.map_err(|error| error.to_string())));
+    }
+
+    /// For messages that ask for nothing.
+    fn tell(&mut self, message: Message) {
+        let _ = update(&mut self.model, message);
+    }
+}
+
+/// What is drawn.
+impl App<'_> {
+    /// When the next frame may be drawn; `None` if nothing changed since the last.
+    fn next_frame(&self) -> Option<Instant> {
+        let (revision, when) = self.drawn;
+        let pause = self.terminal.frame_pause();
+        (revision != self.model.revision).then(|| when.map_or_else(Instant::now, |when| when + pause))
+    }
+
+    fn draw_if_due(&mut self) -> io::Result<()> {
+        let due = self.next_frame().is_some_and(|due| due <= Instant::now());
+        if due {
+            let model = &self.model;
+            self.terminal.draw(|frame| view::draw(model, frame))?;
+            self.drawn = (self.model.revision, Some(Instant::now()));
+        }
+        Ok(())
+    }
+
+    fn redraw(&mut self) -> io::Result<()> {
+        self.terminal.clear()?;
+        self.model.size = self.terminal.size().unwrap_or(self.model.size);
+        self.drawn = (0, None);
+        Ok(())
+    }
+
+    /// Stops until the shell lets it go on.
+    fn suspend(&mut self) -> io::Result<()> {
+        self.terminal.suspend()?;
+        self.redraw()
+    }
+}
+
+/// The CPU time that perfprop itself takes.
+#[derive(Debug, Default)]
+struct OwnTime {
+    last: Option<(Instant, i64)>,
+}
+
+impl OwnTime {
+    /// CPU time as a part of the time since it was last asked.
+    fn since_last(&mut self) -> Option<f64> {
+        let usage = getrusage(UsageWho::RUSAGE_SELF).ok()?;
+        let used = usage.user_time().num_microseconds() + usage.system_time().num_microseconds();
+        let now = Instant::now();
+        let (before, used_before) = self.last.replace((now, used))?;
+        let passed = now.duration_since(before).as_secs_f64();
+        (passed > 0.0).then(|| (used - used_before) as f64 / 1e6 / passed)
+    }
+}

@@ -1,0 +1,186 @@
+//! A monitor and what feeds it in, live screens on a terminal, or pictures of them, out.
+//!
+//! ```text
+//! samples, output, keys, signals ──> Message ──update──> Model ──draw──> frame
+//!                                                └──> Command: quit, save, stop ...
+//! ```
+//!
+//! [`run`] is the loop. The state of the screens is a `Model`, which knows neither terminal nor
+//! clock, and drawing only reads it; so [`picture`] draws the same screens without a terminal, and
+//! tests run the real loop on a [scripted](Terminal::scripted) one.
+
+use std::io;
+use std::path::PathBuf;
+
+use crossbeam_channel::Receiver;
+
+use crate::monitor::{Measure, Monitor};
+use crate::recording::End;
+use crate::sampling::Sample;
+use crate::session::OutputLine;
+use crate::sources::Round;
+use crate::units::WallNs;
+
+mod app;
+mod figures;
+mod keys;
+mod model;
+mod picture;
+mod symbols;
+mod terminal;
+mod text;
+mod theme;
+mod view;
+
+pub use figures::Basis;
+pub use model::Screen;
+pub use picture::{Format, Picture, picture};
+pub use symbols::Symbols;
+pub use terminal::{Input, Script, Terminal};
+pub use text::{amount, change, percent, plus_minus, shown, si, time};
+pub use theme::{Complaint, Depth, FindError, Role, Theme};
+
+/// What feeds the screens, and what they can do to it.
+pub trait Feed {
+    /// Where rounds come out.
+    fn samples(&self) -> &Receiver<Sample>;
+
+    /// Where the command's output comes out; a channel that never gives a line if there is none.
+    fn output(&self) -> &Receiver<OutputLine>;
+
+    /// How the measurement ended; called once, after the last round.
+    fn end(&mut self, last: &Round, lost: u64) -> End;
+
+    /// The process id of the command while it runs.
+    fn running_command(&self) -> Option<i32> {
+        None
+    }
+
+    /// Ends the command; may take two seconds.
+    fn terminate(&mut self) {}
+
+    /// Lets the command run on after the screens are gone.
+    ///
+    /// # Errors
+    /// When nothing can take over reading its output.
+    fn detach(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What to do with a command that still runs when the user quits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnQuit {
+    /// Ask.
+    #[default]
+    Ask,
+    /// End it.
+    Kill,
+    /// Let it run.
+    Detach,
+}
+
+/// Where the rounds come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// From a measurement that runs.
+    #[default]
+    Live,
+    /// From a recording of this length.
+    Replay {
+        /// The time of its last round.
+        length: WallNs,
+    },
+}
+
+/// How the screens begin, and how they look.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the rounds come from.
+    pub mode: Mode,
+    /// The first screen.
+    pub screen: Screen,
+    /// The first units.
+    pub measure: Measure,
+    /// Corrected or raw numbers at first.
+    pub basis: Basis,
+    /// How it looks.
+    pub theme: Theme,
+    /// How many colours the terminal has, for when the theme is changed.
+    pub depth: Depth,
+    /// Which glyphs the terminal has.
+    pub symbols: Symbols,
+    /// What to do with a command that still runs.
+    pub on_quit: OnQuit,
+    /// Whether to quit when the measurement ends.
+    pub exit_with_child: bool,
+    /// The folder that recordings are saved in.
+    pub save_in: PathBuf,
+    /// Lines for the log from before the first round: what is wrong with the theme.
+    pub notes: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let depth = Depth::default();
+        Self {
+            mode: Mode::default(),
+            screen: Screen::default(),
+            measure: Measure::default(),
+            basis: Basis::default(),
+            theme: Theme::parse("terminal", "", depth).0,
+            depth,
+            symbols: Symbols::default(),
+            on_quit: OnQuit::default(),
+            exit_with_child: false,
+            save_in: PathBuf::from("."),
+            notes: Vec::new(),
+        }
+    }
+}
+
+/// Why the screens closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The user quit; no command ran.
+    Quit,
+    /// The user quit, and the command was ended.
+    Killed,
+    /// The user quit, and the command runs on.
+    Detached,
+    /// The measurement ended, and [`Options::exit_with_child`] was set.
+    Ended,
+    /// A signal asked for it. A command that runs is the caller's to end.
+    Signal(i32),
+}
+
+/// Runs the screens on the terminal until they are closed; gives the monitor back, with every
+/// round that came, for a closing summary.
+///
+/// `signals` gives the numbers of signals that arrive: SIGTERM, SIGHUP and SIGINT close the
+/// screens, SIGTSTP stops the program with the terminal restored, SIGUSR1 saves.
+///
+/// # Errors
+/// When the terminal can't be used. It is restored in any case.
+pub fn run(
+    monitor: Monitor,
+    feed: &mut dyn Feed,
+    signals: &Receiver<i32>,
+    options: &Options,
+) -> io::Result<(Monitor, Outcome)> {
+    run_on(Terminal::open(options.depth)?, monitor, feed, signals, options)
+}
+
+/// [`run`] on a given terminal.
+///
+/// # Errors
+/// When the terminal can't be used.
+pub fn run_on(
+    terminal: Terminal,
+    monitor: Monitor,
+    feed: &mut dyn Feed,
+    signals: &Receiver<i32>,
+    options: &Options,
+) -> io::Result<(Monitor, Outcome)> {
+    app::App::new(terminal, monitor, feed, signals.clone(), options).run()
+}

@@ -1,0 +1,133 @@
+//! Rounds in, the newest of them for a file out; a frozen view takes up from here.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::recording::{End, Header, Recorder};
+use crate::sources::Round;
+use crate::units::WallNs;
+
+/// Rounds that are kept: an hour at the default period. Readings are cumulative, so dropping old
+/// rounds loses time resolution and no count.
+const MAX_ROUNDS: usize = 36_000;
+
+/// Readings that are kept, so that thousands of events don't take all memory: 64 MiB of them.
+const MAX_READINGS: usize = 2 << 20;
+
+/// How many names are tried for a file.
+const MAX_NAMES: u32 = 10_000;
+
+/// The rounds that were read.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    rounds: VecDeque<(Round, u64)>,
+    /// How many of them, from the newest on, the view hasn't taken.
+    behind: usize,
+    pub(crate) end: Option<End>,
+}
+
+impl Kept {
+    pub(crate) fn push(&mut self, round: Round, lost: u64) {
+        let most = (MAX_READINGS / round.readings.len().max(1)).clamp(2, MAX_ROUNDS);
+        while self.rounds.len() >= most {
+            self.rounds.pop_front();
+        }
+        self.rounds.push_back((round, lost));
+        self.behind = (self.behind + 1).min(self.rounds.len());
+    }
+
+    /// The newest round, and how many were lost before it.
+    pub(crate) fn last(&self) -> Option<&(Round, u64)> {
+        self.rounds.back()
+    }
+
+    /// The time of the newest round.
+    pub(crate) fn now(&self) -> WallNs {
+        self.last().map_or(WallNs(0), |(round, _)| round.at)
+    }
+
+    /// The rounds that the view hasn't taken; it has them now.
+    pub(crate) fn take(&mut self) -> impl Iterator<Item = &(Round, u64)> {
+        let first = self.rounds.len() - self.behind;
+        self.behind = 0;
+        self.rounds.iter().skip(first)
+    }
+
+    /// Writes them to a new file in `folder`: `perfprop.jsonl`, or `perfprop-1.jsonl` and so on.
+    ///
+    /// # Errors
+    /// The operating system's; also when there is no round yet.
+    pub(crate) fn save(&self, folder: &Path, header: &Header) -> io::Result<PathBuf> {
+        if self.rounds.is_empty() {
+            return Err(io::Error::other("nothing has been counted yet"));
+        }
+        let (path, file) = create(folder)?;
+        let mut recorder = Recorder::new(file, header)?;
+        for (round, lost) in &self.rounds {
+            recorder.round(round, *lost)?;
+        }
+        let end = match (&self.end, self.last()) {
+            (Some(end), _) => end.clone(),
+            (None, Some((last, lost))) => {
+                End { at_ns: last.at, lost_rounds: *lost, totals: last.readings.clone(), ..End::default() }
+            }
+            (None, None) => End::default(),
+        };
+        recorder.end(&end)?;
+        Ok(path)
+    }
+}
+
+fn create(folder: &Path) -> io::Result<(PathBuf, File)> {
+    for number in 0..MAX_NAMES {
+        let name = if number == 0 { "perfprop.jsonl".into() } else { format!("perfprop-{number}.jsonl") };
+        let path = folder.join(name);
+        match File::create_new(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
+        }
+    }
+    Err(io::Error::other(format!("{} has {MAX_NAMES} recordings already", folder.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round(at: u64, events: usize) -> Round {
+        Round { at: WallNs(at), readings: vec![None; events] }
+    }
+
+    #[test]
+    fn the_oldest_rounds_go_first() {
+        let mut kept = Kept::default();
+        for at in 0..MAX_ROUNDS as u64 + 5 {
+            kept.push(round(at, 1), 0);
+        }
+        assert_eq!((kept.rounds.len(), kept.rounds[0].0.at), (MAX_ROUNDS, WallNs(5)));
+    }
+
+    #[test]
+    fn many_events_keep_fewer_rounds() {
+        let mut kept = Kept::default();
+        for at in 0..10 {
+            kept.push(round(at, MAX_READINGS / 4), 0);
+        }
+        assert_eq!(kept.rounds.len(), 4);
+    }
+
+    #[test]
+    fn each_round_is_taken_once() {
+        let mut kept = Kept::default();
+        assert_eq!(kept.take().count(), 0);
+        kept.push(round(1, 1), 0);
+        kept.push(round(2, 1), 0);
+        assert_eq!(kept.take().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [1, 2]);
+        kept.push(round(3, 1), 0);
+        assert_eq!(kept.take().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [3]);
+        assert_eq!((kept.take().count(), kept.now()), (0, WallNs(3)));
+    }
+}

@@ -1,0 +1,419 @@
+//! A message in, the model changed and what the loop is to do out.
+
+use std::cmp::Ordering;
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+use super::{Column, Command, Filter, Message, Model, Motion, Notice, Over, Pane, Screen, Tail, WINDOWS};
+use crate::plan::EventIndex;
+use crate::rates::Error;
+use crate::tui::keys::{self, Action, Key};
+use crate::tui::text::shown;
+use crate::tui::theme::Theme;
+use crate::tui::view::page;
+
+/// A filter longer than this is no filter.
+const MAX_FILTER: usize = 200;
+
+/// Takes a message.
+pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Command> {
+    let changes = match message {
+        Message::Round(round, lost) => model.take_round(round, lost),
+        Message::Ended(end) => {
+            model.kept.end = Some(end);
+            model.follow();
+            true
+        }
+        Message::Output(line) => model.take_output(line),
+        Message::Own(part) => {
+            // Shown with the next interval: a number that changes by itself would be drawn for
+            // nothing.
+            model.own = Some(part);
+            false
+        }
+        Message::Resized(width, height) => {
+            model.size = (width, height);
+            true
+        }
+        Message::Saved(Ok(path)) => {
+            let path = path.display().to_string();
+            model.notice = Some(Notice::Done(format!("saved to {}", shown(&path))));
+            true
+        }
+        Message::Saved(Err(error)) => {
+            model.notice = Some(Notice::Failed(format!("not saved: {}", shown(&error))));
+            true
+        }
+        Message::Failed(error) => {
+            model.notice = Some(Notice::Failed(shown(&error).into_owned()));
+            true
+        }
+        Message::CommandRuns(pid) => {
+            model.over = Over::AskQuit { pid };
+            true
+        }
+        Message::Key(key) if key.kind == KeyEventKind::Release => return None,
+        Message::Key(key) => {
+            model.revision += 1;
+            model.notice = None;
+            return model.key(key);
+        }
+    };
+    model.revision += u64::from(changes);
+    None
+}
+
+/// What is counted and written.
+impl Model {
+    fn take_round(&mut self, round: crate::sources::Round, lost: u64) -> bool {
+        let before = self.lag().0 / 1_000_000_000;
+        self.kept.push(round, lost);
+        match self.motion {
+            Motion::Moving => self.follow(),
+            // The banner shows whole seconds.
+            Motion::Frozen => self.lag().0 / 1_000_000_000 != before,
+        }
+    }
+
+    /// Brings the view up to date; says whether anything that is shown changed.
+    fn follow(&mut self) -> bool {
+        if self.motion == Motion::Frozen {
+            return false;
+        }
+        let before = self.monitor.intervals();
+        self.catch_up();
+        let closed = self.monitor.intervals() != before;
+        if closed {
+            self.arrange();
+        }
+        // Until the first interval is complete, the time to it is counted down.
+        closed || before == 0
+    }
+
+    fn take_output(&mut self, line: crate::session::OutputLine) -> bool {
+        if self.output.lines.len() == super::MAX_OUTPUT {
+            self.output.lines.pop_front();
+            self.output.dropped += 1;
+            if let Tail::At(last) = &mut self.log.output {
+                *last = last.saturating_sub(1);
+            }
+        }
+        self.output.lines.push_back(line);
+        crate::tui::view::shows_output(self)
+    }
+
+    /// Puts events and relations in order, through their filters.
+    pub(super) fn arrange(&mut self) {
+        let filter = &self.events.filter;
+        let events = &self.monitor.header().events;
+        let mut order: Vec<EventIndex> =
+            (0..events.len()).filter(|&index| filter.matches(&events[index].event.name)).collect();
+        if let Some(column) = self.events.sort.by {
+            let keyed: Vec<_> = (0..events.len()).map(|index| self.sort_key(column, index)).collect();
+            let ascending = self.events.sort.is_ascending();
+            order.sort_by(|&a, &b| compare(&keyed[a], &keyed[b], ascending));
+        } else if self.events.sort.inverted {
+            order.reverse();
+        }
+        if !order.contains(&self.events.selected) {
+            self.events.selected = order.first().copied().unwrap_or(self.events.selected);
+        }
+        self.events.order = order;
+        let filter = &self.relations.filter;
+        let line = |index| format!("{} {}", self.relation_id(index), self.relation_formula(index));
+        let order: Vec<_> = (0..self.monitor.relations().len()).filter(|&index| filter.matches(&line(index))).collect();
+        if !order.contains(&self.relations.selected) {
+            self.relations.selected = order.first().copied().unwrap_or(0);
+        }
+        self.relations.order = order;
+    }
+
+    fn sort_key(&self, column: Column, index: EventIndex) -> SortKey {
+        let figures = self.figures(index);
+        let shown = figures.shown(self.basis);
+        let number = match column {
+            Column::Event => return SortKey::Name(self.event_name(index)),
+            Column::Mean => shown.map(|figure| figure.mean),
+            Column::Error => shown.and_then(|figure| match figure.error {
+                Error::Exact => Some(0.0),
+                error => error.relative_to(figure.mean),
+            }),
+            Column::Variance => shown.and_then(|figure| figure.variance),
+            Column::Run => figures.run,
+            Column::Correction => figures.correction,
+        };
+        SortKey::Number(number.filter(|number| !number.is_nan()))
+    }
+}
+
+enum SortKey {
+    Name(String),
+    Number(Option<f64>),
+}
+
+/// What has no number stands last, whatever the direction.
+fn compare(a: &SortKey, b: &SortKey, ascending: bool) -> Ordering {
+    let directed = |order: Ordering| if ascending { order } else { order.reverse() };
+    match (a, b) {
+        (SortKey::Name(a), SortKey::Name(b)) => directed(a.cmp(b)),
+        (SortKey::Number(Some(a)), SortKey::Number(Some(b))) => directed(a.total_cmp(b)),
+        (SortKey::Number(Some(_)), SortKey::Number(None)) => Ordering::Less,
+        (SortKey::Number(None), SortKey::Number(Some(_))) => Ordering::Greater,
+        _ => Ordering::Equal,
+    }
+}
+
+/// What keys do.
+impl Model {
+    fn key(&mut self, key: KeyEvent) -> Option<Command> {
+        match self.over.clone() {
+            Over::Nothing => self.screen_key(key),
+            Over::Help(top) => self.help_key(key, top),
+            Over::Filter { before } => {
+                self.filter_key(key, before);
+                None
+            }
+            Over::AskQuit { .. } => self.quit_key(key),
+        }
+    }
+
+    fn screen_key(&mut self, key: KeyEvent) -> Option<Command> {
+        match keys::find(self.screen, key) {
+            Some(action) => self.act(action),
+            None => {
+                self.notice = Some(Notice::Failed(format!("no key {} here, ? for help", Key::from(key).name())));
+                None
+            }
+        }
+    }
+
+    fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<Command> {
+        let page = page(self.size);
+        let last = crate::tui::view::help_lines(self).saturating_sub(page);
+        self.over = match keys::find(Screen::Log, key) {
+            Some(Action::Up) => Over::Help(top.saturating_sub(1)),
+            Some(Action::Down) => Over::Help((top + 1).min(last)),
+            Some(Action::PageUp | Action::HalfUp) => Over::Help(top.saturating_sub(page)),
+            Some(Action::PageDown | Action::HalfDown) => Over::Help((top + page).min(last)),
+            Some(Action::First) => Over::Help(0),
+            Some(Action::Last) => Over::Help(last),
+            Some(action @ (Action::Go(_) | Action::Redraw | Action::Suspend | Action::Theme)) => {
+                self.over = Over::Nothing;
+                return self.act(action);
+            }
+            _ => Over::Nothing,
+        };
+        None
+    }
+
+    fn quit_key(&mut self, key: KeyEvent) -> Option<Command> {
+        match key.code {
+            KeyCode::Char('k') => Some(Command::Kill),
+            KeyCode::Char('d') => Some(Command::Detach),
+            KeyCode::Esc | KeyCode::Char('c') if key.modifiers.is_empty() => {
+                self.over = Over::Nothing;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Filters while it is typed.
+    fn filter_key(&mut self, key: KeyEvent, before: String) {
+        let mut text = self.filter().map_or_else(String::new, |filter| filter.text().to_owned());
+        let control = key.modifiers.contains(KeyModifiers::CONTROL);
+        match key.code {
+            KeyCode::Enter => {
+                self.over = Over::Nothing;
+                return;
+            }
+            KeyCode::Esc => {
+                self.over = Over::Nothing;
+                text = before;
+            }
+            KeyCode::Char('c') if control => {
+                self.over = Over::Nothing;
+                text = before;
+            }
+            KeyCode::Char('u') if control => text.clear(),
+            KeyCode::Char('w') if control => {
+                let end = text.trim_end().rfind(' ').map_or(0, |space| space + 1);
+                text.truncate(end);
+            }
+            KeyCode::Backspace => {
+                text.pop();
+            }
+            KeyCode::Char(c) if !control && text.chars().count() < MAX_FILTER => text.push(c),
+            _ => {}
+        }
+        self.set_filter(text);
+    }
+
+    fn set_filter(&mut self, text: String) {
+        let filter = Filter::new(text);
+        match self.screen {
+            Screen::Events => self.events.filter = filter,
+            Screen::Relations => self.relations.filter = filter,
+            Screen::Log => {
+                self.log.filter = filter;
+                (self.log.findings, self.log.output) = (Tail::Follow, Tail::Follow);
+            }
+            Screen::Detail => {}
+        }
+        self.arrange();
+    }
+
+    fn act(&mut self, action: Action) -> Option<Command> {
+        match action {
+            Action::Quit => return Some(Command::Quit),
+            Action::Save => return Some(Command::Save),
+            Action::Redraw => return Some(Command::Redraw),
+            Action::Suspend => return Some(Command::Suspend),
+            Action::Help => self.over = Over::Help(0),
+            Action::Back => self.back(),
+            Action::Go(screen) => self.screen = screen,
+            Action::NextScreen => self.screen = neighbour(&Screen::ALL, self.screen, 1),
+            Action::PreviousScreen => self.screen = neighbour(&Screen::ALL, self.screen, Screen::ALL.len() - 1),
+            Action::Open => self.screen = Screen::Detail,
+            Action::Filter => self.begin_filter(),
+            Action::Freeze => self.freeze(),
+            Action::Basis => {
+                self.basis = self.basis.other();
+                self.arrange();
+            }
+            Action::Measure => {
+                self.measure = self.measure.next();
+                self.arrange();
+            }
+            Action::Longer => self.window = (self.window + 1).min(WINDOWS.len() - 1),
+            Action::Shorter => self.window = self.window.saturating_sub(1),
+            Action::Theme => self.next_theme(),
+            Action::Output => {
+                self.log.pane = if self.log.pane == Pane::Findings { Pane::Output } else { Pane::Findings };
+            }
+            Action::NextColumn => self.sort_by_neighbour(1),
+            Action::PreviousColumn => self.sort_by_neighbour(Column::SORTABLE.len()),
+            Action::Invert => {
+                self.events.sort.inverted = !self.events.sort.inverted;
+                self.arrange();
+            }
+            Action::NextEvent => self.go(Step::By(1)),
+            Action::PreviousEvent => self.go(Step::By(-1)),
+            _ => self.go(Step::of(action, page(self.size))),
+        }
+        None
+    }
+
+    /// One level a press.
+    fn back(&mut self) {
+        if self.filter().is_some_and(|filter| !filter.is_empty()) {
+            self.set_filter(String::new());
+        } else if self.screen == Screen::Log && self.log.pane == Pane::Output {
+            self.log.pane = Pane::Findings;
+        } else {
+            self.screen = Screen::Events;
+        }
+    }
+
+    fn begin_filter(&mut self) {
+        if let Some(filter) = self.filter() {
+            self.over = Over::Filter { before: filter.text().to_owned() };
+        }
+    }
+
+    fn freeze(&mut self) {
+        self.motion = match self.motion {
+            Motion::Moving => Motion::Frozen,
+            Motion::Frozen => Motion::Moving,
+        };
+        self.follow();
+    }
+
+    fn next_theme(&mut self) {
+        let names: Vec<_> = Theme::names().collect();
+        let place = names.iter().position(|name| *name == self.theme.name());
+        let next = names[place.map_or(0, |place| (place + 1) % names.len())];
+        if let Some(theme) = Theme::built_in(next, self.options.depth) {
+            self.theme = theme;
+            self.notice = Some(Notice::Done(format!("theme {next}")));
+        }
+    }
+
+    fn sort_by_neighbour(&mut self, step: usize) {
+        let all: Vec<_> = std::iter::once(None).chain(Column::SORTABLE.map(Some)).collect();
+        self.events.sort.by = neighbour(&all, self.events.sort.by, step);
+        self.events.sort.inverted = false;
+        self.arrange();
+    }
+
+    /// Moves in the list of the screen.
+    fn go(&mut self, step: Step) {
+        match (self.screen, self.log.pane) {
+            (Screen::Events | Screen::Detail, _) => move_in(&self.events.order, &mut self.events.selected, step),
+            (Screen::Relations, _) => move_in(&self.relations.order, &mut self.relations.selected, step),
+            (Screen::Log, Pane::Findings) => {
+                self.log.findings = scrolled(self.log.findings, self.entries().len(), step)
+            }
+            (Screen::Log, Pane::Output) => self.log.output = scrolled(self.log.output, self.output_lines().len(), step),
+        }
+    }
+}
+
+/// A way to move in a list.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    By(isize),
+    First,
+    Last,
+}
+
+impl Step {
+    fn of(action: Action, page: usize) -> Self {
+        let page = isize::try_from(page).unwrap_or(10);
+        match action {
+            Action::Up => Self::By(-1),
+            Action::Down => Self::By(1),
+            Action::PageUp => Self::By(-page),
+            Action::PageDown => Self::By(page),
+            Action::HalfUp => Self::By(-(page / 2).max(1)),
+            Action::HalfDown => Self::By((page / 2).max(1)),
+            Action::First => Self::First,
+            Action::Last => Self::Last,
+            _ => Self::By(0),
+        }
+    }
+
+    /// From `place` in a list of `count`, never past its ends.
+    fn from(self, place: usize, count: usize) -> usize {
+        let last = count.saturating_sub(1);
+        match self {
+            Self::By(step) => place.saturating_add_signed(step).min(last),
+            Self::First => 0,
+            Self::Last => last,
+        }
+    }
+}
+
+fn move_in(order: &[usize], selected: &mut usize, step: Step) {
+    let place = order.iter().position(|index| index == selected).unwrap_or(0);
+    if let Some(&index) = order.get(step.from(place, order.len())) {
+        *selected = index;
+    }
+}
+
+fn scrolled(tail: Tail, count: usize, step: Step) -> Tail {
+    let last = count.saturating_sub(1);
+    let place = match tail {
+        Tail::Follow => last,
+        Tail::At(place) => place.min(last),
+    };
+    match step.from(place, count) {
+        place if place == last => Tail::Follow,
+        place => Tail::At(place),
+    }
+}
+
+fn neighbour<T: Copy + PartialEq>(all: &[T], current: T, step: usize) -> T {
+    let place = all.iter().position(|one| *one == current).unwrap_or(0);
+    all[(place + step) % all.len()]
+}

@@ -1,0 +1,190 @@
+//! A monitor in, a picture of one of its screens out: as text, with colours, or as SVG.
+//!
+//! The same monitor always gives the same bytes: there is no clock, no host and no chance in them.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style};
+
+use super::Options;
+use super::model::{Message, Model, update};
+use super::view;
+use crate::monitor::Monitor;
+use crate::plan::EventIndex;
+use crate::session::OutputLine;
+
+mod svg;
+
+/// What kind of picture.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Format {
+    /// Characters only.
+    #[default]
+    Text,
+    /// Characters with escape sequences for their colours.
+    Ansi,
+    /// A drawing that shows the same in every browser.
+    Svg,
+}
+
+/// What to take a picture of.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// Width and height in cells.
+    pub size: (u16, u16),
+    /// What kind.
+    pub format: Format,
+    /// The selected event.
+    pub event: EventIndex,
+    /// Lines that the command wrote.
+    pub output: Vec<OutputLine>,
+}
+
+impl Default for Picture {
+    fn default() -> Self {
+        Self { size: (80, 24), format: Format::default(), event: 0, output: Vec::new() }
+    }
+}
+
+/// Takes a picture of the screen that `options` name.
+pub fn picture(monitor: Monitor, wanted: &Picture, options: &Options) -> String {
+    let (width, height) = wanted.size;
+    let mut model = Model::new(monitor, options);
+    let _ = update(&mut model, Message::Resized(width, height));
+    for line in &wanted.output {
+        let _ = update(&mut model, Message::Output(line.clone()));
+    }
+    if model.events.order.contains(&wanted.event) {
+        model.events.selected = wanted.event;
+    }
+    let area = Rect::new(0, 0, width, height);
+    let mut buffer = Buffer::empty(area);
+    view::draw_on(&model, area, &mut buffer);
+    match wanted.format {
+        Format::Text => text(&buffer),
+        Format::Ansi => ansi(&buffer),
+        Format::Svg => svg::svg(&buffer, model.theme.is_light()),
+    }
+}
+
+/// The characters of a buffer, without spaces at the ends of lines.
+pub(super) fn text(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for row in rows(buffer) {
+        let line: String = row.iter().map(|(symbol, _)| *symbol).collect();
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+/// Rows of glyphs with their styles; the cell behind a wide glyph is not a glyph.
+fn rows(buffer: &Buffer) -> impl Iterator<Item = Vec<(&str, Style)>> {
+    let width = usize::from(buffer.area.width).max(1);
+    buffer.content.chunks(width).map(|row| {
+        let mut glyphs = Vec::with_capacity(row.len());
+        let mut skip = 0usize;
+        for cell in row {
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            skip = super::text::width(cell.symbol()).saturating_sub(1);
+            glyphs.push((cell.symbol(), cell.style()));
+        }
+        glyphs
+    })
+}
+
+fn ansi(buffer: &Buffer) -> String {
+    let mut text = String::new();
+    for row in rows(buffer) {
+        let mut last = Style::reset();
+        for (symbol, style) in row {
+            if style != last {
+                text.push_str(&sequence(style));
+                last = style;
+            }
+            text.push_str(symbol);
+        }
+        text.push_str("\x1b[0m\n");
+    }
+    text
+}
+
+/// The escape sequence for a style (ECMA-48, SGR).
+fn sequence(style: Style) -> String {
+    let mut codes = vec!["0".to_owned()];
+    const MODIFIERS: [(Modifier, &str); 5] = [
+        (Modifier::BOLD, "1"),
+        (Modifier::DIM, "2"),
+        (Modifier::ITALIC, "3"),
+        (Modifier::UNDERLINED, "4"),
+        (Modifier::REVERSED, "7"),
+    ];
+    for (modifier, code) in MODIFIERS {
+        if style.add_modifier.contains(modifier) {
+            codes.push(code.to_owned());
+        }
+    }
+    codes.extend(style.fg.and_then(|color| color_code(color, 30)));
+    codes.extend(style.bg.and_then(|color| color_code(color, 40)));
+    format!("\x1b[{}m", codes.join(";"))
+}
+
+fn color_code(color: Color, base: u8) -> Option<String> {
+    if let Color::Rgb(r, g, b) = color {
+        return Some(format!("{};2;{r};{g};{b}", base + 8));
+    }
+    match index(color)? {
+        index @ 0..=7 if !matches!(color, Color::Indexed(_)) => Some((base + index).to_string()),
+        index @ 8..=15 if !matches!(color, Color::Indexed(_)) => Some((base + 60 + index - 8).to_string()),
+        index => Some(format!("{};5;{index}", base + 8)),
+    }
+}
+
+/// The place of a colour in the palette of 256; `None` for the terminal's own and mixed ones.
+fn index(color: Color) -> Option<u8> {
+    const NAMED: [Color; 16] = [
+        Color::Black,
+        Color::Red,
+        Color::Green,
+        Color::Yellow,
+        Color::Blue,
+        Color::Magenta,
+        Color::Cyan,
+        Color::Gray,
+        Color::DarkGray,
+        Color::LightRed,
+        Color::LightGreen,
+        Color::LightYellow,
+        Color::LightBlue,
+        Color::LightMagenta,
+        Color::LightCyan,
+        Color::White,
+    ];
+    match color {
+        Color::Indexed(index) => Some(index),
+        named => NAMED.iter().position(|one| *one == named).and_then(|place| u8::try_from(place).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_keeps_wide_characters_in_place() {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, 6, 2));
+        buffer.set_string(0, 0, "a漢b", Style::new());
+        assert_eq!(text(&buffer), "a漢b\n\n");
+    }
+
+    #[test]
+    fn colours_become_sequences() {
+        let style = Style::new().fg(Color::Rgb(1, 2, 3)).bg(Color::LightRed).add_modifier(Modifier::BOLD);
+        assert_eq!(sequence(style), "\x1b[0;1;38;2;1;2;3;101m");
+        assert_eq!(sequence(Style::new().fg(Color::Cyan).bg(Color::Indexed(3))), "\x1b[0;36;48;5;3m");
+        assert_eq!(sequence(Style::new().fg(Color::Reset)), "\x1b[0m");
+    }
+}

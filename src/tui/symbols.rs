@@ -1,0 +1,172 @@
+//! A drawn buffer in, the same buffer in glyphs that the terminal has out.
+//!
+//! Views draw with the Unicode glyphs named here. Where a terminal can't show them, each is
+//! replaced by the one ASCII character that stands for it, after drawing and in one place.
+
+use ratatui::buffer::Buffer;
+
+/// Glyphs that carry a state, always beside its word.
+pub(super) const OK: &str = "●";
+pub(super) const WAITING: &str = "○";
+pub(super) const INFO: &str = "i";
+pub(super) const WARN: &str = "▲";
+pub(super) const ERROR: &str = "✖";
+pub(super) const MISSING: &str = "—";
+pub(super) const FROZEN: &str = "❚❚";
+pub(super) const ENDED: &str = "■";
+pub(super) const REPLAY: &str = "▶";
+/// The mark in front of the selected row.
+pub(super) const CURSOR: &str = "▶";
+/// Sorted upwards, and downwards.
+pub(super) const UP: &str = "↑";
+pub(super) const DOWN: &str = "↓";
+/// Heights of a sparkline, lowest first.
+pub(super) const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
+/// Eighths of a horizontal bar, from one to eight.
+pub(super) const EIGHTHS: [&str; 8] = ["▏", "▎", "▍", "▌", "▋", "▊", "▉", "█"];
+
+/// What each glyph becomes.
+const STAND_INS: &[(&str, &str)] = &[
+    ("─", "-"),
+    ("━", "="),
+    ("│", "|"),
+    ("╭", "+"),
+    ("╮", "+"),
+    ("╰", "+"),
+    ("╯", "+"),
+    ("├", "+"),
+    ("┤", "+"),
+    ("┬", "+"),
+    ("┴", "+"),
+    ("┼", "+"),
+    ("└", "+"),
+    ("┄", "-"),
+    ("┊", ":"),
+    ("●", "*"),
+    ("○", "o"),
+    ("▲", "!"),
+    ("✖", "X"),
+    ("—", "-"),
+    ("❚", "|"),
+    ("■", "#"),
+    ("▶", ">"),
+    ("↑", "^"),
+    ("↓", "v"),
+    ("←", "<"),
+    ("→", ">"),
+    ("…", "~"),
+    ("±", "~"),
+    ("σ", "s"),
+    ("×", "x"),
+    ("−", "-"),
+    ("–", "-"),
+    ("·", "|"),
+    ("µ", "u"),
+    ("²", "2"),
+    ("░", "."),
+    ("▁", "_"),
+    ("▂", "."),
+    ("▃", ":"),
+    ("▄", "-"),
+    ("▅", "="),
+    ("▆", "+"),
+    ("▇", "*"),
+    ("█", "#"),
+    ("▉", "#"),
+    ("▊", "#"),
+    ("▋", "#"),
+    ("▌", "="),
+    ("▍", "-"),
+    ("▎", "-"),
+    ("▏", "|"),
+];
+
+/// Which glyphs a terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Symbols {
+    /// All that are named here.
+    #[default]
+    Unicode,
+    /// ASCII only.
+    Ascii,
+}
+
+impl Symbols {
+    /// What the environment promises: the first of `LC_ALL`, `LC_CTYPE`, `LANG` that is set and
+    /// not empty must name UTF-8, and `TERM` must not be a console or nothing at all.
+    pub fn detect(lc_all: Option<&str>, lc_ctype: Option<&str>, lang: Option<&str>, term: Option<&str>) -> Self {
+        let locale = [lc_all, lc_ctype, lang].into_iter().flatten().find(|value| !value.is_empty());
+        let locale = locale.unwrap_or("C").to_ascii_lowercase();
+        let utf8 = locale.contains("utf-8") || locale.contains("utf8");
+        let plain = matches!(term, None | Some("" | "dumb" | "linux" | "vt100" | "vt220"));
+        if utf8 && !plain { Self::Unicode } else { Self::Ascii }
+    }
+
+    /// Replaces what the terminal can't show.
+    pub(super) fn apply(self, buffer: &mut Buffer) {
+        if self == Self::Unicode {
+            return;
+        }
+        for cell in &mut buffer.content {
+            if !cell.symbol().is_ascii() {
+                cell.set_symbol(stand_in(cell.symbol()));
+            }
+        }
+    }
+}
+
+fn stand_in(glyph: &str) -> &'static str {
+    if let Some((_, ascii)) = STAND_INS.iter().find(|(unicode, _)| *unicode == glyph) {
+        return ascii;
+    }
+    match glyph.chars().next().map(u32::from) {
+        Some(code @ 0x2800..=0x28ff) => braille_stand_in(code - 0x2800),
+        _ => "?",
+    }
+}
+
+/// The upper half of a braille cell is an apostrophe, the lower a dot, both a colon.
+fn braille_stand_in(dots: u32) -> &'static str {
+    const UPPER: u32 = 0x01 | 0x02 | 0x08 | 0x10;
+    match (dots & UPPER != 0, dots & !UPPER != 0) {
+        (true, true) => ":",
+        (true, false) => "'",
+        (false, true) => ".",
+        (false, false) => " ",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ratatui::style::Style;
+
+    use super::*;
+
+    #[test]
+    fn the_environment_decides() {
+        use Symbols::{Ascii, Unicode};
+        let xterm = Some("xterm-256color");
+        assert_eq!(Symbols::detect(None, None, Some("en_US.UTF-8"), xterm), Unicode);
+        assert_eq!(Symbols::detect(Some("C"), None, Some("en_US.UTF-8"), xterm), Ascii);
+        assert_eq!(Symbols::detect(Some(""), Some("C.utf8"), None, xterm), Unicode);
+        assert_eq!(Symbols::detect(None, None, None, xterm), Ascii);
+        assert_eq!(Symbols::detect(None, None, Some("de_DE.UTF-8"), Some("linux")), Ascii);
+        assert_eq!(Symbols::detect(None, None, Some("de_DE.UTF-8"), Some("dumb")), Ascii);
+    }
+
+    #[test]
+    fn ascii_screens_are_ascii() {
+        let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, 12, 1));
+        buffer.set_string(0, 0, "╭─●▲✖±⡇⣿⠉漢x", Style::new());
+        Symbols::Ascii.apply(&mut buffer);
+        let line: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
+        assert_eq!(line, "+-*!X~::'? x");
+    }
+
+    #[test]
+    fn every_level_has_a_stand_in() {
+        for glyph in LEVELS.iter().chain(&EIGHTHS) {
+            assert_ne!(stand_in(glyph), "?", "{glyph}");
+        }
+    }
+}

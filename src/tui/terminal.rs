@@ -1,0 +1,322 @@
+//! Frames in, escape sequences on a terminal out; or, on a scripted one, a buffer to look at.
+//!
+//! The terminal is given back as it was whatever happens: when [`Terminal`] is dropped, in a
+//! panic, and before the program stops.
+
+use std::io::{self, BufWriter, Stdout, Write};
+use std::panic;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, Once};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use nix::sys::signal::{Signal, raise};
+use ratatui::Frame;
+use ratatui::backend::{CrosstermBackend, TestBackend};
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::terminal::{
+    BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
+    enable_raw_mode,
+};
+use ratatui::crossterm::{cursor, execute, queue, style};
+
+use super::picture;
+use super::theme::Depth;
+
+/// At most ten frames a second.
+const FRAME_PAUSE: Duration = Duration::from_millis(100);
+
+/// How often the thread that reads keys looks whether it is still wanted.
+const KEY_PAUSE: Duration = Duration::from_millis(250);
+
+/// Whether the terminal is in our hands.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// What comes from the terminal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// A key.
+    Key(KeyEvent),
+    /// The terminal has another size.
+    Resized(u16, u16),
+}
+
+/// A terminal to draw on.
+#[derive(Debug)]
+pub enum Terminal {
+    /// The one that the program runs on.
+    Real(Real),
+    /// One that exists in memory only, for tests.
+    Scripted(Scripted),
+}
+
+/// The terminal that the program runs on.
+#[derive(Debug)]
+pub struct Real {
+    screen: ratatui::Terminal<CrosstermBackend<BufWriter<Stdout>>>,
+    inputs: Receiver<Input>,
+    wanted: Arc<AtomicBool>,
+}
+
+/// A terminal in memory.
+#[derive(Debug)]
+pub struct Scripted {
+    screen: ratatui::Terminal<TestBackend>,
+    inputs: Receiver<Input>,
+    seen: Arc<Mutex<Buffer>>,
+}
+
+/// The user of a [scripted](Terminal::scripted) terminal, in another thread than the loop.
+///
+/// Each input waits until the loop takes it, so whatever was sent before is on the screen then.
+#[derive(Debug)]
+pub struct Script {
+    inputs: Sender<Input>,
+    seen: Arc<Mutex<Buffer>>,
+    size: (u16, u16),
+}
+
+impl Terminal {
+    /// Takes the terminal: alternate screen, no cursor, keys as they are pressed.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn open(depth: Depth) -> io::Result<Self> {
+        restore_on_panic();
+        // The depth was chosen by whoever looked at the environment; crossterm must not look again.
+        style::force_color_output(depth != Depth::Mono);
+        take()?;
+        let open = || {
+            let screen = ratatui::Terminal::new(CrosstermBackend::new(BufWriter::new(io::stdout())))?;
+            let wanted = Arc::new(AtomicBool::new(true));
+            let (sender, inputs) = bounded(64);
+            let still_wanted = Arc::clone(&wanted);
+            thread::Builder::new().name("keys".into()).spawn(move || read_keys(&sender, &still_wanted))?;
+            Ok(Self::Real(Real { screen, inputs, wanted }))
+        };
+        open().inspect_err(|_| restore())
+    }
+
+    /// A terminal in memory, and its user.
+    ///
+    /// # Errors
+    /// None, in fact; the type is that of a real one.
+    pub fn scripted(width: u16, height: u16) -> io::Result<(Self, Script)> {
+        let screen = ratatui::Terminal::new(TestBackend::new(width, height)).map_err(io::Error::other)?;
+        let (sender, inputs) = bounded(0);
+        let seen = Arc::new(Mutex::new(Buffer::default()));
+        let script = Script { inputs: sender, seen: Arc::clone(&seen), size: (width, height) };
+        Ok((Self::Scripted(Scripted { screen, inputs, seen }), script))
+    }
+
+    pub(super) fn inputs(&self) -> &Receiver<Input> {
+        match self {
+            Self::Real(real) => &real.inputs,
+            Self::Scripted(scripted) => &scripted.inputs,
+        }
+    }
+
+    pub(super) fn size(&self) -> io::Result<(u16, u16)> {
+        let size = match self {
+            Self::Real(real) => real.screen.size()?,
+            Self::Scripted(scripted) => scripted.screen.size().map_err(io::Error::other)?,
+        };
+        Ok((size.width, size.height))
+    }
+
+    /// The least time between two frames.
+    pub(super) fn frame_pause(&self) -> Duration {
+        match self {
+            Self::Real(_) => FRAME_PAUSE,
+            Self::Scripted(_) => Duration::ZERO,
+        }
+    }
+
+    /// Draws a frame; what didn't change isn't written. The terminal shows it in one piece.
+    pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        match self {
+            Self::Real(real) => {
+                queue!(real.screen.backend_mut(), BeginSynchronizedUpdate)?;
+                real.screen.draw(view)?;
+                execute!(real.screen.backend_mut(), EndSynchronizedUpdate)
+            }
+            Self::Scripted(scripted) => scripted.draw(view),
+        }
+    }
+
+    /// Takes a new size; a real terminal tells its own.
+    pub(super) fn resized(&mut self, width: u16, height: u16) {
+        if let Self::Scripted(scripted) = self {
+            scripted.screen.backend_mut().resize(width, height);
+        }
+    }
+
+    /// Forgets what is on the screen, so that the next frame draws every cell.
+    pub(super) fn clear(&mut self) -> io::Result<()> {
+        match self {
+            Self::Real(real) => real.screen.clear(),
+            Self::Scripted(scripted) => scripted.screen.clear().map_err(io::Error::other),
+        }
+    }
+
+    /// Gives the terminal back, stops this process until it is continued, and takes it again.
+    pub(super) fn suspend(&mut self) -> io::Result<()> {
+        if let Self::Real(_) = self {
+            restore();
+            // Not SIGTSTP: whoever gave us signals to read has a handler for that one.
+            raise(Signal::SIGSTOP)?;
+            take()?;
+        }
+        Ok(())
+    }
+}
+
+impl Scripted {
+    fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
+        let frame = self.screen.draw(view).map_err(io::Error::other)?;
+        if let Ok(mut seen) = self.seen.lock() {
+            seen.clone_from(frame.buffer);
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        self.wanted.store(false, Ordering::Relaxed);
+        restore();
+    }
+}
+
+impl Script {
+    /// Presses keys: each character is one, `^C` is Control-C, and `<Enter>`, `<Esc>`, `<Tab>`,
+    /// `<BackTab>`, `<Up>`, `<Down>`, `<Left>`, `<Right>`, `<PageUp>`, `<PageDown>`, `<Home>`,
+    /// `<End>`, `<Backspace>` are those keys. False if the loop has ended.
+    pub fn keys(&self, keys: &str) -> bool {
+        parse_keys(keys).into_iter().all(|key| self.inputs.send(Input::Key(key)).is_ok())
+    }
+
+    /// Gives the terminal another size.
+    pub fn resize(&mut self, width: u16, height: u16) -> bool {
+        self.size = (width, height);
+        self.inputs.send(Input::Resized(width, height)).is_ok()
+    }
+
+    /// What is on the screen once the loop has taken all that was sent before.
+    pub fn screen(&self) -> String {
+        picture::text(&self.buffer())
+    }
+
+    /// The same with its styles.
+    pub fn buffer(&self) -> Buffer {
+        // The loop takes the second when it has drawn what the first changed.
+        for _ in 0..2 {
+            let _ = self.inputs.send(Input::Resized(self.size.0, self.size.1));
+        }
+        self.seen.lock().map(|seen| seen.clone()).unwrap_or_default()
+    }
+}
+
+fn parse_keys(keys: &str) -> Vec<KeyEvent> {
+    const NAMES: [(&str, KeyCode); 13] = [
+        ("<Enter>", KeyCode::Enter),
+        ("<Esc>", KeyCode::Esc),
+        ("<Tab>", KeyCode::Tab),
+        ("<BackTab>", KeyCode::BackTab),
+        ("<Up>", KeyCode::Up),
+        ("<Down>", KeyCode::Down),
+        ("<Left>", KeyCode::Left),
+        ("<Right>", KeyCode::Right),
+        ("<PageUp>", KeyCode::PageUp),
+        ("<PageDown>", KeyCode::PageDown),
+        ("<Home>", KeyCode::Home),
+        ("<End>", KeyCode::End),
+        ("<Backspace>", KeyCode::Backspace),
+    ];
+    let mut events = Vec::new();
+    let mut rest = keys;
+    while let Some(first) = rest.chars().next() {
+        let named = NAMES.iter().find(|(name, _)| rest.starts_with(name));
+        let control = rest.strip_prefix('^').and_then(|rest| rest.chars().next());
+        let (event, length) = match (named, control) {
+            (Some((name, code)), _) => (KeyEvent::new(*code, KeyModifiers::NONE), name.len()),
+            (None, Some(c)) => {
+                let code = KeyCode::Char(c.to_ascii_lowercase());
+                (KeyEvent::new(code, KeyModifiers::CONTROL), 1 + c.len_utf8())
+            }
+            (None, None) => (KeyEvent::new(KeyCode::Char(first), KeyModifiers::NONE), first.len_utf8()),
+        };
+        events.push(event);
+        rest = &rest[length..];
+    }
+    events
+}
+
+fn take() -> io::Result<()> {
+    enable_raw_mode()?;
+    TAKEN.store(true, Ordering::SeqCst);
+    execute!(io::stdout(), EnterAlternateScreen, cursor::Hide).inspect_err(|_| restore())
+}
+
+/// Gives the terminal back as it was. A second time does nothing.
+fn restore() {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        // There is nothing left to be done about a terminal that can't be written to.
+        let _ = execute!(io::stdout(), EndSynchronizedUpdate, style::ResetColor, LeaveAlternateScreen, cursor::Show);
+        let _ = disable_raw_mode();
+        let _ = io::stdout().flush();
+    }
+}
+
+/// The words of a panic would be lost on the alternate screen.
+fn restore_on_panic() {
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let before = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            restore();
+            before(info);
+        }));
+    });
+}
+
+/// Runs in a thread of its own. Its end, when the terminal is gone, closes the channel.
+fn read_keys(inputs: &Sender<Input>, wanted: &AtomicBool) {
+    while wanted.load(Ordering::Relaxed) {
+        let input =
+            match event::poll(KEY_PAUSE).and_then(|ready| if ready { event::read().map(Some) } else { Ok(None) }) {
+                Ok(Some(Event::Key(key))) => Input::Key(key),
+                Ok(Some(Event::Resize(width, height))) => Input::Resized(width, height),
+                Ok(_) => continue,
+                Err(_) => return,
+            };
+        if inputs.send(input).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_name_keys() {
+        let keys = parse_keys("/l2<Enter>^C<");
+        let codes: Vec<_> = keys.iter().map(|key| (key.code, key.modifiers)).collect();
+        let plain = KeyModifiers::NONE;
+        assert_eq!(
+            codes,
+            [
+                (KeyCode::Char('/'), plain),
+                (KeyCode::Char('l'), plain),
+                (KeyCode::Char('2'), plain),
+                (KeyCode::Enter, plain),
+                (KeyCode::Char('c'), KeyModifiers::CONTROL),
+                (KeyCode::Char('<'), plain),
+            ]
+        );
+    }
+}

@@ -1,0 +1,348 @@
+//! The text of a theme file in, its colours by role and all that is wrong with it out.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::ops::Range;
+
+use ratatui::style::Modifier;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use super::Role;
+use super::color::{self, Choice};
+
+/// The keys of `[meta]`.
+const META: [&str; 5] = ["name", "variant", "author", "license", "inherits"];
+
+const MODIFIERS: [(&str, Modifier); 5] = [
+    ("bold", Modifier::BOLD),
+    ("dim", Modifier::DIM),
+    ("italic", Modifier::ITALIC),
+    ("underlined", Modifier::UNDERLINED),
+    ("reversed", Modifier::REVERSED),
+];
+
+/// Something wrong with a theme file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Complaint {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for Complaint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)
+    }
+}
+
+/// A theme file, before anything is inherited.
+#[derive(Debug, Default)]
+pub(super) struct Sheet {
+    pub(super) inherits: Option<Parent>,
+    pub(super) light: Option<bool>,
+    paints: HashMap<(&'static str, &'static str), Paint>,
+    pub(super) series: Vec<Vec<Choice>>,
+    pub(super) gradient: Vec<Vec<Choice>>,
+}
+
+/// The name of the theme to inherit from, and where it stands.
+#[derive(Clone, Debug)]
+pub(super) struct Parent {
+    pub(super) value: String,
+    line: usize,
+    column: usize,
+}
+
+impl Parent {
+    pub(super) fn complaint(&self, file: &str, message: &str) -> Complaint {
+        Complaint { file: file.into(), line: self.line, column: self.column, message: message.into() }
+    }
+}
+
+/// The look of a role: for each side, colours of which the first that can be shown is taken.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Paint {
+    pub(super) fg: Vec<Choice>,
+    pub(super) bg: Vec<Choice>,
+    pub(super) modifiers: Modifier,
+}
+
+impl Sheet {
+    pub(super) fn parse(file: &str, text: &str) -> (Self, Vec<Complaint>) {
+        let (table, errors) = DeTable::parse_recoverable(text);
+        let mut reader = Reader { file, text, palette: HashMap::new(), complaints: Vec::new(), sheet: Self::default() };
+        for error in errors {
+            reader.complain(error.span().unwrap_or(0..0), error.message().to_owned());
+        }
+        reader.read(table.get_ref());
+        reader.complaints.sort_by_key(|complaint| (complaint.line, complaint.column));
+        (reader.sheet, reader.complaints)
+    }
+
+    pub(super) fn paint(&self, role: Role) -> Option<&Paint> {
+        self.paints.get(&role.place())
+    }
+}
+
+/// The candidate most like `name`, if any is.
+pub(super) fn similar<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let scored = candidates.map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
+    scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
+}
+
+type Value<'i> = Spanned<DeValue<'i>>;
+
+struct Reader<'a> {
+    file: &'a str,
+    text: &'a str,
+    palette: HashMap<String, Vec<Choice>>,
+    complaints: Vec<Complaint>,
+    sheet: Sheet,
+}
+
+impl Reader<'_> {
+    fn read(&mut self, document: &DeTable<'_>) {
+        // The palette first: everything else uses its names.
+        if let Some(DeValue::Table(palette)) = document.get("palette").map(Spanned::get_ref) {
+            for (name, value) in palette {
+                if let Some(choices) = self.color(value, &format!("[palette].{}", name.get_ref())) {
+                    self.palette.insert(name.get_ref().clone().into_owned(), choices);
+                }
+            }
+        }
+        for (name, value) in document {
+            let DeValue::Table(section) = value.get_ref() else {
+                self.complain(name.span(), format!("\"{}\" stands outside of a section", name.get_ref()));
+                continue;
+            };
+            match name.get_ref().as_ref() {
+                "palette" => {}
+                "meta" => self.meta(section),
+                "series" => self.series(section),
+                section_name if Role::ALL.iter().any(|role| role.place().0 == section_name) => {
+                    self.roles(section_name, section);
+                }
+                unknown => {
+                    let known = ["meta", "palette", "ui", "state", "value", "run", "series"];
+                    self.complain(name.span(), unknown_words("section", unknown, known.into_iter()));
+                }
+            }
+        }
+    }
+
+    fn meta(&mut self, section: &DeTable<'_>) {
+        for (key, value) in section {
+            let text = value.get_ref().as_str();
+            match (key.get_ref().as_ref(), text) {
+                ("inherits", Some(name)) => {
+                    let (line, column) = self.place(value.span());
+                    self.sheet.inherits = Some(Parent { value: name.to_owned(), line, column });
+                }
+                ("variant", Some("light")) => self.sheet.light = Some(true),
+                ("variant", Some("dark")) => self.sheet.light = Some(false),
+                ("variant", _) => self.complain(value.span(), "[meta].variant is \"dark\" or \"light\"".into()),
+                (key, Some(_)) if META.contains(&key) => {}
+                (key, None) if META.contains(&key) => {
+                    self.complain(value.span(), format!("[meta].{key} must be a string"));
+                }
+                (unknown, _) => self.complain(key.span(), unknown_words("key", unknown, META.into_iter())),
+            }
+        }
+    }
+
+    fn series(&mut self, section: &DeTable<'_>) {
+        for (key, value) in section {
+            let place = format!("[series].{}", key.get_ref());
+            let list = match (key.get_ref().as_ref(), value.get_ref()) {
+                ("colors" | "gradient", DeValue::Array(list)) => list,
+                ("colors" | "gradient", _) => {
+                    self.complain(value.span(), format!("{place} must be a list of colours"));
+                    continue;
+                }
+                (unknown, _) => {
+                    self.complain(key.span(), unknown_words("key", unknown, ["colors", "gradient"].into_iter()));
+                    continue;
+                }
+            };
+            let colors = list.iter().filter_map(|value| self.color(value, &place)).collect();
+            match key.get_ref().as_ref() {
+                "colors" => self.sheet.series = colors,
+                _ => self.sheet.gradient = colors,
+            }
+        }
+    }
+
+    fn roles(&mut self, section_name: &str, section: &DeTable<'_>) {
+        for (key, value) in section {
+            let role = Role::ALL.iter().find(|role| role.place() == (section_name, key.get_ref().as_ref()));
+            let Some(&role) = role else {
+                let known = Role::ALL.iter().map(|role| role.place()).filter(|place| place.0 == section_name);
+                let words = unknown_words("key", key.get_ref(), known.map(|place| place.1));
+                self.complain(key.span(), format!("{words} in [{section_name}]"));
+                continue;
+            };
+            if let Some(paint) = self.paint(role, value) {
+                self.sheet.paints.insert(role.place(), paint);
+            }
+        }
+    }
+
+    /// A colour alone is that of the text, except where a role is a background.
+    fn paint(&mut self, role: Role, value: &Value<'_>) -> Option<Paint> {
+        let (section, key) = role.place();
+        let place = format!("[{section}].{key}");
+        let DeValue::Table(table) = value.get_ref() else {
+            let color = self.color(value, &place)?;
+            let mut paint = Paint::default();
+            *(if role == Role::Background { &mut paint.bg } else { &mut paint.fg }) = color;
+            return Some(paint);
+        };
+        let mut paint = Paint::default();
+        for (key, value) in table {
+            match key.get_ref().as_ref() {
+                "fg" => paint.fg = self.color(value, &place).unwrap_or_default(),
+                "bg" => paint.bg = self.color(value, &place).unwrap_or_default(),
+                "modifiers" => paint.modifiers = self.modifiers(value, &place),
+                unknown => {
+                    let words = unknown_words("key", unknown, ["fg", "bg", "modifiers"].into_iter());
+                    self.complain(key.span(), format!("{words} in {place}"));
+                }
+            }
+        }
+        Some(paint)
+    }
+
+    fn modifiers(&mut self, value: &Value<'_>, place: &str) -> Modifier {
+        let DeValue::Array(list) = value.get_ref() else {
+            self.complain(value.span(), format!("the modifiers of {place} must be a list"));
+            return Modifier::empty();
+        };
+        let mut modifiers = Modifier::empty();
+        for value in list {
+            let word = value.get_ref().as_str().unwrap_or("");
+            match MODIFIERS.iter().find(|(name, _)| *name == word) {
+                Some((_, modifier)) => modifiers |= *modifier,
+                None => {
+                    let words = unknown_words("modifier", word, MODIFIERS.iter().map(|(name, _)| *name));
+                    self.complain(value.span(), format!("{words} in {place}"));
+                }
+            }
+        }
+        modifiers
+    }
+
+    /// A colour, or a list of them; `None`, with a complaint, if it is neither.
+    fn color(&mut self, value: &Value<'_>, place: &str) -> Option<Vec<Choice>> {
+        let choices = match value.get_ref() {
+            DeValue::String(text) => return self.named(text, value.span(), place),
+            DeValue::Integer(number) => {
+                let index = u8::from_str_radix(number.as_str(), number.radix()).ok().map(Choice::Index);
+                index.into_iter().collect()
+            }
+            // One level deep: a list in a list means nothing.
+            DeValue::Array(list) if list.iter().all(|value| !value.get_ref().is_array()) => {
+                list.iter().filter_map(|value| self.color(value, place)).flatten().collect()
+            }
+            _ => Vec::new(),
+        };
+        if choices.is_empty() {
+            let words = "a colour is \"#rrggbb\", 0 to 255, a name, or a list of those";
+            self.complain(value.span(), format!("{words} ({place})"));
+            return None;
+        }
+        Some(choices)
+    }
+
+    fn named(&mut self, text: &str, span: Range<usize>, place: &str) -> Option<Vec<Choice>> {
+        if let Some(choices) = self.palette.get(text) {
+            return Some(choices.clone());
+        }
+        if let Some(choice) = color::parse(text) {
+            return Some(vec![choice]);
+        }
+        let known: Vec<_> = self.palette.keys().cloned().collect();
+        let names = known.iter().map(String::as_str).chain(color::NAMES.iter().map(|(name, _)| *name));
+        let hint = similar(text, names).map(|similar| format!("; did you mean \"{similar}\"?"));
+        self.complain(span, format!("unknown colour \"{text}\" in {place}{}", hint.unwrap_or_default()));
+        None
+    }
+
+    fn complain(&mut self, span: Range<usize>, message: String) {
+        let (line, column) = self.place(span);
+        self.complaints.push(Complaint { file: self.file.to_owned(), line, column, message });
+    }
+
+    fn place(&self, span: Range<usize>) -> (usize, usize) {
+        let before = self.text.get(..span.start).unwrap_or(self.text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    }
+}
+
+fn unknown_words<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str>) -> String {
+    match similar(word, known) {
+        Some(similar) => format!("unknown {what} \"{word}\", did you mean \"{similar}\"?"),
+        None => format!("unknown {what} \"{word}\""),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{Depth, Theme};
+    use super::*;
+
+    fn complaints(text: &str) -> Vec<String> {
+        Sheet::parse("x.toml", text).1.iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn a_bad_value_is_told_with_its_place_and_the_rest_loads() {
+        let text = "[palette]\norange = \"#fab387\"\n[state]\nwarn = \"oragne\"\nok = \"green\"\n";
+        assert_eq!(
+            complaints(text),
+            ["x.toml:4:8: unknown colour \"oragne\" in [state].warn; did you mean \"orange\"?"]
+        );
+        let (theme, _) = Theme::parse("x.toml", text, Depth::TrueColor);
+        assert_eq!(theme.style(Role::Ok).fg, Some(ratatui::style::Color::Green));
+    }
+
+    #[test]
+    fn all_that_is_wrong_is_told_at_once() {
+        let text = "stray = 1\n[stat]\n[ui]\ntxet = \"red\"\nselection = { modifiers = [\"bolt\"], gf = 1 }\n\
+                    dim = 300\n[series]\ncolors = \"red\"\n[meta]\nvariant = \"grey\"\n";
+        assert_eq!(
+            complaints(text),
+            [
+                "x.toml:1:1: \"stray\" stands outside of a section",
+                "x.toml:2:2: unknown section \"stat\", did you mean \"state\"?",
+                "x.toml:4:1: unknown key \"txet\", did you mean \"text\"? in [ui]",
+                "x.toml:5:28: unknown modifier \"bolt\", did you mean \"bold\"? in [ui].selection",
+                "x.toml:5:37: unknown key \"gf\" in [ui].selection",
+                "x.toml:6:7: a colour is \"#rrggbb\", 0 to 255, a name, or a list of those ([ui].dim)",
+                "x.toml:8:10: [series].colors must be a list of colours",
+                "x.toml:10:11: [meta].variant is \"dark\" or \"light\"",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_no_toml_is_told_with_its_place() {
+        let told = complaints("[state]\nwarn = = 3\n");
+        assert!(told[0].starts_with("x.toml:2:8: "), "{told:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_stops_the_reader(text in "\\PC{0,80}|(\\[(ui|meta|series|palette)\\]\n[a-z]{1,5} = [\\[\\]{}\"a-z0-9#,= ]{0,30}\n){0,4}") {
+            let _ = Theme::parse("x.toml", &text, Depth::Named);
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Intervals in, a line over time with its error band out.
+//!
+//! ```text
+//!  600k ┤        ░░░░        ░░░      a cell of the line has 2 x 4 dots; the band fills cells;
+//!       │  ░░⡠⠤⢄░░░░⡠⢄░░░░⡠⠊⢄░       ┊ marks where nothing ran; ┄ is the mean over the run
+//!  300k ┤⠤⠊░░░░⠑⠤⠤⠊░⠑⠤⠊░░░░⠑⠤
+//!       └┬──────────────┬─────────
+//!     −60 s           −30 s     now
+//! ```
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::Page;
+use crate::monitor::Point;
+use crate::tui::text::{span, width};
+use crate::tui::theme::Role;
+use crate::units::WallNs;
+
+/// What to draw.
+pub(super) struct Chart<'a> {
+    pub(super) points: Vec<&'a Point>,
+    /// What rates are multiplied with.
+    pub(super) factor: f64,
+    /// The time at the left and at the right.
+    pub(super) from: WallNs,
+    pub(super) to: WallNs,
+    /// The mean over the run, in the unit of the screen.
+    pub(super) reference: Option<f64>,
+    /// How the line looks.
+    pub(super) role: Role,
+    /// A number on the vertical axis in words.
+    pub(super) label: &'a dyn Fn(f64) -> String,
+}
+
+/// Dots in a cell.
+const ACROSS: usize = 2;
+const DOWN: usize = 4;
+
+/// What one column of dots shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct Stroke {
+    /// The lowest and highest rate.
+    line: Option<(f64, f64)>,
+    band: Option<(f64, f64)>,
+    gap: bool,
+}
+
+pub(super) fn draw(page: &mut Page<'_>, area: Rect, chart: &Chart<'_>) {
+    if area.width < 16 || area.height < 3 {
+        return;
+    }
+    let rows = usize::from(area.height - 2);
+    let scale = Scale::of(&chart.strokes(2), chart.reference, rows);
+    let labels: Vec<(usize, String)> = scale.ticks().map(|tick| (scale.row(tick, rows), (chart.label)(tick))).collect();
+    let margin = labels.iter().map(|(_, label)| width(label)).max().unwrap_or(0).min(10);
+    let plot = Rect {
+        x: area.x + margin as u16 + 1,
+        width: area.width.saturating_sub(margin as u16 + 1),
+        height: area.height - 2,
+        ..area
+    };
+    draw_axes(page, area, plot, chart, &labels);
+    draw_line(page, plot, chart, &scale);
+}
+
+fn draw_axes(page: &mut Page<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, labels: &[(usize, String)]) {
+    let border = page.style(Role::Border);
+    let x = plot.x.saturating_sub(1);
+    for y in plot.top()..plot.bottom() {
+        page.put(x, y, "│", border);
+    }
+    for (row, label) in labels {
+        let y = plot.y + *row as u16;
+        page.put(x, y, "┤", border);
+        let cells = x.saturating_sub(area.x);
+        let label = Line::from(page.span(Role::Dim, label.trim_end().to_owned())).right_aligned();
+        page.line(Rect::new(area.x, y, cells, 1), label);
+    }
+    page.put(x, plot.bottom(), "└", border);
+    for column in plot.left()..plot.right() {
+        page.put(column, plot.bottom(), "─", border);
+    }
+    let long = chart.to - chart.from;
+    let times = if plot.width >= 36 { vec![0, 1, 2] } else { vec![0, 2] };
+    for half in times {
+        let column = plot.x + (plot.width.saturating_sub(1)) * half / 2;
+        page.put(column, plot.bottom(), "┬", border);
+        let text = match half {
+            2 => "now".to_owned(),
+            half => format!("−{}", span(WallNs(long.0 * u64::from(2 - half) / 2))),
+        };
+        let cells = width(&text) as u16;
+        let start = match half {
+            0 => column,
+            2 => (column + 1).saturating_sub(cells),
+            _ => column.saturating_sub(cells / 2),
+        };
+        page.line(Rect::new(start, plot.bottom() + 1, cells, 1), Line::from(page.span(Role::Dim, text)));
+    }
+}
+
+fn draw_line(page: &mut Page<'_>, plot: Rect, chart: &Chart<'_>, scale: &Scale) {
+    let (columns, rows) = (usize::from(plot.width), usize::from(plot.height));
+    let strokes = chart.strokes(columns * ACROSS);
+    let reference = chart.reference.map(|mean| scale.row(mean, rows));
+    let mut before: Option<(usize, usize)> = None;
+    for column in 0..columns {
+        let mut dots = vec![0u8; rows];
+        let pair = [strokes[column * ACROSS], strokes[column * ACROSS + 1]];
+        for (across, stroke) in pair.iter().enumerate() {
+            let span = stroke.line.map(|(low, high)| (scale.dot(high, rows), scale.dot(low, rows)));
+            if let Some((top, bottom)) = span {
+                // Joined to the stroke before it, so that a step is a line.
+                let (from, to) = before.map_or((top, bottom), |(above, below)| {
+                    (top.min(below.saturating_add(1)).min(bottom), bottom.max(above.saturating_sub(1)).max(top))
+                });
+                (from..=to).for_each(|dot| dots[dot / DOWN] |= braille(across, dot % DOWN));
+            }
+            before = span;
+        }
+        let band =
+            pair.iter().find_map(|stroke| stroke.band).map(|(low, high)| (scale.row(high, rows), scale.row(low, rows)));
+        let gap = pair.iter().all(|stroke| stroke.line.is_none()) && pair.iter().any(|stroke| stroke.gap);
+        for (row, dots) in dots.into_iter().enumerate() {
+            let (x, y) = (plot.x + column as u16, plot.y + row as u16);
+            if dots != 0 {
+                let glyph = char::from_u32(0x2800 + u32::from(dots)).unwrap_or(' ');
+                page.put(x, y, glyph.encode_utf8(&mut [0; 4]), page.style(chart.role));
+            } else if gap {
+                page.put(x, y, "┊", page.style(Role::Border));
+            } else if band.is_some_and(|(top, bottom)| (top..=bottom).contains(&row)) {
+                page.put(x, y, "░", page.style(Role::Band));
+            } else if reference == Some(row) {
+                page.put(x, y, "┄", page.style(Role::Reference));
+            }
+        }
+    }
+}
+
+/// The bit of a dot in a braille character: columns of 1 2 3 7 and 4 5 6 8.
+fn braille(across: usize, down: usize) -> u8 {
+    const BITS: [[u8; DOWN]; ACROSS] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
+    BITS[across.min(ACROSS - 1)][down.min(DOWN - 1)]
+}
+
+impl Chart<'_> {
+    /// The rates of the time that each of so many columns covers. An interval lasts from its
+    /// beginning to its end, so a column shows every interval that it touches.
+    fn strokes(&self, columns: usize) -> Vec<Stroke> {
+        let mut strokes = vec![Stroke::default(); columns];
+        let (from, long) = (self.from.as_secs(), (self.to - self.from).as_secs());
+        if long <= 0.0 || columns == 0 {
+            return strokes;
+        }
+        let place = |seconds: f64| (seconds - from) / long * columns as f64;
+        for point in &self.points {
+            let (begin, end) = (place((point.at - point.length).as_secs()), place(point.at.as_secs()));
+            if end <= 0.0 || begin >= columns as f64 {
+                continue;
+            }
+            let first = begin.max(0.0).floor() as usize;
+            let last = (end.ceil() as usize).saturating_sub(1).clamp(first, columns - 1);
+            for stroke in strokes.iter_mut().take(last + 1).skip(first) {
+                stroke.add(point, self.factor);
+            }
+        }
+        strokes
+    }
+}
+
+impl Stroke {
+    fn add(&mut self, point: &Point, factor: f64) {
+        let Some(rate) = point.rate.map(|rate| rate * factor).filter(|rate| rate.is_finite()) else {
+            self.gap = true;
+            return;
+        };
+        let wider = |old: Option<(f64, f64)>, low: f64, high: f64| {
+            Some(old.map_or((low, high), |(old_low, old_high)| (old_low.min(low), old_high.max(high))))
+        };
+        self.line = wider(self.line, rate, rate);
+        if let Some(half) = point.error.half_width().filter(|half| *half > 0.0) {
+            self.band = wider(self.band, rate - half * factor, rate + half * factor);
+        }
+    }
+}
+
+/// The vertical axis.
+struct Scale {
+    low: f64,
+    high: f64,
+    step: f64,
+}
+
+impl Scale {
+    /// Round numbers around all that is to be seen. A band may reach past the edge: the line is
+    /// not to be squeezed flat by a wide one.
+    fn of(strokes: &[Stroke], reference: Option<f64>, rows: usize) -> Self {
+        let lines = strokes.iter().filter_map(|stroke| stroke.line).chain(reference.map(|mean| (mean, mean)));
+        let (low, high) =
+            lines.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), line| (low.min(line.0), high.max(line.1)));
+        if !(low.is_finite() && high.is_finite()) {
+            return Self { low: 0.0, high: 1.0, step: 1.0 };
+        }
+        let room = (high - low).max(0.05 * high.abs());
+        let bands = strokes.iter().filter_map(|stroke| stroke.band);
+        let (band_low, band_high) = bands.fold((low, high), |(low, high), band| (low.min(band.0), high.max(band.1)));
+        let positive = low >= 0.0;
+        let mut low = band_low.max(low - 0.75 * room) - 0.05 * room;
+        let high = band_high.min(high + 0.75 * room) + 0.05 * room;
+        if positive && (low < 0.35 * high || low < 0.0) {
+            low = 0.0;
+        }
+        let step = round_step((high - low) / (rows as f64 / 3.0).clamp(1.0, 8.0));
+        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
+        Self { low, high: if high > low { high } else { low + step }, step }
+    }
+
+    fn ticks(&self) -> impl Iterator<Item = f64> {
+        let count = ((self.high - self.low) / self.step).round().clamp(0.0, 20.0) as usize;
+        let (low, step) = (self.low, self.step);
+        (0..=count).map(move |i| low + step * i as f64)
+    }
+
+    /// From 0 at the top to 1 at the bottom.
+    fn depth(&self, number: f64) -> f64 {
+        ((self.high - number) / (self.high - self.low)).clamp(0.0, 1.0)
+    }
+
+    fn row(&self, number: f64, rows: usize) -> usize {
+        self.dot(number, rows) / DOWN
+    }
+
+    fn dot(&self, number: f64, rows: usize) -> usize {
+        (self.depth(number) * (rows * DOWN).saturating_sub(1) as f64).round() as usize
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, at least `least`.
+pub(super) fn round_step(least: f64) -> f64 {
+    if !(least.is_finite() && least > 0.0) {
+        return 1.0;
+    }
+    let power = 10f64.powf(least.log10().floor());
+    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|digit| digit * power).find(|step| *step >= least * 0.999_999);
+    step.filter(|step| step.is_finite() && *step > 0.0).unwrap_or(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rates::Error;
+    use crate::units::CpuNs;
+
+    fn point(second: u64, rate: Option<f64>, error: Error) -> Point {
+        Point {
+            at: WallNs(second * 1_000_000_000),
+            length: WallNs(1_000_000_000),
+            rate,
+            error,
+            run_ratio: None,
+            enabled: CpuNs(0),
+            estimate: None,
+            estimate_error: Error::Unknown,
+        }
+    }
+
+    fn chart<'a>(points: &'a [Point], from: u64, to: u64) -> Chart<'a> {
+        Chart {
+            points: points.iter().collect(),
+            factor: 2.0,
+            from: WallNs(from * 1_000_000_000),
+            to: WallNs(to * 1_000_000_000),
+            reference: None,
+            role: Role::Raw,
+            label: &|_| String::new(),
+        }
+    }
+
+    #[test]
+    fn an_interval_covers_its_whole_time() {
+        let points = [point(1, Some(5.0), Error::Within(1.0)), point(2, None, Error::Unknown)];
+        let strokes = chart(&points, 0, 4).strokes(8);
+        let lines: Vec<_> = strokes.iter().map(|stroke| stroke.line).collect();
+        let five = Some((10.0, 10.0));
+        assert_eq!(lines, [five, five, None, None, None, None, None, None]);
+        assert_eq!(strokes[0].band, Some((8.0, 12.0)));
+        assert_eq!(strokes.iter().map(|stroke| stroke.gap).collect::<Vec<_>>()[..5], [false, false, true, true, false]);
+    }
+
+    #[test]
+    fn a_column_shows_all_that_it_touches() {
+        let points: Vec<_> = (1..=10).map(|second| point(second, Some(second as f64), Error::Exact)).collect();
+        let strokes = chart(&points, 0, 10).strokes(2);
+        assert_eq!(strokes[0].line, Some((2.0, 10.0)));
+        assert_eq!(strokes[1].line, Some((12.0, 20.0)));
+        assert_eq!(chart(&points, 5, 5).strokes(2), [Stroke::default(); 2]);
+    }
+
+    #[test]
+    fn scales_have_round_numbers_and_hold_the_line() {
+        let strokes = [Stroke { line: Some((300.0, 870.0)), ..Stroke::default() }];
+        let scale = Scale::of(&strokes, None, 9);
+        assert_eq!(scale.ticks().collect::<Vec<_>>(), [0.0, 500.0, 1000.0]);
+        assert_eq!((scale.row(1000.0, 9), scale.row(0.0, 9)), (0, 8));
+        for (low, high) in [(0.0, 0.0), (5.0, 5.0), (-3.0, 3.0), (1e300, 1e301), (1e-300, 2e-300)] {
+            let scale = Scale::of(&[Stroke { line: Some((low, high)), ..Stroke::default() }], None, 9);
+            assert!(scale.low <= low && scale.high >= high && scale.step > 0.0, "{low} {high}");
+        }
+    }
+
+    #[test]
+    fn steps_are_round() {
+        for (least, step) in
+            [(0.7, 1.0), (1.0, 1.0), (1.2, 2.0), (30.0, 50.0), (70.0, 100.0), (0.0, 1.0), (f64::NAN, 1.0)]
+        {
+            assert_eq!(round_step(least), step, "{least}");
+        }
+    }
+
+    #[test]
+    fn dots_have_the_bits_of_the_standard() {
+        assert_eq!((braille(0, 0), braille(0, 3), braille(1, 0), braille(1, 3)), (0x01, 0x40, 0x08, 0x80));
+    }
+}

@@ -1,0 +1,254 @@
+//! One event in, its chart, histogram and statistics out.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::chart::{self, Chart};
+use super::layout::{split_below, split_right};
+use super::{Page, histogram, strip};
+use crate::monitor::{Measure, Point};
+use crate::plan::EventIndex;
+use crate::rates::Error;
+use crate::tui::figures::{Basis, Figure, chart_factor, chart_measure};
+use crate::tui::symbols::MISSING;
+use crate::tui::text::{amount, cut, left, plus_minus, right, scientific, span};
+use crate::tui::theme::Role;
+use crate::units::WallNs;
+
+/// Rows of the statistics: a head, raw, corrected, what ran.
+const STATISTICS: u16 = 4;
+
+/// Cells of a column of the statistics, and of its label.
+const CELL: usize = 9;
+const LABEL: usize = 10;
+
+/// `whole`: the Detail screen; else the panel beside the table, where the strip's lines are shown
+/// in place of the statistics.
+pub(super) fn draw(page: &mut Page<'_>, area: Rect, whole: bool) {
+    let model = page.model;
+    let index = model.events.selected;
+    if index >= model.monitor.header().events.len() {
+        let _ = page.panel(area, Line::from(page.span(Role::Title, "Detail")), Line::default(), whole);
+        return;
+    }
+    let inner = page.panel(area, title(page, index), window_title(page), whole);
+    let lower = if whole { STATISTICS } else { 3 };
+    let lower = if inner.height >= lower + 5 { lower } else { inner.height.min(lower) };
+    let (upper, lower) = split_below(inner, lower);
+    // A blank row between them, where there is one to spare.
+    let upper = Rect { height: upper.height.saturating_sub(u16::from(upper.height > 7)), ..upper };
+    let wide_enough = upper.width >= 70 && upper.height >= 5;
+    if wide_enough {
+        let (plot, bars) = split_right(upper, (upper.width * 2 / 5).min(44));
+        draw_chart(page, plot, index);
+        draw_histogram(page, Rect { x: bars.x + 2, width: bars.width - 2, ..bars }, index);
+    } else {
+        draw_chart(page, upper, index);
+    }
+    let width = usize::from(lower.width);
+    let lines = if whole { statistics(page, index, width) } else { strip::lines(page, index, width) };
+    for (line, row) in lines.into_iter().zip(lower.rows()) {
+        page.line(row, line);
+    }
+}
+
+fn title(page: &Page<'_>, index: EventIndex) -> Line<'static> {
+    let model = page.model;
+    let mut line = Line::from(page.span(Role::Title, model.event_name(index)));
+    line.push_span(page.span(Role::Border, " ─ "));
+    let unit = &model.monitor.header().events[index].event.unit;
+    let figures = model.figures(index);
+    match figures.shown(model.basis) {
+        Some(figure) => {
+            let role = if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected };
+            let mean = amount(figure.mean, unit);
+            line.push_span(page.span(role, format!("{}{}", mean.trim_end(), model.measure.suffix())));
+            line.push_span(page.span(Role::Dim, format!(" {}", plus_minus(figure.error, figure.mean))));
+            if let (Basis::Corrected, Some(relation)) = (model.basis, figures.by) {
+                line.push_span(page.span(Role::Dim, format!(" by {}", model.relation_id(relation))));
+            }
+        }
+        None => {
+            let words = model.monitor.row(index).absence.map_or("no number in this unit", |absence| absence.words());
+            line.push_span(page.span(Role::Missing, format!("{MISSING} {words}")));
+        }
+    }
+    line
+}
+
+fn window_title(page: &Page<'_>) -> Line<'static> {
+    Line::from(vec![
+        page.span(Role::Dim, format!("last {} ", span(visible(page).1 - visible(page).0))),
+        page.span(Role::Key, "{ }"),
+    ])
+}
+
+/// The time that is shown: the window, or less of it while the measurement is young.
+fn visible(page: &Page<'_>) -> (WallNs, WallNs) {
+    let model = page.model;
+    let now = model.monitor.now();
+    let least = WallNs(model.monitor.header().interval_ns.0.saturating_mul(10));
+    let long = model.window().min(now.max(least));
+    (now - long, now.max(long))
+}
+
+fn points<'a>(page: &Page<'a>, index: EventIndex) -> Vec<&'a Point> {
+    let (from, _) = visible(page);
+    page.model.monitor.row(index).history.iter().filter(|point| point.at > from).collect()
+}
+
+fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
+    let model = page.model;
+    let row = model.monitor.row(index);
+    let points = points(page, index);
+    if points.iter().all(|point| point.rate.is_none()) {
+        let words = row.absence.map_or("no interval is complete yet", |absence| absence.words());
+        page.line(area, Line::from(page.span(Role::Missing, format!("{MISSING} {words}"))));
+        return;
+    }
+    let (from, to) = visible(page);
+    let factor = chart_factor(&model.monitor, &row, model.measure);
+    let unit = &row.event.event.unit;
+    let mean = match model.basis {
+        Basis::Raw => row.raw.rate.mean(),
+        Basis::Corrected => row.estimate.mean,
+    };
+    let chart = Chart {
+        points,
+        factor,
+        from,
+        to,
+        reference: mean.map(|mean| mean * factor),
+        role: if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected },
+        label: &|number| amount(number, unit),
+    };
+    chart::draw(page, area, &chart);
+}
+
+fn draw_histogram(page: &mut Page<'_>, area: Rect, index: EventIndex) {
+    let rates = rates(page, index);
+    let unit = &page.model.monitor.header().events[index].event.unit;
+    let mut rows = area.rows();
+    if let Some(row) = rows.next() {
+        let suffix = chart_measure(page.model.measure).suffix();
+        let words = format!("{} intervals, each{suffix}", rates.len());
+        page.line(row, Line::from(page.span(Role::Header, words)));
+    }
+    let below = split_below(area, area.height.saturating_sub(1)).1;
+    histogram::draw(page, below, &rates, &|number| amount(number, unit));
+}
+
+/// The rates of the intervals that are shown, in the unit of charts.
+fn rates(page: &Page<'_>, index: EventIndex) -> Vec<f64> {
+    let factor = chart_factor(&page.model.monitor, &page.model.monitor.row(index), page.model.measure);
+    points(page, index).iter().filter_map(|point| point.rate).map(|rate| rate * factor).collect()
+}
+
+/// A column of the statistics.
+type Statistic = (&'static str, fn(&Numbers<'_>, &Figure) -> String);
+
+/// What the cells of a row are made from. Only raw numbers have a distribution over intervals.
+struct Numbers<'a> {
+    unit: &'a crate::events::Unit,
+    sorted: Option<&'a [f64]>,
+    total: Option<f64>,
+}
+
+impl Numbers<'_> {
+    fn amount(&self, number: Option<f64>) -> String {
+        number.map_or_else(|| format!("{MISSING} "), |number| amount(number, self.unit))
+    }
+
+    /// The value that this part of the intervals doesn't exceed: the nearest rank.
+    fn quantile(&self, part: f64) -> String {
+        self.amount(self.sorted.and_then(|sorted| {
+            let rank = (part * sorted.len() as f64).ceil() as usize;
+            sorted.get(rank.saturating_sub(1)).copied()
+        }))
+    }
+}
+
+/// What is first leaves last.
+const STATISTICS_COLUMNS: [Statistic; 10] = [
+    ("mean", |numbers, figure| numbers.amount(Some(figure.mean))),
+    ("±95%", |_, figure| format!("{} ", plus_minus(figure.error, figure.mean))),
+    ("σ", |numbers, figure| numbers.amount(figure.sigma())),
+    ("variance", |_, figure| {
+        figure.variance.map_or_else(|| format!("{MISSING} "), |number| format!("{} ", scientific(number)))
+    }),
+    ("min", |numbers, _| numbers.quantile(0.0)),
+    ("p50", |numbers, _| numbers.quantile(0.5)),
+    ("p99", |numbers, _| numbers.quantile(0.99)),
+    ("max", |numbers, _| numbers.quantile(1.0)),
+    ("total", |numbers, _| numbers.amount(numbers.total)),
+    ("CV", |_, figure| {
+        figure.cv().map_or_else(|| format!("{MISSING} "), |cv| format!("{} ", crate::tui::text::percent(cv)))
+    }),
+];
+
+fn statistics(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'static>> {
+    let figures = page.model.figures(index);
+    let columns = &STATISTICS_COLUMNS[..(width.saturating_sub(LABEL) / CELL).min(STATISTICS_COLUMNS.len())];
+    let cell = CELL.max(width.saturating_sub(LABEL) / columns.len().max(1)).min(CELL + 3);
+    let mut head = Line::from(page.span(Role::Header, " ".repeat(LABEL)));
+    for (name, _) in columns {
+        head.push_span(page.span(Role::Header, right(&format!("{name} "), cell)));
+    }
+    let mut sorted = rates(page, index);
+    sorted.sort_by(f64::total_cmp);
+    let totals = page.model.monitor.row(index);
+    let total = |mean: Option<f64>| {
+        let factor = Measure::Total.factor(&page.model.monitor, &totals)?;
+        mean.map(|mean| mean * factor)
+    };
+    let unit = &totals.event.event.unit;
+    let row = |label: &str, role: Role, figure: Option<Figure>, numbers: Numbers<'_>| {
+        let mut line = Line::from(page.span(role, left(label, LABEL)));
+        for (_, text) in columns {
+            let text = figure.map_or_else(|| format!("{MISSING} "), |figure| text(&numbers, &figure));
+            line.push_span(page.span(Role::Text, right(&text, cell)));
+        }
+        line
+    };
+    let raw = Numbers { unit, sorted: Some(&sorted), total: total(totals.raw.rate.mean()) };
+    let corrected = Numbers { unit, sorted: None, total: total(totals.estimate.mean) };
+    vec![
+        head,
+        row("raw", Role::Raw, figures.raw, raw),
+        row("corrected", Role::Corrected, figures.corrected, corrected),
+        running(page, index, width),
+    ]
+}
+
+/// `enabled 83.0 s  running 41.5 s (50%)  scale ×2.00  group {A, B}`.
+fn running(page: &Page<'_>, index: EventIndex, width: usize) -> Line<'static> {
+    let header = page.model.monitor.header();
+    let row = page.model.monitor.row(index);
+    let total = row.raw.run.total();
+    let seconds = |time: crate::units::CpuNs| crate::tui::text::time(time.0 as f64);
+    let mut parts = vec![("enabled", seconds(total.enabled)), ("running", seconds(total.running))];
+    if let Some(run) = row.raw.run.run_ratio() {
+        parts[1].1.push_str(&format!(" ({:.0}%)", run * 100.0));
+        if run > 0.0 && run < 1.0 {
+            parts.push(("scale", format!("×{:.2}", 1.0 / run)));
+        }
+    }
+    if row.raw.run.error() == Error::Exact {
+        parts.push(("counted", "all the time".into()));
+    }
+    let group = header.groups.iter().find(|group| group.members.contains(&index));
+    if let Some(group) = group {
+        let names: Vec<_> = group.members.iter().map(|&member| page.model.event_name(member)).collect();
+        parts.push(("group", format!("{{{}}}", names.join(", "))));
+    }
+    let mut line = Line::default();
+    let mut room = width;
+    for (label, text) in parts {
+        let text = cut(&text, room.saturating_sub(label.len() + 1)).into_owned();
+        room = room.saturating_sub(label.len() + 3 + crate::tui::text::width(&text));
+        line.push_span(page.span(Role::Dim, format!("{label} ")));
+        line.push_span(page.span(Role::Text, text));
+        line.push_span(Span::raw("  "));
+    }
+    line
+}

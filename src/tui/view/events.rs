@@ -1,0 +1,437 @@
+//! Events in, the table of their means, errors and spreads out.
+
+use ratatui::layout::Rect;
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+
+use super::layout::Room;
+use super::{Page, top};
+use crate::monitor::{LOW_RUN_RATIO, Point};
+use crate::plan::EventIndex;
+use crate::tui::figures::{Figure, Figures, chart_factor};
+use crate::tui::model::{Column as Sorted, Motion};
+use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
+use crate::tui::text::{amount, change, cut_middle, left, percent, plus_minus, right, scientific, width};
+use crate::tui::theme::Role;
+
+/// Above this an event counts as running all the time.
+const FULL_RUN_RATIO: f64 = 0.95;
+
+/// Cells of the trend.
+const LEAST_TREND: usize = 8;
+const MOST_TREND: usize = 40;
+
+/// Cells of a name, before others leave for its sake.
+const LEAST_NAME: usize = 14;
+const MOST_NAME: usize = 36;
+
+/// A column, with what it takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Column {
+    Event,
+    Mean,
+    Error,
+    Variance,
+    Sigma,
+    Cv,
+    Min,
+    Max,
+    Samples,
+    Raw,
+    Run,
+    Correction,
+    By,
+    Trend,
+}
+
+/// In the order of the screen.
+const ALL: [Column; 14] = [
+    Column::Event,
+    Column::Mean,
+    Column::Error,
+    Column::Variance,
+    Column::Sigma,
+    Column::Cv,
+    Column::Min,
+    Column::Max,
+    Column::Samples,
+    Column::Raw,
+    Column::Run,
+    Column::Correction,
+    Column::By,
+    Column::Trend,
+];
+
+/// Those that only a large screen has.
+const LARGE: [Column; 6] = [Column::Raw, Column::Max, Column::Min, Column::Samples, Column::Cv, Column::Sigma];
+
+/// The order in which columns leave a screen that gets narrower.
+const LEAVING: [Column; 11] = [
+    Column::Raw,
+    Column::Max,
+    Column::Min,
+    Column::Samples,
+    Column::Cv,
+    Column::Sigma,
+    Column::By,
+    Column::Variance,
+    Column::Trend,
+    Column::Correction,
+    Column::Run,
+];
+
+impl Column {
+    fn width(self) -> usize {
+        match self {
+            Self::Event => LEAST_NAME,
+            Self::Mean => 10,
+            Self::Error | Self::Correction | Self::Variance => 7,
+            Self::Sigma | Self::Min | Self::Max | Self::Raw => 8,
+            Self::Cv | Self::Samples => 6,
+            Self::Run => 5,
+            Self::By => 4,
+            Self::Trend => LEAST_TREND,
+        }
+    }
+
+    fn sorted_by(self) -> Option<Sorted> {
+        match self {
+            Self::Event => Some(Sorted::Event),
+            Self::Mean => Some(Sorted::Mean),
+            Self::Error => Some(Sorted::Error),
+            Self::Variance => Some(Sorted::Variance),
+            Self::Run => Some(Sorted::Run),
+            Self::Correction => Some(Sorted::Correction),
+            _ => None,
+        }
+    }
+}
+
+/// Columns with their widths.
+type Layout = Vec<(Column, usize)>;
+
+/// Which columns fit into `room` cells; what is left goes to the trend and the names.
+fn layout(room: usize, gap: usize, large: bool, longest_name: usize) -> Layout {
+    let mut columns: Layout = ALL
+        .into_iter()
+        .filter(|column| large || !LARGE.contains(column))
+        .map(|column| (column, column.width()))
+        .collect();
+    let name = longest_name.clamp(5, MOST_NAME);
+    columns[0].1 = name.min(LEAST_NAME);
+    let used = |columns: &Layout| columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap);
+    for leaving in LEAVING {
+        if used(&columns) <= room {
+            break;
+        }
+        columns.retain(|(column, _)| *column != leaving);
+    }
+    let mut spare = room.saturating_sub(used(&columns));
+    let mut widen = |column: Column, most: usize| {
+        if let Some((_, width)) = columns.iter_mut().find(|(found, _)| *found == column) {
+            let more = most.saturating_sub(*width).min(spare);
+            *width += more;
+            spare -= more;
+        }
+    };
+    widen(Column::Event, name);
+    widen(Column::Trend, MOST_TREND);
+    // Nothing is as narrow as names that are cut to nothing.
+    let over = used(&columns).saturating_sub(room);
+    columns[0].1 = columns[0].1.saturating_sub(over).max(3);
+    columns
+}
+
+pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
+    let model = page.model;
+    let inner = page.panel(area, title(page), count(page), true);
+    let cells = usize::from(inner.width).saturating_sub(2);
+    let gap = if cells < 60 { 1 } else { 2 };
+    let names = (0..model.monitor.header().events.len()).map(|index| width(&model.event_name(index)));
+    let columns = layout(cells, gap, room == Room::Large, names.max().unwrap_or(5));
+    let mut rows = inner.rows();
+    if let Some(row) = rows.next() {
+        page.line(row, heads(page, &columns, gap));
+    }
+    if model.events.order.is_empty() {
+        if let Some(row) = rows.next() {
+            page.line(row, Line::from(page.span(Role::Dim, "  no event matches the filter; Esc clears it")));
+        }
+        return;
+    }
+    let order = &model.events.order;
+    let height = usize::from(inner.height.saturating_sub(1));
+    let selected = order.iter().position(|&index| index == model.events.selected).unwrap_or(0);
+    for (&index, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
+        let line = event_line(page, index, &columns, gap);
+        page.line(row, line);
+        if index == model.events.selected {
+            page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
+        }
+    }
+}
+
+fn title(page: &Page<'_>) -> Line<'static> {
+    let model = page.model;
+    let sort = &model.events.sort;
+    let order = match sort.by {
+        None if sort.inverted => "as given, inverted",
+        None => "as given",
+        Some(column) => column.word(),
+    };
+    let mut line = Line::from(vec![
+        page.span(Role::Title, "Events"),
+        page.span(Role::Border, " ─ "),
+        page.span(Role::Dim, format!("by {order}").replace("by as", "as")),
+        page.span(Role::Border, " ─ "),
+        page.span(Role::Dim, model.basis.word()),
+    ]);
+    if !model.events.filter.is_empty() {
+        line.push_span(page.span(Role::Border, " ─ "));
+        let text = crate::tui::text::shown(model.events.filter.text()).into_owned();
+        line.push_span(page.span(Role::Match, format!("filter: {text}")));
+    }
+    if model.motion == Motion::Frozen {
+        line.push_span(page.span(Role::Border, " ─ "));
+        line.push_span(page.span(Role::Info, format!("{FROZEN} held, z goes on")));
+    }
+    line
+}
+
+fn count(page: &Page<'_>) -> Line<'static> {
+    let model = page.model;
+    let (shown, all) = (model.events.order.len(), model.monitor.header().events.len());
+    Line::from(page.span(Role::Dim, format!("{shown} of {all}")))
+}
+
+fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
+    let model = page.model;
+    let sort = &model.events.sort;
+    let mut line = Line::raw("  ");
+    for (place, &(column, width)) in columns.iter().enumerate() {
+        let mut text: String = match column {
+            Column::Event => "EVENT".into(),
+            Column::Mean => format!(
+                "{}{}",
+                if model.measure.suffix().is_empty() { "TOTAL" } else { "MEAN" },
+                model.measure.suffix()
+            ),
+            Column::Error => "±95%".into(),
+            Column::Variance => "VAR".into(),
+            Column::Sigma => "σ".into(),
+            Column::Cv => "CV".into(),
+            Column::Min => "MIN".into(),
+            Column::Max => "MAX".into(),
+            Column::Samples => "n".into(),
+            Column::Raw => "RAW".into(),
+            Column::Run => "RUN%".into(),
+            Column::Correction => "CORR".into(),
+            Column::By => "BY".into(),
+            Column::Trend => trend_head(page, width),
+        };
+        let by = column.sorted_by().is_some() && column.sorted_by() == sort.by;
+        if by {
+            text.push_str(if sort.is_ascending() { UP } else { DOWN });
+        }
+        // An arrow must not be cut off: the gap before the column is free.
+        let before = if place == 0 { 0 } else { gap };
+        let field = if matches!(column, Column::Event | Column::By | Column::Trend) {
+            format!("{}{}", " ".repeat(before), left(&text, width))
+        } else {
+            right(&text, width + before)
+        };
+        line.push_span(page.span(if by { Role::Key } else { Role::Header }, field));
+    }
+    line
+}
+
+fn trend_head(page: &Page<'_>, width: usize) -> String {
+    let interval = page.model.monitor.header().interval_ns.as_secs();
+    let seconds = interval * width as f64;
+    if seconds >= 120.0 { format!("LAST {:.0} min", seconds / 60.0) } else { format!("LAST {seconds:.0} s") }
+}
+
+fn event_line(page: &Page<'_>, index: EventIndex, columns: &Layout, gap: usize) -> Line<'static> {
+    let model = page.model;
+    let selected = index == model.events.selected;
+    let cursor = if selected { CURSOR } else { " " };
+    let mut line = Line::from(vec![page.span(Role::Key, format!("{cursor} "))]);
+    let figures = model.figures(index);
+    let name = cut_middle(&model.event_name(index), columns[0].1).into_owned();
+    let figure = figures.shown(model.basis);
+    let absence = model.monitor.row(index).absence;
+    let Some(figure) = figure else {
+        line.push_span(page.span(Role::Dim, left(&name, columns[0].1 + gap)));
+        line.push_span(page.span(Role::Missing, why_missing(page, absence)));
+        return line;
+    };
+    line.push_span(page.span(Role::Text, left(&name, columns[0].1)));
+    for &(column, width) in &columns[1..] {
+        line.push_span(Span::raw(" ".repeat(gap)));
+        line.spans.extend(cell(page, column, width, index, &figures, figure));
+    }
+    line
+}
+
+/// Words in place of numbers. They are never 0.
+fn why_missing(page: &Page<'_>, absence: Option<crate::monitor::Absence>) -> String {
+    use crate::monitor::Absence;
+    let monitor = &page.model.monitor;
+    match absence {
+        Some(Absence::NotYetRan) | None if monitor.intervals() == 0 && monitor.ended().is_none() => first_reading(page),
+        Some(absence) => format!("{MISSING} {}", absence.words()),
+        None => format!("{MISSING} no number in this unit"),
+    }
+}
+
+fn first_reading(page: &Page<'_>) -> String {
+    let monitor = &page.model.monitor;
+    let left = monitor.header().interval_ns - monitor.now();
+    format!("n=0, first reading in {:.1} s", left.as_secs())
+}
+
+fn cell(
+    page: &Page<'_>,
+    column: Column,
+    width: usize,
+    index: EventIndex,
+    figures: &Figures,
+    figure: Figure,
+) -> Vec<Span<'static>> {
+    let model = page.model;
+    let unit = &model.monitor.header().events[index].event.unit;
+    let number = |number: Option<f64>| number.map_or_else(|| format!("{MISSING} "), |number| amount(number, unit));
+    let (role, text) = match column {
+        Column::Mean => (Role::Title, amount(figure.mean, unit)),
+        Column::Error => (Role::Text, plus_minus(figure.error, figure.mean)),
+        Column::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
+        Column::Sigma => (Role::Dim, number(figure.sigma())),
+        Column::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
+        Column::Min => (Role::Dim, number(extreme(page, index, f64::min))),
+        Column::Max => (Role::Dim, number(extreme(page, index, f64::max))),
+        Column::Samples => (Role::Dim, model.monitor.row(index).raw.rate.samples().to_string()),
+        Column::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
+        Column::Run => return run_cell(page, width, figures.run),
+        Column::Correction if figures.derived => (Role::Corrected, "derived".into()),
+        Column::Correction => match figures.correction {
+            Some(part) => (Role::Corrected, change(part)),
+            None => (Role::Dim, MISSING.into()),
+        },
+        Column::By => {
+            let by = figures.by.map_or_else(|| MISSING.into(), |relation| model.relation_id(relation));
+            return vec![page.span(if figures.by.is_some() { Role::Text } else { Role::Dim }, left(&by, width))];
+        }
+        Column::Trend => return trend(page, index, width),
+        Column::Event => (Role::Text, String::new()),
+    };
+    vec![page.span(role, right(&text, width))]
+}
+
+/// The warning's place is kept free, so that digits stand below one another.
+fn run_cell(page: &Page<'_>, width: usize, run: Option<f64>) -> Vec<Span<'static>> {
+    let Some(run) = run else { return vec![page.span(Role::Dim, right(&format!("{MISSING} "), width))] };
+    let (role, mark) = match run {
+        run if run < LOW_RUN_RATIO => (Role::RunLow, WARN),
+        run if run < FULL_RUN_RATIO => (Role::RunPart, " "),
+        _ => (Role::RunFull, " "),
+    };
+    // 99.96 % is not all of the time.
+    let percent = if run < 1.0 { (run * 100.0).min(99.0) } else { 100.0 };
+    vec![page.span(role, right(&format!("{percent:.0}%{mark}"), width))]
+}
+
+fn extreme(page: &Page<'_>, index: EventIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
+    let row = page.model.monitor.row(index);
+    let factor = chart_factor(&page.model.monitor, &row, page.model.measure);
+    row.history.iter().filter_map(|point| point.rate).reduce(pick).map(|rate| rate * factor)
+}
+
+/// The newest intervals, at least as tall as they differ; an interval without a sample is a gap.
+fn trend(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>> {
+    let history = page.model.monitor.row(index).history;
+    let points: Vec<&Point> = history.iter().skip(history.len().saturating_sub(width)).collect();
+    let rates = || points.iter().filter_map(|point| point.rate);
+    let (low, high) =
+        rates().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), rate| (low.min(rate), high.max(rate)));
+    // Noise of a few percent must not look like a mountain range.
+    let least = 0.2 * high.abs();
+    let (low, range) = if high - low < least { ((low + high - least) / 2.0, least) } else { (low, high - low) };
+    let mut spans = vec![Span::raw(" ".repeat(width - points.len()))];
+    for point in points {
+        spans.push(match point.rate {
+            Some(rate) => {
+                let part = if range > 0.0 { (rate - low) / range } else { 0.0 };
+                Span::styled(level(part), page.theme().height(part))
+            }
+            None => Span::styled("·", page.style(Role::Missing)),
+        });
+    }
+    spans
+}
+
+fn level(part: f64) -> &'static str {
+    let step = (part * (LEVELS.len() - 1) as f64).round().clamp(0.0, (LEVELS.len() - 1) as f64);
+    LEVELS[step as usize]
+}
+
+/// One line for each event, for the smallest screens.
+pub(super) fn lines(page: &mut Page<'_>, area: Rect) {
+    let model = page.model;
+    let order = &model.events.order;
+    let selected = order.iter().position(|&index| index == model.events.selected).unwrap_or(0);
+    for (&index, row) in order.iter().skip(top(selected, order.len(), usize::from(area.height))).zip(area.rows()) {
+        let room = usize::from(area.width).saturating_sub(1);
+        let cursor = if index == model.events.selected { CURSOR } else { " " };
+        let value = short_value(page, index);
+        let name = cut_middle(&model.event_name(index), room.saturating_sub(width(&value) + 1).max(4)).into_owned();
+        let gap = room.saturating_sub(width(&name));
+        let line = Line::from(vec![
+            Span::styled(cursor, page.style(Role::Key)),
+            page.span(Role::Text, name),
+            Span::styled(right(&value, gap), Style::new()),
+        ]);
+        page.line(row, line);
+        if index == model.events.selected {
+            page.select(row);
+        }
+    }
+}
+
+fn short_value(page: &Page<'_>, index: EventIndex) -> String {
+    let model = page.model;
+    let unit = &model.monitor.header().events[index].event.unit;
+    match model.figures(index).shown(model.basis) {
+        Some(figure) => format!("{} {}", amount(figure.mean, unit).trim_end(), plus_minus(figure.error, figure.mean)),
+        None => why_missing(page, model.monitor.row(index).absence),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(room: usize, large: bool) -> Vec<Column> {
+        layout(room, if room < 60 { 1 } else { 2 }, large, 12).into_iter().map(|(column, _)| column).collect()
+    }
+
+    #[test]
+    fn columns_leave_in_order() {
+        use Column::*;
+        assert_eq!(shown(74, false), [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
+        assert_eq!(shown(66, false), [Event, Mean, Error, Variance, Run, Correction, Trend]);
+        assert_eq!(shown(40, false), [Event, Mean, Error, Run, Correction]);
+        assert_eq!(shown(30, false), [Event, Mean, Error]);
+        assert_eq!(shown(3, false), [Event, Mean, Error]);
+        assert_eq!(shown(200, true).len(), ALL.len());
+    }
+
+    #[test]
+    fn the_columns_fill_the_room_and_no_more() {
+        for room in 32..200 {
+            let gap = if room < 60 { 1 } else { 2 };
+            let columns = layout(room, gap, room > 120, 20);
+            let used: usize = columns.iter().map(|(_, width)| width + gap).sum::<usize>() - gap;
+            assert!(used <= room, "{room}: {used}");
+        }
+    }
+}

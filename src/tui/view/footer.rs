@@ -1,0 +1,124 @@
+//! What was done, is asked or should be known in, the two lines at the bottom out.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::Page;
+use crate::monitor::LOW_RUN_RATIO;
+use crate::tui::keys::{BINDINGS, Binding};
+use crate::tui::model::{Model, Notice, Over, Screen};
+use crate::tui::symbols::{ERROR, OK, WARN};
+use crate::tui::text::{cut, width};
+use crate::tui::theme::Role;
+
+/// The message has a line of its own where there is room; elsewhere it takes that of the hints.
+pub(super) fn draw(page: &mut Page<'_>, message: Rect, hints: Rect) {
+    let urgent = urgent(page);
+    if message.height > 0 {
+        let line = urgent.or_else(|| advice(page));
+        if let Some(line) = line {
+            page.line(message, fitted(line, message));
+        }
+        draw_hints(page, hints);
+    } else if let Some(line) = urgent {
+        page.line(hints, fitted(line, hints));
+    } else {
+        draw_hints(page, hints);
+    }
+}
+
+/// What the user is in the middle of, or has just done.
+fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
+    let model = page.model;
+    if let (Over::Filter { .. }, Some(filter)) = (&model.over, model.filter()) {
+        let text = crate::tui::text::shown(filter.text()).into_owned();
+        return Some(Line::from(vec![
+            page.span(Role::Key, " /"),
+            page.span(Role::Text, text),
+            page.span(Role::Key, "▏"),
+            page.span(Role::Dim, "  Enter keeps it, Esc takes it back"),
+        ]));
+    }
+    let (glyph, role, text) = match model.notice.as_ref()? {
+        Notice::Done(text) => (OK, Role::Ok, text),
+        Notice::Failed(text) => (ERROR, Role::Error, text),
+    };
+    Some(Line::from(vec![page.span(role, format!(" {glyph} ")), page.span(Role::Text, text.clone())]))
+}
+
+/// What should be known about the selected event.
+fn advice(page: &Page<'_>) -> Option<Line<'static>> {
+    let model = page.model;
+    let run = match model.screen {
+        Screen::Events | Screen::Detail => selected_run(model)?,
+        Screen::Relations | Screen::Log => return None,
+    };
+    if run >= LOW_RUN_RATIO {
+        return None;
+    }
+    let text =
+        format!("on a counter {:.0}% of the time: the number leans on scaling; fewer events would help", run * 100.0);
+    Some(Line::from(vec![page.span(Role::Warn, format!(" {WARN} ")), page.span(Role::Dim, text)]))
+}
+
+fn selected_run(model: &Model) -> Option<f64> {
+    let index = model.events.selected;
+    if index >= model.monitor.header().events.len() || model.monitor.row(index).absence.is_some() {
+        return None;
+    }
+    model.figures(index).run
+}
+
+fn fitted(line: Line<'static>, area: Rect) -> Line<'static> {
+    if line.width() <= usize::from(area.width) {
+        return line;
+    }
+    let mut room = usize::from(area.width);
+    let mut spans = Vec::new();
+    for span in line.spans {
+        let text = cut(&span.content, room).into_owned();
+        room -= width(&text);
+        spans.push(Span::styled(text, span.style));
+    }
+    Line::from(spans)
+}
+
+/// As many hints as fit, whole; help and quit always.
+fn draw_hints(page: &mut Page<'_>, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let screen = page.model.screen;
+    let hints = BINDINGS.iter().filter(|binding| binding.works_on(screen)).filter_map(|binding| {
+        let words = match binding.hint? {
+            "raw" => page.model.basis.other().word(),
+            words => words,
+        };
+        Some((first_key(binding), words))
+    });
+    let always = [("?".to_owned(), "help"), ("q".to_owned(), "quit")];
+    let length = |(key, words): &(String, &str)| width(key) + 1 + width(words) + 2;
+    let mut room = usize::from(area.width).saturating_sub(always.iter().map(length).sum::<usize>());
+    let mut chosen = Vec::new();
+    for hint in hints {
+        if length(&hint) > room {
+            break;
+        }
+        room -= length(&hint);
+        chosen.push(hint);
+    }
+    let mut line = Line::raw(" ");
+    for (key, words) in chosen.into_iter().chain(always) {
+        line.push_span(page.span(Role::Key, key));
+        line.push_span(page.span(Role::Dim, format!(" {words}  ")));
+    }
+    page.line(area, line);
+}
+
+/// Moving is shown with both arrows, everything else with its first key.
+fn first_key(binding: &Binding) -> String {
+    match binding.hint {
+        Some("move") => "↑↓".into(),
+        _ => binding.keys.first().map_or_else(String::new, |key| key.name()),
+    }
+}

@@ -1,0 +1,123 @@
+//! Whom is measured, for how long and how well in, the line at the top out; and the tabs below it.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::Page;
+use crate::monitor::Severity;
+use crate::tui::Mode;
+use crate::tui::model::{Model, Motion, Over, Screen};
+use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
+use crate::tui::text::{clock, cut_middle, percent, short_clock, shown, span, width};
+use crate::tui::theme::Role;
+
+/// The target's name is cut, but not to less than this.
+const LEAST_TARGET: usize = 12;
+
+pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+    let room = usize::from(area.width);
+    let mut parts = parts(page);
+    // The state stays; of the others the last in the list go first.
+    let needed = |parts: &[Part]| parts.iter().map(|part| part.span.width() + 2).sum::<usize>() + 11 + LEAST_TARGET;
+    while needed(&parts) > room && parts.iter().any(|part| part.rank > 0) {
+        let least = parts.iter().map(|part| part.rank).max().unwrap_or(0);
+        parts.retain(|part| part.rank < least);
+    }
+    let used: usize = parts.iter().map(|part| part.span.width() + 2).sum();
+    let title = shown(&page.model.monitor.header().title()).into_owned();
+    let mut line = Line::styled(" ", page.style(Role::Status));
+    if used + 11 + LEAST_TARGET.min(width(&title)) <= room {
+        line.push_span(page.span(Role::Title, "perfprop"));
+        line.push_span(Span::raw("  "));
+        let target = cut_middle(&title, room.saturating_sub(used + 12)).into_owned();
+        line.push_span(page.span(Role::Text, target));
+        line.push_span(Span::raw("  "));
+    }
+    for part in parts {
+        line.push_span(part.span);
+        line.push_span(Span::raw("  "));
+    }
+    page.line(area, line);
+}
+
+/// A part of the header; rank 0 never leaves.
+struct Part {
+    rank: u8,
+    span: Span<'static>,
+}
+
+fn parts(page: &Page<'_>) -> Vec<Part> {
+    let model = page.model;
+    let monitor = &model.monitor;
+    let header = monitor.header();
+    let (_, lost) = monitor.rounds();
+    let part = |rank: u8, role: Role, text: String| Part { rank, span: page.span(role, text) };
+    let mut parts = vec![
+        Part { rank: 0, span: state(page) },
+        part(1, Role::Text, clock(monitor.now())),
+        part(4, Role::Dim, span(header.interval_ns)),
+        part(3, Role::Dim, format!("n={}", monitor.intervals())),
+        part(5, Role::Dim, format!("{} events", header.events.len())),
+    ];
+    if let Some(own) = model.own {
+        parts.push(part(6, Role::Dim, format!("own {}", percent(own))));
+    }
+    if lost > 0 {
+        parts.push(part(2, Role::Warn, format!("{lost} rounds lost")));
+    }
+    if warnings(model) > 0 {
+        parts.push(part(2, Role::Warn, format!("{}{WARN}", warnings(model))));
+    }
+    parts
+}
+
+/// What is happening, with a glyph and a word.
+fn state(page: &Page<'_>) -> Span<'static> {
+    let model = page.model;
+    let (role, text) = match (model.motion, model.monitor.ended(), model.options.mode) {
+        (Motion::Frozen, ..) => {
+            let lag = model.lag().0 / 1_000_000_000;
+            (Role::Frozen, format!(" {FROZEN} FROZEN +{lag} s "))
+        }
+        (_, Some(end), Mode::Live) => match end.exit {
+            Some(exit) => (Role::Info, format!("{ENDED} ENDED {exit}")),
+            None => (Role::Info, format!("{ENDED} ENDED")),
+        },
+        (_, _, Mode::Replay { length }) => {
+            let now = short_clock(model.monitor.now());
+            (Role::Info, format!("{REPLAY} REPLAY {now}/{}", short_clock(length)))
+        }
+        (_, None, Mode::Live) if model.monitor.intervals() == 0 => (Role::Dim, format!("{WAITING} WAIT")),
+        (_, None, Mode::Live) => (Role::Ok, format!("{OK} RUN")),
+    };
+    page.span(role, text)
+}
+
+/// How many findings are warnings.
+fn warnings(model: &Model) -> usize {
+    model.monitor.findings().iter().filter(|noted| noted.finding.severity() == Severity::Warning).count()
+}
+
+pub(super) fn tabs(page: &mut Page<'_>, area: Rect) {
+    let model = page.model;
+    let mut line = Line::raw(" ");
+    let help = if matches!(model.over, Over::Help(_)) { Role::Title } else { Role::Dim };
+    for (i, screen) in Screen::ALL.into_iter().enumerate() {
+        let current = screen == model.screen;
+        let (number, name) = if current { (Role::Key, Role::Title) } else { (Role::Dim, Role::Dim) };
+        let mark = if current { "[" } else { " " };
+        line.push_span(page.span(Role::Key, mark));
+        line.push_span(page.span(number, format!("{} ", i + 1)));
+        line.push_span(page.span(name, screen.name()));
+        if screen == Screen::Log && warnings(model) > 0 {
+            line.push_span(page.span(Role::Warn, format!(" {}{WARN}", warnings(model))));
+        }
+        line.push_span(page.span(Role::Key, if current { "] " } else { "  " }));
+    }
+    let right = Line::from(vec![page.span(Role::Key, "?"), page.span(help, " help ")]).right_aligned();
+    let fits = line.width() + right.width() <= usize::from(area.width);
+    page.line(area, line);
+    if fits {
+        page.line(area, right);
+    }
+}

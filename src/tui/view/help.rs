@@ -1,0 +1,86 @@
+//! The table of keys in, the help over the screen out.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::Page;
+use crate::tui::keys::{BINDINGS, Binding};
+use crate::tui::model::{Model, Screen};
+use crate::tui::symbols::{ERROR, MISSING, OK, WAITING, WARN};
+use crate::tui::text::left;
+use crate::tui::theme::Role;
+
+/// Cells of the keys, in a column of their own.
+const KEYS: usize = 14;
+
+/// What the glyphs and numbers mean.
+const LEGEND: [(&str, &str); 10] = [
+    ("±", "how far the number may be off, 95 of 100 times; what multiplexing left unseen"),
+    ("exact", "the event was counted all the time"),
+    ("VAR σ CV", "how the program varies from interval to interval; no error"),
+    ("RUN%", "the part of the time that the event was on a counter"),
+    ("CORR BY", "what relations changed, and which of them most"),
+    (WARN, "a number that is less than it seems"),
+    (OK, "all is well: running, or a relation that agrees"),
+    (ERROR, "what is counted contradicts a relation"),
+    (WAITING, "waiting for the first counts"),
+    (MISSING, "no number, which is not 0"),
+];
+
+/// The largest the overlay gets.
+const MOST: (u16, u16) = (96, 50);
+
+pub(super) fn draw(page: &mut Page<'_>, area: Rect, top: usize) {
+    let margin = if area.width >= 100 && area.height >= 34 { 4 } else { 0 };
+    let (width, height) =
+        (area.width.saturating_sub(margin).min(MOST.0), area.height.saturating_sub(margin).min(MOST.1));
+    let x = area.x + (area.width - width) / 2;
+    let y = area.y + (area.height - height) / 2;
+    let area = Rect::new(x, y, width, height);
+    page.fill(area);
+    let title = Line::from(vec![
+        page.span(Role::Title, "Help"),
+        page.span(Role::Border, " ─ "),
+        page.span(Role::Dim, page.model.screen.name()),
+    ]);
+    let right = Line::from(page.span(Role::Dim, "Esc closes, ↑↓ scroll"));
+    let inner = page.panel(area, title, right, true);
+    let all = text(page);
+    let height = usize::from(inner.height);
+    let top = top.min(all.len().saturating_sub(height));
+    for (line, row) in all.into_iter().skip(top).zip(inner.rows()) {
+        page.line(row, line);
+    }
+}
+
+/// How many lines the help of this screen has.
+pub(in crate::tui) fn lines(model: &Model) -> usize {
+    let keys = BINDINGS.iter().filter(|binding| binding.works_on(model.screen)).count();
+    // Three heads, two blank lines.
+    keys + LEGEND.len() + 5
+}
+
+fn text(page: &Page<'_>) -> Vec<Line<'static>> {
+    let screen = page.model.screen;
+    let (everywhere, here): (Vec<_>, Vec<_>) =
+        BINDINGS.iter().filter(|binding| binding.works_on(screen)).partition(|binding| binding.is_global());
+    let head = |words: String| Line::from(page.span(Role::Title, words));
+    let mut lines = vec![head(format!("On {}", screen.name()))];
+    lines.extend(here.into_iter().map(|binding| key_line(page, binding)));
+    lines.extend([Line::default(), head("Everywhere".into())]);
+    lines.extend(everywhere.into_iter().map(|binding| key_line(page, binding)));
+    lines.extend([Line::default(), head("What is shown".into())]);
+    for (glyph, words) in LEGEND {
+        lines.push(Line::from(vec![page.span(Role::Header, left(glyph, KEYS)), page.span(Role::Text, words)]));
+    }
+    debug_assert_eq!(lines.len(), self::lines(page.model));
+    lines
+}
+
+fn key_line(page: &Page<'_>, binding: &Binding) -> Line<'static> {
+    let words = match binding.action {
+        crate::tui::keys::Action::Go(Screen::Events) => Span::raw("the screen Events"),
+        _ => page.span(Role::Text, binding.words),
+    };
+    Line::from(vec![page.span(Role::Key, left(&binding.names(), KEYS)), words])
+}

@@ -1,0 +1,166 @@
+//! A size in, the regions of the screen out.
+
+use ratatui::layout::Rect;
+
+/// The least width and height that anything can be shown in.
+pub(super) const LEAST: (u16, u16) = (20, 3);
+
+/// Rows of the strip below the table of events.
+const STRIP: u16 = 5;
+
+/// How much there is room for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Room {
+    /// A sentence.
+    TooSmall,
+    /// A line for each event.
+    Lines,
+    /// One panel, with a strip below it.
+    Small,
+    /// Several panels.
+    Medium,
+    /// Three columns of them.
+    Large,
+}
+
+impl Room {
+    pub(super) fn of(area: Rect) -> Self {
+        match (area.width, area.height) {
+            (width, height) if width < LEAST.0 || height < LEAST.1 => Self::TooSmall,
+            (width, height) if width < 40 || height < 6 => Self::Lines,
+            (width, height) if width >= 170 && height >= 45 => Self::Large,
+            (width, height) if width >= 110 && height >= 32 => Self::Medium,
+            _ => Self::Small,
+        }
+    }
+}
+
+/// The rows of the screen; a region without room is empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Regions {
+    pub(super) header: Rect,
+    pub(super) tabs: Rect,
+    pub(super) body: Rect,
+    pub(super) message: Rect,
+    pub(super) hints: Rect,
+}
+
+impl Regions {
+    /// Header, tabs, message and hints take a row each. Below 12 rows the tabs and the message go;
+    /// below 6 only the header stays, and below 4 nothing does.
+    pub(super) fn of(area: Rect, room: Room) -> Self {
+        let height = area.height;
+        let header = u16::from(height >= 4);
+        let full = height >= 12 && room != Room::Lines;
+        let (tabs, message) = (u16::from(full), u16::from(full));
+        let hints = u16::from(height >= 6);
+        let body = height - header - tabs - message - hints;
+        let mut next = area.y;
+        let mut rows = |rows: u16| {
+            let region = Rect { y: next, height: rows, ..area };
+            next += rows;
+            region
+        };
+        Self { header: rows(header), tabs: rows(tabs), body: rows(body), message: rows(message), hints: rows(hints) }
+    }
+}
+
+/// How many rows a page of a list has, for the keys that move by one.
+pub(in crate::tui) fn page(size: (u16, u16)) -> usize {
+    let area = Rect::new(0, 0, size.0, size.1);
+    let body = Regions::of(area, Room::of(area)).body.height;
+    usize::from(body.saturating_sub(3)).max(1)
+}
+
+/// The table, and the strip below it unless the screen has under 20 rows.
+pub(super) fn above_strip(area: Rect) -> (Rect, Rect) {
+    // 20 rows on the screen are 16 here.
+    let strip = if area.height >= 16 { STRIP } else { 0 };
+    split_below(area, strip)
+}
+
+/// The panels of the overview.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Overview {
+    pub(super) events: Rect,
+    pub(super) detail: Rect,
+    pub(super) relations: Rect,
+    pub(super) log: Rect,
+    pub(super) output: Option<Rect>,
+}
+
+/// ```text
+/// events     | detail          events          | detail
+/// relations  | log             relations | log | output
+///            | output
+/// ```
+pub(super) fn overview(area: Rect, room: Room, has_output: bool) -> Overview {
+    if room == Room::Large {
+        let (upper, lower) = split_below(area, area.height * 2 / 5);
+        let (events, detail) = split_right(upper, upper.width * 45 / 100);
+        let third = lower.width / 3;
+        let (relations, rest) = split_right(lower, third * 2);
+        let (log, output) = if has_output { split_right(rest, third) } else { (rest, Rect::default()) };
+        return Overview { events, detail, relations, log, output: has_output.then_some(output) };
+    }
+    let (left, right) = split_right(area, area.width * 43 / 100);
+    let lower = area.height * 4 / 10;
+    let (events, relations) = split_below(left, lower);
+    let (detail, below) = split_below(right, lower);
+    let (log, output) = if has_output { split_below(below, lower / 2) } else { (below, Rect::default()) };
+    Overview { events, detail, relations, log, output: has_output.then_some(output) }
+}
+
+pub(super) fn split_below(area: Rect, rows: u16) -> (Rect, Rect) {
+    let rows = rows.min(area.height);
+    let above = Rect { height: area.height - rows, ..area };
+    (above, Rect { y: above.bottom(), height: rows, ..area })
+}
+
+pub(super) fn split_right(area: Rect, columns: u16) -> (Rect, Rect) {
+    let columns = columns.min(area.width);
+    let left = Rect { width: area.width - columns, ..area };
+    (left, Rect { x: left.right(), width: columns, ..area })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_is_covered_without_overlap() {
+        for width in 0..=250 {
+            for height in 0..=80 {
+                let area = Rect::new(0, 0, width, height);
+                let room = Room::of(area);
+                if room == Room::TooSmall {
+                    continue;
+                }
+                let regions = Regions::of(area, room);
+                let all = [regions.header, regions.tabs, regions.body, regions.message, regions.hints];
+                assert_eq!(all.iter().map(|region| region.height).sum::<u16>(), height);
+                assert!(regions.body.height > 0);
+                let panels = overview(regions.body, room, true);
+                let panels =
+                    [panels.events, panels.detail, panels.relations, panels.log, panels.output.unwrap_or_default()];
+                assert_eq!(panels.iter().map(|panel| panel.area()).sum::<u32>(), regions.body.area());
+            }
+        }
+    }
+
+    #[test]
+    fn regions_leave_in_order() {
+        let rooms = [(19, 3), (20, 2), (20, 3), (39, 24), (80, 5), (80, 24), (120, 40), (200, 60)];
+        let found = rooms.map(|(width, height)| Room::of(Rect::new(0, 0, width, height)));
+        use Room::{Large, Lines, Medium, Small, TooSmall};
+        assert_eq!(found, [TooSmall, TooSmall, Lines, Lines, Lines, Small, Medium, Large]);
+        let rows = |height| {
+            let area = Rect::new(0, 0, 80, height);
+            let regions = Regions::of(area, Room::of(area));
+            (regions.header.height, regions.tabs.height, regions.message.height, regions.hints.height)
+        };
+        assert_eq!((rows(24), rows(11), rows(5), rows(3)), ((1, 1, 1, 1), (1, 0, 0, 1), (1, 0, 0, 0), (0, 0, 0, 0)));
+        assert_eq!(above_strip(Rect::new(0, 2, 80, 20)).1.height, STRIP);
+        assert_eq!(above_strip(Rect::new(0, 2, 80, 15)).1.height, 0);
+    }
+}

@@ -1,0 +1,134 @@
+//! What was noticed, and what the command wrote, in; the newest lines out.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::Page;
+use crate::monitor::Severity;
+use crate::session::Stream;
+use crate::tui::model::{Entry, Model, Pane, Tail};
+use crate::tui::symbols::{ENDED, INFO, WARN};
+use crate::tui::text::{clock, cut, output as output_text, shown, wrap};
+use crate::tui::theme::Role;
+
+/// Cells of the time and the glyph in front of the words.
+const MARGIN: usize = 12;
+
+/// The Log screen: one of its two lists.
+pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+    match page.model.log.pane {
+        Pane::Findings => findings(page, area, true),
+        Pane::Output => output(page, area, true),
+    }
+}
+
+pub(super) fn findings(page: &mut Page<'_>, area: Rect, focus: bool) {
+    let model = page.model;
+    let entries = model.entries();
+    let title = title(page, Pane::Findings, focus);
+    let inner = page.panel(area, title, shown_of(page, entries.len(), all_entries(model), focus), focus);
+    if entries.is_empty() {
+        page.line(inner, Line::from(page.span(Role::Dim, "nothing to tell so far")));
+        return;
+    }
+    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    let last = last_shown(if focus { model.log.findings } else { Tail::Follow }, entries.len());
+    // From the last one upwards, until the panel is full.
+    let mut lines: Vec<Line<'static>> = Vec::new();
+    for entry in entries[..=last].iter().rev() {
+        lines.extend(entry_lines(page, *entry, width).into_iter().rev());
+        if lines.len() >= height {
+            break;
+        }
+    }
+    lines.truncate(height);
+    for (line, row) in lines.into_iter().rev().zip(inner.rows()) {
+        page.line(row, line);
+    }
+}
+
+/// `00:01:23 ▲ W03 words`, with what doesn't fit below the words.
+fn entry_lines(page: &Page<'_>, entry: Entry<'_>, width: usize) -> Vec<Line<'static>> {
+    let (at, glyph, role) = match entry {
+        Entry::Note(_) => (None, WARN, Role::Warn),
+        Entry::Finding(noted) => match noted.finding.severity() {
+            Severity::Warning => (Some(noted.at), WARN, Role::Warn),
+            Severity::Info => (Some(noted.at), INFO, Role::Info),
+        },
+        Entry::End(end) => (Some(end.at_ns), ENDED, Role::Info),
+    };
+    let at = at.map_or_else(|| "        ".into(), clock);
+    let words = wrap(&page.model.entry_text(entry), width.saturating_sub(MARGIN).max(8));
+    let mut lines = Vec::with_capacity(words.len());
+    for (i, words) in words.into_iter().enumerate() {
+        let mut line = Line::default();
+        if i == 0 {
+            line.push_span(page.span(Role::Dim, format!("{at} ")));
+            line.push_span(page.span(role, format!("{glyph}  ")));
+        } else {
+            line.push_span(page.span(Role::Dim, " ".repeat(MARGIN)));
+        }
+        line.push_span(page.span(Role::Text, words));
+        lines.push(line);
+    }
+    lines
+}
+
+pub(super) fn output(page: &mut Page<'_>, area: Rect, focus: bool) {
+    let model = page.model;
+    let all = &model.output.lines;
+    let filtered = if focus { model.output_lines() } else { all.iter().collect() };
+    let title = title(page, Pane::Output, focus);
+    let inner = page.panel(area, title, shown_of(page, filtered.len(), all.len(), focus), focus);
+    if filtered.is_empty() {
+        let words = if all.is_empty() { "the command has written nothing" } else { "no line matches the filter" };
+        page.line(inner, Line::from(page.span(Role::Dim, words)));
+        return;
+    }
+    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    let last = last_shown(if focus { model.log.output } else { Tail::Follow }, filtered.len());
+    let first = (last + 1).saturating_sub(height);
+    for (line, row) in filtered[first..=last].iter().zip(inner.rows()) {
+        let role = if line.stream == Stream::Stderr { Role::Warn } else { Role::Text };
+        page.line(row, Line::from(page.span(role, cut(&output_text(&line.text), width).into_owned())));
+    }
+}
+
+/// The two lists as tabs of the Log screen; elsewhere just a name.
+fn title(page: &Page<'_>, pane: Pane, focus: bool) -> Line<'static> {
+    let name = |pane: Pane| if pane == Pane::Findings { "Log" } else { "Output" };
+    let mut line = Line::from(page.span(Role::Title, name(pane)));
+    if focus {
+        let other = if pane == Pane::Findings { Pane::Output } else { Pane::Findings };
+        line.push_span(page.span(Role::Border, " ─ "));
+        line.push_span(page.span(Role::Key, "o"));
+        line.push_span(page.span(Role::Dim, format!(" {}", name(other))));
+        if !page.model.log.filter.is_empty() {
+            line.push_span(page.span(Role::Border, " ─ "));
+            line.push_span(page.span(Role::Match, format!("filter: {}", shown(page.model.log.filter.text()))));
+        }
+    }
+    if pane == Pane::Output && page.model.output.dropped > 0 {
+        line.push_span(page.span(Role::Dim, format!(" ─ {} older lines dropped", page.model.output.dropped)));
+    }
+    line
+}
+
+fn shown_of(page: &Page<'_>, shown: usize, all: usize, focus: bool) -> Line<'static> {
+    if !focus {
+        return Line::default();
+    }
+    Line::from(page.span(Role::Dim, format!("{shown} of {all}")))
+}
+
+fn all_entries(model: &Model) -> usize {
+    model.notes.len() + model.monitor.findings().len() + usize::from(model.monitor.ended().is_some())
+}
+
+fn last_shown(tail: Tail, count: usize) -> usize {
+    let newest = count.saturating_sub(1);
+    match tail {
+        Tail::Follow => newest,
+        Tail::At(place) => place.min(newest),
+    }
+}

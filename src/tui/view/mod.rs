@@ -1,0 +1,185 @@
+//! A model in, a frame out. Nothing here changes the model.
+
+use std::borrow::Cow;
+
+use ratatui::Frame;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, BorderType, Padding, Widget};
+
+use super::model::{Model, Over, Pane, Screen};
+use super::theme::{Role, Theme};
+
+mod chart;
+mod detail;
+mod events;
+mod footer;
+mod header;
+mod help;
+mod histogram;
+mod layout;
+mod log;
+mod quit;
+mod relations;
+mod strip;
+
+pub(super) use help::lines as help_lines;
+pub(super) use layout::page;
+use layout::{Regions, Room};
+
+/// Draws the whole screen.
+pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
+    let area = frame.area();
+    draw_on(model, area, frame.buffer_mut());
+}
+
+/// The same without a terminal.
+pub(super) fn draw_on(model: &Model, area: Rect, buffer: &mut Buffer) {
+    let theme = &model.theme;
+    buffer.set_style(area, theme.style(Role::Background).patch(theme.style(Role::Text)));
+    let mut page = Page { model, buffer };
+    match Room::of(area) {
+        Room::TooSmall => too_small(&mut page, area),
+        room => {
+            let regions = Regions::of(area, room);
+            header::draw(&mut page, regions.header);
+            header::tabs(&mut page, regions.tabs);
+            screen(&mut page, regions.body, room);
+            footer::draw(&mut page, regions.message, regions.hints);
+            match model.over {
+                Over::Help(top) => help::draw(&mut page, area, top),
+                Over::AskQuit { pid } => quit::draw(&mut page, area, pid),
+                Over::Nothing | Over::Filter { .. } => {}
+            }
+        }
+    }
+    model.options.symbols.apply(page.buffer);
+}
+
+fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
+    match (page.model.screen, room) {
+        (Screen::Events, Room::Lines) => events::lines(page, area),
+        (Screen::Events, Room::Small) => {
+            let (table, lower) = layout::above_strip(area);
+            events::draw(page, table, room);
+            strip::draw(page, lower);
+        }
+        (Screen::Events, _) => overview(page, area, room),
+        (Screen::Detail, _) => detail::draw(page, area, true),
+        (Screen::Relations, _) => relations::draw(page, area, true),
+        (Screen::Log, _) => log::draw(page, area),
+    }
+}
+
+/// Everything at once, where there is room.
+fn overview(page: &mut Page<'_>, area: Rect, room: Room) {
+    let panels = layout::overview(area, room, page.model.has_output());
+    events::draw(page, panels.events, room);
+    detail::draw(page, panels.detail, false);
+    relations::draw(page, panels.relations, false);
+    log::findings(page, panels.log, false);
+    if let Some(area) = panels.output {
+        log::output(page, area, false);
+    }
+}
+
+/// Whether a new line of output changes what is on the screen.
+pub(super) fn shows_output(model: &Model) -> bool {
+    let area = Rect::new(0, 0, model.size.0, model.size.1);
+    match model.screen {
+        Screen::Log => model.log.pane == Pane::Output,
+        Screen::Events => matches!(Room::of(area), Room::Medium | Room::Large),
+        Screen::Detail | Screen::Relations => false,
+    }
+}
+
+fn too_small(page: &mut Page<'_>, area: Rect) {
+    let (width, height) = (area.width, area.height);
+    let (least_width, least_height) = layout::LEAST;
+    let text = format!("perfprop {width}x{height}: too small (need {least_width}x{least_height})");
+    let lines = super::text::wrap(&text, usize::from(width));
+    for (line, row) in lines.into_iter().zip(area.rows()) {
+        page.line(row, Line::raw(line));
+    }
+}
+
+/// What a region draws with.
+struct Page<'a> {
+    model: &'a Model,
+    buffer: &'a mut Buffer,
+}
+
+impl<'a> Page<'a> {
+    fn theme(&self) -> &'a Theme {
+        &self.model.theme
+    }
+
+    fn style(&self, role: Role) -> Style {
+        self.theme().style(role)
+    }
+
+    fn span(&self, role: Role, text: impl Into<Cow<'static, str>>) -> Span<'static> {
+        Span::styled(text, self.style(role))
+    }
+
+    fn line(&mut self, area: Rect, line: impl Into<Line<'static>>) {
+        line.into().render(area.intersection(self.buffer.area), self.buffer);
+    }
+
+    /// A frame with a title; gives the area inside.
+    fn panel(&mut self, area: Rect, title: Line<'static>, right: Line<'static>, focus: bool) -> Rect {
+        let border = if focus { Role::BorderFocus } else { Role::Border };
+        let mut block = Block::bordered()
+            .border_type(BorderType::Rounded)
+            .border_style(self.style(border))
+            .padding(Padding::horizontal(1));
+        // The right title gives way: two would run into one another.
+        let room = usize::from(area.width.saturating_sub(4));
+        let both = title.width() + right.width() + 4 <= room;
+        block = block.title(framed(title));
+        if both && right.width() > 0 {
+            block = block.title(framed(right).right_aligned());
+        }
+        let inner = block.inner(area);
+        block.render(area.intersection(self.buffer.area), self.buffer);
+        inner
+    }
+
+    fn fill(&mut self, area: Rect) {
+        let area = area.intersection(self.buffer.area);
+        let base = self.style(Role::Background).patch(self.style(Role::Text));
+        ratatui::widgets::Clear.render(area, self.buffer);
+        self.buffer.set_style(area, base);
+    }
+
+    fn put(&mut self, x: u16, y: u16, glyph: &str, style: Style) {
+        if let Some(cell) = self.buffer.cell_mut((x, y)) {
+            cell.set_symbol(glyph).set_style(style);
+        }
+    }
+
+    /// Marks a row as selected. Reversed text keeps one colour, or it would be a row of patches.
+    fn select(&mut self, row: Rect) {
+        let selection = self.style(Role::Selection);
+        let row = row.intersection(self.buffer.area);
+        if selection.add_modifier.contains(Modifier::REVERSED) {
+            let text = self.style(Role::Text);
+            let plain = Style::new().fg(text.fg.unwrap_or_default());
+            self.buffer.set_style(row, plain);
+        }
+        self.buffer.set_style(row, selection);
+    }
+}
+
+fn framed(mut title: Line<'static>) -> Line<'static> {
+    title.spans.insert(0, Span::raw(" "));
+    title.push_span(Span::raw(" "));
+    title
+}
+
+/// The first of `count` rows to show so that `selected` stands in the middle of `height`.
+fn top(selected: usize, count: usize, height: usize) -> usize {
+    selected.saturating_sub(height / 2).min(count.saturating_sub(height))
+}

@@ -1,0 +1,55 @@
+//! The id of a command that still runs in, the question what to do with it out.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::Page;
+use crate::tui::text::{cut_middle, shown, width};
+use crate::tui::theme::Role;
+
+const CHOICES: [(&str, &str, &str); 3] = [
+    ("k", "kill", "end it: SIGTERM, after two seconds SIGKILL"),
+    ("d", "detach", "let it run on without perfprop"),
+    ("c", "cancel", "stay here"),
+];
+
+/// A box in the middle, or one line where there is no room for it.
+pub(super) fn draw(page: &mut Page<'_>, area: Rect, pid: i32) {
+    let box_width = area.width.min(60);
+    if box_width < 36 || area.height < 9 {
+        let row = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };
+        page.fill(row);
+        let mut line = Line::raw(" ");
+        for (key, word, _) in CHOICES {
+            line.push_span(page.span(Role::Key, format!("[{key}]")));
+            line.push_span(page.span(Role::Text, format!("{} ", &word[1..])));
+        }
+        page.line(row, line);
+        return;
+    }
+    let x = area.x + (area.width - box_width) / 2;
+    let y = area.y + (area.height - 8) / 2;
+    let area = Rect::new(x, y, box_width, 8);
+    page.fill(area);
+    let title = Line::from(page.span(Role::Title, "Quit"));
+    let inner = page.panel(area, title, Line::default(), true);
+    let name = shown(&page.model.monitor.header().title()).into_owned();
+    let tail = if name.contains(&format!("[{pid}]")) { " still runs.".into() } else { format!(" [{pid}] still runs.") };
+    let name = cut_middle(&name, usize::from(inner.width).saturating_sub(width(&tail))).into_owned();
+    let mut rows = inner.rows().skip(1);
+    let lines = std::iter::once(Line::from(vec![page.span(Role::Text, name), page.span(Role::Text, tail)]))
+        .chain(std::iter::once(Line::default()))
+        .chain(CHOICES.map(|(key, word, words)| {
+            Line::from(vec![
+                page.span(Role::Key, format!("[{key}]")),
+                page.span(Role::Text, format!("{:<8}", &word[1..])),
+                page.span(Role::Dim, words),
+            ])
+        }));
+    let lines: Vec<_> = lines.collect();
+    for line in lines {
+        if let Some(row) = rows.next() {
+            page.line(row, line);
+        }
+    }
+}

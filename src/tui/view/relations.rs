@@ -1,0 +1,217 @@
+//! Relations in, a table of how each fares out.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::layout::split_below;
+use super::{Page, top};
+use crate::estimate::{RelationIndex, RelationState, Standing};
+use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
+use crate::tui::text::{change, cut, left, right, shown, signed, width, wrap};
+use crate::tui::theme::Role;
+
+/// Cells of the columns after the formula: residual, z, used, state.
+const RESIDUAL: usize = 8;
+const Z: usize = 6;
+const USED: usize = 6;
+const STATE: usize = 12;
+
+/// Rows of the panel that has the whole formula.
+const WHOLE: u16 = 6;
+
+pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
+    let model = page.model;
+    let (list, whole) = split_below(area, if focus && area.height >= 14 { WHOLE } else { 0 });
+    let inner = page.panel(list, title(page), count(page), focus);
+    let mut rows = inner.rows();
+    if model.monitor.relations().is_empty() {
+        let words = "no relations: events are scaled, and corrected by nothing";
+        for (line, row) in wrap(words, usize::from(inner.width)).into_iter().zip(rows) {
+            page.line(row, Line::from(page.span(Role::Dim, line)));
+        }
+        return;
+    }
+    let order = &model.relations.order;
+    let ids = order.iter().map(|&index| width(&model.relation_id(index)));
+    let columns = Columns::of(usize::from(inner.width), ids.max().unwrap_or(2), focus);
+    if let Some(row) = rows.next() {
+        page.line(row, heads(page, &columns));
+    }
+    let height = usize::from(inner.height.saturating_sub(1));
+    let selected = order.iter().position(|&index| index == model.relations.selected).unwrap_or(0);
+    for (&index, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
+        page.line(row, relation_line(page, index, &columns));
+        if focus && index == model.relations.selected {
+            page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
+        }
+    }
+    if whole.height > 0 && !order.is_empty() {
+        draw_whole(page, whole, model.relations.selected);
+    }
+}
+
+fn title(page: &Page<'_>) -> Line<'static> {
+    let model = page.model;
+    let mut line = Line::from(page.span(Role::Title, "Relations"));
+    let standings = model.monitor.standings();
+    let count = |wanted: fn(&RelationState) -> bool| standings.iter().filter(|one| wanted(&one.state)).count();
+    let states = [
+        (Role::Ok, count(|state| *state == RelationState::Agrees), "agree"),
+        (Role::Error, count(|state| *state == RelationState::Violated), "violated"),
+        (Role::Dim, count(|state| matches!(state, RelationState::Inactive { .. })), "inactive"),
+    ];
+    for (role, count, word) in states.into_iter().filter(|(_, count, _)| *count > 0) {
+        line.push_span(page.span(Role::Border, " ─ "));
+        line.push_span(page.span(role, format!("{count} {word}")));
+    }
+    if !model.relations.filter.is_empty() {
+        line.push_span(page.span(Role::Border, " ─ "));
+        line.push_span(page.span(Role::Match, format!("filter: {}", shown(model.relations.filter.text()))));
+    }
+    line
+}
+
+fn count(page: &Page<'_>) -> Line<'static> {
+    let (shown, all) = (page.model.relations.order.len(), page.model.monitor.relations().len());
+    Line::from(page.span(Role::Dim, format!("{shown} of {all}")))
+}
+
+/// Widths; 0 for a column that has left.
+struct Columns {
+    cursor: bool,
+    id: usize,
+    formula: usize,
+    residual: usize,
+    z: usize,
+    used: usize,
+    state: usize,
+}
+
+impl Columns {
+    /// USED leaves first, then z, then RESIDUAL: the state says what follows from them.
+    fn of(room: usize, id: usize, cursor: bool) -> Self {
+        let id = id.clamp(2, 12);
+        let mut columns = Self { cursor, id, formula: 0, residual: RESIDUAL, z: Z, used: USED, state: STATE };
+        let least_formula = 16;
+        if columns.rest() + least_formula > room {
+            columns.used = 0;
+        }
+        if columns.rest() + least_formula > room {
+            columns.z = 0;
+        }
+        if columns.rest() + least_formula > room {
+            columns.residual = 0;
+        }
+        columns.formula = room.saturating_sub(columns.rest());
+        columns
+    }
+
+    fn rest(&self) -> usize {
+        let gaps = [self.residual, self.z, self.used].iter().filter(|width| **width > 0).count() * 2;
+        let cursor = if self.cursor { 2 } else { 0 };
+        cursor + self.id + 2 + self.residual + self.z + self.used + gaps + 2 + self.state
+    }
+}
+
+fn heads(page: &Page<'_>, columns: &Columns) -> Line<'static> {
+    let cursor = if columns.cursor { "  " } else { "" };
+    let mut text = format!("{cursor}{}  {}", left("ID", columns.id), left("FORMULA", columns.formula));
+    for (word, width) in [("RESIDUAL", columns.residual), ("z", columns.z), ("USED", columns.used)] {
+        if width > 0 {
+            text.push_str("  ");
+            text.push_str(&right(word, width));
+        }
+    }
+    text.push_str("  STATE");
+    Line::from(page.span(Role::Header, text))
+}
+
+fn relation_line(page: &Page<'_>, index: RelationIndex, columns: &Columns) -> Line<'static> {
+    let model = page.model;
+    let standing = standing(page, index);
+    let cursor = if index == model.relations.selected { CURSOR } else { " " };
+    let mut line = Line::default();
+    if columns.cursor {
+        line.push_span(page.span(Role::Key, format!("{cursor} ")));
+    }
+    let (role, state) = state(&standing.state);
+    let active = !matches!(standing.state, RelationState::Inactive { .. });
+    let text = if active { Role::Text } else { Role::Dim };
+    line.push_span(page.span(text, left(&model.relation_id(index), columns.id)));
+    line.push_span(page.span(text, format!("  {}", left(&model.relation_formula(index), columns.formula))));
+    let numbers = [
+        (columns.residual, standing.relative.map(change)),
+        (columns.z, standing.z.map(signed)),
+        (columns.used, (standing.uses > 0).then(|| standing.uses.to_string())),
+    ];
+    let number_role = if standing.state == RelationState::Violated { Role::Error } else { Role::Dim };
+    for (width, number) in numbers.into_iter().filter(|(width, _)| *width > 0) {
+        let number = number.unwrap_or_else(|| MISSING.into());
+        line.push_span(page.span(number_role, format!("  {}", right(&number, width))));
+    }
+    line.push_span(page.span(role, format!("  {}", left(&state, columns.state))));
+    line
+}
+
+fn standing(page: &Page<'_>, index: RelationIndex) -> Standing {
+    page.model.monitor.standings().get(index).cloned().unwrap_or_default()
+}
+
+/// A glyph and a word, and how they look.
+fn state(state: &RelationState) -> (Role, String) {
+    match state {
+        RelationState::Agrees => (Role::Ok, format!("{OK} agrees")),
+        RelationState::Violated => (Role::Error, format!("{ERROR} violated")),
+        RelationState::Waiting => (Role::Dim, format!("{WAITING} waiting")),
+        RelationState::Inactive { .. } => (Role::Missing, format!("{MISSING} inactive")),
+    }
+}
+
+/// A relation in one line: `R1  A = B + C    residual −0.1%  z −0.3  ● agrees`.
+pub(super) fn sentence(page: &Page<'_>, index: RelationIndex, room: usize) -> Line<'static> {
+    let standing = standing(page, index);
+    let (role, word) = state(&standing.state);
+    let residual = standing.relative.map_or_else(String::new, |part| format!("  residual {}", change(part)));
+    let z = standing.z.map_or_else(String::new, |z| format!("  z {}", signed(z)));
+    let id = page.model.relation_id(index);
+    let tail = width(&residual) + width(&z) + 2 + width(&word);
+    let formula_room = room.saturating_sub(width(&id) + 2 + tail);
+    let formula = page.model.relation_formula(index);
+    Line::from(vec![
+        page.span(Role::Key, id),
+        page.span(Role::Text, format!("  {}", left(&cut(&formula, formula_room), formula_room))),
+        page.span(Role::Dim, residual),
+        page.span(Role::Dim, z),
+        page.span(role, format!("  {word}")),
+    ])
+}
+
+/// The whole formula of the selected relation, and what follows from its state.
+fn draw_whole(page: &mut Page<'_>, area: Rect, index: RelationIndex) {
+    let title = Line::from(page.span(Role::Title, page.model.relation_id(index)));
+    let inner = page.panel(area, title, Line::default(), false);
+    let mut lines: Vec<Line<'static>> = wrap(&page.model.relation_formula(index), usize::from(inner.width))
+        .into_iter()
+        .map(|line| Line::from(page.span(Role::Text, line)))
+        .collect();
+    lines.truncate(usize::from(inner.height.saturating_sub(1)));
+    let (role, words) = consequence(&standing(page, index).state);
+    lines.push(Line::from(page.span(role, cut(&words, usize::from(inner.width)).into_owned())));
+    for (line, row) in lines.into_iter().zip(inner.rows()) {
+        page.line(row, line);
+    }
+}
+
+fn consequence(standing: &RelationState) -> (Role, String) {
+    let (role, word) = state(standing);
+    let words = match standing {
+        RelationState::Agrees => "it corrects its events by what the others counted".into(),
+        RelationState::Violated => "what is counted contradicts it, so it corrects nothing".into(),
+        RelationState::Waiting => "its events haven't all been counted yet".into(),
+        RelationState::Inactive { missing } => {
+            let missing: Vec<_> = missing.iter().map(|name| shown(name)).collect();
+            format!("needs {}", missing.join(", "))
+        }
+    };
+    (role, format!("{word}: {words}"))
+}

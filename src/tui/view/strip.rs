@@ -1,0 +1,169 @@
+//! The selected event in, its raw and corrected intervals on one axis out.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::{Page, relations};
+use crate::plan::EventIndex;
+use crate::tui::figures::Figure;
+use crate::tui::symbols::MISSING;
+use crate::tui::text::{amount, left, plus_minus, right};
+use crate::tui::theme::Role;
+
+/// Cells of the label and the number before the interval.
+const LABEL: usize = 22;
+const NUMBER: usize = 16;
+
+pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+    let model = page.model;
+    let index = model.events.selected;
+    if area.height == 0 || index >= model.monitor.header().events.len() {
+        return;
+    }
+    let title = Line::from(page.span(Role::Title, model.event_name(index)));
+    let inner = page.panel(area, title, Line::default(), false);
+    for (line, row) in lines(page, index, usize::from(inner.width)).into_iter().zip(inner.rows()) {
+        page.line(row, line);
+    }
+}
+
+/// Raw, corrected, and the relation that made the difference.
+pub(super) fn lines(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'static>> {
+    let model = page.model;
+    let figures = model.figures(index);
+    let scaled = figures.run.filter(|run| *run > 0.0 && *run < 1.0);
+    let raw = scaled.map_or_else(|| "raw".to_owned(), |run| format!("raw (scaled ×{:.2})", 1.0 / run));
+    let axis = Axis::of([figures.raw, figures.corrected]);
+    let tail = narrowing(figures.raw, figures.corrected);
+    let bar = width.saturating_sub(LABEL + NUMBER + 4 + 16);
+    let mut lines = vec![
+        value_line(page, index, Role::Raw, &raw, figures.raw, axis, bar, ""),
+        value_line(page, index, Role::Corrected, "corrected", figures.corrected, axis, bar, &tail),
+    ];
+    lines.push(match figures.by {
+        Some(relation) => relations::sentence(page, relation, width),
+        None => Line::from(page.span(Role::Dim, no_relation(page, index))),
+    });
+    lines
+}
+
+fn no_relation(page: &Page<'_>, index: EventIndex) -> String {
+    match page.model.monitor.row(index).absence {
+        Some(absence) => format!("{MISSING} {}", absence.words()),
+        None => "no relation corrects it".into(),
+    }
+}
+
+#[expect(clippy::too_many_arguments, reason = "the parts of one line")]
+fn value_line(
+    page: &Page<'_>,
+    index: EventIndex,
+    role: Role,
+    label: &str,
+    figure: Option<Figure>,
+    axis: Option<Axis>,
+    bar: usize,
+    tail: &str,
+) -> Line<'static> {
+    let unit = &page.model.monitor.header().events[index].event.unit;
+    let mut line = Line::from(page.span(Role::Dim, left(label, LABEL)));
+    let Some(figure) = figure else {
+        line.push_span(page.span(Role::Missing, right(MISSING, NUMBER / 2)));
+        return line;
+    };
+    line.push_span(page.span(Role::Title, right(&amount(figure.mean, unit), NUMBER / 2)));
+    line.push_span(page.span(Role::Text, right(&plus_minus(figure.error, figure.mean), NUMBER / 2)));
+    line.push_span(page.span(role, format!("  {}", axis.map_or_else(String::new, |axis| axis.interval(figure, bar)))));
+    line.push_span(page.span(Role::Dim, format!("  {tail}")));
+    line
+}
+
+/// How much the corrected interval is narrower than the raw one.
+fn narrowing(raw: Option<Figure>, corrected: Option<Figure>) -> String {
+    let widths = raw.and_then(|raw| raw.error.half_width()).zip(corrected.and_then(|one| one.error.half_width()));
+    match widths {
+        Some((raw, corrected)) if raw > 0.0 && corrected < 0.995 * raw => {
+            format!("{:.0}% narrower", (1.0 - corrected / raw) * 100.0)
+        }
+        Some((raw, corrected)) if raw > 0.0 && corrected > 1.005 * raw => {
+            format!("{:.0}% wider", ((corrected / raw - 1.0) * 100.0).min(999.0))
+        }
+        _ => String::new(),
+    }
+}
+
+/// What lies between the ends of a line of cells.
+#[derive(Clone, Copy, Debug)]
+struct Axis {
+    low: f64,
+    high: f64,
+}
+
+impl Axis {
+    /// An axis that shows all intervals whole.
+    fn of(figures: [Option<Figure>; 2]) -> Option<Self> {
+        let ends = figures.into_iter().flatten().flat_map(|figure| {
+            let half = figure.error.half_width().unwrap_or(0.0);
+            [figure.mean - half, figure.mean + half]
+        });
+        let (low, high) =
+            ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| (low.min(end), high.max(end)));
+        if !(low.is_finite() && high.is_finite()) {
+            return None;
+        }
+        // A single number stands in the middle.
+        let margin = if high > low { 0.0 } else { low.abs().max(1.0) * 0.5 };
+        Some(Self { low: low - margin, high: high + margin })
+    }
+
+    /// `├────┼────┤` in `cells` cells.
+    fn interval(self, figure: Figure, cells: usize) -> String {
+        if cells < 3 {
+            return String::new();
+        }
+        let place = |number: f64| {
+            let part = (number - self.low) / (self.high - self.low);
+            (part.clamp(0.0, 1.0) * (cells - 1) as f64).round() as usize
+        };
+        let half = figure.error.half_width().unwrap_or(0.0);
+        let (low, mean, high) = (place(figure.mean - half), place(figure.mean), place(figure.mean + half));
+        let glyph = |cell: usize| match cell {
+            cell if cell == mean => '┼',
+            cell if cell == low => '├',
+            cell if cell == high => '┤',
+            cell if cell > low && cell < high => '─',
+            _ => ' ',
+        };
+        (0..cells).map(glyph).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rates::Error;
+
+    fn figure(mean: f64, half: f64) -> Figure {
+        Figure { mean, error: Error::Within(half), variance: None }
+    }
+
+    #[test]
+    fn intervals_share_an_axis() {
+        let (raw, corrected) = (figure(10.0, 5.0), figure(10.0, 2.5));
+        let axis = Axis::of([Some(raw), Some(corrected)]);
+        let bars = [raw, corrected].map(|figure| axis.map(|axis| axis.interval(figure, 9)));
+        assert_eq!(bars, [Some("├───┼───┤".into()), Some("  ├─┼─┤  ".into())]);
+        assert_eq!(narrowing(Some(raw), Some(corrected)), "50% narrower");
+        assert_eq!(narrowing(Some(corrected), Some(raw)), "100% wider");
+        assert_eq!(narrowing(Some(raw), None), "");
+    }
+
+    #[test]
+    fn an_exact_number_is_a_point_and_nothing_is_no_axis() {
+        let exact = Figure { mean: 4.0, error: Error::Exact, variance: None };
+        let axis = Axis::of([Some(exact), None]);
+        assert_eq!(axis.map(|axis| axis.interval(exact, 5)), Some("  ┼  ".into()));
+        assert!(Axis::of([None, None]).is_none());
+        assert!(Axis::of([Some(figure(f64::NAN, 1.0)), None]).is_none());
+    }
+}

@@ -6,12 +6,13 @@
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use perfprop::estimate::{Estimate, Estimator, Observation, Quality, Raw, RelationState, Scale, Standing};
+use perfprop::estimate::{Estimate, Estimator, Linear, Observation, Quality, Raw, RelationState, Standing};
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
 use perfprop::rates::Error;
 use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Target};
+use perfprop::relations::Relation;
 use perfprop::sampling::Sample;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
@@ -36,6 +37,26 @@ const EVENTS: [(&str, Unit, Status, f64, u64); 8] = [
     ("page-faults", Unit::Count, Status::Counted, 0.0, 10),
 ];
 
+/// One that agrees, one that doesn't, one whose event isn't counted, one that derives.
+const RELATIONS: &str = r#"[
+  { "id": "R1", "relation": "L1_MISSES = L2_HITS + L2_MISSES", "tolerance": "5%" },
+  { "id": "R2", "relation": "instructions = 3 * cycles", "tolerance": "1%" },
+  { "id": "R3", "relation": "L1_LOADS = 10 * L1_MISSES" },
+  { "id": "R4", "eventFrom": "L2_MISSES", "eventTo": "L3_MISSES", "expectedMean": 0.1 * {mean} }
+]"#;
+
+fn relations() -> Vec<Relation> {
+    perfprop::relations::parse("cache.json", RELATIONS.as_bytes()).strict().unwrap()
+}
+
+/// A monitor before the first round.
+fn fresh() -> Monitor {
+    let header = header();
+    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
+    let estimator = Box::new(Linear::new(&events, &relations()));
+    Monitor::new(header, relations(), estimator)
+}
+
 fn header() -> Header {
     let events = EVENTS.iter().map(|(name, unit, status, ..)| RecordedEvent {
         event: Event {
@@ -58,7 +79,7 @@ fn header() -> Header {
         events: events.collect(),
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
         relations: vec![],
-        estimator: "scale".into(),
+        estimator: "linear".into(),
         period_ns: WallNs(SECOND / 10),
         interval_ns: WallNs(SECOND),
     }
@@ -94,7 +115,7 @@ fn rounds(tenths: u64) -> Vec<Round> {
 
 /// `tenths` of a second through a monitor.
 fn monitor(tenths: u64) -> Monitor {
-    let mut monitor = Monitor::new(header(), vec![], Box::new(Scale::new(EVENTS.len(), 0)));
+    let mut monitor = fresh();
     for round in rounds(tenths) {
         monitor.round(&round, 0);
     }
@@ -175,7 +196,7 @@ fn with_loop(
         let mut session = Session { script, samples, output, signals };
         test(&mut session);
     });
-    let monitor = Monitor::new(header(), vec![], Box::new(Scale::new(EVENTS.len(), 0)));
+    let monitor = fresh();
     let result = tui::run_on(terminal, monitor, &mut feed, &signals_out, &options).unwrap();
     drop(feed);
     user.join().unwrap();
@@ -406,7 +427,7 @@ fn told(mean: Option<f64>, error: Error) -> Monitor {
     estimates[5] = Estimate { mean, variance: mean.map(f64::abs), error, quality: Quality::Corrected(7) };
     estimates[6] = Estimate { mean, variance: None, error, quality: Quality::Derived(0) };
     let standing = Standing { state: RelationState::Violated, z: Some(f64::NAN), ..Standing::default() };
-    let mut monitor = Monitor::new(header(), vec![], Box::new(Told { estimates, standings: vec![standing] }));
+    let mut monitor = Monitor::new(header(), relations(), Box::new(Told { estimates, standings: vec![standing; 4] }));
     for round in rounds(60) {
         monitor.round(&round, 3);
     }
@@ -443,9 +464,24 @@ fn names_from_outside_steer_nothing() {
     let mut header = header();
     header.events[3].event.name = "\x1b]0;title\x07evil\u{202e}".into();
     header.target = Target::Command { argv: vec!["a\nb\x1b[2J".into()], pid: 1 };
-    let estimator = Box::new(Scale::new(EVENTS.len(), 0));
-    let monitor = Monitor::new(header, vec![], estimator);
+    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
+    let monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
     let wanted = Picture { size: (200, 60), event: 3, output: output(), ..Picture::default() };
     let text = tui::picture(monitor, &wanted, &Options::default());
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
+}
+#[test]
+#[ignore = "tmp"]
+fn tmp_shots() {
+    for (w, h) in SIZES {
+        for screen in Screen::ALL {
+            for theme in ["dark", "light"] {
+                let options =
+                    Options { screen, theme: Theme::built_in(theme, Depth::TrueColor).unwrap(), ..Options::default() };
+                let wanted = Picture { size: (w, h), format: Format::Svg, event: 3, output: output() };
+                let svg = tui::picture(monitor(640), &wanted, &options);
+                std::fs::write(format!("/tmp/shots/{}-{w}x{h}-{theme}.svg", screen.name()), svg).unwrap();
+            }
+        }
+    }
 }

@@ -92,8 +92,7 @@ impl Sheet {
 
 /// The candidate most like `name`, if any is.
 pub(super) fn similar<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = candidates.map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
-    scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
+    crate::words::nearest(name, candidates).first().copied()
 }
 
 type Value<'i> = Spanned<DeValue<'i>>;

@@ -225,7 +225,7 @@ fn running(page: &Page<'_>, index: EventIndex, width: usize) -> Line<'static> {
     let header = page.model.monitor.header();
     let row = page.model.monitor.row(index);
     let total = row.raw.run.total();
-    let seconds = |time: crate::units::CpuNs| crate::tui::text::time(time.0 as f64);
+    let seconds = |time: crate::units::CpuNs| crate::text::number::time(time.0 as f64);
     let mut parts = vec![("enabled", seconds(total.enabled)), ("running", seconds(total.running))];
     if let Some(run) = row.raw.run.run_ratio() {
         parts[1].1.push_str(&format!(" ({:.0}%)", run * 100.0));

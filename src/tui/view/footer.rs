@@ -31,7 +31,7 @@ pub(super) fn draw(page: &mut Page<'_>, message: Rect, hints: Rect) {
 fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
     let model = page.model;
     if let (Over::Filter { .. }, Some(filter)) = (&model.over, model.filter()) {
-        let text = crate::tui::text::shown(filter.text()).into_owned();
+        let text = crate::words::shown(filter.text()).into_owned();
         return Some(Line::from(vec![
             page.span(Role::Key, " /"),
             page.span(Role::Text, text),

@@ -8,8 +8,9 @@ use crate::monitor::Severity;
 use crate::tui::Mode;
 use crate::tui::model::{Model, Motion, Over, Screen};
 use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
-use crate::tui::text::{clock, cut_middle, percent, short_clock, shown, span, width};
+use crate::tui::text::{clock, cut_middle, percent, short_clock, span, width};
 use crate::tui::theme::Role;
+use crate::words::shown;
 
 /// The target's name is cut, but not to less than this.
 const LEAST_TARGET: usize = 12;

@@ -132,7 +132,11 @@ fn push(lines: &mut [String], text: &str) {
 
 /// `2.6e10`.
 pub(super) fn scientific(number: f64) -> String {
-    if number.is_finite() { format!("{number:.1e}") } else { "?".into() }
+    match number {
+        0.0 => "0".into(),
+        number if number.is_finite() => format!("{number:.1e}"),
+        _ => "?".into(),
+    }
 }
 
 /// A number of what an event counts. One without a prefix of the SI has a space in its place, so

@@ -56,8 +56,7 @@ fn advice(page: &Page<'_>) -> Option<Line<'static>> {
     if run >= LOW_RUN_RATIO {
         return None;
     }
-    let text =
-        format!("on a counter {:.0}% of the time: the number leans on scaling; fewer events would help", run * 100.0);
+    let text = format!("on a counter {:.0}% of the time: it leans on scaling; fewer events would help", run * 100.0);
     Some(Line::from(vec![page.span(Role::Warn, format!(" {WARN} ")), page.span(Role::Dim, text)]))
 }
 

@@ -15,7 +15,10 @@ use crate::words::shown;
 const RESIDUAL: usize = 8;
 const Z: usize = 6;
 const USED: usize = 6;
-const STATE: usize = 12;
+const STATE: usize = 10;
+
+/// Cells of a formula, before columns leave for its sake.
+const LEAST_FORMULA: usize = 16;
 
 /// Rows of the panel that has the whole formula.
 const WHOLE: u16 = 6;
@@ -93,7 +96,8 @@ impl Columns {
     fn of(room: usize, id: usize, cursor: bool) -> Self {
         let id = id.clamp(2, 12);
         let mut columns = Self { cursor, id, formula: 0, residual: RESIDUAL, z: Z, used: USED, state: STATE };
-        let least_formula = 16;
+        // The Relations screen has the whole formula of the selected one below.
+        let least_formula = if cursor { LEAST_FORMULA } else { 2 * LEAST_FORMULA };
         if columns.rest() + least_formula > room {
             columns.used = 0;
         }

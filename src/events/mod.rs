@@ -56,6 +56,18 @@ impl Event {
         Some(format!("this CPU family has no event for {preset} in the table"))
     }
 
+    /// Whether counting it in user space only means anything. The kernel asks where the CPU was
+    /// when the event happened, and of what only the kernel does it would count none.
+    pub fn happens_in_user_space(&self) -> bool {
+        /// `PERF_COUNT_SW_` context-switches, cpu-migrations, bpf-output, cgroup-switches.
+        const IN_KERNEL: [u64; 4] = [3, 4, 10, 11];
+        match self.kind {
+            Kind::Software => !IN_KERNEL.contains(&self.encoding.config),
+            Kind::Tracepoint | Kind::Probe => false,
+            Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu | Kind::Breakpoint => true,
+        }
+    }
+
     /// Whether relation files mean this event by `name`: the user's name or the canonical one, in
     /// any case of letters.
     pub fn is_called(&self, name: &str) -> bool {

@@ -55,6 +55,38 @@ pub enum Next {
 pub trait CounterSource: Send {
     /// Reads the next round.
     fn read(&mut self) -> Next;
+
+    /// Begins to count, where that hasn't begun by itself.
+    fn enable(&mut self) {}
+}
+
+/// Which part of the target a row counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Scope {
+    /// All of it.
+    #[default]
+    All,
+    /// What runs on this CPU.
+    Cpu(u32),
+    /// One thread.
+    Thread {
+        /// Its id.
+        tid: i32,
+        /// Its name, as the kernel has it.
+        name: String,
+    },
+}
+
+impl fmt::Display for Scope {
+    /// As perf writes it: `CPU3`, `rec-4121`; nothing for all.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => Ok(()),
+            Self::Cpu(cpu) => write!(f, "CPU{cpu}"),
+            Self::Thread { tid, name } => write!(f, "{name}-{tid}"),
+        }
+    }
 }
 
 /// Whether an event could be opened on this machine, and if not, why.

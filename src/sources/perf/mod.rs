@@ -1,0 +1,283 @@
+//! A plan and a target in, rounds read from the kernel's counters out.
+//!
+//! Each group is opened once for every place of the target (a task, a CPU, a task on a CPU): a
+//! leader that reads the whole group in one system call, and siblings that follow it on and off the
+//! counters. Events are inherited, so threads and processes that start later are counted in the
+//! same descriptors; that is why all are opened before the command executes.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::unistd::Pid;
+use perf_event::{Counter, GroupData};
+
+use super::{CounterSource, Next, Reading, Round, Scope, Status, process};
+use crate::events::Event;
+use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
+use crate::units::{CpuNs, WallNs};
+
+mod open;
+mod target;
+
+use open::Opening;
+use target::Place;
+pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
+
+/// Group reads answer ECHILD while inherited children come and go (since Linux 6.6). Three
+/// immediate retries and then short sleeps have always succeeded within 13 tries.
+const QUICK_RETRIES: u32 = 3;
+const MAX_RETRIES: u32 = 50;
+const RETRY_SLEEP: Duration = Duration::from_micros(100);
+
+/// The place of a row: an event in a scope. Rows of one scope stand together, in the plan's order.
+pub type RowIndex = usize;
+
+/// What became of one row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Row {
+    /// The event.
+    pub event: EventIndex,
+    /// Which part of the target it counts.
+    pub scope: Scope,
+    /// Whether it could be opened.
+    pub status: Status,
+}
+
+/// Why nothing could be measured.
+#[derive(Debug)]
+pub enum OpenError {
+    /// There is no such process.
+    NoProcess(Pid),
+    /// This process belongs to somebody else.
+    NotYours(Pid),
+    /// There is no such CPU, or it is offline.
+    NoCpu(u32),
+    /// More descriptors are needed than this process may open.
+    TooManyFiles {
+        /// How many events there are,
+        events: usize,
+        /// in how many places,
+        places: usize,
+        /// and how many descriptors are allowed.
+        limit: u64,
+    },
+    /// A group in braces can't be opened as a whole.
+    Group {
+        /// Its members' names.
+        names: Vec<String>,
+        /// The member that failed.
+        member: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel's answer to opening an event is not one that a status stands for.
+    Event {
+        /// The event's name.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The operating system doesn't tell what is needed.
+    System(io::Error),
+}
+
+/// The open counters of a plan.
+#[derive(Debug)]
+pub struct PerfSource {
+    rows: Vec<Row>,
+    groups: Vec<OpenGroup>,
+    /// The processes whose end is the end of the source; empty for a command.
+    awaited: Vec<Pid>,
+    started: Instant,
+}
+
+/// A group opened in one place.
+#[derive(Debug)]
+struct OpenGroup {
+    leader: Counter,
+    /// The siblings' descriptors keep their counters alive.
+    _siblings: Vec<Counter>,
+    /// The row of each value in a group read.
+    members: Vec<RowIndex>,
+}
+
+impl PerfSource {
+    /// Opens every event of the plan that can be opened; [`rows`](Self::rows) says what became of
+    /// each. A held process begins to count with exec, everything else when [enabled].
+    ///
+    /// [enabled]: CounterSource::enable
+    ///
+    /// # Errors
+    /// When the target can't be measured at all. An event that can't be counted is no error: its
+    /// [`Status`] says why.
+    pub fn open(plan: &Plan, target: &Target) -> Result<Self, OpenError> {
+        raise_file_limit();
+        let mut source =
+            Self { rows: Vec::new(), groups: Vec::new(), awaited: target.awaited(), started: Instant::now() };
+        let mut places = 0;
+        let mut open_all = |source: &mut Self, new: Vec<Place>| {
+            places += new.len();
+            let opened = new.iter().try_for_each(|place| source.open_place(plan, place, target));
+            opened.map_err(|error| error.with_count(plan.events.len(), places))
+        };
+        open_all(&mut source, target.places_of_all()?)?;
+        let mut known = Vec::new();
+        loop {
+            let new = target.new_tasks(&known)?;
+            if new.is_empty() {
+                break;
+            }
+            for &task in &new {
+                match open_all(&mut source, target.places_of(task)?) {
+                    // A thread that has ended meanwhile; a process that was asked for is another matter.
+                    Err(OpenError::NoProcess(gone)) if !source.awaited.contains(&gone) => {}
+                    other => other?,
+                }
+            }
+            known.extend(new);
+            if !matches!(target.who, Who::Processes(_)) {
+                break;
+            }
+        }
+        source.started = Instant::now();
+        Ok(source)
+    }
+
+    /// What became of each row.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Sets the time that rounds are counted from: the moment of exec.
+    pub fn start_clock(&mut self) {
+        self.started = Instant::now();
+    }
+
+    fn open_place(&mut self, plan: &Plan, place: &Place, target: &Target) -> Result<(), OpenError> {
+        let first = self.rows_of(plan, &place.scope);
+        for group in &plan.groups {
+            let rows = &mut self.rows[first..first + plan.events.len()];
+            let mut opening = Opening { plan, place, start: target.start, inherit: target.inherit, rows };
+            if let Some(open) = opening.group(group)? {
+                let members = open.members.iter().map(|event| first + event).collect();
+                self.groups.push(OpenGroup { leader: open.leader, _siblings: open.siblings, members });
+            }
+        }
+        Ok(())
+    }
+
+    /// The first row of a scope; its rows are made when it is seen first.
+    fn rows_of(&mut self, plan: &Plan, scope: &Scope) -> RowIndex {
+        if let Some(first) = self.rows.iter().position(|row| row.scope == *scope) {
+            return first;
+        }
+        let first = self.rows.len();
+        let row = |event| Row { event, scope: scope.clone(), status: Status::NotSupported };
+        self.rows.extend((0..plan.events.len()).map(row));
+        first
+    }
+
+    fn targets_ended(&self) -> bool {
+        !self.awaited.is_empty() && !self.awaited.iter().any(|&pid| process::is_alive(pid))
+    }
+}
+
+impl OpenError {
+    /// A kernel that refuses another descriptor doesn't know how many would be needed.
+    fn with_count(self, events: usize, places: usize) -> Self {
+        let is_limit = |error: &io::Error| error.raw_os_error().map(Errno::from_raw) == Some(Errno::EMFILE);
+        match self {
+            Self::Event { source, .. } | Self::Group { source, .. } if is_limit(&source) => {
+                let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+                Self::TooManyFiles { events, places, limit }
+            }
+            other => other,
+        }
+    }
+}
+
+/// Lets this process open as many descriptors as it ever may.
+fn raise_file_limit() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        // Where it can't be raised, the error that follows says how many are needed.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
+}
+
+impl CounterSource for PerfSource {
+    fn read(&mut self) -> Next {
+        // Asked before reading, so that the round that follows has all counts of the ended.
+        let ended = self.targets_ended();
+        let at = WallNs::from(self.started.elapsed());
+        if ended && self.groups.is_empty() {
+            return Next::Ended;
+        }
+        let mut readings = vec![None; self.rows.len()];
+        for group in &mut self.groups {
+            group.read_into(&mut readings);
+        }
+        if ended {
+            // The next call ends the source; dropping the counters is what says so.
+            self.groups.clear();
+        }
+        Next::Round(Round { at, readings })
+    }
+
+    fn enable(&mut self) {
+        for group in &mut self.groups {
+            // A task that has ended since cannot be enabled, and needs not be.
+            let _ = group.leader.enable_group();
+        }
+    }
+}
+
+impl OpenGroup {
+    /// Adds this group's readings to those of the same events in other tasks.
+    fn read_into(&mut self, readings: &mut [Option<Reading>]) {
+        let Some(data) = self.read() else { return };
+        let enabled = CpuNs(data.time_enabled().map_or(0, nanoseconds));
+        let running = CpuNs(data.time_running().map_or(0, nanoseconds));
+        for (entry, &row) in data.iter().zip(&self.members) {
+            let sum = readings[row].get_or_insert_default();
+            sum.count = sum.count.saturating_add(entry.value());
+            sum.enabled += enabled;
+            sum.running += running;
+        }
+    }
+
+    fn read(&mut self) -> Option<GroupData> {
+        for attempt in 0..MAX_RETRIES {
+            match self.leader.read_group() {
+                Ok(data) => return Some(data),
+                Err(error) if error.raw_os_error() == Some(Errno::ECHILD as i32) => {
+                    if attempt >= QUICK_RETRIES {
+                        thread::sleep(RETRY_SLEEP);
+                    }
+                }
+                // A pinned group that is in error state, or a task that is gone.
+                Err(_) => return None,
+            }
+        }
+        None
+    }
+}
+
+fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
+}
+
+/// Whether this machine counts an event of the calling process, found by trying.
+pub fn probe(event: &Event) -> Status {
+    let plan = Plan {
+        events: vec![event.clone()],
+        groups: vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }],
+    };
+    let opened = PerfSource::open(&plan, &Target::held(nix::unistd::getpid()));
+    let status = opened.ok().and_then(|source| Some(source.rows.first()?.status.clone()));
+    status.unwrap_or(Status::NotSupported)
+}

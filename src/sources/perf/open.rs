@@ -1,0 +1,193 @@
+//! A group and a place in, open counters out, or what the kernel has against it.
+
+use std::io;
+
+use nix::errno::Errno;
+use perf_event::events::Software;
+use perf_event::{Builder, Counter, ReadFormat};
+
+use super::target::{Place, Start, Subject};
+use super::{OpenError, Row};
+use crate::events::{Event, Modifiers};
+use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
+use crate::sources::{Status, process};
+
+/// The opening of groups in one place.
+pub(super) struct Opening<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) place: &'a Place,
+    pub(super) start: Start,
+    pub(super) inherit: bool,
+    /// The rows of the plan's events in the place's scope.
+    pub(super) rows: &'a mut [Row],
+}
+
+/// The counters of a group in one place.
+pub(super) struct Opened {
+    pub(super) leader: Counter,
+    pub(super) siblings: Vec<Counter>,
+    /// The event of each value in a group read.
+    pub(super) members: Vec<EventIndex>,
+}
+
+impl Opening<'_> {
+    /// Opens what can be opened of a group; `None` if that is nothing.
+    pub(super) fn group(&mut self, group: &PlannedGroup) -> Result<Option<Opened>, OpenError> {
+        let mut opened: Option<Opened> = None;
+        for &index in &group.members {
+            match self.member(index, opened.as_mut().map(|opened| &mut opened.leader)) {
+                Ok(Some(counter)) => match &mut opened {
+                    None => opened = Some(Opened { leader: counter, siblings: Vec::new(), members: vec![index] }),
+                    Some(opened) => {
+                        opened.siblings.push(counter);
+                        opened.members.push(index);
+                    }
+                },
+                Ok(None) => {}
+                Err(OpenError::Event { name, source }) if group.cohesion == Cohesion::Required && opened.is_some() => {
+                    let names = group.members.iter().map(|&member| self.plan.events[member].name.clone()).collect();
+                    return Err(OpenError::Group { names, member: name, source });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(opened)
+    }
+
+    /// Opens an event, in user space only where the kernel allows no more.
+    fn member(&mut self, index: EventIndex, mut leader: Option<&mut Counter>) -> Result<Option<Counter>, OpenError> {
+        let event = &self.plan.events[index];
+        let narrowed = user_only(event);
+        let attempts = [Some((event, Status::Counted)), narrowed.as_ref().map(|event| (event, Status::UserOnly))];
+        let mut refused = Status::NotSupported;
+        for (event, status) in attempts.into_iter().flatten() {
+            match self.open(event, leader.as_deref_mut()) {
+                Ok(counter) => {
+                    self.note(index, status);
+                    return Ok(Some(counter));
+                }
+                Err(error) => match Refusal::from(&error) {
+                    Refusal::Permission => refused = Status::Forbidden,
+                    // A kernel that forbids an event says so before it looks whether there is one.
+                    Refusal::NotSupported => {
+                        refused = Status::NotSupported;
+                        break;
+                    }
+                    Refusal::NoTask => return Err(self.gone()),
+                    Refusal::Other => return Err(OpenError::Event { name: event.name.clone(), source: error }),
+                },
+            }
+        }
+        self.check_owner(&refused)?;
+        self.note(index, refused);
+        Ok(None)
+    }
+
+    /// A row that could be opened in one place is counted, whatever the others say.
+    fn note(&mut self, index: EventIndex, status: Status) {
+        let row = &mut self.rows[index];
+        if !row.status.is_open() || status.is_open() {
+            row.status = status;
+        }
+    }
+
+    /// No such task, or no such CPU.
+    fn gone(&self) -> OpenError {
+        match (&self.place.subject, self.place.cpu) {
+            (Subject::Task(task), _) => OpenError::NoProcess(*task),
+            (Subject::Anyone | Subject::Cgroup(_), cpu) => OpenError::NoCpu(cpu.unwrap_or_default()),
+        }
+    }
+
+    /// A process of somebody else refuses everything; then the event is not what is wrong.
+    fn check_owner(&self, refused: &Status) -> Result<(), OpenError> {
+        let Subject::Task(task) = self.place.subject else { return Ok(()) };
+        let own = nix::unistd::geteuid().as_raw();
+        let is_stranger = process::owner(task).is_some_and(|owner| owner != own);
+        if *refused == Status::Forbidden && own != 0 && is_stranger {
+            return Err(OpenError::NotYours(task));
+        }
+        Ok(())
+    }
+
+    /// Opens an event as a leader or in a group.
+    ///
+    /// The leader alone starts disabled: the kernel's trial schedule of a group skips disabled
+    /// siblings, and would then accept groups that can never run.
+    fn open(&self, event: &Event, leader: Option<&mut Counter>) -> io::Result<Counter> {
+        let mut builder = Builder::new(Software::DUMMY);
+        encode(event, &mut builder);
+        match &self.place.subject {
+            Subject::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.inherit),
+            Subject::Anyone => builder.any_pid(),
+            Subject::Cgroup(folder) => builder.observe_cgroup(folder),
+        };
+        match self.place.cpu {
+            Some(cpu) => builder.one_cpu(usize::try_from(cpu).unwrap_or(usize::MAX)),
+            None => builder.any_cpu(),
+        };
+        builder.enabled(leader.is_some());
+        let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
+        match leader {
+            Some(leader) => builder.read_format(times).build_with_group(leader),
+            None => {
+                let on_exec = self.start == Start::OnExec;
+                builder.read_format(times | ReadFormat::GROUP).enable_on_exec(on_exec).build()
+            }
+        }
+    }
+}
+
+/// The event counted in user space only, where that means anything.
+fn user_only(event: &Event) -> Option<Event> {
+    if event.modifiers.exclude_kernel || !event.happens_in_user_space() {
+        return None;
+    }
+    let modifiers = Modifiers { exclude_kernel: true, exclude_hv: true, ..event.modifiers.clone() };
+    Some(Event { modifiers, ..event.clone() })
+}
+
+/// What a failed `perf_event_open` means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Refusal {
+    Permission,
+    NotSupported,
+    NoTask,
+    Other,
+}
+
+impl From<&io::Error> for Refusal {
+    fn from(error: &io::Error) -> Self {
+        match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EACCES | Errno::EPERM) => Self::Permission,
+            Some(Errno::ENOENT | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
+                Self::NotSupported
+            }
+            Some(Errno::ESRCH) => Self::NoTask,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// perf-event2 knows only events of its own making, so the bits are written into its attributes.
+fn encode(event: &Event, builder: &mut Builder<'_>) {
+    let Event { encoding, modifiers, .. } = event;
+    builder
+        .exclude_user(modifiers.exclude_user)
+        .exclude_kernel(modifiers.exclude_kernel)
+        .exclude_hv(modifiers.exclude_hv)
+        .exclude_host(modifiers.exclude_host)
+        .exclude_guest(modifiers.exclude_guest)
+        .exclude_idle(modifiers.exclude_idle)
+        .pinned(modifiers.pinned)
+        .exclusive(modifiers.exclusive);
+    let attributes = builder.attrs_mut();
+    attributes.set_precise_ip(modifiers.precise.into());
+    attributes.type_ = encoding.pmu_type;
+    attributes.config = encoding.config;
+    attributes.config1 = encoding.config1;
+    attributes.config2 = encoding.config2;
+    attributes.config3 = encoding.config3;
+    attributes.bp_type = encoding.bp_type;
+}
+

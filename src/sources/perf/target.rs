@@ -1,0 +1,213 @@
+//! Whom to count in, the places where counters are opened out.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use nix::unistd::Pid;
+
+use super::OpenError;
+use crate::sources::{Scope, process};
+
+/// Whom to count, and how the counts are told apart.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Whose work is counted.
+    pub who: Who,
+    /// Only what runs on these CPUs; on any where `None`.
+    pub cpus: Option<Vec<u32>>,
+    /// Whether threads and processes that start later are counted too.
+    pub inherit: bool,
+    /// Whether there is one count an event or several.
+    pub split: Split,
+    /// When counting begins.
+    pub start: Start,
+}
+
+/// When counting begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Start {
+    /// When a held process executes its command.
+    OnExec,
+    /// When the source is enabled.
+    #[default]
+    Later,
+}
+
+/// Whose work is counted.
+#[derive(Clone, Debug)]
+pub enum Who {
+    /// A process that is held before exec.
+    Held(Pid),
+    /// Processes that run already, all their threads.
+    Processes(Vec<Pid>),
+    /// Single threads that run already.
+    Threads(Vec<Pid>),
+    /// Everything that runs on the machine.
+    Everyone,
+    /// Everything that runs in a control group.
+    Cgroup(Cgroup),
+}
+
+/// An open folder of the control group file system.
+#[derive(Clone, Debug)]
+pub struct Cgroup {
+    /// Its path.
+    pub path: PathBuf,
+    pub(super) folder: Arc<File>,
+}
+
+/// Whether there is one count an event or several.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Split {
+    /// One.
+    #[default]
+    Sum,
+    /// One for each CPU.
+    Cpus,
+    /// One for each thread that exists at the beginning.
+    Threads,
+}
+
+/// Where the counters of a group are opened.
+#[derive(Clone, Debug)]
+pub(super) struct Place {
+    pub(super) subject: Subject,
+    pub(super) cpu: Option<u32>,
+    pub(super) scope: Scope,
+}
+
+/// Whose work one counter counts.
+#[derive(Clone, Debug)]
+pub(super) enum Subject {
+    Task(Pid),
+    Anyone,
+    Cgroup(Arc<File>),
+}
+
+impl Target {
+    /// A process that is held before exec, with all that it will start.
+    pub fn held(pid: Pid) -> Self {
+        Self { who: Who::Held(pid), cpus: None, inherit: true, split: Split::Sum, start: Start::OnExec }
+    }
+
+    /// The processes or threads whose end is the end of the measurement; none for the rest.
+    pub(super) fn awaited(&self) -> Vec<Pid> {
+        match &self.who {
+            Who::Processes(pids) | Who::Threads(pids) => pids.clone(),
+            Who::Held(_) | Who::Everyone | Who::Cgroup(_) => Vec::new(),
+        }
+    }
+
+    /// The tasks to count that aren't among those known; asked again until there are none, because
+    /// a thread may start another one between the look at /proc and the opening of its counters.
+    pub(super) fn new_tasks(&self, known: &[Pid]) -> Result<Vec<Pid>, OpenError> {
+        let all = match &self.who {
+            Who::Held(pid) => vec![*pid],
+            Who::Threads(threads) => threads.clone(),
+            Who::Everyone | Who::Cgroup(_) => Vec::new(),
+            Who::Processes(pids) => {
+                let mut all = Vec::new();
+                for &pid in pids {
+                    all.extend(process::threads(pid).map_err(|_| OpenError::NoProcess(pid))?);
+                }
+                all
+            }
+        };
+        let known: std::collections::HashSet<_> = known.iter().collect();
+        Ok(all.into_iter().filter(|task| !known.contains(task)).collect())
+    }
+
+    /// The places for a task.
+    pub(super) fn places_of(&self, task: Pid) -> Result<Vec<Place>, OpenError> {
+        let scope = match self.split {
+            Split::Threads => Scope::Thread { tid: task.as_raw(), name: process::name(task).unwrap_or_default() },
+            Split::Sum | Split::Cpus => Scope::All,
+        };
+        self.on_cpus(&Subject::Task(task), &scope, self.split == Split::Cpus)
+    }
+
+    /// The places that belong to no task.
+    pub(super) fn places_of_all(&self) -> Result<Vec<Place>, OpenError> {
+        match &self.who {
+            Who::Everyone => self.on_cpus(&Subject::Anyone, &Scope::All, true),
+            Who::Cgroup(cgroup) => self.on_cpus(&Subject::Cgroup(Arc::clone(&cgroup.folder)), &Scope::All, true),
+            Who::Held(_) | Who::Processes(_) | Who::Threads(_) => Ok(Vec::new()),
+        }
+    }
+
+    fn on_cpus(&self, subject: &Subject, scope: &Scope, each: bool) -> Result<Vec<Place>, OpenError> {
+        let cpus = match &self.cpus {
+            Some(cpus) => cpus.clone(),
+            None if each => online_cpus().map_err(OpenError::System)?,
+            None => return Ok(vec![Place { subject: subject.clone(), cpu: None, scope: scope.clone() }]),
+        };
+        let scope_on = |cpu: u32| if self.split == Split::Cpus { Scope::Cpu(cpu) } else { scope.clone() };
+        let place = |cpu: u32| Place { subject: subject.clone(), cpu: Some(cpu), scope: scope_on(cpu) };
+        Ok(cpus.into_iter().map(place).collect())
+    }
+}
+
+impl Cgroup {
+    /// A control group by its path in the control group file system, `system.slice/ssh.service`,
+    /// or by the path of its folder.
+    ///
+    /// # Errors
+    /// When there is no such folder.
+    pub fn open(name: &str) -> io::Result<Self> {
+        let roots = ["", "/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/perf_event"];
+        let relative = name.trim_start_matches('/');
+        let candidates = roots.iter().map(|root| match *root {
+            "" => PathBuf::from(name),
+            root => Path::new(root).join(relative),
+        });
+        let is_cgroup = |path: &PathBuf| path.join("cgroup.procs").exists();
+        let path = candidates.into_iter().find(is_cgroup).ok_or(io::ErrorKind::NotFound)?;
+        Ok(Self { folder: Arc::new(File::open(&path)?), path })
+    }
+}
+
+/// The CPUs that are online, ascending.
+///
+/// # Errors
+/// When sysfs doesn't tell.
+pub fn online_cpus() -> io::Result<Vec<u32>> {
+    let text = fs::read_to_string("/sys/devices/system/cpu/online")?;
+    parse_cpus(text.trim()).ok_or_else(|| io::Error::other(format!("cannot read the list of CPUs '{}'", text.trim())))
+}
+
+/// A list of CPUs as the kernel and perf write it: `0-2,5`.
+pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
+    /// More than Linux can have.
+    const MOST: u32 = 1 << 16;
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last >= MOST {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(parse_cpus("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(parse_cpus("3,1,3"), Some(vec![1, 3]));
+        assert!(["", "2-1", "a", "0-99999999", "1,,2", "-1"].iter().all(|text| parse_cpus(text).is_none()));
+    }
+
+    #[test]
+    fn a_folder_that_is_no_control_group_is_not_opened() {
+        assert_eq!(Cgroup::open("tmp").map(|_| ()).map_err(|error| error.kind()), Err(io::ErrorKind::NotFound));
+    }
+}

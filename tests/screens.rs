@@ -216,11 +216,11 @@ fn options() -> Options {
 /// Without a line that shows what perfprop itself takes, which is never the same twice.
 fn without_own(screen: &str) -> String {
     let mut lines: Vec<String> = screen.lines().map(str::to_owned).collect();
-    if let Some(first) = lines.first_mut() {
-        if let Some((before, after)) = first.clone().split_once("own ") {
-            let rest = after.split_once("  ").map_or("", |(_, rest)| rest);
-            *first = format!("{}{rest}", before).trim_end().to_owned();
-        }
+    if let Some(first) = lines.first_mut()
+        && let Some((before, after)) = first.clone().split_once("own ")
+    {
+        let rest = after.split_once("  ").map_or("", |(_, rest)| rest);
+        *first = format!("{before}{rest}").trim_end().to_owned();
     }
     lines.join("\n")
 }
@@ -469,19 +469,4 @@ fn names_from_outside_steer_nothing() {
     let wanted = Picture { size: (200, 60), event: 3, output: output(), ..Picture::default() };
     let text = tui::picture(monitor, &wanted, &Options::default());
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
-}
-#[test]
-#[ignore = "tmp"]
-fn tmp_shots() {
-    for (w, h) in SIZES {
-        for screen in Screen::ALL {
-            for theme in ["dark", "light"] {
-                let options =
-                    Options { screen, theme: Theme::built_in(theme, Depth::TrueColor).unwrap(), ..Options::default() };
-                let wanted = Picture { size: (w, h), format: Format::Svg, event: 3, output: output() };
-                let svg = tui::picture(monitor(640), &wanted, &options);
-                std::fs::write(format!("/tmp/shots/{}-{w}x{h}-{theme}.svg", screen.name()), svg).unwrap();
-            }
-        }
-    }
 }

@@ -165,10 +165,10 @@ impl App<'_> {
     fn take_round(&mut self, round: crate::sources::Round, lost: u64) {
         let before = self.model.monitor.intervals();
         self.tell(Message::Round(round, lost));
-        if self.model.monitor.intervals() != before {
-            if let Some(part) = self.own.since_last() {
-                self.tell(Message::Own(part));
-            }
+        if self.model.monitor.intervals() != before
+            && let Some(part) = self.own.since_last()
+        {
+            self.tell(Message::Own(part));
         }
     }
 

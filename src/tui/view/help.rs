@@ -36,7 +36,7 @@ const MOST: (u16, u16) = (124, 50);
 
 /// From this width on the legend stands beside the keys.
 const TWO_COLUMNS: u16 = 104;
-const KEY_COLUMN: u16 = 70;
+const KEY_COLUMN: u16 = 73;
 
 pub(super) fn draw(page: &mut Page<'_>, area: Rect, top: usize) {
     let margin = if area.width >= 100 && area.height >= 34 { 4 } else { 0 };

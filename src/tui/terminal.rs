@@ -126,6 +126,10 @@ impl Terminal {
         Ok((size.width, size.height))
     }
 
+    pub(super) fn is_real(&self) -> bool {
+        matches!(self, Self::Real(_))
+    }
+
     /// The least time between two frames.
     pub(super) fn frame_pause(&self) -> Duration {
         match self {

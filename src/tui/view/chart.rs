@@ -257,8 +257,6 @@ mod tests {
 
     fn point(second: u64, rate: Option<f64>, error: Error) -> Point {
         Point {
-            count: 0,
-            running: CpuNs(0),
             at: WallNs(second * 1_000_000_000),
             length: WallNs(1_000_000_000),
             rate,

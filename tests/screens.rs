@@ -213,18 +213,6 @@ fn options() -> Options {
     Options { mode: Mode::Live, ..Options::default() }
 }
 
-/// Without a line that shows what perfprop itself takes, which is never the same twice.
-fn without_own(screen: &str) -> String {
-    let mut lines: Vec<String> = screen.lines().map(str::to_owned).collect();
-    if let Some(first) = lines.first_mut() {
-        if let Some((before, after)) = first.clone().split_once("own ") {
-            let rest = after.split_once("  ").map_or("", |(_, rest)| rest);
-            *first = format!("{}{rest}", before).trim_end().to_owned();
-        }
-    }
-    lines.join("\n")
-}
-
 #[test]
 fn screens_at_all_sizes() {
     for (width, height) in SIZES {
@@ -235,7 +223,7 @@ fn screens_at_all_sizes() {
                 [("1", "events"), ("jjj2", "detail"), ("3", "relations"), ("4", "log"), ("o", "output"), ("?", "help")]
             {
                 session.script.keys(key);
-                let screen = without_own(&session.script.screen());
+                let screen = session.script.screen();
                 golden(&format!("{name}-{width}x{height}"), &screen);
             }
             session.signals.send(15).unwrap();
@@ -249,7 +237,7 @@ fn tiny_screens_and_back() {
         session.rounds(&rounds(120));
         for (width, height) in [(79, 19), (60, 11), (40, 6), (39, 5), (20, 3), (18, 2), (80, 24)] {
             session.script.resize(width, height);
-            golden(&format!("tiny-{width}x{height}"), &without_own(&session.script.screen()));
+            golden(&format!("tiny-{width}x{height}"), &session.script.screen());
         }
         session.signals.send(1).unwrap();
     });
@@ -273,7 +261,7 @@ fn frozen_views_hold_still_and_nothing_is_lost() {
         let before = session.script.screen();
         session.rounds(&all[200..]);
         let frozen = session.script.screen();
-        golden("frozen", &without_own(&frozen));
+        golden("frozen", &frozen);
         let body = |screen: &str| screen.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
         assert_eq!(body(&before), body(&frozen));
         session.script.keys("z");
@@ -290,15 +278,15 @@ fn filters_sort_and_units() {
     with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(120));
         session.script.keys("/l?_mis*");
-        golden("filter-typed", &without_own(&session.script.screen()));
+        golden("filter-typed", &session.script.screen());
         session.script.keys("<Enter>");
         assert!(session.script.screen().contains("3 of 8"));
         session.script.keys("<Esc>");
         assert!(session.script.screen().contains("8 of 8"));
         session.script.keys("ssIc");
-        golden("sorted-raw", &without_own(&session.script.screen()));
+        golden("sorted-raw", &session.script.screen());
         session.script.keys("uuuW");
-        golden("totals-unknown-key", &without_own(&session.script.screen()));
+        golden("totals-unknown-key", &session.script.screen());
         session.signals.send(15).unwrap();
     });
 }
@@ -308,7 +296,7 @@ fn quitting_asks_while_the_command_runs() {
     let (_, outcome) = with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(20));
         session.script.keys("q");
-        golden("quit", &without_own(&session.script.screen()));
+        golden("quit", &session.script.screen());
         session.script.keys("c");
         assert!(!session.script.screen().contains("[k]ill"));
         let Session { script, samples, .. } = session;
@@ -324,7 +312,7 @@ fn the_screen_stays_after_the_end() {
     let (monitor, outcome) = with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(35));
         session.samples.send(Sample::End).unwrap();
-        golden("ended", &without_own(&session.script.screen()));
+        golden("ended", &session.script.screen());
         session.script.keys("q");
     });
     assert_eq!(outcome, Outcome::Quit);
@@ -367,7 +355,7 @@ fn ascii_and_mono() {
             session.script.keys(key);
             let screen = session.script.screen();
             assert!(screen.is_ascii(), "{screen}");
-            golden(name, &without_own(&screen));
+            golden(name, &screen);
         }
         session.signals.send(15).unwrap();
     });
@@ -469,19 +457,4 @@ fn names_from_outside_steer_nothing() {
     let wanted = Picture { size: (200, 60), event: 3, output: output(), ..Picture::default() };
     let text = tui::picture(monitor, &wanted, &Options::default());
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
-}
-#[test]
-#[ignore = "tmp"]
-fn tmp_shots() {
-    for (w, h) in SIZES {
-        for screen in Screen::ALL {
-            for theme in ["dark", "light"] {
-                let options =
-                    Options { screen, theme: Theme::built_in(theme, Depth::TrueColor).unwrap(), ..Options::default() };
-                let wanted = Picture { size: (w, h), format: Format::Svg, event: 3, output: output() };
-                let svg = tui::picture(monitor(640), &wanted, &options);
-                std::fs::write(format!("/tmp/shots/{}-{w}x{h}-{theme}.svg", screen.name()), svg).unwrap();
-            }
-        }
-    }
 }

@@ -116,8 +116,10 @@ pub(super) fn wrap(text: &str, cells: usize) -> Vec<String> {
             // A character wider than the line must not stop the loop.
             let first = if first.is_empty() { &word[..word.chars().next().map_or(0, char::len_utf8)] } else { first };
             push(&mut lines, first);
-            lines.push(String::new());
             word = &word[first.len()..];
+            if !word.is_empty() {
+                lines.push(String::new());
+            }
         }
         push(&mut lines, word);
     }
@@ -261,7 +263,7 @@ mod tests {
     fn names_are_cut_in_the_middle() {
         assert_eq!(cut_middle("L2_RQSTS.DEMAND_MISS", 11), "L2_RQ…_MISS");
         assert_eq!(cut_middle("short", 11), "short");
-        assert_eq!(cut_middle("漢字漢字漢字", 7), "漢…漢");
+        assert_eq!(cut_middle("漢字漢字漢字", 7), "漢…字");
         assert_eq!((cut_middle("abc", 0), cut("abc", 0)), ("".into(), "".into()));
     }
 

@@ -169,6 +169,7 @@ fn header(scenario: &Scenario) -> Header {
             unit: Unit::Count,
         },
         status: Status::Counted,
+        scope: perfprop::sources::Scope::All,
     };
     Header {
         version: VERSION,

@@ -65,9 +65,30 @@ pub(super) enum EstimatorName {
 #[command(next_help_heading = "Target")]
 pub(super) struct Target {
     /// Processes that run already, all their threads
-    #[arg(short, long, value_name = "PID", value_delimiter = ',')]
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', group = "aim")]
     pub(super) pid: Vec<i32>,
-    /// The command to run, after `--`
+    /// Single threads that run already
+    #[arg(short, long, value_name = "TID", value_delimiter = ',', group = "aim")]
+    pub(super) tid: Vec<i32>,
+    /// Everything that runs on the machine
+    #[arg(short, long, group = "aim")]
+    pub(super) all_cpus: bool,
+    /// Everything that runs in a control group
+    #[arg(short = 'G', long, value_name = "CGROUP", group = "aim")]
+    pub(super) cgroup: Option<String>,
+    /// Only what runs on these CPUs, as in 0-2,5; alone, everything on them
+    #[arg(short = 'C', long, value_name = "CPUS")]
+    pub(super) cpu: Option<String>,
+    /// Don't count threads and processes that start later
+    #[arg(short = 'i', long)]
+    pub(super) no_inherit: bool,
+    /// Begin to count this many milliseconds after the start
+    #[arg(short = 'D', long, value_name = "MS", value_parser = milliseconds())]
+    pub(super) delay: Option<u64>,
+    /// End after this many milliseconds
+    #[arg(long, value_name = "MS", value_parser = milliseconds())]
+    pub(super) timeout: Option<u64>,
+    /// The command to run, after `--`; with another target, how long to count
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(super) command: Vec<OsString>,
 }
@@ -149,6 +170,12 @@ pub(super) struct Stat {
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: u32,
+    /// A count for each CPU
+    #[arg(short = 'A', long, conflicts_with = "per_thread")]
+    pub(super) no_aggr: bool,
+    /// A count for each thread; needs -p or -t
+    #[arg(long)]
+    pub(super) per_thread: bool,
     /// Print JSON lines
     #[arg(short, long)]
     pub(super) json: bool,

@@ -237,6 +237,18 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
                 "      run as that user or root; lowering perf_event_paranoid will not help: it is not your process"
             )
         }
+        OpenError::NoCpu(cpu) => {
+            write!(f, "perfprop: no CPU {cpu} is online\n      those that are: /sys/devices/system/cpu/online")
+        }
+        OpenError::System(source) => write!(f, "perfprop: {source}"),
+        OpenError::TooManyFiles { events, places, limit } => {
+            let needed = events * places;
+            writeln!(
+                f,
+                "E05 perfprop: too many open files: {events} events in {places} places need {needed} descriptors, limit is {limit} (EMFILE)"
+            )?;
+            write!(f, "      already raised to the hard limit. Narrow with -C or -t, or: ulimit -n {}", needed + 64)
+        }
         OpenError::Group { names, member, source } => {
             let (names, member) = (names.join(","), shown(member).into_owned());
             writeln!(

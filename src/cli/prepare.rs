@@ -14,10 +14,11 @@ use super::stream::say;
 use crate::estimate::{Estimator, Linear, Scale};
 use crate::events::{Event, Machine, Resolver};
 use crate::monitor::Monitor;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedGroup};
 use crate::recording::{self, Header, RecordedEvent, RelationFile};
 use crate::relations::{self, Relation};
-use crate::session::{ChildIo, Launch, Session, StartError, find_command};
+use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
+use crate::sources::perf::{Cgroup, Row, Who, parse_cpus};
 use crate::sources::{Status, process};
 use crate::units::WallNs;
 use crate::words::{nearest, shown};
@@ -129,17 +130,44 @@ fn distinguish(relations: &mut [Relation]) {
     }
 }
 
-/// Whom to measure.
+/// What to start and whom to measure.
 pub(super) fn launch(target: &Target, io: ChildIo) -> Result<Launch, Error> {
-    match (&target.command[..], &target.pid[..]) {
-        ([], []) => Err(Error::Usage("nothing to measure: give a command after --, or processes with -p PID".into())),
-        ([_, ..], [_, ..]) => Err(Error::Usage("give a command or -p, not both".into())),
-        ([], pids) => Ok(Launch::Attach(pids.iter().map(|&pid| Pid::from_raw(pid)).collect())),
-        (argv, []) => {
-            check_command(&argv[0])?;
-            Ok(Launch::Command { argv: argv.to_vec(), io })
-        }
+    let aim = aim(target)?;
+    if aim.is_none() && target.command.is_empty() {
+        let how = "give a command after --, processes with -p PID, or the machine with -a";
+        return Err(Error::Usage(format!("nothing to measure: {how}")));
     }
+    if let Some(command) = target.command.first() {
+        check_command(command)?;
+    }
+    let argv = target.command.clone();
+    let command = (!argv.is_empty()).then_some(CommandLine { argv, io });
+    let delay = target.delay.map(Duration::from_millis);
+    let timeout = target.timeout.map(Duration::from_millis);
+    Ok(Launch { command, cpus: cpus(target)?, inherit: !target.no_inherit, delay, timeout, ..Launch::attach(aim) })
+}
+
+/// What is measured besides a command.
+fn aim(target: &Target) -> Result<Option<Who>, Error> {
+    let pids = |numbers: &[i32]| numbers.iter().map(|&number| Pid::from_raw(number)).collect();
+    if !target.pid.is_empty() {
+        return Ok(Some(Who::Processes(pids(&target.pid))));
+    }
+    if !target.tid.is_empty() {
+        return Ok(Some(Who::Threads(pids(&target.tid))));
+    }
+    if let Some(name) = &target.cgroup {
+        let failed = |error| Error::Usage(format!("no control group {} below /sys/fs/cgroup: {error}", shown(name)));
+        return Cgroup::open(name).map(|cgroup| Some(Who::Cgroup(cgroup))).map_err(failed);
+    }
+    Ok((target.all_cpus || target.cpu.is_some()).then_some(Who::Everyone))
+}
+
+fn cpus(target: &Target) -> Result<Option<Vec<u32>>, Error> {
+    let Some(text) = &target.cpu else { return Ok(None) };
+    let cpus =
+        parse_cpus(text).ok_or_else(|| Error::Usage(format!("-C takes CPUs as in 0-2,5, not {}", shown(text))))?;
+    Ok(Some(cpus))
 }
 
 /// Finds out before anything is started what exec would say.
@@ -193,10 +221,14 @@ pub(super) fn start(
 ) -> Result<(Session, Header), Error> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan))?;
-    let events = wishes.plan.events.iter().zip(session.statuses());
-    let events: Vec<_> =
-        events.map(|(event, status)| RecordedEvent { event: event.clone(), status: status.clone() }).collect();
+    let recorded = |row: &Row| RecordedEvent {
+        event: wishes.plan.events[row.event].clone(),
+        status: row.status.clone(),
+        scope: row.scope.clone(),
+    };
+    let events: Vec<_> = session.rows().iter().map(recorded).collect();
     tell_partial(&events);
+    let events_len = events.len();
     let header = Header {
         version: recording::VERSION,
         perfprop: env!("CARGO_PKG_VERSION").into(),
@@ -204,13 +236,20 @@ pub(super) fn start(
         machine: recording::Machine::this(),
         target: session.target().clone(),
         events,
-        groups: wishes.plan.groups.clone(),
+        groups: groups_of_rows(&wishes.plan, events_len),
         relations: wishes.relations.files.clone(),
         estimator: name(wishes.estimator).into(),
         period_ns: WallNs::from(period),
         interval_ns: WallNs::from(interval),
     };
     Ok((session, header))
+}
+
+/// The groups of every scope: each has the plan's events once, in their order.
+fn groups_of_rows(plan: &Plan, rows: usize) -> Vec<PlannedGroup> {
+    let scopes = (0..rows).step_by(plan.events.len().max(1));
+    let shifted = |first: usize| plan.groups.iter().map(move |group| group.shifted(first));
+    scopes.flat_map(shifted).collect()
 }
 
 /// A part that can't be counted is never passed over in silence.
@@ -237,9 +276,10 @@ fn refused(error: StartError, plan: &Plan) -> Error {
         StartError::Command { command, source } => Error::Command { command, source, similar: None },
         StartError::Open(error) => Error::Open(error),
         StartError::System(error) => Error::System(error),
-        StartError::NothingOpened(statuses) => {
+        StartError::NoTarget => Error::Usage("nothing to measure".into()),
+        StartError::NothingOpened(rows) => {
             let names = |events: &[Event]| events.iter().map(|event| event.name.clone()).collect();
-            if statuses.contains(&Status::Forbidden) {
+            if rows.iter().any(|row| row.status == Status::Forbidden) {
                 Error::NotPermitted { events: names(&plan.events), paranoid: paranoid() }
             } else {
                 Error::NoCounters { events: names(&plan.events), has_pmu: has_core_pmu(&Machine::here()) }

@@ -13,6 +13,7 @@ use super::signals;
 use super::stream::Stream;
 use crate::monitor::Monitor;
 use crate::session::{ChildIo, Launch};
+use crate::sources::perf::Split;
 use crate::text::{self, Repeats};
 
 /// Intervals of a run whose intervals nobody sees.
@@ -20,9 +21,9 @@ const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(args: &Stat) -> Result<u8, Error> {
     let wishes = prepare::wishes(&args.events)?;
-    let launch = prepare::launch(&args.target, ChildIo::Inherit)?;
-    if args.repeat > 1 && matches!(launch, Launch::Attach(_)) {
-        return Err(Error::Usage("-r repeats a command; -p has none".into()));
+    let launch = Launch { split: split(args)?, ..prepare::launch(&args.target, ChildIo::Inherit)? };
+    if args.repeat > 1 && launch.command.is_none() {
+        return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
     let mut out = args.output.as_deref().map_or_else(|| Ok(Stream::stderr()), Stream::file)?;
     let signals = signals::listen().map_err(Error::System)?;
@@ -41,6 +42,17 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
         out.print(&if args.json { text::json_totals(&runs) } else { text::summary(&runs) })?;
     }
     Ok(code)
+}
+
+fn split(args: &Stat) -> Result<Split, Error> {
+    match (args.no_aggr, args.per_thread) {
+        (false, true) if args.target.pid.is_empty() && args.target.tid.is_empty() => {
+            Err(Error::Usage("--per-thread needs -p PID or -t TID".into()))
+        }
+        (false, true) => Ok(Split::Threads),
+        (true, _) => Ok(Split::Cpus),
+        (false, false) => Ok(Split::Sum),
+    }
 }
 
 /// One run of the command.

@@ -52,6 +52,13 @@ pub enum Cohesion {
     Preferred,
 }
 
+impl PlannedGroup {
+    /// The same group of events that stand so much further down.
+    pub fn shifted(&self, by: usize) -> Self {
+        Self { members: self.members.iter().map(|member| member + by).collect(), cohesion: self.cohesion }
+    }
+}
+
 impl Plan {
     /// Puts the groups that the user wrote, and the free events between them, into a plan.
     pub fn new(groups: Vec<events::Group>) -> Self {

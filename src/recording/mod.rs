@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::events::Event;
 use crate::plan::PlannedGroup;
 use crate::sources::command::Exit;
-use crate::sources::{Reading, Round, Status};
+use crate::sources::{Reading, Round, Scope, Status};
 use crate::units::{CpuNs, WallNs};
 
 mod player;
@@ -63,6 +63,19 @@ pub struct RecordedEvent {
     pub event: Event,
     /// Whether it could be opened.
     pub status: Status,
+    /// Which part of the target it counts.
+    #[serde(default)]
+    pub scope: Scope,
+}
+
+impl RecordedEvent {
+    /// The event's name, with the part of the target where that isn't all of it.
+    pub fn title(&self) -> String {
+        match &self.scope {
+            Scope::All => self.event.name.clone(),
+            scope => format!("{scope} {}", self.event.name),
+        }
+    }
 }
 
 /// The machine that was measured on.
@@ -93,6 +106,18 @@ pub enum Target {
     },
     /// Processes that ran already.
     Processes(Vec<Process>),
+    /// Threads that ran already.
+    Threads(Vec<Process>),
+    /// Everything that runs on the machine.
+    Everyone {
+        /// Only on these CPUs; on all where `None`.
+        cpus: Option<Vec<u32>>,
+    },
+    /// Everything that runs in a control group.
+    Cgroup {
+        /// The path of its folder.
+        path: String,
+    },
 }
 
 /// A process that ran already.
@@ -184,7 +209,13 @@ impl Header {
     pub fn title(&self) -> String {
         match &self.target {
             Target::Command { argv, pid } => format!("{} [{pid}]", argv.join(" ")),
-            Target::Processes(processes) => {
+            Target::Everyone { cpus: None } => "system wide".into(),
+            Target::Everyone { cpus: Some(cpus) } => {
+                let cpus: Vec<_> = cpus.iter().map(u32::to_string).collect();
+                format!("CPU(s) {}", cpus.join(","))
+            }
+            Target::Cgroup { path } => format!("control group {path}"),
+            Target::Processes(processes) | Target::Threads(processes) => {
                 let names: Vec<_> =
                     processes.iter().map(|process| format!("{} [{}]", process.name, process.pid)).collect();
                 names.join(", ")

@@ -187,6 +187,7 @@ mod tests {
                 unit: Unit::Count,
             },
             status: Status::Counted,
+            scope: crate::sources::Scope::All,
         };
         Header {
             version: VERSION,

@@ -38,6 +38,8 @@ pub enum Request {
     Stop,
     /// Go on with another period between rounds.
     Period(Duration),
+    /// Let the source begin to count.
+    Enable,
 }
 
 /// A running sampler thread; dropping it stops the thread.
@@ -118,6 +120,7 @@ impl<S: CounterSource> Worker<S> {
                     period = new;
                     due = Instant::now() + period;
                 }
+                Ok(Request::Enable) => self.source.enable(),
                 Ok(Request::Stop) | Err(RecvTimeoutError::Disconnected) => return self.finish(),
                 Err(RecvTimeoutError::Timeout) => {
                     match self.source.read() {

@@ -21,8 +21,8 @@ use crate::plan::Plan;
 use crate::recording::{CpuTime, End, Process, Target};
 use crate::sampling::{Request, Sample, Sampler};
 use crate::sources::command::{Exit, Held};
-use crate::sources::perf::{self, OpenError, PerfSource};
-use crate::sources::{Round, Status, process};
+use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Who};
+use crate::sources::{CounterSource, Round, process};
 use crate::units::CpuNs;
 
 mod output;
@@ -32,18 +32,52 @@ pub use output::{OutputLine, Stream};
 /// How long a process may take to end after SIGTERM.
 const TERM_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Whom to measure.
+/// What to start, and what to measure.
 #[derive(Clone, Debug)]
-pub enum Launch {
-    /// A command to start.
-    Command {
-        /// The command and its arguments; not empty.
-        argv: Vec<OsString>,
-        /// Where its input comes from and its output goes.
-        io: ChildIo,
-    },
-    /// Processes that run already.
-    Attach(Vec<Pid>),
+pub struct Launch {
+    /// A command to start: what is measured, or how long it is measured.
+    pub command: Option<CommandLine>,
+    /// What is measured; the command where `None`.
+    pub aim: Option<Who>,
+    /// Only what runs on these CPUs; on any where `None`.
+    pub cpus: Option<Vec<u32>>,
+    /// Whether threads and processes that start later are measured too.
+    pub inherit: bool,
+    /// Whether there is one count an event or several.
+    pub split: Split,
+    /// How long after the start counting begins.
+    pub delay: Option<Duration>,
+    /// How long after the start everything ends.
+    pub timeout: Option<Duration>,
+}
+
+/// A command to start.
+#[derive(Clone, Debug)]
+pub struct CommandLine {
+    /// The command and its arguments; not empty.
+    pub argv: Vec<OsString>,
+    /// Where its input comes from and its output goes.
+    pub io: ChildIo,
+}
+
+impl Launch {
+    /// A command to start and measure, with all that it starts.
+    pub fn command(argv: Vec<OsString>, io: ChildIo) -> Self {
+        Self { command: Some(CommandLine { argv, io }), ..Self::attach(None) }
+    }
+
+    /// Something that runs already.
+    pub fn attach(aim: impl Into<Option<Who>>) -> Self {
+        Self {
+            command: None,
+            aim: aim.into(),
+            cpus: None,
+            inherit: true,
+            split: Split::Sum,
+            delay: None,
+            timeout: None,
+        }
+    }
 }
 
 /// Where a started command's input comes from and its output goes.
@@ -67,10 +101,12 @@ pub enum StartError {
         /// What exec said.
         source: io::Error,
     },
+    /// Neither a command nor anything else to measure.
+    NoTarget,
     /// Counters can't be opened.
     Open(OpenError),
     /// No event of the plan could be opened.
-    NothingOpened(Vec<Status>),
+    NothingOpened(Vec<Row>),
     /// The operating system can't make a process or a thread.
     System(io::Error),
 }
@@ -80,7 +116,7 @@ pub enum StartError {
 pub struct Session {
     sampler: Sampler,
     target: Target,
-    statuses: Vec<Status>,
+    rows: Vec<Row>,
     command: Option<Running>,
     output: Receiver<OutputLine>,
 }
@@ -100,45 +136,61 @@ impl Session {
     /// # Errors
     /// See [`StartError`].
     pub fn start(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
-        match launch {
-            Launch::Command { argv, io } => Self::start_command(plan, argv, *io, period),
-            Launch::Attach(pids) => Self::attach(plan, pids, period),
-        }
-    }
-
-    fn start_command(plan: &Plan, argv: &[OsString], io: ChildIo, period: Duration) -> Result<Self, StartError> {
-        let held = Held::spawn(command(argv, io)).map_err(StartError::System)?;
+        let Some(line) = &launch.command else {
+            let mut source = open(plan, launch, launch.aim.clone().ok_or(StartError::NoTarget)?)?;
+            source.start_clock();
+            let described = described(launch, None);
+            return Self::sample(source, launch, described, None, crossbeam_channel::never(), period);
+        };
+        let held = Held::spawn(command(line)).map_err(StartError::System)?;
         let pid = held.pid();
-        let (mut source, statuses) = PerfSource::open(plan, &perf::Target::Held(pid)).map_err(StartError::Open)?;
-        if !statuses.iter().any(Status::is_open) {
-            return Err(StartError::NothingOpened(statuses));
-        }
+        let mut source = open(plan, launch, launch.aim.clone().unwrap_or(Who::Held(pid)))?;
         let before = children_cpu_time();
-        let failed = |source| StartError::Command { command: argv[0].clone(), source };
+        let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         source.start_clock();
         let mut child = held.release().map_err(failed)?;
         let (drains, output) = output::drain(&mut child).map_err(StartError::System)?;
         let ended = Arc::new(OnceLock::new());
         let running = Running { pid, ended: Arc::clone(&ended), drains, detached: false };
-        let sampler = Sampler::start(source, period).map_err(StartError::System)?;
-        let remote = sampler.remote();
+        let session = Self::sample(source, launch, described(launch, Some(pid)), Some(running), output, period)?;
+        let remote = session.sampler.remote();
         let wait = move || wait(child, before, &ended, || remote.request(Request::Stop));
         thread::Builder::new().name("wait".into()).spawn(wait).map_err(StartError::System)?;
-        let argv = argv.iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let target = Target::Command { argv, pid: pid.as_raw() };
-        Ok(Self { sampler, target, statuses, command: Some(running), output })
+        Ok(session)
     }
 
-    fn attach(plan: &Plan, pids: &[Pid], period: Duration) -> Result<Self, StartError> {
-        let named = |&pid: &Pid| Process { pid: pid.as_raw(), name: process::name(pid).unwrap_or_default() };
-        let target = Target::Processes(pids.iter().map(named).collect());
-        let (source, statuses) =
-            PerfSource::open(plan, &perf::Target::Processes(pids.to_vec())).map_err(StartError::Open)?;
-        if !statuses.iter().any(Status::is_open) {
-            return Err(StartError::NothingOpened(statuses));
+    fn sample(
+        mut source: PerfSource,
+        launch: &Launch,
+        target: Target,
+        command: Option<Running>,
+        output: Receiver<OutputLine>,
+        period: Duration,
+    ) -> Result<Self, StartError> {
+        if launch.delay.is_none() {
+            source.enable();
         }
+        let rows = source.rows().to_vec();
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
-        Ok(Self { sampler, target, statuses, command: None, output: crossbeam_channel::never() })
+        if let Some(delay) = launch.delay {
+            let remote = sampler.remote();
+            let later = move || {
+                thread::sleep(delay);
+                remote.request(Request::Enable);
+            };
+            thread::Builder::new().name("delay".into()).spawn(later).map_err(StartError::System)?;
+        }
+        if let Some(timeout) = launch.timeout {
+            let remote = sampler.remote();
+            let family = command.as_ref().map(|command| (command.pid, Arc::clone(&command.ended)));
+            let end = move || {
+                thread::sleep(timeout);
+                family.inspect(|(pid, ended)| terminate(*pid, ended));
+                remote.request(Request::Stop);
+            };
+            thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
+        }
+        Ok(Self { sampler, target, rows, command, output })
     }
 
     /// Whom it measures.
@@ -146,9 +198,9 @@ impl Session {
         &self.target
     }
 
-    /// What became of each event of the plan.
-    pub fn statuses(&self) -> &[Status] {
-        &self.statuses
+    /// What became of each event of the plan, in each part of the target.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
     }
 
     /// Where rounds come out.
@@ -219,21 +271,26 @@ impl Drop for Session {
 
 impl Running {
     fn terminate(&self) {
-        if self.ended.get().is_some() {
-            return;
-        }
-        // Taken before the signal: the children of an ended process are no longer found by it.
-        let mut family = process::descendants(self.pid);
-        family.insert(0, self.pid);
-        signal_all(&family, Signal::SIGTERM);
-        let patience = Instant::now() + TERM_PATIENCE;
-        while Instant::now() < patience && family.iter().any(|&pid| process::is_alive(pid)) {
-            thread::sleep(Duration::from_millis(5));
-        }
-        family.extend(process::descendants(self.pid));
-        family.retain(|&pid| process::is_alive(pid));
-        signal_all(&family, Signal::SIGKILL);
+        terminate(self.pid, &self.ended);
     }
+}
+
+/// Ends a command and everything that it started, unless it has ended.
+fn terminate(pid: Pid, ended: &OnceLock<(Exit, CpuTime)>) {
+    if ended.get().is_some() {
+        return;
+    }
+    // Taken before the signal: the children of an ended process are no longer found by it.
+    let mut family = process::descendants(pid);
+    family.insert(0, pid);
+    signal_all(&family, Signal::SIGTERM);
+    let patience = Instant::now() + TERM_PATIENCE;
+    while Instant::now() < patience && family.iter().any(|&pid| process::is_alive(pid)) {
+        thread::sleep(Duration::from_millis(5));
+    }
+    family.extend(process::descendants(pid));
+    family.retain(|&pid| process::is_alive(pid));
+    signal_all(&family, Signal::SIGKILL);
 }
 
 fn signal_all(pids: &[Pid], signal: Signal) {
@@ -243,7 +300,37 @@ fn signal_all(pids: &[Pid], signal: Signal) {
     }
 }
 
-fn command(argv: &[OsString], io: ChildIo) -> Command {
+/// Opens what can be opened; nothing at all is an error.
+fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<PerfSource, StartError> {
+    let on_exec = matches!(who, Who::Held(_)) && launch.delay.is_none();
+    let start = if on_exec { Start::OnExec } else { Start::Later };
+    let target = perf::Target { who, cpus: launch.cpus.clone(), inherit: launch.inherit, split: launch.split, start };
+    let source = PerfSource::open(plan, &target).map_err(StartError::Open)?;
+    if source.rows().iter().any(|row| row.status.is_open()) {
+        Ok(source)
+    } else {
+        Err(StartError::NothingOpened(source.rows().to_vec()))
+    }
+}
+
+/// What is measured, in words that a recording can keep.
+fn described(launch: &Launch, command: Option<Pid>) -> Target {
+    let argv = || {
+        let words = launch.command.iter().flat_map(|line| &line.argv);
+        words.map(|word| word.to_string_lossy().into_owned()).collect()
+    };
+    let named = |&pid: &Pid| Process { pid: pid.as_raw(), name: process::name(pid).unwrap_or_default() };
+    match &launch.aim {
+        None | Some(Who::Held(_)) => Target::Command { argv: argv(), pid: command.map_or(0, Pid::as_raw) },
+        Some(Who::Processes(pids)) => Target::Processes(pids.iter().map(named).collect()),
+        Some(Who::Threads(threads)) => Target::Threads(threads.iter().map(named).collect()),
+        Some(Who::Everyone) => Target::Everyone { cpus: launch.cpus.clone() },
+        Some(Who::Cgroup(cgroup)) => Target::Cgroup { path: cgroup.path.display().to_string() },
+    }
+}
+
+fn command(line: &CommandLine) -> Command {
+    let CommandLine { argv, io } = line;
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
     match io {

@@ -49,7 +49,7 @@ fn title(monitor: &Monitor) -> String {
     use crate::recording::Target;
     match &monitor.header().target {
         Target::Command { argv, .. } => argv.join(" "),
-        Target::Processes(_) => monitor.header().title(),
+        _ => monitor.header().title(),
     }
 }
 

@@ -190,4 +190,3 @@ fn encode(event: &Event, builder: &mut Builder<'_>) {
     attributes.config3 = encoding.config3;
     attributes.bp_type = encoding.bp_type;
 }
-

@@ -161,3 +161,90 @@ fn sleeping(mark: &str) -> usize {
         fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
     processes.filter(|line| *line == format!("sleep\0{mark}\0").as_bytes()).count()
 }
+
+/// The lines of `perfprop stat -j` with these arguments; `None` where nothing can be counted.
+fn stat_lines(args: &[&str]) -> Option<Vec<Value>> {
+    let output = Command::new(PERFPROP).args(["stat", "-j"]).args(args).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    if lines.is_empty() {
+        eprintln!("skipped: {text}");
+        return None;
+    }
+    Some(lines)
+}
+
+/// A program that is on a CPU all the time.
+const BUSY: [&str; 3] = ["sh", "-c", "while :; do :; done"];
+
+#[test]
+fn every_cpu_of_the_machine_is_counted_together_or_apart() {
+    let Some(together) = stat_lines(&["-a", "-e", "cpu-clock", "--", "sleep", "0.1"]) else { return };
+    let Some(apart) = stat_lines(&["-a", "-A", "-e", "cpu-clock", "--", "sleep", "0.1"]) else { return };
+    let cpus = perfprop::sources::perf::online_cpus().unwrap();
+    assert_eq!(together.len(), 1);
+    assert_eq!(apart.len(), cpus.len());
+    // Each CPU has a clock of its own that runs all the time.
+    let seconds = together[0]["counter-value"].as_f64().unwrap() / 1000.0;
+    assert!(seconds >= 0.1 * cpus.len() as f64, "{together:?}");
+    let named: Vec<_> = apart.iter().map(|line| line["cpu"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(named, cpus.iter().map(u32::to_string).collect::<Vec<_>>());
+}
+
+#[test]
+fn one_cpu_is_counted_alone_and_an_absent_one_is_refused() {
+    let Some(lines) = stat_lines(&["-C", "0", "-e", "cpu-clock", "--timeout", "50"]) else { return };
+    let counted = lines[0]["counter-value"].as_f64().unwrap();
+    assert!(counted >= 50.0, "{lines:?}");
+    let output =
+        Command::new(PERFPROP).args(["stat", "-C", "65000", "-e", "cpu-clock", "--", "true"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(125));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no CPU 65000"));
+}
+
+#[test]
+fn a_delay_leaves_out_the_beginning_and_a_timeout_the_end() {
+    let mut delayed = vec!["-D", "100", "--timeout", "200", "-e", "task-clock", "--"];
+    delayed.extend(BUSY);
+    let Some(lines) = stat_lines(&delayed) else { return };
+    // Something else may take the CPU, but nothing can give more than was waited for.
+    let counted = lines[0]["counter-value"].as_f64().unwrap();
+    let elapsed = 1000.0 * lines[0]["event-runtime"].as_f64().unwrap() / 1e9;
+    assert!(counted > 0.0 && (counted - elapsed).abs() < 5.0, "{lines:?}");
+    let mut whole = vec!["--timeout", "200", "-e", "task-clock", "--"];
+    whole.extend(BUSY);
+    let Some(lines) = stat_lines(&whole) else { return };
+    assert!(lines[0]["counter-value"].as_f64().unwrap() > counted, "{lines:?}");
+}
+
+#[test]
+fn threads_are_told_apart() {
+    let program = "import threading, time\n\
+        def work():\n  while True: open('/etc/passwd').close()\n\
+        threading.Thread(target=work, daemon=True).start()\nprint('ready', flush=True)\ntime.sleep(60)";
+    let Ok(mut python) = Command::new("python3").args(["-c", program]).stdout(Stdio::piped()).spawn() else {
+        eprintln!("skipped: no python3");
+        return;
+    };
+    std::io::Read::read_exact(python.stdout.as_mut().unwrap(), &mut [0; 5]).unwrap();
+    let pid = python.id().to_string();
+    let lines = stat_lines(&["--per-thread", "-p", &pid, "-e", "syscalls:sys_enter_openat", "--timeout", "100"]);
+    python.kill().unwrap();
+    python.wait().unwrap();
+    let Some(lines) = lines else { return };
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    let busy = lines.iter().filter(|line| line["counter-value"].as_f64().is_some_and(|count| count > 0.0)).count();
+    assert_eq!(busy, 1, "the main thread sleeps: {lines:?}");
+    assert!(lines.iter().all(|line| line["thread"].as_str().unwrap().starts_with("python3-")));
+}
+
+#[test]
+fn children_are_left_out_where_asked() {
+    let script = ["-e", "syscalls:sys_enter_execve", "--", "sh", "-c", "true; ls / > /dev/null; ls / > /dev/null; :"];
+    let Some(with) = stat_lines(&script) else { return };
+    let mut alone = vec!["-i"];
+    alone.extend(script);
+    let Some(without) = stat_lines(&alone) else { return };
+    assert_eq!(with[0]["counter-value"], 2.0);
+    assert_eq!(without[0]["counter-value"], 0.0);
+}

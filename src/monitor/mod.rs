@@ -183,7 +183,7 @@ impl Monitor {
         if self.now > self.closed_at {
             self.close_interval();
         }
-        if matches!(self.header.target, Target::Processes(_)) {
+        if matches!(self.header.target, Target::Processes(_) | Target::Threads(_)) {
             self.note(Finding::TargetEnded);
         }
         self.end = Some(end);

@@ -6,6 +6,7 @@ use super::summary::{Repeats, counted, metric, scaled};
 use crate::estimate::Quality;
 use crate::monitor::{Absence, Monitor, Row};
 use crate::rates::Error;
+use crate::sources::Scope;
 
 /// The version of these lines.
 const SCHEMA: u32 = 1;
@@ -50,6 +51,11 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
 /// The keys that perf has, in its order.
 fn perf_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, count: Option<f64>) {
     let event = &row.event.event;
+    match &row.event.scope {
+        Scope::All => {}
+        Scope::Cpu(cpu) => drop(line.insert("cpu".into(), cpu.to_string().into())),
+        thread @ Scope::Thread { .. } => drop(line.insert("thread".into(), thread.to_string().into())),
+    }
     let shown = count.map(|count| counted(count, &event.unit));
     line.insert("counter-value".into(), shown.as_ref().map(|counted| counted.value).into());
     line.insert("unit".into(), counted(0.0, &event.unit).unit.into());

@@ -10,6 +10,7 @@ use crate::events::Unit;
 use crate::monitor::{Absence, Monitor, Point, Row};
 use crate::plan::EventIndex;
 use crate::rates::student::quantile_975;
+use crate::sources::Scope;
 use crate::units::CpuNs;
 
 /// The same command measured several times.
@@ -55,14 +56,15 @@ fn title(monitor: &Monitor) -> String {
 
 fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     let name = shown(&row.event.event.name);
+    let scope = scope_column(monitor, row);
     let Some(total) = runs.mean_count(row.index) else {
-        return format!("{:>18}      {name:<24}", absence_cell(row.absence));
+        return format!("{scope}{:>18}      {name:<24}", absence_cell(row.absence));
     };
     let counted = counted(total, &row.event.event.unit);
     let raw = row.raw.run.estimate().unwrap_or(total);
     let error = error_text(row.raw.run.error(), raw);
     let number = value_text(&counted);
-    let mut text = format!("{number:>18} {:<4} {name:<24} {error:>8}", counted.unit);
+    let mut text = format!("{scope}{number:>18} {:<4} {name:<24} {error:>8}", counted.unit);
     // Where something took turns every line has the column, so that they stay aligned.
     if is_multiplexed(monitor) {
         let run = row.raw.run.run_ratio().map_or_else(String::new, |ratio| format!("{} run", percent(ratio)));
@@ -78,6 +80,17 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
         let _ = write!(text, "  # {:>9.3} {}", metric.value, metric.unit);
     }
     text
+}
+
+/// Which part of the target a line is about, in a column as wide as the widest; nothing where
+/// lines are about all of it.
+fn scope_column(monitor: &Monitor, row: &Row<'_>) -> String {
+    let width = |scope: &Scope| shown(&scope.to_string()).chars().count();
+    let widest = monitor.header().events.iter().map(|event| width(&event.scope)).max().unwrap_or(0);
+    match &row.event.scope {
+        Scope::All => String::new(),
+        scope => format!("{:<widest$} ", shown(&scope.to_string())),
+    }
 }
 
 /// perf's words for a number that isn't there, and one of ours for the one that it hasn't.
@@ -230,19 +243,23 @@ pub fn interval(monitor: &Monitor) -> String {
     let mut out = String::new();
     for row in monitor.rows() {
         let name = shown(&row.event.event.name);
+        let scope = scope_column(monitor, &row);
         let time = monitor.now().as_secs();
         let point = row.history.back().filter(|_| row.absence.is_none());
         let Some((point, count)) = point.and_then(|point| Some((point, scaled(point)?))) else {
             let cell = absence_cell(row.absence);
-            let _ = writeln!(out, "{time:>16.9} {cell:>18}      {name}");
+            let _ = writeln!(out, "{time:>16.9} {scope}{cell:>18}      {name}");
             continue;
         };
         let counted = counted(count, &row.event.event.unit);
         let error =
             if point.enabled.0 == 0 { "exact".into() } else { error_text(point.error, point.rate.unwrap_or_default()) };
         let run = point.run_ratio.map_or_else(|| "no CPU time".into(), |ratio| format!("{} run", percent(ratio)));
-        let line =
-            format!("{time:>16.9} {:>18} {:<4} {name:<24} {error:>8} {run:>11}", value_text(&counted), counted.unit);
+        let line = format!(
+            "{time:>16.9} {scope}{:>18} {:<4} {name:<24} {error:>8} {run:>11}",
+            value_text(&counted),
+            counted.unit
+        );
         out.push_str(line.trim_end());
         out.push('\n');
     }

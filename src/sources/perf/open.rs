@@ -91,11 +91,10 @@ impl Opening<'_> {
         }
     }
 
-    /// No such task, or no such CPU.
     fn gone(&self) -> OpenError {
-        match (&self.place.subject, self.place.cpu) {
-            (Subject::Task(task), _) => OpenError::NoProcess(*task),
-            (Subject::Anyone | Subject::Cgroup(_), cpu) => OpenError::NoCpu(cpu.unwrap_or_default()),
+        match self.place.subject {
+            Subject::Task(task) => OpenError::NoProcess(task),
+            Subject::Anyone | Subject::Cgroup(_) => OpenError::NoCpu(self.place.cpu.unwrap_or_default()),
         }
     }
 

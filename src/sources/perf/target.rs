@@ -138,10 +138,16 @@ impl Target {
     }
 
     fn on_cpus(&self, subject: &Subject, scope: &Scope, each: bool) -> Result<Vec<Place>, OpenError> {
+        if self.cpus.is_none() && !each {
+            return Ok(vec![Place { subject: subject.clone(), cpu: None, scope: scope.clone() }]);
+        }
+        let online = online_cpus().map_err(OpenError::System)?;
         let cpus = match &self.cpus {
-            Some(cpus) => cpus.clone(),
-            None if each => online_cpus().map_err(OpenError::System)?,
-            None => return Ok(vec![Place { subject: subject.clone(), cpu: None, scope: scope.clone() }]),
+            Some(cpus) => match cpus.iter().find(|cpu| !online.contains(cpu)) {
+                Some(&absent) => return Err(OpenError::NoCpu(absent)),
+                None => cpus.clone(),
+            },
+            None => online,
         };
         let scope_on = |cpu: u32| if self.split == Split::Cpus { Scope::Cpu(cpu) } else { scope.clone() };
         let place = |cpu: u32| Place { subject: subject.clone(), cpu: Some(cpu), scope: scope_on(cpu) };

@@ -59,6 +59,7 @@ fn fresh() -> Monitor {
 
 fn header() -> Header {
     let events = EVENTS.iter().map(|(name, unit, status, ..)| RecordedEvent {
+        scope: perfprop::sources::Scope::All,
         event: Event {
             name: (*name).into(),
             canonical: (*name).into(),

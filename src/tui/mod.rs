@@ -6,7 +6,7 @@
 //! ```
 //!
 //! [`run`] is the loop. The state of the screens is a `Model`, which knows neither terminal nor
-//! clock, and drawing only reads it; so [`picture`] draws the same screens without a terminal, and
+//! clock, and drawing only reads it; so [`picture()`] draws the same screens without a terminal, and
 //! tests run the real loop on a [scripted](Terminal::scripted) one.
 
 use std::io;

@@ -1,7 +1,7 @@
 //! Words from outside in, words that are safe to show out, or the ones that were meant.
 //!
 //! Names of events, files, commands and relations are written by others. None of them reaches a
-//! terminal, a page or a picture but through [`shown`] or [`quoted`].
+//! terminal, a page or a picture but through [`shown()`] or [`quoted`].
 
 mod shown;
 mod suggest;

@@ -190,7 +190,7 @@ fn mistakes_say_what_where_why_and_what_to_try() {
         (&["stat", "-e", "page-faults", "--", "/etc/passwd"], 126, &["E06", "permission denied"]),
         (&["stat", "-e", "page-faults", "-p", "2147483646"], 125, &["E11", "2147483646", "ESRCH"]),
         (&["stat", "-e", "page-faults"], 2, &["nothing to measure", "-p PID"]),
-        (&["stat", "-e", "page-faults", "-p", "1", "--", "true"], 2, &["not both"]),
+        (&["stat", "-e", "page-faults", "-p", "1", "-a", "--", "true"], 2, &["--pid", "--all-cpus"]),
         (
             &["stat", "-e", "page-faults", "--relations", "/nonexistent.json", "--", "true"],
             2,

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::events::EventError;
+use crate::plan::Unschedulable;
 use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
 use crate::sources::perf::OpenError;
@@ -56,6 +57,8 @@ pub enum Error {
         /// A file that could have been meant.
         similar: Option<String>,
     },
+    /// A group in braces doesn't fit on the counters.
+    Unschedulable(Unschedulable),
     /// Counters can't be opened.
     Open(OpenError),
     /// A recording can't be read.
@@ -112,6 +115,7 @@ impl Error {
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
             | Self::Open(_)
+            | Self::Unschedulable(_)
             | Self::Write { .. }
             | Self::Terminal(_)
             | Self::System(_) => MEASURING,
@@ -139,6 +143,7 @@ impl fmt::Display for Error {
             Self::NoCounters { events, has_pmu } => no_counters(f, events, *has_pmu),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
             Self::Open(error) => not_opened(f, error),
+            Self::Unschedulable(group) => unschedulable(f, group),
             Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
             Self::Write { path, source } => {
                 write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string()))
@@ -218,6 +223,22 @@ fn no_command(
         }
         None => Ok(()),
     }
+}
+
+fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable) -> fmt::Result {
+    let Unschedulable { names, fit } = group;
+    let needed = names.len();
+    // The watchdog holds a counter of each CPU that a trial doesn't see.
+    let watchdog = std::fs::read_to_string("/proc/sys/kernel/nmi_watchdog").is_ok_and(|text| text.trim() == "1");
+    let holds = if watchdog { ", the NMI watchdog holds 1" } else { "" };
+    let all = shown(&names.join(",")).into_owned();
+    writeln!(
+        f,
+        "E04 perfprop: group {{{all}}} cannot be scheduled: of its {needed} events {fit} fit on the counters at once{holds}"
+    )?;
+    let too_many = needed - fit;
+    write!(f, "      each event opens alone. Remove {too_many}, or drop the braces to let them take turns")?;
+    if watchdog { write!(f, ", or: sudo sysctl kernel.nmi_watchdog=0") } else { Ok(()) }
 }
 
 fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {

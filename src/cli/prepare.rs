@@ -18,7 +18,7 @@ use crate::plan::{Plan, PlannedGroup};
 use crate::recording::{self, Header, RecordedEvent, RelationFile};
 use crate::relations::{self, Relation};
 use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
-use crate::sources::perf::{Cgroup, Row, Who, parse_cpus};
+use crate::sources::perf::{self, Cgroup, Row, Who, parse_cpus};
 use crate::sources::{Status, process};
 use crate::units::WallNs;
 use crate::words::{nearest, shown};
@@ -62,7 +62,7 @@ fn plan(events: &[String]) -> Result<Plan, Error> {
     let resolver = Resolver::new(Machine::here());
     if !events.is_empty() {
         let groups = resolver.parse(&events.join(",")).map_err(Error::Events)?;
-        return Ok(Plan::new(groups));
+        return Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable);
     }
     let (names, why) = if has_core_pmu(resolver.machine()) {
         (DEFAULT_HARDWARE, "")
@@ -70,7 +70,8 @@ fn plan(events: &[String]) -> Result<Plan, Error> {
         (DEFAULT_SOFTWARE, " (this machine exposes no hardware counters)")
     };
     say(&format!("no -e given: counting {names}{why}"));
-    resolver.parse(names).map(Plan::new).map_err(Error::Events)
+    let groups = resolver.parse(names).map_err(Error::Events)?;
+    Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable)
 }
 
 /// Whether the kernel knows a PMU of the processor: by its usual names, or by the CPUs that it

@@ -1,16 +1,20 @@
 //! Events in, groups out: which events the kernel is asked to count together.
 //!
 //! ```text
-//! -e task-clock,cycles,{L1_MISSES,L2_MISSES},page-faults
+//! -e task-clock,cycles,instructions,{L1_MISSES,L2_MISSES},page-faults,r1a
 //!
 //!    group 0   task-clock page-faults     software: always counts, one read gets all
-//!    group 1   cycles                     hardware: on its own, rotated by the kernel
-//!    group 2   L1_MISSES L2_MISSES        braces: on a counter together or not at all
+//!    group 1   cycles instructions r1a    hardware: as many as the counters take at once
+//!    group 2   L1_MISSES L2_MISSES        braces: on counters together or not at all
 //! ```
 //!
 //! Software events never wait for a hardware counter, so all that are free share groups of their
 //! own: one system call then reads them all. They never join a hardware group, where they would be
 //! taken off the CPU together with it.
+//!
+//! Free hardware events fill the counters. The kernel gives its groups turns: with one event a
+//! group it moves one event a turn, and each is off for as long as all the others need; groups that
+//! fill the counters come round as soon as can be.
 
 use serde::{Deserialize, Serialize};
 
@@ -59,42 +63,133 @@ impl PlannedGroup {
     }
 }
 
+/// Whether the hardware counts some events at the same time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fit {
+    /// It does.
+    Fits,
+    /// They are more than there are counters for.
+    TooMany,
+    /// At least one of them can't be counted at all, so nothing can be said of the group.
+    Unknown,
+}
+
+/// A group in braces that the hardware can't count as a whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unschedulable {
+    /// The names of its members.
+    pub names: Vec<String>,
+    /// How many of them, from the first, can be counted at once.
+    pub fit: usize,
+}
+
 impl Plan {
-    /// Puts the groups that the user wrote, and the free events between them, into a plan.
-    pub fn new(groups: Vec<events::Group>) -> Self {
+    /// Puts the groups that the user wrote, and the free events between them, into a plan. `fit`
+    /// tries whether events can be counted at the same time; it is asked about hardware events of
+    /// one PMU only.
+    ///
+    /// # Errors
+    /// A group in braces that doesn't fit.
+    pub fn new(groups: Vec<events::Group>, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Result<Self, Unschedulable> {
         let mut plan = Self::default();
-        let mut free_software = Vec::new();
+        let mut software = Vec::new();
+        let mut hardware = Packing::default();
         for group in groups {
             let first = plan.events.len();
             let members: Vec<_> = (first..first + group.events.len()).collect();
             plan.events.extend(group.events);
-            match group.binding {
-                Binding::Free => {
-                    for index in members {
-                        if plan.events[index].kind.is_software() {
-                            free_software.push(index);
-                        } else {
-                            plan.add(vec![index], Cohesion::Chosen);
-                        }
+            let cohesion = match group.binding {
+                Binding::Free => None,
+                Binding::Braces => Some(Cohesion::Required),
+                Binding::Weak => Some(Cohesion::Preferred).filter(|_| plan.fits(&members, fit)),
+            };
+            match cohesion {
+                Some(cohesion) => {
+                    if cohesion == Cohesion::Required {
+                        plan.check(&members, fit)?;
                     }
+                    plan.groups.push(PlannedGroup { members, cohesion });
                 }
-                Binding::Braces => plan.add(members, Cohesion::Required),
-                Binding::Weak => plan.add(members, Cohesion::Preferred),
+                None => members.into_iter().for_each(|index| match plan.events[index].kind.is_software() {
+                    true => software.push(index),
+                    false => hardware.add(index, &plan.events, fit),
+                }),
             }
         }
-        for chunk in free_software.chunks(MAX_SOFTWARE_GROUP).rev() {
-            plan.groups.insert(0, PlannedGroup { members: chunk.to_vec(), cohesion: Cohesion::Chosen });
-        }
-        plan
+        let chosen = |members: &[EventIndex]| PlannedGroup { members: members.to_vec(), cohesion: Cohesion::Chosen };
+        let free = software.chunks(MAX_SOFTWARE_GROUP).chain(hardware.groups.iter().map(|group| &group.members[..]));
+        let free: Vec<_> = free.map(chosen).collect();
+        plan.groups.splice(0..0, free);
+        Ok(plan)
     }
 
-    fn add(&mut self, members: Vec<EventIndex>, cohesion: Cohesion) {
-        self.groups.push(PlannedGroup { members, cohesion });
+    fn fits(&self, members: &[EventIndex], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
+        let hardware: Vec<_> =
+            members.iter().map(|&index| &self.events[index]).filter(|event| !event.kind.is_software()).collect();
+        hardware.len() < 2 || fit(&hardware) != Fit::TooMany
+    }
+
+    /// Refuses members that don't fit, and finds out how many do.
+    fn check(&self, members: &[EventIndex], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Result<(), Unschedulable> {
+        if self.fits(members, fit) {
+            return Ok(());
+        }
+        let fitting = (1..members.len()).rev().find(|&count| self.fits(&members[..count], fit));
+        let names = members.iter().map(|&index| self.events[index].name.clone()).collect();
+        Err(Unschedulable { names, fit: fitting.unwrap_or(0) })
+    }
+}
+
+/// Groups of free hardware events as they fill up.
+#[derive(Default)]
+struct Packing {
+    groups: Vec<Packed>,
+}
+
+struct Packed {
+    pmu: (u32, u64),
+    members: Vec<EventIndex>,
+    is_full: bool,
+}
+
+impl Packing {
+    /// Puts an event into the first group of its PMU that still takes it.
+    fn add(&mut self, index: EventIndex, events: &[Event], fit: &mut dyn FnMut(&[&Event]) -> Fit) {
+        let event = &events[index];
+        let pmu = pmu_of(event);
+        let joins = !event.modifiers.pinned && !event.modifiers.exclusive && fit(&[event]) == Fit::Fits;
+        if joins && let Some(group) = self.groups.iter_mut().find(|group| group.pmu == pmu && !group.is_full) {
+            let with: Vec<_> = group.members.iter().chain([&index]).map(|&member| &events[member]).collect();
+            if fit(&with) == Fit::Fits {
+                group.members.push(index);
+                return;
+            }
+            group.is_full = true;
+        }
+        self.groups.push(Packed { pmu, members: vec![index], is_full: !joins });
+    }
+}
+
+/// What must be equal for events to share a group: the core PMU has several types
+/// (`PERF_TYPE_HARDWARE`, `_HW_CACHE`, `_RAW`), and on hybrid machines the kind of core stands in
+/// the upper half of the configuration of generic events.
+fn pmu_of(event: &Event) -> (u32, u64) {
+    const HARDWARE: u32 = 0;
+    const HW_CACHE: u32 = 3;
+    const RAW: u32 = 4;
+    match event.encoding.pmu_type {
+        HARDWARE | HW_CACHE => (HARDWARE, event.encoding.config >> 32),
+        RAW => (HARDWARE, 0),
+        pmu => (pmu, 0),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
     use super::*;
     use crate::events::{Encoding, Kind, Modifiers, Unit};
 
@@ -113,31 +208,87 @@ mod tests {
         events::Group { name: None, events, binding }
     }
 
+    /// A machine with so many counters, which knows no event called `absent`.
+    fn counters(most: usize) -> impl FnMut(&[&Event]) -> Fit {
+        move |events| match events {
+            _ if events.iter().any(|event| event.name == "absent") => Fit::Unknown,
+            _ if events.len() <= most => Fit::Fits,
+            _ => Fit::TooMany,
+        }
+    }
+
+    fn free(names: &[&str]) -> Vec<events::Group> {
+        names.iter().map(|name| group(Binding::Free, vec![event(name, Kind::Raw)])).collect()
+    }
+
+    fn members(plan: &Plan) -> Vec<Vec<EventIndex>> {
+        plan.groups.iter().map(|group| group.members.clone()).collect()
+    }
+
     #[test]
-    fn software_events_share_a_group_and_hardware_events_stand_alone() {
-        let plan = Plan::new(vec![
+    fn software_events_share_a_group_apart_from_hardware() {
+        let groups = vec![
             group(Binding::Free, vec![event("task-clock", Kind::Software)]),
             group(Binding::Free, vec![event("cycles", Kind::Hardware)]),
             group(Binding::Braces, vec![event("a", Kind::Raw), event("b", Kind::Raw)]),
             group(Binding::Free, vec![event("sched:sched_switch", Kind::Tracepoint)]),
-        ]);
-        let members: Vec<_> = plan.groups.iter().map(|group| group.members.clone()).collect();
-        assert_eq!(members, [vec![0, 4], vec![1], vec![2, 3]]);
+        ];
+        let plan = Plan::new(groups, &mut counters(4)).unwrap();
+        assert_eq!(members(&plan), [vec![0, 4], vec![1], vec![2, 3]]);
         assert_eq!(plan.groups[2].cohesion, Cohesion::Required);
     }
 
     #[test]
-    fn no_events_make_no_groups() {
-        assert_eq!(Plan::new(vec![]), Plan::default());
+    fn free_hardware_events_fill_the_counters() {
+        let plan = Plan::new(free(&["a", "b", "c", "d", "e", "f", "g"]), &mut counters(3)).unwrap();
+        assert_eq!(members(&plan), [vec![0, 1, 2], vec![3, 4, 5], vec![6]]);
     }
 
     #[test]
-    fn every_event_is_in_exactly_one_group() {
-        let many = (0..600).map(|i| group(Binding::Free, vec![event(&i.to_string(), Kind::Tracepoint)]));
-        let plan = Plan::new(many.collect());
-        assert_eq!(plan.groups.len(), 3);
-        let mut all: Vec<_> = plan.groups.iter().flat_map(|group| group.members.clone()).collect();
-        all.sort_unstable();
-        assert_eq!(all, (0..600).collect::<Vec<_>>());
+    fn an_event_that_is_absent_stands_alone_and_takes_no_place() {
+        let plan = Plan::new(free(&["a", "absent", "b", "absent"]), &mut counters(3)).unwrap();
+        assert_eq!(members(&plan), [vec![0, 2], vec![1], vec![3]]);
+    }
+
+    #[test]
+    fn pinned_events_stand_alone_and_pmus_apart() {
+        let mut groups = free(&["a", "b", "c"]);
+        groups[0].events[0].modifiers.pinned = true;
+        groups[2].events[0].encoding.pmu_type = 9;
+        let plan = Plan::new(groups, &mut counters(4)).unwrap();
+        assert_eq!(members(&plan), [vec![0], vec![1], vec![2]]);
+    }
+
+    #[test]
+    fn braces_that_do_not_fit_are_refused_and_weak_ones_opened_singly() {
+        let five = |binding| vec![group(binding, ["a", "b", "c", "d", "e"].map(|name| event(name, Kind::Raw)).into())];
+        let refused = Plan::new(five(Binding::Braces), &mut counters(3)).unwrap_err();
+        assert_eq!((refused.names.len(), refused.fit), (5, 3));
+        let weak = Plan::new(five(Binding::Weak), &mut counters(3)).unwrap();
+        assert_eq!(members(&weak), [vec![0, 1, 2], vec![3, 4]]);
+        let kept = Plan::new(five(Binding::Weak), &mut counters(5)).unwrap();
+        assert_eq!(kept.groups[0].cohesion, Cohesion::Preferred);
+    }
+
+    #[test]
+    fn no_events_make_no_groups() {
+        assert_eq!(Plan::new(vec![], &mut counters(1)), Ok(Plan::default()));
+    }
+
+    proptest! {
+        #[test]
+        fn every_event_is_in_exactly_one_group(kinds in prop::collection::vec((any::<bool>(), 0u8..4), 0..700), most in 1usize..9) {
+            let kind = |software: bool| if software { Kind::Tracepoint } else { Kind::Raw };
+            let name = |n: u8| if n == 0 { "absent" } else { "present" };
+            let groups = kinds.iter().map(|&(software, n)| group(Binding::Free, vec![event(name(n), kind(software))]));
+            let plan = Plan::new(groups.collect(), &mut counters(most)).unwrap();
+            let mut all: Vec<_> = members(&plan).concat();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..kinds.len()).collect::<Vec<_>>());
+            for members in members(&plan) {
+                let hardware = members.iter().filter(|&&index| !plan.events[index].kind.is_software()).count();
+                prop_assert!(hardware == 0 || hardware == members.len() && hardware <= most);
+            }
+        }
     }
 }

@@ -21,10 +21,12 @@ use crate::units::{CpuNs, WallNs};
 
 mod open;
 mod target;
+mod trial;
 
 use open::Opening;
 use target::Place;
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
+pub use trial::fit;
 
 /// Group reads answer ECHILD while inherited children come and go (since Linux 6.6). Three
 /// immediate retries and then short sleeps have always succeeded within 13 tries.

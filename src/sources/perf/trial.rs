@@ -1,0 +1,46 @@
+//! Events in, whether the hardware counts them at the same time out.
+//!
+//! The kernel's word is not enough. x86 answers EINVAL from a trial schedule on an empty PMU, which
+//! knows nothing of the NMI watchdog or of other users; other PMUs accept groups that can never
+//! run. So the group is opened for this thread, let run, and must have run.
+
+use std::time::{Duration, Instant};
+
+use nix::errno::Errno;
+use nix::unistd::gettid;
+
+use super::{OpenError, PerfSource, Split, Start, Target, Who};
+use crate::events::Event;
+use crate::plan::{Cohesion, Fit, Plan, PlannedGroup};
+use crate::sources::{CounterSource, Next};
+
+/// A group that fits runs at once, unless others use the counters: then it has its turn within
+/// some ticks of the kernel.
+const PATIENCE: Duration = Duration::from_millis(12);
+
+/// Whether these events, of one PMU, can be counted at the same time.
+pub fn fit(events: &[&Event]) -> Fit {
+    let members = (0..events.len()).collect();
+    let group = PlannedGroup { members, cohesion: Cohesion::Required };
+    let plan = Plan { events: events.iter().map(|&event| event.clone()).collect(), groups: vec![group] };
+    let who = Who::Threads(vec![gettid()]);
+    let target = Target { who, cpus: None, inherit: false, split: Split::Sum, start: Start::Later };
+    match PerfSource::open(&plan, &target) {
+        Err(OpenError::Group { source, .. }) if source.raw_os_error() == Some(Errno::EINVAL as i32) => Fit::TooMany,
+        Err(_) => Fit::Unknown,
+        Ok(source) if !source.rows().iter().all(|row| row.status.is_open()) => Fit::Unknown,
+        Ok(mut source) => runs(&mut source),
+    }
+}
+
+fn runs(source: &mut PerfSource) -> Fit {
+    source.enable();
+    let start = Instant::now();
+    while start.elapsed() < PATIENCE {
+        let Next::Round(round) = source.read() else { break };
+        if round.readings.iter().all(|reading| reading.is_some_and(|reading| reading.running.0 > 0)) {
+            return Fit::Fits;
+        }
+    }
+    Fit::TooMany
+}

@@ -1,0 +1,18 @@
+# Groups that fit are counted together; one that is larger than the PMU gives no invented numbers.
+. checks/lib.sh
+
+perfprop stat -j -e '{cycles:u,instructions:u}' -o /tmp/pair -- loop 1
+check 'a group of two counts' '60000009.0' "$(value instructions:u counter-value /tmp/pair)"
+
+# counts_nothing NAME STATUS FILE: refused, or without a number for any event.
+counts_nothing() {
+  numbers=$(grep -c '"counter-value":[0-9]' "$3")
+  if [ "$2" = 125 ]; then has "$1" "$3" 'cannot be counted together'; else check "$1" 0 "$numbers"; fi
+}
+eight='{instructions,instructions:u,instructions:k,r8,r8:u,r8:k,cycles,r11}'
+perfprop stat -j -e "$eight" -- loop 1 2> /tmp/eight
+counts_nothing 'a group of eight is no numbers' $? /tmp/eight
+
+sh -c 'sleep 1; exec loop 9' &
+perfprop stat -j -e "$eight" -p $! 2> /tmp/attached
+counts_nothing 'a group of eight in a running process is no numbers' $? /tmp/attached

@@ -138,7 +138,7 @@ fn run(scenario: &Scenario) -> Monitor {
     };
     let mut monitor = Monitor::new(header, relations, estimator);
     let rounds = scenario.rounds.iter().map(round);
-    let sampler = Sampler::start(Scripted::new(rounds), std::time::Duration::from_nanos(1)).unwrap();
+    let sampler = Sampler::start(Scripted::new(rounds), std::time::Duration::ZERO).unwrap();
     let mut last = Round::default();
     while let Sample::Round { round, lost } = sampler.samples().recv().unwrap() {
         monitor.round(&round, lost);

@@ -373,7 +373,7 @@ fn pictures_are_the_same_twice_in_every_format() {
                     mode: Mode::Replay { length: WallNs(64 * SECOND) },
                     ..Options::default()
                 };
-                let wanted = Picture { size: (120, 40), format, event: 3, output: output() };
+                let wanted = Picture { size: (120, 40), format, event: Some(3), output: output() };
                 let first = tui::picture(monitor(300), &wanted, &options);
                 assert_eq!(first, tui::picture(monitor(300), &wanted, &options));
                 assert!(first.contains("REPLAY") || format == Format::Svg);
@@ -439,7 +439,7 @@ fn no_size_and_no_state_stops_the_drawing() {
                 for height in steps(80).filter(|height| *height < 14 || (usize::from(*height) + i) % 3 == 0) {
                     let options = Options { screen, ..Options::default() };
                     let wanted =
-                        Picture { size: (width, height), event: i + 2, output: output(), ..Picture::default() };
+                        Picture { size: (width, height), event: Some(i + 2), output: output(), ..Picture::default() };
                     let text = tui::picture(state(), &wanted, &options);
                     assert_eq!(text.lines().count(), usize::from(if width == 0 { 0 } else { height }));
                 }
@@ -455,7 +455,7 @@ fn names_from_outside_steer_nothing() {
     header.target = Target::Command { argv: vec!["a\nb\x1b[2J".into()], pid: 1 };
     let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
     let monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
-    let wanted = Picture { size: (200, 60), event: 3, output: output(), ..Picture::default() };
+    let wanted = Picture { size: (200, 60), event: Some(3), output: output(), ..Picture::default() };
     let text = tui::picture(monitor, &wanted, &Options::default());
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
 }

@@ -150,7 +150,10 @@ pub(super) fn launch(target: &Target, io: ChildIo) -> Result<Launch, Error> {
 
 /// What is measured besides a command.
 fn aim(target: &Target) -> Result<Option<Who>, Error> {
-    let pids = |numbers: &[i32]| numbers.iter().map(|&number| Pid::from_raw(number)).collect();
+    let pids = |numbers: &[i32]| {
+        let mut seen = HashSet::new();
+        numbers.iter().filter(|number| seen.insert(**number)).map(|&number| Pid::from_raw(number)).collect()
+    };
     if !target.pid.is_empty() {
         return Ok(Some(Who::Processes(pids(&target.pid))));
     }
@@ -223,7 +226,7 @@ pub(super) fn start(
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan))?;
     let recorded = |row: &Row| RecordedEvent {
-        event: wishes.plan.events[row.event].clone(),
+        event: opened(&wishes.plan.events[row.event], &row.status),
         status: row.status.clone(),
         scope: row.scope.clone(),
     };
@@ -244,6 +247,17 @@ pub(super) fn start(
         interval_ns: WallNs::from(interval),
     };
     Ok((session, header))
+}
+
+/// The event as it was opened: one that is counted in user space only says so in its name.
+fn opened(event: &Event, status: &Status) -> Event {
+    let mut event = event.clone();
+    if *status == Status::UserOnly {
+        event.modifiers.exclude_kernel = true;
+        event.modifiers.exclude_hv = true;
+        event.name.push_str(if event.name.contains(':') { "u" } else { ":u" });
+    }
+    event
 }
 
 /// The groups of every scope: each has the plan's events once, in their order.

@@ -24,6 +24,9 @@ pub(super) fn run(args: &Replay) -> Result<u8, Error> {
     if !(args.speed >= 0.0 && args.speed.is_finite()) {
         return Err(Error::Usage("--speed takes a number from 0 up".into()));
     }
+    if args.at.is_some_and(|at| !(at >= 0.0 && at.is_finite())) {
+        return Err(Error::Usage("--at takes seconds from 0 up".into()));
+    }
     let recording = read(&args.file)?;
     let monitor = monitor(args, &recording)?;
     match args.dump {

@@ -4,13 +4,13 @@ use std::io;
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGUSR1};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1};
 use signal_hook::iterator::Signals;
 
 /// The signals that end a program.
-const ENDS: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+const ENDS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
 
-/// From now on INT, TERM and HUP don't end the process, but come out here.
+/// From now on INT, TERM, HUP and QUIT don't end the process, but come out here.
 pub(super) fn listen() -> io::Result<Receiver<i32>> {
     forward(&ENDS)
 }

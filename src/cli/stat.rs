@@ -10,21 +10,22 @@ use super::args::Stat;
 use super::prepare::{self, Wishes};
 use super::pump::{Finished, pump};
 use super::signals;
-use super::stream::Stream;
-use crate::monitor::Monitor;
+use super::stream::{Stream, say};
+use crate::monitor::{Finding, Monitor, Noted};
 use crate::session::{ChildIo, Launch};
 use crate::sources::perf::Split;
 use crate::text::{self, Repeats};
+use crate::words::shown;
 
 /// Intervals of a run whose intervals nobody sees.
 const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);
 
 pub(super) fn run(args: &Stat) -> Result<u8, Error> {
-    let wishes = prepare::wishes(&args.events)?;
     let launch = Launch { split: split(args)?, ..prepare::launch(&args.target, ChildIo::Inherit)? };
     if args.repeat > 1 && launch.command.is_none() {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
+    let wishes = prepare::wishes(&args.events)?;
     let mut out = args.output.as_deref().map_or_else(|| Ok(Stream::stderr()), Stream::file)?;
     let signals = signals::listen().map_err(Error::System)?;
     let mut runs = Vec::new();
@@ -83,5 +84,17 @@ fn once(
     if prints && monitor.intervals() > intervals {
         out.print(&text(&monitor))?;
     }
+    if !args.json {
+        tell_relations(&monitor);
+    }
     Ok((monitor, finished))
+}
+
+/// A relation that corrected nothing must not look as if it had agreed.
+fn tell_relations(monitor: &Monitor) {
+    let about_relations =
+        |noted: &&Noted| matches!(noted.finding, Finding::RelationInactive { .. } | Finding::RelationViolated { .. });
+    for noted in monitor.findings().iter().filter(about_relations) {
+        say(&format!("{} {}", noted.finding.code(), shown(&noted.finding.words(monitor).to_string())));
+    }
 }

@@ -142,12 +142,10 @@ fn propagated(slots: &[Slot], gradient: &[f64], raw: &[Raw]) -> f64 {
     means.map(|(Slot(slot), derivative)| derivative * derivative * mean_variance(&raw[slot / 2])).sum()
 }
 
-/// The squared standard error of a raw mean: its spread over the number of samples, and what
-/// multiplexing left unseen.
+/// The squared standard error of a raw mean: what multiplexing left unseen. How the program varies
+/// is no error of it, as all events were counted on the same run. NaN where it isn't known.
 fn mean_variance(raw: &Raw) -> f64 {
-    let spread = raw.rate.variance().unwrap_or(0.0) / raw.rate.samples().max(1) as f64;
-    let unseen = deviation(raw.rate_error());
-    spread + if unseen.is_nan() { 0.0 } else { unseen * unseen }
+    deviation(raw.rate_error()).powi(2)
 }
 
 fn next_state(now: &RelationState, check: &Check) -> RelationState {

@@ -122,9 +122,9 @@ impl Estimator for Linear {
                 self.states[event].forget_corrections();
             }
         }
-        for (state, observation) in self.states.iter_mut().zip(interval) {
+        for ((state, observation), raw) in self.states.iter_mut().zip(interval).zip(raw) {
             if let Some(rate) = observation.delta.rate() {
-                state.sample(rate, deviation(observation.error));
+                state.sample(rate, deviation(raw.rate_error()));
             }
         }
         let mut round = Round::new(&self.states, interval, self.judge.standings());
@@ -208,16 +208,17 @@ impl<'a> Round<'a> {
                 continue;
             }
             let others = events.iter().zip(&self.gradient).filter(|&(&other, _)| other != event);
-            let errors = others.map(|(&other, derivative)| derivative / slope * self.states[other].deviation);
-            let deviation = errors.map(f64::abs).sum();
+            let errors = others.map(|(&other, derivative)| derivative / slope * self.states[other].own_deviation);
+            let deviation = errors.fold(0.0, f64::hypot);
             self.wish_mean(index, event, weight, self.values[2 * event] - residual / slope, deviation);
         }
     }
 
-    /// The deviation of a value whose gradient was just computed: that of its means, added up.
+    /// The deviation of a value whose gradient was just computed: that of its means' own samples,
+    /// whose errors are independent. Their corrected means' would go round in cycles and grow.
     fn deviation_of(&self, slots: &[Slot]) -> f64 {
         let means = slots.iter().zip(&self.gradient).filter(|(Slot(slot), _)| slot % 2 == 0);
-        means.map(|(Slot(slot), derivative)| (derivative * self.states[slot / 2].deviation).abs()).sum()
+        means.map(|(Slot(slot), derivative)| derivative * self.states[slot / 2].own_deviation).fold(0.0, f64::hypot)
     }
 
     fn wish_mean(&mut self, index: RelationIndex, event: EventIndex, weight: f64, expected: f64, deviation: f64) {
@@ -252,14 +253,15 @@ impl Wish {
 }
 
 impl State {
+    /// Takes a sample; `deviation` is that of the mean of all own samples.
     fn sample(&mut self, x: f64, deviation: f64) {
         self.help.judge(x, self.mean, self.own_mean);
         self.samples += 1;
         let n = self.samples as f64;
         (self.mean, self.variance) = one_pass(n, x, self.mean, self.variance);
         (self.own_mean, self.own_variance) = one_pass(n, x, self.own_mean, self.own_variance);
-        self.deviation = mean_deviation(n, self.deviation, deviation);
-        self.own_deviation = mean_deviation(n, self.own_deviation, deviation);
+        self.own_deviation = deviation;
+        self.deviation = mixed(self.deviation, deviation, 1.0 / n);
     }
 
     fn follow(&mut self, pull: &Pull) {
@@ -268,7 +270,7 @@ impl State {
         if pull.mean.weight > 0.0 {
             let share = pull.mean.weight.min(1.0);
             let theirs = pull.deviation / pull.mean.weight;
-            self.deviation = if self.samples == 0 { theirs } else { (1.0 - share) * self.deviation + share * theirs };
+            self.deviation = mixed(self.deviation, theirs, share);
             self.by = pull.strongest.map(|(_, relation)| relation);
         } else if pull.variance.weight == 0.0 && self.by.is_none() {
             self.deviation = self.own_deviation;
@@ -307,12 +309,14 @@ fn one_pass(n: f64, x: f64, mean: f64, variance: f64) -> (f64, f64) {
     (next, ((n - 2.0) * before + (x - mean) * (x - next)) / (n - 1.0))
 }
 
-/// The deviation of a mean's error after the `n`th sample, whose errors are independent.
-fn mean_deviation(n: f64, before: f64, sample: f64) -> f64 {
-    if n == 1.0 {
-        return sample;
+/// The deviation of a mixture of two numbers, however they are correlated; what isn't known yet
+/// takes no part.
+fn mixed(one: f64, other: f64, share_of_other: f64) -> f64 {
+    match (one.is_nan(), other.is_nan()) {
+        (true, _) => other,
+        (false, true) => one,
+        (false, false) => (1.0 - share_of_other) * one + share_of_other * other,
     }
-    ((1.0 - 1.0 / n) * before).hypot(sample / n)
 }
 
 impl Help {
@@ -470,6 +474,20 @@ mod tests {
     fn a_relation_with_events_that_are_not_measured_is_inactive() {
         let bench = Bench::new(&["a"], FIVE);
         assert_eq!(bench.linear.relations()[0].state, RelationState::Inactive { missing: vec!["b".into()] });
+    }
+
+    #[test]
+    fn an_error_mixes_as_its_number_does_and_does_not_grow() {
+        // b has 40, exact; a says 50; the relation is 10 off: a quarter of 1.96 x 10.
+        let mut bench = Bench::new(&["a", "b"], FIVE);
+        bench.feed(&[Some(10), Some(40)]);
+        let error = |bench: &Bench| bench.linear.estimates()[1].error.half_width().unwrap();
+        assert!((error(&bench) - 4.9).abs() < 1e-12);
+        for _ in 0..1000 {
+            bench.feed(&[Some(10), Some(40)]);
+        }
+        assert!(error(&bench) <= 1.96 * 10.0);
+        assert!((mixed(f64::NAN, 3.0, 0.5) - 3.0).abs() < 1e-12 && (mixed(3.0, f64::NAN, 0.5) - 3.0).abs() < 1e-12);
     }
 
     #[test]

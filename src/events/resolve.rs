@@ -74,6 +74,13 @@ impl Found {
     }
 }
 
+/// The name of a member, which says what its group's modifiers made of it: `W` is about the group.
+fn with_group_letters(name: &str, letters: &str) -> String {
+    let letters: String = letters.chars().filter(|&letter| letter != 'W').collect();
+    let colon = if name.contains(':') || name.ends_with('/') { "" } else { ":" };
+    if letters.is_empty() { name.to_owned() } else { format!("{name}{colon}{letters}") }
+}
+
 impl Resolver {
     /// A resolver for the events of `machine`.
     pub fn new(machine: Machine) -> Self {
@@ -354,6 +361,9 @@ impl List<'_> {
         });
         match applied {
             Ok(letters) => {
+                for member in &mut members {
+                    member.event.name = with_group_letters(&member.event.name, modifiers);
+                }
                 let binding = if letters.is_weak() { Binding::Weak } else { Binding::Braces };
                 self.groups.extend(by_core(members).into_iter().map(|events| Group {
                     name: name.map(String::from),

@@ -19,7 +19,7 @@ pub struct Noted {
 /// Something about the measurement that its reader should know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
-    /// Rounds were read and found no room.
+    /// Rounds came too late or found no room.
     LostRounds {
         /// How many.
         rounds: u64,
@@ -138,7 +138,7 @@ impl fmt::Display for Words<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.finding {
             Finding::LostRounds { rounds } => {
-                write!(f, "{rounds} rounds were read and found no room; totals are not affected")
+                write!(f, "{rounds} rounds came too late or found no room; totals are not affected")
             }
             Finding::WentBackwards { event } => {
                 write!(f, "{} went backwards; that round gives no sample", self.event(*event))

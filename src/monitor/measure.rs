@@ -1,6 +1,7 @@
 //! A rate in, the number that people asked for out: per second, per instruction, in total.
 
-use super::{Monitor, Row};
+use super::{Monitor, Point, Row};
+use crate::rates::{Error, Moments};
 
 /// How counts are expressed on screens and in texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +50,48 @@ impl Measure {
     }
 }
 
+impl Measure {
+    /// The intervals of an event with rates, errors and estimates in this measure. Totals have
+    /// none of their own, as they grow all the time: they get rates per CPU second.
+    ///
+    /// An interval in which no task was on a CPU has no rate per CPU second, and a rate of 0 per
+    /// second of wall-clock time.
+    pub fn points(self, monitor: &Monitor, row: &Row<'_>) -> Vec<Point> {
+        let instructions = monitor.instructions_row().map(|row| row.history);
+        let converted = |(place, point): (usize, &Point)| match self {
+            Self::PerCpuSecond | Self::Total => point.times(1000.0),
+            Self::PerSecond if point.enabled.0 == 0 => {
+                Point { rate: Some(0.0), error: Error::Exact, ..point.times(0.0) }
+            }
+            Self::PerSecond => {
+                positive(point.length.as_secs()).map_or(*point, |wall| point.times(point.enabled.as_ms() / wall))
+            }
+            Self::PerKiloInstruction => {
+                let rate = instructions.and_then(|history| history.get(place)?.rate).and_then(positive);
+                rate.map_or(Point { rate: None, estimate: None, ..*point }, |rate| point.times(1000.0 / rate))
+            }
+        };
+        row.history.iter().enumerate().map(converted).collect()
+    }
+
+    /// The variance between intervals in the square of this measure; `None` for totals, of which
+    /// there is one.
+    pub fn variance(self, monitor: &Monitor, row: &Row<'_>) -> Option<f64> {
+        match self {
+            Self::PerCpuSecond => row.raw.rate.variance().map(|variance| variance * 1e6),
+            Self::Total => None,
+            Self::PerSecond | Self::PerKiloInstruction => {
+                let mut moments = Moments::default();
+                for point in self.points(monitor, row) {
+                    let weight = if self == Self::PerSecond { point.length.as_ms() } else { point.running.as_ms() };
+                    point.rate.into_iter().for_each(|rate| moments.add(rate, weight));
+                }
+                moments.variance()
+            }
+        }
+    }
+}
+
 fn positive(number: f64) -> Option<f64> {
     (number > 0.0).then_some(number)
 }
@@ -56,7 +99,10 @@ fn positive(number: f64) -> Option<f64> {
 impl Monitor {
     /// The scaled count of instructions, if an event counts them.
     pub fn instructions(&self) -> Option<f64> {
-        let row = self.rows().find(|row| row.event.event.is_called("instructions"))?;
-        positive(row.raw.run.estimate()?)
+        positive(self.instructions_row()?.raw.run.estimate()?)
+    }
+
+    fn instructions_row(&self) -> Option<Row<'_>> {
+        self.rows().find(|row| row.event.event.is_called("instructions"))
     }
 }

@@ -87,6 +87,19 @@ pub struct Point {
     pub estimate_error: Error,
 }
 
+impl Point {
+    /// The same interval with rates and errors in another unit.
+    fn times(&self, factor: f64) -> Self {
+        Self {
+            rate: self.rate.map(|rate| rate * factor),
+            error: self.error.scaled(factor),
+            estimate: self.estimate.map(|estimate| estimate * factor),
+            estimate_error: self.estimate_error.scaled(factor),
+            ..*self
+        }
+    }
+}
+
 /// What there is to say about one event.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {

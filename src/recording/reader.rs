@@ -70,8 +70,15 @@ pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
     while lines.next()? {
         match serde_json::from_slice(&lines.text) {
             Ok(line) => recording.take(line).map_err(|reason| lines.error(reason))?,
-            Err(_) if !lines.is_whole() => recording.cut = Some(Cut { line: lines.number }),
-            Err(error) => return Err(lines.error(error.to_string())),
+            Err(error) => {
+                let (cut, reason) = (Cut { line: lines.number }, lines.error(error.to_string()));
+                // Whatever killed the writer, only a last line can be damaged by it.
+                if lines.next()? {
+                    return Err(reason);
+                }
+                recording.cut = Some(cut);
+                break;
+            }
         }
     }
     Ok(recording)
@@ -96,7 +103,7 @@ impl Recording {
     }
 }
 
-/// Lines with their number; a line's end is kept, so that a cut one can be told.
+/// Lines with their number.
 struct Lines<'a, R> {
     input: &'a mut R,
     number: usize,
@@ -113,10 +120,6 @@ impl<R: BufRead> Lines<'_, R> {
             return Err(self.error(format!("longer than {} MiB", MAX_LINE >> 20)));
         }
         Ok(read > 0)
-    }
-
-    fn is_whole(&self) -> bool {
-        self.text.ends_with(b"\n")
     }
 
     fn error(&self, reason: String) -> ReadError {
@@ -239,9 +242,11 @@ mod tests {
     #[test]
     fn a_cut_recording_is_good_up_to_its_last_whole_line() {
         let bytes = write(&[round(10, 5), round(20, 7)], None, 2);
-        let recording = read(&bytes[..bytes.len() - 4]).unwrap();
-        assert_eq!(recording.rounds, [round(10, 5)]);
-        assert_eq!(recording.cut, Some(Cut { line: 3 }));
+        for end in [&b""[..], b"\n"] {
+            let recording = read(&[&bytes[..bytes.len() - 4], end].concat()[..]).unwrap();
+            assert_eq!(recording.rounds, [round(10, 5)]);
+            assert_eq!(recording.cut, Some(Cut { line: 3 }));
+        }
     }
 
     #[test]

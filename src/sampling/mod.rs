@@ -1,7 +1,8 @@
 //! A source in, rounds in a bounded channel out: the one thread that reads counters.
 //!
 //! The thread never waits for whoever takes the rounds. When the channel is full the round is
-//! dropped and counted: readings are cumulative, so only time resolution is lost, never a count.
+//! dropped and counted, as is a round whose time passed before the thread came to run: readings are
+//! cumulative, so only time resolution is lost, never a count.
 
 use std::io;
 use std::thread::{self, JoinHandle};
@@ -24,7 +25,7 @@ pub enum Sample {
     Round {
         /// The round.
         round: Round,
-        /// Rounds lost so far.
+        /// Rounds lost so far: read too late, or without room.
         lost: u64,
     },
     /// Nothing more will come.
@@ -127,7 +128,9 @@ impl<S: CounterSource> Worker<S> {
                         Next::Round(round) => self.offer(round),
                         Next::Ended => return self.end(),
                     }
-                    due = next_due(due, period, Instant::now());
+                    let (next, missed) = next_due(due, period, Instant::now());
+                    due = next;
+                    self.lost += missed;
                 }
             }
         }
@@ -152,16 +155,14 @@ impl<S: CounterSource> Worker<S> {
     }
 }
 
-/// The next multiple of the period that lies ahead: a late round doesn't shift the ones after it,
-/// and missed ones are skipped rather than read in a burst.
-fn next_due(due: Instant, period: Duration, now: Instant) -> Instant {
-    let next = due + period;
-    if next > now {
-        return next;
-    }
-    let behind = now.duration_since(due).as_nanos();
-    let periods = behind / period.as_nanos().max(1) + 1;
-    due + period.saturating_mul(u32::try_from(periods).unwrap_or(u32::MAX))
+/// The next multiple of the period that lies ahead, and how many were missed: a late round doesn't
+/// shift the ones after it, and missed ones are skipped rather than read in a burst.
+fn next_due(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
+    let behind = now.saturating_duration_since(due).as_nanos();
+    // Without a period there is no beat to miss.
+    let missed = behind.checked_div(period.as_nanos()).unwrap_or(0);
+    let missed = u32::try_from(missed).unwrap_or(u32::MAX - 1);
+    (due + period.saturating_mul(missed + 1), missed.into())
 }
 
 #[cfg(test)]
@@ -188,13 +189,13 @@ mod tests {
 
     #[test]
     fn every_round_of_a_source_arrives_in_order() {
-        let sampler = Sampler::start(rounds(50), Duration::from_micros(1)).unwrap();
+        let sampler = Sampler::start(rounds(50), Duration::ZERO).unwrap();
         assert_eq!(drain(&sampler), ((0..50).collect(), 0));
     }
 
     #[test]
     fn a_full_channel_loses_rounds_and_counts_them() {
-        let sampler = Sampler::start(rounds(CAPACITY as u64 + 100), Duration::from_nanos(1)).unwrap();
+        let sampler = Sampler::start(rounds(CAPACITY as u64 + 100), Duration::ZERO).unwrap();
         while !sampler.samples().is_full() {
             thread::yield_now();
         }
@@ -216,13 +217,14 @@ mod tests {
     fn a_late_round_skips_missed_periods_and_keeps_the_beat() {
         let start = Instant::now();
         let ms = Duration::from_millis;
-        assert_eq!(next_due(start, ms(10), start + ms(1)), start + ms(10));
-        assert_eq!(next_due(start, ms(10), start + ms(35)), start + ms(40));
-        assert_eq!(next_due(start, ms(10), start + ms(10)), start + ms(20));
+        assert_eq!(next_due(start, ms(10), start + ms(1)), (start + ms(10), 0));
+        assert_eq!(next_due(start, ms(10), start + ms(35)), (start + ms(40), 3));
+        assert_eq!(next_due(start, ms(10), start + ms(10)), (start + ms(20), 1));
+        assert_eq!(next_due(start, Duration::ZERO, start + ms(5)), (start, 0));
     }
 
     #[test]
     fn dropping_a_sampler_ends_its_thread() {
-        drop(Sampler::start(rounds(1_000_000), Duration::from_nanos(1)).unwrap());
+        drop(Sampler::start(rounds(1_000_000), Duration::ZERO).unwrap());
     }
 }

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::summary::{Repeats, counted, metric, scaled};
+use super::summary::{Metric, Repeats, counted, interval_metric, run_metric, scaled};
 use crate::estimate::Quality;
 use crate::monitor::{Absence, Monitor, Row};
 use crate::rates::Error;
@@ -25,11 +25,12 @@ pub fn interval(monitor: &Monitor) -> String {
 
 fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     let count = runs.mean_count(row.index);
-    let delta = row.raw.run.total();
+    let runtimes = runs.0.iter().map(|run| run.row(row.index).raw.run.total().running.0);
+    let runtime = runtimes.sum::<u64>() / runs.0.len() as u64;
     let mut line = Map::new();
-    perf_keys(&mut line, monitor, row, count);
+    perf_keys(&mut line, row, count, run_metric(runs, monitor, row));
     line.insert("variance".into(), runs.relative_spread(row.index).map(|part| part * 100.0).into());
-    line.insert("event-runtime".into(), delta.running.0.into());
+    line.insert("event-runtime".into(), runtime.into());
     line.insert("pcnt-running".into(), row.raw.run.run_ratio().map(|ratio| ratio * 100.0).into());
     our_keys(&mut line, monitor, row, count, row.raw.run.error());
     finish(line)
@@ -40,7 +41,7 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     let count = point.and_then(scaled);
     let mut line = Map::new();
     line.insert("interval".into(), monitor.now().as_secs().into());
-    perf_keys(&mut line, monitor, row, count);
+    perf_keys(&mut line, row, count, point.and_then(|_| interval_metric(monitor, row)));
     line.insert("event-runtime".into(), point.map_or(0, |point| point.running.0).into());
     line.insert("pcnt-running".into(), point.and_then(|point| point.run_ratio).map(|ratio| ratio * 100.0).into());
     let error = point.map_or(Error::Unknown, |point| point.error.scaled(point.enabled.as_ms()));
@@ -49,7 +50,7 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
 }
 
 /// The keys that perf has, in its order.
-fn perf_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, count: Option<f64>) {
+fn perf_keys(line: &mut Map<String, Value>, row: &Row<'_>, count: Option<f64>, metric: Option<Metric>) {
     let event = &row.event.event;
     match &row.event.scope {
         Scope::All => {}
@@ -60,7 +61,6 @@ fn perf_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, co
     line.insert("counter-value".into(), shown.as_ref().map(|counted| counted.value).into());
     line.insert("unit".into(), counted(0.0, &event.unit).unit.into());
     line.insert("event".into(), event.name.clone().into());
-    let metric = count.and_then(|count| metric(monitor, row, count));
     line.insert("metric-value".into(), metric.as_ref().map(|metric| metric.value).into());
     line.insert("metric-unit".into(), metric.map(|metric| metric.unit).into());
 }
@@ -74,17 +74,19 @@ fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, cou
     };
     let bound = |sign: f64| Some(counted(count? + sign * error.half_width()?, &row.event.event.unit).value);
     line.insert("status".into(), status.into());
-    line.insert("mean".into(), row.raw.rate.mean().map(|mean| mean * 1000.0).into());
-    line.insert("sigma".into(), row.raw.rate.variance().map(|variance| variance.sqrt() * 1000.0).into());
+    // Rates per second of CPU time, in the unit of the counter's value.
+    let rate = |per_ms: f64| counted(per_ms * 1000.0, &row.event.event.unit).value;
+    line.insert("mean-per-cpu-sec".into(), row.raw.rate.mean().map(rate).into());
+    line.insert("sigma-per-cpu-sec".into(), row.raw.rate.variance().map(|variance| rate(variance.sqrt())).into());
     line.insert("ci-lo".into(), bound(-1.0).map(|low| low.max(0.0)).into());
     line.insert("ci-hi".into(), bound(1.0).into());
     let (corrected, relation) = match row.estimate.quality {
         Quality::Corrected(by) | Quality::Derived(by) => {
-            (row.estimate.mean.map(|mean| mean * 1000.0), Some(monitor.relations()[by].id.clone()))
+            (row.estimate.mean.map(rate), Some(monitor.relations()[by].id.clone()))
         }
         Quality::Missing | Quality::Measured | Quality::Scaled => (None, None),
     };
-    line.insert("corrected-mean".into(), corrected.into());
+    line.insert("corrected-per-cpu-sec".into(), corrected.into());
     line.insert("relation".into(), relation.into());
     line.insert("schema".into(), json!(SCHEMA));
 }

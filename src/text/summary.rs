@@ -9,6 +9,7 @@ use crate::estimate::Quality;
 use crate::events::Unit;
 use crate::monitor::{Absence, Monitor, Point, Row};
 use crate::plan::EventIndex;
+use crate::rates::Error;
 use crate::rates::student::quantile_975;
 use crate::sources::Scope;
 use crate::units::CpuNs;
@@ -76,7 +77,7 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     if let Some(correction) = correction(monitor, row) {
         let _ = write!(text, "  {correction}");
     }
-    if let Some(metric) = metric(monitor, row, total) {
+    if let Some(metric) = run_metric(runs, monitor, row) {
         let _ = write!(text, "  # {:>9.3} {}", metric.value, metric.unit);
     }
     text
@@ -103,8 +104,11 @@ pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
     }
 }
 
-/// The corrected total, and by which relation.
+/// The corrected total, and by which relation. What was counted all the time needs none.
 fn correction(monitor: &Monitor, row: &Row<'_>) -> Option<String> {
+    if row.raw.run.error() == Error::Exact {
+        return None;
+    }
     let (mean, raw) = (row.estimate.mean?, row.raw.rate.mean());
     let by = match row.estimate.quality {
         Quality::Corrected(by) | Quality::Derived(by) => shown(&monitor.relations()[by].id).into_owned(),
@@ -133,39 +137,61 @@ fn value_text(counted: &Counted) -> String {
     }
 }
 
+/// The time that a count is about, and the counts of the other events in that time.
+pub(super) struct Span<'a> {
+    /// CPU time of the event.
+    cpu_ns: f64,
+    wall_ns: f64,
+    /// The scaled count of an event.
+    count: &'a dyn Fn(&Row<'_>) -> Option<f64>,
+}
+
 /// What perf prints behind `#`. Its rates are per second of `task-clock`; the time that the kernel
 /// gives with every count is the same, so that no `task-clock` need be measured.
-pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, count: f64) -> Option<Metric> {
-    let cpu_ns = row.raw.run.total().enabled.0 as f64;
+pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Option<Metric> {
+    let count = (span.count)(row)?;
     let event = &row.event.event;
     let metric = |value: f64, unit: &str| value.is_finite().then(|| Metric { value, unit: unit.into() });
-    let part_of = |whole: &str| Some(count / total_of(monitor, whole)?);
+    let of = |name: &str| {
+        let other =
+            monitor.rows().find(|other| other.event.event.is_called(name) && other.event.scope == row.event.scope)?;
+        (span.count)(&other).filter(|&whole| whole > 0.0).map(|whole| count / whole)
+    };
     match event.canonical.as_str() {
-        _ if event.unit == Unit::Nanoseconds => metric(count / monitor.now().0 as f64, "CPUs utilized"),
-        "cycles" => metric(count / cpu_ns, "GHz"),
-        "instructions" if total_of(monitor, "cycles").is_some() => metric(part_of("cycles")?, "insn per cycle"),
-        "branch-misses" if total_of(monitor, "branches").is_some() => {
-            metric(part_of("branches")? * 100.0, "% of all branches")
-        }
-        "cache-misses" if total_of(monitor, "cache-references").is_some() => {
-            metric(part_of("cache-references")? * 100.0, "% of all cache refs")
+        _ if event.unit == Unit::Nanoseconds => metric(count / span.wall_ns, "CPUs utilized"),
+        "cycles" => metric(count / span.cpu_ns, "GHz"),
+        "instructions" if of("cycles").is_some() => metric(of("cycles")?, "insn per cycle"),
+        "branch-misses" if of("branches").is_some() => metric(of("branches")? * 100.0, "% of all branches"),
+        "cache-misses" if of("cache-references").is_some() => {
+            metric(of("cache-references")? * 100.0, "% of all cache refs")
         }
         _ if event.unit != Unit::Count => None,
-        _ => {
-            let per_second = count / cpu_ns * 1e9;
-            match per_second {
-                rate if rate >= 1e9 => metric(rate / 1e9, "G/sec"),
-                rate if rate >= 1e6 => metric(rate / 1e6, "M/sec"),
-                rate if rate >= 1e3 => metric(rate / 1e3, "K/sec"),
-                rate => metric(rate, "/sec"),
-            }
-        }
+        _ => match count / span.cpu_ns * 1e9 {
+            rate if rate >= 1e9 => metric(rate / 1e9, "G/sec"),
+            rate if rate >= 1e6 => metric(rate / 1e6, "M/sec"),
+            rate if rate >= 1e3 => metric(rate / 1e3, "K/sec"),
+            rate => metric(rate, "/sec"),
+        },
     }
 }
 
-fn total_of(monitor: &Monitor, name: &str) -> Option<f64> {
-    let row = monitor.rows().find(|row| row.event.event.is_called(name))?;
-    row.raw.run.estimate().filter(|&count| count > 0.0)
+/// [`metric`] of whole runs: their mean count in their mean time.
+pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
+    let mean = |value: &dyn Fn(&Monitor) -> f64| runs.0.iter().map(value).sum::<f64>() / runs.0.len() as f64;
+    let cpu_ns = mean(&|run| run.row(row.index).raw.run.total().enabled.0 as f64);
+    let wall_ns = mean(&|run| run.now().0 as f64);
+    metric(monitor, row, &Span { cpu_ns, wall_ns, count: &|row| runs.mean_count(row.index) })
+}
+
+/// [`metric`] of the interval that ended last.
+pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
+    let point = row.history.back()?;
+    let span = Span {
+        cpu_ns: point.enabled.0 as f64,
+        wall_ns: point.length.0 as f64,
+        count: &|row| row.history.back().and_then(scaled),
+    };
+    metric(monitor, row, &span)
 }
 
 fn is_multiplexed(monitor: &Monitor) -> bool {

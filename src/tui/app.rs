@@ -196,7 +196,10 @@ impl App<'_> {
         while let Ok(sample) = self.samples.recv_deadline(patience) {
             match sample {
                 Sample::Round { round, lost } => self.tell(Message::Round(round, lost)),
-                Sample::End => self.take_end(),
+                Sample::End => {
+                    self.take_end();
+                    break;
+                }
             }
         }
         Outcome::Killed

@@ -1,7 +1,7 @@
 //! A row of the monitor in, the numbers that a screen shows of it out.
 
 use crate::estimate::{Quality, RelationIndex};
-use crate::monitor::{Measure, Monitor, Row};
+use crate::monitor::{Measure, Monitor};
 use crate::plan::EventIndex;
 use crate::rates::Error;
 
@@ -79,8 +79,11 @@ impl Figures {
             })
         };
         let (raw, estimate) = (row.raw, row.estimate);
-        let raw = figure(raw.rate.mean(), raw.rate_error(), raw.rate.variance());
-        let corrected = figure(estimate.mean, estimate.error, estimate.variance);
+        let mut raw = figure(raw.rate.mean(), raw.rate_error(), None);
+        raw.iter_mut().for_each(|figure| figure.variance = measure.variance(monitor, &row));
+        // The estimator knows the spread between intervals in one unit only.
+        let variance = estimate.variance.filter(|_| measure == Measure::PerCpuSecond);
+        let corrected = figure(estimate.mean, estimate.error, variance);
         let by = match estimate.quality {
             Quality::Corrected(relation) | Quality::Derived(relation) => Some(relation),
             Quality::Missing | Quality::Measured | Quality::Scaled => None,
@@ -106,13 +109,7 @@ impl Figures {
     }
 }
 
-/// What the rate of an interval is multiplied with in charts. A total grows all the time, so
-/// charts of it show the rate.
-pub(super) fn chart_factor(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> f64 {
-    let measure = chart_measure(measure);
-    measure.factor(monitor, row).filter(|factor| factor.is_finite()).unwrap_or(1000.0)
-}
-
+/// A total grows all the time, so charts of it show the rate.
 pub(super) fn chart_measure(measure: Measure) -> Measure {
     if measure == Measure::Total { Measure::PerCpuSecond } else { measure }
 }

@@ -128,7 +128,7 @@ impl PerfSource {
         open_all(&mut source, target.places_of_all()?)?;
         let mut known = Vec::new();
         loop {
-            let new = target.new_tasks(&known)?;
+            let new = target.new_tasks(&known).map_err(|error| error.with_count(plan.events.len(), known.len() + 1))?;
             if new.is_empty() {
                 break;
             }
@@ -192,7 +192,7 @@ impl OpenError {
     fn with_count(self, events: usize, places: usize) -> Self {
         let is_limit = |error: &io::Error| error.raw_os_error().map(Errno::from_raw) == Some(Errno::EMFILE);
         match self {
-            Self::Event { source, .. } | Self::Group { source, .. } if is_limit(&source) => {
+            Self::Event { source, .. } | Self::Group { source, .. } | Self::System(source) if is_limit(&source) => {
                 let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
                 Self::TooManyFiles { events, places, limit }
             }

@@ -110,7 +110,10 @@ impl Target {
             Who::Processes(pids) => {
                 let mut all = Vec::new();
                 for &pid in pids {
-                    all.extend(process::threads(pid).map_err(|_| OpenError::NoProcess(pid))?);
+                    all.extend(process::threads(pid).map_err(|error| match error.kind() {
+                        io::ErrorKind::NotFound => OpenError::NoProcess(pid),
+                        _ => OpenError::System(error),
+                    })?);
                 }
                 all
             }

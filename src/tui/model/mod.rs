@@ -13,9 +13,11 @@ use super::symbols::MISSING;
 use super::theme::Theme;
 use super::{Mode, Options};
 use crate::estimate::RelationIndex;
+use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Noted};
 use crate::plan::EventIndex;
 use crate::recording::End;
+use crate::recording::RecordedEvent;
 use crate::relations::Relation;
 use crate::session::OutputLine;
 use crate::sources::Round;
@@ -292,6 +294,10 @@ impl Model {
             revision: 1,
             monitor,
         };
+        // A clock per second of CPU time is a second by definition: nothing to look at first.
+        let is_clock = |event: &RecordedEvent| event.event.unit == Unit::Nanoseconds;
+        let events = &model.monitor.header().events;
+        model.events.selected = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
         model.arrange();
         model
     }

@@ -116,7 +116,8 @@ impl Model {
             order.reverse();
         }
         if !order.contains(&self.events.selected) {
-            self.events.selected = order.first().copied().unwrap_or(self.events.selected);
+            // Past the end is no event: where none matches, none is selected.
+            self.events.selected = order.first().copied().unwrap_or(EventIndex::MAX);
         }
         self.events.order = order;
         let filter = &self.relations.filter;

@@ -34,15 +34,15 @@ pub struct Picture {
     pub size: (u16, u16),
     /// What kind.
     pub format: Format,
-    /// The selected event.
-    pub event: EventIndex,
+    /// The selected event; the one that screens begin with where `None`.
+    pub event: Option<EventIndex>,
     /// Lines that the command wrote.
     pub output: Vec<OutputLine>,
 }
 
 impl Default for Picture {
     fn default() -> Self {
-        Self { size: (80, 24), format: Format::default(), event: 0, output: Vec::new() }
+        Self { size: (80, 24), format: Format::default(), event: None, output: Vec::new() }
     }
 }
 
@@ -54,8 +54,8 @@ pub fn picture(monitor: Monitor, wanted: &Picture, options: &Options) -> String 
     for line in &wanted.output {
         let _ = update(&mut model, Message::Output(line.clone()));
     }
-    if model.events.order.contains(&wanted.event) {
-        model.events.selected = wanted.event;
+    if let Some(event) = wanted.event.filter(|event| model.events.order.contains(event)) {
+        model.events.selected = event;
     }
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);

@@ -19,9 +19,8 @@ use crate::units::WallNs;
 
 /// What to draw.
 pub(super) struct Chart<'a> {
-    pub(super) points: Vec<&'a Point>,
-    /// What rates are multiplied with.
-    pub(super) factor: f64,
+    /// The intervals, in the unit of the screen.
+    pub(super) points: Vec<Point>,
     /// The time at the left and at the right.
     pub(super) from: WallNs,
     pub(super) to: WallNs,
@@ -165,7 +164,7 @@ impl Chart<'_> {
             let first = begin.max(0.0).floor() as usize;
             let last = (end.ceil() as usize).saturating_sub(1).clamp(first, columns - 1);
             for stroke in strokes.iter_mut().take(last + 1).skip(first) {
-                stroke.add(point, self.factor);
+                stroke.add(point);
             }
         }
         strokes
@@ -173,8 +172,8 @@ impl Chart<'_> {
 }
 
 impl Stroke {
-    fn add(&mut self, point: &Point, factor: f64) {
-        let Some(rate) = point.rate.map(|rate| rate * factor).filter(|rate| rate.is_finite()) else {
+    fn add(&mut self, point: &Point) {
+        let Some(rate) = point.rate.filter(|rate| rate.is_finite()) else {
             self.gap = true;
             return;
         };
@@ -183,7 +182,7 @@ impl Stroke {
         };
         self.line = wider(self.line, rate, rate);
         if let Some(half) = point.error.half_width().filter(|half| *half > 0.0) {
-            self.band = wider(self.band, rate - half * factor, rate + half * factor);
+            self.band = wider(self.band, rate - half, rate + half);
         }
     }
 }
@@ -270,10 +269,13 @@ mod tests {
         }
     }
 
-    fn chart<'a>(points: &'a [Point], from: u64, to: u64) -> Chart<'a> {
+    fn doubled(point: &Point) -> Point {
+        Point { rate: point.rate.map(|rate| 2.0 * rate), error: point.error.scaled(2.0), ..*point }
+    }
+
+    fn chart(points: &[Point], from: u64, to: u64) -> Chart<'static> {
         Chart {
-            points: points.iter().collect(),
-            factor: 2.0,
+            points: points.iter().map(doubled).collect(),
             from: WallNs(from * 1_000_000_000),
             to: WallNs(to * 1_000_000_000),
             reference: None,

@@ -9,7 +9,7 @@ use super::{Page, histogram, strip};
 use crate::monitor::{Measure, Point};
 use crate::plan::EventIndex;
 use crate::rates::Error;
-use crate::tui::figures::{Basis, Figure, chart_factor, chart_measure};
+use crate::tui::figures::{Basis, Figure, chart_measure};
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, cut, left, plus_minus, right, scientific, span};
 use crate::tui::theme::Role;
@@ -95,9 +95,11 @@ fn visible(page: &Page<'_>) -> (WallNs, WallNs) {
     (now - long, now.max(long))
 }
 
-fn points<'a>(page: &Page<'a>, index: EventIndex) -> Vec<&'a Point> {
+fn points(page: &Page<'_>, index: EventIndex) -> Vec<Point> {
     let (from, _) = visible(page);
-    page.model.monitor.row(index).history.iter().filter(|point| point.at > from).collect()
+    let mut points = page.model.measure.points(&page.model.monitor, &page.model.monitor.row(index));
+    points.retain(|point| point.at > from);
+    points
 }
 
 fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
@@ -110,18 +112,17 @@ fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
         return;
     }
     let (from, to) = visible(page);
-    let factor = chart_factor(&model.monitor, &row, model.measure);
     let unit = &row.event.event.unit;
     let mean = match model.basis {
         Basis::Raw => row.raw.rate.mean(),
         Basis::Corrected => row.estimate.mean,
     };
+    let factor = chart_measure(model.measure).factor(&model.monitor, &row);
     let chart = Chart {
         points,
-        factor,
         from,
         to,
-        reference: mean.map(|mean| mean * factor),
+        reference: mean.zip(factor).map(|(mean, factor)| mean * factor),
         role: if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected },
         label: &|number| amount(number, unit),
     };
@@ -143,8 +144,7 @@ fn draw_histogram(page: &mut Page<'_>, area: Rect, index: EventIndex) {
 
 /// The rates of the intervals that are shown, in the unit of charts.
 fn rates(page: &Page<'_>, index: EventIndex) -> Vec<f64> {
-    let factor = chart_factor(&page.model.monitor, &page.model.monitor.row(index), page.model.measure);
-    points(page, index).iter().filter_map(|point| point.rate).map(|rate| rate * factor).collect()
+    points(page, index).iter().filter_map(|point| point.rate).collect()
 }
 
 /// A column of the statistics.

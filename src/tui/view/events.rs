@@ -8,7 +8,7 @@ use super::layout::Room;
 use super::{Page, top};
 use crate::monitor::{LOW_RUN_RATIO, Point};
 use crate::plan::EventIndex;
-use crate::tui::figures::{Figure, Figures, chart_factor};
+use crate::tui::figures::{Figure, Figures};
 use crate::tui::model::{Column as Sorted, Motion};
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
 use crate::tui::text::{amount, change, cut_middle, left, percent, plus_minus, right, scientific, width};
@@ -248,7 +248,11 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
 fn trend_head(page: &Page<'_>, width: usize) -> String {
     let interval = page.model.monitor.header().interval_ns.as_secs();
     let seconds = interval * width as f64;
-    if seconds >= 120.0 { format!("LAST {:.0} min", seconds / 60.0) } else { format!("LAST {seconds:.0} s") }
+    match seconds {
+        _ if seconds >= 120.0 => format!("LAST {:.0} min", seconds / 60.0),
+        _ if seconds >= 1.0 => format!("LAST {seconds:.0} s"),
+        _ => format!("LAST {:.0} ms", seconds * 1000.0),
+    }
 }
 
 fn event_line(page: &Page<'_>, index: EventIndex, columns: &Layout, gap: usize) -> Line<'static> {
@@ -342,13 +346,13 @@ fn run_cell(page: &Page<'_>, width: usize, run: Option<f64>) -> Vec<Span<'static
 
 fn extreme(page: &Page<'_>, index: EventIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
     let row = page.model.monitor.row(index);
-    let factor = chart_factor(&page.model.monitor, &row, page.model.measure);
-    row.history.iter().filter_map(|point| point.rate).reduce(pick).map(|rate| rate * factor)
+    let points = page.model.measure.points(&page.model.monitor, &row);
+    points.iter().filter_map(|point| point.rate).reduce(pick)
 }
 
 /// The newest intervals, at least as tall as they differ; an interval without a sample is a gap.
 fn trend(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>> {
-    let history = page.model.monitor.row(index).history;
+    let history = page.model.measure.points(&page.model.monitor, &page.model.monitor.row(index));
     let points: Vec<&Point> = history.iter().skip(history.len().saturating_sub(width)).collect();
     let rates = || points.iter().filter_map(|point| point.rate);
     let (low, high) =

@@ -12,6 +12,8 @@ counts_nothing() {
 eight='{instructions,instructions:u,instructions:k,r8,r8:u,r8:k,cycles,r11}'
 perfprop stat -j -e "$eight" -- loop 1 2> /tmp/eight
 counts_nothing 'a group of eight is no numbers' $? /tmp/eight
+sleep 1
+check 'the command of a refused group ends quietly' 0 "$(grep -c fatal /tmp/eight)"
 
 sh -c 'sleep 1; exec loop 9' &
 perfprop stat -j -e "$eight" -p $! 2> /tmp/attached

@@ -77,13 +77,14 @@ pub fn percent(part: f64) -> String {
     format!("{:.1}%", part * 100.0)
 }
 
-/// A relative half width: `±1.8%`, three digits at most; `±>999%` past that.
+/// A relative half width: `±1.8%`, `±<0.1%` and `±>999%` past the ends.
 pub fn plus_minus(relative: f64) -> String {
     let percent = relative * 100.0;
     match percent {
         _ if !percent.is_finite() => "±?".into(),
         _ if percent >= 999.5 => "±>999%".into(),
         _ if percent >= 99.95 => format!("±{percent:.0}%"),
+        _ if percent < 0.05 => "±<0.1%".into(),
         _ => format!("±{percent:.1}%"),
     }
 }
@@ -150,6 +151,7 @@ mod tests {
     fn errors_and_groups_by_hand() {
         assert_eq!(plus_minus(0.018), "±1.8%");
         assert_eq!(plus_minus(1.5), "±150%");
+        assert_eq!(plus_minus(0.0004), "±<0.1%");
         assert_eq!(plus_minus(42.0), "±>999%");
         assert_eq!(plus_minus(f64::NAN), "±?");
         assert_eq!([grouped(0), grouped(999), grouped(1_931_204)], ["0", "999", "1,931,204"]);

@@ -199,7 +199,7 @@ fn is_multiplexed(monitor: &Monitor) -> bool {
 }
 
 fn legend(out: &mut String, monitor: &Monitor) {
-    if is_multiplexed(monitor) {
+    if monitor.rows().any(|row| matches!(row.raw.run.error(), Error::Within(_))) {
         out.push_str("\n ± is the error of the scaled count at 95%: what multiplexing left unseen\n");
     }
 }

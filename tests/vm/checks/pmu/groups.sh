@@ -7,7 +7,7 @@ check 'a group of two counts' '60000009.0' "$(value instructions:u counter-value
 # counts_nothing NAME STATUS FILE: refused, or without a number for any event.
 counts_nothing() {
   numbers=$(grep -c '"counter-value":[0-9]' "$3")
-  if [ "$2" = 125 ]; then has "$1" "$3" 'cannot be counted together'; else check "$1" 0 "$numbers"; fi
+  if [ "$2" = 125 ]; then has "$1" "$3" 'E04'; else check "$1" 0 "$numbers"; fi
 }
 eight='{instructions,instructions:u,instructions:k,r8,r8:u,r8:k,cycles,r11}'
 perfprop stat -j -e "$eight" -- loop 1 2> /tmp/eight

@@ -2,8 +2,8 @@
 . checks/lib.sh
 
 perfprop stat -e cycles,instructions -- busybox md5sum /bin/busybox > /dev/null 2> /tmp/text
-has 'cycles of md5sum are exact' /tmp/text '[0-9]  *cycles  *exact  *100[.0]*% run'
-has 'instructions of md5sum are exact' /tmp/text '[0-9]  *instructions  *exact  *100[.0]*% run'
+has 'cycles of md5sum are exact' /tmp/text '[0-9]  *cycles  *exact'
+has 'instructions of md5sum are exact' /tmp/text '[0-9]  *instructions  *exact'
 
 perfprop stat -j -e cycles:u,instructions:u -o /tmp/ours -- loop 5
 perf stat -x, -e cycles:u,instructions:u -o /tmp/perf -- loop 5

@@ -271,3 +271,17 @@ fn hardware_events_without_hardware_are_refused_with_the_reason() {
     assert_eq!(output.status.code(), Some(125));
     assert!(stderr(&output).contains("E02") && stderr(&output).contains("task-clock"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_dumped_screen_is_the_same_twice_in_every_format() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
+    for screen in ["events", "detail", "relations", "log", "help"] {
+        for format in ["txt", "ansi", "svg"] {
+            let args = ["replay", recording, "--dump", format, "--screen", screen, "--size", "100x30", "--at", "7"];
+            let (first, second) = (perfprop(&args), perfprop(&args));
+            assert!(first.status.success() && first.stdout.len() > 500, "{args:?}: {}", stderr(&first));
+            assert_eq!(first.stdout, second.stdout, "{args:?}");
+            assert_eq!(format == "ansi", stdout(&first).contains('\x1b'), "{args:?}");
+        }
+    }
+}

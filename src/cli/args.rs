@@ -124,6 +124,7 @@ pub(super) enum ScreenName {
     Detail,
     Relations,
     Log,
+    Help,
 }
 
 #[derive(Debug, Group)]

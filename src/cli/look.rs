@@ -37,12 +37,13 @@ fn options(look: &Look, depth: Depth, symbols: Symbols, theme: &str) -> Result<O
     let (theme, complaints) =
         Theme::find(name, &theme_folders(), depth).map_err(|error| Error::Theme(error.to_string()))?;
     let notes = complaints.iter().map(ToString::to_string).collect();
-    Ok(Options { theme, depth, symbols, screen: screen(look.screen), notes, ..Options::default() })
+    let help = look.screen == Some(ScreenName::Help);
+    Ok(Options { theme, depth, symbols, screen: screen(look.screen), help, notes, ..Options::default() })
 }
 
 fn screen(name: Option<ScreenName>) -> Screen {
     match name {
-        None | Some(ScreenName::Events) => Screen::Events,
+        None | Some(ScreenName::Events | ScreenName::Help) => Screen::Events,
         Some(ScreenName::Detail) => Screen::Detail,
         Some(ScreenName::Relations) => Screen::Relations,
         Some(ScreenName::Log) => Screen::Log,

@@ -99,6 +99,8 @@ pub struct Options {
     pub mode: Mode,
     /// The first screen.
     pub screen: Screen,
+    /// Whether help lies over it at first.
+    pub help: bool,
     /// The first units.
     pub measure: Measure,
     /// Corrected or raw numbers at first.
@@ -125,6 +127,7 @@ impl Default for Options {
         Self {
             mode: Mode::default(),
             screen: Screen::default(),
+            help: false,
             measure: Measure::default(),
             basis: Basis::default(),
             theme: Theme::parse("terminal", "", depth).0,

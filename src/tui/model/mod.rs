@@ -277,7 +277,7 @@ impl Model {
             kept: Kept::default(),
             motion: Motion::Moving,
             screen: options.screen,
-            over: Over::Nothing,
+            over: if options.help { Over::Help(0) } else { Over::Nothing },
             events: Events::default(),
             relations: Relations::default(),
             log: Log::default(),

@@ -168,6 +168,9 @@ pub(super) struct Stat {
     /// Print counts every so many milliseconds
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
+    /// End after so many intervals
+    #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) interval_count: Option<u64>,
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: u32,
@@ -180,9 +183,15 @@ pub(super) struct Stat {
     /// Print JSON lines
     #[arg(short, long)]
     pub(super) json: bool,
+    /// Print fields with this between them: those of perf in its order, and ours behind them
+    #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json")]
+    pub(super) field_separator: Option<String>,
     /// Write to a file instead of standard error; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
+    /// Write behind what is in the file
+    #[arg(long, requires = "output")]
+    pub(super) append: bool,
 }
 
 #[derive(Debug, Group)]

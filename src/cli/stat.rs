@@ -26,7 +26,8 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
     let wishes = prepare::wishes(&args.events)?;
-    let mut out = args.output.as_deref().map_or_else(|| Ok(Stream::stderr()), Stream::file)?;
+    let file = args.output.as_deref().map(|path| Stream::file(path, args.append));
+    let mut out = file.unwrap_or_else(|| Ok(Stream::stderr()))?;
     let signals = signals::listen().map_err(Error::System)?;
     let mut runs = Vec::new();
     let mut code = 0;
@@ -40,9 +41,43 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
     }
     if args.interval.is_none() || args.repeat > 1 {
         let runs = Repeats(&runs);
-        out.print(&if args.json { text::json_totals(&runs) } else { text::summary(&runs) })?;
+        out.print(&Form::of(args).totals(&runs))?;
     }
     Ok(code)
+}
+
+/// For whom numbers are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form<'a> {
+    People,
+    Json,
+    Fields(&'a str),
+}
+
+impl<'a> Form<'a> {
+    fn of(args: &'a Stat) -> Self {
+        match &args.field_separator {
+            Some(separator) => Self::Fields(separator),
+            None if args.json => Self::Json,
+            None => Self::People,
+        }
+    }
+
+    fn totals(self, runs: &Repeats<'_>) -> String {
+        match self {
+            Self::People => text::summary(runs),
+            Self::Json => text::json_totals(runs),
+            Self::Fields(separator) => text::csv_totals(runs, separator),
+        }
+    }
+
+    fn interval(self, monitor: &Monitor) -> String {
+        match self {
+            Self::People => text::interval(monitor),
+            Self::Json => text::json_interval(monitor),
+            Self::Fields(separator) => text::csv_interval(monitor, separator),
+        }
+    }
 }
 
 fn split(args: &Stat) -> Result<Split, Error> {
@@ -69,22 +104,25 @@ fn once(
     let (session, header) = prepare::start(wishes, launch, prepare::period(interval), interval)?;
     let mut monitor = prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator);
     let prints = args.interval.is_some();
-    if prints && is_first && !args.json {
+    let form = Form::of(args);
+    if prints && is_first && form == Form::People {
         out.print(&text::interval_heading())?;
     }
-    let text = if args.json { text::json_interval } else { text::interval };
     let finished = pump(&session, signals, |round, lost| {
         if monitor.round(round, lost) && prints {
-            out.print(&text(&monitor))?;
+            out.print(&form.interval(&monitor))?;
+            if args.interval_count == Some(monitor.intervals()) {
+                return Ok(ControlFlow::Break(()));
+            }
         }
         Ok(ControlFlow::Continue(()))
     })?;
     let intervals = monitor.intervals();
     monitor.end(finished.end.clone());
-    if prints && monitor.intervals() > intervals {
-        out.print(&text(&monitor))?;
+    if prints && monitor.intervals() > intervals && args.interval_count.is_none_or(|count| intervals < count) {
+        out.print(&form.interval(&monitor))?;
     }
-    if !args.json {
+    if form == Form::People {
         tell_relations(&monitor);
     }
     Ok((monitor, finished))

@@ -23,12 +23,19 @@ impl Stream {
         Self { name: "standard error".into(), out: Box::new(io::stderr()) }
     }
 
-    /// A file, made anew; `-` is standard output.
-    pub(super) fn file(path: &Path) -> Result<Self, Error> {
+    /// A file, made anew or written behind what is in it; `-` is standard output.
+    pub(super) fn file(path: &Path, append: bool) -> Result<Self, Error> {
         if path.as_os_str() == "-" {
             return Ok(Self::stdout());
         }
-        let file = File::create(path).map_err(|source| Error::Write { path: path.into(), source })?;
+        let mut options = File::options();
+        let file = options
+            .create(true)
+            .write(true)
+            .append(append)
+            .truncate(!append)
+            .open(path)
+            .map_err(|source| Error::Write { path: path.into(), source })?;
         Ok(Self { name: path.into(), out: Box::new(file) })
     }
 

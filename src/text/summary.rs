@@ -236,6 +236,12 @@ impl Repeats<'_> {
         spread.half_width.filter(|_| spread.mean > 0.0).map(|half_width| half_width / spread.mean)
     }
 
+    /// The standard error of that mean, as a part of it.
+    pub(super) fn standard_error(&self, event: EventIndex) -> Option<f64> {
+        let degrees = self.counts(event).len().checked_sub(1)?;
+        self.relative_spread(event).map(|spread| spread / quantile_975(degrees as u64))
+    }
+
     fn counts(&self, event: EventIndex) -> Vec<f64> {
         self.0.iter().filter_map(|run| run.row(event).raw.run.estimate()).collect()
     }

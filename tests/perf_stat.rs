@@ -1,0 +1,122 @@
+//! What `perf stat -x` and `-j` printed, beside what perfprop prints with the same options: the same
+//! fields in the same order.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// A command line and what it printed, from the folder of goldens.
+struct Golden {
+    name: String,
+    options: Vec<String>,
+    lines: Vec<String>,
+}
+
+/// The goldens whose names begin so; `None`, with a word, where there are none.
+fn goldens(prefix: &str) -> Option<Vec<Golden>> {
+    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/golden").to_owned();
+    let folder = PathBuf::from(std::env::var("PERFPROP_GOLDEN").unwrap_or(default)).join("perf-stat");
+    let Ok(entries) = fs::read_dir(&folder) else {
+        eprintln!("skipped: no goldens in {} (PERFPROP_GOLDEN)", folder.display());
+        return None;
+    };
+    let commands = entries.map(|entry| entry.unwrap().path()).filter(|path| {
+        path.extension().is_some_and(|end| end == "cmd")
+            && path.file_name().unwrap().to_str().unwrap().starts_with(prefix)
+    });
+    let golden = |command: PathBuf| {
+        let words: Vec<_> = fs::read_to_string(&command).unwrap().split_whitespace().map(str::to_owned).collect();
+        // `perf stat OPTIONS [--] PROGRAM ARGUMENTS`: the program is the first word that begins with a dot or a letter
+        // and isn't the value of an option.
+        let mut options = Vec::new();
+        let mut words = words.into_iter().skip(2);
+        while let Some(word) = words.next().filter(|word| word.starts_with('-') && word != "--") {
+            let takes_value = ["-e", "-I", "-r", "-p"].contains(&word.as_str());
+            options.push(word);
+            if takes_value {
+                options.extend(words.next());
+            }
+        }
+        let text = fs::read_to_string(command.with_extension("out")).unwrap_or_default();
+        let lines = text.lines().filter(|line| !line.starts_with('#') && !line.is_empty()).map(str::to_owned).collect();
+        Golden { name: command.file_stem().unwrap().to_string_lossy().into_owned(), options, lines }
+    };
+    let goldens: Vec<_> = commands.map(golden).filter(|golden| golden.options.contains(&"-e".to_owned())).collect();
+    assert!(!goldens.is_empty(), "goldens have commands with -e");
+    Some(goldens)
+}
+
+/// What perfprop prints with these options; `None`, with a word, where it can't count.
+fn ours(options: &[String]) -> Option<Vec<String>> {
+    // Hardware events of the goldens were not supported where they were made, nor may they be here: an event that
+    // always is goes with them.
+    let output = Command::new(env!("CARGO_BIN_EXE_perfprop"))
+        .arg("stat")
+        .args(options)
+        .args(["-e", "page-faults", "--", "sleep", "0.12"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    if !output.status.success() {
+        eprintln!("skipped: {text}");
+        return None;
+    }
+    Some(text.lines().filter(|line| !line.starts_with("perfprop: ")).map(str::to_owned).collect())
+}
+
+#[test]
+fn golden_perf_stat_fields() {
+    let Some(goldens) = goldens("csv") else { return };
+    for Golden { name, options, lines } in goldens {
+        let separator = options.iter().find_map(|option| option.strip_prefix("-x")).unwrap().to_owned();
+        let Some(ours) = ours(&options) else { continue };
+        let fields = |line: &str| line.split(&*separator).map(str::to_owned).collect::<Vec<_>>();
+        for line in &lines {
+            let perf = fields(line);
+            let place = event_place(&options);
+            let same = |mine: &Vec<String>| mine[place - 1..=place] == perf[place - 1..=place];
+            let mine = ours.iter().map(|line| fields(line)).find(same);
+            let mine = mine.unwrap_or_else(|| panic!("{name}: no line for {line} in {ours:#?}"));
+            assert_eq!(mine.len(), perf.len() + OURS, "{name}: {mine:?} {perf:?}");
+            assert_eq!(mine[perf.len() - 1].is_empty(), mine[perf.len() - 2].is_empty(), "{name}: {mine:?}");
+            let number = |text: &str| text.trim().trim_end_matches('%').parse::<f64>().is_ok();
+            assert!(number(&mine[perf.len() - 4]) && number(&mine[perf.len() - 3]), "{name}: {mine:?}");
+        }
+    }
+}
+
+/// The fields that perfprop adds.
+const OURS: usize = 7;
+
+/// Where the event's name stands: behind the time, the CPU, the value and the unit.
+fn event_place(options: &[String]) -> usize {
+    let has = |option: &str| options.iter().any(|word| word == option);
+    2 + usize::from(has("-I")) + usize::from(has("-A"))
+}
+
+#[test]
+fn golden_perf_stat_keys() {
+    let Some(goldens) = goldens("json") else { return };
+    for Golden { name, options, lines } in goldens {
+        // A process to attach to isn't the same here.
+        if options.contains(&"-p".to_owned()) {
+            continue;
+        }
+        let Some(ours) = ours(&options) else { continue };
+        let keys = |line: &str| {
+            serde_json::from_str::<Value>(line).unwrap().as_object().unwrap().keys().cloned().collect::<Vec<_>>()
+        };
+        let perf = keys(&lines[0]);
+        let mine = keys(&ours[0]);
+        assert_eq!(mine[..perf.len()], perf, "{name}");
+        for line in &ours {
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert!(line["counter-value"].is_number() || line["counter-value"].is_null(), "{name}: {line}");
+            assert!(line["status"].is_string(), "{name}: {line}");
+        }
+    }
+}

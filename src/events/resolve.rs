@@ -4,15 +4,16 @@
 //! an event of sysfs `a` with the modifiers `b`; a preset with modifiers; libpfm.
 
 use std::cell::OnceCell;
+use std::sync::OnceLock;
 
 use super::error::{Cause, EventError, Problem};
 use super::machine::{Machine, TracefsError};
 use super::modifiers::{Letters, LettersError};
 use super::pmu::{self, Encoded, Pmu};
-use super::presets::{self, Candidate, Preset};
+use super::presets::{self, Family, Meaning, Preset};
 use super::symbols::{self, Symbol};
-use super::syntax::{self, Head, Item, Spec, Term};
-use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, tracepoints};
+use super::syntax::{self, Head, Item, Place, Spec, Term};
+use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, probe, tracepoints};
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
@@ -24,6 +25,7 @@ const MOST_SUGGESTIONS: usize = 20;
 #[derive(Clone, Debug)]
 pub struct Resolver {
     machine: Machine,
+    family: OnceLock<Option<&'static Family>>,
 }
 
 /// What a name means, before its modifiers.
@@ -77,7 +79,7 @@ impl Found {
 impl Resolver {
     /// A resolver for the events of `machine`.
     pub fn new(machine: Machine) -> Self {
-        Self { machine }
+        Self { machine, family: OnceLock::new() }
     }
 
     /// The machine whose events it knows.
@@ -119,6 +121,10 @@ impl Resolver {
         let terms = spec.terms.as_deref();
         let named = match spec.head {
             Head::Name(name) => self.name(name, terms)?,
+            Head::Probe { path, ref place, returns } => {
+                let found = with_common_terms(self.probe(path, place, returns)?, terms.unwrap_or_default())?;
+                Named { found: vec![found], letters: "" }
+            }
             ref head => Named { found: vec![other_head(head, terms)?], letters: "" },
         };
         let written = if spec.modifiers.is_empty() { named.letters } else { spec.modifiers };
@@ -233,6 +239,24 @@ impl Resolver {
         }
     }
 
+    fn probe(&self, path: Option<&str>, place: &Place<'_>, returns: bool) -> Result<Found, Cause> {
+        let encoding = match path {
+            Some(path) => probe::user(&self.machine, path, place, returns)?,
+            None => probe::kernel(&self.machine, place, returns)?,
+        };
+        let kind = if returns { "retprobe" } else { "probe" };
+        let at = match place {
+            Place::Address(address) => format!("{address:#x}"),
+            Place::Function { name, offset: 0 } => (*name).to_owned(),
+            Place::Function { name, offset } => format!("{name}+{offset:#x}"),
+        };
+        let canonical = match &encoding.probe {
+            Some(probe) if path.is_some() => format!("u{kind}:{}:{at}", probe.path),
+            _ => format!("k{kind}:{at}"),
+        };
+        Ok(Found { modifiers: Modifiers::default(), ..Found::new(canonical, Kind::Probe, encoding) })
+    }
+
     fn is_hybrid(&self) -> bool {
         pmu::cores(&self.machine).len() > 1
     }
@@ -275,35 +299,24 @@ impl Resolver {
         Some(self.on_each(&pmus, &[Term { key: name, value: None }]))
     }
 
-    /// A preset: the first candidate that this machine can encode, else an event that is known
-    /// and absent.
+    /// A preset: what the table has for this CPU, else an event that is known and absent.
     fn preset(&self, name: &str) -> Option<Vec<Found>> {
         let preset = presets::find(name)?;
-        let cpu = self.machine.cpu_id();
-        let encoded = preset.candidates.iter().find_map(|one| self.candidate(one, cpu.as_deref()));
-        Some(encoded.unwrap_or_else(|| vec![absent(preset)]))
-    }
-
-    fn candidate(&self, candidate: &Candidate, cpu: Option<&str>) -> Option<Vec<Found>> {
-        if candidate.holds_on(cpu) {
-            return self.in_perfs_words(&candidate.event);
-        }
-        let pmus = candidate.pmus.iter();
-        pmus.map(|pmu| format!("{pmu}::{}", candidate.event))
-            .find_map(|name| Some(vec![libpfm_event(&self.machine, &name)?]))
-    }
-
-    fn in_perfs_words(&self, text: &str) -> Option<Vec<Found>> {
-        if let Some(found) = self.symbol(text) {
-            return Some(found);
-        }
-        match syntax::parse(text).ok()?.as_slice() {
-            [Item::Single(Spec { head: Head::Name(pmu), terms: Some(terms), .. })] => self.on_pmus(pmu, terms).ok(),
-            [Item::Single(Spec { head: raw @ Head::Raw(_), terms, .. })] => {
-                Some(vec![other_head(raw, terms.as_deref()).ok()?])
+        // The kinds of core of a hybrid machine have different codes; perf's events know them.
+        let meaning = if self.is_hybrid() { preset.on(None) } else { preset.on(self.family()) };
+        Some(match meaning {
+            Meaning::Code(code, words) => vec![raw(code, words)],
+            Meaning::Perf(event) => {
+                let missing = || vec![absent(preset, &format!("perf has no event {event}"))];
+                self.symbol(event).unwrap_or_else(missing)
             }
-            _ => None,
-        }
+            Meaning::Missing(why) => vec![absent(preset, &why)],
+        })
+    }
+
+    /// The CPU's family in the table of presets; a CPU doesn't change.
+    fn family(&self) -> Option<&'static Family> {
+        *self.family.get_or_init(|| presets::family(&self.machine.cpu_id()?))
     }
 }
 
@@ -434,7 +447,7 @@ fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<Found, Caus
         }
         Head::Raw(code) => Found::new(format!("r{code:x}"), Kind::Raw, Encoding::of(symbols::RAW, code)),
         Head::Memory { address, length, access } => breakpoint(address, length, access)?,
-        Head::Name(_) => return Err(Cause::NeedsValue { term: "event".to_owned() }),
+        Head::Name(_) | Head::Probe { .. } => return Err(Cause::NeedsValue { term: "event".to_owned() }),
     };
     with_common_terms(found, terms.unwrap_or_default())
 }
@@ -527,8 +540,14 @@ fn on_core(found: &Found, core: &Pmu) -> Found {
     found
 }
 
-fn absent(preset: &Preset) -> Found {
-    Found::new(preset.name.clone(), Kind::Hardware, Encoding::absent(&preset.name))
+/// A raw code of the core's PMU, called by libpfm's words where there are some.
+fn raw(code: u64, words: Option<String>) -> Found {
+    let canonical = words.unwrap_or_else(|| format!("r{code:x}"));
+    Found::new(canonical, Kind::Pmu, Encoding::of(symbols::RAW, code))
+}
+
+fn absent(preset: &Preset, why: &str) -> Found {
+    Found::new(preset.name.clone(), Kind::Hardware, Encoding::absent(why))
 }
 
 /// A name of libpfm's, which may have libpfm's modifiers (`:u:k`) or, behind the last colon,
@@ -559,19 +578,4 @@ fn libpfm_event(machine: &Machine, name: &str) -> Option<Found> {
 #[cfg(not(feature = "pfm"))]
 fn libpfm_event(_: &Machine, _: &str) -> Option<Found> {
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_of_presets_may_use_perfs_words_and_raw_codes() {
-        let bare = Resolver::new(Machine::under(std::path::Path::new("/nonexistent")));
-        let code = |text: &str| bare.in_perfs_words(text).map(|found| found[0].encoding.clone());
-        assert_eq!(code("LLC-loads"), Some(Encoding::of(symbols::HW_CACHE, 2)));
-        assert_eq!(code("r0151"), Some(Encoding::of(symbols::RAW, 0x151)));
-        assert_eq!(code("cpu/event=0x51/"), None);
-        assert_eq!(code("CYCLES"), None, "a preset can't stand for another");
-    }
 }

@@ -5,17 +5,18 @@
 //! threads and processes that start later are counted in the same descriptors; that is why all are
 //! opened before the command executes.
 
+use std::ffi::CString;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
-use perf_event::events::Software;
+use perf_event::events::{KProbe, Software, UProbe};
 use perf_event::{Builder, Counter, GroupData, ReadFormat};
 
 use super::{CounterSource, Next, Reading, Round, Status, process};
-use crate::events::{Event, Modifiers};
+use crate::events::{Event, Modifiers, Probe};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
 use crate::units::{CpuNs, WallNs};
 
@@ -313,6 +314,9 @@ impl From<&io::Error> for Refusal {
 fn open(event: &Event, task: Pid, start: Start, leader: Option<&mut Counter>) -> io::Result<Counter> {
     let mut builder = Builder::new(Software::DUMMY);
     encode(event, &mut builder);
+    if let Some(probe) = &event.encoding.probe {
+        place(probe, &mut builder)?;
+    }
     builder.observe_pid(task.as_raw()).any_cpu().inherit(true);
     builder.enabled(leader.is_some());
     let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
@@ -342,6 +346,18 @@ fn encode(event: &Event, builder: &mut Builder<'_>) {
     attributes.config2 = encoding.config2;
     attributes.config3 = encoding.config3;
     attributes.bp_type = encoding.bp_type;
+}
+
+/// Probes are told to the kernel by name; perf-event2 keeps the name alive until it is opened.
+fn place(probe: &Probe, builder: &mut Builder<'_>) -> io::Result<()> {
+    if probe.path.is_empty() {
+        let function = CString::new(probe.function.as_str())?;
+        builder.event(KProbe::for_function(probe.returns, function, probe.offset)?);
+    } else {
+        let path = CString::new(probe.path.as_str())?;
+        builder.event(UProbe::new(probe.returns, path, probe.offset)?);
+    }
+    Ok(())
 }
 
 /// Whether this machine counts an event of the calling process, found by trying.

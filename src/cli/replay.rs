@@ -56,7 +56,7 @@ fn dump(args: &Replay, recording: &Recording, mut monitor: Monitor, format: Dump
 
 fn screens(args: &Replay, recording: Recording, monitor: Monitor) -> Result<u8, Error> {
     let options = Options { mode: mode(&recording), ..look::on_terminal(&args.look)? };
-    let signals = signals::listen().map_err(Error::System)?;
+    let signals = signals::listen_for_screens().map_err(Error::System)?;
     let speed = if args.speed == 0.0 { Speed::AtOnce } else { Speed::Times(args.speed) };
     let end = end(&recording);
     let player = Player::start(recording.rounds, speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;

@@ -68,7 +68,7 @@ fn screens(args: &Top) -> Result<u8, Error> {
     };
     let wishes = prepare::wishes(&args.events)?;
     let launch = prepare::launch(&args.target, ChildIo::Capture)?;
-    let signals = signals::listen().map_err(Error::System)?;
+    let signals = signals::listen_for_screens().map_err(Error::System)?;
     let interval = Duration::from_millis(args.interval);
     let (mut session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
     let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);

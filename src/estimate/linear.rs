@@ -286,8 +286,11 @@ impl State {
     fn estimate(&self, raw: &Raw) -> Estimate {
         let own = own(raw);
         let Some(by) = self.by.filter(|_| !self.help.dropped && self.mean.is_finite()) else { return own };
-        let error =
-            if self.deviation.is_finite() { Error::Within(HALF_WIDTH * self.deviation) } else { Error::Unknown };
+        // Samples of equal weight have another mean than the count over the time: a known part of
+        // what the corrected mean is wrong by.
+        let weighting = own.mean.map_or(0.0, |mean| (mean - self.own_mean).abs());
+        let half_width = HALF_WIDTH * self.deviation + weighting;
+        let error = if half_width.is_finite() { Error::Within(half_width) } else { Error::Unknown };
         let quality = if self.samples == 0 { Quality::Derived(by) } else { Quality::Corrected(by) };
         let variance = known(self.variance).or(own.variance);
         Estimate { mean: Some(self.mean), variance, error, quality }

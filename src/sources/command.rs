@@ -21,12 +21,13 @@ use nix::sys::signal::Signal;
 use nix::unistd::{self, Pid};
 use serde::{Deserialize, Serialize};
 
-/// A child process that waits, forked but not yet executing its command.
+/// A child process that waits, forked but not yet executing its command; dropped, it ends.
 #[derive(Debug)]
 pub struct Held {
     pid: Pid,
-    go: OwnedFd,
-    spawning: JoinHandle<io::Result<Child>>,
+    /// Both are there until the child is released.
+    go: Option<OwnedFd>,
+    spawning: Option<JoinHandle<io::Result<Child>>>,
 }
 
 impl Held {
@@ -47,7 +48,8 @@ impl Held {
         let spawning = thread::Builder::new().name("spawn".into()).spawn(move || command.spawn())?;
         let mut pid = [0; 4];
         if unistd::read(&pid_out, &mut pid)? == pid.len() {
-            return Ok(Self { pid: Pid::from_raw(i32::from_ne_bytes(pid)), go, spawning });
+            let pid = Pid::from_raw(i32::from_ne_bytes(pid));
+            return Ok(Self { pid, go: Some(go), spawning: Some(spawning) });
         }
         Err(join(spawning).err().unwrap_or_else(|| io::Error::other("the child process ended before it began")))
     }
@@ -61,10 +63,22 @@ impl Held {
     ///
     /// # Errors
     /// What exec answers: the command isn't there, or can't be executed.
-    pub fn release(self) -> io::Result<Child> {
-        // A child that has been killed meanwhile shows as the error of `join`.
-        let _ = unistd::write(&self.go, b"g");
-        join(self.spawning)
+    pub fn release(mut self) -> io::Result<Child> {
+        if let Some(go) = self.go.take() {
+            // A child that has been killed meanwhile shows as the error of `join`.
+            let _ = unistd::write(&go, b"g");
+        }
+        self.spawning.take().map_or_else(|| Err(io::Error::other("the child was released before")), join)
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        drop(self.go.take());
+        // The child tells the spawning thread why it didn't execute, and needs somebody to listen.
+        if let Some(spawning) = self.spawning.take() {
+            let _ = join(spawning);
+        }
     }
 }
 
@@ -159,9 +173,9 @@ mod tests {
     #[test]
     fn a_dropped_hold_never_runs_the_command() {
         let held = Held::spawn(Command::new("true")).unwrap();
-        let Held { go, spawning, .. } = held;
-        drop(go);
-        assert_eq!(join(spawning).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        let pid = held.pid();
+        drop(held);
+        assert!(!crate::sources::process::is_alive(pid));
     }
 
     #[test]

@@ -95,9 +95,12 @@ impl Figures {
         Self { raw, corrected, correction, by, derived, run: row.raw.run.run_ratio() }
     }
 
+    /// The figure to show. What was counted all the time is shown as counted: no correction is
+    /// better than that, and [`correction`](Self::correction) says what it would be.
     pub(super) fn shown(&self, basis: Basis) -> Option<Figure> {
+        let exact = self.raw.filter(|raw| raw.error == Error::Exact);
         match basis {
-            Basis::Corrected => self.corrected,
+            Basis::Corrected => exact.or(self.corrected),
             Basis::Raw => self.raw,
         }
     }

@@ -37,7 +37,6 @@ pub use model::Screen;
 pub use picture::{Format, Picture, picture};
 pub use symbols::Symbols;
 pub use terminal::{Input, Script, Terminal};
-pub use text::{amount, change, percent, plus_minus, shown, si, time};
 pub use theme::{Complaint, Depth, FindError, Role, Theme};
 
 /// What feeds the screens, and what they can do to it.

@@ -126,6 +126,10 @@ impl Terminal {
         Ok((size.width, size.height))
     }
 
+    pub(super) fn is_real(&self) -> bool {
+        matches!(self, Self::Real(_))
+    }
+
     /// The least time between two frames.
     pub(super) fn frame_pause(&self) -> Duration {
         match self {
@@ -137,6 +141,8 @@ impl Terminal {
     /// Draws a frame; what didn't change isn't written. The terminal shows it in one piece.
     pub(super) fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         match self {
+            // A panic in another thread gave the terminal back: its words must stay readable.
+            Self::Real(_) if !TAKEN.load(Ordering::SeqCst) => Err(io::Error::other("a thread of perfprop panicked")),
             Self::Real(real) => {
                 queue!(real.screen.backend_mut(), BeginSynchronizedUpdate)?;
                 real.screen.draw(view)?;

@@ -10,7 +10,6 @@ use ratatui::crossterm::event::KeyEvent;
 
 use super::figures::{Basis, Figures};
 use super::symbols::MISSING;
-use super::text::shown;
 use super::theme::Theme;
 use super::{Mode, Options};
 use crate::estimate::RelationIndex;
@@ -21,6 +20,7 @@ use crate::relations::Relation;
 use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::units::WallNs;
+use crate::words::shown;
 
 mod filter;
 mod kept;

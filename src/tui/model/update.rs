@@ -8,9 +8,9 @@ use super::{Column, Command, Filter, Message, Model, Motion, Notice, Over, Pane,
 use crate::plan::EventIndex;
 use crate::rates::Error;
 use crate::tui::keys::{self, Action, Key};
-use crate::tui::text::shown;
 use crate::tui::theme::Theme;
 use crate::tui::view::page;
+use crate::words::shown;
 
 /// A filter longer than this is no filter.
 const MAX_FILTER: usize = 200;

@@ -92,8 +92,7 @@ impl Sheet {
 
 /// The candidate most like `name`, if any is.
 pub(super) fn similar<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let scored = candidates.map(|candidate| (strsim::jaro_winkler(name, candidate), candidate));
-    scored.filter(|(score, _)| *score > 0.8).max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, candidate)| candidate)
+    crate::words::nearest(name, candidates).first().copied()
 }
 
 type Value<'i> = Spanned<DeValue<'i>>;
@@ -183,8 +182,9 @@ impl Reader<'_> {
             let role = Role::ALL.iter().find(|role| role.place() == (section_name, key.get_ref().as_ref()));
             let Some(&role) = role else {
                 let known = Role::ALL.iter().map(|role| role.place()).filter(|place| place.0 == section_name);
-                let words = unknown_words("key", key.get_ref(), known.map(|place| place.1));
-                self.complain(key.span(), format!("{words} in [{section_name}]"));
+                let words =
+                    unknown_words(&format!("key of [{section_name}]"), key.get_ref(), known.map(|place| place.1));
+                self.complain(key.span(), words);
                 continue;
             };
             if let Some(paint) = self.paint(role, value) {
@@ -210,8 +210,8 @@ impl Reader<'_> {
                 "bg" => paint.bg = self.color(value, &place).unwrap_or_default(),
                 "modifiers" => paint.modifiers = self.modifiers(value, &place),
                 unknown => {
-                    let words = unknown_words("key", unknown, ["fg", "bg", "modifiers"].into_iter());
-                    self.complain(key.span(), format!("{words} in {place}"));
+                    let known = ["fg", "bg", "modifiers"].into_iter();
+                    self.complain(key.span(), unknown_words(&format!("key of {place}"), unknown, known));
                 }
             }
         }
@@ -229,8 +229,8 @@ impl Reader<'_> {
             match MODIFIERS.iter().find(|(name, _)| *name == word) {
                 Some((_, modifier)) => modifiers |= *modifier,
                 None => {
-                    let words = unknown_words("modifier", word, MODIFIERS.iter().map(|(name, _)| *name));
-                    self.complain(value.span(), format!("{words} in {place}"));
+                    let known = MODIFIERS.iter().map(|(name, _)| *name);
+                    self.complain(value.span(), unknown_words(&format!("modifier of {place}"), word, known));
                 }
             }
         }
@@ -286,10 +286,8 @@ impl Reader<'_> {
 }
 
 fn unknown_words<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    match similar(word, known) {
-        Some(similar) => format!("unknown {what} \"{word}\", did you mean \"{similar}\"?"),
-        None => format!("unknown {what} \"{word}\""),
-    }
+    let hint = similar(word, known).map(|similar| format!("; did you mean \"{similar}\"?"));
+    format!("unknown {what} \"{word}\"{}", hint.unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -322,10 +320,10 @@ mod tests {
             complaints(text),
             [
                 "x.toml:1:1: \"stray\" stands outside of a section",
-                "x.toml:2:2: unknown section \"stat\", did you mean \"state\"?",
-                "x.toml:4:1: unknown key \"txet\", did you mean \"text\"? in [ui]",
-                "x.toml:5:28: unknown modifier \"bolt\", did you mean \"bold\"? in [ui].selection",
-                "x.toml:5:37: unknown key \"gf\" in [ui].selection",
+                "x.toml:2:2: unknown section \"stat\"; did you mean \"state\"?",
+                "x.toml:4:1: unknown key of [ui] \"txet\"; did you mean \"text\"?",
+                "x.toml:5:28: unknown modifier of [ui].selection \"bolt\"; did you mean \"bold\"?",
+                "x.toml:5:37: unknown key of [ui].selection \"gf\"; did you mean \"fg\"?",
                 "x.toml:6:7: a colour is \"#rrggbb\", 0 to 255, a name, or a list of those ([ui].dim)",
                 "x.toml:8:10: [series].colors must be a list of colours",
                 "x.toml:10:11: [meta].variant is \"dark\" or \"light\"",

@@ -269,7 +269,8 @@ fn style(role: Role, paint: Option<&Paint>, fallback: Option<&Paint>, depth: Dep
     style.fg = pick(|paint| &paint.fg);
     style.bg = pick(|paint| &paint.bg);
     let carried_by_background = matches!(role, Role::Selection | Role::Match | Role::Frozen);
-    let visible = style.bg.is_some_and(|color| color != Color::Reset) || !paint.modifiers.is_empty();
+    let visible = style.bg.is_some_and(|color| color != Color::Reset)
+        || paint.modifiers.intersects(Modifier::REVERSED | Modifier::UNDERLINED);
     if carried_by_background && !visible {
         style = style.add_modifier(Modifier::REVERSED);
     }

@@ -52,7 +52,10 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, chart: &Chart<'_>) {
     }
     let rows = usize::from(area.height - 2);
     let scale = Scale::of(&chart.strokes(2), chart.reference, rows);
-    let labels: Vec<(usize, String)> = scale.ticks().map(|tick| (scale.row(tick, rows), (chart.label)(tick))).collect();
+    let mut labels: Vec<(usize, String)> =
+        scale.ticks().map(|tick| (scale.row(tick, rows), (chart.label)(tick))).collect();
+    // Three digits can be too few to tell two ticks apart.
+    labels.dedup_by(|(_, upper), (_, lower)| upper == lower);
     let margin = labels.iter().map(|(_, label)| width(label)).max().unwrap_or(0).min(10);
     let plot = Rect {
         x: area.x + margin as u16 + 1,
@@ -259,7 +262,9 @@ mod tests {
             rate,
             error,
             run_ratio: None,
+            count: 0,
             enabled: CpuNs(0),
+            running: CpuNs(0),
             estimate: None,
             estimate_error: Error::Unknown,
         }

@@ -19,7 +19,7 @@ use crate::units::WallNs;
 const STATISTICS: u16 = 4;
 
 /// Cells of a column of the statistics, and of its label.
-const CELL: usize = 9;
+const CELL: usize = 8;
 const LABEL: usize = 10;
 
 /// `whole`: the Detail screen; else the panel beside the table, where the strip's lines are shown
@@ -37,8 +37,11 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, whole: bool) {
     let (upper, lower) = split_below(inner, lower);
     // A blank row between them, where there is one to spare.
     let upper = Rect { height: upper.height.saturating_sub(u16::from(upper.height > 7)), ..upper };
-    let wide_enough = upper.width >= 70 && upper.height >= 5;
-    if wide_enough {
+    if upper.width < 70 && upper.height >= 20 {
+        let (plot, bars) = split_below(upper, upper.height / 3);
+        draw_chart(page, plot, index);
+        draw_histogram(page, Rect { y: bars.y + 1, height: bars.height - 1, ..bars }, index);
+    } else if upper.width >= 70 && upper.height >= 5 {
         let (plot, bars) = split_right(upper, (upper.width * 2 / 5).min(44));
         draw_chart(page, plot, index);
         draw_histogram(page, Rect { x: bars.x + 2, width: bars.width - 2, ..bars }, index);
@@ -173,7 +176,7 @@ const STATISTICS_COLUMNS: [Statistic; 10] = [
     ("mean", |numbers, figure| numbers.amount(Some(figure.mean))),
     ("±95%", |_, figure| format!("{} ", plus_minus(figure.error, figure.mean))),
     ("σ", |numbers, figure| numbers.amount(figure.sigma())),
-    ("variance", |_, figure| {
+    ("var", |_, figure| {
         figure.variance.map_or_else(|| format!("{MISSING} "), |number| format!("{} ", scientific(number)))
     }),
     ("min", |numbers, _| numbers.quantile(0.0)),
@@ -189,7 +192,7 @@ const STATISTICS_COLUMNS: [Statistic; 10] = [
 fn statistics(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'static>> {
     let figures = page.model.figures(index);
     let columns = &STATISTICS_COLUMNS[..(width.saturating_sub(LABEL) / CELL).min(STATISTICS_COLUMNS.len())];
-    let cell = CELL.max(width.saturating_sub(LABEL) / columns.len().max(1)).min(CELL + 3);
+    let cell = CELL.max(width.saturating_sub(LABEL) / columns.len().max(1)).min(CELL + 4);
     let mut head = Line::from(page.span(Role::Header, " ".repeat(LABEL)));
     for (name, _) in columns {
         head.push_span(page.span(Role::Header, right(&format!("{name} "), cell)));
@@ -216,22 +219,28 @@ fn statistics(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'sta
         head,
         row("raw", Role::Raw, figures.raw, raw),
         row("corrected", Role::Corrected, figures.corrected, corrected),
-        running(page, index, width),
+        running(page, index, width, columns.iter().all(|(name, _)| *name != "total")),
     ]
 }
 
 /// `enabled 83.0 s  running 41.5 s (50%)  scale ×2.00  group {A, B}`.
-fn running(page: &Page<'_>, index: EventIndex, width: usize) -> Line<'static> {
+///
+/// The total comes first where the statistics have no room for it.
+fn running(page: &Page<'_>, index: EventIndex, width: usize, with_total: bool) -> Line<'static> {
     let header = page.model.monitor.header();
     let row = page.model.monitor.row(index);
     let total = row.raw.run.total();
-    let seconds = |time: crate::units::CpuNs| crate::tui::text::time(time.0 as f64);
+    let seconds = |time: crate::units::CpuNs| crate::text::number::time(time.0 as f64);
     let mut parts = vec![("enabled", seconds(total.enabled)), ("running", seconds(total.running))];
     if let Some(run) = row.raw.run.run_ratio() {
         parts[1].1.push_str(&format!(" ({:.0}%)", run * 100.0));
         if run > 0.0 && run < 1.0 {
             parts.push(("scale", format!("×{:.2}", 1.0 / run)));
         }
+    }
+    let count = row.raw.run.estimate().filter(|_| with_total);
+    if let Some(count) = count {
+        parts.insert(0, ("total", amount(count, &row.event.event.unit).trim_end().to_owned()));
     }
     if row.raw.run.error() == Error::Exact {
         parts.push(("counted", "all the time".into()));

@@ -188,7 +188,7 @@ fn title(page: &Page<'_>) -> Line<'static> {
     ]);
     if !model.events.filter.is_empty() {
         line.push_span(page.span(Role::Border, " ─ "));
-        let text = crate::tui::text::shown(model.events.filter.text()).into_owned();
+        let text = crate::words::shown(model.events.filter.text()).into_owned();
         line.push_span(page.span(Role::Match, format!("filter: {text}")));
     }
     if model.motion == Motion::Frozen {
@@ -418,8 +418,8 @@ mod tests {
     fn columns_leave_in_order() {
         use Column::*;
         assert_eq!(shown(74, false), [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
-        assert_eq!(shown(66, false), [Event, Mean, Error, Variance, Run, Correction, Trend]);
-        assert_eq!(shown(40, false), [Event, Mean, Error, Run, Correction]);
+        assert_eq!(shown(70, false), [Event, Mean, Error, Variance, Run, Correction, Trend]);
+        assert_eq!(shown(46, false), [Event, Mean, Error, Run, Correction]);
         assert_eq!(shown(30, false), [Event, Mean, Error]);
         assert_eq!(shown(3, false), [Event, Mean, Error]);
         assert_eq!(shown(200, true).len(), ALL.len());

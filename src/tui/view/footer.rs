@@ -31,7 +31,7 @@ pub(super) fn draw(page: &mut Page<'_>, message: Rect, hints: Rect) {
 fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
     let model = page.model;
     if let (Over::Filter { .. }, Some(filter)) = (&model.over, model.filter()) {
-        let text = crate::tui::text::shown(filter.text()).into_owned();
+        let text = crate::words::shown(filter.text()).into_owned();
         return Some(Line::from(vec![
             page.span(Role::Key, " /"),
             page.span(Role::Text, text),
@@ -56,8 +56,7 @@ fn advice(page: &Page<'_>) -> Option<Line<'static>> {
     if run >= LOW_RUN_RATIO {
         return None;
     }
-    let text =
-        format!("on a counter {:.0}% of the time: the number leans on scaling; fewer events would help", run * 100.0);
+    let text = format!("on a counter {:.0}% of the time: it leans on scaling; fewer events would help", run * 100.0);
     Some(Line::from(vec![page.span(Role::Warn, format!(" {WARN} ")), page.span(Role::Dim, text)]))
 }
 

@@ -8,8 +8,9 @@ use crate::monitor::Severity;
 use crate::tui::Mode;
 use crate::tui::model::{Model, Motion, Over, Screen};
 use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
-use crate::tui::text::{clock, cut_middle, percent, short_clock, shown, span, width};
+use crate::tui::text::{clock, cut_middle, percent, short_clock, span, width};
 use crate::tui::theme::Role;
+use crate::words::shown;
 
 /// The target's name is cut, but not to less than this.
 const LEAST_TARGET: usize = 12;
@@ -57,7 +58,7 @@ fn parts(page: &Page<'_>) -> Vec<Part> {
         part(1, Role::Text, clock(monitor.now())),
         part(4, Role::Dim, span(header.interval_ns)),
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
-        part(5, Role::Dim, format!("{} events", header.events.len())),
+        part(5, Role::Dim, plural(header.events.len())),
     ];
     if let Some(own) = model.own {
         parts.push(part(6, Role::Dim, format!("own {}", percent(own))));
@@ -69,6 +70,10 @@ fn parts(page: &Page<'_>) -> Vec<Part> {
         parts.push(part(2, Role::Warn, format!("{}{WARN}", warnings(model))));
     }
     parts
+}
+
+fn plural(events: usize) -> String {
+    if events == 1 { "1 event".into() } else { format!("{events} events") }
 }
 
 /// What is happening, with a glyph and a word.

@@ -1,17 +1,21 @@
 //! The table of keys in, the help over the screen out.
 
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 
 use super::Page;
+use super::layout::split_right;
 use crate::tui::keys::{BINDINGS, Binding};
-use crate::tui::model::{Model, Screen};
+use crate::tui::model::Model;
 use crate::tui::symbols::{ERROR, MISSING, OK, WAITING, WARN};
-use crate::tui::text::left;
+use crate::tui::text::{left, wrap};
 use crate::tui::theme::Role;
 
 /// Cells of the keys, in a column of their own.
 const KEYS: usize = 14;
+
+/// Cells of the glyphs of the legend.
+const GLYPHS: usize = 10;
 
 /// What the glyphs and numbers mean.
 const LEGEND: [(&str, &str); 10] = [
@@ -28,7 +32,11 @@ const LEGEND: [(&str, &str); 10] = [
 ];
 
 /// The largest the overlay gets.
-const MOST: (u16, u16) = (96, 50);
+const MOST: (u16, u16) = (124, 50);
+
+/// From this width on the legend stands beside the keys.
+const TWO_COLUMNS: u16 = 104;
+const KEY_COLUMN: u16 = 73;
 
 pub(super) fn draw(page: &mut Page<'_>, area: Rect, top: usize) {
     let margin = if area.width >= 100 && area.height >= 34 { 4 } else { 0 };
@@ -45,10 +53,26 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, top: usize) {
     ]);
     let right = Line::from(page.span(Role::Dim, "Esc closes, ↑↓ scroll"));
     let inner = page.panel(area, title, right, true);
-    let all = text(page);
-    let height = usize::from(inner.height);
-    let top = top.min(all.len().saturating_sub(height));
-    for (line, row) in all.into_iter().skip(top).zip(inner.rows()) {
+    let (keys, legend) = if inner.width >= TWO_COLUMNS {
+        let (keys, legend) = split_right(inner, inner.width - KEY_COLUMN);
+        (keys, Some(legend))
+    } else {
+        (inner, None)
+    };
+    let mut lines = key_lines(page);
+    match legend {
+        Some(legend) => show(page, legend, legend_lines(page, usize::from(legend.width)), 0),
+        None => {
+            lines.push(Line::default());
+            lines.extend(legend_lines(page, usize::MAX));
+        }
+    }
+    show(page, keys, lines, top);
+}
+
+fn show(page: &mut Page<'_>, area: Rect, lines: Vec<Line<'static>>, top: usize) {
+    let top = top.min(lines.len().saturating_sub(usize::from(area.height)));
+    for (line, row) in lines.into_iter().skip(top).zip(area.rows()) {
         page.line(row, line);
     }
 }
@@ -60,7 +84,7 @@ pub(in crate::tui) fn lines(model: &Model) -> usize {
     keys + LEGEND.len() + 5
 }
 
-fn text(page: &Page<'_>) -> Vec<Line<'static>> {
+fn key_lines(page: &Page<'_>) -> Vec<Line<'static>> {
     let screen = page.model.screen;
     let (everywhere, here): (Vec<_>, Vec<_>) =
         BINDINGS.iter().filter(|binding| binding.works_on(screen)).partition(|binding| binding.is_global());
@@ -69,18 +93,20 @@ fn text(page: &Page<'_>) -> Vec<Line<'static>> {
     lines.extend(here.into_iter().map(|binding| key_line(page, binding)));
     lines.extend([Line::default(), head("Everywhere".into())]);
     lines.extend(everywhere.into_iter().map(|binding| key_line(page, binding)));
-    lines.extend([Line::default(), head("What is shown".into())]);
+    lines
+}
+
+fn legend_lines(page: &Page<'_>, width: usize) -> Vec<Line<'static>> {
+    let mut lines = vec![Line::from(page.span(Role::Title, "What is shown"))];
     for (glyph, words) in LEGEND {
-        lines.push(Line::from(vec![page.span(Role::Header, left(glyph, KEYS)), page.span(Role::Text, words)]));
+        for (i, words) in wrap(words, width.saturating_sub(GLYPHS)).into_iter().enumerate() {
+            let glyph = if i == 0 { glyph } else { "" };
+            lines.push(Line::from(vec![page.span(Role::Header, left(glyph, GLYPHS)), page.span(Role::Text, words)]));
+        }
     }
-    debug_assert_eq!(lines.len(), self::lines(page.model));
     lines
 }
 
 fn key_line(page: &Page<'_>, binding: &Binding) -> Line<'static> {
-    let words = match binding.action {
-        crate::tui::keys::Action::Go(Screen::Events) => Span::raw("the screen Events"),
-        _ => page.span(Role::Text, binding.words),
-    };
-    Line::from(vec![page.span(Role::Key, left(&binding.names(), KEYS)), words])
+    Line::from(vec![page.span(Role::Key, left(&binding.names(), KEYS)), page.span(Role::Text, binding.words)])
 }

@@ -65,12 +65,14 @@ fn bins(rates: &[f64], most: usize) -> Vec<Bin> {
     let finite = || rates.iter().copied().filter(|rate| rate.is_finite());
     let (Some(low), Some(high)) = (finite().reduce(f64::min), finite().reduce(f64::max)) else { return Vec::new() };
     let mut step = round_step(((high - low) / most as f64).max(low.abs().max(high.abs()) * 1e-3));
-    // Rounding outwards at both ends can take a range more than there is room for.
-    let mut first = (low / step).floor();
-    while (high / step).floor() - first + 1.0 > most as f64 && step.is_finite() {
-        step = round_step(step * 1.5);
-        first = (low / step).floor();
+    // Rounding outwards at both ends can take a range more than there is room for. Two wider steps
+    // are enough, except at the ends of what a float can hold, where the last range takes the rest.
+    for _ in 0..2 {
+        if (high / step).floor() - (low / step).floor() + 1.0 > most as f64 {
+            step = round_step(step * 1.5);
+        }
     }
+    let first = (low / step).floor();
     let count = ((high / step).floor() - first + 1.0).clamp(1.0, most.max(1) as f64) as usize;
     let mut bins: Vec<_> = (0..count)
         .map(|i| Bin { low: (first + i as f64) * step, high: (first + i as f64 + 1.0) * step, count: 0 })

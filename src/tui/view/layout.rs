@@ -97,10 +97,9 @@ pub(super) struct Overview {
 pub(super) fn overview(area: Rect, room: Room, has_output: bool) -> Overview {
     if room == Room::Large {
         let (upper, lower) = split_below(area, area.height * 2 / 5);
-        let (events, detail) = split_right(upper, upper.width * 45 / 100);
-        let third = lower.width / 3;
-        let (relations, rest) = split_right(lower, third * 2);
-        let (log, output) = if has_output { split_right(rest, third) } else { (rest, Rect::default()) };
+        let (events, detail) = split_right(upper, upper.width * 31 / 100);
+        let (relations, rest) = split_right(lower, lower.width * 3 / 5);
+        let (log, output) = if has_output { split_right(rest, rest.width / 2) } else { (rest, Rect::default()) };
         return Overview { events, detail, relations, log, output: has_output.then_some(output) };
     }
     let (left, right) = split_right(area, area.width * 43 / 100);

@@ -7,14 +7,18 @@ use super::layout::split_below;
 use super::{Page, top};
 use crate::estimate::{RelationIndex, RelationState, Standing};
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
-use crate::tui::text::{change, cut, left, right, shown, signed, width, wrap};
+use crate::tui::text::{change, cut, left, right, signed, width, wrap};
 use crate::tui::theme::Role;
+use crate::words::shown;
 
 /// Cells of the columns after the formula: residual, z, used, state.
 const RESIDUAL: usize = 8;
 const Z: usize = 6;
 const USED: usize = 6;
-const STATE: usize = 12;
+const STATE: usize = 10;
+
+/// Cells of a formula, before columns leave for its sake.
+const LEAST_FORMULA: usize = 16;
 
 /// Rows of the panel that has the whole formula.
 const WHOLE: u16 = 6;
@@ -58,7 +62,7 @@ fn title(page: &Page<'_>) -> Line<'static> {
     let states = [
         (Role::Ok, count(|state| *state == RelationState::Agrees), "agree"),
         (Role::Error, count(|state| *state == RelationState::Violated), "violated"),
-        (Role::Dim, count(|state| matches!(state, RelationState::Inactive { .. })), "inactive"),
+        (Role::Dim, count(|one| state(one).0 == Role::Missing), "inactive"),
     ];
     for (role, count, word) in states.into_iter().filter(|(_, count, _)| *count > 0) {
         line.push_span(page.span(Role::Border, " ─ "));
@@ -92,7 +96,8 @@ impl Columns {
     fn of(room: usize, id: usize, cursor: bool) -> Self {
         let id = id.clamp(2, 12);
         let mut columns = Self { cursor, id, formula: 0, residual: RESIDUAL, z: Z, used: USED, state: STATE };
-        let least_formula = 16;
+        // The Relations screen has the whole formula of the selected one below.
+        let least_formula = if cursor { LEAST_FORMULA } else { 2 * LEAST_FORMULA };
         if columns.rest() + least_formula > room {
             columns.used = 0;
         }
@@ -135,7 +140,7 @@ fn relation_line(page: &Page<'_>, index: RelationIndex, columns: &Columns) -> Li
         line.push_span(page.span(Role::Key, format!("{cursor} ")));
     }
     let (role, state) = state(&standing.state);
-    let active = !matches!(standing.state, RelationState::Inactive { .. });
+    let active = role != Role::Missing;
     let text = if active { Role::Text } else { Role::Dim };
     line.push_span(page.span(text, left(&model.relation_id(index), columns.id)));
     line.push_span(page.span(text, format!("  {}", left(&model.relation_formula(index), columns.formula))));
@@ -197,23 +202,25 @@ fn draw_whole(page: &mut Page<'_>, area: Rect, index: RelationIndex) {
         .map(|line| Line::from(page.span(Role::Text, line)))
         .collect();
     lines.truncate(usize::from(inner.height.saturating_sub(1)));
-    let (role, words) = consequence(&standing(page, index).state);
+    let (role, words) = consequence(page, &standing(page, index).state);
     lines.push(Line::from(page.span(role, cut(&words, usize::from(inner.width)).into_owned())));
     for (line, row) in lines.into_iter().zip(inner.rows()) {
         page.line(row, line);
     }
 }
 
-fn consequence(standing: &RelationState) -> (Role, String) {
+fn consequence(page: &Page<'_>, standing: &RelationState) -> (Role, String) {
     let (role, word) = state(standing);
     let words = match standing {
         RelationState::Agrees => "it corrects its events by what the others counted".into(),
         RelationState::Violated => "what is counted contradicts it, so it corrects nothing".into(),
         RelationState::Waiting => "its events haven't all been counted yet".into(),
-        RelationState::SameEvent { .. } => "its two names mean one event".into(),
         RelationState::Inactive { missing } => {
             let missing: Vec<_> = missing.iter().map(|name| shown(name)).collect();
             format!("needs {}", missing.join(", "))
+        }
+        RelationState::SameEvent { event } => {
+            format!("both of its events are {}, under two names", page.model.event_name(*event))
         }
     };
     (role, format!("{word}: {words}"))

@@ -1,0 +1,460 @@
+//! Golden screens: scripted rounds and keys through the real loop, on a terminal in memory.
+
+#![cfg(feature = "tui")]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::thread;
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+use perfprop::estimate::{Estimate, Estimator, Linear, Observation, Quality, Raw, RelationState, Standing};
+use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
+use perfprop::monitor::Monitor;
+use perfprop::plan::{Cohesion, PlannedGroup};
+use perfprop::rates::Error;
+use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Target};
+use perfprop::relations::Relation;
+use perfprop::sampling::Sample;
+use perfprop::session::{OutputLine, Stream};
+use perfprop::sources::command::Exit;
+use perfprop::sources::{Reading, Round, Status};
+use perfprop::tui::{
+    self, Depth, Feed, Format, Mode, Options, Outcome, Picture, Screen, Script, Symbols, Terminal, Theme,
+};
+use perfprop::units::{CpuNs, WallNs};
+
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+const SECOND: u64 = 1_000_000_000;
+
+/// What the program of these tests does: name, unit, status, rate per ms, tenths of the time run.
+const EVENTS: [(&str, Unit, Status, f64, u64); 8] = [
+    ("task-clock", Unit::Nanoseconds, Status::Counted, 1e6, 10),
+    ("cycles", Unit::Count, Status::Counted, 2.01e6, 10),
+    ("instructions", Unit::Count, Status::Counted, 1.1e6, 10),
+    ("L1_MISSES", Unit::Count, Status::Counted, 1_930.0, 6),
+    ("L2_HITS", Unit::Count, Status::Counted, 1_520.0, 5),
+    ("L2_MISSES", Unit::Count, Status::UserOnly, 412.0, 5),
+    ("L3_MISSES", Unit::Count, Status::NotSupported, 0.0, 0),
+    ("page-faults", Unit::Count, Status::Counted, 0.0, 10),
+];
+
+/// One that agrees, one that doesn't, one whose event isn't counted, one that derives.
+const RELATIONS: &str = r#"[
+  { "id": "R1", "relation": "L1_MISSES = L2_HITS + L2_MISSES", "tolerance": "5%" },
+  { "id": "R2", "relation": "instructions = 3 * cycles", "tolerance": "1%" },
+  { "id": "R3", "relation": "L1_LOADS = 10 * L1_MISSES" },
+  { "id": "R4", "eventFrom": "L2_MISSES", "eventTo": "L3_MISSES", "expectedMean": 0.1 * {mean} }
+]"#;
+
+fn relations() -> Vec<Relation> {
+    perfprop::relations::parse("cache.json", RELATIONS.as_bytes()).strict().unwrap()
+}
+
+/// A monitor before the first round.
+fn fresh() -> Monitor {
+    let header = header();
+    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
+    let estimator = Box::new(Linear::new(&events, &relations()));
+    Monitor::new(header, relations(), estimator)
+}
+
+fn header() -> Header {
+    let events = EVENTS.iter().map(|(name, unit, status, ..)| RecordedEvent {
+        event: Event {
+            name: (*name).into(),
+            canonical: (*name).into(),
+            kind: Kind::Hardware,
+            encoding: Encoding::default(),
+            modifiers: Modifiers::default(),
+            unit: unit.clone(),
+        },
+        status: status.clone(),
+    });
+    let group = |members: &[usize]| PlannedGroup { members: members.to_vec(), cohesion: Cohesion::Chosen };
+    Header {
+        version: recording::VERSION,
+        perfprop: "0.1.0".into(),
+        started: 0.0,
+        machine: Machine::default(),
+        target: Target::Command { argv: vec!["./prog".into(), "--size=1000".into()], pid: 4121 },
+        events: events.collect(),
+        groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
+        relations: vec![],
+        estimator: "linear".into(),
+        period_ns: WallNs(SECOND / 10),
+        interval_ns: WallNs(SECOND),
+    }
+}
+
+/// The program's pace in a tenth of a second: a slow wave, a burst now and then, no chance.
+fn pace(event: usize, tenth: u64) -> f64 {
+    let t = tenth as f64 / 10.0;
+    let wave = 1.0 + 0.3 * (t * 0.25 + event as f64).sin() + 0.1 * (t * 2.1 + event as f64).sin();
+    let burst = if tenth % 170 > 150 { 1.6 } else { 1.0 };
+    if event < 3 { 1.0 + 0.02 * (wave - 1.0) } else { wave * burst }
+}
+
+/// Rounds of so many tenths of a second.
+fn rounds(tenths: u64) -> Vec<Round> {
+    let mut readings = [Reading::default(); EVENTS.len()];
+    let mut rounds = Vec::new();
+    for tenth in 1..=tenths {
+        for (event, (reading, (_, _, _, rate, tenths_run))) in readings.iter_mut().zip(&EVENTS).enumerate() {
+            // For three seconds nothing but the first events is on a counter.
+            let idle = (400..430).contains(&tenth) && (3..6).contains(&event);
+            let runs = if idle { 0 } else { *tenths_run };
+            let running = runs * SECOND / 100;
+            reading.enabled += CpuNs(SECOND / 10);
+            reading.running += CpuNs(running);
+            reading.count += (rate * running as f64 / 1e6 * pace(event, tenth)) as u64;
+        }
+        let open = readings.iter().zip(&EVENTS).map(|(reading, event)| event.2.is_open().then_some(*reading));
+        rounds.push(Round { at: WallNs(tenth * SECOND / 10), readings: open.collect() });
+    }
+    rounds
+}
+
+/// `tenths` of a second through a monitor.
+fn monitor(tenths: u64) -> Monitor {
+    let mut monitor = fresh();
+    for round in rounds(tenths) {
+        monitor.round(&round, 0);
+    }
+    monitor
+}
+
+fn output() -> Vec<OutputLine> {
+    let line = |stream, text: &str| OutputLine { stream, text: text.into() };
+    let mut lines: Vec<_> = (1..=30).map(|i| line(Stream::Stdout, &format!("step {i}\tresidual 1e-{i}"))).collect();
+    lines.push(line(Stream::Stderr, "warning: \x1b[31mred\x1b[0m and a bell \x07"));
+    lines
+}
+
+/// A feed whose rounds and output come from the test.
+struct TestFeed {
+    samples: Receiver<Sample>,
+    output: Receiver<OutputLine>,
+    command: Option<i32>,
+}
+
+impl Feed for TestFeed {
+    fn samples(&self) -> &Receiver<Sample> {
+        &self.samples
+    }
+
+    fn output(&self) -> &Receiver<OutputLine> {
+        &self.output
+    }
+
+    fn end(&mut self, last: &Round, lost: u64) -> End {
+        self.command = None;
+        End {
+            at_ns: last.at,
+            exit: Some(Exit::Code(0)),
+            cpu_time: None,
+            lost_rounds: lost,
+            totals: last.readings.clone(),
+        }
+    }
+
+    fn running_command(&self) -> Option<i32> {
+        self.command
+    }
+
+    fn terminate(&mut self) {
+        self.command = None;
+    }
+}
+
+/// The test's side of a loop that runs.
+struct Session {
+    script: Script,
+    samples: Sender<Sample>,
+    output: Sender<OutputLine>,
+    signals: Sender<i32>,
+}
+
+impl Session {
+    fn rounds(&self, rounds: &[Round]) {
+        for round in rounds {
+            self.samples.send(Sample::Round { round: round.clone(), lost: 0 }).unwrap();
+        }
+    }
+}
+
+/// Runs the loop with a test beside it; gives back what the loop gave.
+fn with_loop(
+    size: (u16, u16),
+    options: Options,
+    test: impl FnOnce(&mut Session) + Send + 'static,
+) -> (Monitor, Outcome) {
+    let (terminal, script) = Terminal::scripted(size.0, size.1).unwrap();
+    let (samples, samples_out) = bounded(0);
+    let (output, output_out) = bounded(0);
+    let (signals, signals_out) = bounded(0);
+    let mut feed = TestFeed { samples: samples_out, output: output_out, command: Some(4121) };
+    let user = thread::spawn(move || {
+        let mut session = Session { script, samples, output, signals };
+        test(&mut session);
+    });
+    let monitor = fresh();
+    let result = tui::run_on(terminal, monitor, &mut feed, &signals_out, &options).unwrap();
+    drop(feed);
+    user.join().unwrap();
+    result
+}
+
+fn golden(name: &str, screen: &str) {
+    insta::with_settings!({ snapshot_path => "screens", prepend_module_to_snapshot => false, omit_expression => true }, {
+        insta::assert_snapshot!(name, screen);
+    });
+}
+
+fn options() -> Options {
+    Options { mode: Mode::Live, ..Options::default() }
+}
+
+#[test]
+fn screens_at_all_sizes() {
+    for (width, height) in SIZES {
+        with_loop((width, height), options(), move |session| {
+            session.rounds(&rounds(640));
+            output().into_iter().for_each(|line| session.output.send(line).unwrap());
+            for (key, name) in
+                [("1", "events"), ("jjj2", "detail"), ("3", "relations"), ("4", "log"), ("o", "output"), ("?", "help")]
+            {
+                session.script.keys(key);
+                let screen = session.script.screen();
+                golden(&format!("{name}-{width}x{height}"), &screen);
+            }
+            session.signals.send(15).unwrap();
+        });
+    }
+}
+
+#[test]
+fn tiny_screens_and_back() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(120));
+        for (width, height) in [(79, 19), (60, 11), (40, 6), (39, 5), (20, 3), (18, 2), (80, 24)] {
+            session.script.resize(width, height);
+            golden(&format!("tiny-{width}x{height}"), &session.script.screen());
+        }
+        session.signals.send(1).unwrap();
+    });
+}
+
+#[test]
+fn before_the_first_interval_there_are_no_numbers() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(4));
+        golden("first-reading", &session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn frozen_views_hold_still_and_nothing_is_lost() {
+    let (monitor, outcome) = with_loop((80, 24), options(), |session| {
+        let all = rounds(320);
+        session.rounds(&all[..200]);
+        session.script.keys("z");
+        let before = session.script.screen();
+        session.rounds(&all[200..]);
+        let frozen = session.script.screen();
+        golden("frozen", &frozen);
+        let body = |screen: &str| screen.lines().skip(1).map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(body(&before), body(&frozen));
+        session.script.keys("z");
+        assert!(session.script.screen().contains("n=32"));
+        session.script.keys("z");
+        session.signals.send(2).unwrap();
+    });
+    assert_eq!(outcome, Outcome::Signal(2));
+    assert_eq!((monitor.rounds().0, monitor.intervals()), (320, 32));
+}
+
+#[test]
+fn filters_sort_and_units() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(120));
+        session.script.keys("/l?_mis*");
+        golden("filter-typed", &session.script.screen());
+        session.script.keys("<Enter>");
+        assert!(session.script.screen().contains("3 of 8"));
+        session.script.keys("<Esc>");
+        assert!(session.script.screen().contains("8 of 8"));
+        session.script.keys("ssIc");
+        golden("sorted-raw", &session.script.screen());
+        session.script.keys("uuuW");
+        golden("totals-unknown-key", &session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn quitting_asks_while_the_command_runs() {
+    let (_, outcome) = with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("q");
+        golden("quit", &session.script.screen());
+        session.script.keys("c");
+        assert!(!session.script.screen().contains("[k]ill"));
+        let Session { script, samples, .. } = session;
+        script.keys("^C");
+        script.keys("k");
+        let _ = samples.send(Sample::End);
+    });
+    assert_eq!(outcome, Outcome::Killed);
+}
+
+#[test]
+fn the_screen_stays_after_the_end() {
+    let (monitor, outcome) = with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(35));
+        session.samples.send(Sample::End).unwrap();
+        golden("ended", &session.script.screen());
+        session.script.keys("q");
+    });
+    assert_eq!(outcome, Outcome::Quit);
+    assert!(monitor.ended().is_some());
+}
+
+#[test]
+fn saving_never_overwrites() {
+    let folder = std::env::temp_dir().join(format!("perfprop-save-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let options = Options { save_in: folder.clone(), ..options() };
+    with_loop((80, 24), options, |session| {
+        session.rounds(&rounds(25));
+        session.script.keys("S");
+        assert!(session.script.screen().contains("saved to"));
+        session.script.keys("zS");
+        let _ = session.script.screen();
+        session.signals.send(15).unwrap();
+    });
+    for name in ["perfprop.jsonl", "perfprop-1.jsonl"] {
+        let text = std::fs::read(folder.join(name)).unwrap();
+        let saved = recording::read(&text[..]).unwrap();
+        assert_eq!((saved.rounds.len(), saved.header), (25, header()));
+        assert_eq!(saved.rounds.iter().map(|(round, _)| round.clone()).collect::<Vec<_>>(), rounds(25));
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn ascii_and_mono() {
+    let options = Options {
+        symbols: Symbols::Ascii,
+        depth: Depth::Mono,
+        theme: Theme::built_in("mono", Depth::Mono).unwrap(),
+        ..options()
+    };
+    with_loop((120, 40), options, |session| {
+        session.rounds(&rounds(640));
+        for (key, name) in [("1", "ascii-events"), ("jjj2", "ascii-detail"), ("4?", "ascii-help")] {
+            session.script.keys(key);
+            let screen = session.script.screen();
+            assert!(screen.is_ascii(), "{screen}");
+            golden(name, &screen);
+        }
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn pictures_are_the_same_twice_in_every_format() {
+    for format in [Format::Text, Format::Ansi, Format::Svg] {
+        for theme in Theme::names() {
+            for screen in Screen::ALL {
+                let options = Options {
+                    screen,
+                    theme: Theme::built_in(theme, Depth::TrueColor).unwrap(),
+                    mode: Mode::Replay { length: WallNs(64 * SECOND) },
+                    ..Options::default()
+                };
+                let wanted = Picture { size: (120, 40), format, event: 3, output: output() };
+                let first = tui::picture(monitor(300), &wanted, &options);
+                assert_eq!(first, tui::picture(monitor(300), &wanted, &options));
+                assert!(first.contains("REPLAY") || format == Format::Svg);
+            }
+        }
+    }
+}
+
+/// Says of its relations and events whatever it was told to.
+struct Told {
+    estimates: Vec<Estimate>,
+    standings: Vec<Standing>,
+}
+
+impl Estimator for Told {
+    fn observe(&mut self, _: &[Observation], raw: &[Raw]) {
+        for (estimate, raw) in self.estimates.iter_mut().zip(raw) {
+            if let Quality::Missing | Quality::Measured | Quality::Scaled = estimate.quality {
+                *estimate = Estimate {
+                    mean: raw.rate.mean(),
+                    variance: raw.rate.variance(),
+                    error: raw.rate_error(),
+                    quality: Quality::Scaled,
+                };
+            }
+        }
+    }
+
+    fn estimates(&self) -> &[Estimate] {
+        &self.estimates
+    }
+
+    fn relations(&self) -> &[Standing] {
+        &self.standings
+    }
+}
+
+fn told(mean: Option<f64>, error: Error) -> Monitor {
+    let mut estimates = vec![Estimate::default(); EVENTS.len()];
+    estimates[5] = Estimate { mean, variance: mean.map(f64::abs), error, quality: Quality::Corrected(7) };
+    estimates[6] = Estimate { mean, variance: None, error, quality: Quality::Derived(0) };
+    let standing = Standing { state: RelationState::Violated, z: Some(f64::NAN), ..Standing::default() };
+    let mut monitor = Monitor::new(header(), relations(), Box::new(Told { estimates, standings: vec![standing; 4] }));
+    for round in rounds(60) {
+        monitor.round(&round, 3);
+    }
+    monitor
+}
+
+#[test]
+fn no_size_and_no_state_stops_the_drawing() {
+    let states: [fn() -> Monitor; 5] = [
+        || monitor(0),
+        || monitor(35),
+        || monitor(450),
+        || told(Some(f64::MAX), Error::Within(f64::INFINITY)),
+        || told(Some(f64::NAN), Error::Within(f64::NAN)),
+    ];
+    let steps = |most: u16| (0..=most).filter(|n| *n < 24 || n % 17 == 0 || [40, 80, 120, 170, 200].contains(n));
+    for (i, state) in states.iter().enumerate() {
+        for screen in Screen::ALL {
+            for width in steps(250) {
+                for height in steps(80).filter(|height| *height < 14 || (usize::from(*height) + i) % 3 == 0) {
+                    let options = Options { screen, ..Options::default() };
+                    let wanted =
+                        Picture { size: (width, height), event: i + 2, output: output(), ..Picture::default() };
+                    let text = tui::picture(state(), &wanted, &options);
+                    assert_eq!(text.lines().count(), usize::from(if width == 0 { 0 } else { height }));
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn names_from_outside_steer_nothing() {
+    let mut header = header();
+    header.events[3].event.name = "\x1b]0;title\x07evil\u{202e}".into();
+    header.target = Target::Command { argv: vec!["a\nb\x1b[2J".into()], pid: 1 };
+    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
+    let monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
+    let wanted = Picture { size: (200, 60), event: 3, output: output(), ..Picture::default() };
+    let text = tui::picture(monitor, &wanted, &Options::default());
+    assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
+}

@@ -48,8 +48,12 @@ impl Tree {
         Machine::under(&self.0)
     }
 
+    fn resolver(&self) -> Resolver {
+        Resolver::new(self.machine())
+    }
+
     fn parse(&self, text: &str) -> Vec<Group> {
-        Resolver::new(self.machine()).parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+        self.resolver().parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
     fn one(&self, text: &str) -> Event {
@@ -61,11 +65,11 @@ impl Tree {
     }
 
     fn error(&self, text: &str) -> String {
-        Resolver::new(self.machine()).parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err().to_string()
+        self.resolver().parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err().to_string()
     }
 
     fn cause(&self, text: &str) -> Cause {
-        let error = Resolver::new(self.machine()).parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err();
+        let error = self.resolver().parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err();
         error.problems[0].cause.clone()
     }
 }
@@ -353,7 +357,7 @@ fn forbidden_tracefs_names_the_folder() {
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
     let may_read_anyway = fs::read_dir(&folder).is_ok();
     let cause =
-        Resolver::new(tree.machine()).parse("sched:sched_switch").map_err(|error| error.problems[0].cause.clone());
+        tree.resolver().parse("sched:sched_switch").map_err(|error| error.problems[0].cause.clone());
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     if may_read_anyway {
         // The superuser reads every folder.
@@ -370,7 +374,7 @@ fn lists_without_end_are_refused() {
     assert!(matches!(bare.cause(&"cs,".repeat(1 << 20)), Cause::Syntax { .. }));
     let many = vec!["cs"; (1 << 16) + 1].join(",");
     assert!(matches!(bare.cause(&many), Cause::TooMany { .. }));
-    let wrong = Resolver::new(bare.machine()).parse(&vec!["nosuch"; 5000].join(",")).unwrap_err();
+    let wrong = bare.resolver().parse(&vec!["nosuch"; 5000].join(",")).unwrap_err();
     assert_eq!(wrong.problems.len(), 5000);
     assert_eq!(wrong.problems[4999].position, 5000);
     assert!(wrong.to_string().ends_with("... and 4980 more wrong names in -e"));
@@ -379,7 +383,7 @@ fn lists_without_end_are_refused() {
 #[test]
 fn the_catalog_has_every_source() {
     let tree = server();
-    let entries: Vec<_> = catalog(&tree.machine()).collect();
+    let entries: Vec<_> = catalog(&tree.resolver()).collect();
     let find = |name: &str| entries.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name}"));
     assert_eq!(find("L1_MISSES").source, Source::Preset);
     assert_eq!(find("L1_MISSES").aliases, ["L1-dcache-load-misses"]);
@@ -390,7 +394,7 @@ fn the_catalog_has_every_source() {
     assert_eq!(find("uncore_imc_0/cas_count_read/").pmu.as_deref(), Some("uncore_imc_0"));
     assert!(entries.iter().all(|entry| !entry.name.contains(".scale") && !entry.name.contains("enable")));
     assert_eq!(find("sched:sched_wakeup").kind, Kind::Tracepoint);
-    let resolver = Resolver::new(tree.machine());
+    let resolver = tree.resolver();
     for entry in &entries {
         let may_fail = entry.name == "cpu/asks/" || entry.name == "cpu/broken/";
         assert!(may_fail || resolver.parse(&entry.name).is_ok(), "{}", entry.name);
@@ -402,7 +406,7 @@ fn patterns_match_as_in_perf_list() {
     let tree = server();
     let found = |pattern: &str| {
         let pattern = Pattern::new(pattern);
-        let entries = catalog(&tree.machine()).filter(move |entry| pattern.matches(entry));
+        let entries = catalog(&tree.resolver()).filter(move |entry| pattern.matches(entry));
         entries.map(|entry| entry.name).collect::<Vec<_>>()
     };
     assert_eq!(found("SCHED:*"), ["sched:sched_switch", "sched:sched_wakeup"]);
@@ -412,8 +416,8 @@ fn patterns_match_as_in_perf_list() {
     assert!(found("miss").contains(&"L2_MISSES".to_owned()));
     assert_eq!(found("sw").len(), 12 + 1, "software events, and sched_switch by its name");
     assert!(found("nosuch").is_empty());
-    assert_eq!(found("").len(), catalog(&tree.machine()).count());
-    assert_eq!(similar(&tree.machine(), "page-falts")[0], "page-faults");
+    assert_eq!(found("").len(), catalog(&tree.resolver()).count());
+    assert_eq!(similar(&tree.resolver(), "page-falts")[0], "page-faults");
 }
 
 #[test]
@@ -428,9 +432,9 @@ fn a_probe_is_made_once_where_one_tells_the_truth() {
             _ => Availability::Yes,
         }
     };
-    let prober = Prober::new(tree.machine(), &probe);
+    let prober = Prober::new(tree.resolver(), &probe);
     let check = |name: &str| {
-        let entry = catalog(&tree.machine()).find(|entry| entry.name == name).unwrap();
+        let entry = catalog(&tree.resolver()).find(|entry| entry.name == name).unwrap();
         prober.check(&entry)
     };
     assert_eq!(check("sched:sched_switch"), Availability::No("EACCES".to_owned()));

@@ -9,6 +9,7 @@ use super::machine::Machine;
 use super::pmu::Pmu;
 use super::resolve::Resolver;
 use super::symbols::{self, Row, Symbol};
+use super::tables::TableEvent;
 use super::{Event, Kind, glob, pmu, presets, tracepoints};
 use crate::words;
 
@@ -55,6 +56,8 @@ pub enum Source {
     Sysfs,
     /// libpfm's tables.
     Libpfm,
+    /// The vendor's tables, from a folder.
+    Tables,
     /// tracefs.
     Tracefs,
 }
@@ -89,19 +92,30 @@ impl Entry {
     }
 }
 
-/// Every event of the machine: presets, software, hardware and cache events, PMUs of sysfs,
-/// libpfm's tables, tracepoints. Each part is read when the iterator comes to it.
-pub fn catalog(machine: &Machine) -> impl Iterator<Item = Entry> + use<> {
-    preset_entries(machine)
+/// Every event of the resolver's machine: presets, software, hardware and cache events, PMUs of
+/// sysfs, the vendor's tables where it knows some, libpfm's, tracepoints. Each part is read when the
+/// iterator comes to it.
+pub fn catalog(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
+    let machine = resolver.machine();
+    preset_entries(resolver)
         .chain(symbols::ROWS.iter().map(Entry::from))
         .chain(symbols::caches().map(cache_entry))
         .chain(pmu::all(machine).into_iter().flat_map(sysfs_entries))
+        .chain(resolver.tables().events().iter().map(table_entry))
         .chain(libpfm_entries(machine))
         .chain(machine.tracepoints().into_iter().flat_map(|events| tracepoint_entries(&events)))
 }
 
-fn preset_entries(machine: &Machine) -> impl Iterator<Item = Entry> + use<> {
-    let resolver = Resolver::new(machine.clone());
+fn table_entry(event: &TableEvent) -> Entry {
+    let note = if event.deprecated { "[deprecated] " } else { "" };
+    Entry {
+        pmu: event.pmu.clone(),
+        description: format!("{note}{}", event.description),
+        ..Entry::new(&event.name, Kind::Pmu, Source::Tables)
+    }
+}
+
+fn preset_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
     presets::all().iter().map(move |preset| {
         let groups = resolver.parse(&preset.name).unwrap_or_default();
         let event = groups.into_iter().flat_map(|group| group.events).next();
@@ -225,15 +239,16 @@ pub struct Prober<'a> {
 
 impl<'a> Prober<'a> {
     /// A prober that asks `probe`, which opens the event, whenever no earlier answer holds.
-    pub fn new(machine: Machine, probe: &'a dyn Fn(&Event) -> Availability) -> Self {
-        Self { resolver: Resolver::new(machine), probe, known: RefCell::default() }
+    pub fn new(resolver: Resolver, probe: &'a dyn Fn(&Event) -> Availability) -> Self {
+        Self { resolver, probe, known: RefCell::default() }
     }
 
     /// Whether this entry can be counted.
     pub fn check(&self, entry: &Entry) -> Availability {
         let shared = match (entry.source, &entry.pmu) {
             (Source::Tracefs, _) => "tracepoint".to_owned(),
-            (Source::Sysfs | Source::Libpfm, Some(pmu)) => format!("pmu {pmu}"),
+            (Source::Sysfs | Source::Libpfm | Source::Tables, Some(pmu)) => format!("pmu {pmu}"),
+            (Source::Tables, None) => "table".to_owned(),
             _ => format!("event {}", entry.name),
         };
         if let Some(known) = self.known.borrow().get(&shared) {
@@ -257,13 +272,13 @@ impl<'a> Prober<'a> {
 }
 
 /// The names nearest to a wrong one, the nearest first, four at most.
-pub fn similar(machine: &Machine, wrong: &str) -> Vec<String> {
-    nearest(wrong, &names(machine))
+pub fn similar(resolver: &Resolver, wrong: &str) -> Vec<String> {
+    nearest(wrong, &names(resolver))
 }
 
 /// Every name that the machine's events have, for suggestions: some thousands.
-pub(super) fn names(machine: &Machine) -> Vec<String> {
-    catalog(machine).flat_map(|entry| entry.names().collect::<Vec<_>>()).collect()
+pub(super) fn names(resolver: &Resolver) -> Vec<String> {
+    catalog(resolver).flat_map(|entry| entry.names().collect::<Vec<_>>()).collect()
 }
 
 /// The nearest of `names`. An event that lacks only its umask is nearest to itself with one.

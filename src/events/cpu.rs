@@ -43,7 +43,7 @@ fn hex(text: &str) -> Option<u64> {
 /// Whether `pattern`, an extended regular expression, means the CPU `id`: all of it, or all but the
 /// stepping where the pattern doesn't ask for one. That is the rule of perf's `strcmp_cpuid_str`.
 pub(super) fn matches(pattern: &str, id: &str) -> bool {
-    let wants_stepping = pattern.matches('-').count() >= 3;
+    let wants_stepping = pattern.matches('-').count() == 3;
     let id = match id.rsplit_once('-') {
         Some((short, _)) if !wants_stepping && id.matches('-').count() == 3 => short,
         _ => id,

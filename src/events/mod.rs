@@ -18,6 +18,7 @@ mod probe;
 mod resolve;
 mod symbols;
 pub mod syntax;
+mod tables;
 mod tracepoints;
 
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,7 @@ pub use error::{Cause, EventError, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use modifiers::{Letters, LettersError};
 pub use resolve::Resolver;
+pub use tables::{TableError, TableEvent, Tables};
 
 /// One event to count: the name as the user wrote it, and what it means to the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

@@ -105,6 +105,12 @@ impl Pmu {
         self.event_terms(name).is_some()
     }
 
+    /// Whether it knows the term, as a format or as an event.
+    pub(super) fn has_term(&self, name: &str) -> bool {
+        let is_format = machine::is_file_name(name) && self.folder.join("format").join(name).exists();
+        is_format || self.has_event(name)
+    }
+
     /// The terms that an event of `events/` stands for, as text.
     pub(super) fn event_terms(&self, name: &str) -> Option<String> {
         if !machine::is_file_name(name) {

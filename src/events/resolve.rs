@@ -4,7 +4,7 @@
 //! an event of sysfs `a` with the modifiers `b`; a preset with modifiers; libpfm.
 
 use std::cell::OnceCell;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use super::error::{Cause, EventError, Problem};
 use super::machine::{Machine, TracefsError};
@@ -13,6 +13,7 @@ use super::pmu::{self, Encoded, Pmu};
 use super::presets::{self, Family, Meaning, Preset};
 use super::symbols::{self, Symbol};
 use super::syntax::{self, Head, Item, Place, Spec, Term};
+use super::tables::{TableEvent, Tables};
 use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, probe, tracepoints};
 
 /// The most events that one list can stand for, patterns included.
@@ -26,6 +27,7 @@ const MOST_SUGGESTIONS: usize = 20;
 pub struct Resolver {
     machine: Machine,
     family: OnceLock<Option<&'static Family>>,
+    tables: Arc<Tables>,
 }
 
 /// What a name means, before its modifiers.
@@ -79,7 +81,17 @@ impl Found {
 impl Resolver {
     /// A resolver for the events of `machine`.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, family: OnceLock::new() }
+        Self { machine, family: OnceLock::new(), tables: Arc::default() }
+    }
+
+    /// The same resolver, which knows the events of a vendor's tables too.
+    pub fn with_tables(self, tables: Arc<Tables>) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// The vendor's tables that it knows; empty ones by default.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// The machine whose events it knows.
@@ -174,7 +186,12 @@ impl Resolver {
             return Ok(named);
         }
         let (base, letters) = name.split_once(':').unwrap_or((name, ""));
-        let known = self.symbol(base).map(Ok).or_else(|| self.sysfs_event(base)).or_else(|| self.preset(base).map(Ok));
+        let known = self
+            .symbol(base)
+            .map(Ok)
+            .or_else(|| self.sysfs_event(base))
+            .or_else(|| self.preset(base).map(Ok))
+            .or_else(|| self.table_event(base));
         match (known, Letters::parse(letters)) {
             (Some(found), Ok(_)) => return Ok(Named { found: found?, letters }),
             (Some(_), Err(error)) => return libpfm_name(&self.machine, name).ok_or(Cause::Letters(error)),
@@ -228,6 +245,7 @@ impl Resolver {
     fn on_each(&self, pmus: &[Pmu], terms: &[Term<'_>]) -> Result<Vec<Found>, Cause> {
         let (mut found, mut refused) = (Vec::new(), None);
         for pmu in pmus {
+            let terms = &self.expanded(pmu, terms);
             match pmu.encode(terms) {
                 Ok(encoded) => found.push(on_pmu(pmu, terms, encoded, self.is_hybrid())),
                 Err(cause) => refused = refused.or(Some(cause)),
@@ -255,6 +273,46 @@ impl Resolver {
             _ => format!("k{kind}:{at}"),
         };
         Ok(Found { modifiers: Modifiers::default(), ..Found::new(canonical, Kind::Probe, encoding) })
+    }
+
+    /// The terms, with those of the vendor's event in place of its name: `cpu/l1d.replacement/`.
+    fn expanded<'t>(&'t self, pmu: &Pmu, terms: &[Term<'t>]) -> Vec<Term<'t>> {
+        let own = |term: &Term<'_>| term.value.is_some() || pmu.has_term(term.key);
+        let of = |term: &Term<'t>| match self.tables.find(term.key) {
+            Some(event) if !own(term) => event.written_terms(),
+            _ => vec![term.clone()],
+        };
+        terms.iter().flat_map(of).collect()
+    }
+
+    /// A name out of the vendor's tables, on every PMU that counts it.
+    fn table_event(&self, name: &str) -> Option<Result<Vec<Found>, Cause>> {
+        self.tables.find(name).map(|event| self.from_table(event))
+    }
+
+    fn from_table(&self, event: &TableEvent) -> Result<Vec<Found>, Cause> {
+        let pmus = match &event.pmu {
+            Some(pmu) => pmu::matching(&self.machine, pmu),
+            None => pmu::cores(&self.machine),
+        };
+        if let (true, Some(pmu)) = (pmus.is_empty(), &event.pmu) {
+            let known = pmu::all(&self.machine).into_iter().map(|pmu| pmu.name).collect();
+            return Err(Cause::NoPmu { pmu: pmu.clone(), known });
+        }
+        let mut found = match event.on_x86() {
+            Some(encoding) if pmus.is_empty() => vec![Found::new(event.name.clone(), Kind::Pmu, encoding)],
+            _ => self.on_each(&pmus, &event.written_terms())?,
+        };
+        if found.is_empty() {
+            return Err(Cause::NoPmu { pmu: "cpu".to_owned(), known: Vec::new() });
+        }
+        for one in &mut found {
+            one.unit = event.unit().unwrap_or_else(|| one.unit.clone());
+        }
+        if let [one] = found.as_mut_slice() {
+            one.canonical.clone_from(&event.name);
+        }
+        Ok(found)
     }
 
     fn is_hybrid(&self) -> bool {
@@ -402,7 +460,7 @@ impl List<'_> {
         if let Cause::Unknown { name, similar, pattern } = &mut cause
             && self.problems.len() < MOST_SUGGESTIONS
         {
-            let names = self.names.get_or_init(|| catalog::names(&self.resolver.machine));
+            let names = self.names.get_or_init(|| catalog::names(self.resolver));
             *similar = catalog::nearest(name, names);
             *pattern = catalog::pattern_for(similar.first().unwrap_or(name), names);
         }

@@ -12,11 +12,11 @@ use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
 use nix::unistd::Pid;
-use perf_event::events::{KProbe, Software, UProbe};
+use perf_event::events::Software;
 use perf_event::{Builder, Counter, GroupData, ReadFormat};
 
 use super::{CounterSource, Next, Reading, Round, Status, process};
-use crate::events::{Event, Modifiers, Probe};
+use crate::events::{Event, Modifiers};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
 use crate::units::{CpuNs, WallNs};
 
@@ -314,8 +314,11 @@ impl From<&io::Error> for Refusal {
 fn open(event: &Event, task: Pid, start: Start, leader: Option<&mut Counter>) -> io::Result<Counter> {
     let mut builder = Builder::new(Software::DUMMY);
     encode(event, &mut builder);
-    if let Some(probe) = &event.encoding.probe {
-        place(probe, &mut builder)?;
+    // perf-event2 0.7.4 has no event for probes in programs, so the pointer that the kernel wants
+    // (`uprobe_path`, `kprobe_func`) is set here; the name lives until the event is open.
+    let probe = probe_name(event)?;
+    if let Some(name) = &probe {
+        builder.attrs_mut().config1 = name.as_ptr() as u64;
     }
     builder.observe_pid(task.as_raw()).any_cpu().inherit(true);
     builder.enabled(leader.is_some());
@@ -346,18 +349,17 @@ fn encode(event: &Event, builder: &mut Builder<'_>) {
     attributes.config2 = encoding.config2;
     attributes.config3 = encoding.config3;
     attributes.bp_type = encoding.bp_type;
+    if let Some(probe) = &encoding.probe {
+        attributes.config = probe.returns.into();
+        attributes.config2 = probe.offset;
+    }
 }
 
-/// Probes are told to the kernel by name; perf-event2 keeps the name alive until it is opened.
-fn place(probe: &Probe, builder: &mut Builder<'_>) -> io::Result<()> {
-    if probe.path.is_empty() {
-        let function = CString::new(probe.function.as_str())?;
-        builder.event(KProbe::for_function(probe.returns, function, probe.offset)?);
-    } else {
-        let path = CString::new(probe.path.as_str())?;
-        builder.event(UProbe::new(probe.returns, path, probe.offset)?);
-    }
-    Ok(())
+/// The name that the kernel takes a probe by: that of a file, or of a function of its own.
+fn probe_name(event: &Event) -> io::Result<Option<CString>> {
+    let Some(probe) = &event.encoding.probe else { return Ok(None) };
+    let name = if probe.path.is_empty() { &probe.function } else { &probe.path };
+    Ok(Some(CString::new(name.as_str())?))
 }
 
 /// Whether this machine counts an event of the calling process, found by trying.

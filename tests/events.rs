@@ -267,6 +267,32 @@ fn presets_are_read_in_any_case_of_letters() {
 }
 
 #[test]
+fn a_preset_is_counted_by_the_code_of_its_family() {
+    let on = |cpuinfo: &str, name: &str| {
+        let tree = Tree::new(&[("proc/cpuinfo", cpuinfo)]);
+        tree.one(name)
+    };
+    let x86 = |vendor: &str, family: u32, model: u32, stepping: u32| {
+        format!("vendor_id : {vendor}\ncpu family : {family}\nmodel : {model}\nstepping : {stepping}\n")
+    };
+    let arm = |part: &str| format!("processor : 0\nCPU implementer : 0x41\nCPU part : {part}\n");
+    let skx = x86("GenuineIntel", 6, 0x55, 4);
+    assert_eq!(code(&on(&skx, "L2_MISSES:u")), (4, 0x2724));
+    assert_eq!(on(&skx, "L2_MISSES").canonical, "skx::L2_RQSTS:ALL_DEMAND_MISS");
+    assert_eq!(code(&on(&x86("GenuineIntel", 6, 0xAD, 1), "STALLS_L1_MISS")), (4, 0xc00_0ca3));
+    assert_eq!(code(&on(&x86("AuthenticAMD", 25, 0x11, 1), "L1I_MISSES")), (4, 0x1_0000_188e));
+    assert_eq!(code(&on(&x86("AuthenticAMD", 26, 2, 1), "L2_HITS")), (4, 0xf664));
+    assert_eq!(code(&on(&arm("0xd08"), "L1_LOAD_MISSES")), (4, 0x42));
+    assert_eq!(on(&arm("0xd08"), "L1_LOAD_MISSES").canonical, "r42");
+    assert_eq!(code(&on(&arm("0xd0c"), "LLC_LOAD_MISSES")), (4, 0x37));
+    assert_eq!(code(&on(&skx, "LLC_LOADS")), (3, 2));
+    let haswell = on(&x86("GenuineIntel", 6, 0x3C, 3), "FP_SCALAR");
+    assert!(haswell.unavailable().unwrap().starts_with("Intel Haswell cannot count FP_SCALAR: "));
+    let midr = ("sys/devices/system/cpu/cpu0/regs/identification/midr_el1", "0x00000000411fd493\n");
+    assert_eq!(code(&Tree::new(&[midr]).one("STALLS_MEMORY")), (4, 0x4005));
+}
+
+#[test]
 fn a_preset_without_a_code_here_is_known_and_absent() {
     let bare = Tree::new(&[]);
     let event = bare.one("L2_MISSES:u");
@@ -302,7 +328,7 @@ fn every_wrong_name_is_reported_with_its_place() {
     let text = tree.error("L1_MISES,cycles,{cpu/evnt=1/,sched:sched_swich}:k");
     let expected = "\
 E03 perfprop: unknown event 'L1_MISES' in -e (position 1)
-      did you mean L1_MISSES?   similar: L2_MISSES   all: perfprop list '*MISS*'
+      did you mean L1_MISSES?   similar: L1I_MISSES, L2_MISSES, L3_MISSES   all: perfprop list '*MISS*'
 E03 perfprop: no term 'evnt' in 'cpu/evnt=1/' in -e (position 3)
       terms of PMU cpu: cmask, edge, event, ldlat, umask, asks, broken, cpu-cycles, l3-fills, mem-loads
 E03 perfprop: unknown event 'sched:sched_swich' in -e (position 4)
@@ -406,7 +432,8 @@ fn patterns_match_as_in_perf_list() {
     let tree = server();
     let found = |pattern: &str| {
         let pattern = Pattern::new(pattern);
-        let entries = catalog(&tree.resolver()).filter(move |entry| pattern.matches(entry));
+        let resolver = tree.resolver();
+        let entries = catalog(&resolver).filter(move |entry| pattern.matches(entry));
         entries.map(|entry| entry.name).collect::<Vec<_>>()
     };
     assert_eq!(found("SCHED:*"), ["sched:sched_switch", "sched:sched_wakeup"]);
@@ -449,42 +476,6 @@ fn a_probe_is_made_once_where_one_tells_the_truth() {
     assert_eq!(probes.get(), 4);
     assert!(matches!(check("L2_MISSES"), Availability::No(reason) if reason.contains("no event for L2_MISSES")));
     assert_eq!(probes.get(), 4, "an absent event is not opened");
-}
-
-/// Runs itself again with libpfm told to encode the events of PMUs that this CPU hasn't got.
-#[cfg(feature = "pfm")]
-#[test]
-fn presets_name_events_that_libpfm_has() {
-    const INACTIVE: &str = "LIBPFM_ENCODE_INACTIVE";
-    if std::env::var_os(INACTIVE).is_none() {
-        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "presets_name_events_that_libpfm_has"]).env(INACTIVE, "1");
-        let output = again.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-        return;
-    }
-    let table: serde_json::Value = serde_json::from_str(include_str!("../relations/presets.json")).unwrap();
-    let presets = table["presets"].as_array().unwrap().iter();
-    for candidate in presets.flat_map(|preset| preset["candidates"].as_array().unwrap()) {
-        for pmu in candidate["pmus"].as_array().unwrap_or(&Vec::new()) {
-            let (pmu, event) = (pmu.as_str().unwrap(), candidate["event"].as_str().unwrap());
-            // A build of libpfm has the tables of its own architecture only.
-            if pmu.starts_with("arm_") == cfg!(target_arch = "aarch64") {
-                let encoded = perfprop::events::pfm::encode(&format!("{pmu}::{event}"));
-                assert!(encoded.is_ok(), "{pmu}::{event}: {encoded:?}");
-            }
-        }
-    }
-    #[cfg(target_arch = "x86_64")]
-    for (name, code) in [
-        ("skl::L1D:REPLACEMENT", 0x151),
-        ("nhm::L1D:REPL", 0x151),
-        ("icl::L2_RQSTS:ALL_DEMAND_MISS", 0x2724),
-        ("amd64_fam17h_zen2::CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS:LS_RD_BLK_C:IC_FILL_MISS", 0x964),
-    ] {
-        let encoding = perfprop::events::pfm::encode(name).unwrap().encoding;
-        assert_eq!((encoding.pmu_type, encoding.config), (4, code), "{name}");
-    }
 }
 
 /// Every string that perf's own tests accept, on a machine that has what they name.

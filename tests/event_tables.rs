@@ -143,7 +143,7 @@ fn arms_standard_events_come_from_the_file_above() {
         ("proc/cpuinfo", "CPU implementer : 0x41\nCPU part : 0xd49\n"),
         ("arm64/mapfile.csv", "Family-model,Version,Filename,EventType\n0x00000000410fd490,v1,arm/neoverse-n2-v2,core\n"),
         ("arm64/common-and-microarch.json", r#"[{"EventName": "L1D_CACHE_REFILL", "EventCode": "0x03", "BriefDescription": "refills"}]"#),
-        ("arm64/arm/neoverse-n2-v2/l1d_cache.json", r#"[{"ArmStdEvent": "L1D_CACHE_REFILL"}]"#),
+        ("arm64/arm/neoverse-n2-v2/l1d_cache.json", r#"[{"ArchStdEvent": "L1D_CACHE_REFILL"}]"#),
     ]);
     assert_eq!(code(&one(&tree.resolver(""), "l1d_cache_refill")), (4, 3, 0));
 }

@@ -1,5 +1,6 @@
 //! `perfprop list`: patterns in, the events that match out, and whether they can be counted here.
 
+use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fmt::Write;
 
@@ -24,7 +25,8 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
     let patterns: Vec<_> = args.patterns.iter().map(|text| Pattern::new(text)).collect();
     let matches = |entry: &Entry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(entry));
-    let probe: &dyn Fn(&Event) -> Availability = &probe;
+    let permission = OnceCell::new();
+    let probe: &dyn Fn(&Event) -> Availability = &|event| probe(event, &permission);
     let prober = Prober::new(resolver.clone(), probe);
     let mut out = Stream::stdout();
     let mut text = String::new();
@@ -105,8 +107,13 @@ fn other_ways(text: &mut String, resolver: &Resolver) {
     );
 }
 
-fn probe(event: &Event) -> Availability {
-    match perf::probe(event) {
+/// What the kernel counts by itself it has, if this process may count at all; the rest is asked for.
+fn probe(event: &Event, permission: &OnceCell<Status>) -> Availability {
+    let status = match event.kind {
+        kind if kind.is_software() => permission.get_or_init(perf::permission).clone(),
+        _ => perf::probe(event),
+    };
+    match status {
         Status::Counted => Availability::Yes,
         Status::UserOnly => Availability::UserOnly,
         Status::NotSupported => Availability::No("not supported here".into()),

@@ -10,7 +10,7 @@ use super::pmu::Pmu;
 use super::resolve::Resolver;
 use super::symbols::{self, Row, Symbol};
 use super::tables::TableEvent;
-use super::{Event, Kind, glob, pmu, presets, tracepoints};
+use super::{Event, Kind, glob, presets, tracepoints};
 use crate::words;
 
 /// An event that can be written after `-e`.
@@ -100,10 +100,10 @@ pub fn catalog(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
     preset_entries(resolver)
         .chain(symbols::ROWS.iter().map(Entry::from))
         .chain(symbols::caches().map(cache_entry))
-        .chain(pmu::all(machine).into_iter().flat_map(sysfs_entries))
+        .chain(resolver.pmus().iter().cloned().flat_map(sysfs_entries))
         .chain(resolver.tables().events().iter().map(table_entry))
         .chain(libpfm_entries(machine))
-        .chain(machine.tracepoints().into_iter().flat_map(|events| tracepoint_entries(&events)))
+        .chain(tracepoints::names(machine).map(|name| Entry::new(name, Kind::Tracepoint, Source::Tracefs)))
 }
 
 fn table_entry(event: &TableEvent) -> Entry {
@@ -117,8 +117,7 @@ fn table_entry(event: &TableEvent) -> Entry {
 
 fn preset_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
     presets::all().iter().map(move |preset| {
-        let groups = resolver.parse(&preset.name).unwrap_or_default();
-        let event = groups.into_iter().flat_map(|group| group.events).next();
+        let event = resolver.built_in(&preset.name);
         let mut entry = Entry::new(&preset.name, Kind::Hardware, Source::Preset);
         if let Some(event) = event {
             entry.kind = event.kind;
@@ -151,10 +150,6 @@ fn sysfs_entries(pmu: Pmu) -> impl Iterator<Item = Entry> {
         aliases: vec![event.clone()],
         ..Entry::new(format!("{}/{event}/", pmu.name), Kind::Pmu, Source::Sysfs)
     })
-}
-
-fn tracepoint_entries(events: &std::path::Path) -> impl Iterator<Item = Entry> + use<> {
-    tracepoints::names(events).map(|name| Entry::new(name, Kind::Tracepoint, Source::Tracefs))
 }
 
 #[cfg(feature = "pfm")]
@@ -260,14 +255,28 @@ impl<'a> Prober<'a> {
     }
 
     fn ask(&self, entry: &Entry) -> Availability {
-        let groups = match self.resolver.parse(&entry.example()) {
-            Ok(groups) => groups,
-            Err(error) => return Availability::No(error.to_string()),
+        let event = match entry.source {
+            Source::Preset | Source::Perf => self.resolver.built_in(&entry.name),
+            _ => match self.resolver.parse(&entry.example()) {
+                Ok(groups) => groups.into_iter().flat_map(|group| group.events).next(),
+                Err(error) => return Availability::No(error.to_string()),
+            },
         };
-        match groups.iter().flat_map(|group| &group.events).next() {
-            Some(event) => event.unavailable().map_or_else(|| (self.probe)(event), Availability::No),
-            None => Availability::No("nothing has this name".to_owned()),
+        let Some(event) = event else { return Availability::No("nothing has this name".to_owned()) };
+        if let Some(why) = event.unavailable() {
+            return Availability::No(why);
         }
+        // The kernel takes any code of the core's PMU, if it has one.
+        if event.kind != Kind::Pmu || entry.source != Source::Preset {
+            return (self.probe)(&event);
+        }
+        let shared = format!("codes of {}", event.encoding.pmu_type);
+        let known = self.known.borrow().get(&shared).cloned();
+        known.unwrap_or_else(|| {
+            let answer = (self.probe)(&event);
+            self.known.borrow_mut().insert(shared, answer.clone());
+            answer
+        })
     }
 }
 

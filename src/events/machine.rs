@@ -54,6 +54,12 @@ impl Machine {
         &self.devices
     }
 
+    /// The kernel's own list of tracepoints, one a line; empty where there is none.
+    pub(super) fn available_events(&self) -> String {
+        let read = |folder: &PathBuf| fs::read_to_string(folder.join("available_events")).ok();
+        self.tracefs.iter().find_map(read).unwrap_or_default()
+    }
+
     /// Which CPU the first one is, as perf writes it: `GenuineIntel-6-AD-1` (vendor, family in
     /// decimal, model and stepping in hexadecimal), `0x00000000410fd0c0` (Arm's MIDR without variant
     /// and revision); `None` where the kernel doesn't tell.

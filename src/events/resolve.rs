@@ -28,6 +28,7 @@ pub struct Resolver {
     machine: Machine,
     family: OnceLock<Option<&'static Family>>,
     tables: Arc<Tables>,
+    pmus: OnceLock<Vec<Pmu>>,
 }
 
 /// What a name means, before its modifiers.
@@ -81,12 +82,22 @@ impl Found {
 impl Resolver {
     /// A resolver for the events of `machine`.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, family: OnceLock::new(), tables: Arc::default() }
+        Self { machine, family: OnceLock::new(), tables: Arc::default(), pmus: OnceLock::new() }
     }
 
     /// The same resolver, which knows the events of a vendor's tables too.
     pub fn with_tables(self, tables: Arc<Tables>) -> Self {
         Self { tables, ..self }
+    }
+
+    /// The machine's PMUs, read once: a list asks for them thousands of times.
+    pub(super) fn pmus(&self) -> &[Pmu] {
+        self.pmus.get_or_init(|| pmu::all(&self.machine))
+    }
+
+    /// The PMUs of the cores; several on a hybrid machine.
+    fn cores(&self) -> Vec<&Pmu> {
+        self.pmus().iter().filter(|pmu| pmu.is_core()).collect()
     }
 
     /// The vendor's tables that it knows; empty ones by default.
@@ -180,6 +191,12 @@ impl Resolver {
         }
     }
 
+    /// The event of a name that is known to be a preset's or perf's own.
+    pub(super) fn built_in(&self, name: &str) -> Option<Event> {
+        let found = self.symbol(name).or_else(|| self.preset(name))?.into_iter().next()?;
+        Some(self.member(found, name, "", Letters::default(), false).ok()?.event)
+    }
+
     fn plain_name<'a>(&self, name: &'a str) -> Result<Named<'a>, Cause> {
         let tracepoint = self.tracepoint(name);
         if let Some(Ok(named)) = tracepoint {
@@ -212,7 +229,7 @@ impl Resolver {
         let known = || self.symbol(name).or_else(|| self.preset(name));
         let found = match tracepoint {
             Some(named) => Some(named.found),
-            None if pmu::find(&self.machine, name).is_some() => None,
+            None if self.pmus().iter().any(|pmu| pmu.name == name) => None,
             None => known(),
         };
         let found = match found {
@@ -223,16 +240,16 @@ impl Resolver {
     }
 
     fn on_pmus(&self, name: &str, terms: &[Term<'_>]) -> Result<Vec<Found>, Cause> {
-        let pmus = pmu::matching(&self.machine, name);
+        let pmus = pmu::matching(self.pmus(), name);
         if !pmus.is_empty() {
             return self.on_each(&pmus, terms);
         }
-        let with_event: Vec<Pmu> = pmu::all(&self.machine).into_iter().filter(|pmu| pmu.has_event(name)).collect();
+        let with_event: Vec<Pmu> = self.pmus().iter().filter(|pmu| pmu.has_event(name)).cloned().collect();
         if with_event.is_empty() {
             if let Some(found) = libpfm_event(&self.machine, name) {
                 return Ok(vec![with_common_terms(found, terms)?]);
             }
-            let known = pmu::all(&self.machine).into_iter().map(|pmu| pmu.name).collect();
+            let known = self.pmus().iter().map(|pmu| pmu.name.clone()).collect();
             return Err(Cause::NoPmu { pmu: name.to_owned(), known });
         }
         let event = Term { key: name, value: None };
@@ -292,11 +309,11 @@ impl Resolver {
 
     fn from_table(&self, event: &TableEvent) -> Result<Vec<Found>, Cause> {
         let pmus = match &event.pmu {
-            Some(pmu) => pmu::matching(&self.machine, pmu),
-            None => pmu::cores(&self.machine),
+            Some(pmu) => pmu::matching(self.pmus(), pmu),
+            None => self.cores().into_iter().cloned().collect(),
         };
         if let (true, Some(pmu)) = (pmus.is_empty(), &event.pmu) {
-            let known = pmu::all(&self.machine).into_iter().map(|pmu| pmu.name).collect();
+            let known = self.pmus().iter().map(|pmu| pmu.name.clone()).collect();
             return Err(Cause::NoPmu { pmu: pmu.clone(), known });
         }
         let mut found = match event.on_x86() {
@@ -316,7 +333,7 @@ impl Resolver {
     }
 
     fn is_hybrid(&self) -> bool {
-        pmu::cores(&self.machine).len() > 1
+        self.cores().len() > 1
     }
 
     /// The tracepoints that `name` begins with. `None` when the name isn't made like a
@@ -341,7 +358,7 @@ impl Resolver {
         if !matches!(found.kind, Kind::Hardware | Kind::Cache) {
             return Some(vec![found]);
         }
-        match pmu::cores(&self.machine).as_slice() {
+        match self.cores().as_slice() {
             [] | [_] => Some(vec![found]),
             cores => Some(cores.iter().map(|core| on_core(&found, core)).collect()),
         }
@@ -349,8 +366,7 @@ impl Resolver {
 
     /// A name out of a PMU's `events/` folder, on every PMU that has it.
     fn sysfs_event(&self, name: &str) -> Option<Result<Vec<Found>, Cause>> {
-        let mut pmus = pmu::all(&self.machine);
-        pmus.retain(|pmu| pmu.has_event(name));
+        let pmus: Vec<Pmu> = self.pmus().iter().filter(|pmu| pmu.has_event(name)).cloned().collect();
         if pmus.is_empty() {
             return None;
         }

@@ -182,16 +182,19 @@ fn text(file: &Path) -> Result<String, String> {
     Ok(text)
 }
 
-/// Arm's tables name events of the architecture (`ArmStdEvent`) that one file above them describes.
+/// Arm's tables name events of the architecture (`ArchStdEvent`) that files above them describe: all
+/// of those beside `common-and-microarch.json`.
 fn standard_events(tables: &Path) -> HashMap<String, Map<String, Value>> {
-    let above = tables.ancestors().skip(1).take(3);
-    let file = above.flat_map(|folder| machine::names(folder).into_iter().map(move |name| folder.join(name)));
-    let mut common = file.filter(|file| file.to_string_lossy().ends_with("common-and-microarch.json"));
-    let read = |file: PathBuf| serde_json::from_str::<Vec<Map<String, Value>>>(&text(&file).ok()?).ok();
-    let events = common.next().and_then(read).unwrap_or_default();
+    let has_common = |folder: &&Path| folder.join(COMMON).is_file();
+    let Some(above) = tables.ancestors().skip(1).take(3).find(has_common) else { return HashMap::new() };
+    let names = machine::names(above).into_iter().filter(|name| name.ends_with(".json"));
+    let read = |name: String| serde_json::from_str::<Vec<Map<String, Value>>>(&text(&above.join(name)).ok()?).ok();
     let name = |event: &Map<String, Value>| Some(event.get("EventName")?.as_str()?.to_lowercase());
-    events.into_iter().filter_map(|event| Some((name(&event)?, event))).collect()
+    names.filter_map(read).flatten().filter_map(|event| Some((name(&event)?, event))).collect()
 }
+
+/// The file of the architecture's own events.
+const COMMON: &str = "common-and-microarch.json";
 
 /// The files that have been read, and what was wrong with them.
 #[derive(Default)]
@@ -199,11 +202,16 @@ struct Reading {
     standard: HashMap<String, Map<String, Value>>,
     tables: Tables,
     files: usize,
+    /// Events of the architecture that no file describes: how many, and the first.
+    undescribed: (usize, String),
     problems: Vec<String>,
 }
 
 impl Reading {
-    fn finish(self) -> Result<Tables, Vec<String>> {
+    fn finish(mut self) -> Result<Tables, Vec<String>> {
+        if let (count @ 1.., first) = &self.undescribed {
+            self.problems.push(format!("{count} events, {first} for one, need the file {COMMON} in a folder above"));
+        }
         if self.problems.is_empty() { Ok(self.tables) } else { Err(self.problems) }
     }
 
@@ -237,8 +245,15 @@ impl Reading {
             return self.problem(format!("{file}: entry {} isn't an object", index + 1));
         };
         let merged = self.with_standard(fields);
+        if let (None, Some(Value::String(name))) = (&merged, fields.get("ArchStdEvent")) {
+            if self.undescribed.0 == 0 {
+                self.undescribed.1 = format!("{} in {file}", shown(name));
+            }
+            self.undescribed.0 += 1;
+            return;
+        }
         let fields = merged.as_ref().unwrap_or(fields);
-        match fields.get("EventName").or_else(|| fields.get("ArmStdEvent")) {
+        match fields.get("EventName") {
             // Metrics and counters' descriptions have no such name.
             None => {}
             Some(Value::String(name)) => match event(name, fields) {
@@ -250,7 +265,7 @@ impl Reading {
     }
 
     fn with_standard(&self, fields: &Map<String, Value>) -> Option<Map<String, Value>> {
-        let name = fields.get("ArmStdEvent")?.as_str()?.to_lowercase();
+        let name = fields.get("ArchStdEvent")?.as_str()?.to_lowercase();
         let mut merged = self.standard.get(&name)?.clone();
         merged.extend(fields.iter().map(|(key, value)| (key.clone(), value.clone())));
         Some(merged)
@@ -317,9 +332,6 @@ fn code(fields: &Map<String, Value>) -> Result<(String, u64), String> {
         return Ok(("eventid".to_owned(), id));
     }
     let given = number(fields, "EventCode")?;
-    if given.is_none() && fields.contains_key("ArmStdEvent") {
-        return Err("ArmStdEvent without the file common-and-microarch.json above the tables".to_owned());
-    }
     let more = number(fields, "ExtSel")?.unwrap_or(0);
     if more > 0xff {
         return Err("ExtSel has too many bits".to_owned());
@@ -467,15 +479,15 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_by_file_and_event() {
-        let problems = read(r#"[1, {"EventName": 1}, {"EventName": "A\u001b", "EventCode": "zz"}, {"EventName": "B", "UMask": []}, {"EventName": "C", "MSRIndex": "0x999"}, {"ArmStdEvent": "D"}, {"EventName": "E", "UMaskExt": "0xffffffffffffffff"}]"#).unwrap_err();
+        let problems = read(r#"[1, {"EventName": 1}, {"EventName": "A\u001b", "EventCode": "zz"}, {"EventName": "B", "UMask": []}, {"EventName": "C", "MSRIndex": "0x999"}, {"ArchStdEvent": "D"}, {"EventName": "E", "UMaskExt": "0xffffffffffffffff"}]"#).unwrap_err();
         let expected = [
             "f.json: entry 1 isn't an object",
             "f.json: entry 2: EventName isn't text",
             "f.json: A\\x1b: EventCode 'zz' isn't a number",
             "f.json: B: UMask isn't text",
             "f.json: C: MSRIndex 0x999 has no term",
-            "f.json: D: ArmStdEvent without the file common-and-microarch.json above the tables",
             "f.json: E: UMaskExt has too many bits",
+            "1 events, D in f.json for one, need the file common-and-microarch.json in a folder above",
         ];
         assert_eq!(problems, expected);
     }

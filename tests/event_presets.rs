@@ -177,7 +177,9 @@ fn golden_pmu_events_have_the_presets_codes() {
             } else {
                 // libpfm has a name of its own: the vendor's must at least have the code.
                 let event = one.code & 0xf_0000_00ff;
-                let umasks = events.values().filter(|code| *code & 0xf_0000_00ff == event && *code >> 24 & 0xff == one.code >> 24 & 0xff);
+                let umasks = events
+                    .values()
+                    .filter(|code| *code & 0xf_0000_00ff == event && *code >> 24 & 0xff == one.code >> 24 & 0xff);
                 let all = umasks.fold(0, |all, code| all | code);
                 assert_eq!(one.code & !all, 0, "{} on {family}: no event has the bits of {:#x}", one.preset, one.code);
             }

@@ -75,7 +75,10 @@ const EVENTS: &str = r#"[
 fn skylake() -> Tree {
     Tree::new(&[
         ("proc/cpuinfo", SKYLAKE),
-        ("pmu-events/arch/x86/mapfile.csv", "Family-model,Version,Filename,EventType\nGenuineIntel-6-(4E|5E),v59,skylake,core\nGenuineIntel-6-[[:xdigit:]]+,v1,gone,core\n"),
+        (
+            "pmu-events/arch/x86/mapfile.csv",
+            "Family-model,Version,Filename,EventType\nGenuineIntel-6-(4E|5E),v59,skylake,core\nGenuineIntel-6-[[:xdigit:]]+,v1,gone,core\n",
+        ),
         ("pmu-events/arch/x86/skylake/cache.json", EVENTS),
         ("pmu-events/arch/x86/skylake/metricgroups.json", "{}"),
     ])
@@ -141,8 +144,14 @@ fn the_list_has_them_and_marks_the_deprecated() {
 fn arms_standard_events_come_from_the_file_above() {
     let tree = Tree::new(&[
         ("proc/cpuinfo", "CPU implementer : 0x41\nCPU part : 0xd49\n"),
-        ("arm64/mapfile.csv", "Family-model,Version,Filename,EventType\n0x00000000410fd490,v1,arm/neoverse-n2-v2,core\n"),
-        ("arm64/common-and-microarch.json", r#"[{"EventName": "L1D_CACHE_REFILL", "EventCode": "0x03", "BriefDescription": "refills"}]"#),
+        (
+            "arm64/mapfile.csv",
+            "Family-model,Version,Filename,EventType\n0x00000000410fd490,v1,arm/neoverse-n2-v2,core\n",
+        ),
+        (
+            "arm64/common-and-microarch.json",
+            r#"[{"EventName": "L1D_CACHE_REFILL", "EventCode": "0x03", "BriefDescription": "refills"}]"#,
+        ),
         ("arm64/arm/neoverse-n2-v2/l1d_cache.json", r#"[{"ArchStdEvent": "L1D_CACHE_REFILL"}]"#),
     ]);
     assert_eq!(code(&one(&tree.resolver(""), "l1d_cache_refill")), (4, 3, 0));
@@ -152,10 +161,15 @@ fn arms_standard_events_come_from_the_file_above() {
 fn folders_that_lead_nowhere_say_why() {
     let tree = skylake();
     tree.write("empty/x", "");
-    assert_eq!(tree.refused("empty").lines().nth(1).unwrap().trim(), "no JSON files, and no mapfile.csv that leads to some");
+    assert_eq!(
+        tree.refused("empty").lines().nth(1).unwrap().trim(),
+        "no JSON files, and no mapfile.csv that leads to some"
+    );
     assert!(tree.refused("nowhere").contains("no JSON files"));
     tree.write("proc/cpuinfo", &SKYLAKE.replace("94", "85"));
-    assert!(tree.refused("pmu-events").contains("the folder 'gone' for the CPU GenuineIntel-6-55-3, which isn't there"));
+    assert!(
+        tree.refused("pmu-events").contains("the folder 'gone' for the CPU GenuineIntel-6-55-3, which isn't there")
+    );
     tree.write("proc/cpuinfo", &SKYLAKE.replace("GenuineIntel", "Other"));
     assert!(tree.refused("pmu-events").contains("no row for the CPU Other-6-5E-3"));
     tree.write("proc/cpuinfo", "");
@@ -174,7 +188,16 @@ fn hostile_files_are_refused_with_their_names() {
     tree.write("t/f.json", "");
     fs::write(tree.0.join("t/g.json"), [0xff, 0xfe]).unwrap();
     let text = tree.refused("t");
-    for part in ["a.json: not JSON", "b.json: X.Y: UMask isn't text", "b.json: entry 2 isn't an object", "c.json: not a list of events", "d.json: not JSON", "e.json: \\x1b[2J: EventCode 'x' isn't a number", "f.json: not JSON", "g.json: "] {
+    for part in [
+        "a.json: not JSON",
+        "b.json: X.Y: UMask isn't text",
+        "b.json: entry 2 isn't an object",
+        "c.json: not a list of events",
+        "d.json: not JSON",
+        "e.json: \\x1b[2J: EventCode 'x' isn't a number",
+        "f.json: not JSON",
+        "g.json: ",
+    ] {
         assert!(text.contains(part), "{part}: {text}");
     }
     assert!(!text.chars().any(|c| c.is_control() && c != '\n'));

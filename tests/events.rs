@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use perfprop::events::{
-    Availability, Binding, Cause, Encoding, Event, Group, Kind, LettersError, Machine, Pattern, Prober, Resolver,
-    Source, TracefsError, Unit, catalog, similar,
+    Availability, Binding, Cause, Encoding, Event, Group, Kind, LettersError, Machine, Pattern, Prober, Question,
+    Resolver, Source, TracefsError, Unit, catalog, similar,
 };
 use proptest::prelude::*;
 
@@ -382,8 +382,7 @@ fn forbidden_tracefs_names_the_folder() {
     let folder = tree.0.join("sys/kernel/tracing/events");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
     let may_read_anyway = fs::read_dir(&folder).is_ok();
-    let cause =
-        tree.resolver().parse("sched:sched_switch").map_err(|error| error.problems[0].cause.clone());
+    let cause = tree.resolver().parse("sched:sched_switch").map_err(|error| error.problems[0].cause.clone());
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     if may_read_anyway {
         // The superuser reads every folder.
@@ -451,21 +450,21 @@ fn patterns_match_as_in_perf_list() {
 fn a_probe_is_made_once_where_one_tells_the_truth() {
     let tree = server();
     let probes = Cell::new(0);
-    let probe = |event: &Event| {
+    let probe = |question: Question<'_>| {
         probes.set(probes.get() + 1);
-        match event.kind {
-            Kind::Tracepoint => Availability::No("EACCES".to_owned()),
-            Kind::Hardware => Availability::UserOnly,
-            _ => Availability::Yes,
+        match question {
+            Question::Allowed => Availability::No("EACCES".to_owned()),
+            Question::Open(event) if event.kind == Kind::Hardware => Availability::UserOnly,
+            Question::Open(_) => Availability::Yes,
         }
     };
+    let resolver = tree.resolver();
     let prober = Prober::new(tree.resolver(), &probe);
-    let check = |name: &str| {
-        let entry = catalog(&tree.resolver()).find(|entry| entry.name == name).unwrap();
-        prober.check(&entry)
-    };
-    assert_eq!(check("sched:sched_switch"), Availability::No("EACCES".to_owned()));
-    assert_eq!(check("irq:irq_handler_entry"), Availability::No("EACCES".to_owned()));
+    let check = |name: &str| prober.check(&catalog(&resolver).find(|entry| entry.name == name).unwrap());
+    let forbidden = Availability::No("EACCES".to_owned());
+    for name in ["sched:sched_switch", "irq:irq_handler_entry", "page-faults", "uncore_imc_0/cas_count_read/"] {
+        assert_eq!(check(name), forbidden, "{name}");
+    }
     assert_eq!(probes.get(), 1);
     assert_eq!(check("cpu/l3-fills/"), Availability::Yes);
     assert_eq!(check("cpu/cpu-cycles/"), Availability::Yes);
@@ -476,6 +475,17 @@ fn a_probe_is_made_once_where_one_tells_the_truth() {
     assert_eq!(probes.get(), 4);
     assert!(matches!(check("L2_MISSES"), Availability::No(reason) if reason.contains("no event for L2_MISSES")));
     assert_eq!(probes.get(), 4, "an absent event is not opened");
+}
+
+#[test]
+fn what_counts_whole_cpus_cannot_count_a_program() {
+    let tree = server();
+    tree.pmu("uncore_imc_1", &[("cpumask", "0\n")]);
+    let resolver = tree.resolver();
+    let prober = Prober::new(tree.resolver(), &|_| Availability::Yes);
+    let check = |name: &str| prober.check(&catalog(&resolver).find(|entry| entry.name == name).unwrap());
+    assert_eq!(check("uncore_imc_0/cas_count_read/"), Availability::Yes);
+    assert!(matches!(check("uncore_imc_1/cas_count_read/"), Availability::No(_)));
 }
 
 /// Every string that perf's own tests accept, on a machine that has what they name.

@@ -107,7 +107,12 @@ impl Error {
 
     fn code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Events(_) | Self::Tables(_) | Self::Relations(_) | Self::RelationFile(_) | Self::Theme(_) => USAGE,
+            Self::Usage(_)
+            | Self::Events(_)
+            | Self::Tables(_)
+            | Self::Relations(_)
+            | Self::RelationFile(_)
+            | Self::Theme(_) => USAGE,
             Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
             Self::Command { .. } => NOT_EXECUTABLE,
             Self::Recording { .. } | Self::NoMatch { .. } => 1,

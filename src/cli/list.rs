@@ -1,16 +1,15 @@
 //! `perfprop list`: patterns in, the events that match out, and whether they can be counted here.
 
-use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::fmt::Write;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::Error;
 use super::args::List;
 use super::prepare::resolver;
 use super::stream::Stream;
-use crate::events::{self, Availability, Entry, Event, Kind, Pattern, Prober, Resolver, Source};
+use crate::events::{self, Availability, Entry, Kind, Pattern, Prober, Question, Resolver, Source};
 use crate::sources::{Status, perf};
 use crate::words::shown;
 
@@ -25,9 +24,7 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
     let patterns: Vec<_> = args.patterns.iter().map(|text| Pattern::new(text)).collect();
     let matches = |entry: &Entry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(entry));
-    let permission = OnceCell::new();
-    let probe: &dyn Fn(&Event) -> Availability = &|event| probe(event, &permission);
-    let prober = Prober::new(resolver.clone(), probe);
+    let prober = Prober::new(resolver.clone(), &probe);
     let mut out = Stream::stdout();
     let mut text = String::new();
     let mut page = if args.names {
@@ -107,11 +104,10 @@ fn other_ways(text: &mut String, resolver: &Resolver) {
     );
 }
 
-/// What the kernel counts by itself it has, if this process may count at all; the rest is asked for.
-fn probe(event: &Event, permission: &OnceCell<Status>) -> Availability {
-    let status = match event.kind {
-        kind if kind.is_software() => permission.get_or_init(perf::permission).clone(),
-        _ => perf::probe(event),
+fn probe(question: Question<'_>) -> Availability {
+    let status = match question {
+        Question::Allowed => perf::permission(),
+        Question::Open(event) => perf::probe(event),
     };
     match status {
         Status::Counted => Availability::Yes,
@@ -170,15 +166,22 @@ fn describe(text: &mut String, entry: &Entry, availability: &Availability) {
     text.push('\n');
 }
 
-fn as_json(entry: &Entry, availability: &Availability) -> Value {
+/// An event as a JSON line.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    software: bool,
+    available: &'a str,
+    reason: Option<&'a str>,
+}
+
+fn as_json(entry: &Entry, availability: &Availability) -> String {
     let (available, reason) = match availability {
         Availability::Yes => ("yes", None),
         Availability::UserOnly => ("user-only", None),
-        Availability::No(reason) => ("no", Some(reason)),
+        Availability::No(reason) => ("no", Some(reason.as_str())),
     };
-    let mut line = json!(entry);
-    line["software"] = entry.kind.is_software().into();
-    line["available"] = available.into();
-    line["reason"] = reason.cloned().into();
-    line
+    let line = Line { entry, software: entry.kind.is_software(), available, reason };
+    serde_json::to_string(&line).unwrap_or_default()
 }

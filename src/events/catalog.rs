@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
 
 use serde::Serialize;
 
@@ -93,17 +95,29 @@ impl Entry {
 }
 
 /// Every event of the resolver's machine: presets, software, hardware and cache events, PMUs of
-/// sysfs, the vendor's tables where it knows some, libpfm's, tracepoints. Each part is read when the
-/// iterator comes to it.
+/// sysfs, the vendor's tables where it knows some, libpfm's, tracepoints. The two slow parts, libpfm and
+/// tracefs, are read by threads meanwhile.
 pub fn catalog(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
-    let machine = resolver.machine();
+    let machine = resolver.machine().clone();
+    let libpfm = meanwhile(move || libpfm_entries(&machine).collect());
+    let machine = resolver.machine().clone();
+    let traced = meanwhile(move || tracepoints::names(&machine).collect());
     preset_entries(resolver)
         .chain(symbols::ROWS.iter().map(Entry::from))
         .chain(symbols::caches().map(cache_entry))
         .chain(resolver.pmus().iter().cloned().flat_map(sysfs_entries))
         .chain(resolver.tables().events().iter().map(table_entry))
-        .chain(libpfm_entries(machine))
-        .chain(tracepoints::names(machine).map(|name| Entry::new(name, Kind::Tracepoint, Source::Tracefs)))
+        .chain(libpfm)
+        .chain(traced.map(|name| Entry::new(name, Kind::Tracepoint, Source::Tracefs)))
+}
+
+/// What `read` gives, read by a thread from now on; by this one where there can be no other.
+fn meanwhile<T: Send + 'static>(read: impl Fn() -> Vec<T> + Send + Sync + 'static) -> impl Iterator<Item = T> {
+    let read = Arc::new(read);
+    let again = Arc::clone(&read);
+    let thread = thread::Builder::new().name("catalog".to_owned()).spawn(move || read()).ok();
+    let joined = move || thread.and_then(|thread| thread.join().ok()).unwrap_or_else(|| again());
+    std::iter::once_with(joined).flatten()
 }
 
 fn table_entry(event: &TableEvent) -> Entry {
@@ -222,61 +236,79 @@ pub enum Availability {
     No(String),
 }
 
-/// Answers whether entries can be counted, by opening as few events as tell the truth.
+/// What a [`Prober`] has to find out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Question<'a> {
+    /// Whether this user may count what the kernel has for sure.
+    Allowed,
+    /// Whether this event can be counted; only opening it tells.
+    Open(&'a Event),
+}
+
+/// Answers whether entries can be counted, by asking as few questions as tell the truth.
 ///
-/// Tracepoints share one answer, as do the events of one PMU: the kernel takes any code of a PMU
-/// that it has. Each of perf's own events is asked for itself, because a CPU may lack any of them.
+/// What the kernel says that it has (software events, tracepoints, events that sysfs lists for a PMU
+/// outside of the cores) needs no more than the permission. The events of one core PMU share one
+/// answer: the kernel takes any code of a PMU that it has. Each of perf's own hardware events is asked
+/// for itself, because a CPU may lack any of them.
 pub struct Prober<'a> {
     resolver: Resolver,
-    probe: &'a dyn Fn(&Event) -> Availability,
+    probe: &'a dyn Fn(Question<'_>) -> Availability,
     known: RefCell<HashMap<String, Availability>>,
 }
 
 impl<'a> Prober<'a> {
-    /// A prober that asks `probe`, which opens the event, whenever no earlier answer holds.
-    pub fn new(resolver: Resolver, probe: &'a dyn Fn(&Event) -> Availability) -> Self {
+    /// A prober that asks `probe` whenever no earlier answer holds.
+    pub fn new(resolver: Resolver, probe: &'a dyn Fn(Question<'_>) -> Availability) -> Self {
         Self { resolver, probe, known: RefCell::default() }
     }
 
     /// Whether this entry can be counted.
     pub fn check(&self, entry: &Entry) -> Availability {
-        let shared = match (entry.source, &entry.pmu) {
-            (Source::Tracefs, _) => "tracepoint".to_owned(),
-            (Source::Sysfs | Source::Libpfm | Source::Tables, Some(pmu)) => format!("pmu {pmu}"),
-            (Source::Tables, None) => "table".to_owned(),
-            _ => format!("event {}", entry.name),
-        };
-        if let Some(known) = self.known.borrow().get(&shared) {
+        if entry.kind.is_software() {
+            return self.once("allowed", || (self.probe)(Question::Allowed));
+        }
+        match (entry.source, &entry.pmu) {
+            (Source::Sysfs | Source::Libpfm | Source::Tables, Some(pmu)) => {
+                self.once(&format!("pmu {pmu}"), || self.check_pmu(entry, pmu))
+            }
+            (Source::Tables, None) => self.once("table", || self.open(entry)),
+            _ => self.once(&format!("event {}", entry.name), || self.open(entry)),
+        }
+    }
+
+    fn once(&self, question: &str, ask: impl FnOnce() -> Availability) -> Availability {
+        if let Some(known) = self.known.borrow().get(question) {
             return known.clone();
         }
-        let answer = self.ask(entry);
-        self.known.borrow_mut().insert(shared, answer.clone());
+        let answer = ask();
+        self.known.borrow_mut().insert(question.to_owned(), answer.clone());
         answer
     }
 
-    fn ask(&self, entry: &Entry) -> Availability {
+    fn check_pmu(&self, entry: &Entry, pmu: &str) -> Availability {
+        let listed = self.resolver.pmus().iter().find(|listed| listed.name == pmu && !listed.is_core());
+        match listed {
+            Some(listed) if listed.counts_whole_cpus() => {
+                Availability::No("counted for whole CPUs, and not for a program".to_owned())
+            }
+            Some(_) => self.once("allowed", || (self.probe)(Question::Allowed)),
+            None => self.open(entry),
+        }
+    }
+
+    fn open(&self, entry: &Entry) -> Availability {
         let event = match entry.source {
             Source::Preset | Source::Perf => self.resolver.built_in(&entry.name),
-            _ => match self.resolver.parse(&entry.example()) {
-                Ok(groups) => groups.into_iter().flat_map(|group| group.events).next(),
-                Err(error) => return Availability::No(error.to_string()),
-            },
+            // A table may describe more than the kernel has an encoding for.
+            _ => self.resolver.first(&entry.example()).ok().flatten(),
         };
-        let Some(event) = event else { return Availability::No("nothing has this name".to_owned()) };
+        let Some(event) = event else { return Availability::No("no encoding here".to_owned()) };
         if let Some(why) = event.unavailable() {
             return Availability::No(why);
         }
-        // The kernel takes any code of the core's PMU, if it has one.
-        if event.kind != Kind::Pmu || entry.source != Source::Preset {
-            return (self.probe)(&event);
-        }
-        let shared = format!("codes of {}", event.encoding.pmu_type);
-        let known = self.known.borrow().get(&shared).cloned();
-        known.unwrap_or_else(|| {
-            let answer = (self.probe)(&event);
-            self.known.borrow_mut().insert(shared, answer.clone());
-            answer
-        })
+        let ask = || (self.probe)(Question::Open(&event));
+        if event.kind == Kind::Pmu && entry.source == Source::Preset { self.once("codes", ask) } else { ask() }
     }
 }
 

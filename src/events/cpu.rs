@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn ids_are_written_as_perf_writes_them() {
-        let zen = "processor : 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name : x\nstepping : 1\n";
+        let zen =
+            "processor : 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\nmodel name : x\nstepping : 1\n";
         assert_eq!(from_cpuinfo(zen).as_deref(), Some("AuthenticAMD-25-11-1"));
         let arm = "processor\t: 0\nCPU implementer\t: 0x41\nCPU variant\t: 0x3\nCPU part\t: 0xd0c\nCPU revision\t: 1\n";
         assert_eq!(from_cpuinfo(arm).as_deref(), Some("0x00000000410fd0c0"));

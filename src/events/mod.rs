@@ -23,7 +23,7 @@ mod tracepoints;
 
 use serde::{Deserialize, Serialize};
 
-pub use catalog::{Availability, Entry, Part, Pattern, Prober, Source, catalog, similar};
+pub use catalog::{Availability, Entry, Part, Pattern, Prober, Question, Source, catalog, similar};
 pub use error::{Cause, EventError, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use modifiers::{Letters, LettersError};

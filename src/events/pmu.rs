@@ -88,7 +88,12 @@ impl Pmu {
         self.core
     }
 
-/// The names in `events/`, sorted.
+    /// Whether it counts what happens on CPUs, whatever runs there: the kernel gives it a `cpumask`.
+    pub(super) fn counts_whole_cpus(&self) -> bool {
+        self.folder.join("cpumask").exists()
+    }
+
+    /// The names in `events/`, sorted.
     pub(super) fn events(&self) -> Vec<String> {
         let mut names = machine::names(&self.folder.join("events"));
         names.retain(|name| ![".scale", ".unit", ".per-pkg", ".snapshot"].iter().any(|end| name.ends_with(end)));

@@ -137,3 +137,48 @@ fn missing_in_kernel(kallsyms: &Path, function: &str) -> Option<Vec<String>> {
     let nearest = || words::nearest(function, functions.iter().map(String::as_str));
     (!functions.is_empty()).then(|| nearest().into_iter().map(String::from).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail")]
+    use super::*;
+
+    #[test]
+    fn this_program_has_its_own_functions() {
+        let path = std::env::current_exe().unwrap();
+        let place = |name| Place::Function { name, offset: 0 };
+        let main = offset(&path, &place("main")).unwrap();
+        assert!(main > 0 && main < fs::metadata(&path).unwrap().len());
+        assert_eq!(offset(&path, &Place::Function { name: "main", offset: 1 }), Ok(main + 1));
+        let Err(ProbeProblem::NoFunction { similar, .. }) = offset(&path, &place("mian")) else { panic!() };
+        assert!(similar.contains(&"main".to_owned()), "{similar:?}");
+        assert_eq!(offset(&path, &Place::Address(u64::MAX)), Err(ProbeProblem::NoCode(u64::MAX)));
+        let past = Place::Function { name: "main", offset: u64::MAX };
+        assert_eq!(offset(&path, &past), Err(ProbeProblem::NoCode(u64::MAX)));
+    }
+
+    #[test]
+    fn what_is_no_program_is_refused() {
+        let place = Place::Address(0);
+        assert!(matches!(offset(Path::new("/proc/self/status"), &place), Err(ProbeProblem::NotElf(_))));
+        assert!(matches!(offset(Path::new("/"), &place), Err(ProbeProblem::File(_))));
+        assert!(matches!(offset(Path::new("/nonexistent"), &place), Err(ProbeProblem::File(_))));
+        // Cut off after the header.
+        let path = std::env::temp_dir().join(format!("perfprop-cut-{}", std::process::id()));
+        let whole = fs::read(std::env::current_exe().unwrap()).unwrap();
+        fs::write(&path, &whole[..100]).unwrap();
+        let cut = offset(&path, &Place::Function { name: "main", offset: 0 });
+        fs::remove_file(&path).unwrap();
+        assert!(cut.is_err(), "{cut:?}");
+    }
+
+    #[test]
+    fn the_kernels_functions_are_known_by_kallsyms() {
+        let path = std::env::temp_dir().join(format!("perfprop-kallsyms-{}", std::process::id()));
+        fs::write(&path, "0000 T do_exit\n0000 t do_exec [m]\n0000 D data\n").unwrap();
+        assert_eq!(missing_in_kernel(&path, "do_exit"), None);
+        assert_eq!(missing_in_kernel(&path, "do_exut"), Some(vec!["do_exit".to_owned(), "do_exec".to_owned()]));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(missing_in_kernel(&path, "anything"), None);
+    }
+}

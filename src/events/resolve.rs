@@ -197,6 +197,19 @@ impl Resolver {
         Some(self.member(found, name, "", Letters::default(), false).ok()?.event)
     }
 
+    /// The first event that a text stands for; what is wrong with it comes without suggestions,
+    /// which take longer than a whole list.
+    pub(super) fn first(&self, text: &str) -> Result<Option<Event>, Cause> {
+        let items = syntax::parse(text).map_err(|error| Cause::Syntax { at: error.at, expected: error.expected })?;
+        let specs = items.iter().filter_map(|item| if let Item::Single(spec) = item { Some(spec) } else { None });
+        for spec in specs {
+            if let Some(member) = self.spec(spec)?.into_iter().next() {
+                return Ok(Some(member.event));
+            }
+        }
+        Ok(None)
+    }
+
     fn plain_name<'a>(&self, name: &'a str) -> Result<Named<'a>, Cause> {
         let tracepoint = self.tracepoint(name);
         if let Some(Ok(named)) = tracepoint {

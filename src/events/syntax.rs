@@ -462,7 +462,10 @@ mod tests {
         assert_eq!(one("uprobe:./a-b/prog.1:main").head, probe(Some("./a-b/prog.1"), function("main", 0), false));
         assert_eq!(one("uretprobe:/p:f+0x10:u").head, probe(Some("/p"), function("f", 16), true));
         assert_eq!(one("uretprobe:/p:f+0x10:u").modifiers, "u");
-        assert_eq!(one("uprobe:'a b,c':_ZN3fooEv.cold").head, probe(Some("a b,c"), function("_ZN3fooEv.cold", 0), false));
+        assert_eq!(
+            one("uprobe:'a b,c':_ZN3fooEv.cold").head,
+            probe(Some("a b,c"), function("_ZN3fooEv.cold", 0), false)
+        );
         assert_eq!(one("uprobe:p:0x1139").head, probe(Some("p"), Place::Address(0x1139), false));
         assert_eq!(one("kprobe:do_sys_open+4:k").head, probe(None, function("do_sys_open", 4), false));
         assert_eq!(one("kretprobe:f").head, probe(None, function("f", 0), true));

@@ -166,7 +166,11 @@ fn mapped(map: &Path, id: Option<&str>) -> Result<PathBuf, String> {
     let is_below = Path::new(row).components().all(|part| matches!(part, std::path::Component::Normal(_)));
     let found = map.with_file_name("").join(row);
     if !is_below || !found.is_dir() {
-        return Err(format!("mapfile.csv has the folder '{}' for the CPU {}, which isn't there", shown(row), shown(id)));
+        return Err(format!(
+            "mapfile.csv has the folder '{}' for the CPU {}, which isn't there",
+            shown(row),
+            shown(id)
+        ));
     }
     Ok(found)
 }
@@ -223,9 +227,8 @@ impl Reading {
 
     fn file(&mut self, path: &Path, name: &str) {
         let name = shown(name).into_owned();
-        let parsed = text(path).and_then(|text| {
-            serde_json::from_str::<Value>(&text).map_err(|error| format!("not JSON: {error}"))
-        });
+        let parsed = text(path)
+            .and_then(|text| serde_json::from_str::<Value>(&text).map_err(|error| format!("not JSON: {error}")));
         match parsed {
             Err(problem) => self.problem(format!("{name}: {problem}")),
             Ok(Value::Array(entries)) => {
@@ -449,10 +452,21 @@ mod tests {
         assert_eq!(terms(stalls), "event=0xa3,cmask=0x4,umask=0x4");
         let offcore = r#"{"EventName": "O", "EventCode": "0xB7, 0xBB", "UMask": "0x1", "MSRIndex": "0x1a6,0x1a7", "MSRValue": "0x10003"}"#;
         assert_eq!(terms(offcore), "event=0xb7,umask=0x1,offcore_rsp=0x10003");
-        assert_eq!(terms(r#"{"EventName": "F", "EventCode": "0xc6", "UMask": 1, "MSRIndex": "0x3F7", "MSRValue": "0x12"}"#), "event=0xc6,umask=0x1,frontend=0x12");
+        assert_eq!(
+            terms(r#"{"EventName": "F", "EventCode": "0xc6", "UMask": 1, "MSRIndex": "0x3F7", "MSRValue": "0x12"}"#),
+            "event=0xc6,umask=0x1,frontend=0x12"
+        );
         assert_eq!(terms(r#"{"EventName": "C", "ConfigCode": "0x100"}"#), "config=0x100");
-        assert_eq!(terms(r#"{"EventName": "U", "EventCode": "0x34", "UMask": "0x1F", "UMaskExt": "0x10", "Filter": "filter_opc=0x182,x", "ExtSel": "1"}"#), "event=0x134,umask=0x101f,filter_opc=0x182,x=0x1");
-        assert_eq!(terms(r#"{"EventName": "E", "EventCode": "14", "EdgeDetect": "1", "AnyThread": "1", "Invert": "1"}"#), "event=0xe,any=0x1,edge=0x1,inv=0x1");
+        assert_eq!(
+            terms(
+                r#"{"EventName": "U", "EventCode": "0x34", "UMask": "0x1F", "UMaskExt": "0x10", "Filter": "filter_opc=0x182,x", "ExtSel": "1"}"#
+            ),
+            "event=0x134,umask=0x101f,filter_opc=0x182,x=0x1"
+        );
+        assert_eq!(
+            terms(r#"{"EventName": "E", "EventCode": "14", "EdgeDetect": "1", "AnyThread": "1", "Invert": "1"}"#),
+            "event=0xe,any=0x1,edge=0x1,inv=0x1"
+        );
     }
 
     #[test]
@@ -464,7 +478,10 @@ mod tests {
         let stalls = r#"{"EventName": "S", "EventCode": "0xA3", "UMask": "0x4", "CounterMask": "4", "Invert": "1", "EdgeDetect": "1"}"#;
         assert_eq!(config(stalls), Some((0x484_04a3, 0)));
         assert_eq!(config(r#"{"EventName": "Z", "EventCode": "0x28f", "UMask": "0x04"}"#), Some((0x2_0000_048f, 0)));
-        assert_eq!(config(r#"{"EventName": "O", "EventCode": "0xB7", "MSRIndex": "0x1a6", "MSRValue": "5"}"#), Some((0xb7, 5)));
+        assert_eq!(
+            config(r#"{"EventName": "O", "EventCode": "0xB7", "MSRIndex": "0x1a6", "MSRValue": "5"}"#),
+            Some((0xb7, 5))
+        );
         assert_eq!(config(r#"{"EventName": "W", "EventCode": "0x1000"}"#), None);
         assert_eq!(config(r#"{"EventName": "W", "EventCode": "1", "UMask": "0x100"}"#), None);
         assert_eq!(config(r#"{"EventName": "W", "EventCode": "1", "ThreadMask": "1"}"#), None);
@@ -472,7 +489,10 @@ mod tests {
 
     #[test]
     fn names_are_found_in_any_case_and_the_first_holds() {
-        let tables = read(r#"[{"EventName": "A.b", "EventCode": "1"}, {"EventName": "a.B", "EventCode": "2"}, {"MetricName": "m"}]"#).unwrap();
+        let tables = read(
+            r#"[{"EventName": "A.b", "EventCode": "1"}, {"EventName": "a.B", "EventCode": "2"}, {"MetricName": "m"}]"#,
+        )
+        .unwrap();
         assert_eq!(tables.find("A.B").unwrap().terms, [("event".to_owned(), 1)]);
         assert_eq!((tables.events().len(), tables.find("m")), (2, None));
     }

@@ -317,10 +317,10 @@ impl Resolver {
 
     /// A name out of the vendor's tables, on every PMU that counts it.
     fn table_event(&self, name: &str) -> Option<Result<Vec<Found>, Cause>> {
-        self.tables.find(name).map(|event| self.from_table(event))
+        self.tables.find(name).map(|event| self.in_table(event))
     }
 
-    fn from_table(&self, event: &TableEvent) -> Result<Vec<Found>, Cause> {
+    fn in_table(&self, event: &TableEvent) -> Result<Vec<Found>, Cause> {
         let pmus = match &event.pmu {
             Some(pmu) => pmu::matching(self.pmus(), pmu),
             None => self.cores().into_iter().cloned().collect(),

@@ -459,7 +459,7 @@ fn a_probe_is_made_once_where_one_tells_the_truth() {
         }
     };
     let resolver = tree.resolver();
-    let prober = Prober::new(tree.resolver(), &probe);
+    let prober = Prober::new(&resolver, &probe);
     let check = |name: &str| prober.check(&catalog(&resolver).find(|entry| entry.name == name).unwrap());
     let forbidden = Availability::No("EACCES".to_owned());
     for name in ["sched:sched_switch", "irq:irq_handler_entry", "page-faults", "uncore_imc_0/cas_count_read/"] {
@@ -482,7 +482,7 @@ fn what_counts_whole_cpus_cannot_count_a_program() {
     let tree = server();
     tree.pmu("uncore_imc_1", &[("cpumask", "0\n")]);
     let resolver = tree.resolver();
-    let prober = Prober::new(tree.resolver(), &|_| Availability::Yes);
+    let prober = Prober::new(&resolver, &|_| Availability::Yes);
     let check = |name: &str| prober.check(&catalog(&resolver).find(|entry| entry.name == name).unwrap());
     assert_eq!(check("uncore_imc_0/cas_count_read/"), Availability::Yes);
     assert!(matches!(check("uncore_imc_1/cas_count_read/"), Availability::No(_)));

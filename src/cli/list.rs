@@ -24,7 +24,7 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
     let patterns: Vec<_> = args.patterns.iter().map(|text| Pattern::new(text)).collect();
     let matches = |entry: &Entry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(entry));
-    let prober = Prober::new(resolver.clone(), &probe);
+    let prober = Prober::new(&resolver, &probe);
     let mut out = Stream::stdout();
     let mut text = String::new();
     let mut page = if args.names {

@@ -95,8 +95,8 @@ impl Entry {
 }
 
 /// Every event of the resolver's machine: presets, software, hardware and cache events, PMUs of
-/// sysfs, the vendor's tables where it knows some, libpfm's, tracepoints. The two slow parts, libpfm and
-/// tracefs, are read by threads meanwhile.
+/// sysfs, the vendor's tables where it knows some, tracepoints, libpfm's tables. The two slow parts,
+/// tracefs and libpfm, are read by threads meanwhile.
 pub fn catalog(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
     let machine = resolver.machine().clone();
     let libpfm = meanwhile(move || libpfm_entries(&machine).collect());
@@ -107,8 +107,9 @@ pub fn catalog(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
         .chain(symbols::caches().map(cache_entry))
         .chain(resolver.pmus().iter().cloned().flat_map(sysfs_entries))
         .chain(resolver.tables().events().iter().map(table_entry))
-        .chain(libpfm)
         .chain(traced.map(|name| Entry::new(name, Kind::Tracepoint, Source::Tracefs)))
+        // The slowest comes last.
+        .chain(libpfm)
 }
 
 /// What `read` gives, read by a thread from now on; by this one where there can be no other.
@@ -252,14 +253,14 @@ pub enum Question<'a> {
 /// answer: the kernel takes any code of a PMU that it has. Each of perf's own hardware events is asked
 /// for itself, because a CPU may lack any of them.
 pub struct Prober<'a> {
-    resolver: Resolver,
+    resolver: &'a Resolver,
     probe: &'a dyn Fn(Question<'_>) -> Availability,
     known: RefCell<HashMap<String, Availability>>,
 }
 
 impl<'a> Prober<'a> {
     /// A prober that asks `probe` whenever no earlier answer holds.
-    pub fn new(resolver: Resolver, probe: &'a dyn Fn(Question<'_>) -> Availability) -> Self {
+    pub fn new(resolver: &'a Resolver, probe: &'a dyn Fn(Question<'_>) -> Availability) -> Self {
         Self { resolver, probe, known: RefCell::default() }
     }
 

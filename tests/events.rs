@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use perfprop::events::{
-    Availability, Binding, Cause, Encoding, Event, Group, Kind, LettersError, Machine, Pattern, Prober, Resolver,
-    Source, TracefsError, Unit, catalog, similar,
+    Availability, Binding, Cause, Encoding, Event, Group, Kind, LettersError, Machine, Pattern, Prober, Question,
+    Resolver, Source, TracefsError, Unit, catalog, similar,
 };
 use proptest::prelude::*;
 
@@ -48,8 +48,12 @@ impl Tree {
         Machine::under(&self.0)
     }
 
+    fn resolver(&self) -> Resolver {
+        Resolver::new(self.machine())
+    }
+
     fn parse(&self, text: &str) -> Vec<Group> {
-        Resolver::new(self.machine()).parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
+        self.resolver().parse(text).unwrap_or_else(|error| panic!("{text}: {error}"))
     }
 
     fn one(&self, text: &str) -> Event {
@@ -61,11 +65,11 @@ impl Tree {
     }
 
     fn error(&self, text: &str) -> String {
-        Resolver::new(self.machine()).parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err().to_string()
+        self.resolver().parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err().to_string()
     }
 
     fn cause(&self, text: &str) -> Cause {
-        let error = Resolver::new(self.machine()).parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err();
+        let error = self.resolver().parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err();
         error.problems[0].cause.clone()
     }
 }
@@ -263,6 +267,32 @@ fn presets_are_read_in_any_case_of_letters() {
 }
 
 #[test]
+fn a_preset_is_counted_by_the_code_of_its_family() {
+    let on = |cpuinfo: &str, name: &str| {
+        let tree = Tree::new(&[("proc/cpuinfo", cpuinfo)]);
+        tree.one(name)
+    };
+    let x86 = |vendor: &str, family: u32, model: u32, stepping: u32| {
+        format!("vendor_id : {vendor}\ncpu family : {family}\nmodel : {model}\nstepping : {stepping}\n")
+    };
+    let arm = |part: &str| format!("processor : 0\nCPU implementer : 0x41\nCPU part : {part}\n");
+    let skx = x86("GenuineIntel", 6, 0x55, 4);
+    assert_eq!(code(&on(&skx, "L2_MISSES:u")), (4, 0x2724));
+    assert_eq!(on(&skx, "L2_MISSES").canonical, "skx::L2_RQSTS:ALL_DEMAND_MISS");
+    assert_eq!(code(&on(&x86("GenuineIntel", 6, 0xAD, 1), "STALLS_L1_MISS")), (4, 0xc00_0ca3));
+    assert_eq!(code(&on(&x86("AuthenticAMD", 25, 0x11, 1), "L1I_MISSES")), (4, 0x1_0000_188e));
+    assert_eq!(code(&on(&x86("AuthenticAMD", 26, 2, 1), "L2_HITS")), (4, 0xf664));
+    assert_eq!(code(&on(&arm("0xd08"), "L1_LOAD_MISSES")), (4, 0x42));
+    assert_eq!(on(&arm("0xd08"), "L1_LOAD_MISSES").canonical, "r42");
+    assert_eq!(code(&on(&arm("0xd0c"), "LLC_LOAD_MISSES")), (4, 0x37));
+    assert_eq!(code(&on(&skx, "LLC_LOADS")), (3, 2));
+    let haswell = on(&x86("GenuineIntel", 6, 0x3C, 3), "FP_SCALAR");
+    assert!(haswell.unavailable().unwrap().starts_with("Intel Haswell cannot count FP_SCALAR: "));
+    let midr = ("sys/devices/system/cpu/cpu0/regs/identification/midr_el1", "0x00000000411fd493\n");
+    assert_eq!(code(&Tree::new(&[midr]).one("STALLS_MEMORY")), (4, 0x4005));
+}
+
+#[test]
 fn a_preset_without_a_code_here_is_known_and_absent() {
     let bare = Tree::new(&[]);
     let event = bare.one("L2_MISSES:u");
@@ -298,7 +328,7 @@ fn every_wrong_name_is_reported_with_its_place() {
     let text = tree.error("L1_MISES,cycles,{cpu/evnt=1/,sched:sched_swich}:k");
     let expected = "\
 E03 perfprop: unknown event 'L1_MISES' in -e (position 1)
-      did you mean L1_MISSES?   similar: L2_MISSES   all: perfprop list '*MISS*'
+      did you mean L1_MISSES?   similar: L1I_MISSES, L2_MISSES, L3_MISSES   all: perfprop list '*MISS*'
 E03 perfprop: no term 'evnt' in 'cpu/evnt=1/' in -e (position 3)
       terms of PMU cpu: cmask, edge, event, ldlat, umask, asks, broken, cpu-cycles, l3-fills, mem-loads
 E03 perfprop: unknown event 'sched:sched_swich' in -e (position 4)
@@ -352,8 +382,7 @@ fn forbidden_tracefs_names_the_folder() {
     let folder = tree.0.join("sys/kernel/tracing/events");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o000)).unwrap();
     let may_read_anyway = fs::read_dir(&folder).is_ok();
-    let cause =
-        Resolver::new(tree.machine()).parse("sched:sched_switch").map_err(|error| error.problems[0].cause.clone());
+    let cause = tree.resolver().parse("sched:sched_switch").map_err(|error| error.problems[0].cause.clone());
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).unwrap();
     if may_read_anyway {
         // The superuser reads every folder.
@@ -370,7 +399,7 @@ fn lists_without_end_are_refused() {
     assert!(matches!(bare.cause(&"cs,".repeat(1 << 20)), Cause::Syntax { .. }));
     let many = vec!["cs"; (1 << 16) + 1].join(",");
     assert!(matches!(bare.cause(&many), Cause::TooMany { .. }));
-    let wrong = Resolver::new(bare.machine()).parse(&vec!["nosuch"; 5000].join(",")).unwrap_err();
+    let wrong = bare.resolver().parse(&vec!["nosuch"; 5000].join(",")).unwrap_err();
     assert_eq!(wrong.problems.len(), 5000);
     assert_eq!(wrong.problems[4999].position, 5000);
     assert!(wrong.to_string().ends_with("... and 4980 more wrong names in -e"));
@@ -379,7 +408,7 @@ fn lists_without_end_are_refused() {
 #[test]
 fn the_catalog_has_every_source() {
     let tree = server();
-    let entries: Vec<_> = catalog(&tree.machine()).collect();
+    let entries: Vec<_> = catalog(&tree.resolver()).collect();
     let find = |name: &str| entries.iter().find(|entry| entry.name == name).unwrap_or_else(|| panic!("{name}"));
     assert_eq!(find("L1_MISSES").source, Source::Preset);
     assert_eq!(find("L1_MISSES").aliases, ["L1-dcache-load-misses"]);
@@ -390,7 +419,7 @@ fn the_catalog_has_every_source() {
     assert_eq!(find("uncore_imc_0/cas_count_read/").pmu.as_deref(), Some("uncore_imc_0"));
     assert!(entries.iter().all(|entry| !entry.name.contains(".scale") && !entry.name.contains("enable")));
     assert_eq!(find("sched:sched_wakeup").kind, Kind::Tracepoint);
-    let resolver = Resolver::new(tree.machine());
+    let resolver = tree.resolver();
     for entry in &entries {
         let may_fail = entry.name == "cpu/asks/" || entry.name == "cpu/broken/";
         assert!(may_fail || resolver.parse(&entry.name).is_ok(), "{}", entry.name);
@@ -402,7 +431,8 @@ fn patterns_match_as_in_perf_list() {
     let tree = server();
     let found = |pattern: &str| {
         let pattern = Pattern::new(pattern);
-        let entries = catalog(&tree.machine()).filter(move |entry| pattern.matches(entry));
+        let resolver = tree.resolver();
+        let entries = catalog(&resolver).filter(move |entry| pattern.matches(entry));
         entries.map(|entry| entry.name).collect::<Vec<_>>()
     };
     assert_eq!(found("SCHED:*"), ["sched:sched_switch", "sched:sched_wakeup"]);
@@ -412,29 +442,29 @@ fn patterns_match_as_in_perf_list() {
     assert!(found("miss").contains(&"L2_MISSES".to_owned()));
     assert_eq!(found("sw").len(), 12 + 1, "software events, and sched_switch by its name");
     assert!(found("nosuch").is_empty());
-    assert_eq!(found("").len(), catalog(&tree.machine()).count());
-    assert_eq!(similar(&tree.machine(), "page-falts")[0], "page-faults");
+    assert_eq!(found("").len(), catalog(&tree.resolver()).count());
+    assert_eq!(similar(&tree.resolver(), "page-falts")[0], "page-faults");
 }
 
 #[test]
 fn a_probe_is_made_once_where_one_tells_the_truth() {
     let tree = server();
     let probes = Cell::new(0);
-    let probe = |event: &Event| {
+    let probe = |question: Question<'_>| {
         probes.set(probes.get() + 1);
-        match event.kind {
-            Kind::Tracepoint => Availability::No("EACCES".to_owned()),
-            Kind::Hardware => Availability::UserOnly,
-            _ => Availability::Yes,
+        match question {
+            Question::Allowed => Availability::No("EACCES".to_owned()),
+            Question::Open(event) if event.kind == Kind::Hardware => Availability::UserOnly,
+            Question::Open(_) => Availability::Yes,
         }
     };
-    let prober = Prober::new(tree.machine(), &probe);
-    let check = |name: &str| {
-        let entry = catalog(&tree.machine()).find(|entry| entry.name == name).unwrap();
-        prober.check(&entry)
-    };
-    assert_eq!(check("sched:sched_switch"), Availability::No("EACCES".to_owned()));
-    assert_eq!(check("irq:irq_handler_entry"), Availability::No("EACCES".to_owned()));
+    let resolver = tree.resolver();
+    let prober = Prober::new(&resolver, &probe);
+    let check = |name: &str| prober.check(&catalog(&resolver).find(|entry| entry.name == name).unwrap());
+    let forbidden = Availability::No("EACCES".to_owned());
+    for name in ["sched:sched_switch", "irq:irq_handler_entry", "page-faults", "uncore_imc_0/cas_count_read/"] {
+        assert_eq!(check(name), forbidden, "{name}");
+    }
     assert_eq!(probes.get(), 1);
     assert_eq!(check("cpu/l3-fills/"), Availability::Yes);
     assert_eq!(check("cpu/cpu-cycles/"), Availability::Yes);
@@ -447,40 +477,15 @@ fn a_probe_is_made_once_where_one_tells_the_truth() {
     assert_eq!(probes.get(), 4, "an absent event is not opened");
 }
 
-/// Runs itself again with libpfm told to encode the events of PMUs that this CPU hasn't got.
-#[cfg(feature = "pfm")]
 #[test]
-fn presets_name_events_that_libpfm_has() {
-    const INACTIVE: &str = "LIBPFM_ENCODE_INACTIVE";
-    if std::env::var_os(INACTIVE).is_none() {
-        let mut again = std::process::Command::new(std::env::current_exe().unwrap());
-        again.args(["--exact", "presets_name_events_that_libpfm_has"]).env(INACTIVE, "1");
-        let output = again.output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
-        return;
-    }
-    let table: serde_json::Value = serde_json::from_str(include_str!("../relations/presets.json")).unwrap();
-    let presets = table["presets"].as_array().unwrap().iter();
-    for candidate in presets.flat_map(|preset| preset["candidates"].as_array().unwrap()) {
-        for pmu in candidate["pmus"].as_array().unwrap_or(&Vec::new()) {
-            let (pmu, event) = (pmu.as_str().unwrap(), candidate["event"].as_str().unwrap());
-            // A build of libpfm has the tables of its own architecture only.
-            if pmu.starts_with("arm_") == cfg!(target_arch = "aarch64") {
-                let encoded = perfprop::events::pfm::encode(&format!("{pmu}::{event}"));
-                assert!(encoded.is_ok(), "{pmu}::{event}: {encoded:?}");
-            }
-        }
-    }
-    #[cfg(target_arch = "x86_64")]
-    for (name, code) in [
-        ("skl::L1D:REPLACEMENT", 0x151),
-        ("nhm::L1D:REPL", 0x151),
-        ("icl::L2_RQSTS:ALL_DEMAND_MISS", 0x2724),
-        ("amd64_fam17h_zen2::CORE_TO_L2_CACHEABLE_REQUEST_ACCESS_STATUS:LS_RD_BLK_C:IC_FILL_MISS", 0x964),
-    ] {
-        let encoding = perfprop::events::pfm::encode(name).unwrap().encoding;
-        assert_eq!((encoding.pmu_type, encoding.config), (4, code), "{name}");
-    }
+fn what_counts_whole_cpus_cannot_count_a_program() {
+    let tree = server();
+    tree.pmu("uncore_imc_1", &[("cpumask", "0\n")]);
+    let resolver = tree.resolver();
+    let prober = Prober::new(&resolver, &|_| Availability::Yes);
+    let check = |name: &str| prober.check(&catalog(&resolver).find(|entry| entry.name == name).unwrap());
+    assert_eq!(check("uncore_imc_0/cas_count_read/"), Availability::Yes);
+    assert!(matches!(check("uncore_imc_1/cas_count_read/"), Availability::No(_)));
 }
 
 /// Every string that perf's own tests accept, on a machine that has what they name.

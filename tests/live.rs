@@ -248,3 +248,66 @@ fn children_are_left_out_where_asked() {
     assert_eq!(with[0]["counter-value"], 2.0);
     assert_eq!(without[0]["counter-value"], 0.0);
 }
+
+/// Calls a function as often as its argument says, and a static one for every fourth call.
+const CALLS: &str = "#include <stdlib.h>\n\
+    __attribute__((noinline)) int called(int x) { __asm__ volatile(\"\"); return x + 1; }\n\
+    static __attribute__((noinline)) int hidden(int x) { __asm__ volatile(\"\"); return x + 2; }\n\
+    int main(int c, char **v) { int s = 0, n = atoi(v[1]);\n\
+    for (int i = 0; i < n; i++) { s += called(i); if (i % 4 == 0) s += hidden(i); } return s == -1; }\n";
+
+/// A program of these calls, or `None` where there is no compiler.
+fn compiled(folder: &std::path::Path, name: &str, options: &[&str]) -> Option<String> {
+    let source = folder.join("calls.c");
+    fs::write(&source, CALLS).unwrap();
+    let program = folder.join(name).display().to_string();
+    let output = Command::new("gcc").args(["-O1", "-o", &program]).args(options).arg(&source).output();
+    match output {
+        Ok(output) if output.status.success() => Some(program),
+        other => {
+            eprintln!("skipped: no C compiler here: {other:?}");
+            None
+        }
+    }
+}
+
+#[test]
+fn probes_count_the_calls_of_a_program() {
+    let folder = std::env::temp_dir().join(format!("perfprop-probes-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    for (name, options) in [("anywhere", &["-fpie", "-pie"][..]), ("fixed", &["-no-pie"][..])] {
+        let Some(program) = compiled(&folder, name, options) else { break };
+        let (call, back) = (format!("uprobe:{program}:called"), format!("uretprobe:{program}:called"));
+        let (local, start) = (format!("uprobe:{program}:hidden:u"), format!("uprobe:{program}:main+0"));
+        let Some(counts) = counts(&[&call, &back, &local, &start].map(String::as_str).join(","), &[&program, "1000"])
+        else {
+            break;
+        };
+        assert_eq!((counts[&call], counts[&back], counts[&local], counts[&start]), (1000.0, 1000.0, 250.0, 1.0));
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_probe_without_its_function_says_what_to_do() {
+    let folder = std::env::temp_dir().join(format!("perfprop-no-probes-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let refused = |event: String| {
+        let output = Command::new(PERFPROP).args(["stat", "-e", &event, "--", "true"]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{event}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    if let (Some(whole), Some(stripped)) = (compiled(&folder, "whole", &[]), compiled(&folder, "stripped", &["-s"])) {
+        let text = refused(format!("uprobe:{whole}:caled"));
+        if text.contains("no PMU 'uprobe'") {
+            eprintln!("skipped: this kernel has no uprobes");
+        } else {
+            assert!(text.contains("did you mean called?"), "{text}");
+            assert!(refused(format!("uprobe:{stripped}:called")).contains("build it without -s and strip"));
+            assert!(refused(format!("uprobe:{whole}:0x3")).contains("has no code at address 0x3"));
+            assert!(refused(format!("uprobe:{}:f", folder.join("calls.c").display())).contains("is no program"));
+            assert!(refused("uprobe:/nonexistent:f".to_owned()).contains("cannot read /nonexistent"));
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}

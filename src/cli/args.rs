@@ -41,6 +41,9 @@ pub(super) struct Events {
     /// Events as in perf: names, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub(super) events: Vec<String>,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
     /// A file of relations between events; repeatable
     #[arg(long, value_name = "FILE")]
     pub(super) relations: Vec<PathBuf>,
@@ -256,6 +259,12 @@ pub(super) struct List {
     /// Print JSON lines
     #[arg(short, long)]
     pub(super) json: bool,
+    /// Print names only, one a line
+    #[arg(long, conflicts_with = "json")]
+    pub(super) names: bool,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
 }
 
 #[derive(Debug, Group)]

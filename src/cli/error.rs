@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::events::EventError;
+use crate::events::{EventError, TableError};
 use crate::plan::Unschedulable;
 use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
@@ -30,6 +30,8 @@ pub enum Error {
     Usage(String),
     /// Names after `-e` are wrong.
     Events(EventError),
+    /// A folder of event tables can't be used.
+    Tables(TableError),
     /// Relation files are wrong.
     Relations(Vec<Diagnostics>),
     /// A relation file can't be read.
@@ -108,7 +110,12 @@ impl Error {
 
     fn code(&self) -> u8 {
         match self {
-            Self::Usage(_) | Self::Events(_) | Self::Relations(_) | Self::RelationFile(_) | Self::Theme(_) => USAGE,
+            Self::Usage(_)
+            | Self::Events(_)
+            | Self::Tables(_)
+            | Self::Relations(_)
+            | Self::RelationFile(_)
+            | Self::Theme(_) => USAGE,
             Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
             Self::Command { .. } => NOT_EXECUTABLE,
             Self::Recording { .. } | Self::NoMatch { .. } => 1,
@@ -134,6 +141,7 @@ impl fmt::Display for Error {
         match self {
             Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
             Self::Events(error) => error.fmt(f),
+            Self::Tables(error) => error.fmt(f),
             Self::Relations(files) => {
                 let texts: Vec<_> = files.iter().map(|diagnostics| diagnostics.to_string()).collect();
                 f.write_str(texts.join("\n").trim_end())

@@ -1,13 +1,15 @@
 //! `perfprop list`: patterns in, the events that match out, and whether they can be counted here.
 
+use std::collections::HashSet;
 use std::fmt::Write;
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::Error;
 use super::args::List;
+use super::prepare::resolver;
 use super::stream::Stream;
-use crate::events::{self, Availability, Entry, Event, Kind, Machine, Pattern, Prober, Source};
+use crate::events::{self, Availability, Entry, Kind, Pattern, Prober, Question, Resolver, Source};
 use crate::sources::{Status, perf};
 use crate::words::shown;
 
@@ -19,39 +21,95 @@ const NAME_WIDTH: usize = 50;
 const PIECE: usize = 16 * 1024;
 
 pub(super) fn run(args: &List) -> Result<u8, Error> {
-    let machine = Machine::here();
+    let resolver = resolver(args.event_tables.as_deref())?;
     let patterns: Vec<_> = args.patterns.iter().map(|text| Pattern::new(text)).collect();
     let matches = |entry: &Entry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(entry));
-    let probe: &dyn Fn(&Event) -> Availability = &probe;
-    let prober = Prober::new(machine.clone(), probe);
+    let prober = Prober::new(&resolver, &probe);
     let mut out = Stream::stdout();
     let mut text = String::new();
-    let mut section = None;
+    let mut page = if args.names {
+        Page::Names(HashSet::new())
+    } else if args.json {
+        Page::Json
+    } else {
+        Page::Text(None)
+    };
     let mut any = false;
-    for entry in events::catalog(&machine).filter(matches) {
+    for entry in events::catalog(&resolver).filter(matches) {
         any = true;
-        let availability = prober.check(&entry);
-        if args.json {
-            let _ = writeln!(text, "{}", as_json(&entry, &availability));
-        } else {
-            heading(&mut text, &mut section, &entry);
-            describe(&mut text, &entry, &availability);
-        }
+        page.add(&mut text, &entry, &prober);
         if text.len() >= PIECE {
             out.print(&std::mem::take(&mut text))?;
         }
+    }
+    if let (Page::Text(_), []) = (&page, patterns.as_slice()) {
+        other_ways(&mut text, &resolver);
     }
     out.print(&text)?;
     if any {
         return Ok(0);
     }
     let similar =
-        args.patterns.iter().flat_map(|pattern| events::similar(&machine, pattern.trim_matches('*'))).collect();
+        args.patterns.iter().flat_map(|pattern| events::similar(&resolver, pattern.trim_matches('*'))).collect();
     Err(Error::NoMatch { patterns: args.patterns.clone(), similar })
 }
 
-fn probe(event: &Event) -> Availability {
-    match perf::probe(event) {
+/// What is printed of the events.
+enum Page {
+    /// Names, each once.
+    Names(HashSet<String>),
+    /// A JSON line for each event.
+    Json,
+    /// Text, and the section that it is in.
+    Text(Option<Section>),
+}
+
+impl Page {
+    fn add(&mut self, text: &mut String, entry: &Entry, prober: &Prober<'_>) {
+        match self {
+            Self::Names(printed) => {
+                for name in entry.names() {
+                    let line = shown(&name).into_owned();
+                    if printed.insert(name) {
+                        let _ = writeln!(text, "{line}");
+                    }
+                }
+            }
+            Self::Json => {
+                let _ = writeln!(text, "{}", as_json(entry, &prober.check(entry)));
+            }
+            Self::Text(section) => {
+                heading(text, section, entry);
+                describe(text, entry, &prober.check(entry));
+            }
+        }
+    }
+}
+
+/// What no list can hold: names that have a parameter.
+fn other_ways(text: &mut String, resolver: &Resolver) {
+    let kernel = |pmu: &str| resolver.machine().devices().join(pmu).exists();
+    let here = |pmu: &str| if kernel(pmu) { "" } else { " (not in this kernel)" };
+    let _ = write!(
+        text,
+        "\nOther ways to name an event:\n  \
+         r1a8  cpu/r1a8/  cpu/event=0xa8,umask=0x1/          a raw code; terms of a PMU's format\n  \
+         uprobe:./prog:function  uprobe:./prog:function+4    calls of a function of a program or library{}\n  \
+         uretprobe:./prog:function  uprobe:./prog:0x1139     returns from it; an address as nm shows it\n  \
+         kprobe:function  kretprobe:function                 calls and returns in the kernel{}\n  \
+         mem:0x4010:w  mem:0x4010/8:rw                       accesses to an address\n  \
+         {{a,b}}:u  a:k  'sched:*'                             groups, modifiers, patterns\n",
+        here("uprobe"),
+        here("kprobe"),
+    );
+}
+
+fn probe(question: Question<'_>) -> Availability {
+    let status = match question {
+        Question::Allowed => perf::permission(),
+        Question::Open(event) => perf::probe(event),
+    };
+    match status {
         Status::Counted => Availability::Yes,
         Status::UserOnly => Availability::UserOnly,
         Status::NotSupported => Availability::No("not supported here".into()),
@@ -59,24 +117,28 @@ fn probe(event: &Event) -> Availability {
     }
 }
 
-/// Entries of one source and PMU stand together.
+/// Entries of one source and PMU stand together, and tracepoints of one subsystem.
 type Section = (Source, Kind, Option<String>);
 
 fn heading(text: &mut String, section: &mut Option<Section>, entry: &Entry) {
     let kind = if entry.source == Source::Perf { entry.kind } else { Kind::Pmu };
-    let this = (entry.source, kind, entry.pmu.clone());
+    let system = entry.name.split_once(':').map(|(system, _)| system.to_owned());
+    let part = if entry.source == Source::Tracefs { system } else { entry.pmu.clone() };
+    let this = (entry.source, kind, part);
     if section.as_ref() == Some(&this) {
         return;
     }
-    let pmu = shown(entry.pmu.as_deref().unwrap_or_default());
+    let part = shown(this.2.as_deref().unwrap_or_default());
     let words = match (this.0, this.1) {
         (Source::Preset, _) => "Presets of perfprop".to_owned(),
         (Source::Perf, Kind::Software) => "Software events".to_owned(),
         (Source::Perf, Kind::Cache) => "Hardware cache events".to_owned(),
         (Source::Perf, _) => "Hardware events".to_owned(),
-        (Source::Sysfs, _) => format!("Events of the PMU {pmu} (sysfs)"),
-        (Source::Libpfm, _) => format!("Events of {pmu} (libpfm)"),
-        (Source::Tracefs, _) => "Tracepoints".to_owned(),
+        (Source::Sysfs, _) => format!("Events of the PMU {part} (sysfs)"),
+        (Source::Tables, _) if part.is_empty() => "Events of the core (event tables)".to_owned(),
+        (Source::Tables, _) => format!("Events of {part} (event tables)"),
+        (Source::Libpfm, _) => format!("Events of {part} (libpfm)"),
+        (Source::Tracefs, _) => format!("Tracepoints of {part}"),
     };
     let gap = if section.is_some() { "\n" } else { "" };
     let _ = writeln!(text, "{gap}{words}:");
@@ -104,15 +166,22 @@ fn describe(text: &mut String, entry: &Entry, availability: &Availability) {
     text.push('\n');
 }
 
-fn as_json(entry: &Entry, availability: &Availability) -> Value {
+/// An event as a JSON line.
+#[derive(Serialize)]
+struct Line<'a> {
+    #[serde(flatten)]
+    entry: &'a Entry,
+    software: bool,
+    available: &'a str,
+    reason: Option<&'a str>,
+}
+
+fn as_json(entry: &Entry, availability: &Availability) -> String {
     let (available, reason) = match availability {
         Availability::Yes => ("yes", None),
         Availability::UserOnly => ("user-only", None),
-        Availability::No(reason) => ("no", Some(reason)),
+        Availability::No(reason) => ("no", Some(reason.as_str())),
     };
-    let mut line = json!(entry);
-    line["software"] = entry.kind.is_software().into();
-    line["available"] = available.into();
-    line["reason"] = reason.cloned().into();
-    line
+    let line = Line { entry, software: entry.kind.is_software(), available, reason };
+    serde_json::to_string(&line).unwrap_or_default()
 }

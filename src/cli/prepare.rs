@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use nix::unistd::Pid;
@@ -12,7 +13,7 @@ use super::Error;
 use super::args::{EstimatorName, Events, Target};
 use super::stream::say;
 use crate::estimate::{Estimator, Linear, Scale};
-use crate::events::{Event, Machine, Resolver};
+use crate::events::{Event, Machine, Resolver, Tables};
 use crate::monitor::Monitor;
 use crate::plan::{Plan, PlannedGroup};
 use crate::recording::{self, Header, RecordedEvent, RelationFile};
@@ -48,7 +49,8 @@ pub(super) struct Relations {
 
 /// Reads the options of a verb that measures.
 pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
-    let plan = plan(&events.events)?;
+    let resolver = resolver(events.event_tables.as_deref())?;
+    let plan = plan(&resolver, &events.events)?;
     let relations = load_relations(&events.relations, events.relations_lenient)?;
     let estimator = events.estimator.unwrap_or_else(|| default_estimator(&relations));
     Ok(Wishes { plan, relations, estimator })
@@ -58,8 +60,14 @@ fn default_estimator(relations: &Relations) -> EstimatorName {
     if relations.all.is_empty() { EstimatorName::Scale } else { EstimatorName::Linear }
 }
 
-fn plan(events: &[String]) -> Result<Plan, Error> {
-    let resolver = Resolver::new(Machine::here());
+/// A resolver of this machine's events, and of those in a folder of event tables.
+pub(super) fn resolver(tables: Option<&Path>) -> Result<Resolver, Error> {
+    let machine = Machine::here();
+    let tables = tables.map(|folder| Tables::read(folder, &machine)).transpose().map_err(Error::Tables)?;
+    Ok(Resolver::new(machine).with_tables(Arc::new(tables.unwrap_or_default())))
+}
+
+fn plan(resolver: &Resolver, events: &[String]) -> Result<Plan, Error> {
     if !events.is_empty() {
         let groups = resolver.parse(&events.join(",")).map_err(Error::Events)?;
         return Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable);

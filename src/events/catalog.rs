@@ -2,6 +2,8 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
 
 use serde::Serialize;
 
@@ -9,7 +11,8 @@ use super::machine::Machine;
 use super::pmu::Pmu;
 use super::resolve::Resolver;
 use super::symbols::{self, Row, Symbol};
-use super::{Event, Kind, glob, pmu, presets, tracepoints};
+use super::tables::TableEvent;
+use super::{Event, Kind, glob, presets, tracepoints};
 use crate::words;
 
 /// An event that can be written after `-e`.
@@ -55,6 +58,8 @@ pub enum Source {
     Sysfs,
     /// libpfm's tables.
     Libpfm,
+    /// The vendor's tables, from a folder.
+    Tables,
     /// tracefs.
     Tracefs,
 }
@@ -89,22 +94,45 @@ impl Entry {
     }
 }
 
-/// Every event of the machine: presets, software, hardware and cache events, PMUs of sysfs,
-/// libpfm's tables, tracepoints. Each part is read when the iterator comes to it.
-pub fn catalog(machine: &Machine) -> impl Iterator<Item = Entry> + use<> {
-    preset_entries(machine)
+/// Every event of the resolver's machine: presets, software, hardware and cache events, PMUs of
+/// sysfs, the vendor's tables where it knows some, tracepoints, libpfm's tables. The two slow parts,
+/// tracefs and libpfm, are read by threads meanwhile.
+pub fn catalog(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
+    let machine = resolver.machine().clone();
+    let libpfm = meanwhile(move || libpfm_entries(&machine).collect());
+    let machine = resolver.machine().clone();
+    let traced = meanwhile(move || tracepoints::names(&machine).collect());
+    preset_entries(resolver)
         .chain(symbols::ROWS.iter().map(Entry::from))
         .chain(symbols::caches().map(cache_entry))
-        .chain(pmu::all(machine).into_iter().flat_map(sysfs_entries))
-        .chain(libpfm_entries(machine))
-        .chain(machine.tracepoints().into_iter().flat_map(|events| tracepoint_entries(&events)))
+        .chain(resolver.pmus().iter().cloned().flat_map(sysfs_entries))
+        .chain(resolver.tables().events().iter().map(table_entry))
+        .chain(traced.map(|name| Entry::new(name, Kind::Tracepoint, Source::Tracefs)))
+        // The slowest comes last.
+        .chain(libpfm)
 }
 
-fn preset_entries(machine: &Machine) -> impl Iterator<Item = Entry> + use<> {
-    let resolver = Resolver::new(machine.clone());
+/// What `read` gives, read by a thread from now on; by this one where there can be no other.
+fn meanwhile<T: Send + 'static>(read: impl Fn() -> Vec<T> + Send + Sync + 'static) -> impl Iterator<Item = T> {
+    let read = Arc::new(read);
+    let again = Arc::clone(&read);
+    let thread = thread::Builder::new().name("catalog".to_owned()).spawn(move || read()).ok();
+    let joined = move || thread.and_then(|thread| thread.join().ok()).unwrap_or_else(|| again());
+    std::iter::once_with(joined).flatten()
+}
+
+fn table_entry(event: &TableEvent) -> Entry {
+    let note = if event.deprecated { "[deprecated] " } else { "" };
+    Entry {
+        pmu: event.pmu.clone(),
+        description: format!("{note}{}", event.description),
+        ..Entry::new(&event.name, Kind::Pmu, Source::Tables)
+    }
+}
+
+fn preset_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
     presets::all().iter().map(move |preset| {
-        let groups = resolver.parse(&preset.name).unwrap_or_default();
-        let event = groups.into_iter().flat_map(|group| group.events).next();
+        let event = resolver.built_in(&preset.name);
         let mut entry = Entry::new(&preset.name, Kind::Hardware, Source::Preset);
         if let Some(event) = event {
             entry.kind = event.kind;
@@ -137,10 +165,6 @@ fn sysfs_entries(pmu: Pmu) -> impl Iterator<Item = Entry> {
         aliases: vec![event.clone()],
         ..Entry::new(format!("{}/{event}/", pmu.name), Kind::Pmu, Source::Sysfs)
     })
-}
-
-fn tracepoint_entries(events: &std::path::Path) -> impl Iterator<Item = Entry> + use<> {
-    tracepoints::names(events).map(|name| Entry::new(name, Kind::Tracepoint, Source::Tracefs))
 }
 
 #[cfg(feature = "pfm")]
@@ -213,57 +237,90 @@ pub enum Availability {
     No(String),
 }
 
-/// Answers whether entries can be counted, by opening as few events as tell the truth.
+/// What a [`Prober`] has to find out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Question<'a> {
+    /// Whether this user may count what the kernel has for sure.
+    Allowed,
+    /// Whether this event can be counted; only opening it tells.
+    Open(&'a Event),
+}
+
+/// Answers whether entries can be counted, by asking as few questions as tell the truth.
 ///
-/// Tracepoints share one answer, as do the events of one PMU: the kernel takes any code of a PMU
-/// that it has. Each of perf's own events is asked for itself, because a CPU may lack any of them.
+/// What the kernel says that it has (software events, tracepoints, events that sysfs lists for a PMU
+/// outside of the cores) needs no more than the permission. The events of one core PMU share one
+/// answer: the kernel takes any code of a PMU that it has. Each of perf's own hardware events is asked
+/// for itself, because a CPU may lack any of them.
 pub struct Prober<'a> {
-    resolver: Resolver,
-    probe: &'a dyn Fn(&Event) -> Availability,
+    resolver: &'a Resolver,
+    probe: &'a dyn Fn(Question<'_>) -> Availability,
     known: RefCell<HashMap<String, Availability>>,
 }
 
 impl<'a> Prober<'a> {
-    /// A prober that asks `probe`, which opens the event, whenever no earlier answer holds.
-    pub fn new(machine: Machine, probe: &'a dyn Fn(&Event) -> Availability) -> Self {
-        Self { resolver: Resolver::new(machine), probe, known: RefCell::default() }
+    /// A prober that asks `probe` whenever no earlier answer holds.
+    pub fn new(resolver: &'a Resolver, probe: &'a dyn Fn(Question<'_>) -> Availability) -> Self {
+        Self { resolver, probe, known: RefCell::default() }
     }
 
     /// Whether this entry can be counted.
     pub fn check(&self, entry: &Entry) -> Availability {
-        let shared = match (entry.source, &entry.pmu) {
-            (Source::Tracefs, _) => "tracepoint".to_owned(),
-            (Source::Sysfs | Source::Libpfm, Some(pmu)) => format!("pmu {pmu}"),
-            _ => format!("event {}", entry.name),
-        };
-        if let Some(known) = self.known.borrow().get(&shared) {
+        if entry.kind.is_software() {
+            return self.once("allowed", || (self.probe)(Question::Allowed));
+        }
+        match (entry.source, &entry.pmu) {
+            (Source::Sysfs | Source::Libpfm | Source::Tables, Some(pmu)) => {
+                self.once(&format!("pmu {pmu}"), || self.check_pmu(entry, pmu))
+            }
+            (Source::Tables, None) => self.once("table", || self.open(entry)),
+            _ => self.once(&format!("event {}", entry.name), || self.open(entry)),
+        }
+    }
+
+    fn once(&self, question: &str, ask: impl FnOnce() -> Availability) -> Availability {
+        if let Some(known) = self.known.borrow().get(question) {
             return known.clone();
         }
-        let answer = self.ask(entry);
-        self.known.borrow_mut().insert(shared, answer.clone());
+        let answer = ask();
+        self.known.borrow_mut().insert(question.to_owned(), answer.clone());
         answer
     }
 
-    fn ask(&self, entry: &Entry) -> Availability {
-        let groups = match self.resolver.parse(&entry.example()) {
-            Ok(groups) => groups,
-            Err(error) => return Availability::No(error.to_string()),
-        };
-        match groups.iter().flat_map(|group| &group.events).next() {
-            Some(event) => event.unavailable().map_or_else(|| (self.probe)(event), Availability::No),
-            None => Availability::No("nothing has this name".to_owned()),
+    fn check_pmu(&self, entry: &Entry, pmu: &str) -> Availability {
+        let listed = self.resolver.pmus().iter().find(|listed| listed.name == pmu && !listed.is_core());
+        match listed {
+            Some(listed) if listed.counts_whole_cpus() => {
+                Availability::No("counted for whole CPUs, and not for a program".to_owned())
+            }
+            Some(_) => self.once("allowed", || (self.probe)(Question::Allowed)),
+            None => self.open(entry),
         }
+    }
+
+    fn open(&self, entry: &Entry) -> Availability {
+        let event = match entry.source {
+            Source::Preset | Source::Perf => self.resolver.built_in(&entry.name),
+            // A table may describe more than the kernel has an encoding for.
+            _ => self.resolver.first(&entry.example()).ok().flatten(),
+        };
+        let Some(event) = event else { return Availability::No("no encoding here".to_owned()) };
+        if let Some(why) = event.unavailable() {
+            return Availability::No(why);
+        }
+        let ask = || (self.probe)(Question::Open(&event));
+        if event.kind == Kind::Pmu && entry.source == Source::Preset { self.once("codes", ask) } else { ask() }
     }
 }
 
 /// The names nearest to a wrong one, the nearest first, four at most.
-pub fn similar(machine: &Machine, wrong: &str) -> Vec<String> {
-    nearest(wrong, &names(machine))
+pub fn similar(resolver: &Resolver, wrong: &str) -> Vec<String> {
+    nearest(wrong, &names(resolver))
 }
 
 /// Every name that the machine's events have, for suggestions: some thousands.
-pub(super) fn names(machine: &Machine) -> Vec<String> {
-    catalog(machine).flat_map(|entry| entry.names().collect::<Vec<_>>()).collect()
+pub(super) fn names(resolver: &Resolver) -> Vec<String> {
+    catalog(resolver).flat_map(|entry| entry.names().collect::<Vec<_>>()).collect()
 }
 
 /// The nearest of `names`. An event that lacks only its umask is nearest to itself with one.

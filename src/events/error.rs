@@ -102,11 +102,54 @@ pub enum Cause {
         /// What it says.
         text: String,
     },
+    /// A probe can't be placed.
+    Probe {
+        /// The program, as it was written; empty for the kernel.
+        path: String,
+        /// Why not.
+        problem: ProbeProblem,
+    },
     /// Patterns stand for more events than can be counted.
     TooMany {
         /// How many events a list can have.
         most: usize,
     },
+}
+
+/// Why a probe can't be placed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ProbeProblem {
+    /// The kernel has no PMU for such probes (`uprobe`, `kprobe`).
+    NoPmu(&'static str),
+    /// The file can't be read, and what the operating system says.
+    File(String),
+    /// The file's path isn't text.
+    NotText,
+    /// The file is no program or library, and what is wrong with it.
+    NotElf(String),
+    /// The file has no symbols.
+    Stripped {
+        /// The function that was looked for.
+        function: String,
+    },
+    /// There is no function of this name.
+    NoFunction {
+        /// The function that was looked for.
+        function: String,
+        /// The nearest names, the nearest first.
+        similar: Vec<String>,
+    },
+    /// Several functions have this name.
+    Several {
+        /// The function that was looked for.
+        function: String,
+        /// Where the first of them are.
+        addresses: Vec<u64>,
+    },
+    /// No code of the program is loaded at this address.
+    NoCode(u64),
+    /// The kernel takes functions only.
+    KernelAddress,
 }
 
 impl std::error::Error for EventError {}
@@ -178,12 +221,49 @@ fn plain(f: &mut Formatter<'_>, cause: &Cause) -> fmt::Result {
         Cause::BadSysfs { file, text } => {
             write!(f, "the kernel's file {} says '{}', which has no meaning", path(file), shown(text))
         }
+        Cause::Probe { path, problem } => probe(f, &shown(path), problem),
         Cause::TooMany { most } => write!(f, "the list has more than {most} events: use a narrower pattern"),
         Cause::Syntax { .. }
         | Cause::Unknown { .. }
         | Cause::NoPmu { .. }
         | Cause::NoTerm { .. }
         | Cause::Tracefs(_) => Ok(()),
+    }
+}
+
+/// Why a probe can't be placed, and what to do.
+fn probe(f: &mut Formatter<'_>, path: &str, problem: &ProbeProblem) -> fmt::Result {
+    let of = if path.is_empty() { "the kernel" } else { path };
+    match problem {
+        ProbeProblem::NoPmu(pmu) => {
+            let setting = if *pmu == "kprobe" { "CONFIG_KPROBE_EVENTS" } else { "CONFIG_UPROBE_EVENTS" };
+            write!(f, "this kernel has no PMU '{pmu}' in /sys/bus/event_source/devices; it is built without {setting}")
+        }
+        ProbeProblem::File(error) => write!(f, "cannot read {of}: {}", shown(error)),
+        ProbeProblem::NotText => write!(f, "the full path of {of} isn't text"),
+        ProbeProblem::NotElf(error) => write!(f, "{of} is no program or library: {}", shown(error)),
+        ProbeProblem::Stripped { function } => {
+            let function = shown(function);
+            write!(f, "{of} has no symbols, so {function} can't be found in it")?;
+            write!(f, "\n      build it without -s and strip, or give the address: uprobe:{of}:0x1139")
+        }
+        ProbeProblem::NoFunction { function, similar } => {
+            write!(f, "{of} has no function {}", shown(function))?;
+            if similar.is_empty() && path.is_empty() {
+                return write!(f, "\n      its functions: /proc/kallsyms");
+            }
+            if similar.is_empty() {
+                return write!(f, "\n      its functions: nm {of}, or nm -D {of}");
+            }
+            let names: Vec<String> = similar.iter().map(|name| shown(name)).collect();
+            write!(f, "\n      did you mean {}?", names.join(", or "))
+        }
+        ProbeProblem::Several { function, addresses } => {
+            let each: Vec<String> = addresses.iter().map(|address| format!("uprobe:{of}:{address:#x}")).collect();
+            write!(f, "{of} has several functions {}; one of them:\n      {}", shown(function), each.join(", "))
+        }
+        ProbeProblem::NoCode(address) => write!(f, "{of} has no code at address {address:#x}"),
+        ProbeProblem::KernelAddress => write!(f, "a probe in the kernel needs the name of a function"),
     }
 }
 

@@ -6,6 +6,8 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+use super::cpu;
+
 /// The longest file of sysfs or tracefs that is read: the kernel writes a page at most.
 const LONGEST_FILE: u64 = 64 * 1024;
 
@@ -14,6 +16,10 @@ const LONGEST_FILE: u64 = 64 * 1024;
 pub struct Machine {
     devices: PathBuf,
     cpuinfo: PathBuf,
+    /// Where the kernel of an Arm machine tells which core the first one is.
+    midr: PathBuf,
+    /// The kernel's functions.
+    kallsyms: PathBuf,
     /// The first that exists and isn't empty is taken.
     tracefs: Vec<PathBuf>,
     libpfm: bool,
@@ -31,6 +37,8 @@ impl Machine {
         Self {
             devices: root.join("sys/bus/event_source/devices"),
             cpuinfo: root.join("proc/cpuinfo"),
+            midr: root.join("sys/devices/system/cpu/cpu0/regs/identification/midr_el1"),
+            kallsyms: root.join("proc/kallsyms"),
             tracefs: vec![kernel.join("tracing"), kernel.join("debug/tracing")],
             libpfm: false,
         }
@@ -46,17 +54,23 @@ impl Machine {
         &self.devices
     }
 
-    /// Which CPU this is, `vendor-family-model` in hexadecimal as in `GenuineIntel-6-AD`; `None`
-    /// where `/proc/cpuinfo` doesn't tell.
+    /// The kernel's own list of tracepoints, one a line; empty where there is none.
+    pub(super) fn available_events(&self) -> String {
+        let read = |folder: &PathBuf| fs::read_to_string(folder.join("available_events")).ok();
+        self.tracefs.iter().find_map(read).unwrap_or_default()
+    }
+
+    /// Which CPU the first one is, as perf writes it: `GenuineIntel-6-AD-1` (vendor, family in
+    /// decimal, model and stepping in hexadecimal), `0x00000000410fd0c0` (Arm's MIDR without variant
+    /// and revision); `None` where the kernel doesn't tell.
     pub fn cpu_id(&self) -> Option<String> {
-        let text = text(&self.cpuinfo).ok()?;
-        let field = |name: &str| {
-            let line = text.lines().find(|line| line.split(':').next().map(str::trim) == Some(name))?;
-            line.split_once(':').map(|(_, value)| value.trim())
-        };
-        let family: u32 = field("cpu family")?.parse().ok()?;
-        let model: u32 = field("model")?.parse().ok()?;
-        Some(format!("{}-{family:X}-{model:X}", field("vendor_id")?))
+        let midr = text(&self.midr).ok().and_then(|midr| cpu::from_midr(&midr));
+        midr.or_else(|| cpu::from_cpuinfo(&text(&self.cpuinfo).ok()?))
+    }
+
+    /// The list of the kernel's functions, `/proc/kallsyms`.
+    pub(super) fn kallsyms(&self) -> &Path {
+        &self.kallsyms
     }
 
     /// The folder of the tracepoints, `/sys/kernel/tracing/events`.

@@ -5,6 +5,7 @@
 //! [`catalog()`] lists what there is.
 
 mod catalog;
+mod cpu;
 mod error;
 mod glob;
 mod machine;
@@ -13,18 +14,21 @@ mod modifiers;
 pub mod pfm;
 mod pmu;
 mod presets;
+mod probe;
 mod resolve;
 mod symbols;
 pub mod syntax;
+mod tables;
 mod tracepoints;
 
 use serde::{Deserialize, Serialize};
 
-pub use catalog::{Availability, Entry, Part, Pattern, Prober, Source, catalog, similar};
-pub use error::{Cause, EventError, Problem};
+pub use catalog::{Availability, Entry, Part, Pattern, Prober, Question, Source, catalog, similar};
+pub use error::{Cause, EventError, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use modifiers::{Letters, LettersError};
 pub use resolve::Resolver;
+pub use tables::{TableError, TableEvent, Tables};
 
 /// One event to count: the name as the user wrote it, and what it means to the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -52,8 +56,7 @@ impl Event {
     /// Why nothing can be opened for this event, although its name is known; `None` when there is
     /// something to open (which the kernel may still refuse).
     pub fn unavailable(&self) -> Option<String> {
-        let preset = self.encoding.absent.as_ref()?;
-        Some(format!("this CPU family has no event for {preset} in the table"))
+        self.encoding.absent.clone()
     }
 
     /// Whether counting it in user space only means anything. The kernel asks where the CPU was
@@ -125,9 +128,29 @@ pub struct Encoding {
     /// `perf_event_attr.bp_type`: the accesses that a breakpoint counts.
     #[serde(default, skip_serializing_if = "is_zero_u32")]
     pub bp_type: u32,
-    /// The preset for which this machine has no code; `None` when there is something to open.
+    /// Why this machine has no code for the preset; `None` when there is something to open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
+    /// The place of a dynamic probe, which the kernel takes by name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probe: Option<Probe>,
+}
+
+/// A dynamic probe on a place in a program or in the kernel.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Probe {
+    /// The program or library, from the root; empty is the kernel.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub path: String,
+    /// The kernel's function; empty in a program, where the offset says it all.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub function: String,
+    /// Bytes from the beginning of the file, or of the kernel's function.
+    #[serde(default)]
+    pub offset: u64,
+    /// Whether returns from there are counted, and not calls.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub returns: bool,
 }
 
 impl Encoding {
@@ -135,9 +158,10 @@ impl Encoding {
     /// open by mistake is refused (ENOENT) and never counts something else.
     const NO_PMU: u32 = u32::MAX;
 
-    /// The encoding of an event whose name is known and for which this machine has no code.
-    pub fn absent(preset: &str) -> Self {
-        Self { pmu_type: Self::NO_PMU, absent: Some(preset.to_owned()), ..Self::default() }
+    /// The encoding of an event whose name is known and for which this machine has no code;
+    /// `why` names the event.
+    pub fn absent(why: &str) -> Self {
+        Self { pmu_type: Self::NO_PMU, absent: Some(why.to_owned()), ..Self::default() }
     }
 
     fn of(pmu_type: u32, config: u64) -> Self {

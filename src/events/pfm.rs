@@ -209,7 +209,9 @@ fn event(index: c_int) -> Option<PfmEvent> {
     }
     // SAFETY: libpfm's names are static strings.
     let (name, description) = unsafe { (text(info.name), text(info.desc)) };
-    Some(PfmEvent { name, description, umasks: (0..info.nattrs).filter_map(|attr| umask(index, attr)).collect() })
+    // The umasks come before the modifiers, and libpfm takes long for each.
+    let umasks = (0..info.nattrs).map_while(|attr| umask(index, attr)).collect();
+    Some(PfmEvent { name, description, umasks })
 }
 
 fn umask(event: c_int, index: c_int) -> Option<Umask> {

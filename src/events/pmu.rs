@@ -16,6 +16,8 @@ use super::{Encoding, Unit, glob, symbols};
 pub(super) struct Pmu {
     pub(super) name: String,
     pub(super) pmu_type: u32,
+    /// Whether it counts what a core does, so that privilege levels and guests can be told apart.
+    core: bool,
     folder: PathBuf,
 }
 
@@ -61,36 +63,34 @@ pub(super) fn find(machine: &Machine, name: &str) -> Option<Pmu> {
     }
     let folder = machine.devices().join(name);
     let pmu_type = machine::text(&folder.join("type")).ok()?.parse().ok()?;
-    Some(Pmu { name: name.to_owned(), pmu_type, folder })
+    // The kernel gives core PMUs of hybrid and Arm machines a file `cpus`.
+    let core = name == "cpu" || folder.join("cpus").exists();
+    Some(Pmu { name: name.to_owned(), pmu_type, core, folder })
 }
 
-/// The PMUs that perf takes `written` for: the one of that name, else all whose name begins with
-/// it, with `uncore_` or without. `written` may be a pattern.
-pub(super) fn matching(machine: &Machine, written: &str) -> Vec<Pmu> {
-    if let Some(pmu) = find(machine, written) {
-        return vec![pmu];
+/// Those of `all` that perf takes `written` for: the one of that name, else all whose name begins
+/// with it, with `uncore_` or without. `written` may be a pattern.
+pub(super) fn matching(all: &[Pmu], written: &str) -> Vec<Pmu> {
+    if let Some(pmu) = all.iter().find(|pmu| pmu.name == written) {
+        return vec![pmu.clone()];
     }
     let pattern = format!("{written}*");
-    let mut pmus = all(machine);
-    pmus.retain(|pmu| {
+    let means = |pmu: &&Pmu| {
         let short = pmu.name.strip_prefix("uncore_").unwrap_or(&pmu.name);
         glob::matches(&pattern, &pmu.name) || glob::matches(&pattern, short)
-    });
-    pmus
-}
-
-/// The PMUs of the CPU's cores; more than one on a hybrid machine.
-pub(super) fn cores(machine: &Machine) -> Vec<Pmu> {
-    let mut pmus = all(machine);
-    pmus.retain(Pmu::is_core);
-    pmus
+    };
+    all.iter().filter(means).cloned().collect()
 }
 
 impl Pmu {
-    /// Whether it counts what a core does, so that privilege levels and guests can be told apart.
-    /// The kernel gives core PMUs of hybrid and Arm machines a file `cpus`.
+    /// Whether it counts what a core does.
     pub(super) fn is_core(&self) -> bool {
-        self.name == "cpu" || self.folder.join("cpus").exists()
+        self.core
+    }
+
+    /// Whether it counts what happens on CPUs, whatever runs there: the kernel gives it a `cpumask`.
+    pub(super) fn counts_whole_cpus(&self) -> bool {
+        self.folder.join("cpumask").exists()
     }
 
     /// The names in `events/`, sorted.
@@ -103,6 +103,12 @@ impl Pmu {
     /// Whether `events/` has this name.
     pub(super) fn has_event(&self, name: &str) -> bool {
         self.event_terms(name).is_some()
+    }
+
+    /// Whether it knows the term, as a format or as an event.
+    pub(super) fn has_term(&self, name: &str) -> bool {
+        let is_format = machine::is_file_name(name) && self.folder.join("format").join(name).exists();
+        is_format || self.has_event(name)
     }
 
     /// The terms that an event of `events/` stands for, as text.

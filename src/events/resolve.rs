@@ -4,15 +4,17 @@
 //! an event of sysfs `a` with the modifiers `b`; a preset with modifiers; libpfm.
 
 use std::cell::OnceCell;
+use std::sync::{Arc, OnceLock};
 
 use super::error::{Cause, EventError, Problem};
 use super::machine::{Machine, TracefsError};
 use super::modifiers::{Letters, LettersError};
 use super::pmu::{self, Encoded, Pmu};
-use super::presets::{self, Candidate, Preset};
+use super::presets::{self, Family, Meaning, Preset};
 use super::symbols::{self, Symbol};
-use super::syntax::{self, Head, Item, Spec, Term};
-use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, tracepoints};
+use super::syntax::{self, Head, Item, Place, Spec, Term};
+use super::tables::{TableEvent, Tables};
+use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, probe, tracepoints};
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
@@ -24,6 +26,9 @@ const MOST_SUGGESTIONS: usize = 20;
 #[derive(Clone, Debug)]
 pub struct Resolver {
     machine: Machine,
+    family: OnceLock<Option<&'static Family>>,
+    tables: Arc<Tables>,
+    pmus: OnceLock<Vec<Pmu>>,
 }
 
 /// What a name means, before its modifiers.
@@ -84,7 +89,27 @@ fn with_group_letters(name: &str, letters: &str) -> String {
 impl Resolver {
     /// A resolver for the events of `machine`.
     pub fn new(machine: Machine) -> Self {
-        Self { machine }
+        Self { machine, family: OnceLock::new(), tables: Arc::default(), pmus: OnceLock::new() }
+    }
+
+    /// The same resolver, which knows the events of a vendor's tables too.
+    pub fn with_tables(self, tables: Arc<Tables>) -> Self {
+        Self { tables, ..self }
+    }
+
+    /// The machine's PMUs, read once: a list asks for them thousands of times.
+    pub(super) fn pmus(&self) -> &[Pmu] {
+        self.pmus.get_or_init(|| pmu::all(&self.machine))
+    }
+
+    /// The PMUs of the cores; several on a hybrid machine.
+    fn cores(&self) -> Vec<&Pmu> {
+        self.pmus().iter().filter(|pmu| pmu.is_core()).collect()
+    }
+
+    /// The vendor's tables that it knows; empty ones by default.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
     }
 
     /// The machine whose events it knows.
@@ -126,6 +151,10 @@ impl Resolver {
         let terms = spec.terms.as_deref();
         let named = match spec.head {
             Head::Name(name) => self.name(name, terms)?,
+            Head::Probe { path, ref place, returns } => {
+                let found = with_common_terms(self.probe(path, place, returns)?, terms.unwrap_or_default())?;
+                Named { found: vec![found], letters: "" }
+            }
             ref head => Named { found: vec![other_head(head, terms)?], letters: "" },
         };
         let written = if spec.modifiers.is_empty() { named.letters } else { spec.modifiers };
@@ -169,13 +198,37 @@ impl Resolver {
         }
     }
 
+    /// The event of a name that is known to be a preset's or perf's own.
+    pub(super) fn built_in(&self, name: &str) -> Option<Event> {
+        let found = self.symbol(name).or_else(|| self.preset(name))?.into_iter().next()?;
+        Some(self.member(found, name, "", Letters::default(), false).ok()?.event)
+    }
+
+    /// The first event that a text stands for; what is wrong with it comes without suggestions,
+    /// which take longer than a whole list.
+    pub(super) fn first(&self, text: &str) -> Result<Option<Event>, Cause> {
+        let items = syntax::parse(text).map_err(|error| Cause::Syntax { at: error.at, expected: error.expected })?;
+        let specs = items.iter().filter_map(|item| if let Item::Single(spec) = item { Some(spec) } else { None });
+        for spec in specs {
+            if let Some(member) = self.spec(spec)?.into_iter().next() {
+                return Ok(Some(member.event));
+            }
+        }
+        Ok(None)
+    }
+
     fn plain_name<'a>(&self, name: &'a str) -> Result<Named<'a>, Cause> {
         let tracepoint = self.tracepoint(name);
         if let Some(Ok(named)) = tracepoint {
             return Ok(named);
         }
         let (base, letters) = name.split_once(':').unwrap_or((name, ""));
-        let known = self.symbol(base).map(Ok).or_else(|| self.sysfs_event(base)).or_else(|| self.preset(base).map(Ok));
+        let known = self
+            .symbol(base)
+            .map(Ok)
+            .or_else(|| self.sysfs_event(base))
+            .or_else(|| self.preset(base).map(Ok))
+            .or_else(|| self.table_event(base));
         match (known, Letters::parse(letters)) {
             (Some(found), Ok(_)) => return Ok(Named { found: found?, letters }),
             (Some(_), Err(error)) => return libpfm_name(&self.machine, name).ok_or(Cause::Letters(error)),
@@ -196,7 +249,7 @@ impl Resolver {
         let known = || self.symbol(name).or_else(|| self.preset(name));
         let found = match tracepoint {
             Some(named) => Some(named.found),
-            None if pmu::find(&self.machine, name).is_some() => None,
+            None if self.pmus().iter().any(|pmu| pmu.name == name) => None,
             None => known(),
         };
         let found = match found {
@@ -207,16 +260,16 @@ impl Resolver {
     }
 
     fn on_pmus(&self, name: &str, terms: &[Term<'_>]) -> Result<Vec<Found>, Cause> {
-        let pmus = pmu::matching(&self.machine, name);
+        let pmus = pmu::matching(self.pmus(), name);
         if !pmus.is_empty() {
             return self.on_each(&pmus, terms);
         }
-        let with_event: Vec<Pmu> = pmu::all(&self.machine).into_iter().filter(|pmu| pmu.has_event(name)).collect();
+        let with_event: Vec<Pmu> = self.pmus().iter().filter(|pmu| pmu.has_event(name)).cloned().collect();
         if with_event.is_empty() {
             if let Some(found) = libpfm_event(&self.machine, name) {
                 return Ok(vec![with_common_terms(found, terms)?]);
             }
-            let known = pmu::all(&self.machine).into_iter().map(|pmu| pmu.name).collect();
+            let known = self.pmus().iter().map(|pmu| pmu.name.clone()).collect();
             return Err(Cause::NoPmu { pmu: name.to_owned(), known });
         }
         let event = Term { key: name, value: None };
@@ -229,6 +282,7 @@ impl Resolver {
     fn on_each(&self, pmus: &[Pmu], terms: &[Term<'_>]) -> Result<Vec<Found>, Cause> {
         let (mut found, mut refused) = (Vec::new(), None);
         for pmu in pmus {
+            let terms = &self.expanded(pmu, terms);
             match pmu.encode(terms) {
                 Ok(encoded) => found.push(on_pmu(pmu, terms, encoded, self.is_hybrid())),
                 Err(cause) => refused = refused.or(Some(cause)),
@@ -240,8 +294,66 @@ impl Resolver {
         }
     }
 
+    fn probe(&self, path: Option<&str>, place: &Place<'_>, returns: bool) -> Result<Found, Cause> {
+        let encoding = match path {
+            Some(path) => probe::user(&self.machine, path, place, returns)?,
+            None => probe::kernel(&self.machine, place, returns)?,
+        };
+        let kind = if returns { "retprobe" } else { "probe" };
+        let at = match place {
+            Place::Address(address) => format!("{address:#x}"),
+            Place::Function { name, offset: 0 } => (*name).to_owned(),
+            Place::Function { name, offset } => format!("{name}+{offset:#x}"),
+        };
+        let canonical = match &encoding.probe {
+            Some(probe) if path.is_some() => format!("u{kind}:{}:{at}", probe.path),
+            _ => format!("k{kind}:{at}"),
+        };
+        Ok(Found { modifiers: Modifiers::default(), ..Found::new(canonical, Kind::Probe, encoding) })
+    }
+
+    /// The terms, with those of the vendor's event in place of its name: `cpu/l1d.replacement/`.
+    fn expanded<'t>(&'t self, pmu: &Pmu, terms: &[Term<'t>]) -> Vec<Term<'t>> {
+        let own = |term: &Term<'_>| term.value.is_some() || pmu.has_term(term.key);
+        let of = |term: &Term<'t>| match self.tables.find(term.key) {
+            Some(event) if !own(term) => event.written_terms(),
+            _ => vec![term.clone()],
+        };
+        terms.iter().flat_map(of).collect()
+    }
+
+    /// A name out of the vendor's tables, on every PMU that counts it.
+    fn table_event(&self, name: &str) -> Option<Result<Vec<Found>, Cause>> {
+        self.tables.find(name).map(|event| self.in_table(event))
+    }
+
+    fn in_table(&self, event: &TableEvent) -> Result<Vec<Found>, Cause> {
+        let pmus = match &event.pmu {
+            Some(pmu) => pmu::matching(self.pmus(), pmu),
+            None => self.cores().into_iter().cloned().collect(),
+        };
+        if let (true, Some(pmu)) = (pmus.is_empty(), &event.pmu) {
+            let known = self.pmus().iter().map(|pmu| pmu.name.clone()).collect();
+            return Err(Cause::NoPmu { pmu: pmu.clone(), known });
+        }
+        let mut found = match event.on_x86() {
+            Some(encoding) if pmus.is_empty() => vec![Found::new(event.name.clone(), Kind::Pmu, encoding)],
+            _ => self.on_each(&pmus, &event.written_terms())?,
+        };
+        if found.is_empty() {
+            return Err(Cause::NoPmu { pmu: "cpu".to_owned(), known: Vec::new() });
+        }
+        for one in &mut found {
+            one.unit = event.unit().unwrap_or_else(|| one.unit.clone());
+        }
+        if let [one] = found.as_mut_slice() {
+            one.canonical.clone_from(&event.name);
+        }
+        Ok(found)
+    }
+
     fn is_hybrid(&self) -> bool {
-        pmu::cores(&self.machine).len() > 1
+        self.cores().len() > 1
     }
 
     /// The tracepoints that `name` begins with. `None` when the name isn't made like a
@@ -266,7 +378,7 @@ impl Resolver {
         if !matches!(found.kind, Kind::Hardware | Kind::Cache) {
             return Some(vec![found]);
         }
-        match pmu::cores(&self.machine).as_slice() {
+        match self.cores().as_slice() {
             [] | [_] => Some(vec![found]),
             cores => Some(cores.iter().map(|core| on_core(&found, core)).collect()),
         }
@@ -274,43 +386,31 @@ impl Resolver {
 
     /// A name out of a PMU's `events/` folder, on every PMU that has it.
     fn sysfs_event(&self, name: &str) -> Option<Result<Vec<Found>, Cause>> {
-        let mut pmus = pmu::all(&self.machine);
-        pmus.retain(|pmu| pmu.has_event(name));
+        let pmus: Vec<Pmu> = self.pmus().iter().filter(|pmu| pmu.has_event(name)).cloned().collect();
         if pmus.is_empty() {
             return None;
         }
         Some(self.on_each(&pmus, &[Term { key: name, value: None }]))
     }
 
-    /// A preset: the first candidate that this machine can encode, else an event that is known
-    /// and absent.
+    /// A preset: what the table has for this CPU, else an event that is known and absent.
     fn preset(&self, name: &str) -> Option<Vec<Found>> {
         let preset = presets::find(name)?;
-        let cpu = self.machine.cpu_id();
-        let encoded = preset.candidates.iter().find_map(|one| self.candidate(one, cpu.as_deref()));
-        Some(encoded.unwrap_or_else(|| vec![absent(preset)]))
-    }
-
-    fn candidate(&self, candidate: &Candidate, cpu: Option<&str>) -> Option<Vec<Found>> {
-        if candidate.holds_on(cpu) {
-            return self.in_perfs_words(&candidate.event);
-        }
-        let pmus = candidate.pmus.iter();
-        pmus.map(|pmu| format!("{pmu}::{}", candidate.event))
-            .find_map(|name| Some(vec![libpfm_event(&self.machine, &name)?]))
-    }
-
-    fn in_perfs_words(&self, text: &str) -> Option<Vec<Found>> {
-        if let Some(found) = self.symbol(text) {
-            return Some(found);
-        }
-        match syntax::parse(text).ok()?.as_slice() {
-            [Item::Single(Spec { head: Head::Name(pmu), terms: Some(terms), .. })] => self.on_pmus(pmu, terms).ok(),
-            [Item::Single(Spec { head: raw @ Head::Raw(_), terms, .. })] => {
-                Some(vec![other_head(raw, terms.as_deref()).ok()?])
+        // The kinds of core of a hybrid machine have different codes; perf's events know them.
+        let meaning = if self.is_hybrid() { preset.on(None) } else { preset.on(self.family()) };
+        Some(match meaning {
+            Meaning::Code(code, words) => vec![raw(code, words)],
+            Meaning::Perf(event) => {
+                let missing = || vec![absent(preset, &format!("perf has no event {event}"))];
+                self.symbol(event).unwrap_or_else(missing)
             }
-            _ => None,
-        }
+            Meaning::Missing(why) => vec![absent(preset, &why)],
+        })
+    }
+
+    /// The CPU's family in the table of presets; a CPU doesn't change.
+    fn family(&self) -> Option<&'static Family> {
+        *self.family.get_or_init(|| presets::family(&self.machine.cpu_id()?))
     }
 }
 
@@ -399,7 +499,7 @@ impl List<'_> {
         if let Cause::Unknown { name, similar, pattern } = &mut cause
             && self.problems.len() < MOST_SUGGESTIONS
         {
-            let names = self.names.get_or_init(|| catalog::names(&self.resolver.machine));
+            let names = self.names.get_or_init(|| catalog::names(self.resolver));
             *similar = catalog::nearest(name, names);
             *pattern = catalog::pattern_for(similar.first().unwrap_or(name), names);
         }
@@ -444,7 +544,7 @@ fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<Found, Caus
         }
         Head::Raw(code) => Found::new(format!("r{code:x}"), Kind::Raw, Encoding::of(symbols::RAW, code)),
         Head::Memory { address, length, access } => breakpoint(address, length, access)?,
-        Head::Name(_) => return Err(Cause::NeedsValue { term: "event".to_owned() }),
+        Head::Name(_) | Head::Probe { .. } => return Err(Cause::NeedsValue { term: "event".to_owned() }),
     };
     with_common_terms(found, terms.unwrap_or_default())
 }
@@ -537,8 +637,14 @@ fn on_core(found: &Found, core: &Pmu) -> Found {
     found
 }
 
-fn absent(preset: &Preset) -> Found {
-    Found::new(preset.name.clone(), Kind::Hardware, Encoding::absent(&preset.name))
+/// A raw code of the core's PMU, called by libpfm's words where there are some.
+fn raw(code: u64, words: Option<String>) -> Found {
+    let canonical = words.unwrap_or_else(|| format!("r{code:x}"));
+    Found::new(canonical, Kind::Pmu, Encoding::of(symbols::RAW, code))
+}
+
+fn absent(preset: &Preset, why: &str) -> Found {
+    Found::new(preset.name.clone(), Kind::Hardware, Encoding::absent(why))
 }
 
 /// A name of libpfm's, which may have libpfm's modifiers (`:u:k`) or, behind the last colon,
@@ -569,19 +675,4 @@ fn libpfm_event(machine: &Machine, name: &str) -> Option<Found> {
 #[cfg(not(feature = "pfm"))]
 fn libpfm_event(_: &Machine, _: &str) -> Option<Found> {
     None
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_table_of_presets_may_use_perfs_words_and_raw_codes() {
-        let bare = Resolver::new(Machine::under(std::path::Path::new("/nonexistent")));
-        let code = |text: &str| bare.in_perfs_words(text).map(|found| found[0].encoding.clone());
-        assert_eq!(code("LLC-loads"), Some(Encoding::of(symbols::HW_CACHE, 2)));
-        assert_eq!(code("r0151"), Some(Encoding::of(symbols::RAW, 0x151)));
-        assert_eq!(code("cpu/event=0x51/"), None);
-        assert_eq!(code("CYCLES"), None, "a preset can't stand for another");
-    }
 }

@@ -9,7 +9,11 @@
 //! head      = "mem:" number [ "/" number ] [ ":" access ] [ ":" letters ]
 //!           | number ":" number [ ":" letters ]
 //!           | "r" [ "0x" ] hex [ ":" letters ]
+//!           | ( "uprobe:" | "uretprobe:" ) path ":" place [ ":" letters ]
+//!           | ( "kprobe:" | "kretprobe:" ) place [ ":" letters ]
 //!           | name                            (cycles:u  sched:sched_switch:k  skl::L1D:REPLACEMENT)
+//! path      = "'" quoted "'" | text without , : { } and white space
+//! place     = function [ "+" number ] | "0x" hex
 //! term      = key [ "=" ( number | text | "'" quoted "'" ) ]
 //! ```
 //!
@@ -81,6 +85,29 @@ pub enum Head<'a> {
         /// The accesses that count, out of `rwx`; `""` stands for `rw`.
         access: &'a str,
     },
+    /// `uprobe:path:place`, `kprobe:place`.
+    Probe {
+        /// The program or library; `None` is the kernel.
+        path: Option<&'a str>,
+        /// Where the probe stands.
+        place: Place<'a>,
+        /// Whether returns from there are counted (`uretprobe`, `kretprobe`), and not calls.
+        returns: bool,
+    },
+}
+
+/// Where a probe stands.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Place<'a> {
+    /// So many bytes behind the beginning of a function.
+    Function {
+        /// The function's name, as the linker knows it.
+        name: &'a str,
+        /// The bytes.
+        offset: u64,
+    },
+    /// At an address, as `nm` and `objdump` show it.
+    Address(u64),
 }
 
 /// One term between slashes: `event=0x3c`, `edge`, `name='a b'`.
@@ -223,7 +250,7 @@ fn spec(text: &str) -> Read<'_, Spec<'_>> {
 }
 
 fn head(text: &str) -> Read<'_, (Head<'_>, &str)> {
-    alt((memory, numeric, raw, map(name, |name| (Head::Name(name), "")))).parse(text)
+    alt((memory, numeric, raw, probe, map(name, |name| (Head::Name(name), "")))).parse(text)
 }
 
 fn memory(text: &str) -> Read<'_, (Head<'_>, &str)> {
@@ -235,6 +262,35 @@ fn memory(text: &str) -> Read<'_, (Head<'_>, &str)> {
     let (rest, access) = opt(preceded(char(':'), terminated(rwx, not(peek(word_char))))).parse(rest)?;
     let (rest, modifiers) = modifiers_after_colon(rest)?;
     Ok((rest, (Head::Memory { address, length, access: access.unwrap_or("") }, modifiers)))
+}
+
+fn probe(text: &str) -> Read<'_, (Head<'_>, &str)> {
+    let kinds = (
+        map(tag("uprobe:"), |_| (true, false)),
+        map(tag("uretprobe:"), |_| (true, true)),
+        map(tag("kprobe:"), |_| (false, false)),
+        map(tag("kretprobe:"), |_| (false, true)),
+    );
+    let (rest, (in_file, returns)) = alt(kinds).parse(text)?;
+    let (rest, path) = match in_file {
+        true => map(cut(terminated(path, context("':' and a function", char(':')))), Some).parse(rest)?,
+        false => (rest, None),
+    };
+    let (rest, place) = cut(context("a function or an address (0x...)", place)).parse(rest)?;
+    let (rest, modifiers) = modifiers_after_colon(rest)?;
+    Ok((rest, (Head::Probe { path, place, returns }, modifiers)))
+}
+
+fn path(text: &str) -> Read<'_, &str> {
+    let bare = take_while1(|c: char| !c.is_whitespace() && !",:{}'".contains(c));
+    context("the path of a program", alt((quoted, bare))).parse(text)
+}
+
+fn place(text: &str) -> Read<'_, Place<'_>> {
+    let function = take_while1(|c: char| c.is_ascii_alphanumeric() || "_.$@".contains(c));
+    let offset = map(opt(preceded(char('+'), cut(context("an offset in bytes", number)))), Option::unwrap_or_default);
+    let function = map((function, offset), |(name, offset)| Place::Function { name, offset });
+    alt((map(preceded(tag("0x"), hex), Place::Address), function)).parse(text)
 }
 
 fn numeric(text: &str) -> Read<'_, (Head<'_>, &str)> {
@@ -397,6 +453,27 @@ mod tests {
         assert_eq!(one("mem:0/1/name=b/k").head, memory(0, Some(1), ""));
         assert_eq!(one("mem:0/name=b/k").modifiers, "k");
         assert_eq!(refused("mem:x"), (4, "the address of a breakpoint"));
+    }
+
+    #[test]
+    fn a_probe_has_a_path_a_place_and_modifiers() {
+        let probe = |path, place, returns| Head::Probe { path, place, returns };
+        let function = |name, offset| Place::Function { name, offset };
+        assert_eq!(one("uprobe:./a-b/prog.1:main").head, probe(Some("./a-b/prog.1"), function("main", 0), false));
+        assert_eq!(one("uretprobe:/p:f+0x10:u").head, probe(Some("/p"), function("f", 16), true));
+        assert_eq!(one("uretprobe:/p:f+0x10:u").modifiers, "u");
+        assert_eq!(
+            one("uprobe:'a b,c':_ZN3fooEv.cold").head,
+            probe(Some("a b,c"), function("_ZN3fooEv.cold", 0), false)
+        );
+        assert_eq!(one("uprobe:p:0x1139").head, probe(Some("p"), Place::Address(0x1139), false));
+        assert_eq!(one("kprobe:do_sys_open+4:k").head, probe(None, function("do_sys_open", 4), false));
+        assert_eq!(one("kretprobe:f").head, probe(None, function("f", 0), true));
+        assert_eq!(refused("uprobe:./prog"), (13, "':' and a function"));
+        assert_eq!(refused("uprobe:./prog:"), (14, "a function or an address (0x...)"));
+        assert_eq!(refused("uprobe:,cs"), (7, "the path of a program"));
+        assert_eq!(refused("kprobe:f+x"), (9, "an offset in bytes"));
+        assert_eq!(parse("{uprobe:p:f,cs}:u").unwrap().len(), 1);
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! The folder of tracefs and a name such as `sched:sched_*` in, the tracepoints it means out.
 
+use std::collections::HashSet;
 use std::path::Path;
 
-use super::{Encoding, glob, machine, symbols};
+use super::machine::{self, Machine};
+use super::{Encoding, glob, symbols};
 
 /// One static tracepoint of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,14 +40,22 @@ fn one(events: &Path, system: &str, event: &str) -> Option<Tracepoint> {
     Some(Tracepoint { name: format!("{system}:{event}"), encoding: Encoding::of(symbols::TRACEPOINT, id) })
 }
 
-/// The names of all tracepoints, `system:event`, sorted; no file is opened.
-pub(super) fn names(events: &Path) -> impl Iterator<Item = String> + use<> {
-    let events = events.to_owned();
-    machine::names(&events).into_iter().flat_map(move |system| {
-        let names = machine::names(&events.join(&system));
-        names
-            .into_iter()
-            .filter(|name| name != "enable" && name != "filter")
-            .map(move |name| format!("{system}:{name}"))
-    })
+/// The names of all tracepoints, `system:event`, sorted; none where tracefs can't be read.
+pub(super) fn names(machine: &Machine) -> impl Iterator<Item = String> + use<> {
+    let Ok(events) = machine.tracepoints() else { return Vec::new().into_iter() };
+    let text = machine.available_events();
+    // The kernel's own list is one file instead of hundreds of folders. It leaves the events of
+    // ftrace itself out, so folders that it doesn't name are looked into.
+    let mut names: Vec<String> = text.lines().filter(|line| line.contains(':')).map(String::from).collect();
+    let listed: HashSet<&str> = text.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
+    let systems = machine::names(&events).into_iter().filter(|system| !listed.contains(system.as_str()));
+    names.extend(systems.flat_map(|system| in_folder(&events, system)));
+    names.sort_unstable();
+    names.into_iter()
+}
+
+/// The names of a system's tracepoints by their folders; no file is opened.
+fn in_folder(events: &Path, system: String) -> impl Iterator<Item = String> + use<> {
+    let names = machine::names(&events.join(&system)).into_iter();
+    names.filter(|name| name != "enable" && name != "filter").map(move |name| format!("{system}:{name}"))
 }

@@ -16,7 +16,9 @@ pub fn is_hidden(c: char) -> bool {
 
 /// `text` with its hidden characters written as `\x1b` or `\u{202e}`.
 pub fn shown(text: &str) -> Cow<'_, str> {
-    if !text.contains(is_hidden) {
+    // Most names are plain; lists have thousands of them.
+    let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));
+    if is_plain || !text.contains(is_hidden) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);

@@ -24,6 +24,7 @@ mod target;
 mod trial;
 
 use open::Opening;
+pub use open::permission;
 use target::Place;
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
 pub use trial::fit;

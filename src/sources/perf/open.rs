@@ -1,5 +1,6 @@
 //! A group and a place in, open counters out, or what the kernel has against it.
 
+use std::ffi::CString;
 use std::io;
 
 use nix::errno::Errno;
@@ -116,6 +117,12 @@ impl Opening<'_> {
     fn open(&self, event: &Event, leader: Option<&mut Counter>) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
         encode(event, &mut builder);
+        // perf-event2 0.7.4 has no event for probes in programs, so the pointer that the kernel wants
+        // (`uprobe_path`, `kprobe_func`) is set here; the name lives until the event is open.
+        let probe = probe_name(event)?;
+        if let Some(name) = &probe {
+            builder.attrs_mut().config1 = name.as_ptr() as u64;
+        }
         match &self.place.subject {
             Subject::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.inherit),
             Subject::Anyone => builder.any_pid(),
@@ -188,4 +195,34 @@ fn encode(event: &Event, builder: &mut Builder<'_>) {
     attributes.config2 = encoding.config2;
     attributes.config3 = encoding.config3;
     attributes.bp_type = encoding.bp_type;
+    if let Some(probe) = &encoding.probe {
+        attributes.config = probe.returns.into();
+        attributes.config2 = probe.offset;
+    }
+}
+
+/// The name that the kernel takes a probe by: that of a file, or of a function of its own.
+fn probe_name(event: &Event) -> io::Result<Option<CString>> {
+    let Some(probe) = &event.encoding.probe else { return Ok(None) };
+    let name = if probe.path.is_empty() { &probe.function } else { &probe.path };
+    Ok(Some(CString::new(name.as_str())?))
+}
+
+/// Whether this process may count what the kernel counts by itself, software events and tracepoints.
+///
+/// It is found by asking for an event that no kernel has: who is allowed is told so (ENOENT). An event
+/// that opens would be slower by a hundredfold, because the kernel waits for all its CPUs when the last
+/// one is closed.
+pub fn permission() -> Status {
+    let ask = |user_only: bool| {
+        let mut builder = Builder::new(Software::DUMMY);
+        builder.exclude_kernel(user_only).exclude_hv(user_only).any_cpu();
+        builder.attrs_mut().config = u64::MAX;
+        builder.build().err().map(|error| Refusal::from(&error))
+    };
+    match (ask(false), ask(true)) {
+        (Some(Refusal::Permission), Some(Refusal::Permission)) => Status::Forbidden,
+        (Some(Refusal::Permission), _) => Status::UserOnly,
+        _ => Status::Counted,
+    }
 }

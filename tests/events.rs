@@ -532,3 +532,19 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn letters_go_behind_letters() {
+    use perfprop::events::with_letters;
+    let cases = [
+        ("cycles", "cycles:u"),
+        ("cycles:p", "cycles:pu"),
+        ("L2_RQSTS:MISS", "L2_RQSTS:MISS:u"),
+        ("cpu/r1a/", "cpu/r1a/u"),
+        ("cpu/r1a/p", "cpu/r1a/pu"),
+    ];
+    for (name, with) in cases {
+        assert_eq!(with_letters(name, "u"), with);
+    }
+    assert_eq!(with_letters("cycles", ""), "cycles");
+}

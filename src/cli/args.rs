@@ -68,10 +68,10 @@ pub(super) enum EstimatorName {
 #[command(next_help_heading = "Target")]
 pub(super) struct Target {
     /// Processes that run already, all their threads
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', group = "aim")]
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', group = "aim", value_parser = clap::value_parser!(i32).range(1..))]
     pub(super) pid: Vec<i32>,
     /// Single threads that run already
-    #[arg(short, long, value_name = "TID", value_delimiter = ',', group = "aim")]
+    #[arg(short, long, value_name = "TID", value_delimiter = ',', group = "aim", value_parser = clap::value_parser!(i32).range(1..))]
     pub(super) tid: Vec<i32>,
     /// Everything that runs on the machine
     #[arg(short, long, group = "aim")]

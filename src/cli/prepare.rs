@@ -13,7 +13,7 @@ use super::Error;
 use super::args::{EstimatorName, Events, Target};
 use super::stream::say;
 use crate::estimate::{Estimator, Linear, Scale};
-use crate::events::{Event, Machine, Resolver, Tables};
+use crate::events::{Event, Machine, Resolver, Tables, with_letters};
 use crate::monitor::Monitor;
 use crate::plan::{Plan, PlannedGroup};
 use crate::recording::{self, Header, RecordedEvent, RelationFile};
@@ -219,9 +219,10 @@ fn similar_command(command: &OsString) -> Option<String> {
     Some(if in_this_folder { format!("./{nearest}") } else { full.display().to_string() })
 }
 
-/// The time between rounds for intervals of this length.
+/// The time between rounds for intervals of this length: so that whole rounds make an interval.
 pub(super) fn period(interval: Duration) -> Duration {
-    interval.min(LONGEST_PERIOD)
+    let rounds = interval.as_nanos().div_ceil(LONGEST_PERIOD.as_nanos()).max(1);
+    interval / u32::try_from(rounds).unwrap_or(u32::MAX)
 }
 
 /// Starts measuring, and describes it.
@@ -263,7 +264,7 @@ fn opened(event: &Event, status: &Status) -> Event {
     if *status == Status::UserOnly {
         event.modifiers.exclude_kernel = true;
         event.modifiers.exclude_hv = true;
-        event.name.push_str(if event.name.contains(':') { "u" } else { ":u" });
+        event.name = with_letters(&event.name, "u");
     }
     event
 }

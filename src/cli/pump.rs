@@ -39,16 +39,19 @@ pub(super) fn pump(
     mut take: impl FnMut(&Round, u64) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
+    let mut flow = ControlFlow::Continue(());
     loop {
         select! {
             recv(session.samples()) -> sample => match sample {
                 Ok(Sample::Round { round, lost }) => {
-                    let flow = take(&round, lost)?;
-                    (last, lost_rounds) = (round, lost);
-                    if flow.is_break() {
-                        session.terminate();
-                        session.request(Request::Stop);
+                    if flow.is_continue() {
+                        flow = take(&round, lost)?;
+                        if flow.is_break() {
+                            session.request(Request::Stop);
+                            session.terminate();
+                        }
                     }
+                    (last, lost_rounds) = (round, lost);
                 }
                 Ok(Sample::End) | Err(_) => break,
             },
@@ -76,5 +79,6 @@ fn interrupt(session: &Session, signal: Option<i32>) {
 }
 
 fn in_foreground() -> bool {
-    nix::unistd::tcgetpgrp(std::io::stdin()).is_ok_and(|group| group == nix::unistd::getpgrp())
+    let terminal = std::fs::File::open("/dev/tty");
+    terminal.is_ok_and(|terminal| nix::unistd::tcgetpgrp(terminal).is_ok_and(|group| group == nix::unistd::getpgrp()))
 }

@@ -46,9 +46,6 @@ impl Judge {
     pub(super) fn used(&mut self, index: RelationIndex) {
         let standing = &mut self.standings[index];
         standing.uses += 1;
-        if standing.state == RelationState::Waiting {
-            standing.state = RelationState::Agrees;
-        }
     }
 
     /// Judges every relation anew; gives those that have just been found to be contradicted.
@@ -121,7 +118,8 @@ fn check(relation: &BoundRelation, values: &[f64], gradient: &mut Vec<f64>, raw:
             (-residual, equation.sides(values)[0], propagated(&slots, gradient, raw), samples)
         }
     };
-    let slack = relation.tolerance.get() * counted.abs().max((counted + residual).abs());
+    // What a relation may be off by is as much as it is put aside for, were the counts exact.
+    let slack = relation.tolerance.get() / VIOLATED_ABOVE * counted.abs().max((counted + residual).abs());
     let z = residual / (variance + slack * slack).sqrt();
     Some(Check { residual, counted, z, samples })
 }

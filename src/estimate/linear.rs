@@ -192,7 +192,9 @@ impl<'a> Round<'a> {
         }
         if let Some(expected) = pair.variance.as_ref().and_then(|program| known(program.eval(&self.values))) {
             self.pulls[pair.to].variance.add(weight, expected.max(0.0));
-            self.uses.push(index);
+            if pair.mean.is_none() {
+                self.uses.push(index);
+            }
         }
     }
 
@@ -204,7 +206,7 @@ impl<'a> Round<'a> {
         for (place, &event) in events.iter().enumerate() {
             let slope = self.gradient[place];
             let has_source = events.iter().any(|&other| other != event && self.is_sampled(other));
-            if slope == 0.0 || !has_source {
+            if slope == 0.0 || !slope.is_finite() || !has_source {
                 continue;
             }
             let others = events.iter().zip(&self.gradient).filter(|&(&other, _)| other != event);
@@ -222,7 +224,7 @@ impl<'a> Round<'a> {
     }
 
     fn wish_mean(&mut self, index: RelationIndex, event: EventIndex, weight: f64, expected: f64, deviation: f64) {
-        let expected = expected.max(0.0);
+        let Some(expected) = known(expected).map(|expected| expected.max(0.0)) else { return };
         // What the relation has been wrong by so far is an error of the relation.
         let misfit = self.standings[index].residual.unwrap_or(0.0);
         let pull = &mut self.pulls[event];
@@ -261,7 +263,7 @@ impl State {
         (self.mean, self.variance) = one_pass(n, x, self.mean, self.variance);
         (self.own_mean, self.own_variance) = one_pass(n, x, self.own_mean, self.own_variance);
         self.own_deviation = deviation;
-        self.deviation = mixed(self.deviation, deviation, 1.0 / n);
+        self.deviation = if self.deviation.is_nan() { deviation } else { mixed(self.deviation, deviation, 1.0 / n) };
     }
 
     fn follow(&mut self, pull: &Pull) {
@@ -270,7 +272,7 @@ impl State {
         if pull.mean.weight > 0.0 {
             let share = pull.mean.weight.min(1.0);
             let theirs = pull.deviation / pull.mean.weight;
-            self.deviation = mixed(self.deviation, theirs, share);
+            self.deviation = if self.samples == 0 { theirs } else { mixed(self.deviation, theirs, share) };
             self.by = pull.strongest.map(|(_, relation)| relation);
         } else if pull.variance.weight == 0.0 && self.by.is_none() {
             self.deviation = self.own_deviation;
@@ -309,14 +311,10 @@ fn one_pass(n: f64, x: f64, mean: f64, variance: f64) -> (f64, f64) {
     (next, ((n - 2.0) * before + (x - mean) * (x - next)) / (n - 1.0))
 }
 
-/// The deviation of a mixture of two numbers, however they are correlated; what isn't known yet
-/// takes no part.
+/// The deviation of a mixture of two numbers, however they are correlated; NaN where one of them
+/// isn't known.
 fn mixed(one: f64, other: f64, share_of_other: f64) -> f64 {
-    match (one.is_nan(), other.is_nan()) {
-        (true, _) => other,
-        (false, true) => one,
-        (false, false) => (1.0 - share_of_other) * one + share_of_other * other,
-    }
+    (1.0 - share_of_other) * one + share_of_other * other
 }
 
 impl Help {
@@ -487,7 +485,7 @@ mod tests {
             bench.feed(&[Some(10), Some(40)]);
         }
         assert!(error(&bench) <= 1.96 * 10.0);
-        assert!((mixed(f64::NAN, 3.0, 0.5) - 3.0).abs() < 1e-12 && (mixed(3.0, f64::NAN, 0.5) - 3.0).abs() < 1e-12);
+        assert!(mixed(f64::NAN, 3.0, 0.5).is_nan() && (mixed(3.0, 5.0, 0.5) - 4.0).abs() < 1e-12);
     }
 
     #[test]

@@ -79,11 +79,18 @@ impl Found {
     }
 }
 
+/// A name with further modifiers, behind those that it ends with.
+pub fn with_letters(name: &str, letters: &str) -> String {
+    let last = name.rsplit_once([':', '/']).map(|(_, last)| last);
+    let takes_letters = last.is_some_and(|last| Letters::parse(last).is_ok());
+    let colon = if takes_letters || letters.is_empty() { "" } else { ":" };
+    format!("{name}{colon}{letters}")
+}
+
 /// The name of a member, which says what its group's modifiers made of it: `W` is about the group.
 fn with_group_letters(name: &str, letters: &str) -> String {
     let letters: String = letters.chars().filter(|&letter| letter != 'W').collect();
-    let colon = if name.contains(':') || name.ends_with('/') { "" } else { ":" };
-    if letters.is_empty() { name.to_owned() } else { format!("{name}{colon}{letters}") }
+    with_letters(name, &letters)
 }
 
 impl Resolver {

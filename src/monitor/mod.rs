@@ -247,7 +247,7 @@ impl Monitor {
         let interval = self.header.interval_ns.0.max(1);
         // The next whole interval ahead, so that a late round doesn't make short ones after it.
         let half = self.header.period_ns.0 / 2;
-        self.due = WallNs(((self.now.0 + half) / interval + 1).saturating_mul(interval));
+        self.due = WallNs((self.now.0.saturating_add(half) / interval).saturating_add(1).saturating_mul(interval));
     }
 }
 

@@ -52,8 +52,13 @@ impl Player {
 fn play(rounds: Vec<(Round, u64)>, speed: Speed, from: WallNs, samples: &Sender<Sample>, stopped: &Receiver<()>) {
     let start = Instant::now();
     for (round, lost) in rounds {
-        let wait_until = start + delay(round.at, speed, from);
-        if wait_until > Instant::now() && stopped.recv_deadline(wait_until) != Err(RecvTimeoutError::Timeout) {
+        let plays_on = match start.checked_add(delay(round.at, speed, from)) {
+            Some(due) if due <= Instant::now() => true,
+            Some(due) => stopped.recv_deadline(due) == Err(RecvTimeoutError::Timeout),
+            // A time that never comes: wait to be stopped.
+            None => stopped.recv().is_ok(),
+        };
+        if !plays_on {
             return;
         }
         if samples.send(Sample::Round { round, lost }).is_err() {

@@ -37,8 +37,6 @@ pub enum Sample {
 pub enum Request {
     /// Read a last round and end.
     Stop,
-    /// Go on with another period between rounds.
-    Period(Duration),
     /// Let the source begin to count.
     Enable,
 }
@@ -113,14 +111,10 @@ struct Worker<S> {
 }
 
 impl<S: CounterSource> Worker<S> {
-    fn run(&mut self, mut period: Duration) {
+    fn run(&mut self, period: Duration) {
         let mut due = Instant::now() + period;
         loop {
             match self.requests.recv_deadline(due) {
-                Ok(Request::Period(new)) => {
-                    period = new;
-                    due = Instant::now() + period;
-                }
                 Ok(Request::Enable) => self.source.enable(),
                 Ok(Request::Stop) | Err(RecvTimeoutError::Disconnected) => return self.finish(),
                 Err(RecvTimeoutError::Timeout) => {

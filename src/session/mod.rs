@@ -149,9 +149,12 @@ impl Session {
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         source.start_clock();
         let mut child = held.release().map_err(failed)?;
-        let (drains, output) = output::drain(&mut child).map_err(StartError::System)?;
         let ended = Arc::new(OnceLock::new());
-        let running = Running { pid, ended: Arc::clone(&ended), drains, detached: false };
+        // From here on whatever goes wrong ends the command: dropping the running one does.
+        let mut running =
+            Running { pid, ended: Arc::clone(&ended), drains: output::Drains::default(), detached: false };
+        let (drains, output) = output::drain(&mut child).map_err(StartError::System)?;
+        running.drains = drains;
         let session = Self::sample(source, launch, described(launch, Some(pid)), Some(running), output, period)?;
         let remote = session.sampler.remote();
         let wait = move || wait(child, before, &ended, || remote.request(Request::Stop));
@@ -261,10 +264,10 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(command) = self.command.as_ref().filter(|command| !command.detached) {
-            command.terminate();
+        if !self.detached {
+            self.terminate();
         }
     }
 }

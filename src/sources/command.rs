@@ -8,7 +8,6 @@
 
 #![expect(unsafe_code, reason = "code between fork and exec can only be added by pre_exec")]
 
-use std::ffi::OsString;
 use std::fmt;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
@@ -17,9 +16,12 @@ use std::process::{Child, Command, ExitStatus};
 use std::thread::{self, JoinHandle};
 
 use nix::fcntl::OFlag;
+use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
 use nix::unistd::{self, Pid};
 use serde::{Deserialize, Serialize};
+
+use super::perf;
 
 /// A child process that waits, forked but not yet executing its command; dropped, it ends.
 #[derive(Debug)]
@@ -39,10 +41,11 @@ impl Held {
         let (pid_out, pid_in) = unistd::pipe2(OFlag::O_CLOEXEC)?;
         let (go_out, go) = unistd::pipe2(OFlag::O_CLOEXEC)?;
         let go_in_child = go.as_raw_fd();
+        let limit = perf::file_limit_before();
         // SAFETY: the closure makes only system calls that are async-signal-safe, allocates
         // nothing, and closes a descriptor that only this process' parent uses.
         unsafe {
-            command.pre_exec(move || wait_for_go(&pid_in, &go_out, go_in_child));
+            command.pre_exec(move || wait_for_go(&pid_in, &go_out, go_in_child, limit));
         }
         // `Command::spawn` returns only once exec is through, so it needs a thread of its own.
         let spawning = thread::Builder::new().name("spawn".into()).spawn(move || command.spawn())?;
@@ -87,10 +90,14 @@ fn join(spawning: JoinHandle<io::Result<Child>>) -> io::Result<Child> {
 }
 
 /// Runs in the child: tells its pid, then waits for one byte. An end of file means that the parent
-/// gave up or is gone; then the command must not run.
-fn wait_for_go(pid_in: &OwnedFd, go_out: &OwnedFd, go_in_child: RawFd) -> io::Result<()> {
+/// gave up or is gone; then the command must not run. It gets the limit of descriptors that perfprop
+/// had before it raised its own.
+fn wait_for_go(pid_in: &OwnedFd, go_out: &OwnedFd, go_in_child: RawFd, limit: Option<(u64, u64)>) -> io::Result<()> {
     // The child's copy of the writing end would keep that end of file away.
     let _ = unistd::close(go_in_child);
+    if let Some((soft, hard)) = limit {
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, soft, hard);
+    }
     unistd::write(pid_in, &std::process::id().to_ne_bytes())?;
     let mut byte = [0];
     loop {
@@ -144,12 +151,6 @@ impl fmt::Display for Exit {
             },
         }
     }
-}
-
-/// A command line as people write it, for titles and headers.
-pub fn display(argv: &[OsString]) -> String {
-    let words: Vec<_> = argv.iter().map(|word| word.to_string_lossy()).collect();
-    words.join(" ")
 }
 
 #[cfg(test)]

@@ -31,12 +31,19 @@ pub fn owner(pid: Pid) -> Option<u32> {
     fs::metadata(format!("/proc/{pid}")).ok().map(|metadata| metadata.uid())
 }
 
-/// Whether the process exists and has not yet ended; a zombie has ended.
+/// Whether a process, or a thread of one, exists and has not yet ended. A process whose main thread
+/// has ended lives as long as another thread of it.
 pub fn is_alive(pid: Pid) -> bool {
-    let Ok(stat) = fs::read_to_string(format!("/proc/{pid}/stat")) else { return false };
-    // The state follows the name, which is in parentheses and may contain any character.
-    let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
-    !matches!(state, Some('Z' | 'X') | None)
+    let has_ended = |stat: String| {
+        // The state follows the name, which is in parentheses and may contain any character.
+        let state = stat.rsplit_once(')').and_then(|(_, rest)| rest.trim_start().chars().next());
+        matches!(state, Some('Z' | 'X') | None)
+    };
+    let lives = |path: String| fs::read_to_string(path).is_ok_and(|stat| !has_ended(stat));
+    lives(format!("/proc/{pid}/stat"))
+        || threads(pid).is_ok_and(|threads| {
+            threads.len() > 1 && threads.iter().any(|thread| lives(format!("/proc/{pid}/task/{thread}/stat")))
+        })
 }
 
 /// All living descendants of a process, parents before their children.

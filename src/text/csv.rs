@@ -26,7 +26,8 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
         }
         let total = row.raw.run.total();
         fields.extend(time_fields(total.running.0, row.raw.run.run_ratio(), run_metric(runs, last, &row)));
-        fields.extend(our_fields(last, &row, count, row.raw.run.error()));
+        let error = if runs.0.len() > 1 { Error::Unknown } else { row.raw.run.error() };
+        fields.extend(our_fields(last, &row, count, error));
         fields
     };
     joined(last.rows().map(line), separator)

@@ -33,7 +33,9 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
         line.insert("variance".into(), runs.standard_error(row.index).map(|part| part * 100.0).into());
     }
     time_keys(&mut line, runtime, row.raw.run.run_ratio(), run_metric(runs, monitor, row).filter(|_| count.is_some()));
-    our_keys(&mut line, monitor, row, count, row.raw.run.error());
+    // The error of one run is none of a mean over several.
+    let error = if runs.0.len() > 1 { Error::Unknown } else { row.raw.run.error() };
+    our_keys(&mut line, monitor, row, count, error);
     finish(line)
 }
 

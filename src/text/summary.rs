@@ -62,8 +62,8 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
         return format!("{scope}{:>18}      {name:<24}", absence_cell(row.absence));
     };
     let counted = counted(total, &row.event.event.unit);
-    let raw = row.raw.run.estimate().unwrap_or(total);
-    let error = error_text(row.raw.run.error(), raw);
+    // Of several runs the spread between them says more than the error of one.
+    let error = if runs.0.len() > 1 { String::new() } else { error_text(row.raw.run.error(), total) };
     let number = value_text(&counted);
     let mut text = format!("{scope}{number:>18} {:<4} {name:<24} {error:>8}", counted.unit);
     // Where something took turns every line has the column, so that they stay aligned.

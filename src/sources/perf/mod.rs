@@ -6,6 +6,7 @@
 //! same descriptors; that is why all are opened before the command executes.
 
 use std::io;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -105,6 +106,8 @@ struct OpenGroup {
     _siblings: Vec<Counter>,
     /// The row of each value in a group read.
     members: Vec<RowIndex>,
+    /// What was read last: a group that can't be read this time has still counted that.
+    last: Vec<Reading>,
 }
 
 impl PerfSource {
@@ -166,7 +169,8 @@ impl PerfSource {
             let mut opening = Opening { plan, place, start: target.start, inherit: target.inherit, rows };
             if let Some(open) = opening.group(group)? {
                 let members = open.members.iter().map(|event| first + event).collect();
-                self.groups.push(OpenGroup { leader: open.leader, _siblings: open.siblings, members });
+                let last = vec![Reading::default(); open.members.len()];
+                self.groups.push(OpenGroup { leader: open.leader, _siblings: open.siblings, members, last });
             }
         }
         Ok(())
@@ -202,11 +206,20 @@ impl OpenError {
     }
 }
 
+/// How many descriptors this process could open before it raised the limit, softly and at most.
+static LIMIT_BEFORE: OnceLock<(u64, u64)> = OnceLock::new();
+
+/// The limit of descriptors that a command is to have: that which perfprop was given.
+pub(super) fn file_limit_before() -> Option<(u64, u64)> {
+    LIMIT_BEFORE.get().copied()
+}
+
 /// Lets this process open as many descriptors as it ever may.
 fn raise_file_limit() {
     if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
         && soft < hard
     {
+        let _ = LIMIT_BEFORE.set((soft, hard));
         // Where it can't be raised, the error that follows says how many are needed.
         let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
@@ -240,16 +253,23 @@ impl CounterSource for PerfSource {
 }
 
 impl OpenGroup {
-    /// Adds this group's readings to those of the same events in other tasks.
+    /// Adds this group's readings to those of the same rows in other places.
+    ///
+    /// A sum that left one place out would go backwards, so a group that can't be read adds what it
+    /// had.
     fn read_into(&mut self, readings: &mut [Option<Reading>]) {
-        let Some(data) = self.read() else { return };
-        let enabled = CpuNs(data.time_enabled().map_or(0, nanoseconds));
-        let running = CpuNs(data.time_running().map_or(0, nanoseconds));
-        for (entry, &row) in data.iter().zip(&self.members) {
+        if let Some(data) = self.read() {
+            let enabled = CpuNs(data.time_enabled().map_or(0, nanoseconds));
+            let running = CpuNs(data.time_running().map_or(0, nanoseconds));
+            for (entry, last) in data.iter().zip(&mut self.last) {
+                *last = Reading { count: entry.value(), enabled, running };
+            }
+        }
+        for (reading, &row) in self.last.iter().zip(&self.members) {
             let sum = readings[row].get_or_insert_default();
-            sum.count = sum.count.saturating_add(entry.value());
-            sum.enabled += enabled;
-            sum.running += running;
+            sum.count = sum.count.saturating_add(reading.count);
+            sum.enabled += reading.enabled;
+            sum.running += reading.running;
         }
     }
 

@@ -17,7 +17,7 @@ use crate::events::{Event, Machine, Resolver, Tables, with_letters};
 use crate::monitor::Monitor;
 use crate::plan::{Plan, PlannedGroup};
 use crate::recording::{self, Header, RecordedEvent, RelationFile};
-use crate::relations::{self, Relation};
+use crate::relations::{self, LoadError, Relation};
 use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
 use crate::sources::perf::{self, Cgroup, Row, Who, parse_cpus};
 use crate::sources::{Status, process};
@@ -95,9 +95,12 @@ pub(super) fn load_relations(paths: &[PathBuf], lenient: bool) -> Result<Relatio
     let mut found = Relations::default();
     let mut wrong = Vec::new();
     for path in paths {
-        let parsed = relations::load(path).map_err(Error::RelationFile)?;
-        let text = std::fs::read_to_string(path).unwrap_or_default();
-        found.files.push(RelationFile { file: path.display().to_string(), text });
+        // Read once: it may be a pipe, and what is recorded must be what was used.
+        let failed = |error| Error::RelationFile(LoadError { path: path.clone(), error });
+        let bytes = relations::read(path).map_err(failed)?;
+        let file = path.display().to_string();
+        let parsed = relations::parse(&file, &bytes);
+        found.files.push(RelationFile { file, text: String::from_utf8_lossy(&bytes).into_owned() });
         if !parsed.diagnostics.is_empty() {
             wrong.push(parsed.diagnostics);
         }

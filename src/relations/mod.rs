@@ -201,8 +201,16 @@ pub fn parse(file: &str, bytes: &[u8]) -> Parsed {
 pub fn load(path: impl AsRef<Path>) -> Result<Parsed, LoadError> {
     let path = path.as_ref();
     let failed = |error| LoadError { path: path.to_owned(), error };
-    let file = File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
+    let bytes = read(path).map_err(failed)?;
     Ok(parse(&path.display().to_string(), &bytes))
+}
+
+/// The bytes of the file at `path`, no more than show that it is larger than [`MAX_FILE`].
+///
+/// # Errors
+/// The file can't be read.
+pub fn read(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

@@ -67,7 +67,8 @@ fn title(page: &Page<'_>, index: EventIndex) -> Line<'static> {
             let mean = amount(figure.mean, unit);
             line.push_span(page.span(role, format!("{}{}", mean.trim_end(), model.measure.suffix())));
             line.push_span(page.span(Role::Dim, format!(" {}", plus_minus(figure.error, figure.mean))));
-            if let (Basis::Corrected, Some(relation)) = (model.basis, figures.by) {
+            let corrector = figures.by.filter(|_| model.basis == Basis::Corrected && figure.error != Error::Exact);
+            if let Some(relation) = corrector {
                 line.push_span(page.span(Role::Dim, format!(" by {}", model.relation_id(relation))));
             }
         }

@@ -163,16 +163,13 @@ impl Session {
     }
 
     fn sample(
-        mut source: PerfSource,
+        source: PerfSource,
         launch: &Launch,
         target: Target,
         command: Option<Running>,
         output: Receiver<OutputLine>,
         period: Duration,
     ) -> Result<Self, StartError> {
-        if launch.delay.is_none() {
-            source.enable();
-        }
         let rows = source.rows().to_vec();
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
@@ -308,7 +305,11 @@ fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<PerfSource, StartError
     let on_exec = matches!(who, Who::Held(_)) && launch.delay.is_none();
     let start = if on_exec { Start::OnExec } else { Start::Later };
     let target = perf::Target { who, cpus: launch.cpus.clone(), inherit: launch.inherit, split: launch.split, start };
-    let source = PerfSource::open(plan, &target).map_err(StartError::Open)?;
+    let mut source = PerfSource::open(plan, &target).map_err(StartError::Open)?;
+    // Before the command, if there is one, so that none of its time is left out.
+    if start == Start::Later && launch.delay.is_none() {
+        source.enable();
+    }
     if source.rows().iter().any(|row| row.status.is_open()) {
         Ok(source)
     } else {

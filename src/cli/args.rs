@@ -44,13 +44,20 @@ pub(super) struct Events {
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
-    /// A file of relations between events; repeatable
+    #[command(flatten)]
+    pub(super) corrections: Corrections,
+}
+
+/// What corrects the numbers. Of a recording, what was recorded with it is the default.
+#[derive(Debug, Group)]
+pub(super) struct Corrections {
+    /// A file of relations between events, in place of recorded ones; repeatable
     #[arg(long, value_name = "FILE")]
     pub(super) relations: Vec<PathBuf>,
     /// Go on without the relations of a file that are wrong
     #[arg(long)]
     pub(super) relations_lenient: bool,
-    /// How numbers are estimated; `linear` where there are relations, else `scale`
+    /// How numbers are estimated; as recorded, else `linear` where there are relations and `scale` where not
     #[arg(long, value_name = "NAME")]
     pub(super) estimator: Option<EstimatorName>,
 }
@@ -225,15 +232,8 @@ pub(super) struct Replay {
     /// Milliseconds between the numbers; as recorded by default
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
-    /// Relation files to use instead of the recorded ones; repeatable
-    #[arg(long, value_name = "FILE")]
-    pub(super) relations: Vec<PathBuf>,
-    /// Go on without the relations of a file that are wrong
-    #[arg(long)]
-    pub(super) relations_lenient: bool,
-    /// How numbers are estimated; as recorded by default
-    #[arg(long, value_name = "NAME")]
-    pub(super) estimator: Option<EstimatorName>,
+    #[command(flatten)]
+    pub(super) corrections: Corrections,
     /// Print one screen and end
     #[arg(long, value_name = "FORMAT")]
     pub(super) dump: Option<DumpFormat>,

@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use nix::unistd::Pid;
 
 use super::Error;
-use super::args::{EstimatorName, Events, Target};
+use super::args::{Corrections, EstimatorName, Events, Target};
 use super::stream::say;
 use crate::estimate::{Estimator, Linear, Scale};
 use crate::events::{Event, Machine, Resolver, Tables, with_letters};
@@ -51,8 +51,8 @@ pub(super) struct Relations {
 pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
     let resolver = resolver(events.event_tables.as_deref())?;
     let plan = plan(&resolver, &events.events)?;
-    let relations = load_relations(&events.relations, events.relations_lenient)?;
-    let estimator = events.estimator.unwrap_or_else(|| default_estimator(&relations));
+    let relations = load_relations(&events.corrections)?;
+    let estimator = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
     Ok(Wishes { plan, relations, estimator })
 }
 
@@ -91,7 +91,8 @@ pub(super) fn has_core_pmu(machine: &Machine) -> bool {
 }
 
 /// Reads relation files; with `lenient`, goes on without what is wrong in them.
-pub(super) fn load_relations(paths: &[PathBuf], lenient: bool) -> Result<Relations, Error> {
+pub(super) fn load_relations(corrections: &Corrections) -> Result<Relations, Error> {
+    let Corrections { relations: paths, relations_lenient: lenient, .. } = corrections;
     let mut found = Relations::default();
     let mut wrong = Vec::new();
     for path in paths {
@@ -111,7 +112,7 @@ pub(super) fn load_relations(paths: &[PathBuf], lenient: bool) -> Result<Relatio
         return Ok(found);
     }
     let error = Error::Relations(wrong);
-    if !lenient {
+    if !*lenient {
         return Err(error);
     }
     say(&format!("going on without the relations that are wrong:\n{error}"));

@@ -143,10 +143,10 @@ fn read(path: &Path) -> Result<Recording, Error> {
 /// A monitor as the live run had it, or as the options change it.
 fn monitor(args: &Replay, recording: &Recording) -> Result<Monitor, Error> {
     let mut header = recording.header.clone();
-    let relations = if args.relations.is_empty() {
+    let relations = if args.corrections.relations.is_empty() {
         prepare::recorded_relations(&header.relations)
     } else {
-        let Relations { all, files } = prepare::load_relations(&args.relations, args.relations_lenient)?;
+        let Relations { all, files } = prepare::load_relations(&args.corrections)?;
         header.relations = files;
         header.estimator = prepare::name(EstimatorName::Linear).into();
         all
@@ -154,7 +154,7 @@ fn monitor(args: &Replay, recording: &Recording) -> Result<Monitor, Error> {
     if let Some(interval) = args.interval {
         header.interval_ns = WallNs(interval * 1_000_000);
     }
-    let estimator = match args.estimator {
+    let estimator = match args.corrections.estimator {
         Some(estimator) => estimator,
         None => prepare::estimator_named(&header.estimator).unwrap_or_else(|| {
             say(&format!("no estimator is called {}; using scale", shown(&header.estimator)));

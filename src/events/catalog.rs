@@ -12,8 +12,9 @@ use super::pmu::Pmu;
 use super::resolve::Resolver;
 use super::symbols::{self, Row, Symbol};
 use super::tables::TableEvent;
-use super::{Event, Kind, glob, presets, tracepoints};
+use super::{Event, Kind, presets, tracepoints};
 use crate::words;
+use crate::words::glob;
 
 /// An event that can be written after `-e`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -7,7 +7,6 @@
 mod catalog;
 mod cpu;
 mod error;
-mod glob;
 mod machine;
 mod modifiers;
 #[cfg(feature = "pfm")]

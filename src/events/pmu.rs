@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use super::error::Cause;
 use super::machine::{self, Machine};
 use super::syntax::{self, Term, Value};
-use super::{Encoding, Unit, glob, symbols};
+use super::{Encoding, Unit, symbols};
+use crate::words::glob;
 
 /// A PMU that sysfs describes.
 #[derive(Clone, Debug, PartialEq, Eq)]

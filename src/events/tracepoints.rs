@@ -4,7 +4,8 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use super::machine::{self, Machine};
-use super::{Encoding, glob, symbols};
+use super::{Encoding, symbols};
+use crate::words::glob;
 
 /// One static tracepoint of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

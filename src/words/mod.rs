@@ -3,6 +3,7 @@
 //! Names of events, files, commands and relations are written by others. None of them reaches a
 //! terminal, a page or a picture but through [`shown()`] or [`quoted`].
 
+pub mod glob;
 mod shown;
 mod suggest;
 

@@ -1,20 +1,16 @@
 //! A few typed letters in, which lines of a list to show out.
 
-use glob::Pattern;
+use crate::words::glob;
 
 /// A filter of a list; an empty one lets everything through.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Filter {
     text: String,
-    /// Set when the text has `*`, `?` or `[` and is a glob.
-    pattern: Option<Pattern>,
 }
 
 impl Filter {
     pub(crate) fn new(text: String) -> Self {
-        let folded = if is_smart(&text) { text.to_lowercase() } else { text.clone() };
-        let pattern = text.contains(['*', '?', '[']).then(|| Pattern::new(&folded).ok()).flatten();
-        Self { text, pattern }
+        Self { text }
     }
 
     pub(crate) fn text(&self) -> &str {
@@ -33,10 +29,7 @@ impl Filter {
         }
         let folded = is_smart(&self.text).then(|| line.to_lowercase());
         let line = folded.as_deref().unwrap_or(line);
-        match &self.pattern {
-            Some(pattern) => pattern.matches(line),
-            None => line.contains(&self.text),
-        }
+        if glob::is_pattern(&self.text) { glob::matches(&self.text, line) } else { line.contains(&self.text) }
     }
 }
 

@@ -1,13 +1,14 @@
 //! A pattern with `*`, `?` and `[a-z]` and a name in, whether they match out.
 
-/// Whether `text` has a character that makes it a pattern.
-pub(super) fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?', '['])
+/// Whether `text` has a character that makes it a pattern; a `[` alone doesn't.
+pub fn is_pattern(text: &str) -> bool {
+    let has_set = || text.split_once('[').is_some_and(|(_, rest)| rest.contains(']'));
+    text.contains(['*', '?']) || has_set()
 }
 
 /// Whether `pattern` matches the whole of `name`. Takes time in proportion to the product of the
 /// lengths at most; an open `[` stands for itself.
-pub(super) fn matches(pattern: &str, name: &str) -> bool {
+pub fn matches(pattern: &str, name: &str) -> bool {
     let pattern: Vec<char> = pattern.chars().collect();
     let name: Vec<char> = name.chars().collect();
     let (mut p, mut n) = (0, 0);

@@ -18,9 +18,10 @@ use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::tui::{
-    self, Depth, Feed, Format, Mode, Options, Outcome, Picture, Screen, Script, Symbols, Terminal, Theme,
+    self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Screen, Script, Symbols, Terminal, Theme,
 };
 use perfprop::units::{CpuNs, WallNs};
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 const SECOND: u64 = 1_000_000_000;
@@ -340,6 +341,65 @@ fn saving_never_overwrites() {
         assert_eq!(saved.rounds.iter().map(|(round, _)| round.clone()).collect::<Vec<_>>(), rounds(25));
     }
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn exports_copies_and_other_keys() {
+    let folder = std::env::temp_dir().join(format!("perfprop-export-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (config, complaints) = Config::parse("config.toml", "[keys]\nexport = \"X\"\nfreeze = [\"F3\"]\n");
+    assert_eq!(complaints, []);
+    let options = Options { save_in: folder.clone(), keymap: config.keymap, ..options() };
+    with_loop((80, 24), options, |session| {
+        session.rounds(&rounds(35));
+        session.script.keys("x");
+        assert!(session.script.screen().contains("no key x here"));
+        session.script.keys("X");
+        golden("export", &session.script.screen());
+        session.script.keys("t");
+        assert!(session.script.screen().contains("saved to"));
+        session.script.keys("Xs/miss<Enter>Xt");
+        session.script.keys("y");
+        assert!(session.script.screen().contains("copied: L1_MISSES"), "{}", session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert!(read("perfprop-events.txt").contains("cycles"));
+    assert!(read("perfprop-events.svg").starts_with("<svg"));
+    let filtered = read("perfprop-events-1.txt");
+    assert!(
+        filtered.contains("filter: miss") && !filtered.contains("▏") && !filtered.contains("  cycles"),
+        "{filtered}"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_mouse_selects_opens_and_scrolls() {
+    let left = MouseEventKind::Down(MouseButton::Left);
+    with_loop((80, 24), options(), move |session| {
+        session.rounds(&rounds(35));
+        // The third event's row: header, tabs, border, heads, two rows.
+        session.script.mouse(left, 6, 6);
+        let screen = session.script.screen();
+        let row = screen.lines().nth(6).unwrap();
+        assert!(row.contains('▶'), "{screen}");
+        let name = row.split_whitespace().find(|word| word.len() > 2).unwrap().trim_start_matches('▶').to_owned();
+        session.script.mouse(left, 6, 6);
+        let screen = session.script.screen();
+        assert!(screen.contains("[2 Detail]") && screen.contains(&name), "{screen}");
+        let relations = screen.lines().nth(1).unwrap().find("Relations").unwrap();
+        session.script.mouse(left, u16::try_from(relations).unwrap(), 1);
+        assert!(session.script.screen().contains("[3 Relations]"));
+        session.script.keys("1");
+        session.script.mouse(MouseEventKind::ScrollUp, 6, 6);
+        assert!(session.script.screen().lines().nth(4).unwrap().contains('▶'));
+        // Where nothing is, nothing happens.
+        let before = session.script.screen();
+        session.script.mouse(left, 79, 23);
+        assert_eq!(session.script.screen(), before);
+        session.signals.send(15).unwrap();
+    });
 }
 
 #[test]

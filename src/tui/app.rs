@@ -9,7 +9,9 @@ use nix::sys::signal::Signal;
 use nix::sys::time::TimeValLike;
 
 use super::model::{Command, Message, Model, update};
+use super::picture::{self, Format};
 use super::terminal::{Input, Terminal};
+use super::theme::Watched;
 use super::{Feed, OnQuit, Options, Outcome, view};
 use crate::monitor::Monitor;
 use crate::sampling::Sample;
@@ -32,6 +34,7 @@ pub(super) struct App<'a> {
     /// The revision of the model that is on the screen, and when it was drawn.
     drawn: (u64, Option<Instant>),
     own: OwnTime,
+    theme_file: Option<Watched>,
 }
 
 /// What woke the loop up.
@@ -65,10 +68,14 @@ impl<'a> App<'a> {
             feed,
             drawn: (0, None),
             own: OwnTime::default(),
+            theme_file: options.theme_file.clone().map(Watched::new),
         }
     }
 
     pub(super) fn run(mut self) -> io::Result<(Monitor, Outcome)> {
+        if self.model.mouse {
+            self.terminal.mouse(true)?;
+        }
         loop {
             self.draw_if_due()?;
             let event = self.wait();
@@ -114,6 +121,7 @@ impl<'a> App<'a> {
                 self.terminal.resized(width, height);
                 self.tell(Message::Resized(width, height));
             }
+            Event::Input(Input::Mouse(kind, column, row)) => self.tell(Message::Mouse(kind, column, row)),
             Event::Input(Input::Key(key)) => return self.take_key(key),
             Event::Signal(signal) => return self.take_signal(signal),
             Event::Hangup => return Ok(Some(Outcome::Signal(Signal::SIGHUP as i32))),
@@ -140,6 +148,9 @@ impl<'a> App<'a> {
             (Command::Kill, Some(_)) => return Ok(Some(self.kill())),
             (Command::Detach, Some(_)) => return Ok(self.detach()),
             (Command::Save, _) => self.save(),
+            (Command::Export(format), _) => self.export(format),
+            (Command::Copy(text), _) => self.terminal.copy(&text)?,
+            (Command::Mouse(ours), _) => self.terminal.mouse(ours)?,
             (Command::Suspend, _) => self.suspend()?,
             (Command::Redraw, _) => self.redraw()?,
         }
@@ -166,11 +177,11 @@ impl App<'_> {
         let before = self.model.monitor.intervals();
         self.tell(Message::Round(round, lost));
         // On a scripted terminal the same rounds make the same screen.
-        if self.terminal.is_real()
-            && self.model.monitor.intervals() != before
-            && let Some(part) = self.own.since_last()
-        {
-            self.tell(Message::Own(part));
+        if self.terminal.is_real() && self.model.monitor.intervals() != before {
+            if let Some(part) = self.own.since_last() {
+                self.tell(Message::Own(part));
+            }
+            self.look_at_theme();
         }
     }
 
@@ -220,6 +231,22 @@ impl App<'_> {
         self.tell(Message::Saved(saved.map_err(|error| error.to_string())));
     }
 
+    fn export(&mut self, format: Format) {
+        let folder = self.model.options.save_in.clone();
+        let saved = picture::export(&self.model, format, &folder);
+        self.tell(Message::Saved(saved.map_err(|error| error.to_string())));
+    }
+
+    /// Reads the theme's file again when it has changed.
+    fn look_at_theme(&mut self) {
+        if let Some((theme, complaints)) =
+            self.theme_file.as_mut().and_then(|file| file.read_again(self.model.options.depth))
+        {
+            let complaints = complaints.iter().map(ToString::to_string).collect();
+            self.tell(Message::Theme(Box::new(theme), complaints));
+        }
+    }
+
     /// For messages that ask for nothing.
     fn tell(&mut self, message: Message) {
         let _ = update(&mut self.model, message);
@@ -255,6 +282,9 @@ impl App<'_> {
     /// Stops until the shell lets it go on.
     fn suspend(&mut self) -> io::Result<()> {
         self.terminal.suspend()?;
+        if self.model.mouse {
+            self.terminal.mouse(true)?;
+        }
         self.redraw()
     }
 }

@@ -22,6 +22,8 @@ use crate::sources::Round;
 use crate::units::WallNs;
 
 mod app;
+mod complaint;
+mod config;
 mod figures;
 mod keys;
 mod model;
@@ -32,12 +34,15 @@ mod text;
 mod theme;
 mod view;
 
+pub use complaint::Complaint;
+pub use config::Config;
 pub use figures::Basis;
+pub use keys::Keymap;
 pub use model::Screen;
 pub use picture::{Format, Picture, picture};
 pub use symbols::Symbols;
 pub use terminal::{Input, Script, Terminal};
-pub use theme::{Complaint, Depth, FindError, Role, Theme};
+pub use theme::{Depth, FindError, Role, Theme};
 
 /// What feeds the screens, and what they can do to it.
 pub trait Feed {
@@ -115,8 +120,14 @@ pub struct Options {
     pub on_quit: OnQuit,
     /// Whether to quit when the measurement ends.
     pub exit_with_child: bool,
-    /// The folder that recordings are saved in.
+    /// The folder that recordings and exports are saved in.
     pub save_in: PathBuf,
+    /// Which keys ask for what.
+    pub keymap: Keymap,
+    /// Whether the mouse is perfprop's at first.
+    pub mouse: bool,
+    /// The theme's file, which is read again when it changes.
+    pub theme_file: Option<PathBuf>,
     /// Lines for the log from before the first round: what is wrong with the theme.
     pub notes: Vec<String>,
 }
@@ -136,6 +147,9 @@ impl Default for Options {
             on_quit: OnQuit::default(),
             exit_with_child: false,
             save_in: PathBuf::from("."),
+            keymap: Keymap::default(),
+            mouse: false,
+            theme_file: None,
             notes: Vec::new(),
         }
     }

@@ -63,7 +63,7 @@ impl Kept {
         if self.rounds.is_empty() {
             return Err(io::Error::other("nothing has been counted yet"));
         }
-        let (path, file) = create(folder)?;
+        let (path, file) = create(folder, "perfprop", "jsonl")?;
         let mut recorder = Recorder::new(file, header)?;
         for (round, lost) in &self.rounds {
             recorder.round(round, *lost)?;
@@ -80,9 +80,10 @@ impl Kept {
     }
 }
 
-fn create(folder: &Path) -> io::Result<(PathBuf, File)> {
+/// Makes a file that wasn't there: `stem.ending`, or `stem-1.ending` and so on.
+pub(crate) fn create(folder: &Path, stem: &str, ending: &str) -> io::Result<(PathBuf, File)> {
     for number in 0..MAX_NAMES {
-        let name = if number == 0 { "perfprop.jsonl".into() } else { format!("perfprop-{number}.jsonl") };
+        let name = if number == 0 { format!("{stem}.{ending}") } else { format!("{stem}-{number}.{ending}") };
         let path = folder.join(name);
         match File::create_new(&path) {
             Ok(file) => return Ok((path, file)),
@@ -90,7 +91,7 @@ fn create(folder: &Path) -> io::Result<(PathBuf, File)> {
             Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
         }
     }
-    Err(io::Error::other(format!("{} has {MAX_NAMES} recordings already", folder.display())))
+    Err(io::Error::other(format!("{} has {MAX_NAMES} files of that name already", folder.display())))
 }
 
 #[cfg(test)]

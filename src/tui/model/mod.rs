@@ -6,9 +6,10 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use ratatui::crossterm::event::KeyEvent;
+use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
 
 use super::figures::{Basis, Figures};
+use super::picture::Format;
 use super::symbols::MISSING;
 use super::theme::Theme;
 use super::{Mode, Options};
@@ -29,7 +30,7 @@ mod kept;
 mod update;
 
 pub(super) use filter::Filter;
-pub(super) use kept::Kept;
+pub(super) use kept::{Kept, create};
 pub(super) use update::update;
 
 /// Lines of the command's output that are kept.
@@ -59,7 +60,17 @@ impl Screen {
     /// All, in the order of their keys.
     pub const ALL: [Self; 4] = [Self::Events, Self::Detail, Self::Relations, Self::Log];
 
-    /// Its name in titles and on the command line.
+    /// Its name on the command line and in the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Detail => "detail",
+            Self::Relations => "relations",
+            Self::Log => "log",
+        }
+    }
+
+    /// Its name in titles.
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "Events",
@@ -81,6 +92,8 @@ pub(super) enum Over {
     Filter { before: String },
     /// The command still runs: end it, leave it, or stay?
     AskQuit { pid: i32 },
+    /// In which form is the view to be written?
+    AskExport,
 }
 
 /// A column of the table of events.
@@ -213,6 +226,8 @@ pub(super) struct Model {
     pub(super) basis: Basis,
     window: usize,
     pub(super) theme: Theme,
+    /// Whether the mouse is ours.
+    pub(super) mouse: bool,
     pub(super) options: Options,
     /// perfprop's own use of a CPU; `None` in pictures, which must not depend on it.
     pub(super) own: Option<f64>,
@@ -243,8 +258,12 @@ pub(super) enum Message {
     Key(KeyEvent),
     /// The terminal has this size now.
     Resized(u16, u16),
-    /// The recording was saved, or not.
+    /// The mouse did something at this column and row.
+    Mouse(MouseEventKind, u16, u16),
+    /// The recording or an export was saved, or not.
     Saved(Result<PathBuf, String>),
+    /// The theme's file has changed.
+    Theme(Box<Theme>, Vec<String>),
     /// The user wants to quit, and the command with this process id runs.
     CommandRuns(i32),
     /// Something is to be told.
@@ -254,7 +273,7 @@ pub(super) enum Message {
 }
 
 /// What the loop is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// Quit, unless the command runs and the user is to be asked.
     Quit,
@@ -264,6 +283,12 @@ pub(super) enum Command {
     Detach,
     /// Write what was recorded.
     Save,
+    /// Put this into the terminal's clipboard.
+    Copy(String),
+    /// Write what is shown, in this form.
+    Export(Format),
+    /// Take the mouse, or leave it to the terminal.
+    Mouse(bool),
     /// Stop, and give the terminal back to the shell.
     Suspend,
     /// Draw every cell.
@@ -288,6 +313,7 @@ impl Model {
             basis: options.basis,
             window: DEFAULT_WINDOW,
             theme: options.theme.clone(),
+            mouse: options.mouse,
             options: options.clone(),
             own: None,
             size: (80, 24),

@@ -12,10 +12,13 @@ use ratatui::style::{Color, Modifier, Style};
 
 mod color;
 mod file;
+mod watch;
 
 pub use color::Depth;
 pub(crate) use color::indexed_rgb;
-pub use file::Complaint;
+pub(super) use watch::Watched;
+
+use super::complaint::{Complaint, similar};
 use file::{Paint, Sheet};
 
 /// The themes in the program: name and text. The first is what all others fall back to.
@@ -152,20 +155,24 @@ impl Theme {
     /// # Errors
     /// When there is none, or its file can't be read.
     pub fn find(name: &str, folders: &[PathBuf], depth: Depth) -> Result<(Self, Vec<Complaint>), FindError> {
-        if name.contains('/') || name.ends_with(".toml") {
-            return Self::load(Path::new(name), depth);
-        }
-        let file = folders.iter().map(|folder| folder.join(format!("{name}.toml"))).find(|file| file.is_file());
-        if let Some(file) = file {
+        if let Some(file) = Self::file(name, folders) {
             return Self::load(&file, depth);
         }
         match Self::built_in(name, depth) {
             Some(theme) => Ok((theme, Vec::new())),
             None => {
-                let similar = file::similar(name, Self::names()).map(str::to_owned);
+                let similar = similar(name, Self::names()).map(str::to_owned);
                 Err(FindError::Unknown { name: name.to_owned(), similar })
             }
         }
+    }
+
+    /// The file that [`find`](Self::find) reads for a name; `None` for a theme of the program.
+    pub fn file(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+        if name.contains('/') || name.ends_with(".toml") {
+            return Some(PathBuf::from(name));
+        }
+        folders.iter().map(|folder| folder.join(format!("{name}.toml"))).find(|file| file.is_file())
     }
 
     fn load(path: &Path, depth: Depth) -> Result<(Self, Vec<Complaint>), FindError> {
@@ -178,11 +185,10 @@ impl Theme {
         let (sheet, mut complaints) = Sheet::parse(file, text);
         let mut sheets = vec![sheet];
         while let Some(parent) = sheets.last().and_then(|sheet| sheet.inherits.clone()) {
-            let text = BUILT_IN.iter().find(|(name, _)| *name == parent.value);
-            match text {
+            match BUILT_IN.iter().find(|(name, _)| *name == parent.value) {
                 Some((name, text)) if sheets.len() < MAX_ANCESTORS => sheets.push(Sheet::parse(name, text).0),
                 _ => {
-                    complaints.push(parent.complaint(file, &similar_hint(&parent.value)));
+                    complaints.push(parent.complaint(file, text, similar_hint(&parent.value)));
                     break;
                 }
             }
@@ -257,7 +263,7 @@ impl Theme {
 }
 
 fn similar_hint(name: &str) -> String {
-    match file::similar(name, Theme::names()) {
+    match similar(name, Theme::names()) {
         Some(similar) => format!("no theme \"{name}\" to inherit from; did you mean \"{similar}\"?"),
         None => format!("no theme \"{name}\" to inherit from, or it inherits from itself"),
     }

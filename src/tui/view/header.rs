@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::Page;
+use super::{Page, Target};
 use crate::monitor::Severity;
 use crate::tui::Mode;
 use crate::tui::model::{Model, Motion, Over, Screen};
@@ -111,6 +111,7 @@ pub(super) fn tabs(page: &mut Page<'_>, area: Rect) {
         let current = screen == model.screen;
         let (number, name) = if current { (Role::Key, Role::Title) } else { (Role::Dim, Role::Dim) };
         let mark = if current { "[" } else { " " };
+        let start = line.width();
         line.push_span(page.span(Role::Key, mark));
         line.push_span(page.span(number, format!("{} ", i + 1)));
         line.push_span(page.span(name, screen.name()));
@@ -118,6 +119,9 @@ pub(super) fn tabs(page: &mut Page<'_>, area: Rect) {
             line.push_span(page.span(Role::Warn, format!(" {}{WARN}", warnings(model))));
         }
         line.push_span(page.span(Role::Key, if current { "] " } else { "  " }));
+        let [start, end] = [start, line.width()].map(|at| u16::try_from(at).unwrap_or(u16::MAX));
+        let place = Rect { x: area.x.saturating_add(start), width: end - start, ..area };
+        page.target(place.intersection(area), Target::Screen(screen));
     }
     let right = Line::from(vec![page.span(Role::Key, "?"), page.span(help, " help ")]).right_aligned();
     let fits = line.width() + right.width() <= usize::from(area.width);

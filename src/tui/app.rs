@@ -12,10 +12,11 @@ use super::model::{Command, Message, Model, update};
 use super::picture::{self, Format};
 use super::terminal::{Input, Terminal};
 use super::theme::Watched;
-use super::{Feed, OnQuit, Options, Outcome, view};
+use super::{Feed, Mode, OnQuit, Options, Outcome, view};
 use crate::monitor::Monitor;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
+use crate::units::WallNs;
 
 /// Lines of output that are taken at once, so that a flood of them doesn't hold up keys.
 const MAX_LINES_AT_ONCE: usize = 1000;
@@ -149,6 +150,8 @@ impl<'a> App<'a> {
             (Command::Detach, Some(_)) => return Ok(self.detach()),
             (Command::Save, _) => self.save(),
             (Command::Export(format), _) => self.export(format),
+            (Command::Play, _) => self.play(),
+            (Command::Seek(time), _) => self.seek(time),
             (Command::Copy(text), _) => self.terminal.copy(&text)?,
             (Command::Mouse(ours), _) => self.terminal.mouse(ours)?,
             (Command::Suspend, _) => self.suspend()?,
@@ -245,6 +248,42 @@ impl App<'_> {
             let complaints = complaints.iter().map(ToString::to_string).collect();
             self.tell(Message::Theme(Box::new(theme), complaints));
         }
+    }
+
+    /// Plays the recording on from where the screens stand, or stops it.
+    fn play(&mut self) {
+        let (Some(tape), Some(timeline)) = (&self.model.tape, self.feed.timeline()) else { return };
+        if self.model.kept.end.is_some() || !tape.playing {
+            timeline.stop();
+            self.samples = never();
+            return;
+        }
+        match timeline.play(self.model.kept.now(), tape.pace()) {
+            Ok(()) => self.samples = self.feed.samples().clone(),
+            Err(error) => self.tell(Message::Failed(format!("the recording can't be played: {error}"))),
+        }
+    }
+
+    /// Forwards by what lies between, backwards from the beginning: estimates depend on all that
+    /// came before.
+    fn seek(&mut self, time: WallNs) {
+        let Mode::Replay { length, .. } = self.model.options.mode else { return };
+        let Some(timeline) = self.feed.timeline() else { return };
+        timeline.stop();
+        let back = time < self.model.kept.now();
+        let monitor = back.then(|| Box::new(timeline.monitor()));
+        let after = if back { None } else { self.model.kept.last().map(|(round, _)| round.at) };
+        let rounds = timeline.rounds(after, time);
+        if let Some(monitor) = monitor {
+            self.tell(Message::Rewound(monitor));
+        }
+        for (round, lost) in rounds {
+            self.tell(Message::Round(round, lost));
+        }
+        if time >= length && self.model.kept.end.is_none() {
+            self.take_end();
+        }
+        self.play();
     }
 
     /// For messages that ask for nothing.

@@ -35,6 +35,14 @@ pub(super) enum Action {
     Longer,
     Output,
     Save,
+    Pause,
+    StepBack,
+    StepForward,
+    Slower,
+    Faster,
+    Jump,
+    Mark,
+    NextMark,
     Copy,
     Export,
     Mouse,
@@ -120,6 +128,14 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the screen before", None, &[];
     Action::Back, "back", [code(KeyCode::Esc)], "one level back; clears a filter", None, &[];
+    Action::Pause, "pause", [key('p')], "a replay: stop, and go on", None, &[];
+    Action::StepBack, "step-back", [key(',')], "a replay: an interval back", None, &[];
+    Action::StepForward, "step-forward", [key('.')], "a replay: an interval on", None, &[];
+    Action::Slower, "slower", [key('(')], "a replay: slower", None, &[];
+    Action::Faster, "faster", [key(')')], "a replay: faster", None, &[];
+    Action::Jump, "jump", [key(':')], "a replay: to a time", None, &[];
+    Action::Mark, "mark", [key('b')], "a replay: mark this time, or take the mark away", None, &[];
+    Action::NextMark, "next-mark", [key('\'')], "a replay: to the next mark", None, &[];
     Action::Copy, "copy", [key('y')], "copy the line to the clipboard", None, &[];
     Action::Export, "export", [key('x')], "write what is shown to a file", None, &[];
     Action::Mouse, "mouse", [key('M')], "the mouse: on, or left to the terminal", None, &[];

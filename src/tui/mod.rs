@@ -29,6 +29,7 @@ mod keys;
 mod model;
 mod picture;
 mod symbols;
+mod tape;
 mod terminal;
 mod text;
 mod theme;
@@ -41,6 +42,7 @@ pub use keys::Keymap;
 pub use model::Screen;
 pub use picture::{Format, Picture, picture};
 pub use symbols::Symbols;
+pub use tape::Timeline;
 pub use terminal::{Input, Script, Terminal};
 pub use theme::{Depth, FindError, Role, Theme};
 
@@ -62,6 +64,11 @@ pub trait Feed {
 
     /// Ends the command; may take two seconds.
     fn terminate(&mut self) {}
+
+    /// The recording behind a replay, which can be wound; `None` for what runs.
+    fn timeline(&mut self) -> Option<&mut dyn Timeline> {
+        None
+    }
 
     /// Lets the command run on after the screens are gone.
     ///
@@ -85,7 +92,7 @@ pub enum OnQuit {
 }
 
 /// Where the rounds come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Mode {
     /// From a measurement that runs.
     #[default]
@@ -94,6 +101,8 @@ pub enum Mode {
     Replay {
         /// The time of its last round.
         length: WallNs,
+        /// Seconds of it a second; 0 is at once.
+        speed: f64,
     },
 }
 

@@ -11,6 +11,7 @@ use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
 use super::figures::{Basis, Figures};
 use super::picture::Format;
 use super::symbols::MISSING;
+use super::tape::Tape;
 use super::theme::Theme;
 use super::{Mode, Options};
 use crate::estimate::RelationIndex;
@@ -94,6 +95,8 @@ pub(super) enum Over {
     AskQuit { pid: i32 },
     /// In which form is the view to be written?
     AskExport,
+    /// A time to jump to is being typed.
+    Jump { text: String },
 }
 
 /// A column of the table of events.
@@ -228,6 +231,8 @@ pub(super) struct Model {
     pub(super) theme: Theme,
     /// Whether the mouse is ours.
     pub(super) mouse: bool,
+    /// How a replay goes on; `None` live.
+    pub(super) tape: Option<Tape>,
     pub(super) options: Options,
     /// perfprop's own use of a CPU; `None` in pictures, which must not depend on it.
     pub(super) own: Option<f64>,
@@ -246,7 +251,6 @@ pub(super) enum Notice {
 }
 
 /// What happened.
-#[derive(Debug)]
 pub(super) enum Message {
     /// A round was read, after so many that were lost.
     Round(Round, u64),
@@ -262,6 +266,8 @@ pub(super) enum Message {
     Mouse(MouseEventKind, u16, u16),
     /// The recording or an export was saved, or not.
     Saved(Result<PathBuf, String>),
+    /// The recording was wound back: a monitor that has seen nothing yet.
+    Rewound(Box<Monitor>),
     /// The theme's file has changed.
     Theme(Box<Theme>, Vec<String>),
     /// The user wants to quit, and the command with this process id runs.
@@ -289,6 +295,10 @@ pub(super) enum Command {
     Export(Format),
     /// Take the mouse, or leave it to the terminal.
     Mouse(bool),
+    /// Play the recording on from here at the tape's speed, or stop, as the tape says.
+    Play,
+    /// Go to this time of the recording.
+    Seek(WallNs),
     /// Stop, and give the terminal back to the shell.
     Suspend,
     /// Draw every cell.
@@ -314,6 +324,10 @@ impl Model {
             window: DEFAULT_WINDOW,
             theme: options.theme.clone(),
             mouse: options.mouse,
+            tape: match options.mode {
+                Mode::Live => None,
+                Mode::Replay { speed, .. } => Some(Tape::new(speed)),
+            },
             options: options.clone(),
             own: None,
             size: (80, 24),

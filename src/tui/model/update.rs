@@ -4,14 +4,16 @@ use std::cmp::Ordering;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
 
-use super::{Column, Command, Filter, Message, Model, Motion, Notice, Over, Pane, Screen, Tail, WINDOWS};
+use super::{Column, Command, Filter, Kept, Message, Model, Motion, Notice, Over, Pane, Screen, Tail, WINDOWS};
 use crate::plan::EventIndex;
 use crate::rates::Error;
 use crate::tui::keys::{Action, Key};
 use crate::tui::picture::Format;
-use crate::tui::text::plus_minus;
+use crate::tui::tape::parse_time;
+use crate::tui::text::{plus_minus, short_clock};
 use crate::tui::theme::Theme;
 use crate::tui::view::{Target, page, target_at};
+use crate::units::WallNs;
 use crate::words::shown;
 
 /// A filter longer than this is no filter.
@@ -52,6 +54,12 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
         }
         Message::CommandRuns(pid) => {
             model.over = Over::AskQuit { pid };
+            true
+        }
+        Message::Rewound(monitor) => {
+            model.monitor = *monitor;
+            model.kept = Kept::default();
+            model.arrange();
             true
         }
         Message::Theme(theme, complaints) => {
@@ -187,6 +195,7 @@ impl Model {
             }
             Over::AskQuit { .. } => self.quit_key(key),
             Over::AskExport => self.export_key(key),
+            Over::Jump { text } => self.jump_key(key, text),
         }
     }
 
@@ -291,6 +300,14 @@ impl Model {
         match action {
             Action::Quit => return Some(Command::Quit),
             Action::Save => return Some(Command::Save),
+            Action::Pause
+            | Action::StepBack
+            | Action::StepForward
+            | Action::Slower
+            | Action::Faster
+            | Action::Jump
+            | Action::Mark
+            | Action::NextMark => return self.wind(action),
             Action::Copy => return self.copied(),
             Action::Export => self.over = Over::AskExport,
             Action::Mouse => {
@@ -388,6 +405,77 @@ impl Model {
             }
             (Screen::Log, Pane::Output) => self.log.output = scrolled(self.log.output, self.output_lines().len(), step),
         }
+    }
+}
+
+/// What keys do to a replay.
+impl Model {
+    fn wind(&mut self, action: Action) -> Option<Command> {
+        let (now, interval) = (self.kept.now(), self.monitor.header().interval_ns);
+        let Some(tape) = &mut self.tape else {
+            self.notice = Some(Notice::Failed("only a replay can be wound".into()));
+            return None;
+        };
+        match action {
+            Action::Pause => tape.playing = !tape.playing,
+            Action::Slower => tape.slower(),
+            Action::Faster => tape.faster(),
+            Action::StepBack => {
+                tape.playing = false;
+                // The interval that ended last is the one to leave.
+                let last = self.monitor.now().0.saturating_sub(1) / interval.0.max(1);
+                return Some(Command::Seek(WallNs(last * interval.0)));
+            }
+            Action::StepForward => {
+                tape.playing = false;
+                let next = self.monitor.now().0 / interval.0.max(1) + 1;
+                return Some(Command::Seek(WallNs(next.saturating_mul(interval.0))));
+            }
+            Action::Jump => {
+                self.over = Over::Jump { text: String::new() };
+                return None;
+            }
+            Action::Mark => {
+                let words = if tape.mark(now) { "marked" } else { "no longer marked" };
+                self.notice = Some(Notice::Done(format!("{} {words}", short_clock(now))));
+                return None;
+            }
+            Action::NextMark => match tape.next_mark(now) {
+                Some(mark) => return Some(Command::Seek(mark)),
+                None => {
+                    self.notice = Some(Notice::Failed("no time is marked yet: b marks one".into()));
+                    return None;
+                }
+            },
+            _ => return None,
+        }
+        Some(Command::Play)
+    }
+
+    fn jump_key(&mut self, key: KeyEvent, mut text: String) -> Option<Command> {
+        match key.code {
+            KeyCode::Esc => self.over = Over::Nothing,
+            KeyCode::Enter => {
+                self.over = Over::Nothing;
+                match parse_time(&text) {
+                    Some(time) => return Some(Command::Seek(time)),
+                    None => {
+                        let words = format!("{} is no time: 83, 83.5 or 1:23", shown(&text));
+                        self.notice = Some(Notice::Failed(words));
+                    }
+                }
+            }
+            KeyCode::Backspace => {
+                text.pop();
+                self.over = Over::Jump { text };
+            }
+            KeyCode::Char(c) if text.len() < 16 && !key.modifiers.contains(KeyModifiers::CONTROL) => {
+                text.push(c);
+                self.over = Over::Jump { text };
+            }
+            _ => {}
+        }
+        None
     }
 }
 

@@ -39,6 +39,14 @@ fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
             page.span(Role::Dim, "  Enter keeps it, Esc takes it back"),
         ]));
     }
+    if let Over::Jump { text } = &model.over {
+        return Some(Line::from(vec![
+            page.span(Role::Key, " to "),
+            page.span(Role::Text, crate::words::shown(text).into_owned()),
+            page.span(Role::Key, "▏"),
+            page.span(Role::Dim, "  seconds or minutes:seconds; Enter goes there"),
+        ]));
+    }
     let (glyph, role, text) = match model.notice.as_ref()? {
         Notice::Done(text) => (OK, Role::Ok, text),
         Notice::Failed(text) => (ERROR, Role::Error, text),

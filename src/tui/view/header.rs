@@ -88,14 +88,23 @@ fn state(page: &Page<'_>) -> Span<'static> {
             Some(exit) => (Role::Info, format!("{ENDED} ENDED {exit}")),
             None => (Role::Info, format!("{ENDED} ENDED")),
         },
-        (_, _, Mode::Replay { length }) => {
+        (_, _, Mode::Replay { length, .. }) => {
             let now = short_clock(model.monitor.now());
-            (Role::Info, format!("{REPLAY} REPLAY {now}/{}", short_clock(length)))
+            (Role::Info, format!("{} {now}/{}", replaying(model), short_clock(length)))
         }
         (_, None, Mode::Live) if model.monitor.intervals() == 0 => (Role::Dim, format!("{WAITING} WAIT")),
         (_, None, Mode::Live) => (Role::Ok, format!("{OK} RUN")),
     };
     page.span(role, text)
+}
+
+/// `▶ REPLAY x4`, `❚❚ PAUSED`.
+fn replaying(model: &Model) -> String {
+    match &model.tape {
+        Some(tape) if !tape.playing => format!("{FROZEN} PAUSED"),
+        Some(tape) if tape.speed != 1.0 && tape.speed > 0.0 => format!("{REPLAY} REPLAY x{}", tape.speed),
+        _ => format!("{REPLAY} REPLAY"),
+    }
 }
 
 /// How many findings are warnings.

@@ -75,7 +75,7 @@ fn draw_and_find(model: &Model, area: Rect, buffer: &mut Buffer) -> Vec<(Rect, T
                 Over::Help(top) => help::draw(&mut page, area, top),
                 Over::AskQuit { pid } => quit::draw(&mut page, area, pid),
                 Over::AskExport => export::draw(&mut page, area),
-                Over::Nothing | Over::Filter { .. } => {}
+                Over::Nothing | Over::Filter { .. } | Over::Jump { .. } => {}
             }
         }
     }

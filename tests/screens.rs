@@ -223,9 +223,15 @@ fn screens_at_all_sizes() {
         with_loop((width, height), options(), move |session| {
             session.rounds(&rounds(640));
             output().into_iter().for_each(|line| session.output.send(line).unwrap());
-            for (key, name) in
-                [("1", "events"), ("jjj2", "detail"), ("3", "relations"), ("4", "log"), ("o", "output"), ("?", "help")]
-            {
+            for (key, name) in [
+                ("1", "events"),
+                ("jjj2", "detail"),
+                ("3", "relations"),
+                ("4", "groups"),
+                ("5", "log"),
+                ("o", "output"),
+                ("?", "help"),
+            ] {
                 session.script.keys(key);
                 let screen = session.script.screen();
                 golden(&format!("{name}-{width}x{height}"), &screen);
@@ -527,7 +533,7 @@ fn pictures_are_the_same_twice_in_every_format() {
                     mode: Mode::Replay { length: WallNs(64 * SECOND), speed: 1.0 },
                     ..Options::default()
                 };
-                let wanted = Picture { size: (120, 40), format, event: Some(3), output: output() };
+                let wanted = Picture { size: (120, 40), format, event: Some(3), output: output(), rounds: rounds(40) };
                 let first = tui::picture(monitor(300), &wanted, &options);
                 assert_eq!(first, tui::picture(monitor(300), &wanted, &options));
                 assert!(first.contains("REPLAY") || format == Format::Svg);

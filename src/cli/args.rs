@@ -136,6 +136,7 @@ pub(super) enum ScreenName {
     Events,
     Detail,
     Relations,
+    Groups,
     Log,
     Help,
 }

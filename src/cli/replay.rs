@@ -53,7 +53,10 @@ fn dump(args: &Replay, recording: &Recording, mut monitor: Monitor, format: Dump
         DumpFormat::Svg => Format::Svg,
     };
     let options = Options { mode: mode(recording, 1.0), ..look::in_picture(&args.look)? };
-    let picture = tui::picture(monitor, &Picture { size: args.size, format, ..Picture::default() }, &options);
+    let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
+    let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
+    let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
+    let picture = tui::picture(monitor, &Picture { size: args.size, format, rounds, ..Picture::default() }, &options);
     Stream::stdout().print(&picture)?;
     Ok(0)
 }

@@ -87,6 +87,7 @@ const fn code(code: KeyCode) -> Key {
 }
 
 const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log];
+const PAGED: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Groups, Screen::Log];
 
 macro_rules! bindings {
     ($($action:expr, $name:literal, [$($key:expr),*], $words:literal, $hint:expr, $on:expr;)*) => {
@@ -98,10 +99,10 @@ macro_rules! bindings {
 pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Up, "up", [code(KeyCode::Up), key('k')], "one up", None, &[];
     Action::Down, "down", [code(KeyCode::Down), key('j')], "one down", Some("move"), &[];
-    Action::PageUp, "page-up", [code(KeyCode::PageUp), ctrl('b')], "a page up", None, LISTS;
-    Action::PageDown, "page-down", [code(KeyCode::PageDown), ctrl('f')], "a page down", None, LISTS;
-    Action::HalfUp, "half-up", [ctrl('u')], "half a page up", None, LISTS;
-    Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, LISTS;
+    Action::PageUp, "page-up", [code(KeyCode::PageUp), ctrl('b')], "a page up", None, PAGED;
+    Action::PageDown, "page-down", [code(KeyCode::PageDown), ctrl('f')], "a page down", None, PAGED;
+    Action::HalfUp, "half-up", [ctrl('u')], "half a page up", None, PAGED;
+    Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, PAGED;
     Action::First, "first", [key('g'), code(KeyCode::Home)], "to the first", None, &[];
     Action::Last, "last", [key('G'), code(KeyCode::End)], "to the last", None, &[];
     Action::Open, "open", [code(KeyCode::Enter)], "the event in detail", Some("detail"), &[Screen::Events];
@@ -124,7 +125,8 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Go(Screen::Events), "events", [key('1')], "Events", None, &[];
     Action::Go(Screen::Detail), "detail", [key('2')], "Detail of the selected event", None, &[];
     Action::Go(Screen::Relations), "relations", [key('3')], "Relations", None, &[];
-    Action::Go(Screen::Log), "log", [key('4')], "Log", None, &[];
+    Action::Go(Screen::Groups), "groups", [key('4')], "Groups: what is counted together, and when", None, &[];
+    Action::Go(Screen::Log), "log", [key('5')], "Log", None, &[];
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the screen before", None, &[];
     Action::Back, "back", [code(KeyCode::Esc)], "one level back; clears a filter", None, &[];
@@ -321,7 +323,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    const SCREENS: [Screen; 4] = Screen::ALL;
+    const SCREENS: [Screen; 5] = Screen::ALL;
 
     #[test]
     fn no_key_means_two_things_on_a_screen() {

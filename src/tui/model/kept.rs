@@ -38,6 +38,11 @@ impl Kept {
         self.behind = (self.behind + 1).min(self.rounds.len());
     }
 
+    /// The rounds that the view has taken, oldest first.
+    pub(crate) fn seen(&self) -> impl DoubleEndedIterator<Item = &Round> {
+        self.rounds.range(..self.rounds.len() - self.behind).map(|(round, _)| round)
+    }
+
     /// The newest round, and how many were lost before it.
     pub(crate) fn last(&self) -> Option<&(Round, u64)> {
         self.rounds.back()

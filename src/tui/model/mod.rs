@@ -53,13 +53,15 @@ pub enum Screen {
     Detail,
     /// All relations and how they fare.
     Relations,
+    /// Which events share a group, and when each ran.
+    Groups,
     /// What was noticed, and the command's output.
     Log,
 }
 
 impl Screen {
     /// All, in the order of their keys.
-    pub const ALL: [Self; 4] = [Self::Events, Self::Detail, Self::Relations, Self::Log];
+    pub const ALL: [Self; 5] = [Self::Events, Self::Detail, Self::Relations, Self::Groups, Self::Log];
 
     /// Its name on the command line and in the configuration.
     pub fn word(self) -> &'static str {
@@ -67,6 +69,7 @@ impl Screen {
             Self::Events => "events",
             Self::Detail => "detail",
             Self::Relations => "relations",
+            Self::Groups => "groups",
             Self::Log => "log",
         }
     }
@@ -77,6 +80,7 @@ impl Screen {
             Self::Events => "Events",
             Self::Detail => "Detail",
             Self::Relations => "Relations",
+            Self::Groups => "Groups",
             Self::Log => "Log",
         }
     }
@@ -220,6 +224,8 @@ pub(super) struct Model {
     pub(super) over: Over,
     pub(super) events: Events,
     pub(super) relations: Relations,
+    /// The selected group.
+    pub(super) group: usize,
     pub(super) log: Log,
     pub(super) output: Output,
     pub(super) notes: Vec<String>,
@@ -315,6 +321,7 @@ impl Model {
             over: if options.help { Over::Help(0) } else { Over::Nothing },
             events: Events::default(),
             relations: Relations::default(),
+            group: 0,
             log: Log::default(),
             output: Output::default(),
             notes: options.notes.clone(),
@@ -384,7 +391,7 @@ impl Model {
             Screen::Events => Some(&self.events.filter),
             Screen::Relations => Some(&self.relations.filter),
             Screen::Log => Some(&self.log.filter),
-            Screen::Detail => None,
+            Screen::Detail | Screen::Groups => None,
         }
     }
 

@@ -291,7 +291,7 @@ impl Model {
                 self.log.filter = filter;
                 (self.log.findings, self.log.output) = (Tail::Follow, Tail::Follow);
             }
-            Screen::Detail => {}
+            Screen::Detail | Screen::Groups => {}
         }
         self.arrange();
     }
@@ -400,6 +400,7 @@ impl Model {
         match (self.screen, self.log.pane) {
             (Screen::Events | Screen::Detail, _) => move_in(&self.events.order, &mut self.events.selected, step),
             (Screen::Relations, _) => move_in(&self.relations.order, &mut self.relations.selected, step),
+            (Screen::Groups, _) => self.group = step.from(self.group, self.monitor.header().groups.len()),
             (Screen::Log, Pane::Findings) => {
                 self.log.findings = scrolled(self.log.findings, self.entries().len(), step)
             }
@@ -501,6 +502,7 @@ impl Model {
             Target::Screen(screen) => self.screen = screen,
             Target::Event(event) if self.events.selected == event => self.screen = Screen::Detail,
             Target::Event(event) => self.events.selected = event,
+            Target::Group(group) => self.group = group,
             Target::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,
             Target::Relation(relation) => self.relations.selected = relation,
         }
@@ -513,6 +515,11 @@ impl Model {
             Screen::Relations => {
                 let index = self.relations.selected;
                 format!("{}: {}", self.relation_id(index), self.relation_formula(index))
+            }
+            Screen::Groups => {
+                let group = self.monitor.header().groups.get(self.group)?;
+                let names: Vec<_> = group.members.iter().map(|&event| self.event_name(event)).collect();
+                format!("{{{}}}", names.join(","))
             }
             Screen::Log => self.log_line()?,
         };

@@ -15,6 +15,7 @@ use super::view;
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
 use crate::session::OutputLine;
+use crate::sources::Round;
 
 mod svg;
 
@@ -41,11 +42,13 @@ pub struct Picture {
     pub event: Option<EventIndex>,
     /// Lines that the command wrote.
     pub output: Vec<OutputLine>,
+    /// The newest rounds that the monitor has taken, for what shows them one by one.
+    pub rounds: Vec<Round>,
 }
 
 impl Default for Picture {
     fn default() -> Self {
-        Self { size: (80, 24), format: Format::default(), event: None, output: Vec::new() }
+        Self { size: (80, 24), format: Format::default(), event: None, output: Vec::new(), rounds: Vec::new() }
     }
 }
 
@@ -57,6 +60,8 @@ pub fn picture(monitor: Monitor, wanted: &Picture, options: &Options) -> String 
     for line in &wanted.output {
         let _ = update(&mut model, Message::Output(line.clone()));
     }
+    wanted.rounds.iter().for_each(|round| model.kept.push(round.clone(), 0));
+    model.kept.take().for_each(drop);
     if let Some(event) = wanted.event.filter(|event| model.events.order.contains(event)) {
         model.events.selected = event;
     }

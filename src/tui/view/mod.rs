@@ -19,6 +19,7 @@ mod detail;
 mod events;
 mod export;
 mod footer;
+mod groups;
 mod header;
 mod help;
 mod histogram;
@@ -49,6 +50,7 @@ pub(super) enum Target {
     Screen(Screen),
     Event(EventIndex),
     Relation(RelationIndex),
+    Group(usize),
 }
 
 /// What stands at a place of the screen. The screen is drawn for it once more, so that only what is
@@ -94,6 +96,7 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
         (Screen::Events, _) => overview(page, area, room),
         (Screen::Detail, _) => detail::draw(page, area, true),
         (Screen::Relations, _) => relations::draw(page, area, true),
+        (Screen::Groups, _) => groups::draw(page, area),
         (Screen::Log, _) => log::draw(page, area),
     }
 }
@@ -116,7 +119,7 @@ pub(super) fn shows_output(model: &Model) -> bool {
     match model.screen {
         Screen::Log => model.log.pane == Pane::Output,
         Screen::Events => matches!(Room::of(area), Room::Medium | Room::Large),
-        Screen::Detail | Screen::Relations => false,
+        Screen::Detail | Screen::Relations | Screen::Groups => false,
     }
 }
 

@@ -44,7 +44,7 @@ pub use picture::{Format, Picture, picture};
 pub use symbols::Symbols;
 pub use tape::Timeline;
 pub use terminal::{Input, Script, Terminal};
-pub use theme::{Depth, FindError, Role, Theme};
+pub use theme::{Depth, FindError, Role, SchemeError, Theme, theme_of_base16};
 
 /// What feeds the screens, and what they can do to it.
 pub trait Feed {

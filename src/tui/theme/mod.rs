@@ -10,10 +10,12 @@ use std::path::{Path, PathBuf};
 
 use ratatui::style::{Color, Modifier, Style};
 
+mod base16;
 mod color;
 mod file;
 mod watch;
 
+pub use base16::{SchemeError, theme_of_base16};
 pub use color::Depth;
 pub(crate) use color::indexed_rgb;
 pub(super) use watch::Watched;

@@ -79,7 +79,7 @@ impl Columns {
     fn of(room: usize, page: &Page<'_>) -> Self {
         let longest = page.model.monitor.header().groups.iter().map(|group| width(&names(page, group))).max();
         let fixed = 2 + NUMBER + 1 + 1 + RUN + 2;
-        let why = if room >= fixed + LEAST_NAMES + LEAST_TIMELINE + WHY + 1 { WHY } else { 0 };
+        let why = if room > fixed + LEAST_NAMES + LEAST_TIMELINE + WHY { WHY } else { 0 };
         let rest = room.saturating_sub(fixed + if why > 0 { why + 1 } else { 0 });
         let names = longest.unwrap_or(LEAST_NAMES).clamp(LEAST_NAMES, (rest / 2).max(LEAST_NAMES)).min(rest);
         Self { names, why, timeline: rest - names }

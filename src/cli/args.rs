@@ -26,6 +26,8 @@ pub(super) enum Verb {
     Replay(Replay),
     /// List events, and whether they can be counted on this machine
     List(List),
+    /// Find out what can be counted here and what forbids it, and whether relation files are right
+    Check(Check),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -269,6 +271,28 @@ pub(super) struct List {
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Check {
+    /// Relation files to look through
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Events to try: how each is read, whether it opens, which groups they make, how long each runs
+    #[arg(short, long = "event", value_name = "EVENTS")]
+    pub(super) events: Vec<String>,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(short, long)]
+    pub(super) json: bool,
+    /// Explain an error or warning, as in E04; all codes without one
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"])]
+    pub(super) explain: Option<String>,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: When,
 }
 
 #[derive(Debug, Group)]

@@ -11,14 +11,15 @@ use nix::unistd::Pid;
 
 use super::Error;
 use super::args::{Corrections, EstimatorName, Events, Target};
+use super::refused::refused;
 use super::stream::say;
 use crate::estimate::{Estimator, Linear, Scale};
-use crate::events::{Event, Machine, Resolver, Tables, with_letters};
+use crate::events::{Event, Machine, Pmu, Resolver, Tables, with_letters};
 use crate::monitor::Monitor;
 use crate::plan::{Plan, PlannedGroup};
 use crate::recording::{self, Header, RecordedEvent, RelationFile};
 use crate::relations::{self, LoadError, Relation};
-use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
+use crate::session::{ChildIo, CommandLine, Launch, Session, find_command};
 use crate::sources::perf::{self, Cgroup, Row, Who, parse_cpus};
 use crate::sources::{Status, process};
 use crate::units::WallNs;
@@ -72,7 +73,7 @@ fn plan(resolver: &Resolver, events: &[String]) -> Result<Plan, Error> {
         let groups = resolver.parse(&events.join(",")).map_err(Error::Events)?;
         return Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable);
     }
-    let (names, why) = if has_core_pmu(resolver.machine()) {
+    let (names, why) = if resolver.pmus().iter().any(Pmu::is_core) {
         (DEFAULT_HARDWARE, "")
     } else {
         (DEFAULT_SOFTWARE, " (this machine exposes no hardware counters)")
@@ -80,14 +81,6 @@ fn plan(resolver: &Resolver, events: &[String]) -> Result<Plan, Error> {
     say(&format!("no -e given: counting {names}{why}"));
     let groups = resolver.parse(names).map_err(Error::Events)?;
     Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable)
-}
-
-/// Whether the kernel knows a PMU of the processor: by its usual names, or by the CPUs that it
-/// lists for itself.
-pub(super) fn has_core_pmu(machine: &Machine) -> bool {
-    let is_core = |name: &str| name == "cpu" || name.starts_with("cpu_") || name.starts_with("armv");
-    let entries = std::fs::read_dir(machine.devices()).into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).any(|name| is_core(&name))
 }
 
 /// Reads relation files; with `lenient`, goes on without what is wrong in them.
@@ -237,7 +230,7 @@ pub(super) fn start(
     interval: Duration,
 ) -> Result<(Session, Header), Error> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan))?;
+    let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan, launch))?;
     let recorded = |row: &Row| RecordedEvent {
         event: opened(&wishes.plan.events[row.event], &row.status),
         status: row.status.clone(),
@@ -297,27 +290,6 @@ fn reason(event: &RecordedEvent) -> String {
         Some(reason) => format!("{reason} ({code})"),
         None => format!("{} ({code})", event.status),
     }
-}
-
-fn refused(error: StartError, plan: &Plan) -> Error {
-    match error {
-        StartError::Command { command, source } => Error::Command { command, source, similar: None },
-        StartError::Open(error) => Error::Open(error),
-        StartError::System(error) => Error::System(error),
-        StartError::NoTarget => Error::Usage("nothing to measure".into()),
-        StartError::NothingOpened(rows) => {
-            let names = |events: &[Event]| events.iter().map(|event| event.name.clone()).collect();
-            if rows.iter().any(|row| row.status == Status::Forbidden) {
-                Error::NotPermitted { events: names(&plan.events), paranoid: paranoid() }
-            } else {
-                Error::NoCounters { events: names(&plan.events), has_pmu: has_core_pmu(&Machine::here()) }
-            }
-        }
-    }
-}
-
-fn paranoid() -> Option<i32> {
-    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }
 
 /// A monitor with the estimator of this name.

@@ -26,6 +26,7 @@ pub use catalog::{Availability, Entry, Part, Pattern, Prober, Question, Source, 
 pub use error::{Cause, EventError, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use modifiers::{Letters, LettersError};
+pub use pmu::Pmu;
 pub use resolve::{Resolver, with_letters};
 pub use tables::{TableError, TableEvent, Tables};
 

@@ -14,7 +14,7 @@ use super::presets::{self, Family, Meaning, Preset};
 use super::symbols::{self, Symbol};
 use super::syntax::{self, Head, Item, Place, Spec, Term};
 use super::tables::{TableEvent, Tables};
-use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, probe, tracepoints};
+use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Source, Unit, catalog, probe, tracepoints};
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
@@ -105,7 +105,7 @@ impl Resolver {
     }
 
     /// The machine's PMUs, read once: a list asks for them thousands of times.
-    pub(super) fn pmus(&self) -> &[Pmu] {
+    pub fn pmus(&self) -> &[Pmu] {
         self.pmus.get_or_init(|| pmu::all(&self.machine))
     }
 
@@ -213,7 +213,10 @@ impl Resolver {
 
     /// The first event that a text stands for; what is wrong with it comes without suggestions,
     /// which take longer than a whole list.
-    pub(super) fn first(&self, text: &str) -> Result<Option<Event>, Cause> {
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn first(&self, text: &str) -> Result<Option<Event>, Cause> {
         let items = syntax::parse(text).map_err(|error| Cause::Syntax { at: error.at, expected: error.expected })?;
         let specs = items.iter().filter_map(|item| if let Item::Single(spec) = item { Some(spec) } else { None });
         for spec in specs {
@@ -413,6 +416,27 @@ impl Resolver {
             }
             Meaning::Missing(why) => vec![absent(preset, &why)],
         })
+    }
+
+    /// What the table of presets calls this machine's CPUs; `None` where it doesn't know them.
+    pub fn family_title(&self) -> Option<&'static str> {
+        self.family().filter(|_| !self.is_hybrid()).map(Family::title)
+    }
+
+    /// Who describes an event of this resolver's; `None` for a raw code, a breakpoint, a probe.
+    pub fn source_of(&self, event: &Event) -> Option<Source> {
+        let base = event.name.split([':', '/']).next().unwrap_or_default();
+        if presets::find(base).is_some() && symbols::find(base).is_none() {
+            return Some(Source::Preset);
+        }
+        match event.kind {
+            Kind::Software | Kind::Hardware | Kind::Cache => Some(Source::Perf),
+            Kind::Tracepoint => Some(Source::Tracefs),
+            Kind::Pmu if event.canonical.contains("::") => Some(Source::Libpfm),
+            Kind::Pmu if self.tables.find(base).is_some() => Some(Source::Tables),
+            Kind::Pmu => Some(Source::Sysfs),
+            Kind::Raw | Kind::Breakpoint | Kind::Probe => None,
+        }
     }
 
     /// The CPU's family in the table of presets; a CPU doesn't change.

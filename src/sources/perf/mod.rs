@@ -25,7 +25,7 @@ mod target;
 mod trial;
 
 use open::Opening;
-pub use open::permission;
+pub use open::{Whose, ask, permission};
 use target::Place;
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
 pub use trial::fit;

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::io;
 
 use nix::errno::Errno;
+use nix::unistd::Pid;
 use perf_event::events::Software;
 use perf_event::{Builder, Counter, ReadFormat};
 
@@ -11,7 +12,7 @@ use super::target::{Place, Start, Subject};
 use super::{OpenError, Row};
 use crate::events::{Event, Modifiers};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
-use crate::sources::{Status, process};
+use crate::sources::{Scope, Status, process};
 
 /// The opening of groups in one place.
 pub(super) struct Opening<'a> {
@@ -225,4 +226,30 @@ pub fn permission() -> Status {
         (Some(Refusal::Permission), _) => Status::UserOnly,
         _ => Status::Counted,
     }
+}
+
+/// Whom an event is to be counted of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// This very thread.
+    Mine,
+    /// A task that runs already.
+    Task(Pid),
+    /// Whatever runs on a CPU.
+    Cpu(u32),
+}
+
+/// What the kernel answers to opening an event, which is closed at once.
+///
+/// # Errors
+/// The kernel's own answer, without a meaning.
+pub fn ask(event: &Event, whose: Whose) -> io::Result<()> {
+    let (subject, cpu) = match whose {
+        Whose::Mine => (Subject::Task(nix::unistd::gettid()), None),
+        Whose::Task(task) => (Subject::Task(task), None),
+        Whose::Cpu(cpu) => (Subject::Anyone, Some(cpu)),
+    };
+    let place = Place { subject, cpu, scope: Scope::All };
+    let opening = Opening { plan: &Plan::default(), place: &place, start: Start::Later, inherit: false, rows: &mut [] };
+    opening.open(event, None).map(drop)
 }

@@ -28,9 +28,12 @@ pub fn facts(host: &Host, kernel: &dyn Kernel) -> Vec<Fact> {
     let nothing = software.standing == Standing::Fail;
     let mut facts = vec![linux(host), processor(host), hypervisor(host), container(host)];
     facts.extend([user(host), paranoid(host, nothing), seccomp(host, nothing), no_new_privs(host)]);
-    facts.extend([software, whole_machine(host, kernel), others(host, kernel)]);
-    facts.extend(hardware(host, kernel));
-    facts.extend([tracepoints(host, kernel), probes(host)]);
+    facts.push(software);
+    if !nothing {
+        facts.extend([whole_machine(host, kernel), others(host, kernel)]);
+        facts.extend(hardware(host, kernel));
+        facts.extend([tracepoints(host, kernel), probes(host)]);
+    }
     facts.extend([pmus(host), libpfm(host)]);
     facts.extend(hybrid(host));
     facts.extend([counters(host, kernel), watchdog(host), mux_interval(host)]);
@@ -91,10 +94,10 @@ fn user(host: &Host) -> Fact {
         return fact.ok(names, found);
     }
     let fact = fact.warn(names, found);
-    match (process.uid, process.in_user_namespace || process.no_new_privs, host.container()) {
-        (_, _, Some(container)) => fact.fix(container_fix(&container)),
-        (_, true, None) => fact,
-        (_, false, None) => fact.fix(SETCAP),
+    match host.container() {
+        Some(container) if process.uid == 0 => fact.fix(container_fix(&container)),
+        _ if process.in_user_namespace || process.no_new_privs => fact,
+        _ => fact.fix(SETCAP),
     }
 }
 
@@ -333,7 +336,7 @@ fn counters(host: &Host, kernel: &dyn Kernel) -> Fact {
 }
 
 fn watchdog(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Hardware, "nmi_watchdog", "it holds a counter of each CPU while it is on");
+    let fact = Fact::new(Section::Hardware, "nmi_watchdog", "without it each CPU has one counter more");
     match (host.setting("nmi_watchdog"), host.cores().next()) {
         (None, _) => fact.ok(Value::Null, "this kernel has none"),
         (Some(0), _) => fact.ok(0, "off"),
@@ -366,14 +369,14 @@ fn tracefs(host: &Host) -> Fact {
     let fact = Fact::new(Section::Limits, "tracefs", "tracepoints are looked up there");
     match host.resolver.machine().tracepoints() {
         Ok(folder) => match host.event("sched:sched_switch") {
-            Some(_) => fact.ok(true, folder.display().to_string()),
+            Some(_) => fact.ok(true, host.inside(&folder)),
             None => fact.warn(false, "mounted, but this user may not read the ids of its events").fix(REMOUNT),
         },
         Err(TracefsError::NotMounted(folder)) => fact
-            .warn(false, format!("not mounted at {}", folder.display()))
+            .warn(false, format!("not mounted at {}", host.inside(&folder)))
             .fix("sudo mount -t tracefs tracefs /sys/kernel/tracing"),
         Err(TracefsError::Forbidden(folder)) => {
-            fact.warn(false, format!("{} may not be read by this user", folder.display())).fix(REMOUNT)
+            fact.warn(false, format!("{} may not be read by this user", host.inside(&folder))).fix(REMOUNT)
         }
     }
 }

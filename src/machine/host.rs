@@ -106,6 +106,12 @@ impl Host {
         Some(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']).to_owned())
     }
 
+    /// The path of a file as the machine itself calls it.
+    pub(super) fn inside(&self, path: &Path) -> String {
+        let inside = path.strip_prefix(&self.root).unwrap_or(path);
+        Path::new("/").join(inside).display().to_string()
+    }
+
     fn exists(&self, path: &str) -> bool {
         self.root.join(path).exists()
     }

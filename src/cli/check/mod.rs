@@ -19,6 +19,9 @@ use events::Events;
 use files::CheckedFile;
 use report::{Paint, Report};
 
+#[cfg(test)]
+mod tests;
+
 pub(super) fn run(args: &Check) -> Result<u8, Error> {
     let paint = paint(args.color);
     if let Some(code) = &args.explain {

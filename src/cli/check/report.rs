@@ -85,17 +85,12 @@ impl Report {
         let mut parts: Vec<String> = Vec::new();
         let sections = self.facts.chunk_by(|a, b| a.section == b.section);
         parts.extend(sections.filter_map(|facts| Some(section(facts.first()?.section, facts, paint))));
-        parts.extend(self.events.iter().map(|events| events_text(events, self.counters(), paint)));
+        parts.extend(self.events.iter().map(|events| events_text(events, &self.facts, paint)));
         if !self.files.is_empty() {
             parts.push(self.files_text(paint));
         }
         parts.extend(self.summary());
         parts.join("\n")
-    }
-
-    /// What the report says of the number of counters.
-    fn counters(&self) -> Option<&Fact> {
-        self.facts.iter().find(|fact| fact.name == "counters")
     }
 
     fn files_text(&self, paint: Paint) -> String {
@@ -118,8 +113,7 @@ impl Report {
 
     /// The last line: what all of it comes to.
     fn summary(&self) -> Option<String> {
-        let value = |name: &str| self.facts.iter().find(|fact| fact.name == name).map(|fact| &fact.value);
-        let yes = |name: &str| value(name).and_then(serde_json::Value::as_bool) == Some(true);
+        let yes = |name: &str| fact(&self.facts, name).and_then(|fact| fact.value.as_bool()) == Some(true);
         let text = match &self.events {
             _ if self.facts.is_empty() => return None,
             Some(Events::Read { events, groups: Ok(_) }) => {
@@ -150,7 +144,7 @@ fn section(section: Section, facts: &[Fact], paint: Paint) -> String {
     text
 }
 
-fn events_text(events: &Events, counters: Option<&Fact>, paint: Paint) -> String {
+fn events_text(events: &Events, facts: &[Fact], paint: Paint) -> String {
     let mut text = format!("{}\n", paint.heading("Events"));
     match events {
         Events::Unread(error) => text.push_str(&format!("{error}\n")),
@@ -158,7 +152,7 @@ fn events_text(events: &Events, counters: Option<&Fact>, paint: Paint) -> String
             events.iter().for_each(|event| event_text(&mut text, event, paint));
             let _ = writeln!(text, "\n{}", paint.heading("Groups"));
             match groups {
-                Ok(groups) => groups_text(&mut text, groups, counters),
+                Ok(groups) => groups_text(&mut text, groups, facts),
                 Err(group) => text.push_str(&format!("{}\n", Error::Unschedulable(group.clone()))),
             }
         }
@@ -179,13 +173,13 @@ fn event_text(text: &mut String, event: &Tried, paint: Paint) {
     let _ = writeln!(text, "{:NOTE_AT$}{}", "", wrapped(&line, NOTE_AT));
 }
 
-fn groups_text(text: &mut String, groups: &[Grouped], counters: Option<&Fact>) {
+fn groups_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
     for (number, group) in groups.iter().enumerate() {
         let what = match &group.pmu {
             None => "without counters, runs all the time".to_owned(),
             Some(pmu) => {
                 let needed = group.events.len();
-                let of = counters.and_then(|fact| fact.value.get(pmu)?.as_u64());
+                let of = fact(facts, "counters").and_then(|fact| fact.value.get(pmu)?.as_u64());
                 let of = of.map_or_else(String::new, |all| format!(" of {all}"));
                 let ratio = match group.ratio {
                     ratio if ratio >= 1.0 => "all the time".to_owned(),
@@ -201,27 +195,51 @@ fn groups_text(text: &mut String, groups: &[Grouped], counters: Option<&Fact>) {
     if groups.is_empty() {
         text.push_str("  none: no event can be counted\n");
     }
-    if groups.iter().any(|group| group.ratio < 1.0) {
-        let note = "Groups take turns; what they count is scaled, with the error of that.";
-        let _ = writeln!(text, "  {note}");
+    turns_text(text, groups, facts);
+}
+
+/// What follows from groups that take turns.
+fn turns_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
+    let Some(pmu) = groups.iter().find(|group| group.ratio < 1.0).and_then(|group| group.pmu.as_ref()) else { return };
+    text.push_str("  Groups take turns; what they count is scaled, with the error of that.\n");
+    let turn = fact(facts, "mux interval").and_then(|fact| fact.value.get(pmu)?.as_u64());
+    if let Some(turn) = turn {
+        let all = groups.iter().filter(|group| group.pmu.as_ref() == Some(pmu)).count() as u64 * turn;
+        let _ = writeln!(
+            text,
+            "  A turn takes {turn} ms, all of them {all} ms: intervals (-I) of {} ms see each.",
+            2 * all
+        );
+    }
+    if fact(facts, "nmi_watchdog").is_some_and(|fact| fact.standing == Standing::Warn) {
+        text.push_str("  The NMI watchdog holds a counter: sudo sysctl kernel.nmi_watchdog=0\n");
     }
 }
 
-/// Words in lines that end before the width, all but the first one indented.
+fn fact<'a>(facts: &'a [Fact], name: &str) -> Option<&'a Fact> {
+    facts.iter().find(|fact| fact.name == name)
+}
+
+/// Words in lines that end before the width, all but the first one indented. A word that is longer
+/// than a line is broken.
 pub(super) fn wrapped(text: &str, indent: usize) -> String {
     let mut lines = String::new();
     let mut column = indent;
     for word in text.split(' ') {
-        let length = word.chars().count();
-        if column > indent && column + 1 + length > WIDTH {
+        let mut letters: Vec<char> = word.chars().collect();
+        if column > indent && column + 1 + letters.len() > WIDTH {
             let _ = write!(lines, "\n{:indent$}", "");
             column = indent;
         } else if column > indent {
             lines.push(' ');
             column += 1;
         }
-        lines.push_str(word);
-        column += length;
+        while letters.len() > WIDTH - indent {
+            lines.extend(letters.drain(..WIDTH - indent));
+            let _ = write!(lines, "\n{:indent$}", "");
+        }
+        column += letters.len();
+        lines.extend(letters);
     }
     lines
 }
@@ -244,8 +262,8 @@ mod tests {
         fn wrapping_loses_no_word(words in prop::collection::vec("[a-z]{1,90}", 0..30)) {
             let text = words.join(" ");
             let wrapped = wrapped(&text, 8);
-            let found: Vec<&str> = wrapped.split_whitespace().collect();
-            prop_assert_eq!(found, words.iter().map(String::as_str).collect::<Vec<_>>());
+            prop_assert!(wrapped.lines().all(|line| line.chars().count() <= WIDTH));
+            prop_assert_eq!(wrapped.split_whitespace().collect::<String>(), words.concat());
         }
     }
 }

@@ -166,10 +166,9 @@ enum Refusal {
 impl From<&io::Error> for Refusal {
     fn from(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::EACCES | Errno::EPERM) => Self::Permission,
-            Some(Errno::ENOENT | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
-                Self::NotSupported
-            }
+            // ENOSYS is a sandbox' way to forbid the system call.
+            Some(Errno::EACCES | Errno::EPERM | Errno::ENOSYS) => Self::Permission,
+            Some(Errno::ENOENT | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP) => Self::NotSupported,
             Some(Errno::ESRCH) => Self::NoTask,
             _ => Self::Other,
         }

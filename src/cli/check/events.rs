@@ -33,8 +33,9 @@ pub(super) struct Grouped {
     pub(super) events: Vec<String>,
     /// The PMU that it is counted on; the kernel counts the others without one.
     pub(super) pmu: Option<String>,
-    /// The expected part of the time that it runs, from 0 to 1.
-    pub(super) ratio: f64,
+    /// The expected part of the time that it runs, from 0 to 1; `None` where a thread of this
+    /// process can't try it.
+    pub(super) ratio: Option<f64>,
 }
 
 impl Events {
@@ -105,7 +106,7 @@ fn grouped(
     let plan = Plan::new(groups, &mut fit)?;
     let ratios = run_ratios(&plan, &mut fit);
     let name = |&member: &usize| plan.events[member].name.clone();
-    let group = |(group, ratio): (&PlannedGroup, f64)| Grouped {
+    let group = |(group, ratio): (&PlannedGroup, Option<f64>)| Grouped {
         events: group.members.iter().map(name).collect(),
         pmu: hardware(&plan, group).first().map(|event| pmu_name(event, host)),
         ratio,
@@ -114,14 +115,19 @@ fn grouped(
 }
 
 /// Groups wait for each other where they share a PMU.
-fn run_ratios(plan: &Plan, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<f64> {
-    let mut ratios = vec![1.0; plan.groups.len()];
+fn run_ratios(plan: &Plan, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Option<f64>> {
+    let mut ratios = vec![Some(1.0); plan.groups.len()];
     let pmu = |group: &PlannedGroup| hardware(plan, group).first().map(|event| plan::pmu_of(event));
     let mut pmus: Vec<_> = plan.groups.iter().filter_map(pmu).collect();
     pmus.sort_unstable();
     pmus.dedup();
     for one in pmus {
-        let sharing: Vec<_> = (0..ratios.len()).filter(|&group| pmu(&plan.groups[group]) == Some(one)).collect();
+        let mut sharing: Vec<_> = (0..ratios.len()).filter(|&group| pmu(&plan.groups[group]) == Some(one)).collect();
+        sharing.retain(|&group| {
+            let known = fit(&hardware(plan, &plan.groups[group])) != Fit::Unknown;
+            ratios[group] = ratios[group].filter(|_| known);
+            known
+        });
         let events: Vec<_> = sharing.iter().map(|&group| hardware(plan, &plan.groups[group])).collect();
         let waiting: Vec<_> = events
             .iter()
@@ -132,7 +138,7 @@ fn run_ratios(plan: &Plan, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<f64> {
             fit(&all) == Fit::Fits
         };
         for (&group, ratio) in sharing.iter().zip(machine::ratios(&waiting, &mut together)) {
-            ratios[group] = ratio;
+            ratios[group] = Some(ratio);
         }
     }
     ratios

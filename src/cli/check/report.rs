@@ -182,10 +182,11 @@ fn groups_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
                 let of = fact(facts, "counters").and_then(|fact| fact.value.get(pmu)?.as_u64());
                 let of = of.map_or_else(String::new, |all| format!(" of {all}"));
                 let ratio = match group.ratio {
-                    ratio if ratio >= 1.0 => "all the time".to_owned(),
-                    ratio => format!("{:.0} % of the time", ratio * 100.0),
+                    Some(ratio) if ratio >= 1.0 => "runs all the time".to_owned(),
+                    Some(ratio) => format!("runs {:.0} % of the time", ratio * 100.0),
+                    None => "for whole CPUs".to_owned(),
                 };
-                format!("{needed}{of} counters of {}, runs {ratio}", shown(pmu))
+                format!("{needed}{of} counters of {}, {ratio}", shown(pmu))
             }
         };
         let names: Vec<_> = group.events.iter().map(|name| shown(name)).collect();
@@ -200,7 +201,11 @@ fn groups_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
 
 /// What follows from groups that take turns.
 fn turns_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
-    let Some(pmu) = groups.iter().find(|group| group.ratio < 1.0).and_then(|group| group.pmu.as_ref()) else { return };
+    let Some(pmu) =
+        groups.iter().find(|group| group.ratio.is_some_and(|ratio| ratio < 1.0)).and_then(|group| group.pmu.as_ref())
+    else {
+        return;
+    };
     text.push_str("  Groups take turns; what they count is scaled, with the error of that.\n");
     let turn = fact(facts, "mux interval").and_then(|fact| fact.value.get(pmu)?.as_u64());
     if let Some(turn) = turn {

@@ -42,6 +42,7 @@ impl Kernel for Fake {
             Some(errno) => Err(errno),
             None if level > needs || !self.privileged && matches!(whose, Whose::Task(_)) => Err(Errno::EACCES),
             None if !event.kind.is_software() && self.counters == 0 => Err(Errno::ENOENT),
+            None if event.name.starts_with("amd_l3") && whose == Whose::Mine => Err(Errno::EINVAL),
             None => Ok(()),
         }
     }
@@ -184,6 +185,23 @@ fn a_filter_is_told_from_a_level() {
     let own = [("proc/cpuinfo", EPYC), (CORE, "4\n"), ("proc/self/status", status), (".dockerenv", "\n")];
     let kernel = Fake { privileged: false, filter: Some(Errno::EPERM), ..ROOT };
     golden("seccomp", &report("seccomp", &own, &kernel, "cycles"), false);
+}
+
+#[test]
+fn a_pmu_outside_of_the_cores_is_asked_about_its_cpu() {
+    let own = [
+        ("proc/cpuinfo", EPYC),
+        ("sys/bus/event_source/devices/amd_l3/type", "12\n"),
+        ("sys/bus/event_source/devices/amd_l3/cpumask", "2\n"),
+        ("sys/bus/event_source/devices/amd_l3/format/event", "config:0-7\n"),
+    ];
+    let report = report("uncore", &own, &Fake { counters: 6, ..ROOT }, "amd_l3/event=4/");
+    let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    assert_eq!((&json["events"][0]["whole-cpus"], &json["events"][0]["counts"]), (&true.into(), &true.into()));
+    assert_eq!(
+        (&json["groups"][0]["pmu"], &json["groups"][0]["run-ratio"]),
+        (&"amd_l3".into(), &serde_json::Value::Null)
+    );
 }
 
 #[test]

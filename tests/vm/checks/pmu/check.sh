@@ -4,7 +4,8 @@
 perfprop check > /tmp/text
 check 'check of a machine with a PMU ends with 0' 0 $?
 sed 's/^/   /' /tmp/text
-has 'check measures 7 counters' /tmp/text 'counters  *armv8_pmuv3 counts 7 events at once (6 x instructions, 1 x$'
+has 'check measures 7 counters' /tmp/text 'counters  *armv8_pmuv3 counts 7 events at once (6 x$'
+has 'the seventh of them counts cycles alone' /tmp/text '^  *instructions, 1 x cycles)'
 has 'check finds the guest' /tmp/text 'hypervisor  *QEMU guest'
 has 'check finds the interval of multiplexing' /tmp/text 'mux interval  *4 ms'
 has 'check says that hardware events count' /tmp/text '^Software and hardware events can be counted here'

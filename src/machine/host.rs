@@ -167,7 +167,10 @@ impl Host {
     /// may not. `None` without a list.
     pub fn sees_kernel_addresses(&self) -> Option<bool> {
         let list = self.text("proc/kallsyms").filter(|list| !list.is_empty())?;
-        Some(list.lines().any(|line| line.split(' ').next().is_some_and(|address| address.trim_matches('0') != "")))
+        Some(
+            list.lines()
+                .any(|line| line.split(' ').next().is_some_and(|address| !address.trim_matches('0').is_empty())),
+        )
     }
 
     /// What this machine is, if it is a virtual one: `KVM guest`, `virtual machine`.

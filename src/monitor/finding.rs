@@ -157,7 +157,7 @@ impl fmt::Display for Words<'_> {
                 write!(f, "{} is counted in user space only: the kernel needs more rights", self.event(*event))
             }
             Finding::RelationInactive { relation, missing } => {
-                write!(f, "{} is inactive: {} not measured", self.relation(*relation), missing.join(", "))
+                write!(f, "{} is inactive: {} not measured (E08)", self.relation(*relation), missing.join(", "))
             }
             Finding::RelationViolated { relation, z } => {
                 write!(

@@ -25,10 +25,12 @@ mod target;
 mod trial;
 
 use open::Opening;
-pub use open::{Whose, ask, permission};
+pub use open::permission;
 use target::Place;
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
 pub use trial::fit;
+
+pub use open::{Whose, ask};
 
 /// Group reads answer ECHILD while inherited children come and go (since Linux 6.6). Three
 /// immediate retries and then short sleeps have always succeeded within 13 tries.

@@ -107,6 +107,14 @@ fn container_fix(container: &str) -> String {
     format!("{program} run --cap-add PERFMON --security-opt seccomp=unconfined ...")
 }
 
+/// How a filter is told to let the system call pass.
+fn filter_fix(host: &Host) -> String {
+    match host.container() {
+        Some(container) => container_fix(&container),
+        None => "where the filter is set (systemd: SystemCallFilter=perf_event_open)".to_owned(),
+    }
+}
+
 fn paranoid(host: &Host, nothing: bool) -> Fact {
     let why = "-1 allows all; 0 no raw tracepoints; 1 no whole CPUs; 2 no kernel; 3 and 4 (Debian, Ubuntu) nothing";
     let fact = Fact::new(Section::Permissions, "perf_event_paranoid", why);
@@ -139,7 +147,7 @@ fn seccomp(host: &Host, nothing: bool) -> Fact {
         (true, false) => fact.ok(true, "a filter, which lets perf_event_open pass"),
         (true, true) => {
             let fact = fact.found(Standing::Fail, true, "a filter, and perf_event_open is refused");
-            fact.fix(container_fix(&host.container().unwrap_or_default()))
+            fact.fix(filter_fix(host))
         }
     }
 }
@@ -186,7 +194,7 @@ fn denial_words(denial: Denial) -> String {
 fn fix_of(host: &Host, fact: Fact, denial: Denial) -> Fact {
     match denial {
         Denial::Level { allows, .. } => fact.fix(format!("sudo sysctl kernel.perf_event_paranoid={allows}")),
-        Denial::Seccomp(_) => fact.fix(container_fix(&host.container().unwrap_or_default())),
+        Denial::Seccomp(_) => fact.fix(filter_fix(host)),
         Denial::Target => fact.fix(SETCAP),
         Denial::NoSystemCall | Denial::Everything(_) => fact,
     }

@@ -169,3 +169,66 @@ fn is_absent(error: Errno) -> bool {
 fn is_denied(error: Errno) -> bool {
     matches!(error, Errno::EACCES | Errno::EPERM | Errno::ENOSYS)
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::path::Path;
+
+    use super::*;
+
+    /// A kernel of one rule.
+    struct Rule(fn(&Event, Whose) -> Result<(), Errno>);
+
+    impl Kernel for Rule {
+        fn open(&self, event: &Event, whose: Whose) -> Result<(), Errno> {
+            self.0(event, whose)
+        }
+
+        fn fit(&self, _: &[&Event], _: &[u32]) -> Fit {
+            Fit::Unknown
+        }
+    }
+
+    const OTHER: Whose = Whose::Task(Pid::from_raw(1));
+
+    fn found(name: &str, whose: Whose, rule: fn(&Event, Whose) -> Result<(), Errno>) -> Verdict {
+        // Without files: no level can be read, and no filter is known of.
+        let host = Host::under(Path::new("/nonexistent"));
+        verdict(&host, &Rule(rule), &host.event(name).unwrap(), whose)
+    }
+
+    #[test]
+    fn a_missing_pmu_is_found_behind_a_missing_right() {
+        let rule = |event: &Event, _| match event.modifiers.exclude_kernel {
+            true => Err(Errno::ENOENT),
+            false => Err(Errno::EACCES),
+        };
+        assert_eq!(found("cycles", Whose::Mine, rule), Verdict::Absent(Errno::ENOENT));
+        assert_eq!(found("cycles", Whose::Mine, |_, _| Err(Errno::EINVAL)), Verdict::Refused(Errno::EINVAL));
+        assert_eq!(found("cycles", Whose::Mine, |_, _| Ok(())), Verdict::Counted);
+    }
+
+    #[test]
+    fn the_kernels_side_alone_may_be_forbidden() {
+        let rule = |event: &Event, _| if event.modifiers.exclude_kernel { Ok(()) } else { Err(Errno::EACCES) };
+        assert_eq!(found("cycles", Whose::Mine, rule), Verdict::UserOnly);
+        // Switches happen in the kernel: in user space there is nothing left to count.
+        let level = |allows| Verdict::Denied(Denial::Level { level: None, allows });
+        assert_eq!(found("context-switches", Whose::Mine, rule), level(1));
+        let whole = |_: &Event, whose| if let Whose::Cpu(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
+        assert_eq!(found("cycles", Whose::Cpu(3), whole), level(0));
+    }
+
+    #[test]
+    fn the_target_is_told_from_the_level_and_both_from_everything() {
+        let strangers = |_: &Event, whose| if let Whose::Task(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
+        assert_eq!(found("page-faults", OTHER, strangers), Verdict::Denied(Denial::Target));
+        assert_eq!(found("page-faults", OTHER, |_, _| Err(Errno::EPERM)), {
+            Verdict::Denied(Denial::Everything(Errno::EPERM))
+        });
+        let no_call = Verdict::Denied(Denial::NoSystemCall);
+        assert_eq!(found("cycles", Whose::Mine, |_, _| Err(Errno::ENOSYS)), no_call);
+    }
+}

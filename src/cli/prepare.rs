@@ -15,8 +15,8 @@ use super::stream::say;
 use crate::estimate::{Estimator, Linear, Scale};
 use crate::events::{Event, Machine, Resolver, Tables, with_letters};
 use crate::monitor::Monitor;
-use crate::plan::{Plan, PlannedGroup};
-use crate::recording::{self, Header, RecordedEvent, RelationFile};
+use crate::plan::{EventIndex, Plan, PlannedGroup};
+use crate::recording::{self, Header, RecordedAnchor, RecordedEvent, RelationFile};
 use crate::relations::{self, LoadError, Relation};
 use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
 use crate::sources::perf::{self, Cgroup, Row, Who, parse_cpus};
@@ -50,10 +50,20 @@ pub(super) struct Relations {
 /// Reads the options of a verb that measures.
 pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
     let resolver = resolver(events.event_tables.as_deref())?;
-    let plan = plan(&resolver, &events.events)?;
     let relations = load_relations(&events.corrections)?;
+    let related = |events: &[Event]| related(&relations.all, events);
+    let plan = plan(&resolver, &events.events)?.anchored(related, &mut perf::fit);
     let estimator = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
     Ok(Wishes { plan, relations, estimator })
+}
+
+/// The events that relations tie to others.
+fn related(relations: &[Relation], events: &[Event]) -> Vec<EventIndex> {
+    let events_of = |relation: &Relation| match relation.bind(events) {
+        relations::Binding::Active(bound) => bound.events(),
+        relations::Binding::Inactive { .. } | relations::Binding::SelfRelation { .. } => Vec::new(),
+    };
+    relations.iter().flat_map(events_of).collect()
 }
 
 fn default_estimator(relations: &Relations) -> EstimatorName {
@@ -243,9 +253,11 @@ pub(super) fn start(
         status: row.status.clone(),
         scope: row.scope.clone(),
     };
-    let events: Vec<_> = session.rows().iter().map(recorded).collect();
+    let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
     tell_partial(&events);
-    let events_len = events.len();
+    let anchor = |row: &Row| Some(RecordedAnchor { anchor_of: row.anchor_of?, status: row.status.clone() });
+    let anchors = session.rows().iter().filter_map(anchor).collect();
+    let groups = groups_of_rows(&wishes.plan, events.len());
     let header = Header {
         version: recording::VERSION,
         perfprop: env!("CARGO_PKG_VERSION").into(),
@@ -253,7 +265,8 @@ pub(super) fn start(
         machine: recording::Machine::this(),
         target: session.target().clone(),
         events,
-        groups: groups_of_rows(&wishes.plan, events_len),
+        anchors,
+        groups,
         relations: wishes.relations.files.clone(),
         estimator: name(wishes.estimator).into(),
         period_ns: WallNs::from(period),
@@ -273,11 +286,14 @@ fn opened(event: &Event, status: &Status) -> Event {
     event
 }
 
-/// The groups of every scope: each has the plan's events once, in their order.
-fn groups_of_rows(plan: &Plan, rows: usize) -> Vec<PlannedGroup> {
-    let scopes = (0..rows).step_by(plan.events.len().max(1));
-    let shifted = |first: usize| plan.groups.iter().map(move |group| group.shifted(first));
-    scopes.flat_map(shifted).collect()
+/// The groups of every scope, by the places of their readings.
+fn groups_of_rows(plan: &Plan, events: usize) -> Vec<PlannedGroup> {
+    let scopes = events / plan.events.len().max(1);
+    let in_scope = |group: &PlannedGroup, scope| PlannedGroup {
+        members: group.members.iter().map(|&member| plan.column(member, scope, scopes)).collect(),
+        cohesion: group.cohesion,
+    };
+    (0..scopes).flat_map(|scope| plan.groups.iter().map(move |group| in_scope(group, scope))).collect()
 }
 
 /// A part that can't be counted is never passed over in silence.

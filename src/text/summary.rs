@@ -183,9 +183,10 @@ pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Optio
         _ if event.unit == Unit::Nanoseconds => metric(count / span.wall_ns, "CPUs utilized"),
         "cycles" => metric(count / span.cpu_ns, "GHz"),
         "instructions" if of("cycles").is_some() => metric(of("cycles")?, "insn per cycle"),
-        "branch-misses" if of("branches").is_some() => metric(of("branches")? * 100.0, "% of all branches"),
-        "cache-misses" if of("cache-references").is_some() => {
-            metric(of("cache-references")? * 100.0, "% of all cache refs")
+        name if let Some((whole, words)) = whole_of(name)
+            && let Some(part) = of(whole) =>
+        {
+            metric(part * 100.0, words)
         }
         _ if event.unit != Unit::Count => None,
         _ => match count / span.cpu_ns * 1e9 {
@@ -194,6 +195,20 @@ pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Optio
             rate if rate >= 1e3 => metric(rate / 1e3, "K/sec"),
             rate => metric(rate, "/sec"),
         },
+    }
+}
+
+/// What some misses are a part of, in perf's words.
+fn whole_of(misses: &str) -> Option<(&'static str, &'static str)> {
+    match misses {
+        "branch-misses" => Some(("branches", "% of all branches")),
+        "cache-misses" => Some(("cache-references", "% of all cache refs")),
+        "L1-dcache-load-misses" => Some(("L1-dcache-loads", "% of all L1-dcache accesses")),
+        "L1-icache-load-misses" => Some(("L1-icache-loads", "% of all L1-icache accesses")),
+        "LLC-load-misses" => Some(("LLC-loads", "% of all LL-cache accesses")),
+        "dTLB-load-misses" => Some(("dTLB-loads", "% of all dTLB cache accesses")),
+        "iTLB-load-misses" => Some(("iTLB-loads", "% of all iTLB cache accesses")),
+        _ => None,
     }
 }
 

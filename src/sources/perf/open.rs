@@ -148,11 +148,9 @@ impl Opening<'_> {
     fn check_owner(&self, refused: &Status) -> Result<(), OpenError> {
         let Subject::Task(task) = self.place.subject else { return Ok(()) };
         let own = nix::unistd::geteuid().as_raw();
-        let is_stranger = process::owner(task).is_some_and(|owner| owner != own);
-        if *refused == Status::Forbidden && own != 0 && is_stranger {
-            return Err(OpenError::NotYours(task));
-        }
-        Ok(())
+        let is_stranger = || process::owner(task).is_some_and(|owner| owner != own);
+        let is_refused = *refused == Status::Forbidden && own != 0 && is_stranger();
+        if is_refused { Err(OpenError::NotYours(task)) } else { Ok(()) }
     }
 
     /// Opens an event as a leader or in a group.

@@ -43,7 +43,7 @@ fn header() -> Header {
         machine: Machine::default(),
         target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
         events: events.collect(),
-        anchors: vec![RecordedAnchor { anchor_of: 0, status: Status::Counted }],
+        anchors: vec![RecordedAnchor { anchor_of: 0, group: 0, status: Status::Counted }],
         groups: Vec::new(),
         relations: Vec::new(),
         estimator: "scale".into(),
@@ -165,7 +165,7 @@ fn recordings_tell_them_apart() {
     drop(recorder);
     let text = String::from_utf8(bytes.clone()).unwrap();
     assert!(text.contains(r#""count":[1000,null,null,0,500,250,77777]"#), "{text}");
-    assert!(text.contains(r#""anchors":[{"anchor_of":0,"status":"counted"}]"#), "{text}");
+    assert!(text.contains(r#""anchors":[{"anchor_of":0,"group":0,"status":"counted"}]"#), "{text}");
     let recording = recording::read(&bytes[..]).unwrap();
     assert_eq!((&recording.header, &recording.rounds[0].0), (&header(), &round(1)));
     let statuses: Vec<_> = recording.header.events.iter().map(|event| event.status.clone()).collect();

@@ -273,8 +273,7 @@ pub(super) fn start(
     };
     let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
     tell_partial(&events);
-    let anchor = |row: &Row| Some(RecordedAnchor { anchor_of: row.anchor_of?, status: row.status.clone() });
-    let anchors = session.rows().iter().filter_map(anchor).collect();
+    let anchors = anchors(&wishes.plan, &session.rows()[events.len()..]);
     let groups = groups_of_rows(&wishes.plan, events.len());
     let header = Header {
         version: recording::VERSION,
@@ -304,14 +303,26 @@ fn opened(event: &Event, status: &Status) -> Event {
     event
 }
 
-/// The groups of every scope, by the places of their readings.
+/// The groups of every scope, by the places of their events; anchors know their groups themselves.
 fn groups_of_rows(plan: &Plan, events: usize) -> Vec<PlannedGroup> {
-    let scopes = events / plan.events.len().max(1);
-    let in_scope = |group: &PlannedGroup, scope| PlannedGroup {
-        members: group.members.iter().map(|&member| plan.column(member, scope, scopes)).collect(),
+    let width = plan.events.len().max(1);
+    let in_scope = |group: &PlannedGroup, first: usize| PlannedGroup {
+        members: group.members.iter().filter(|&&member| member < width).map(|member| first + member).collect(),
         cohesion: group.cohesion,
     };
-    (0..scopes).flat_map(|scope| plan.groups.iter().map(move |group| in_scope(group, scope))).collect()
+    (0..events).step_by(width).flat_map(|first| plan.groups.iter().map(move |group| in_scope(group, first))).collect()
+}
+
+/// The anchors of every scope, which are in the order of the plan.
+fn anchors(plan: &Plan, rows: &[Row]) -> Vec<RecordedAnchor> {
+    let count = plan.anchors.len().max(1);
+    let recorded = |(place, row): (usize, &Row)| {
+        let member = plan.events.len() + place % count;
+        let group = plan.groups.iter().position(|group| group.members.contains(&member))?;
+        let group = place / count * plan.groups.len() + group;
+        Some(RecordedAnchor { anchor_of: row.anchor_of?, group, status: row.status.clone() })
+    };
+    rows.iter().enumerate().filter_map(recorded).collect()
 }
 
 /// A part that can't be counted is never passed over in silence.

@@ -47,7 +47,7 @@ pub struct Header {
     /// events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anchors: Vec<RecordedAnchor>,
-    /// The groups that they were counted in, by the places of their readings.
+    /// The groups that the events were counted in.
     pub groups: Vec<PlannedGroup>,
     /// The relation files, as they were.
     pub relations: Vec<RelationFile>,
@@ -88,6 +88,8 @@ impl RecordedEvent {
 pub struct RecordedAnchor {
     /// The event that it counts once more.
     pub anchor_of: EventIndex,
+    /// The group that it goes along with: its place in the header's list.
+    pub group: usize,
     /// Whether it could be opened.
     pub status: Status,
 }

@@ -251,9 +251,7 @@ fn running(page: &Page<'_>, index: EventIndex, width: usize, with_total: bool) -
     }
     let group = header.groups.iter().find(|group| group.members.contains(&index));
     if let Some(group) = group {
-        // Anchors, which stand behind the events, aren't shown.
-        let members = group.members.iter().filter(|&&member| member < header.events.len());
-        let names: Vec<_> = members.map(|&member| page.model.event_name(member)).collect();
+        let names: Vec<_> = group.members.iter().map(|&member| page.model.event_name(member)).collect();
         parts.push(("group", format!("{{{}}}", names.join(", "))));
     }
     let mut line = Line::default();

@@ -32,7 +32,7 @@ done
 
 # The last group has room: instructions and cycles are counted there once more, apart from the events.
 perfprop record -I 100 -e $events -o /tmp/anchored -- loop 9 2> /tmp/text
-has 'the recording has anchors' /tmp/anchored '"anchors":\[{"anchor_of":1,"status":"counted"},{"anchor_of":0,"status":"counted"}\]'
+has 'the recording has anchors' /tmp/anchored '"anchors":\[{"anchor_of":1,"group":1,"status":"counted"},{"anchor_of":0,"group":1,"status":"counted"}\]'
 anchor=$(grep '"type":"end"' /tmp/anchored | grep -o '{"count":[0-9]*,"enabled":[0-9]*,"running":[0-9]*}' |
   sed -n '11s/[^0-9,]//gp' | awk -F, '{ print $1 * $2 / $3 }')
 near 'an anchor is scaled to what the event counts alone' "$(value instructions counter-value /tmp/alone)" "$anchor" 0.005

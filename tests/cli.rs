@@ -374,3 +374,65 @@ fn a_dumped_screen_is_the_same_twice_in_every_format() {
         }
     }
 }
+
+#[test]
+fn a_group_in_braces_is_whole_or_refused() {
+    if !can_count() {
+        return;
+    }
+    // No kernel has a software event 99.
+    let torn = perfprop(&["stat", "-e", "{page-faults,1:99},task-clock", "--", "true"]);
+    assert_eq!(torn.status.code(), Some(125), "{}", stderr(&torn));
+    let expected = "E04 perfprop: group {page-faults,1:99} cannot be counted as a whole: 1:99: not supported\n      \
+        leave 1:99 out, or drop the braces to count the others\n";
+    assert_eq!(stderr(&torn), expected);
+    // Nothing of a group that nobody can count is torn off.
+    let absent = perfprop(&["stat", "-e", "{1:98,1:99},task-clock", "--", "true"]);
+    assert!(absent.status.success(), "{}", stderr(&absent));
+    assert_eq!(stderr(&absent).matches("<not supported>").count(), 2);
+    let weak = perfprop(&["stat", "-e", "{page-faults,1:99}:W", "--", "true"]);
+    assert!(weak.status.success() && stderr(&weak).contains("<not supported>"), "{}", stderr(&weak));
+}
+
+#[test]
+fn what_perfprop_put_together_and_the_kernel_refuses_is_opened_singly() {
+    if !can_count() {
+        return;
+    }
+    // The kernel takes a pinned event as the leader of a group only (EINVAL).
+    let free = perfprop(&["stat", "-j", "-e", "page-faults,task-clock:D,context-switches", "--", "true"]);
+    assert!(free.status.success(), "{}", stderr(&free));
+    assert_eq!(stderr(&free).matches("\"status\":\"counted\"").count(), 3, "{}", stderr(&free));
+    let braces = perfprop(&["stat", "-e", "{page-faults,task-clock:D}", "--", "true"]);
+    assert_eq!(braces.status.code(), Some(125));
+    assert!(stderr(&braces).starts_with("E04 perfprop: group {page-faults,task-clock:D}"), "{}", stderr(&braces));
+}
+
+#[test]
+fn detailed_sets_are_those_of_perf() {
+    if !can_count() {
+        return;
+    }
+    for (options, expected) in [(&["-d"][..], 5), (&["-dd"][..], 11), (&["-d", "-d", "-d"][..], 13)] {
+        let args = [&["stat", "-j", "-e", "task-clock"], options, &["--", "true"]].concat();
+        let output = perfprop(&args);
+        let events: Vec<Value> = stderr(&output).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        // A machine with several kinds of cores has a row for each.
+        assert!(events.len() >= expected, "{}", stderr(&output));
+        let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+        assert!(names.iter().any(|name| name.contains("LLC-load-misses")), "{names:?}");
+    }
+}
+
+#[test]
+fn top_has_a_row_for_each_cpu_or_thread() {
+    if !can_count() {
+        return;
+    }
+    let cpus = perfprop(&["top", "--batch", "-n", "1", "-I", "50", "-A", "-e", "task-clock", "--", "sleep", "5"]);
+    assert!(stdout(&cpus).contains("\nCPU0 task-clock"), "{}{}", stdout(&cpus), stderr(&cpus));
+    let me = std::process::id().to_string();
+    let threads = ["top", "--batch", "-n", "1", "-I", "50", "--per-thread", "-e", "task-clock", "-p", &me];
+    let threads = perfprop(&threads);
+    assert!(stdout(&threads).contains(&format!("-{me} task-clock")), "{}{}", stdout(&threads), stderr(&threads));
+}

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
 
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
 /// trusted.
@@ -94,6 +94,12 @@ pub(super) struct Target {
     /// Don't count threads and processes that start later
     #[arg(short = 'i', long)]
     pub(super) no_inherit: bool,
+    /// A count for each CPU
+    #[arg(short = 'A', long, conflicts_with = "per_thread")]
+    pub(super) no_aggr: bool,
+    /// A count for each thread; needs -p or -t
+    #[arg(long)]
+    pub(super) per_thread: bool,
     /// Begin to count this many milliseconds after the start
     #[arg(short = 'D', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) delay: Option<u64>,
@@ -190,12 +196,9 @@ pub(super) struct Stat {
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: u32,
-    /// A count for each CPU
-    #[arg(short = 'A', long, conflicts_with = "per_thread")]
-    pub(super) no_aggr: bool,
-    /// A count for each thread; needs -p or -t
-    #[arg(long)]
-    pub(super) per_thread: bool,
+    /// Count cache events too, as perf does; twice and three times for more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub(super) detailed: u8,
     /// Print JSON lines
     #[arg(short, long)]
     pub(super) json: bool,
@@ -290,6 +293,12 @@ pub(super) struct Check {
     /// Explain an error or warning, as in E04; all codes without one
     #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"])]
     pub(super) explain: Option<String>,
+    /// Print a configuration file that says what holds without one
+    #[arg(long, conflicts_with_all = ["files", "events", "explain"])]
+    pub(super) default_config: bool,
+    /// Print the theme that a base16 scheme (a YAML file) makes
+    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["files", "events", "explain", "default_config"])]
+    pub(super) import_theme: Option<PathBuf>,
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(super) color: When,

@@ -306,10 +306,16 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             let (names, member) = (names.join(","), shown(member).into_owned());
             writeln!(
                 f,
-                "perfprop: group {{{}}} cannot be counted together: {member} does not join it ({source})",
+                "E04 perfprop: group {{{}}} cannot be counted together: {member} does not join it ({source})",
                 shown(&names)
             )?;
             write!(f, "      drop the braces to let its events take turns")
+        }
+        OpenError::Torn { names, member, reason } => {
+            let (names, member) = (names.join(","), shown(member).into_owned());
+            let reason = shown(reason);
+            writeln!(f, "E04 perfprop: group {{{}}} cannot be counted as a whole: {member}: {reason}", shown(&names))?;
+            write!(f, "      leave {member} out, or drop the braces to count the others")
         }
         OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
     }

@@ -57,6 +57,16 @@ pub struct BoundRelation {
     pub form: BoundForm,
 }
 
+impl BoundRelation {
+    /// The indices of the events that it ties together.
+    pub fn events(&self) -> Vec<usize> {
+        match &self.form {
+            BoundForm::Pair(pair) => vec![pair.from, pair.to],
+            BoundForm::Equation(equation) => equation.events().to_vec(),
+        }
+    }
+}
+
 /// What a [`BoundRelation`] says.
 #[derive(Clone, Debug)]
 pub enum BoundForm {

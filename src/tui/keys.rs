@@ -383,8 +383,8 @@ mod tests {
     fn a_key_is_taken_from_nobody() {
         let press = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
         let mut keymap = Keymap::default();
-        assert_eq!(keymap.bind("freeze", &["p", "F3"]), Ok(()));
-        assert_eq!(keymap.find(Screen::Log, press('p')), Some(Action::Freeze));
+        assert_eq!(keymap.bind("freeze", &["w", "F3"]), Ok(()));
+        assert_eq!(keymap.find(Screen::Log, press('w')), Some(Action::Freeze));
         assert_eq!(keymap.find(Screen::Log, press('z')), None);
         let taken = KeyError::Taken { key: "q".into(), by: "quit" };
         assert_eq!(keymap.bind("save", &["q"]), Err(taken));

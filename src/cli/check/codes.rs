@@ -225,6 +225,14 @@ const TABLE: &[Explained] = &[
         meaning: "It was put aside (W08), and has come back within its error since.",
         remedy: &["nothing has to be done"],
     },
+    Explained {
+        code: "W10",
+        title: "an event counts on one kind of core only",
+        consequence: "its number is a part of the whole, which is shown as it is and not scaled",
+        meaning: "This CPU has cores of several kinds, and each kind has counters of its own. While the \
+                  program ran on the others, this event saw nothing.",
+        remedy: &["name the event without a PMU in front: it is counted on each kind of core, in a row each"],
+    },
 ];
 
 /// The text for a code, in any case of letters; the list of all for an empty one.

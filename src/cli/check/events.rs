@@ -103,9 +103,12 @@ fn grouped(
     let groups: Vec<_> = groups.into_iter().filter_map(&mut counted).collect();
     debug_assert!(groups.iter().all(|group| group.binding != Binding::Free || group.events.len() == 1));
     let mut fit = |events: &[&Event]| kernel.fit(events, &cpus(events, host));
-    let plan = Plan::new(groups, &mut fit)?;
+    let plan = Plan::new(groups, &mut fit)?.anchored(|_| Vec::new(), &mut fit);
     let ratios = run_ratios(&plan, &mut fit);
-    let name = |&member: &usize| plan.events[member].name.clone();
+    let name = |&member: &usize| match plan.events.get(member) {
+        Some(event) => event.name.clone(),
+        None => format!("({})", plan.event(member).name),
+    };
     let group = |(group, ratio): (&PlannedGroup, Option<f64>)| Grouped {
         events: group.members.iter().map(name).collect(),
         pmu: hardware(&plan, group).first().map(|event| pmu_name(event, host)),
@@ -145,7 +148,7 @@ fn run_ratios(plan: &Plan, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Option<
 }
 
 fn hardware<'a>(plan: &'a Plan, group: &PlannedGroup) -> Vec<&'a Event> {
-    let events = group.members.iter().map(|&member| &plan.events[member]);
+    let events = group.members.iter().map(|&member| plan.event(member));
     events.filter(|event| !event.kind.is_software()).collect()
 }
 

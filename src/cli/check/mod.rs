@@ -8,7 +8,8 @@ use super::args::{Check, When};
 use super::prepare::resolver;
 use super::stream::Stream;
 use crate::machine::{Host, ThisKernel, facts};
-use crate::tui::Depth;
+use crate::tui::{Config, Depth, theme_of_base16};
+use crate::words::shown;
 
 mod codes;
 mod events;
@@ -27,6 +28,16 @@ pub(super) fn run(args: &Check) -> Result<u8, Error> {
     if let Some(code) = &args.explain {
         let text = codes::explain(code).ok_or_else(|| Error::Usage(codes::unknown(code)))?;
         Stream::stdout().print(&text)?;
+        return Ok(0);
+    }
+    if args.default_config {
+        Stream::stdout().print(&Config::default_text())?;
+        return Ok(0);
+    }
+    if let Some(path) = &args.import_theme {
+        let failed = |error: String| Error::Theme(format!("{}: {error}", shown(&path.to_string_lossy())));
+        let scheme = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        Stream::stdout().print(&theme_of_base16(&scheme).map_err(|error| failed(error.to_string()))?)?;
         return Ok(0);
     }
     let files: Vec<_> = args.files.iter().map(|path| CheckedFile::read(path)).collect();

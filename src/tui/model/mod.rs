@@ -385,7 +385,7 @@ impl Model {
 
     pub(super) fn event_name(&self, event: EventIndex) -> String {
         let events = &self.monitor.header().events;
-        events.get(event).map_or_else(String::new, |event| shown(&event.event.name).into_owned())
+        events.get(event).map_or_else(String::new, |event| shown(&event.title()).into_owned())
     }
 
     /// The filter of the screen's list.

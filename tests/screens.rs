@@ -6,11 +6,11 @@
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
-use perfprop::estimate::{Estimate, Estimator, Linear, Observation, Quality, Raw, RelationState, Standing};
+use perfprop::estimate::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationState, Standing, scaled};
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
-use perfprop::rates::Error;
+use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Target};
 use perfprop::relations::Relation;
 use perfprop::sampling::Sample;
@@ -389,15 +389,10 @@ struct Told {
 }
 
 impl Estimator for Told {
-    fn observe(&mut self, _: &[Observation], raw: &[Raw]) {
-        for (estimate, raw) in self.estimates.iter_mut().zip(raw) {
-            if let Quality::Missing | Quality::Measured | Quality::Scaled = estimate.quality {
-                *estimate = Estimate {
-                    mean: raw.rate.mean(),
-                    variance: raw.rate.variance(),
-                    error: raw.rate_error(),
-                    quality: Quality::Scaled,
-                };
+    fn end_interval(&mut self, tally: &Tally) {
+        for (event, estimate) in self.estimates.iter_mut().enumerate() {
+            if !matches!(estimate.quality, Quality::Corrected | Quality::Derived) {
+                *estimate = scaled(tally, event);
             }
         }
     }
@@ -411,11 +406,20 @@ impl Estimator for Told {
     }
 }
 
-fn told(mean: Option<f64>, error: Error) -> Monitor {
+fn told(value: f64, error: Error) -> Monitor {
     let mut estimates = vec![Estimate::default(); EVENTS.len()];
-    estimates[5] = Estimate { mean, variance: mean.map(f64::abs), error, quality: Quality::Corrected(7) };
-    estimates[6] = Estimate { mean, variance: None, error, quality: Quality::Derived(0) };
-    let standing = Standing { state: RelationState::Violated, z: Some(f64::NAN), ..Standing::default() };
+    let count = Some(Uncertain { value, error });
+    let told = |quality, parts| Estimate { interval: count, total: count, variance: Some(value), quality, parts };
+    let part = |by| Part { by, counts: value };
+    estimates[5] = told(Quality::Corrected, vec![part(Cause::Relation(7)), part(Cause::Event(1))]);
+    estimates[6] = told(Quality::Derived, vec![]);
+    let standing = Standing {
+        state: RelationState::Violated,
+        z: Some(f64::NAN),
+        trust: Some(value),
+        moved: Some(Moved { event: 5, relative: Some(value) }),
+        ..Standing::default()
+    };
     let mut monitor = Monitor::new(header(), relations(), Box::new(Told { estimates, standings: vec![standing; 4] }));
     for round in rounds(60) {
         monitor.round(&round, 3);
@@ -429,8 +433,8 @@ fn no_size_and_no_state_stops_the_drawing() {
         || monitor(0),
         || monitor(35),
         || monitor(450),
-        || told(Some(f64::MAX), Error::Within(f64::INFINITY)),
-        || told(Some(f64::NAN), Error::Within(f64::NAN)),
+        || told(f64::MAX, Error::Within { below: 0.0, above: f64::INFINITY }),
+        || told(f64::NAN, Error::Within { below: f64::NAN, above: f64::NAN }),
     ];
     let steps = |most: u16| (0..=most).filter(|n| *n < 24 || n % 17 == 0 || [40, 80, 120, 170, 200].contains(n));
     for (i, state) in states.iter().enumerate() {

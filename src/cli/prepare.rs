@@ -10,12 +10,13 @@ use std::time::{Duration, SystemTime};
 use nix::unistd::Pid;
 
 use super::Error;
-use super::args::{Corrections, EstimatorName, Events, Target};
+use super::args::{Corrections, Events, Target};
 use super::stream::say;
-use crate::estimate::{Estimator, Linear, Scale};
+use crate::estimate::Kind;
 use crate::events::{Event, Machine, Resolver, Tables, with_letters};
 use crate::monitor::Monitor;
 use crate::plan::{Plan, PlannedGroup};
+use crate::rates::Confidence;
 use crate::recording::{self, Header, RecordedEvent, RelationFile};
 use crate::relations::{self, LoadError, Relation};
 use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
@@ -37,7 +38,14 @@ const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults
 pub(super) struct Wishes {
     pub(super) plan: Plan,
     pub(super) relations: Relations,
-    pub(super) estimator: EstimatorName,
+    pub(super) estimator: Estimation,
+}
+
+/// How numbers are estimated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimation {
+    pub(super) kind: Kind,
+    pub(super) confidence: Confidence,
 }
 
 /// Relations, and the files that they came from.
@@ -52,12 +60,13 @@ pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
     let resolver = resolver(events.event_tables.as_deref())?;
     let plan = plan(&resolver, &events.events)?;
     let relations = load_relations(&events.corrections)?;
-    let estimator = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
+    let kind = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
+    let estimator = Estimation { kind, confidence: events.corrections.confidence };
     Ok(Wishes { plan, relations, estimator })
 }
 
-fn default_estimator(relations: &Relations) -> EstimatorName {
-    if relations.all.is_empty() { EstimatorName::Scale } else { EstimatorName::Linear }
+fn default_estimator(relations: &Relations) -> Kind {
+    if relations.all.is_empty() { Kind::Scale } else { Kind::Linear }
 }
 
 /// A resolver of this machine's events, and of those in a folder of event tables.
@@ -255,7 +264,7 @@ pub(super) fn start(
         events,
         groups: groups_of_rows(&wishes.plan, events_len),
         relations: wishes.relations.files.clone(),
-        estimator: name(wishes.estimator).into(),
+        estimator: wishes.estimator.kind.name().into(),
         period_ns: WallNs::from(period),
         interval_ns: WallNs::from(interval),
     };
@@ -320,25 +329,9 @@ fn paranoid() -> Option<i32> {
     std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }
 
-/// A monitor with the estimator of this name.
-pub(super) fn monitor(header: Header, relations: Vec<Relation>, estimator: EstimatorName) -> Monitor {
+/// A monitor with this estimator.
+pub(super) fn monitor(header: Header, relations: Vec<Relation>, estimation: Estimation) -> Monitor {
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let estimator: Box<dyn Estimator> = match estimator {
-        EstimatorName::Scale => Box::new(Scale::new(&events, &relations)),
-        EstimatorName::Linear => Box::new(Linear::new(&events, &relations)),
-    };
-    Monitor::new(header, relations, estimator)
-}
-
-/// The name of an estimator in recordings.
-pub(super) fn name(estimator: EstimatorName) -> &'static str {
-    match estimator {
-        EstimatorName::Scale => "scale",
-        EstimatorName::Linear => "linear",
-    }
-}
-
-/// The estimator of this name; recordings of other versions may have others.
-pub(super) fn estimator_named(text: &str) -> Option<EstimatorName> {
-    [EstimatorName::Scale, EstimatorName::Linear].into_iter().find(|&estimator| name(estimator) == text)
+    let estimator = estimation.kind.build(&events, &relations);
+    Monitor::new(header, relations, estimator).with_confidence(estimation.confidence)
 }

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use crossbeam_channel::Receiver;
 
-use super::args::{DumpFormat, EstimatorName, Replay};
-use super::prepare::Relations;
+use super::args::{DumpFormat, Replay};
+use super::prepare::{Estimation, Relations};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals};
+use crate::estimate::Kind;
 use crate::monitor::{Measure, Monitor};
 use crate::recording::{self, End, Player, Recording, Speed};
 use crate::sampling::Sample;
@@ -148,19 +149,19 @@ fn monitor(args: &Replay, recording: &Recording) -> Result<Monitor, Error> {
     } else {
         let Relations { all, files } = prepare::load_relations(&args.corrections)?;
         header.relations = files;
-        header.estimator = prepare::name(EstimatorName::Linear).into();
+        header.estimator = Kind::Linear.name().into();
         all
     };
     if let Some(interval) = args.interval {
         header.interval_ns = WallNs(interval * 1_000_000);
     }
-    let estimator = match args.corrections.estimator {
-        Some(estimator) => estimator,
-        None => prepare::estimator_named(&header.estimator).unwrap_or_else(|| {
+    let kind = match args.corrections.estimator {
+        Some(kind) => kind,
+        None => Kind::named(&header.estimator).unwrap_or_else(|| {
             say(&format!("no estimator is called {}; using scale", shown(&header.estimator)));
-            EstimatorName::Scale
+            Kind::Scale
         }),
     };
-    header.estimator = prepare::name(estimator).into();
-    Ok(prepare::monitor(header, relations, estimator))
+    header.estimator = kind.name().into();
+    Ok(prepare::monitor(header, relations, Estimation { kind, confidence: args.corrections.confidence }))
 }

@@ -102,7 +102,7 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Output, [key('o'), code(KeyCode::Right), key('l'), code(KeyCode::Left), key('h')],
         "what perfprop noticed, or the command's output", Some("output"), &[Screen::Log];
     Action::Freeze, [key('z'), key('Z')], "hold the view still; everything is still counted", Some("freeze"), &[];
-    Action::Basis, [key('c')], "corrected numbers, or raw ones", Some("raw"), &[];
+    Action::Basis, [key('c')], "corrected numbers, raw ones, or both", Some("raw"), &[];
     Action::Measure, [key('u')], "units: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
     Action::Longer, [key('}')], "show a longer time", None, &[Screen::Events, Screen::Detail];
     Action::Shorter, [key('{')], "show a shorter time", None, &[Screen::Events, Screen::Detail];

@@ -90,7 +90,7 @@ fn draw_hints(page: &mut Page<'_>, area: Rect) {
     let screen = page.model.screen;
     let hints = BINDINGS.iter().filter(|binding| binding.works_on(screen)).filter_map(|binding| {
         let words = match binding.hint? {
-            "raw" => page.model.basis.other().word(),
+            "raw" => page.model.basis.next().word(),
             words => words,
         };
         Some((first_key(binding), words))

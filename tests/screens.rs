@@ -233,6 +233,31 @@ fn screens_at_all_sizes() {
 }
 
 #[test]
+fn both_numbers_side_by_side() {
+    with_loop((120, 40), options(), |session| {
+        session.rounds(&rounds(640));
+        session.script.keys("jjjjcc2");
+        golden("both-120x40", &session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn in_mid_interval_all_numbers_are_up_to_the_last_ones_end() {
+    let shown = |tenths: u64| {
+        let options = Options { measure: perfprop::monitor::Measure::Total, ..Options::default() };
+        let wanted = Picture { size: (120, 40), event: Some(3), ..Picture::default() };
+        let text = tui::picture(monitor(tenths), &wanted, &options);
+        text.lines().filter(|line| line.contains("MISSES") || line.contains("cycles")).collect::<Vec<_>>().join("\n")
+    };
+    let (whole, later) = (monitor(30), monitor(37));
+    for (one, other) in whole.rows().zip(later.rows()) {
+        assert_eq!((one.raw, one.scaled, one.estimate), (other.raw, other.scaled, other.estimate));
+    }
+    assert_eq!(shown(30), shown(37));
+}
+
+#[test]
 fn tiny_screens_and_back() {
     with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(120));
@@ -286,7 +311,9 @@ fn filters_sort_and_units() {
         assert!(session.script.screen().contains("8 of 8"));
         session.script.keys("ssIc");
         golden("sorted-raw", &session.script.screen());
-        session.script.keys("uuuW");
+        session.script.keys("c");
+        golden("both-80x24", &session.script.screen());
+        session.script.keys("ccuuuW");
         golden("totals-unknown-key", &session.script.screen());
         session.signals.send(15).unwrap();
     });

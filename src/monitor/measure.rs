@@ -96,6 +96,7 @@ fn positive(number: f64) -> Option<f64> {
 
 impl Monitor {
     fn instructions_row(&self) -> Option<Row<'_>> {
-        self.rows().find(|row| row.event.event.is_called("instructions"))
+        let index = self.header().events.iter().position(|event| event.event.is_called("instructions"))?;
+        Some(self.row(index))
     }
 }

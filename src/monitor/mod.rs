@@ -376,6 +376,7 @@ impl Monitor {
     pub fn cause(&self, cause: Cause) -> &str {
         match cause {
             Cause::Relation(relation) => self.relations.get(relation).map_or("", |relation| &relation.id),
+            Cause::Weighting => "weighting",
             Cause::Event(event) => self.header.events.get(event).map_or("", |event| &event.event.name),
         }
     }

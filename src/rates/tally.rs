@@ -29,6 +29,9 @@ struct Track {
     run: Scaling,
     /// The interval that ended last; `None` if the event could not be read in it.
     interval: Option<Scaling>,
+    /// The scaled counts of that interval and of the run up to its end.
+    interval_count: Option<Uncertain>,
+    total: Option<Uncertain>,
 }
 
 impl Tally {
@@ -63,6 +66,11 @@ impl Tally {
         for (track, raw) in self.tracks.iter_mut().zip(&mut self.raw) {
             track.interval = track.open.take();
             raw.run = track.run;
+            track.total = track.run.scaled(self.confidence);
+            track.interval_count = track.interval.and_then(|interval| match interval.total().enabled {
+                CpuNs(0) => Some(Uncertain::exact(0.0)),
+                _ => interval.scaled(self.confidence),
+            });
             let delta = track.interval.map_or(Delta::default(), |interval| interval.total());
             if let Some(rate) = delta.rate() {
                 raw.rate.add(rate, delta.running.as_ms());
@@ -83,13 +91,12 @@ impl Tally {
     /// The scaled count of that interval. Where the event was read and no task was on a CPU, there
     /// was nothing to count, and 0 is the count.
     pub fn interval_count(&self, event: EventIndex) -> Option<Uncertain> {
-        let interval = self.tracks[event].interval?;
-        if interval.total().enabled.0 == 0 { Some(Uncertain::exact(0.0)) } else { interval.scaled(self.confidence) }
+        self.tracks[event].interval_count
     }
 
     /// The scaled count of the run; `None` if the event never ran.
     pub fn total(&self, event: EventIndex) -> Option<Uncertain> {
-        self.raw[event].run.scaled(self.confidence)
+        self.tracks[event].total
     }
 
     /// The CPU time of the interval that ended last: the event's own, or, for one that isn't open,

@@ -44,9 +44,7 @@ pub(super) fn lines(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Lin
     ];
     lines.push(match figures.by {
         Some(Cause::Relation(relation)) => relations::sentence(page, relation, width),
-        Some(cause @ Cause::Event(_)) => {
-            Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause))))
-        }
+        Some(cause) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
         None => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(index)))),
     });
     lines

@@ -260,7 +260,8 @@ fn next_state(now: &RelationState, z: f64, samples: u64) -> RelationState {
     match now {
         RelationState::Violated if z < AGREES_BELOW => RelationState::Agrees,
         RelationState::Violated => RelationState::Violated,
-        _ if samples >= JUDGED_AFTER && z > VIOLATED_ABOVE => RelationState::Violated,
+        _ if z > VIOLATED_ABOVE && samples < JUDGED_AFTER => RelationState::Waiting,
+        _ if z > VIOLATED_ABOVE => RelationState::Violated,
         _ => RelationState::Agrees,
     }
 }

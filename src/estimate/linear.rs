@@ -127,9 +127,20 @@ impl Linear {
             Scope::Interval => interval.clone(),
         };
         let sampled = (0..self.states.len()).map(|event| tally.interval(event).total().running.0 > 0).collect();
-        let pulls = vec![Pull::default(); self.states.len()];
-        let mut all =
-            Pulls { judge: &self.judge, scope, levels, sampled, pulls, uses: Vec::new(), gradient: Vec::new() };
+        let exact = (0..self.states.len()).map(|event| match scope {
+            Scope::Run => tally.raw()[event].run.is_exact(),
+            Scope::Interval => tally.interval(event).is_exact(),
+        });
+        let mut all = Pulls {
+            judge: &self.judge,
+            scope,
+            levels,
+            sampled,
+            exact: exact.collect(),
+            pulls: vec![Pull::default(); self.states.len()],
+            uses: Vec::new(),
+            gradient: Vec::new(),
+        };
         for (index, relation, weight) in self.judge.trusted() {
             all.take(index, relation, weight);
         }
@@ -171,7 +182,7 @@ impl Linear {
     /// The corrected count of the last interval; `None` where nothing corrects it.
     fn interval(&self, event: EventIndex, tally: &Tally, pull: &Pull) -> Option<Uncertain> {
         let counted = tally.interval(event);
-        if pull.mean.weight == 0.0 || counted.is_exact() {
+        if pull.mean.weight == 0.0 {
             return None;
         }
         let (_, levels) = self.judge.levels();
@@ -214,10 +225,8 @@ impl Estimator for Linear {
         }
         let Pulls { pulls, uses, .. } = self.pulls(Scope::Run, tally);
         let of_interval = self.pulls(Scope::Interval, tally).pulls;
-        for ((state, pull), raw) in self.states.iter_mut().zip(&pulls).zip(tally.raw()) {
-            if !raw.run.is_exact() {
-                state.follow(pull);
-            }
+        for (state, pull) in self.states.iter_mut().zip(&pulls) {
+            state.follow(pull);
         }
         uses.into_iter().for_each(|index| self.judge.used(index));
         let estimates = of_interval.iter().enumerate().map(|(event, pull)| self.estimate(event, tally, pull));
@@ -257,7 +266,10 @@ struct Pulls<'a> {
     judge: &'a Judge,
     scope: Scope,
     levels: Levels,
+    /// Whether each event was on a counter in the last interval.
     sampled: Vec<bool>,
+    /// Whether it is known exactly: then nothing moves it.
+    exact: Vec<bool>,
     pulls: Vec<Pull>,
     /// The relation of each correction.
     uses: Vec<RelationIndex>,
@@ -268,7 +280,9 @@ struct Pulls<'a> {
 impl Pulls<'_> {
     fn take(&mut self, index: RelationIndex, relation: &BoundRelation, weight: f64) {
         match &relation.form {
-            BoundForm::Pair(pair) if self.sampled[pair.from] => self.pull_pair(index, pair, weight),
+            BoundForm::Pair(pair) if self.sampled[pair.from] && !self.exact[pair.to] => {
+                self.pull_pair(index, pair, weight)
+            }
             BoundForm::Pair(_) => {}
             BoundForm::Equation(equation) => self.pull_equation(index, equation, weight),
         }
@@ -353,8 +367,8 @@ impl Pulls<'_> {
     ) {
         let events = equation.events();
         let (event, slope) = (events[place], self.gradient[place]);
-        let has_source = events.iter().any(|&other| other != event && self.sampled[other]);
-        let Some(residual) = residual.filter(|_| slope != 0.0 && slope.is_finite() && has_source) else { return };
+        let is_moved = !self.exact[event] && events.iter().any(|&other| other != event && self.sampled[other]);
+        let Some(residual) = residual.filter(|_| slope != 0.0 && slope.is_finite() && is_moved) else { return };
         let others = events.iter().zip(&self.gradient).filter(|&(&other, _)| other != event);
         let errors = others.map(|(&other, derivative)| derivative / slope * self.levels.deviations[mean_slot(other).0]);
         let deviation = errors.fold(0.0, f64::hypot);

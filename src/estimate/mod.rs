@@ -182,7 +182,7 @@ pub struct Moved {
 /// What a relation is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RelationState {
-    /// Its events haven't all been counted yet.
+    /// Too little has been counted to judge it.
     #[default]
     Waiting,
     /// It agrees with what is counted, and corrects.

@@ -250,7 +250,7 @@ fn consequence(page: &Page<'_>, standing: &RelationState) -> (Role, String) {
     let words = match standing {
         RelationState::Agrees => "it corrects its events by what the others counted".into(),
         RelationState::Violated => "what is counted contradicts it, so it corrects nothing".into(),
-        RelationState::Waiting => "its events haven't all been counted yet".into(),
+        RelationState::Waiting => "too little has been counted to judge it".into(),
         RelationState::Inactive { missing } => {
             let missing: Vec<_> = missing.iter().map(|name| shown(name)).collect();
             format!("needs {}", missing.join(", "))

@@ -95,6 +95,11 @@ impl BoundEquation {
         &self.events
     }
 
+    /// The indices of the events on the left side, each once, in the order in which it reads them.
+    pub fn left_events(&self) -> impl Iterator<Item = usize> {
+        self.left.slots().iter().map(|slot| slot.0 / 2)
+    }
+
     /// The left side and the right side, in counts per CPU-millisecond if the equation is one of
     /// rates. Their size is what the tolerance is a fraction of.
     pub fn sides(&self, values: &[f64]) -> [f64; 2] {

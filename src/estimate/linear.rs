@@ -430,7 +430,8 @@ impl State {
     }
 
     fn follow(&mut self, pull: &Pull) {
-        self.variance = pull.variance.apply(self.variance).max(0.0);
+        // Unlike `max` this leaves a variance that isn't known so.
+        self.variance = pull.variance.apply(self.variance).clamp(0.0, f64::INFINITY);
         if pull.mean.weight > 0.0 {
             let is_new = self.mean.is_nan();
             let share = if is_new { 1.0 } else { pull.mean.share() };

@@ -19,7 +19,7 @@ use crate::tui::theme::Role;
 const FULL_RUN_RATIO: f64 = 0.95;
 
 /// Cells of the trend.
-const LEAST_TREND: usize = 8;
+const LEAST_TREND: usize = 6;
 const MOST_TREND: usize = 40;
 
 /// Cells of a name, before others leave for its sake.
@@ -78,9 +78,9 @@ const LEAVING: [Column; 12] = [
     Column::Samples,
     Column::Cv,
     Column::Sigma,
-    Column::By,
     Column::Variance,
     Column::Trend,
+    Column::By,
     Column::RawError,
     Column::Raw,
     Column::Correction,
@@ -452,12 +452,12 @@ mod tests {
     fn columns_leave_in_order() {
         use Column::*;
         assert_eq!(shown(74, false), [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
-        assert_eq!(shown(70, false), [Event, Mean, Error, Variance, Run, Correction, Trend]);
+        assert_eq!(shown(70, false), [Event, Mean, Error, Run, Correction, By, Trend]);
         assert_eq!(shown(46, false), [Event, Mean, Error, Run, Correction]);
         assert_eq!(shown(30, false), [Event, Mean, Error]);
         assert_eq!(shown(3, false), [Event, Mean, Error]);
         assert_eq!(shown(200, true).len(), ALL.len());
-        assert_eq!(shown_with(74, false, Basis::Both), [Event, Raw, RawError, Mean, Error, Run, Correction]);
+        assert_eq!(shown_with(74, false, Basis::Both), [Event, Raw, RawError, Mean, Error, Run, Correction, By]);
         assert_eq!(shown_with(46, false, Basis::Both), [Event, Mean, Error, Run, Correction]);
     }
 

@@ -54,7 +54,7 @@ pub(super) fn lines(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Lin
 pub(super) fn why_unmoved(row: &Row<'_>) -> String {
     match row.absence {
         Some(absence) => format!("{MISSING} {}", absence.words()),
-        None if row.raw.run.is_exact() => "counted all the time: there is nothing to correct".into(),
+        None if row.raw.run.is_exact() => "counted all the time: nothing to correct".into(),
         None => "nothing corrects it".into(),
     }
 }

@@ -3,7 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{ArgAction, Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::estimate;
+use crate::rates::Confidence;
 
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
 /// trusted.
@@ -61,15 +65,20 @@ pub(super) struct Corrections {
     pub(super) relations_lenient: bool,
     /// How numbers are estimated; as recorded, else `linear` where there are relations and `scale` where not
     #[arg(long, value_name = "NAME")]
-    pub(super) estimator: Option<EstimatorName>,
+    pub(super) estimator: Option<estimate::Kind>,
+    /// How often an interval is to hold the truth
+    #[arg(long, value_name = "PART", default_value = "0.95")]
+    pub(super) confidence: Confidence,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum EstimatorName {
-    /// Count x enabled / running, as perf does
-    Scale,
-    /// Means corrected towards what relations predict of them
-    Linear,
+impl ValueEnum for estimate::Kind {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.summary()))
+    }
 }
 
 /// Whom to count.

@@ -102,7 +102,7 @@ fn once(
     let prints = args.interval.is_some();
     let form = Form::of(args);
     if prints && is_first && form == Form::People {
-        out.print(&text::interval_heading())?;
+        out.print(&text::interval_heading(monitor.confidence()))?;
     }
     let finished = pump(&session, signals, |round, lost| {
         if monitor.round(round, lost) && prints {

@@ -74,7 +74,7 @@ impl Judge {
     pub(super) fn trusted(&self) -> impl Iterator<Item = (RelationIndex, &BoundRelation, f64)> {
         let all = self.relations.iter().zip(&self.standings).enumerate();
         all.filter_map(|(index, (relation, standing))| {
-            let relation = relation.as_ref().filter(|_| standing.state != RelationState::Violated)?;
+            let relation = relation.as_ref().filter(|_| standing.may_correct())?;
             Some((index, relation, relation.weight.get() * standing.trust.unwrap_or(1.0)))
         })
     }
@@ -105,10 +105,10 @@ impl Judge {
         residual.map_or(slack(tolerance) * expected.abs(), f64::abs)
     }
 
-    /// Judges every relation anew; gives those that have just been found to be contradicted.
-    pub(super) fn judge(&mut self, tally: &Tally) -> Vec<RelationIndex> {
+    /// Judges every relation anew; says whether one that could correct has just been put aside.
+    pub(super) fn judge(&mut self, tally: &Tally) -> bool {
         (self.run, self.interval) = (Levels::of_run(tally), Levels::of_interval(tally));
-        let mut fallen = Vec::new();
+        let mut has_fallen = false;
         for (index, relation) in self.relations.iter().enumerate() {
             let standing = &mut self.standings[index];
             standing.moved = None;
@@ -124,29 +124,30 @@ impl Judge {
                 self::check(relation, &self.interval, &mut self.gradient)
             };
             of_one_interval.into_iter().for_each(|check| self.residuals[index].add(&check));
+            let next = next_state(&standing.state, z.abs(), samples);
+            let could_correct = standing.may_correct();
             standing.residual = Some(residual);
             standing.relative = (counted != 0.0).then(|| residual / counted.abs());
             standing.z = known(z);
-            let next = next_state(&standing.state, z.abs(), samples);
-            if next == RelationState::Violated && standing.state != RelationState::Violated {
-                fallen.push(index);
-            }
             standing.trust = match next {
                 RelationState::Violated => Some(0.0),
                 _ if samples >= JUDGED_AFTER => Some(self.residuals[index].trust()),
                 _ => None,
             };
             standing.state = next;
+            has_fallen |= could_correct && !standing.may_correct();
         }
-        fallen
+        has_fallen
     }
+}
 
-    /// The events that a relation corrects.
-    pub(super) fn corrected(&self, index: RelationIndex) -> &[usize] {
-        match self.relations[index].as_ref().map(|relation| &relation.form) {
-            Some(BoundForm::Pair(pair)) => std::slice::from_ref(&pair.to),
-            Some(BoundForm::Equation(equation)) => equation.events(),
-            None => &[],
+impl Standing {
+    /// Not what is contradicted, nor, while it is too early to say so, what looks like it.
+    fn may_correct(&self) -> bool {
+        match self.state {
+            RelationState::Agrees => true,
+            RelationState::Waiting => self.z.is_none(),
+            RelationState::Violated | RelationState::Inactive { .. } | RelationState::SameEvent { .. } => false,
         }
     }
 }

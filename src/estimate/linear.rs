@@ -119,7 +119,7 @@ impl Linear {
         let (run, interval) = self.judge.levels();
         let levels = match scope {
             Scope::Run => {
-                let values = self.states.iter().flat_map(|state| [state.mean, state.variance]).collect();
+                let values = self.states.iter().flat_map(State::as_source).collect();
                 // The errors are those of own samples, which are independent: those of corrected
                 // means would go round in cycles and grow.
                 Levels { values, deviations: run.deviations.clone() }
@@ -212,10 +212,9 @@ fn uncertain(value: f64, deviation: f64, bias: f64, confidence: Confidence) -> U
 
 impl Estimator for Linear {
     fn end_interval(&mut self, tally: &Tally) {
-        for fallen in self.judge.judge(tally) {
-            for &event in self.judge.corrected(fallen) {
-                self.states[event].forget_corrections();
-            }
+        if self.judge.judge(tally) {
+            // What a wrong relation did may have gone on through others.
+            self.states.iter_mut().for_each(State::forget_corrections);
         }
         let (run, interval) = self.judge.levels();
         for (event, state) in self.states.iter_mut().enumerate() {
@@ -444,6 +443,11 @@ impl State {
         } else if pull.variance.weight == 0.0 && self.parts.is_empty() {
             self.deviation = self.own_deviation;
         }
+    }
+
+    /// The mean and the variance that relations go out from: own ones where corrections don't help.
+    fn as_source(&self) -> [f64; 2] {
+        if self.help.dropped { [self.own_mean, self.own_variance] } else { [self.mean, self.variance] }
     }
 
     fn forget_corrections(&mut self) {
@@ -718,6 +722,20 @@ mod tests {
         let [same, much] = bench.linear.relations() else { panic!("two") };
         assert_eq!((same.residual, same.z, same.trust), (Some(0.0), Some(0.0), Some(1.0)));
         assert_eq!((&same.state, &much.state), (&RelationState::Agrees, &RelationState::Violated));
+    }
+
+    #[test]
+    fn what_a_wrong_relation_did_is_forgotten_wherever_it_went() {
+        let file =
+            r#"[{"id": "right", "relation": "a = b", "tolerance": "1%"}, {"id": "wrong", "relation": "c = 9 * b"}]"#;
+        let mut bench = Bench::new(&["a", "b", "c"], file);
+        for _ in 0..12 {
+            bench.feed(&[Some(10_000), Some(10_000), Some(5_000)]);
+        }
+        assert_eq!(bench.linear.relations()[1].state, RelationState::Violated);
+        for (event, rate) in [10_000.0, 10_000.0, 5_000.0].into_iter().enumerate() {
+            assert!((bench.mean(event) - rate).abs() < 1e-6, "{event}: {}", bench.mean(event));
+        }
     }
 
     #[test]

@@ -264,11 +264,13 @@ fn mean_head(page: &Page<'_>, beside_raw: bool) -> String {
 fn trend_head(page: &Page<'_>, width: usize) -> String {
     let interval = page.model.monitor.header().interval_ns.as_secs();
     let seconds = interval * width as f64;
-    match seconds {
-        _ if seconds >= 120.0 => format!("LAST {:.0} min", seconds / 60.0),
-        _ if seconds >= 1.0 => format!("LAST {seconds:.0} s"),
-        _ => format!("LAST {:.0} ms", seconds * 1000.0),
-    }
+    let span = match seconds {
+        _ if seconds >= 120.0 => format!("{:.0} min", seconds / 60.0),
+        _ if seconds >= 1.0 => format!("{seconds:.0} s"),
+        _ => format!("{:.0} ms", seconds * 1000.0),
+    };
+    let head = format!("LAST {span}");
+    if head.len() <= width { head } else { span }
 }
 
 fn event_line(page: &Page<'_>, index: EventIndex, columns: &Layout, gap: usize) -> Line<'static> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::args::Top;
-use super::pump::pump;
+use super::pump::{Taking, pump};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals};
 use crate::monitor::{Measure, Monitor};
@@ -50,7 +50,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let (session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
     let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut out = Stream::stdout();
-    let finished = pump(&session, &signals, |round, lost| {
+    let finished = pump(&session, &signals, Taking::AtOnce, |round, lost| {
         if monitor.round(round, lost) {
             out.print(&format!("{}\n", text::block(&monitor, Measure::default())))?;
             if args.iterations == Some(monitor.intervals()) {

@@ -179,6 +179,7 @@ fn header(scenario: &Scenario) -> Header {
         target: Target::Command { argv: vec!["scenario".into()], pid: 1 },
         events: scenario.events.iter().map(event).collect(),
         groups: Vec::new(),
+        metrics: vec![],
         relations: Vec::new(),
         estimator: scenario.estimator.clone(),
         period_ns: WallNs(0),

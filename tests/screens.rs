@@ -79,6 +79,7 @@ fn header() -> Header {
         target: Target::Command { argv: vec!["./prog".into(), "--size=1000".into()], pid: 4121 },
         events: events.collect(),
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
+        metrics: vec![],
         relations: vec![],
         estimator: "linear".into(),
         period_ns: WallNs(SECOND / 10),

@@ -41,6 +41,9 @@ pub(super) struct Events {
     /// Events as in perf: names, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub(super) events: Vec<String>,
+    /// Metrics such as IPC, by name, pattern or group, with the events that they need; repeatable
+    #[arg(short = 'M', long = "metrics", value_name = "METRICS")]
+    pub(super) metrics: Vec<String>,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,

@@ -9,6 +9,7 @@ mod error;
 mod generate;
 mod list;
 mod look;
+mod metrics;
 mod prepare;
 mod pump;
 mod record;

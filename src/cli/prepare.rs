@@ -9,14 +9,16 @@ use std::time::{Duration, SystemTime};
 
 use nix::unistd::Pid;
 
-use super::Error;
 use super::args::{Corrections, EstimatorName, Events, Target};
 use super::stream::say;
+use super::{Error, metrics};
 use crate::estimate::{Estimator, Linear, Scale};
 use crate::events::{Event, Machine, Resolver, Tables, with_letters};
+use crate::expr::Fact;
+use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
 use crate::monitor::Monitor;
 use crate::plan::{Plan, PlannedGroup};
-use crate::recording::{self, Header, RecordedEvent, RelationFile};
+use crate::recording::{self, Header, RecordedEvent, RecordedMetric, RelationFile};
 use crate::relations::{self, LoadError, Relation};
 use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
 use crate::sources::perf::{self, Cgroup, Row, Who, parse_cpus};
@@ -36,6 +38,7 @@ const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults
 /// All that the options say about what to count.
 pub(super) struct Wishes {
     pub(super) plan: Plan,
+    pub(super) metrics: Vec<RecordedMetric>,
     pub(super) relations: Relations,
     pub(super) estimator: EstimatorName,
 }
@@ -44,16 +47,43 @@ pub(super) struct Wishes {
 #[derive(Default)]
 pub(super) struct Relations {
     pub(super) all: Vec<Relation>,
+    pub(super) metrics: Vec<Metric>,
     pub(super) files: Vec<RelationFile>,
 }
 
 /// Reads the options of a verb that measures.
-pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
+pub(super) fn wishes(events: &Events, target: &Target) -> Result<Wishes, Error> {
     let resolver = resolver(events.event_tables.as_deref())?;
-    let plan = plan(&resolver, &events.events)?;
-    let relations = load_relations(&events.corrections)?;
+    let mut relations = load_relations(&events.corrections)?;
+    let catalog = metrics::catalog(&relations.metrics, resolver.tables())?;
+    let scope = if target.all_cpus { Scope::Whole } else { Scope::Part };
+    let request = metrics::request(&events.metrics, &catalog, &resolver, scope)?;
+    relations.expand(&catalog, &Facts::new(&resolver, scope))?;
+    let plan = plan(&resolver, &events.events, &request)?;
     let estimator = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
-    Ok(Wishes { plan, relations, estimator })
+    Ok(Wishes { metrics: request.recorded(&plan), plan, relations, estimator })
+}
+
+impl Relations {
+    /// The same for a recording of another machine, of which no facts are known.
+    pub(super) fn expand_elsewhere(&mut self) -> Result<(), Error> {
+        let catalog = metrics::catalog(&self.metrics, &Tables::default())?;
+        self.all = metrics::expanded(std::mem::take(&mut self.all), &catalog, &|_| None)?;
+        Ok(())
+    }
+
+    /// Puts formulas in place of the metrics that equations name. Their definitions are recorded with
+    /// the relations, as what this machine knows and its event tables say isn't known elsewhere.
+    fn expand(&mut self, catalog: &Catalog, facts: &Facts<'_>) -> Result<(), Error> {
+        let know = |fact: &Fact| facts.know(fact);
+        let named = metrics::named(&self.all, catalog, &know);
+        self.all = metrics::expanded(std::mem::take(&mut self.all), catalog, &know)?;
+        if !named.is_empty() {
+            let text = relations::metric_file(&named);
+            self.files.insert(0, RelationFile { file: "metrics of this machine".into(), text });
+        }
+        Ok(())
+    }
 }
 
 fn default_estimator(relations: &Relations) -> EstimatorName {
@@ -67,9 +97,10 @@ pub(super) fn resolver(tables: Option<&Path>) -> Result<Resolver, Error> {
     Ok(Resolver::new(machine).with_tables(Arc::new(tables.unwrap_or_default())))
 }
 
-fn plan(resolver: &Resolver, events: &[String]) -> Result<Plan, Error> {
-    if !events.is_empty() {
-        let groups = resolver.parse(&events.join(",")).map_err(Error::Events)?;
+fn plan(resolver: &Resolver, events: &[String], request: &Request) -> Result<Plan, Error> {
+    if !events.is_empty() || !request.is_empty() {
+        let groups = if events.is_empty() { Ok(Vec::new()) } else { resolver.parse(&events.join(",")) };
+        let groups = request.add_to(groups.map_err(Error::Events)?, &mut perf::fit);
         return Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable);
     }
     let (names, why) = if has_core_pmu(resolver.machine()) {
@@ -106,6 +137,7 @@ pub(super) fn load_relations(corrections: &Corrections) -> Result<Relations, Err
             wrong.push(parsed.diagnostics);
         }
         found.all.extend(parsed.relations);
+        found.metrics.extend(parsed.metrics);
     }
     distinguish(&mut found.all);
     if wrong.is_empty() {
@@ -119,12 +151,14 @@ pub(super) fn load_relations(corrections: &Corrections) -> Result<Relations, Err
     Ok(found)
 }
 
-/// Reads the relations of a recording, which were read before.
+/// Reads the relations of a recording, which were read before. Metrics that they name are in its files.
 pub(super) fn recorded_relations(files: &[RelationFile]) -> Vec<Relation> {
-    let parsed = files.iter().map(|file| relations::parse(&file.file, file.text.as_bytes()));
-    let mut all: Vec<_> = parsed.flat_map(|parsed| parsed.relations).collect();
+    let parsed: Vec<_> = files.iter().map(|file| relations::parse(&file.file, file.text.as_bytes())).collect();
+    let catalog = Catalog::new(parsed.iter().flat_map(|parsed| parsed.metrics.iter().cloned()));
+    let mut all: Vec<_> = parsed.into_iter().flat_map(|parsed| parsed.relations).collect();
     distinguish(&mut all);
-    all
+    let expand = |relation: Relation| relation.expanded(&catalog, &|_| None).unwrap_or(relation);
+    all.into_iter().map(expand).collect()
 }
 
 /// Two files may each have an R1: the second one is called by its file, too.
@@ -254,6 +288,7 @@ pub(super) fn start(
         target: session.target().clone(),
         events,
         groups: groups_of_rows(&wishes.plan, events_len),
+        metrics: wishes.metrics.clone(),
         relations: wishes.relations.files.clone(),
         estimator: name(wishes.estimator).into(),
         period_ns: WallNs::from(period),

@@ -146,7 +146,9 @@ fn monitor(args: &Replay, recording: &Recording) -> Result<Monitor, Error> {
     let relations = if args.corrections.relations.is_empty() {
         prepare::recorded_relations(&header.relations)
     } else {
-        let Relations { all, files } = prepare::load_relations(&args.corrections)?;
+        let mut relations = prepare::load_relations(&args.corrections)?;
+        relations.expand_elsewhere()?;
+        let Relations { all, files, .. } = relations;
         header.relations = files;
         header.estimator = prepare::name(EstimatorName::Linear).into();
         all

@@ -25,7 +25,7 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
     if args.repeat > 1 && launch.command.is_none() {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     let file = args.output.as_deref().map(|path| Stream::file(path, args.append));
     let mut out = file.unwrap_or_else(|| Ok(Stream::stderr()))?;
     let signals = signals::listen().map_err(Error::System)?;

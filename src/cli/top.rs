@@ -35,7 +35,7 @@ const NO_TERMINAL: &str =
 /// A block of text an interval on standard output; the command's output goes to standard error.
 fn batch(args: &Top) -> Result<u8, Error> {
     let launch = prepare::launch(&args.target, ChildIo::ToStderr)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     let signals = signals::listen().map_err(Error::System)?;
     let interval = Duration::from_millis(args.interval);
     let (session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
@@ -67,7 +67,7 @@ fn screens(args: &Top) -> Result<u8, Error> {
         ..look::on_terminal(&args.look)?
     };
     let launch = prepare::launch(&args.target, ChildIo::Capture)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     let signals = signals::listen_for_screens().map_err(Error::System)?;
     let interval = Duration::from_millis(args.interval);
     let (mut session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;

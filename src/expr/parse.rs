@@ -310,6 +310,8 @@ impl<'a> Parser<'a> {
         let mut operand = self.operand()?;
         loop {
             let next = match self.token() {
+                // In a relation it would be taken for a power.
+                Token::Symbol("^") if !self.dialect.has_facts() => None,
                 Token::Symbol(symbol) => infix(symbol),
                 _ => None,
             };
@@ -524,6 +526,7 @@ impl Parser<'_> {
                     }
                 }
             }
+            Token::Symbol("^") => self.unknown_character('^').help("a square is written A * A"),
             Token::Symbol("=") => self.expected("an operator").help("two numbers are compared by '=='"),
             Token::Symbol(")") => ParseError::new(self.span(), "')' closes nothing", "no '(' belongs to this"),
             Token::Symbol(_) | Token::End => self.expected("an operator"),

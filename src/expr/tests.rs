@@ -19,7 +19,7 @@ fn slot(variable: &Variable) -> Option<Slot> {
 }
 
 fn program(text: &str) -> Program {
-    let dialect = if text.contains('{') { Dialect::Pair } else { Dialect::Equation };
+    let dialect = if text.contains('{') { Dialect::Pair } else { Dialect::Metric };
     parse(text, dialect).unwrap().compile(slot).unwrap()
 }
 
@@ -375,7 +375,7 @@ proptest! {
 
     #[test]
     fn folding_keeps_the_value(text in expressions(ALL, 0.0..1e6), values in prop::array::uniform3(0.5..50.0_f64)) {
-        let expr = parse(&text, Dialect::Equation).unwrap();
+        let expr = parse(&text, Dialect::Metric).unwrap();
         let folded = expr.folded();
         prop_assert!(folded.nodes().len() <= expr.nodes().len());
         let [whole, short] = [&expr, &folded].map(|expr| expr.compile(slot).unwrap().eval(&values));
@@ -384,9 +384,9 @@ proptest! {
 
     #[test]
     fn canonical_text_gives_the_same_tree(text in expressions(ALL, 0.0..f64::MAX)) {
-        let expr = parse(&text, Dialect::Equation).unwrap();
+        let expr = parse(&text, Dialect::Metric).unwrap();
         let canonical = expr.to_string();
-        prop_assert_eq!(&parse(&canonical, Dialect::Equation).unwrap(), &expr);
+        prop_assert_eq!(&parse(&canonical, Dialect::Metric).unwrap(), &expr);
         prop_assert!(canonical.len() <= 2 * text.len() + 8);
     }
 

@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use crate::estimate::{Estimate, Estimator, Observation, Raw, RelationState, Standing};
+use crate::metrics::Derived;
 use crate::plan::EventIndex;
 use crate::rates::{Delta, Error, Scaling};
 use crate::recording::{End, Header, RecordedEvent, Target};
@@ -21,9 +22,11 @@ use crate::units::{CpuNs, WallNs};
 
 mod finding;
 mod measure;
+mod metrics;
 
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
+pub use metrics::MetricRow;
 
 /// Intervals that are kept for charts: an hour of seconds.
 const HISTORY: usize = 3600;
@@ -38,6 +41,8 @@ const SETTLED: u64 = 3;
 pub struct Monitor {
     header: Header,
     relations: Vec<Relation>,
+    /// The metrics of the header by their places there.
+    derived: Vec<(usize, Derived)>,
     tracks: Vec<Track>,
     raw: Vec<Raw>,
     estimator: Box<dyn Estimator>,
@@ -150,6 +155,7 @@ impl Monitor {
             due: header.interval_ns,
             tracks: vec![Track::default(); events],
             raw: vec![Raw::default(); events],
+            derived: metrics::derived(&header),
             header,
             relations,
             estimator,

@@ -200,6 +200,7 @@ mod tests {
             target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
             events: (0..events).map(event).collect(),
             groups: vec![],
+            metrics: vec![],
             relations: vec![],
             estimator: "scale".into(),
             period_ns: WallNs(100),

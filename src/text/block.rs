@@ -3,12 +3,13 @@
 use crate::words::shown;
 use std::fmt::Write;
 
+use super::metric;
 use super::number::{amount, plus_minus, si};
 use crate::estimate::{Quality, RelationState};
 use crate::monitor::{Measure, Monitor, Row};
 use crate::rates::Error;
 
-/// One block of text: a line of state, a heading, a line an event, a line a relation in use.
+/// One block of text: a line of state, a heading, a line an event, a metric, a relation in use.
 pub fn block(monitor: &Monitor, measure: Measure) -> String {
     let header = monitor.header();
     let mut out = String::new();
@@ -24,6 +25,9 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
     let _ = writeln!(out, "{:<width$}  {mean:>11}  {:>7}  {:>9}  {:>6}  CORRECTED", "EVENT", "±95%", "SIGMA", "RUN");
     for row in monitor.rows() {
         let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.event.name), cells(monitor, &row, measure).trim_end());
+    }
+    for metric in metric::all(monitor) {
+        let _ = writeln!(out, "{}", metric.text());
     }
     relations(&mut out, monitor);
     out

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
+use super::metric::{self, Printed};
 use super::summary::{Metric, Repeats, counted, interval_metric, run_metric, scaled};
 use crate::estimate::Quality;
 use crate::monitor::{Absence, Monitor, Row};
@@ -36,7 +37,7 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     // The error of one run is none of a mean over several.
     let error = if runs.0.len() > 1 { Error::Unknown } else { row.raw.run.error() };
     our_keys(&mut line, monitor, row, count, error);
-    finish(line)
+    with_metrics(line, &metric::over_runs(runs, monitor, row), &["cpu", "thread"])
 }
 
 fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
@@ -49,7 +50,22 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     time_keys(&mut line, point.map_or(0, |point| point.running.0), point.and_then(|point| point.run_ratio), metric);
     let error = point.map_or(Error::Unknown, |point| point.error.scaled(point.enabled.as_ms()));
     our_keys(&mut line, monitor, row, count, error);
-    finish(line)
+    with_metrics(line, &metric::over_interval(monitor, row), &["interval", "cpu", "thread"])
+}
+
+/// The line of an event with the first of its metrics, and a line with the keys `kept` for each other.
+fn with_metrics(mut line: Map<String, Value>, metrics: &[Printed], kept: &[&str]) -> String {
+    let Some((first, more)) = metrics.split_first() else { return finish(line) };
+    first.keys(&mut line);
+    let others = more.iter().map(|metric| {
+        let of_line = kept.iter().filter_map(|&key| Some((key.to_owned(), line.get(key)?.clone())));
+        let mut other: Map<_, _> = of_line.collect();
+        metric.keys(&mut other);
+        other.insert("schema".into(), json!(SCHEMA));
+        finish(other)
+    });
+    let others: String = others.collect();
+    finish(line) + &others
 }
 
 /// The first of perf's keys, in its order.

@@ -4,6 +4,7 @@ use crate::words::shown;
 use std::fmt::Write;
 
 use super::block::error_text;
+use super::metric::{self, Printed};
 use super::number::{grouped, percent, plus_minus};
 use crate::estimate::Quality;
 use crate::events::Unit;
@@ -39,8 +40,9 @@ pub fn summary(runs: &Repeats<'_>) -> String {
         if runs.0.len() > 1 { format!(" ({} runs, ± between runs at 95%)", runs.0.len()) } else { String::new() };
     let _ = writeln!(out, "\n Performance counter stats for '{}'{times}:\n", shown(&title(last)));
     for row in last.rows() {
-        out.push_str(line(last, &row, runs).trim_end());
-        out.push('\n');
+        with_metrics(&mut out, &line(last, &row, runs), &metric::over_runs(runs, last, &row), || {
+            run_metric(runs, last, &row)
+        });
     }
     legend(&mut out, last);
     times_of(&mut out, runs);
@@ -55,6 +57,7 @@ fn title(monitor: &Monitor) -> String {
     }
 }
 
+/// What is said of an event, up to what is derived from it.
 fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     let name = shown(&row.event.event.name);
     let scope = scope_column(monitor, row);
@@ -77,10 +80,25 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     if let Some(correction) = correction(monitor, row) {
         let _ = write!(text, "  {correction}");
     }
-    if let Some(metric) = run_metric(runs, monitor, row) {
-        let _ = write!(text, "  # {:>9.3} {}", metric.value, metric.unit);
-    }
     text
+}
+
+/// The line of an event with the metrics that stand with it, each on a line; where there are none, with
+/// what perf derives.
+fn with_metrics(out: &mut String, line: &str, metrics: &[Printed], derived: impl FnOnce() -> Option<Metric>) {
+    let derived = || derived().map(|metric| format!("# {:>9.3} {}", metric.value, metric.unit));
+    let texts: Vec<_> = match metrics {
+        [] => derived().into_iter().collect(),
+        metrics => metrics.iter().map(Printed::text).collect(),
+    };
+    let [first, more @ ..] = texts.as_slice() else {
+        let _ = writeln!(out, "{}", line.trim_end());
+        return;
+    };
+    let _ = writeln!(out, "{line}  {first}");
+    for text in more {
+        let _ = writeln!(out, "{:1$}  {text}", "", line.chars().count());
+    }
 }
 
 /// Which part of the target a line is about, in a column as wide as the widest; nothing where
@@ -148,7 +166,7 @@ pub(super) struct Span<'a> {
 
 /// What perf prints behind `#`. Its rates are per second of `task-clock`; the time that the kernel
 /// gives with every count is the same, so that no `task-clock` need be measured.
-pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Option<Metric> {
+pub(super) fn perfs_metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Option<Metric> {
     let count = (span.count)(row)?;
     let event = &row.event.event;
     let metric = |value: f64, unit: &str| value.is_finite().then(|| Metric { value, unit: unit.into() });
@@ -175,15 +193,15 @@ pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Optio
     }
 }
 
-/// [`metric`] of whole runs: their mean count in their mean time.
+/// [`perfs_metric`] of whole runs: their mean count in their mean time.
 pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
     let mean = |value: &dyn Fn(&Monitor) -> f64| runs.0.iter().map(value).sum::<f64>() / runs.0.len() as f64;
     let cpu_ns = mean(&|run| run.row(row.index).raw.run.total().enabled.0 as f64);
     let wall_ns = mean(&|run| run.now().0 as f64);
-    metric(monitor, row, &Span { cpu_ns, wall_ns, count: &|row| runs.mean_count(row.index) })
+    perfs_metric(monitor, row, &Span { cpu_ns, wall_ns, count: &|row| runs.mean_count(row.index) })
 }
 
-/// [`metric`] of the interval that ended last.
+/// [`perfs_metric`] of the interval that ended last.
 pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
     let point = row.history.back()?;
     let span = Span {
@@ -191,7 +209,7 @@ pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<Metric
         wall_ns: point.length.0 as f64,
         count: &|row| row.history.back().and_then(scaled),
     };
-    metric(monitor, row, &span)
+    perfs_metric(monitor, row, &span)
 }
 
 fn is_multiplexed(monitor: &Monitor) -> bool {
@@ -248,14 +266,14 @@ impl Repeats<'_> {
 }
 
 /// The mean of some runs, and what it may be off by.
-struct Spread {
+pub(super) struct Spread {
     mean: f64,
-    half_width: Option<f64>,
+    pub(super) half_width: Option<f64>,
 }
 
 impl Spread {
     /// Student's interval for the mean: t(n-1) times the standard deviation over the root of n.
-    fn of(values: &[f64]) -> Self {
+    pub(super) fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
@@ -280,7 +298,8 @@ pub fn interval(monitor: &Monitor) -> String {
         let point = row.history.back().filter(|_| row.absence.is_none());
         let Some((point, count)) = point.and_then(|point| Some((point, scaled(point)?))) else {
             let cell = absence_cell(row.absence);
-            let _ = writeln!(out, "{time:>16.9} {scope}{cell:>18}      {name}");
+            let line = format!("{time:>16.9} {scope}{cell:>18}      {name}");
+            with_metrics(&mut out, &line, &metric::over_interval(monitor, &row), || None);
             continue;
         };
         let counted = counted(count, &row.event.event.unit);
@@ -292,8 +311,7 @@ pub fn interval(monitor: &Monitor) -> String {
             value_text(&counted),
             counted.unit
         );
-        out.push_str(line.trim_end());
-        out.push('\n');
+        with_metrics(&mut out, &line, &metric::over_interval(monitor, &row), || None);
     }
     out
 }

@@ -1,0 +1,133 @@
+//! A monitor in, the metrics that stand with an event out, as texts and files write them.
+
+use serde_json::{Map, Value};
+
+use super::block::error_text;
+use super::summary::{Metric, Repeats, Spread};
+use crate::estimate::Estimate;
+use crate::metrics::{Count, NoValue, Number, Verdict};
+use crate::monitor::{MetricRow, Monitor, Row};
+use crate::rates::Error;
+use crate::words::shown;
+
+/// A metric with its value over the time that is printed.
+pub(super) struct Printed {
+    /// Its name behind its unit, as perf prints them: `%  branch_miss_rate`.
+    pub(super) label: String,
+    pub(super) number: Result<Number, NoValue>,
+    /// Why there is no number.
+    why: String,
+}
+
+impl Printed {
+    fn new(monitor: &Monitor, row: &MetricRow<'_>, number: Result<Number, NoValue>) -> Self {
+        let unit = &row.definition.unit;
+        let gap = if unit.is_empty() { "" } else { "  " };
+        let label = format!("{}{gap}{}", shown(unit), shown(&row.title()));
+        let why = match number {
+            Ok(_) => String::new(),
+            Err(NoValue::Undefined) => "divided by zero".to_owned(),
+            Err(NoValue::NotCounted(event)) => {
+                let row = monitor.row(event);
+                let name = shown(&row.event.event.name);
+                format!("{name}: {}", row.absence.map_or("no count", |absence| absence.words()))
+            }
+        };
+        Self { label, number, why }
+    }
+
+    /// What perf's fields for metrics hold.
+    pub(super) fn field(&self) -> Option<Metric> {
+        let number = self.number.as_ref().ok()?;
+        Some(Metric { value: number.value, unit: self.label.clone() })
+    }
+
+    /// `# value unit  name ±error`, and what its threshold says.
+    pub(super) fn text(&self) -> String {
+        match &self.number {
+            Ok(number) => {
+                format!("# {:>9.3} {}  {}{}", number.value, self.label, error(number), verdict(number.verdict))
+            }
+            Err(_) => format!("# {:>9} {}  ({})", "—", self.label, self.why),
+        }
+    }
+
+    /// The fields behind all others: the ends of its interval, what its threshold says.
+    pub(super) fn our_fields(&self) -> [String; 3] {
+        let Ok(number) = &self.number else { return [String::new(), String::new(), self.why.clone()] };
+        let bound = |sign: f64| bound(number, sign).map_or_else(String::new, |bound| format!("{bound:.3}"));
+        [bound(-1.0), bound(1.0), number.verdict.word().to_owned()]
+    }
+
+    /// The same as keys.
+    pub(super) fn keys(&self, line: &mut Map<String, Value>) {
+        let number = self.number.as_ref().ok();
+        line.insert("metric-value".into(), number.map(|number| number.value).into());
+        line.insert("metric-unit".into(), self.label.clone().into());
+        line.insert("metric-ci-lo".into(), number.and_then(|number| bound(number, -1.0)).into());
+        line.insert("metric-ci-hi".into(), number.and_then(|number| bound(number, 1.0)).into());
+        let words = number.map_or(self.why.as_str(), |number| number.verdict.word());
+        line.insert("metric-status".into(), Some(words).filter(|words| !words.is_empty()).into());
+    }
+}
+
+fn bound(number: &Number, sign: f64) -> Option<f64> {
+    Some(number.value + sign * number.error.half_width()?)
+}
+
+/// The error in the unit of the metric: a part of a percentage would be read as percent.
+fn error(number: &Number) -> String {
+    match number.error {
+        Error::Within(half_width) => format!("±{half_width:.3}"),
+        other => error_text(other, number.value),
+    }
+}
+
+/// A glyph and a word; nothing where there is no threshold.
+fn verdict(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Unjudged => String::new(),
+        Verdict::Fine => format!("  ● {}", verdict.word()),
+        Verdict::Noticeable => format!("  ▲ {}", verdict.word()),
+    }
+}
+
+/// The metrics that stand with the event of `row`, over whole runs.
+pub(super) fn over_runs(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
+    let metrics = monitor.metrics().enumerate().filter(|(_, metric)| metric.leader() == row.index);
+    metrics.map(|(place, metric)| Printed::new(monitor, &metric, of_runs(runs, place, &metric))).collect()
+}
+
+/// Of several runs the value is that of their mean counts, and the spread between them its error.
+fn of_runs(runs: &Repeats<'_>, place: usize, metric: &MetricRow<'_>) -> Result<Number, NoValue> {
+    if runs.0.len() == 1 {
+        return metric.over_run();
+    }
+    let each = runs.0.iter().filter_map(|run| run.metrics().nth(place)?.over_run().ok());
+    let values: Vec<_> = each.map(|number| number.value).collect();
+    let count = |row: Row<'_>| Some(Count { value: mean_count(runs, &row)?, error: Error::Exact });
+    let seconds = runs.0.iter().map(|run| run.now().as_secs()).sum::<f64>() / runs.0.len() as f64;
+    let error = Spread::of(&values).half_width.map_or(Error::Unknown, Error::Within);
+    Ok(Number { error, ..metric.value(count, seconds)? })
+}
+
+fn mean_count(runs: &Repeats<'_>, row: &Row<'_>) -> Option<f64> {
+    let count = |run: &Monitor| {
+        let row = run.row(row.index);
+        let Estimate { mean, .. } = row.estimate;
+        Some((*mean)? * row.raw.run.total().enabled.as_ms())
+    };
+    let counts: Vec<_> = runs.0.iter().filter_map(count).collect();
+    (!counts.is_empty()).then(|| counts.iter().sum::<f64>() / counts.len() as f64)
+}
+
+/// The metrics that stand with the event of `row`, over the interval that ended last.
+pub(super) fn over_interval(monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
+    let metrics = monitor.metrics().filter(|metric| metric.leader() == row.index);
+    metrics.map(|metric| Printed::new(monitor, &metric, metric.over_interval())).collect()
+}
+
+/// All metrics over the run.
+pub(super) fn all(monitor: &Monitor) -> Vec<Printed> {
+    monitor.metrics().map(|metric| Printed::new(monitor, &metric, metric.over_run())).collect()
+}

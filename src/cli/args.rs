@@ -26,6 +26,8 @@ pub(super) enum Verb {
     Replay(Replay),
     /// List events, and whether they can be counted on this machine
     List(List),
+    /// Relations between events, and metrics over them
+    Relations(Relations),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -268,6 +270,43 @@ pub(super) struct List {
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Relations {
+    #[command(subcommand)]
+    pub(super) verb: RelationVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RelationVerb {
+    /// Print what relation files say in one form, what it needs, and whether that is counted here
+    Show(Show),
+    /// Make a relation file of a vendor's metric tables
+    Import(Import),
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Show {
+    /// Relation files; without any, the metrics that are there anyway
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Go on without the relations of a file that are wrong
+    #[arg(long)]
+    pub(super) relations_lenient: bool,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Import {
+    /// perf's folder pmu-events, one CPU's folder of JSON files, or a file of perf's or Intel's form
+    #[arg(value_name = "DIR|FILE")]
+    pub(super) from: PathBuf,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Group)]

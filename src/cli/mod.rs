@@ -13,6 +13,7 @@ mod metrics;
 mod prepare;
 mod pump;
 mod record;
+mod relations;
 mod replay;
 mod signals;
 mod stat;
@@ -43,6 +44,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Record(args) => record::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::List(args) => list::run(args),
+        Verb::Relations(args) => relations::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

@@ -123,7 +123,11 @@ pub(super) fn has_core_pmu(machine: &Machine) -> bool {
 
 /// Reads relation files; with `lenient`, goes on without what is wrong in them.
 pub(super) fn load_relations(corrections: &Corrections) -> Result<Relations, Error> {
-    let Corrections { relations: paths, relations_lenient: lenient, .. } = corrections;
+    load_files(&corrections.relations, corrections.relations_lenient)
+}
+
+/// The same of these files.
+pub(super) fn load_files(paths: &[PathBuf], lenient: bool) -> Result<Relations, Error> {
     let mut found = Relations::default();
     let mut wrong = Vec::new();
     for path in paths {
@@ -144,7 +148,7 @@ pub(super) fn load_relations(corrections: &Corrections) -> Result<Relations, Err
         return Ok(found);
     }
     let error = Error::Relations(wrong);
-    if !*lenient {
+    if !lenient {
         return Err(error);
     }
     say(&format!("going on without the relations that are wrong:\n{error}"));
@@ -175,6 +179,11 @@ fn distinguish(relations: &mut [Relation]) {
             taken.insert(relation.id.clone());
         }
     }
+}
+
+/// Whether this user can count an event here, tried by opening it.
+pub(super) fn can_count(event: &Event) -> bool {
+    event.unavailable().is_none() && perf::probe(event).is_open()
 }
 
 /// What to start and whom to measure.

@@ -31,6 +31,7 @@ mod tree;
 
 pub use operations::{Notation, Operation};
 pub use parse::{MAX_DEPTH, MAX_LENGTH, ParseError, parse, parse_equation};
+pub(crate) use parse::number_end;
 pub use program::{Program, Slot, Unresolved};
 pub(crate) use tree::escaped_name;
 pub use tree::{Dialect, Expr, Fact, Kind, Moment, Node, Span, Subject, Variable};

@@ -30,8 +30,8 @@ use std::fmt;
 
 use nom::branch::alt;
 use nom::bytes::complete::{is_not, tag, take_while1};
-use nom::character::complete::{anychar, char, digit0, digit1, multispace0, one_of, satisfy};
-use nom::combinator::{map, map_res, opt, peek, recognize};
+use nom::character::complete::{anychar, char, multispace0, one_of, satisfy};
+use nom::combinator::{fail, map, peek, recognize};
 use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser as _};
@@ -180,11 +180,30 @@ fn blank(input: &str) -> IResult<&str, &str> {
 }
 
 fn number(input: &str) -> IResult<&str, f64> {
-    let fraction = |input| recognize((char('.'), digit1)).parse(input);
-    let whole = recognize((digit1, opt((char('.'), digit0))));
-    let exponent = (one_of("eE"), opt(one_of("+-")), digit1);
-    let text = recognize((alt((whole, fraction)), opt(exponent)));
-    map_res(text, str::parse).parse(input)
+    let end = number_end(input);
+    match input[..end].parse() {
+        Ok(number) => Ok((&input[end..], number)),
+        Err(_) => fail().parse(input),
+    }
+}
+
+/// Where the number without a sign ends that `text` begins with: at its beginning where there is none,
+/// and before an `e` that no digits follow.
+pub(crate) fn number_end(text: &str) -> usize {
+    let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
+    let whole = digits(0);
+    let fraction = if text[whole..].starts_with('.') { digits(whole + 1) + 1 } else { 0 };
+    if whole == 0 && fraction < 2 {
+        return 0;
+    }
+    let end = whole + fraction;
+    let sign = |from: usize| usize::from(text[from..].starts_with(['+', '-']));
+    if !text[end..].starts_with(['e', 'E']) {
+        return end;
+    }
+    let exponent = end + 1 + sign(end + 1);
+    let width = digits(exponent);
+    if width > 0 { exponent + width } else { end }
 }
 
 fn name(input: &str) -> IResult<&str, &str> {

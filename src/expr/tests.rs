@@ -199,6 +199,18 @@ fn parts_take_the_place_of_names_and_what_is_known_is_folded() {
 }
 
 #[test]
+fn a_number_is_the_same_at_the_end_of_a_text() {
+    for (text, expected) in [("0.25", 0.25), ("1.5e3", 1500.0), ("7.", 7.0), (".5", 0.5), ("12", 12.0), ("2E-1", 0.2)] {
+        for text in [text.to_owned(), format!("{text} "), format!("({text})"), format!("0 + {text}")] {
+            for dialect in [Dialect::Metric, Dialect::Vendor] {
+                let program = parse(&text, dialect).unwrap().compile(slot).unwrap();
+                assert_eq!(program.eval(&[]), expected, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
 fn facts_are_for_metrics() {
     for text in ["A * #num_cpus", "has_event(A)", "A + source_count(B)"] {
         assert!(error(text).contains("is known in metrics only"), "{text}: {}", error(text));

@@ -119,6 +119,30 @@ impl Request {
         list.extend(failed);
     }
 
+    /// Why a metric can't be measured here, as far as names tell: an event isn't known, or the machine
+    /// has no code for it. `None` if there is nothing against it.
+    pub fn refusal(metric: &Metric, catalog: &Catalog, resolver: &Resolver, facts: &Facts<'_>) -> Option<String> {
+        let wanted = match (Maker { catalog, resolver, facts, has_watchdog: false }).make(metric, "") {
+            Ok(wanted) => wanted,
+            Err(reason) => return Some(reason),
+        };
+        wanted.all().find_map(Event::unavailable)
+    }
+
+    /// The names of the events that a metric needs here; empty where it can't be computed.
+    pub fn events_of(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Vec<String> {
+        let formula = catalog.expand(&metric.formula, &|fact| facts.know(fact));
+        let mut names: Vec<String> = Vec::new();
+        for (Variable { subject, .. }, _) in formula.iter().flat_map(Expr::variables) {
+            if let Subject::Event(name) = subject
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
     /// Whether nothing was asked for.
     pub fn is_empty(&self) -> bool {
         self.wanted.is_empty()

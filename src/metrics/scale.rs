@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::expr::number_end;
+
 /// What a metric is shown in: its value is multiplied with the factor and then is in the unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
@@ -25,34 +27,22 @@ impl Scale {
         if text.is_empty() {
             return Some(Self::default());
         }
-        let end = number_end(text);
+        let sign = usize::from(text.starts_with(['+', '-']));
+        let end = sign + number_end(&text[sign..]);
         let factor = text[..end].parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor != 0.0)?;
         let unit = text[end..].trim();
         (!unit.contains(crate::words::is_hidden)).then(|| Self { factor, unit: unit.to_owned() })
     }
 }
 
-/// Where the number ends that `text` begins with: an `e` without digits behind it belongs to the unit.
-fn number_end(text: &str) -> usize {
-    let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
-    let sign = |from: usize| usize::from(text[from..].starts_with(['+', '-']));
-    let mut end = sign(0);
-    end += digits(end);
-    if text[end..].starts_with('.') {
-        end += 1 + digits(end + 1);
-    }
-    if text[end..].starts_with(['e', 'E']) {
-        let exponent = end + 1 + sign(end + 1);
-        let width = digits(exponent);
-        end = if width > 0 { exponent + width } else { end };
-    }
-    end
-}
-
 impl fmt::Display for Scale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.factor, self.unit.as_str()) {
             (1.0, "") => Ok(()),
+            // A space keeps a unit apart that could go on with the number.
+            (factor, unit) if unit.starts_with(['.', 'e', 'E']) || unit.starts_with(|c: char| c.is_ascii_digit()) => {
+                write!(f, "{factor} {unit}")
+            }
             (factor, unit) => write!(f, "{factor}{unit}"),
         }
     }
@@ -83,6 +73,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn what_is_read_is_written_the_same(text in "[-+.0-9eE]{0,8}[a-z%/ ]{0,6}|.{0,12}") {
             if let Some(scale) = Scale::parse(&text) {

@@ -49,6 +49,17 @@ impl<'a> MetricRow<'a> {
         }
     }
 
+    /// Why there is no value, in words.
+    pub fn why(&self, none: NoValue) -> String {
+        match none {
+            NoValue::Undefined => "divided by zero".to_owned(),
+            NoValue::NotCounted(event) => {
+                let row = self.monitor.row(event);
+                format!("{}: {}", row.event.event.name, row.absence.map_or("no count", |absence| absence.words()))
+            }
+        }
+    }
+
     fn scope(&self) -> Option<&'a Scope> {
         self.monitor.header().events.get(self.first).map(|event| &event.scope)
     }

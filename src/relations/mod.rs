@@ -99,6 +99,29 @@ impl Relation {
         Ok(Self { form: Form::Equation { left: side(left)?, right: side(right)? }, ..self.clone() })
     }
 
+    /// The names of its events, each once, in any case of letters.
+    pub fn events(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let mut add = |name: &str| {
+            if !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                names.push(name.to_owned());
+            }
+        };
+        let (ends, sides): ([Option<&String>; 2], [Option<&Expr>; 2]) = match &self.form {
+            Form::Equation { left, right } => ([None, None], [Some(left), Some(right)]),
+            Form::Pair { from, to, expected_mean, expected_variance } => {
+                ([Some(from), Some(to)], [expected_mean.as_ref(), expected_variance.as_ref()])
+            }
+        };
+        ends.into_iter().flatten().for_each(|name| add(name));
+        for (variable, _) in sides.into_iter().flatten().flat_map(Expr::variables) {
+            if let Subject::Event(name) = &variable.subject {
+                add(name);
+            }
+        }
+        names
+    }
+
     /// Whether it is an equation in which `name`, in any case of letters, stands.
     pub fn names(&self, name: &str) -> bool {
         let Form::Equation { left, right } = &self.form else { return false };

@@ -20,19 +20,11 @@ pub(super) struct Printed {
 }
 
 impl Printed {
-    fn new(monitor: &Monitor, row: &MetricRow<'_>, number: Result<Number, NoValue>) -> Self {
+    fn new(row: &MetricRow<'_>, number: Result<Number, NoValue>) -> Self {
         let unit = &row.definition.unit;
         let gap = if unit.is_empty() { "" } else { "  " };
         let label = format!("{}{gap}{}", shown(unit), shown(&row.title()));
-        let why = match number {
-            Ok(_) => String::new(),
-            Err(NoValue::Undefined) => "divided by zero".to_owned(),
-            Err(NoValue::NotCounted(event)) => {
-                let row = monitor.row(event);
-                let name = shown(&row.event.event.name);
-                format!("{name}: {}", row.absence.map_or("no count", |absence| absence.words()))
-            }
-        };
+        let why = number.err().map_or_else(String::new, |none| shown(&row.why(none)).into_owned());
         Self { label, number, why }
     }
 
@@ -95,7 +87,7 @@ fn verdict(verdict: Verdict) -> String {
 /// The metrics that stand with the event of `row`, over whole runs.
 pub(super) fn over_runs(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
     let metrics = monitor.metrics().enumerate().filter(|(_, metric)| metric.leader() == row.index);
-    metrics.map(|(place, metric)| Printed::new(monitor, &metric, of_runs(runs, place, &metric))).collect()
+    metrics.map(|(place, metric)| Printed::new(&metric, of_runs(runs, place, &metric))).collect()
 }
 
 /// Of several runs the value is that of their mean counts, and the spread between them its error.
@@ -124,10 +116,10 @@ fn mean_count(runs: &Repeats<'_>, row: &Row<'_>) -> Option<f64> {
 /// The metrics that stand with the event of `row`, over the interval that ended last.
 pub(super) fn over_interval(monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
     let metrics = monitor.metrics().filter(|metric| metric.leader() == row.index);
-    metrics.map(|metric| Printed::new(monitor, &metric, metric.over_interval())).collect()
+    metrics.map(|metric| Printed::new(&metric, metric.over_interval())).collect()
 }
 
 /// All metrics over the run.
 pub(super) fn all(monitor: &Monitor) -> Vec<Printed> {
-    monitor.metrics().map(|metric| Printed::new(monitor, &metric, metric.over_run())).collect()
+    monitor.metrics().map(|metric| Printed::new(&metric, metric.over_run())).collect()
 }

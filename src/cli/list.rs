@@ -67,10 +67,10 @@ fn list_metrics(text: &mut String, args: &List, resolver: &Resolver, page: &Page
         let name = shown(&metric.name);
         let _ = match page {
             Page::Names(_) => writeln!(text, "{name}"),
-            Page::Json => writeln!(text, "{}", metric_json(metric, metrics::refusal(metric, &catalog, resolver, &facts))),
+            Page::Json => writeln!(text, "{}", metric_json(metric, metrics::refusal(metric, &catalog, &facts))),
             Page::Text(_) => {
                 text.push_str(if any { "" } else { "\nMetrics (for -M):\n" });
-                let here = metrics::refusal(metric, &catalog, resolver, &facts);
+                let here = metrics::refusal(metric, &catalog, &facts);
                 let here = here.map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
                 let groups = if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
                 let description = if metric.description.is_empty() { &groups } else { &format!("{}{groups}", metric.description) };

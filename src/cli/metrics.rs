@@ -2,10 +2,10 @@
 
 use super::Error;
 use super::stream::say;
-use crate::events::{Resolver, Tables};
+use crate::events::Tables;
 use crate::expr::Fact;
 use crate::metrics::vendor::Vendor;
-use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
+use crate::metrics::{Catalog, Facts, Metric, Request};
 use crate::relations::{self, Relation};
 use crate::words::shown;
 
@@ -38,11 +38,9 @@ pub(super) fn tell_problems(vendor: &Vendor) {
 pub(super) fn request(
     wishes: &[String],
     catalog: &Catalog,
-    resolver: &Resolver,
-    scope: Scope,
+    facts: &Facts<'_>,
 ) -> Result<Request, Error> {
-    let request =
-        Request::new(wishes, catalog, resolver, &Facts::new(resolver, scope)).map_err(Error::Metrics)?;
+    let request = Request::new(wishes, catalog, facts).map_err(Error::Metrics)?;
     if let [first, ..] = request.skipped.as_slice() {
         let names: Vec<_> = request.skipped.iter().map(|skipped| skipped.name.as_str()).take(MOST_NAMED).collect();
         let more = request.skipped.len().saturating_sub(MOST_NAMED);
@@ -75,7 +73,7 @@ pub(super) fn expanded(relations: Vec<Relation>, catalog: &Catalog, know: &Know<
 }
 
 /// Why a metric can't be measured here, as far as names tell; `None` if its events are known.
-pub(super) fn refusal(metric: &Metric, catalog: &Catalog, resolver: &Resolver, facts: &Facts<'_>) -> Option<String> {
-    let refusal = Request::refusal(metric, catalog, resolver, facts)?;
+pub(super) fn refusal(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Option<String> {
+    let refusal = Request::refusal(metric, catalog, facts)?;
     Some(shown(&refusal).into_owned())
 }

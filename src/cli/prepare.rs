@@ -57,8 +57,9 @@ pub(super) fn wishes(events: &Events, target: &Target) -> Result<Wishes, Error> 
     let mut relations = load_relations(&events.corrections)?;
     let catalog = metrics::catalog(&relations.metrics, resolver.tables())?;
     let scope = if target.all_cpus { Scope::Whole } else { Scope::Part };
-    let request = metrics::request(&events.metrics, &catalog, &resolver, scope)?;
-    relations.expand(&catalog, &Facts::new(&resolver, scope))?;
+    let facts = Facts::new(&resolver, scope);
+    let request = metrics::request(&events.metrics, &catalog, &facts)?;
+    relations.expand(&catalog, &facts)?;
     let plan = plan(&resolver, &events.events, &request)?;
     let estimator = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
     Ok(Wishes { metrics: request.recorded(&plan), plan, relations, estimator })

@@ -1,5 +1,6 @@
 //! `perfprop relations`: relation files and vendors' tables in, what they say in one form out.
 
+use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
@@ -7,7 +8,7 @@ use super::args::{Import, RelationVerb, Relations as Args, Show};
 use super::prepare::resolver;
 use super::stream::{Stream, say};
 use super::{Error, metrics, prepare};
-use crate::events::{Machine, Resolver, Tables};
+use crate::events::{Machine, Tables};
 use crate::metrics::vendor::Vendor;
 use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
 use crate::relations::{self, LoadError, Relation};
@@ -25,42 +26,42 @@ fn show(args: &Show) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
     let found = prepare::load_files(&args.files, args.relations_lenient)?;
     let catalog = metrics::catalog(&found.metrics, resolver.tables())?;
-    let facts = Facts::new(&resolver, Scope::Part);
+    let mut here = Here { facts: Facts::new(&resolver, Scope::Part), known: HashMap::new() };
     let mut text = String::new();
     for relation in &found.all {
-        text.push_str(&relation_lines(relation, &catalog, &resolver, &facts));
+        text.push_str(&relation_lines(relation, &catalog, &mut here));
     }
     // Without files, what is there anyway.
     let metrics = if args.files.is_empty() { catalog.metrics() } else { &found.metrics };
     for metric in metrics {
-        text.push_str(&metric_lines(metric, &catalog, &resolver, &facts));
+        text.push_str(&metric_lines(metric, &catalog, &mut here));
     }
     Stream::stdout().print(&text)?;
     Ok(0)
 }
 
-fn relation_lines(relation: &Relation, catalog: &Catalog, resolver: &Resolver, facts: &Facts<'_>) -> String {
-    let whole = relation.expanded(catalog, &|fact| facts.know(fact));
+fn relation_lines(relation: &Relation, catalog: &Catalog, here: &mut Here<'_>) -> String {
+    let whole = relation.expanded(catalog, &|fact| here.facts.know(fact));
     let state = match &whole {
         Err(error) => format!("— {error}"),
-        Ok(whole) => availability(&whole.events(), resolver),
+        Ok(whole) => here.availability(&whole.events()),
     };
     let events = whole.as_ref().map(Relation::events).unwrap_or_default();
     let mut text = format!("{}  {}\n", shown(&relation.id), shown(&relation.formula()));
     let (weight, tolerance) = (relation.weight.get(), relation.tolerance.get() * 100.0);
-    let _ = writeln!(text, "      needs {}   {state}", shown(&events.join(", ")));
+    let _ = writeln!(text, "      needs {}   {state}", needed(&events));
     let _ = writeln!(text, "      weight {weight}  tolerance {tolerance}%  {}", relation.place);
     text
 }
 
-fn metric_lines(metric: &Metric, catalog: &Catalog, resolver: &Resolver, facts: &Facts<'_>) -> String {
+fn metric_lines(metric: &Metric, catalog: &Catalog, here: &mut Here<'_>) -> String {
     let mut text = format!("{} = {}\n", shown(&metric.name), shown(&metric.formula.to_string()));
-    let needs = Request::events_of(metric, catalog, facts);
-    let state = match metrics::refusal(metric, catalog, resolver, facts) {
-        None => availability(&needs, resolver),
+    let needs = Request::events_of(metric, catalog, &here.facts);
+    let state = match metrics::refusal(metric, catalog, &here.facts) {
+        None => here.availability(&needs),
         Some(reason) => format!("— {reason}"),
     };
-    let _ = writeln!(text, "      needs {}   {state}", shown(&needs.join(", ")));
+    let _ = writeln!(text, "      needs {}   {state}", needed(&needs));
     let threshold = metric.threshold.as_ref().map(|threshold| format!("to look into where {threshold}"));
     let scale = Some(metric.scale.to_string()).filter(|scale| !scale.is_empty()).map(|scale| format!("in {scale}"));
     let groups = Some(metric.groups.join(";")).filter(|groups| !groups.is_empty()).map(|groups| format!("group {groups}"));
@@ -71,19 +72,29 @@ fn metric_lines(metric: &Metric, catalog: &Catalog, resolver: &Resolver, facts: 
     text
 }
 
-/// Whether this machine can count all of these events, tried by opening them.
-fn availability(names: &[String], resolver: &Resolver) -> String {
-    let mut missing = Vec::new();
-    for name in names.iter().filter(|name| *name != "duration_time") {
-        let events = resolver.parse(name).unwrap_or_default().into_iter().flat_map(|group| group.events);
-        let events: Vec<_> = events.collect();
-        if events.is_empty() || events.iter().any(|event| !prepare::can_count(event)) {
-            missing.push(name.as_str());
+/// This machine, and which events it counts, each tried once by opening it.
+struct Here<'a> {
+    facts: Facts<'a>,
+    known: HashMap<String, bool>,
+}
+
+impl Here<'_> {
+    fn counts(&mut self, name: &str) -> bool {
+        if let Some(&known) = self.known.get(name) {
+            return known;
         }
+        let events = self.facts.events(name);
+        let counts = name == "duration_time" || !events.is_empty() && events.iter().all(prepare::can_count);
+        self.known.insert(name.to_owned(), counts);
+        counts
     }
-    match missing.as_slice() {
-        [] => "● active here".to_owned(),
-        missing => format!("— inactive here: no {}", shown(&missing.join(", "))),
+
+    fn availability(&mut self, names: &[String]) -> String {
+        let missing: Vec<_> = names.iter().filter(|name| !self.counts(name)).map(String::as_str).collect();
+        match missing.as_slice() {
+            [] => "● active here".to_owned(),
+            missing => format!("— inactive here: no {}", shown(&missing.join(", "))),
+        }
     }
 }
 
@@ -119,4 +130,8 @@ fn of_file(path: &Path) -> Result<Vendor, Error> {
     }
     let text = String::from_utf8_lossy(&bytes);
     Vendor::of_file(&file, &text).map_err(|problem| Error::Usage(format!("{}: {problem}", shown(&file))))
+}
+
+fn needed(events: &[String]) -> String {
+    if events.is_empty() { "nothing".to_owned() } else { shown(&events.join(", ")).into_owned() }
 }

@@ -109,6 +109,44 @@ impl Catalog {
         Expansion { catalog: self, know, chain: Vec::new(), done: HashMap::new() }.expr(expr)
     }
 
+    /// The metrics whose formulas can't be expanded, by their places, and why. Takes time in proportion to
+    /// the formulas as they are written, however long they would get.
+    pub fn endless(&self) -> Vec<(usize, ExpansionError)> {
+        let mut sizes = HashMap::new();
+        let metrics = self.metrics.iter().enumerate();
+        metrics.filter_map(|(place, metric)| Some((place, self.size(metric, &mut Vec::new(), &mut sizes).err()?))).collect()
+    }
+
+    /// How many nodes a formula has at most with those that it names.
+    fn size<'a>(
+        &'a self,
+        metric: &'a Metric,
+        chain: &mut Vec<&'a str>,
+        sizes: &mut HashMap<&'a str, usize>,
+    ) -> Result<usize, ExpansionError> {
+        if let Some(&size) = sizes.get(metric.name.as_str()) {
+            return Ok(size);
+        }
+        if let Some(first) = chain.iter().position(|name| *name == metric.name) {
+            let cycle = chain[first..].iter().copied().chain([metric.name.as_str()]);
+            return Err(ExpansionError::Cycle(cycle.map(str::to_owned).collect()));
+        }
+        if chain.len() >= MAX_NAMING {
+            return Err(ExpansionError::TooDeep(metric.name.clone()));
+        }
+        chain.push(&metric.name);
+        let mut size = 0_usize;
+        for node in metric.formula.nodes() {
+            size += self.named(&node.kind).map_or(Ok(1), |named| self.size(named, chain, sizes))?;
+            if size > MAX_NODES {
+                return Err(ExpansionError::TooLong(metric.name.clone()));
+            }
+        }
+        chain.pop();
+        sizes.insert(&metric.name, size);
+        Ok(size)
+    }
+
     /// The metric that a variable names.
     fn named(&self, kind: &Kind) -> Option<&Metric> {
         match kind {

@@ -2,11 +2,12 @@
 //!
 //! The names and their meaning are those of perf 6.12 (`util/expr.c`, `expr__get_literal`).
 
-use std::collections::BTreeSet;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
 use std::fs;
 use std::path::PathBuf;
 
-use crate::events::{Machine, Resolver};
+use crate::events::{Event, Machine, Resolver};
 use crate::expr::Fact;
 
 /// How much of the machine is measured.
@@ -22,12 +23,14 @@ pub enum Scope {
 pub struct Facts<'a> {
     resolver: &'a Resolver,
     scope: Scope,
+    /// Metrics name the same events again and again, and looking one up may ask libpfm.
+    events: RefCell<HashMap<String, Vec<Event>>>,
 }
 
 impl<'a> Facts<'a> {
     /// The facts of the machine whose events the resolver knows.
     pub fn new(resolver: &'a Resolver, scope: Scope) -> Self {
-        Self { resolver, scope }
+        Self { resolver, scope, events: RefCell::default() }
     }
 
     /// The fact as a number, not negative; `None` if the machine doesn't tell.
@@ -40,10 +43,23 @@ impl<'a> Facts<'a> {
         }
     }
 
+    /// The events that a name in a formula stands for, several where several units count it; none where
+    /// it isn't known here. The vendors write some of sysfs' names in capitals.
+    pub fn events(&self, name: &str) -> Vec<Event> {
+        if let Some(known) = self.events.borrow().get(name) {
+            return known.clone();
+        }
+        let mut events = self.resolver.called(name);
+        if events.is_empty() {
+            events = self.resolver.called(&name.to_lowercase());
+        }
+        self.events.borrow_mut().insert(name.to_owned(), events.clone());
+        events
+    }
+
     /// How many units count the event.
     fn count(&self, name: &str) -> usize {
-        let groups = self.resolver.parse(name).unwrap_or_default();
-        groups.iter().flat_map(|group| &group.events).filter(|event| event.unavailable().is_none()).count()
+        self.events(name).iter().filter(|event| event.unavailable().is_none()).count()
     }
 
     fn machine(&self) -> &Machine {

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::derived::DURATION;
 use super::{Catalog, Facts, Grouping, Metric, list};
-use crate::events::{Binding, Event, Group, Resolver};
+use crate::events::{Binding, Event, Group};
 use crate::expr::{Expr, Subject, Variable};
 use crate::plan::{EventIndex, Fit, Plan};
 use crate::recording::RecordedMetric;
@@ -71,7 +71,6 @@ impl fmt::Display for Unknown {
 /// What metrics are made from.
 struct Maker<'a> {
     catalog: &'a Catalog,
-    resolver: &'a Resolver,
     facts: &'a Facts<'a>,
     has_watchdog: bool,
 }
@@ -82,15 +81,10 @@ impl Request {
     /// # Errors
     /// Names that mean nothing; metrics asked for by name whose events aren't known here, or all of a
     /// pattern or group.
-    pub fn new(
-        wishes: &[String],
-        catalog: &Catalog,
-        resolver: &Resolver,
-        facts: &Facts<'_>,
-    ) -> Result<Self, Unknown> {
+    pub fn new(wishes: &[String], catalog: &Catalog, facts: &Facts<'_>) -> Result<Self, Unknown> {
         let watchdog = std::fs::read_to_string("/proc/sys/kernel/nmi_watchdog");
         let has_watchdog = watchdog.is_ok_and(|text| text.trim() == "1");
-        let maker = Maker { catalog, resolver, facts, has_watchdog };
+        let maker = Maker { catalog, facts, has_watchdog };
         let mut request = Self::default();
         let mut unknown = Unknown::default();
         for wish in wishes.iter().flat_map(|wish| list(wish)) {
@@ -121,8 +115,8 @@ impl Request {
 
     /// Why a metric can't be measured here, as far as names tell: an event isn't known, or the machine
     /// has no code for it. `None` if there is nothing against it.
-    pub fn refusal(metric: &Metric, catalog: &Catalog, resolver: &Resolver, facts: &Facts<'_>) -> Option<String> {
-        let wanted = match (Maker { catalog, resolver, facts, has_watchdog: false }).make(metric, "") {
+    pub fn refusal(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Option<String> {
+        let wanted = match (Maker { catalog, facts, has_watchdog: false }).make(metric, "") {
             Ok(wanted) => wanted,
             Err(reason) => return Some(reason),
         };
@@ -193,11 +187,9 @@ impl Maker<'_> {
             if is_known || name == DURATION {
                 continue;
             }
-            match self.resolver.parse(name) {
-                Ok(found) => {
-                    events.push((name.clone(), found.into_iter().flat_map(|group| group.events).collect()));
-                }
-                Err(_) => missing.push(name.clone()),
+            match self.facts.events(name) {
+                found if found.is_empty() => missing.push(name.clone()),
+                found => events.push((name.clone(), found)),
             }
         }
         if !missing.is_empty() {

@@ -110,8 +110,12 @@ impl<'a> MetricRow<'a> {
     }
 }
 
-/// The best that is known of an event's count over the run.
+/// The best that is known of an event's count over the run. What was counted all the time needs no
+/// correction.
 fn of_run(row: &Row<'_>) -> Option<Count> {
+    if let (Some(value), error @ Error::Exact) = (row.raw.run.estimate(), row.raw.run.error()) {
+        return Some(Count { value, error });
+    }
     let enabled = row.raw.run.total().enabled.as_ms();
     Some(Count { value: row.estimate.mean? * enabled, error: row.estimate.error.scaled(enabled) })
 }

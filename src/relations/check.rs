@@ -291,8 +291,9 @@ impl Checker<'_> {
         let mut endless = HashSet::new();
         // Of metrics that go round together, each would bring the same message; the first says it.
         let mut told = HashSet::new();
-        for (index, metric) in metrics {
-            let Err(error) = catalog.expand(&metric.formula, &|_| None) else { continue };
+        for (place, error) in catalog.endless() {
+            let metric = &catalog.metrics()[place];
+            let Some((index, _)) = metrics.iter().find(|(_, known)| known.name == metric.name) else { continue };
             endless.insert(*index);
             let around: Vec<String> = match &error {
                 ExpansionError::Cycle(chain) => chain.clone(),
@@ -450,12 +451,14 @@ impl Checker<'_> {
             }
             None if value.text.is_empty() => {
                 let message = format!("{} is empty", key.name());
-                self.wrong(value.offset, message, "expected the name of an event", None)
+                let what = if key == Key::Metric { "a metric" } else { "an event" };
+                self.wrong(value.offset, message, format!("expected the name of {what}"), None)
             }
             Some((at, c)) => {
                 let place = value.offset_of(at);
                 let label = format!("{} here", quoted(c.encode_utf8(&mut [0; 4])));
-                let message = "events' names have no spaces or control characters";
+                let whose = if key == Key::Metric { "metrics'" } else { "events'" };
+                let message = format!("{whose} names have no spaces or control characters");
                 self.wrong(place, message, label, None)
             }
             None => Some(value.text.to_string()),

@@ -4,7 +4,6 @@ use serde_json::{Map, Value};
 
 use super::block::error_text;
 use super::summary::{Metric, Repeats, Spread};
-use crate::estimate::Estimate;
 use crate::metrics::{Count, NoValue, Number, Verdict};
 use crate::monitor::{MetricRow, Monitor, Row};
 use crate::rates::Error;
@@ -97,20 +96,10 @@ fn of_runs(runs: &Repeats<'_>, place: usize, metric: &MetricRow<'_>) -> Result<N
     }
     let each = runs.0.iter().filter_map(|run| run.metrics().nth(place)?.over_run().ok());
     let values: Vec<_> = each.map(|number| number.value).collect();
-    let count = |row: Row<'_>| Some(Count { value: mean_count(runs, &row)?, error: Error::Exact });
+    let count = |row: Row<'_>| Some(Count { value: runs.mean_count(row.index)?, error: Error::Exact });
     let seconds = runs.0.iter().map(|run| run.now().as_secs()).sum::<f64>() / runs.0.len() as f64;
     let error = Spread::of(&values).half_width.map_or(Error::Unknown, Error::Within);
     Ok(Number { error, ..metric.value(count, seconds)? })
-}
-
-fn mean_count(runs: &Repeats<'_>, row: &Row<'_>) -> Option<f64> {
-    let count = |run: &Monitor| {
-        let row = run.row(row.index);
-        let Estimate { mean, .. } = row.estimate;
-        Some((*mean)? * row.raw.run.total().enabled.as_ms())
-    };
-    let counts: Vec<_> = runs.0.iter().filter_map(count).collect();
-    (!counts.is_empty()).then(|| counts.iter().sum::<f64>() / counts.len() as f64)
 }
 
 /// The metrics that stand with the event of `row`, over the interval that ended last.

@@ -93,7 +93,13 @@ fn golden_metrics_of_pmu_events_have_their_values() {
     assert!(!lines.is_empty());
     let goldens = lines.iter().map(|line| serde_json::from_str::<Golden>(line).unwrap());
     let mistakes: Vec<_> = goldens.filter_map(|golden| golden.mistake()).collect();
-    assert!(mistakes.is_empty(), "{} of {} are wrong:\n{}", mistakes.len(), lines.len(), mistakes[..mistakes.len().min(20)].join("\n"));
+    assert!(
+        mistakes.is_empty(),
+        "{} of {} are wrong:\n{}",
+        mistakes.len(),
+        lines.len(),
+        mistakes[..mistakes.len().min(20)].join("\n")
+    );
 }
 
 fn metrics(text: &str) -> Vec<Metric> {
@@ -116,14 +122,20 @@ fn shipped_metrics_are_right_and_have_all_they_name() {
         for name in Request::events_of(metric, &catalog, &facts) {
             assert!(name == "duration_time" || !facts.events(&name).is_empty(), "{}: {name}", metric.name);
         }
-        assert!(metric.threshold.is_none() || catalog.is_named_in(metric.threshold.as_ref().unwrap()), "{}", metric.name);
+        assert!(
+            metric.threshold.is_none() || catalog.is_named_in(metric.threshold.as_ref().unwrap()),
+            "{}",
+            metric.name
+        );
     }
 }
 
 #[test]
 fn metrics_name_metrics_in_any_case_and_what_is_known_is_left_out() {
-    let catalog = catalog(r##"[{"metric": "Clocks", "formula": "a / 2 if #smt_on else a"},
-        {"metric": "ipc", "formula": "i / CLOCKS"}, {"metric": "twice", "formula": "IPC + ipc"}]"##);
+    let catalog = catalog(
+        r##"[{"metric": "Clocks", "formula": "a / 2 if #smt_on else a"},
+        {"metric": "ipc", "formula": "i / CLOCKS"}, {"metric": "twice", "formula": "IPC + ipc"}]"##,
+    );
     let formula = &catalog.find("TWICE").unwrap().formula;
     let smt = |fact: &Fact| (*fact == Fact::Literal("smt_on".into())).then_some(1.0);
     assert_eq!(catalog.expand(formula, &smt).unwrap().to_string(), "i / (a / 2) + i / (a / 2)");
@@ -132,10 +144,17 @@ fn metrics_name_metrics_in_any_case_and_what_is_known_is_left_out() {
 
 #[test]
 fn metrics_are_meant_by_name_pattern_and_group() {
-    let catalog = catalog(r#"[{"metric": "L1", "formula": "a", "groups": "Cache"}, {"metric": "L2", "formula": "b", "groups": "cache;X"},
-        {"metric": "cache", "formula": "c"}]"#);
-    let names = |wanted: &str| catalog.select(wanted).into_iter().map(|metric| metric.name.clone()).collect::<Vec<_>>().join(",");
-    assert_eq!([names("l1"), names("L*"), names("x"), names("cach?"), names("no")], ["L1", "L1,L2", "L2", "L1,L2,cache", ""]);
+    let catalog = catalog(
+        r#"[{"metric": "L1", "formula": "a", "groups": "Cache"}, {"metric": "L2", "formula": "b", "groups": "cache;X"},
+        {"metric": "cache", "formula": "c"}]"#,
+    );
+    let names = |wanted: &str| {
+        catalog.select(wanted).into_iter().map(|metric| metric.name.clone()).collect::<Vec<_>>().join(",")
+    };
+    assert_eq!(
+        [names("l1"), names("L*"), names("x"), names("cach?"), names("no")],
+        ["L1", "L1,L2", "L2", "L1,L2,cache", ""]
+    );
     assert_eq!(names("CACHE"), "cache", "a name goes before a group");
     assert_eq!(catalog.similar("L11"), ["L1"]);
 }
@@ -146,7 +165,8 @@ fn what_goes_round_is_told_with_its_chain() {
     assert!(wrong.metrics.is_empty());
     assert_eq!(wrong.diagnostics.list[0].excerpt.as_ref().unwrap().label, "it is computed from itself: a -> b -> a");
     // Across files, which are right each for itself.
-    let both = metrics(r#"[{"metric": "a", "formula": b}]"#).into_iter().chain(metrics(r#"[{"metric": "b", "formula": A}]"#));
+    let both =
+        metrics(r#"[{"metric": "a", "formula": b}]"#).into_iter().chain(metrics(r#"[{"metric": "b", "formula": A}]"#));
     let catalog = Catalog::new(both);
     let error = catalog.expand(&catalog.find("b").unwrap().formula, &|_| None).unwrap_err();
     assert_eq!(error.to_string(), "it is computed from itself: a -> b -> a");
@@ -155,12 +175,13 @@ fn what_goes_round_is_told_with_its_chain() {
 #[test]
 fn formulas_that_would_explode_are_refused_at_once() {
     let chain = |count: usize, formula: fn(usize) -> String| {
-        let lines: Vec<_> = (0..count).map(|i| format!(r#"{{"metric": "m{i}", "formula": "{}"}}"#, formula(i + 1))).collect();
+        let lines: Vec<_> =
+            (0..count).map(|i| format!(r#"{{"metric": "m{i}", "formula": "{}"}}"#, formula(i + 1))).collect();
         relations::parse("f", format!("[{}]", lines.join(",")).as_bytes())
     };
-    let doubling = chain(5000, |next| format!("m{next} + m{next}"));
+    let doubling = chain(1000, |next| format!("m{next} + m{next}"));
     assert!(doubling.metrics.len() < 20 && !doubling.diagnostics.is_empty());
-    let long = chain(20_000, |next| format!("m{next}"));
+    let long = chain(2_000, |next| format!("m{next}"));
     assert_eq!(long.metrics.len(), 64);
 }
 
@@ -192,9 +213,9 @@ const FOUR: &str = r#"[{"metric": "two", "formula": "r1 / r2 * page-faults"}, {"
 fn events_of_a_metric_are_counted_together_where_they_fit() {
     let (request, resolver) = request(FOUR, &["two", "three", "lone", "near"]);
     let groups = request.add_to(Vec::new(), &mut counters(4));
-    assert_eq!(grouped(&groups), "{r2,r3,r4,r1} {r4,r7} page-faults r5 r6");
+    assert_eq!(grouped(&groups), "{r2,r3,r4,r1} page-faults r5 r6 {r4,r7}");
     let few = request.add_to(Vec::new(), &mut counters(2));
-    assert_eq!(grouped(&few), "r2 r3 r4 {r1,r2} page-faults {r4,r7} r5 r6");
+    assert_eq!(grouped(&few), "r3 {r1,r2} page-faults r5 r6 {r4,r7}");
     let written = request.add_to(resolver.parse("r3,{r4,r7},r9").unwrap(), &mut counters(3));
     assert_eq!(grouped(&written), "{r4,r7} r9 {r2,r3,r4} {r1,r2} page-faults r5 r6");
 }
@@ -217,11 +238,16 @@ fn a_plan_has_the_events_of_each_metric() {
 fn unknown_metrics_and_events_are_told() {
     let resolver = Resolver::new(Machine::here());
     let facts = Facts::new(&resolver, Scope::Part);
-    let catalog = catalog(r##"[{"metric": "good", "formula": "page-faults", "groups": "g"},
-        {"metric": "bad", "formula": "no-such-event + other-event", "groups": "g"}, {"metric": "fact", "formula": "#nothing"}]"##);
+    let catalog = catalog(
+        r##"[{"metric": "good", "formula": "page-faults", "groups": "g"},
+        {"metric": "bad", "formula": "no-such-event + other-event", "groups": "g"}, {"metric": "fact", "formula": "#nothing"}]"##,
+    );
     let request = |wish: &str| Request::new(&[wish.to_owned()], &catalog, &facts);
     let message = |wish: &str| request(wish).unwrap_err().to_string();
-    assert_eq!(message("goood"), "E13 perfprop: unknown metric 'goood'\n      did you mean good?   all: perfprop list metric");
+    assert_eq!(
+        message("goood"),
+        "E13 perfprop: unknown metric 'goood'\n      did you mean good?   all: perfprop list metric"
+    );
     let bad = "E13 perfprop: the metric bad can't be measured here: there is no event no-such-event, other-event";
     assert_eq!(message("bad"), bad);
     assert!(message("fact").ends_with("this machine doesn't tell #nothing"));

@@ -72,8 +72,10 @@ fn list_metrics(text: &mut String, args: &List, resolver: &Resolver, page: &Page
                 text.push_str(if any { "" } else { "\nMetrics (for -M):\n" });
                 let here = metrics::refusal(metric, &catalog, &facts);
                 let here = here.map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
-                let groups = if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
-                let description = if metric.description.is_empty() { &groups } else { &format!("{}{groups}", metric.description) };
+                let groups =
+                    if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
+                let description =
+                    if metric.description.is_empty() { &groups } else { &format!("{}{groups}", metric.description) };
                 writeln!(text, "  {name:<NAME_WIDTH$}  metric    {here}\n        {}", shown(description))
             }
         };

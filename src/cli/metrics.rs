@@ -35,11 +35,7 @@ pub(super) fn tell_problems(vendor: &Vendor) {
 }
 
 /// What `-M` asks for.
-pub(super) fn request(
-    wishes: &[String],
-    catalog: &Catalog,
-    facts: &Facts<'_>,
-) -> Result<Request, Error> {
+pub(super) fn request(wishes: &[String], catalog: &Catalog, facts: &Facts<'_>) -> Result<Request, Error> {
     let request = Request::new(wishes, catalog, facts).map_err(Error::Metrics)?;
     if let [first, ..] = request.skipped.as_slice() {
         let names: Vec<_> = request.skipped.iter().map(|skipped| skipped.name.as_str()).take(MOST_NAMED).collect();

@@ -64,7 +64,8 @@ fn metric_lines(metric: &Metric, catalog: &Catalog, here: &mut Here<'_>) -> Stri
     let _ = writeln!(text, "      needs {}   {state}", needed(&needs));
     let threshold = metric.threshold.as_ref().map(|threshold| format!("to look into where {threshold}"));
     let scale = Some(metric.scale.to_string()).filter(|scale| !scale.is_empty()).map(|scale| format!("in {scale}"));
-    let groups = Some(metric.groups.join(";")).filter(|groups| !groups.is_empty()).map(|groups| format!("group {groups}"));
+    let groups =
+        Some(metric.groups.join(";")).filter(|groups| !groups.is_empty()).map(|groups| format!("group {groups}"));
     let more: Vec<_> = [scale, groups, threshold].into_iter().flatten().collect();
     if !more.is_empty() {
         let _ = writeln!(text, "      {}", shown(&more.join("   ")));

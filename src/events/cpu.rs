@@ -94,7 +94,9 @@ mod tests {
 
     #[test]
     fn a_core_is_meant_from_its_revision_on() {
-        for (midr, expected) in [("0x410fd493", true), ("0x411fd490", true), ("0x410fd492", false), ("0x410fd4a3", false)] {
+        for (midr, expected) in
+            [("0x410fd493", true), ("0x411fd490", true), ("0x410fd492", false), ("0x410fd4a3", false)]
+        {
             assert_eq!(is_core("0x410fd493", midr), expected, "{midr}");
         }
         assert!(!is_core("x", "0x1") && !is_core("0x1", "y"));

@@ -208,7 +208,9 @@ fn standard_events(tables: &Path) -> HashMap<String, Map<String, Value>> {
     let Some(above) = tables.ancestors().skip(1).take(3).find(has_common) else { return HashMap::new() };
     let names = machine::names(above).into_iter().filter(|name| name.ends_with(".json"));
     let read = |name: String| serde_json::from_str::<Vec<Map<String, Value>>>(&text(&above.join(name)).ok()?).ok();
-    let name = |event: &Map<String, Value>| Some(event.get("EventName").or_else(|| event.get("MetricName"))?.as_str()?.to_lowercase());
+    let name = |event: &Map<String, Value>| {
+        Some(event.get("EventName").or_else(|| event.get("MetricName"))?.as_str()?.to_lowercase())
+    };
     names.filter_map(read).flatten().filter_map(|event| Some((name(&event)?, event))).collect()
 }
 

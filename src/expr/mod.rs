@@ -30,8 +30,8 @@ mod tests;
 mod tree;
 
 pub use operations::{Notation, Operation};
-pub use parse::{MAX_DEPTH, MAX_LENGTH, ParseError, parse, parse_equation};
 pub(crate) use parse::number_end;
+pub use parse::{MAX_DEPTH, MAX_LENGTH, ParseError, parse, parse_equation};
 pub use program::{Program, Slot, Unresolved};
 pub(crate) use tree::escaped_name;
 pub use tree::{Dialect, Expr, Fact, Kind, Moment, Node, Span, Subject, Variable};

@@ -474,7 +474,9 @@ impl<'a> Parser<'a> {
         match self.dialect {
             Dialect::Equation | Dialect::Metric if is_reserved(raw) => Err(self.no_operand()),
             Dialect::Vendor if matches!(raw, "if" | "else") => Err(self.no_operand()),
-            Dialect::Equation | Dialect::Metric | Dialect::Vendor => Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean }),
+            Dialect::Equation | Dialect::Metric | Dialect::Vendor => {
+                Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean })
+            }
             Dialect::Pair => {
                 let message = format!("{} is not in braces", quoted(raw));
                 let help = match nearest(&name, ["mean", "variance"]).first() {

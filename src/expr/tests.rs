@@ -188,7 +188,9 @@ fn parts_take_the_place_of_names_and_what_is_known_is_folded() {
     let part = |kind: &Kind| match kind {
         Kind::Fact(Fact::Literal(name)) if name == "smt_on" => Expr::number(0.0, Dialect::Metric),
         Kind::Fact(_) => Expr::number(1.0, Dialect::Metric),
-        Kind::Variable(variable) if variable.subject == Subject::Event("tma".into()) => parse("c + d", Dialect::Metric).ok(),
+        Kind::Variable(variable) if variable.subject == Subject::Event("tma".into()) => {
+            parse("c + d", Dialect::Metric).ok()
+        }
         _ => None,
     };
     let whole = expr.with_parts(100, part).unwrap();

@@ -104,13 +104,13 @@ pub enum Fact {
     CpuIs(String),
 }
 
+/// What becomes of the name in the parentheses of a function that asks for a fact.
+pub(super) type MakeFact = fn(String) -> Fact;
+
 impl Fact {
     /// The functions that ask for a fact.
-    pub(super) const FUNCTIONS: [(&'static str, fn(String) -> Self); 3] = [
-        ("has_event", Self::HasEvent),
-        ("source_count", Self::SourceCount),
-        ("strcmp_cpuid_str", Self::CpuIs),
-    ];
+    pub(super) const FUNCTIONS: [(&'static str, MakeFact); 3] =
+        [("has_event", Self::HasEvent), ("source_count", Self::SourceCount), ("strcmp_cpuid_str", Self::CpuIs)];
 }
 
 impl fmt::Display for Fact {
@@ -338,7 +338,7 @@ pub(super) fn is_reserved(word: &str) -> bool {
 }
 
 /// The fact that the function called `word` asks for.
-pub(super) fn fact_function(word: &str) -> Option<fn(String) -> Fact> {
+pub(super) fn fact_function(word: &str) -> Option<MakeFact> {
     Fact::FUNCTIONS.into_iter().find(|(name, _)| *name == word).map(|(_, make)| make)
 }
 

@@ -114,7 +114,9 @@ impl Catalog {
     pub fn endless(&self) -> Vec<(usize, ExpansionError)> {
         let mut sizes = HashMap::new();
         let metrics = self.metrics.iter().enumerate();
-        metrics.filter_map(|(place, metric)| Some((place, self.size(metric, &mut Vec::new(), &mut sizes).err()?))).collect()
+        metrics
+            .filter_map(|(place, metric)| Some((place, self.size(metric, &mut Vec::new(), &mut sizes).err()?)))
+            .collect()
     }
 
     /// How many nodes a formula has at most with those that it names.

@@ -119,10 +119,12 @@ impl Derived {
     /// The events that it is computed from, in the order of its formula.
     pub fn events(&self) -> impl Iterator<Item = EventIndex> {
         let slots = self.formula.slots().iter().filter_map(|slot| self.sources.get(slot.0));
-        slots.flat_map(|source| match source {
-            Source::Events(events) => events.as_slice(),
-            Source::Duration => &[],
-        }).copied()
+        slots
+            .flat_map(|source| match source {
+                Source::Events(events) => events.as_slice(),
+                Source::Duration => &[],
+            })
+            .copied()
     }
 
     /// The value over some time of which `count` knows the events' counts.

@@ -233,15 +233,15 @@ impl Wanted {
     fn recorded(&self, plan: &Plan) -> RecordedMetric {
         let is = |index: EventIndex, event: &Event| plan.events[index].identity() == event.identity();
         let hardware: Vec<&Event> = self.hardware().collect();
-        let whole = plan.groups.iter().find(|group| {
-            hardware.iter().all(|event| group.members.iter().any(|&member| is(member, event)))
-        });
+        let whole = plan
+            .groups
+            .iter()
+            .find(|group| hardware.iter().all(|event| group.members.iter().any(|&member| is(member, event))));
         // Events may be counted in several groups: the one that has all of them is the metric's own.
         let own = whole.map_or(&[][..], |group| &group.members);
         let place = |event: &Event| own.iter().copied().chain(0..plan.events.len()).find(|&index| is(index, event));
         let places = |events: &[Event]| events.iter().filter_map(place).collect::<Vec<_>>();
-        let events: BTreeMap<_, _> =
-            self.events.iter().map(|(name, events)| (name.clone(), places(events))).collect();
+        let events: BTreeMap<_, _> = self.events.iter().map(|(name, events)| (name.clone(), places(events))).collect();
         RecordedMetric {
             name: self.metric.name.clone(),
             formula: self.formula.to_string(),

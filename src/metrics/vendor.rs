@@ -195,7 +195,8 @@ mod tests {
 
     #[test]
     fn perfs_fields_become_a_metric() {
-        let metric = one(r#"[{"EventName": "A"}, {"MetricName": "m", "MetricExpr": "a\\-b / cpu@c@", "ScaleUnit": "100%",
+        let metric =
+            one(r#"[{"EventName": "A"}, {"MetricName": "m", "MetricExpr": "a\\-b / cpu@c@", "ScaleUnit": "100%",
             "MetricGroup": "G;H", "MetricThreshold": "m > 0.1", "MetricConstraint": "NO_GROUP_EVENTS_NMI",
             "MetricgroupNoGroup": "H", "BriefDescription": "words"}]"#);
         assert_eq!(metric.formula.to_string(), "a-b / cpu\\/c\\/");
@@ -206,7 +207,8 @@ mod tests {
 
     #[test]
     fn perfmon_formulas_are_over_aliases() {
-        let metric = one(r#"{"Header": {}, "Metrics": [{"MetricName": "metric_IPC_user", "Formula": "100 * a / (b * t)",
+        let metric =
+            one(r#"{"Header": {}, "Metrics": [{"MetricName": "metric_IPC_user", "Formula": "100 * a / (b * t)",
             "Events": [{"Name": "INST_RETIRED.ANY:USER=1", "Alias": "a"}, {"Name": "CPU_CLK.THREAD", "Alias": "b"}],
             "Constants": [{"Name": "DURATIONTIMEINSECONDS", "Alias": "t"}], "UnitOfMeasure": "percent"}]}"#);
         assert_eq!((metric.name.as_str(), metric.scale.unit.as_str()), ("IPC_user", "%"));
@@ -215,8 +217,11 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_told_by_file_and_metric() {
-        let vendor = Vendor::of_file("f", r#"[{"MetricExpr": "a"}, {"MetricName": "x\u001b", "MetricExpr": "a +"},
-            {"MetricName": "y", "MetricExpr": 1}, {"MetricName": "z", "MetricExpr": "a", "ScaleUnit": "x"}]"#);
+        let vendor = Vendor::of_file(
+            "f",
+            r#"[{"MetricExpr": "a"}, {"MetricName": "x\u001b", "MetricExpr": "a +"},
+            {"MetricName": "y", "MetricExpr": 1}, {"MetricName": "z", "MetricExpr": "a", "ScaleUnit": "x"}]"#,
+        );
         let expected = [
             "f: a metric without a name: it has no name",
             "f: x\\x1b: MetricExpr, character 4: expected an event or '(' after '+' (it ends here)",

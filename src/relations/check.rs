@@ -208,7 +208,8 @@ impl Checker<'_> {
 
     fn statement(&mut self, object: &Object<'_>, id: &str) -> Option<Statement> {
         let fields = self.fields(object);
-        let of_metric = Key::ALL.into_iter().find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| key.is_of_metrics()));
+        let of_metric =
+            Key::ALL.into_iter().find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| key.is_of_metrics()));
         match of_metric {
             None => self.relation(object, &fields, id).map(Statement::Relation),
             Some((key, value)) => self.metric(object, &fields, id, key, value).map(Statement::Metric),
@@ -224,7 +225,8 @@ impl Checker<'_> {
         key: Key,
         value: &Value<'_>,
     ) -> Option<Metric> {
-        let other = Key::ALL.into_iter().find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| !key.is_of_metrics()));
+        let other =
+            Key::ALL.into_iter().find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| !key.is_of_metrics()));
         if let Some((of_relation, value)) = other {
             let message = format!("{} belongs to a relation, {} to a metric", of_relation.name(), key.name());
             return self.wrong(value.offset, message, "an object is one or the other", None);
@@ -288,13 +290,15 @@ impl Checker<'_> {
     /// The objects of metrics that the file computes from themselves.
     fn endless(&mut self, objects: &[Object<'_>], metrics: &[(usize, Metric)]) -> HashSet<usize> {
         let catalog = Catalog::new(metrics.iter().map(|(_, metric)| metric.clone()));
+        let places: HashMap<&str, usize> =
+            metrics.iter().map(|(index, metric)| (metric.name.as_str(), *index)).collect();
         let mut endless = HashSet::new();
         // Of metrics that go round together, each would bring the same message; the first says it.
         let mut told = HashSet::new();
         for (place, error) in catalog.endless() {
             let metric = &catalog.metrics()[place];
-            let Some((index, _)) = metrics.iter().find(|(_, known)| known.name == metric.name) else { continue };
-            endless.insert(*index);
+            let Some(&index) = places.get(metric.name.as_str()) else { continue };
+            endless.insert(index);
             let around: Vec<String> = match &error {
                 ExpansionError::Cycle(chain) => chain.clone(),
                 ExpansionError::TooDeep(_) | ExpansionError::TooLong(_) => vec![metric.name.clone()],
@@ -303,8 +307,8 @@ impl Checker<'_> {
                 continue;
             }
             told.extend(around);
-            self.object = *index;
-            let formula = objects[*index].entries.iter().find(|entry| Key::named(&entry.key.text) == Some(Key::Formula));
+            self.object = index;
+            let formula = objects[index].entries.iter().find(|entry| Key::named(&entry.key.text) == Some(Key::Formula));
             let offset = formula.and_then(|entry| entry.value.as_ref()).map_or(0, |value| value.offset);
             let (message, label) = (format!("{} can't be computed", quoted(&metric.name)), error.to_string());
             self.wrong::<()>(offset, message, label, None);

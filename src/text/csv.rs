@@ -72,7 +72,9 @@ fn with_metrics(monitor: &Monitor, mut fields: Vec<String>, metrics: &[Printed],
     let blank = |metric: &Printed| {
         let mut line = fields[..kept].to_vec();
         line.resize(fields.len() - OURS - METRIC, String::new());
-        line.extend(metric.field().map_or_else(Default::default, |metric| [format!("{:.3}", metric.value), metric.unit]));
+        line.extend(
+            metric.field().map_or_else(Default::default, |metric| [format!("{:.3}", metric.value), metric.unit]),
+        );
         line.resize(fields.len(), String::new());
         line.extend(metric.our_fields());
         line
@@ -95,7 +97,10 @@ fn part_field(row: &Row<'_>) -> Vec<String> {
 fn counted_fields(row: &Row<'_>, count: Option<f64>) -> Vec<String> {
     let event = &row.event.event;
     let value = count.map_or_else(|| absence_cell(row.absence).to_owned(), |count| number(count, &event.unit));
-    part_field(row).into_iter().chain([value, counted(0.0, &event.unit).unit, shown(&event.name).into_owned()]).collect()
+    part_field(row)
+        .into_iter()
+        .chain([value, counted(0.0, &event.unit).unit, shown(&event.name).into_owned()])
+        .collect()
 }
 
 /// Whole counts; what has a unit with two decimals.

@@ -11,6 +11,7 @@ pub mod estimate;
 pub mod events;
 pub mod expr;
 pub mod machine;
+pub mod metrics;
 pub mod monitor;
 pub mod plan;
 pub mod rates;

@@ -45,6 +45,7 @@ fn header() -> Header {
         events: events.collect(),
         anchors: vec![RecordedAnchor { anchor_of: 0, group: 0, status: Status::Counted }],
         groups: Vec::new(),
+        metrics: Vec::new(),
         relations: Vec::new(),
         estimator: "scale".into(),
         period_ns: WallNs(SECOND),

@@ -207,6 +207,7 @@ fn header(scenario: &Scenario) -> Header {
         events: scenario.events.iter().map(event).collect(),
         anchors: Vec::new(),
         groups: Vec::new(),
+        metrics: vec![],
         relations: Vec::new(),
         estimator: scenario.estimator.clone(),
         period_ns: WallNs(0),

@@ -83,6 +83,7 @@ fn header() -> Header {
         events: events.collect(),
         anchors: Vec::new(),
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
+        metrics: vec![],
         relations: vec![],
         estimator: "linear".into(),
         period_ns: WallNs(SECOND / 10),

@@ -10,10 +10,12 @@ mod error;
 mod generate;
 mod list;
 mod look;
+mod metrics;
 mod prepare;
 mod pump;
 mod record;
 mod refused;
+mod relations;
 mod replay;
 mod signals;
 mod stat;
@@ -45,6 +47,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Replay(args) => replay::run(args),
         Verb::List(args) => list::run(args),
         Verb::Check(args) => check::run(args),
+        Verb::Relations(args) => relations::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

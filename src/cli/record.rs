@@ -18,7 +18,7 @@ use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let launch = prepare::launch(&args.target, ChildIo::Inherit)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     let signals = signals::listen().map_err(Error::System)?;
     let failed = |source| Error::Write { path: args.output.clone(), source };
     // Opened first, so that nothing runs whose recording can't be kept.

@@ -44,7 +44,7 @@ const NO_TERMINAL: &str =
 /// A block of text an interval on standard output; the command's output goes to standard error.
 fn batch(args: &Top) -> Result<u8, Error> {
     let launch = prepare::launch(&args.target, ChildIo::ToStderr)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     let signals = signals::listen().map_err(Error::System)?;
     let interval = interval(args)?;
     let (session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
@@ -74,7 +74,7 @@ fn screens(args: &Top) -> Result<u8, Error> {
     options.exit_with_child = args.exit_with_child;
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
     let launch = prepare::launch(&args.target, ChildIo::Capture)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     let signals = signals::listen_for_screens().map_err(Error::System)?;
     let interval = interval(args)?;
     let (mut session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;

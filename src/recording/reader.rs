@@ -202,6 +202,7 @@ mod tests {
             events: (0..events).map(event).collect(),
             anchors: vec![],
             groups: vec![],
+            metrics: vec![],
             relations: vec![],
             estimator: "scale".into(),
             period_ns: WallNs(100),

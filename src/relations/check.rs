@@ -1,6 +1,6 @@
 //! The objects of a relation file in, relations, metrics and everything that is wrong with them out.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::source::Source;
@@ -288,11 +288,11 @@ impl Checker<'_> {
     }
 
     /// The objects of metrics that the file computes from themselves.
-    fn endless(&mut self, objects: &[Object<'_>], metrics: &[(usize, Metric)]) -> HashSet<usize> {
+    fn endless(&mut self, objects: &[Object<'_>], metrics: &[(usize, Metric)]) -> BTreeSet<usize> {
         let catalog = Catalog::new(metrics.iter().map(|(_, metric)| metric.clone()));
         let places: HashMap<&str, usize> =
             metrics.iter().map(|(index, metric)| (metric.name.as_str(), *index)).collect();
-        let mut endless = HashSet::new();
+        let mut endless = BTreeSet::new();
         // Of metrics that go round together, each would bring the same message; the first says it.
         let mut told = HashSet::new();
         for (place, error) in catalog.endless() {

@@ -9,17 +9,15 @@ impl Tree {
     /// Adds all that another tree counted. Its paths are entered here, so repeats fold if they do here;
     /// events of one name become one.
     pub fn merge(&mut self, other: &Self) {
-        self.merge_as(other, |frame| frame);
+        self.merge_named(other, |frame| other.frame_of(frame));
     }
 
     /// Like [`Tree::merge`], with every frame but the root's as `name` has it; frames that become equal
     /// share a node.
-    pub fn merge_as<'a>(&mut self, other: &'a Self, name: impl Fn(Frame<'a>) -> Frame<'a>) {
-        let frames: Vec<FrameId> = other
-            .frames()
-            .enumerate()
-            .map(|(index, frame)| if index == 0 { FrameId::ROOT } else { self.frame(&name(frame)) })
-            .collect();
+    pub fn merge_named<'a>(&mut self, other: &Self, name: impl Fn(FrameId) -> Frame<'a>) {
+        let ids = (1..other.frames.len() as u32).map(FrameId);
+        let frames: Vec<FrameId> =
+            std::iter::once(FrameId::ROOT).chain(ids.map(|id| self.frame(&name(id)))).collect();
         let events: Vec<EventId> = other.events.iter().map(|event| self.event(event)).collect();
         if let Some(event) = other.default_event() {
             if self.default_event().is_none_or(|mine| mine == events[0]) {
@@ -54,7 +52,7 @@ impl Tree {
     }
 
     /// The node a frame leads to, without a call being counted.
-    fn arrive(&mut self, at: NodeId, frame: FrameId) -> NodeId {
+    pub(super) fn arrive(&mut self, at: NodeId, frame: FrameId) -> NodeId {
         let to = self.step(at, frame);
         self.nodes[to.index()].calls -= 1;
         to

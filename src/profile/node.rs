@@ -57,6 +57,11 @@ impl<'a> NodeRef<'a> {
         &self.tree.nodes[self.id.index()]
     }
 
+    /// The tree that holds it.
+    pub fn tree(&self) -> &'a Tree {
+        self.tree
+    }
+
     /// Its number.
     pub fn id(&self) -> NodeId {
         self.id

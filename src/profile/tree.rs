@@ -255,7 +255,31 @@ impl Tree {
         self.threads[sampled.index()].truncate(1);
     }
 
-    /// A place for [`Tree::stack`]: a thread that counts no call of the root.
+    /// What another profiler counted on a path, outermost frame first, and not on those above it: calls and amounts of
+    /// events.
+    pub fn tally(
+        &mut self,
+        sampled: ThreadId,
+        frames: impl IntoIterator<Item = FrameId>,
+        calls: u64,
+        amounts: &[(EventId, Amount)],
+    ) {
+        for frame in frames {
+            let to = self.arrive(self.top(sampled), frame);
+            self.threads[sampled.index()].push(to);
+            self.make_room();
+        }
+        let node = self.top(sampled);
+        let counted = &mut self.nodes[node.index()].calls;
+        *counted = counted.saturating_add(calls);
+        self.has_calls |= calls > 0;
+        for &(event, amount) in amounts {
+            self.add(node, event, amount);
+        }
+        self.threads[sampled.index()].truncate(1);
+    }
+
+    /// A place for [`Tree::stack`] and [`Tree::tally`]: a thread that counts no call of the root.
     pub fn sampled(&mut self) -> ThreadId {
         self.position()
     }

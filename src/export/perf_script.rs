@@ -67,8 +67,6 @@ enum Place {
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
     let mut reader = Reader::new(tree, options);
     let result = reader.all(lines);
-    // What stands before a fault is kept, the frames of its sample too.
-    reader.sample();
     (reader.skipped_periods, result.and_then(|()| reader.chosen.missing()))
 }
 
@@ -112,13 +110,17 @@ impl<'a> Reader<'a> {
             let number = lines.number() + 1;
             match lines.next() {
                 Ok(Some(line)) => self.line(line, number)?,
-                Ok(None) => return self.settle(),
+                Ok(None) => {
+                    self.settle()?;
+                    self.sample();
+                    return Ok(());
+                }
                 Err(broken) => return Err(Fault::broken(broken, number)),
             }
         }
     }
 
-    /// A doubtful head of a sample had no frame behind it.
+    /// Whether a doubtful head of a sample had a frame behind it.
     fn settle(&self) -> Result<(), Fault> {
         match self.place {
             Place::Doubtful(number) => Err(Fault::at(number, What::NoSample)),

@@ -87,7 +87,9 @@ impl<'a> Stacks<'a> {
             stacks.strings.get(kind.r#type)?;
             stacks.strings.get(kind.unit)?;
         }
-        stacks.strings.get(profile.default_sample_type)?;
+        let Profile { drop_frames, keep_frames, default_sample_type, doc_url, .. } = profile;
+        let texts = [drop_frames, keep_frames, default_sample_type, doc_url].into_iter().chain(&profile.comment);
+        texts.into_iter().try_for_each(|&text| stacks.strings.get(text).map(drop))?;
         profile.mapping.iter().try_for_each(|mapping| {
             stacks.strings.get(mapping.filename)?;
             stacks.strings.get(mapping.build_id).map(drop)
@@ -130,7 +132,8 @@ impl<'a> Stacks<'a> {
                 return Err("a label without a key".into());
             }
             self.strings.get(label.num_unit)?;
-            if !self.strings.get(label.str)?.is_empty() && label.num != 0 {
+            self.strings.get(label.str)?;
+            if label.str != 0 && label.num != 0 {
                 return Err("a label with both a text and a number".into());
             }
         }

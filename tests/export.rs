@@ -120,6 +120,7 @@ fn bad_files_are_refused_with_the_reason() {
         (&["--from", "perf-script"], b"hello\nworld\n", "line 1"),
         (&["--from", "pprof"], b"\x1f\x8bnonsense", "pprof"),
         (&["--from", "pprof"], b"\x0a\xff", "pprof"),
+        (&["--event-filter", "cycles"], b"a;b 1\n", "there are 'samples'"),
         (&["--event-filter", "cycles"], SCRIPT.as_bytes(), "there are 'cpu-clock', 'page-faults'"),
     ] {
         let output = perfprop(&[&["--to", "folded"], args].concat(), input);

@@ -313,7 +313,7 @@ pub(super) struct Export {
     /// Leave out the names of processes
     #[arg(long, conflicts_with_all = ["pid", "tid"])]
     pub(super) no_process: bool,
-    /// Mark the kernel's frames with `_[k]`
+    /// Mark the kernel's frames of folded stacks with `_[k]`
     #[arg(long)]
     pub(super) kernel: bool,
 }

@@ -7,6 +7,7 @@ use clap::Parser;
 mod args;
 mod check;
 mod error;
+mod export;
 mod generate;
 mod list;
 mod look;
@@ -45,6 +46,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Replay(args) => replay::run(args),
         Verb::List(args) => list::run(args),
         Verb::Check(args) => check::run(args),
+        Verb::Export(args) => export::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

@@ -26,6 +26,8 @@ mod trial;
 
 use open::Opening;
 pub use open::permission;
+#[cfg(feature = "stacks")]
+pub(crate) use open::{encode, probe_name, user_only};
 use target::Place;
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
 pub use trial::fit;

@@ -14,6 +14,7 @@ mod pump;
 mod record;
 mod replay;
 mod signals;
+mod stacks;
 mod stat;
 mod stream;
 mod top;

@@ -21,6 +21,7 @@ use crate::relations::{self, LoadError, Relation};
 use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
 use crate::sources::perf::{self, Cgroup, Row, Who, parse_cpus};
 use crate::sources::{Status, process};
+use crate::stacks::live::StackError;
 use crate::units::WallNs;
 use crate::words::{nearest, shown};
 
@@ -245,6 +246,7 @@ pub(super) fn start(
     };
     let events: Vec<_> = session.rows().iter().map(recorded).collect();
     tell_partial(&events);
+    session.stacks().inspect(|stacks| super::stacks::tell_unsampled(stacks));
     let events_len = events.len();
     let header = Header {
         version: recording::VERSION,
@@ -302,7 +304,8 @@ fn reason(event: &RecordedEvent) -> String {
 fn refused(error: StartError, plan: &Plan) -> Error {
     match error {
         StartError::Command { command, source } => Error::Command { command, source, similar: None },
-        StartError::Open(error) => Error::Open(error),
+        StartError::Open(error) | StartError::Stacks(StackError::Open(error)) => Error::Open(error),
+        StartError::Stacks(error) => Error::Stacks(error),
         StartError::System(error) => Error::System(error),
         StartError::NoTarget => Error::Usage("nothing to measure".into()),
         StartError::NothingOpened(rows) => {

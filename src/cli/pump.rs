@@ -3,7 +3,7 @@
 
 use std::ops::ControlFlow;
 
-use crossbeam_channel::{Receiver, select};
+use crossbeam_channel::{Receiver, never, select};
 use nix::sys::signal::Signal;
 use signal_hook::consts::SIGINT;
 
@@ -12,6 +12,7 @@ use crate::recording::End;
 use crate::sampling::{Request, Sample};
 use crate::session::Session;
 use crate::sources::Round;
+use crate::stacks::StackBatch;
 
 /// How a measurement ended, and the signal that ended it, if one did.
 #[derive(Debug)]
@@ -32,32 +33,70 @@ impl Finished {
     }
 }
 
+/// What a measurement gives.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Given<'a> {
+    /// A round, and how many were lost so far.
+    Round(&'a Round, u64),
+    /// Samples with their call stacks.
+    Stacks(&'a StackBatch),
+}
+
 /// Hands every round to `take` until the measurement ends, a signal comes, or `take` has enough.
 pub(super) fn pump(
     session: &Session,
     signals: &Receiver<i32>,
     mut take: impl FnMut(&Round, u64) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
+    pump_all(session, signals, |given| match given {
+        Given::Round(round, lost) => take(round, lost),
+        Given::Stacks(_) => Ok(ControlFlow::Continue(())),
+    })
+}
+
+/// Hands everything to `take`, as [`pump`] does with rounds. What was sampled comes to its end, too.
+pub(super) fn pump_all(
+    session: &Session,
+    signals: &Receiver<i32>,
+    mut take: impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
+) -> Result<Finished, Error> {
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
+    let mut batches = session.stacks().map_or_else(never, |stacks| stacks.batches().clone());
     let mut flow = ControlFlow::Continue(());
+    let stop_if_enough = |flow: ControlFlow<()>| {
+        if flow.is_break() {
+            session.request(Request::Stop);
+            session.terminate();
+        }
+        flow
+    };
     loop {
         select! {
             recv(session.samples()) -> sample => match sample {
                 Ok(Sample::Round { round, lost }) => {
                     if flow.is_continue() {
-                        flow = take(&round, lost)?;
-                        if flow.is_break() {
-                            session.request(Request::Stop);
-                            session.terminate();
-                        }
+                        flow = stop_if_enough(take(Given::Round(&round, lost))?);
                     }
                     (last, lost_rounds) = (round, lost);
                 }
                 Ok(Sample::End) | Err(_) => break,
             },
+            recv(batches) -> batch => match batch {
+                Ok(batch) if flow.is_continue() => flow = stop_if_enough(take(Given::Stacks(&batch))?),
+                Ok(_) => {}
+                Err(_) => batches = never(),
+            },
             recv(signals) -> number => {
                 signal = number.ok();
                 interrupt(session, signal);
+            }
+        }
+    }
+    if let Some(stacks) = session.stacks() {
+        stacks.stop();
+        for batch in stacks.batches() {
+            if flow.is_continue() {
+                flow = take(Given::Stacks(&batch))?;
             }
         }
     }

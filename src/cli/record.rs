@@ -8,17 +8,18 @@ use std::time::Duration;
 
 use super::Error;
 use super::args::Record;
-use super::prepare;
-use super::pump::pump;
-use super::signals;
+use super::pump::{Given, pump_all};
 use super::stream::say;
+use super::{prepare, signals, stacks};
 use crate::recording::{Header, Recorder};
 use crate::session::ChildIo;
+use crate::stacks::Losses;
 use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
-    let launch = prepare::launch(&args.target, ChildIo::Inherit)?;
+    let mut launch = prepare::launch(&args.target, ChildIo::Inherit)?;
     let wishes = prepare::wishes(&args.events)?;
+    launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen().map_err(Error::System)?;
     let failed = |source| Error::Write { path: args.output.clone(), source };
     // Opened first, so that nothing runs whose recording can't be kept.
@@ -26,19 +27,59 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let period = Duration::from_millis(args.interval);
     let (session, header) = prepare::start(&wishes, &launch, period, period)?;
     let mut recorder = out.recorder(&header).map_err(failed)?;
-    let mut rounds = 0_u64;
-    let finished = pump(&session, &signals, |round, lost| {
-        rounds += 1;
-        recorder.round(round, lost).map_err(failed)?;
+    if let Some(stacks) = session.stacks() {
+        recorder.sampled(stacks.sampled()).map_err(failed)?;
+    }
+    let mut written = Written::default();
+    let finished = pump_all(&session, &signals, |given| {
+        written.note(given);
+        let done = match given {
+            Given::Round(round, lost) => recorder.round(round, lost),
+            Given::Stacks(batch) => recorder.stacks(batch),
+        };
+        done.map_err(failed)?;
         Ok(ControlFlow::Continue(()))
     })?;
     recorder.end(&finished.end).map_err(failed)?;
-    let lost = finished.end.lost_rounds;
-    let losses = if lost > 0 { format!(", {lost} lost") } else { String::new() };
     if args.output.as_os_str() != "-" {
-        say(&format!("{rounds} rounds{losses} in {}", shown(&args.output.display().to_string())));
+        let with_stacks = session.stacks().is_some();
+        let what = written.words(finished.end.lost_rounds, with_stacks);
+        say(&format!("{what} in {}", shown(&args.output.display().to_string())));
     }
     Ok(finished.code())
+}
+
+/// How much is in a recording.
+#[derive(Default)]
+struct Written {
+    rounds: u64,
+    samples: u64,
+    losses: Losses,
+}
+
+impl Written {
+    fn note(&mut self, given: Given<'_>) {
+        match given {
+            Given::Round(..) => self.rounds += 1,
+            Given::Stacks(batch) => {
+                self.samples += batch.samples.len() as u64;
+                self.losses = batch.losses;
+            }
+        }
+    }
+
+    fn words(&self, lost_rounds: u64, with_stacks: bool) -> String {
+        let mut words = format!("{} rounds", self.rounds);
+        if lost_rounds > 0 {
+            words += &format!(", {lost_rounds} lost");
+        }
+        if with_stacks {
+            let losses = self.losses.to_string();
+            let losses = if losses.is_empty() { losses } else { format!(" ({losses})") };
+            words += &format!(", {} samples with call stacks{losses}", self.samples);
+        }
+        words
+    }
 }
 
 /// Where the recording goes.

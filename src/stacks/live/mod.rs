@@ -126,8 +126,9 @@ impl Stacks {
     }
 
     /// Ends sampling; what was sampled still comes out.
-    pub fn stop(&mut self) {
-        let _ = self.commands.write_all(&[sampler::END]);
+    pub fn stop(&self) {
+        // A thread that has ended needs not be told.
+        let _ = (&self.commands).write_all(&[sampler::END]);
     }
 }
 

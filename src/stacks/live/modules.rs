@@ -97,6 +97,7 @@ impl Modules {
         self.all.len()
     }
 
+    #[cfg(test)]
     pub(super) fn module(&self, id: ModuleId) -> &Module {
         &self.all[id.0 as usize].opened.module
     }

@@ -40,7 +40,6 @@ const PROT_EXEC: u32 = 4;
 /// Values of a call chain at and above this are marks (`PERF_CONTEXT_MAX`).
 const CONTEXT_MAX: u64 = (-4095_i64) as u64;
 const CONTEXT_KERNEL: u64 = (-128_i64) as u64;
-const CONTEXT_USER: u64 = (-512_i64) as u64;
 
 /// pid and tid, time, CPU, identifier.
 const TRAILER: usize = 32;
@@ -164,10 +163,6 @@ impl From<u64> for ChainEntry {
         }
     }
 }
-
-/// The mark of user space in a call chain.
-#[cfg(test)]
-pub(super) const USER_MARK: u64 = CONTEXT_USER;
 
 /// A record that isn't what the kernel promises.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -352,6 +347,9 @@ mod tests {
             self.u32s(&[1, 2]).u64s(&[time]).u32s(&[0, 0]).u64s(&[77]).0
         }
     }
+
+    /// `PERF_CONTEXT_USER`.
+    const CONTEXT_USER: u64 = (-512_i64) as u64;
 
     const FP: Layout = Layout { call_graph: CallGraph::Fp };
 

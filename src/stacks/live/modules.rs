@@ -8,6 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use object::elf::PF_X;
+use object::SegmentFlags;
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
@@ -148,7 +150,8 @@ fn find(path: &Path, inode: u64, seen: &Seen) -> (Option<PathBuf>, Option<File>)
 pub(super) struct UnwindInfo {
     /// The address that the file gives to its first byte.
     pub(super) base: u64,
-    segments: Vec<Segment>,
+    /// Those that hold code.
+    code: Vec<Segment>,
     pub(super) text: Option<Range<u64>>,
     pub(super) got: Option<Range<u64>>,
     pub(super) eh_frame: Option<Section>,
@@ -186,16 +189,19 @@ impl UnwindInfo {
             let data = section.data().ok().filter(|data| !data.is_empty())?;
             Some(Section { addresses, data: data.into() })
         };
-        let segments = file.segments().map(|segment| {
+        // The first page of the code may be the last one of what lies before it in the file.
+        let is_code = |segment: &object::read::Segment<'data, '_, _>| {
+            matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0)
+        };
+        let code = file.segments().filter(is_code).map(|segment| {
             let (offset, size) = segment.file_range();
             Segment { address: segment.address(), offset, size }
         });
-        let segments: Vec<_> = segments.collect();
         let eh_frame = section(".eh_frame");
         let debug_frame = if eh_frame.is_none() { section(".debug_frame") } else { None };
         Some(Self {
-            base: segments.iter().map(|segment| segment.address).min()?,
-            segments,
+            base: file.segments().map(|segment| segment.address()).min()?,
+            code: code.collect(),
             text: range(".text"),
             got: range(".got"),
             eh_frame,
@@ -209,7 +215,7 @@ impl UnwindInfo {
         /// Mappings begin at pages; segments needn't.
         const PAGE: u64 = 4096;
         let holds = |segment: &&Segment| (segment.offset / PAGE * PAGE..segment.offset + segment.size).contains(&offset);
-        let segment = self.segments.iter().find(holds)?;
+        let segment = self.code.iter().find(holds)?;
         let address = segment.address.wrapping_sub(segment.offset).wrapping_add(offset);
         Some(start.wrapping_sub(address).wrapping_add(self.base))
     }
@@ -258,7 +264,7 @@ mod tests {
         let info = modules.unwind_info(number).unwrap();
         assert!(info.eh_frame.is_some());
         // A segment that is mapped where the file wants it has its base there, too.
-        let segment = info.segments.iter().find(|segment| segment.offset > 0).unwrap();
+        let segment = info.code.first().unwrap();
         let offset = segment.offset / 4096 * 4096;
         let start = segment.address - (segment.offset - offset) + 0x10_0000;
         assert_eq!(info.base_in_memory(start, offset), Some(info.base + 0x10_0000));

@@ -3,24 +3,27 @@
 #![cfg(feature = "tui")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use std::thread;
+use std::sync::{Arc, Mutex};
+use std::{io, thread};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded, never};
 use perfprop::estimate::{Estimate, Estimator, Linear, Observation, Quality, Raw, RelationState, Standing};
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
 use perfprop::rates::Error;
-use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Target};
+use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Speed, Target};
 use perfprop::relations::Relation;
 use perfprop::sampling::Sample;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::tui::{
-    self, Depth, Feed, Format, Mode, Options, Outcome, Picture, Screen, Script, Symbols, Terminal, Theme,
+    self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Screen, Script, Symbols, Terminal, Theme,
+    Timeline,
 };
 use perfprop::units::{CpuNs, WallNs};
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 const SECOND: u64 = 1_000_000_000;
@@ -220,9 +223,15 @@ fn screens_at_all_sizes() {
         with_loop((width, height), options(), move |session| {
             session.rounds(&rounds(640));
             output().into_iter().for_each(|line| session.output.send(line).unwrap());
-            for (key, name) in
-                [("1", "events"), ("jjj2", "detail"), ("3", "relations"), ("4", "log"), ("o", "output"), ("?", "help")]
-            {
+            for (key, name) in [
+                ("1", "events"),
+                ("jjj2", "detail"),
+                ("3", "relations"),
+                ("4", "groups"),
+                ("5", "log"),
+                ("o", "output"),
+                ("?", "help"),
+            ] {
                 session.script.keys(key);
                 let screen = session.script.screen();
                 golden(&format!("{name}-{width}x{height}"), &screen);
@@ -343,6 +352,157 @@ fn saving_never_overwrites() {
 }
 
 #[test]
+fn exports_copies_and_other_keys() {
+    let folder = std::env::temp_dir().join(format!("perfprop-export-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (config, complaints) = Config::parse("config.toml", "[keys]\nexport = \"X\"\nfreeze = [\"F3\"]\n");
+    assert_eq!(complaints, []);
+    let options = Options { save_in: folder.clone(), keymap: config.keymap, ..options() };
+    with_loop((80, 24), options, |session| {
+        session.rounds(&rounds(35));
+        session.script.keys("x");
+        assert!(session.script.screen().contains("no key x here"));
+        session.script.keys("X");
+        golden("export", &session.script.screen());
+        session.script.keys("t");
+        assert!(session.script.screen().contains("saved to"));
+        session.script.keys("Xs/miss<Enter>Xt");
+        session.script.keys("y");
+        assert!(session.script.screen().contains("copied: L1_MISSES"), "{}", session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert!(read("perfprop-events.txt").contains("cycles"));
+    assert!(read("perfprop-events.svg").starts_with("<svg"));
+    let filtered = read("perfprop-events-1.txt");
+    assert!(
+        filtered.contains("filter: miss") && !filtered.contains("▏") && !filtered.contains("  cycles"),
+        "{filtered}"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_mouse_selects_opens_and_scrolls() {
+    let left = MouseEventKind::Down(MouseButton::Left);
+    with_loop((80, 24), options(), move |session| {
+        session.rounds(&rounds(35));
+        // The third event's row: header, tabs, border, heads, two rows.
+        session.script.mouse(left, 6, 6);
+        let screen = session.script.screen();
+        let row = screen.lines().nth(6).unwrap();
+        assert!(row.contains('▶'), "{screen}");
+        let name = row.split_whitespace().find(|word| word.len() > 2).unwrap().trim_start_matches('▶').to_owned();
+        session.script.mouse(left, 6, 6);
+        let screen = session.script.screen();
+        assert!(screen.contains("[2 Detail]") && screen.contains(&name), "{screen}");
+        let relations = screen.lines().nth(1).unwrap().find("Relations").unwrap();
+        session.script.mouse(left, u16::try_from(relations).unwrap(), 1);
+        assert!(session.script.screen().contains("[3 Relations]"));
+        session.script.keys("1");
+        session.script.mouse(MouseEventKind::ScrollUp, 6, 6);
+        assert!(session.script.screen().lines().nth(4).unwrap().contains('▶'));
+        // Where nothing is, nothing happens.
+        let before = session.script.screen();
+        session.script.mouse(left, 79, 23);
+        assert_eq!(session.script.screen(), before);
+        session.signals.send(15).unwrap();
+    });
+}
+
+/// A recording of six seconds that plays nothing by itself.
+struct Recorded {
+    samples: Receiver<Sample>,
+    output: Receiver<OutputLine>,
+    plays: Arc<Mutex<Vec<(WallNs, Speed)>>>,
+}
+
+impl Timeline for Recorded {
+    fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()> {
+        self.plays.lock().unwrap().push((after, speed));
+        Ok(())
+    }
+
+    fn stop(&mut self) {}
+
+    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)> {
+        let wanted = |round: &Round| after.is_none_or(|after| round.at > after) && round.at <= until;
+        rounds(60).into_iter().filter(wanted).map(|round| (round, 0)).collect()
+    }
+
+    fn monitor(&self) -> Monitor {
+        fresh()
+    }
+}
+
+impl Feed for Recorded {
+    fn samples(&self) -> &Receiver<Sample> {
+        &self.samples
+    }
+
+    fn output(&self) -> &Receiver<OutputLine> {
+        &self.output
+    }
+
+    fn end(&mut self, last: &Round, _lost: u64) -> End {
+        End { at_ns: last.at, totals: last.readings.clone(), ..End::default() }
+    }
+
+    fn timeline(&mut self) -> Option<&mut dyn Timeline> {
+        Some(self)
+    }
+}
+
+#[test]
+fn a_replay_can_be_wound() {
+    let mode = Mode::Replay { length: WallNs(6 * SECOND), speed: 1.0 };
+    let plays = Arc::new(Mutex::new(Vec::new()));
+    let mut feed = Recorded { samples: never(), output: never(), plays: Arc::clone(&plays) };
+    let (terminal, script) = Terminal::scripted(80, 24).unwrap();
+    let (signals, signals_out) = bounded(0);
+    let user = thread::spawn(move || {
+        let head = |script: &Script| script.screen().lines().next().unwrap().to_owned();
+        script.keys("p:3<Enter>");
+        assert!(head(&script).contains("PAUSED 0:03/0:06"), "{}", head(&script));
+        golden("replay-paused", &script.screen());
+        let at_three = script.screen();
+        script.keys(".");
+        assert!(head(&script).contains("0:04/0:06"), "{}", head(&script));
+        script.keys(",");
+        // Back and forth gives the same numbers, because a replay derives all again.
+        assert_eq!(script.screen(), at_three);
+        script.keys("b:0:05<Enter>b'");
+        assert!(head(&script).contains("0:03/0:06"), "{}", head(&script));
+        script.keys("'");
+        assert!(head(&script).contains("0:05/0:06"), "{}", head(&script));
+        script.keys("))p");
+        assert!(head(&script).contains("REPLAY x4 0:05/0:06"), "{}", head(&script));
+        script.keys(":nonsense<Enter>");
+        assert!(script.screen().contains("nonsense is no time"));
+        script.keys(":99<Enter>");
+        assert!(script.screen().contains("0:06/0:06"), "{}", script.screen());
+        script.keys(":1<Enter>");
+        assert!(head(&script).contains("0:01/0:06"), "{}", head(&script));
+        signals.send(15).unwrap();
+    });
+    let options = Options { mode, ..Options::default() };
+    tui::run_on(terminal, fresh(), &mut feed, &signals_out, &options).unwrap();
+    user.join().unwrap();
+    let plays = plays.lock().unwrap();
+    assert!(plays.contains(&(WallNs(5 * SECOND), Speed::Times(4.0))), "{plays:?}");
+}
+
+#[test]
+fn live_screens_are_not_wound() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("p");
+        assert!(session.script.screen().contains("only a replay can be wound"));
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
 fn ascii_and_mono() {
     let options = Options {
         symbols: Symbols::Ascii,
@@ -370,10 +530,10 @@ fn pictures_are_the_same_twice_in_every_format() {
                 let options = Options {
                     screen,
                     theme: Theme::built_in(theme, Depth::TrueColor).unwrap(),
-                    mode: Mode::Replay { length: WallNs(64 * SECOND) },
+                    mode: Mode::Replay { length: WallNs(64 * SECOND), speed: 1.0 },
                     ..Options::default()
                 };
-                let wanted = Picture { size: (120, 40), format, event: Some(3), output: output() };
+                let wanted = Picture { size: (120, 40), format, event: Some(3), output: output(), rounds: rounds(40) };
                 let first = tui::picture(monitor(300), &wanted, &options);
                 assert_eq!(first, tui::picture(monitor(300), &wanted, &options));
                 assert!(first.contains("REPLAY") || format == Format::Svg);

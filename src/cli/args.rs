@@ -138,9 +138,12 @@ pub(super) struct Look {
     /// The screen to begin with
     #[arg(long, value_name = "NAME")]
     pub(super) screen: Option<ScreenName>,
-    /// A theme's name, or a file
+    /// A theme's name, a file, or `auto` for light or dark by the terminal's background
     #[arg(long, value_name = "THEME", env = "PERFPROP_THEME")]
     pub(super) theme: Option<String>,
+    /// The configuration; `perfprop check --default-config` prints one
+    #[arg(long, value_name = "FILE", env = "PERFPROP_CONFIG")]
+    pub(super) config: Option<PathBuf>,
     /// Draw with ASCII characters only
     #[arg(long)]
     pub(super) ascii: bool,
@@ -161,6 +164,7 @@ pub(super) enum ScreenName {
     Events,
     Detail,
     Relations,
+    Groups,
     Log,
     Help,
 }
@@ -174,8 +178,8 @@ pub(super) struct Top {
     #[command(flatten)]
     pub(super) stacks: Stacks,
     /// Milliseconds between the numbers on screen
-    #[arg(short = 'I', long, value_name = "MS", default_value_t = 1000, value_parser = milliseconds())]
-    pub(super) interval: u64,
+    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
+    pub(super) interval: Option<u64>,
     /// Print text every interval instead of drawing screens
     #[arg(long)]
     pub(super) batch: bool,
@@ -185,8 +189,8 @@ pub(super) struct Top {
     #[command(flatten)]
     pub(super) look: Look,
     /// What becomes of the command when the screens are left while it runs
-    #[arg(long, value_name = "WHAT", default_value = "ask")]
-    pub(super) on_quit: OnQuit,
+    #[arg(long, value_name = "WHAT")]
+    pub(super) on_quit: Option<OnQuit>,
     /// Leave the screens when the command ends
     #[arg(long)]
     pub(super) exit_with_child: bool,

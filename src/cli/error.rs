@@ -84,6 +84,8 @@ pub enum Error {
     Terminal(io::Error),
     /// A theme can't be used.
     Theme(String),
+    /// The configuration that the user named can't be read.
+    Config(std::path::PathBuf, std::io::Error),
     /// No event matches.
     NoMatch {
         /// What was sought.
@@ -118,7 +120,8 @@ impl Error {
             | Self::Tables(_)
             | Self::Relations(_)
             | Self::RelationFile(_)
-            | Self::Theme(_) => USAGE,
+            | Self::Theme(_)
+            | Self::Config(..) => USAGE,
             Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
             Self::Command { .. } => NOT_EXECUTABLE,
             Self::Recording { .. } | Self::NoMatch { .. } => 1,
@@ -165,6 +168,7 @@ impl fmt::Display for Error {
                 write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")
             }
             Self::Theme(text) => write!(f, "perfprop: {text}"),
+            Self::Config(path, error) => write!(f, "perfprop: configuration {}: {error}", path.display()),
             Self::NoMatch { patterns, similar } => {
                 write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
                 if similar.is_empty() { Ok(()) } else { write!(f, "\n      similar: {}", shown(&similar.join(", "))) }

@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout::Room;
-use super::{Page, top};
+use super::{Page, Target, top};
 use crate::monitor::{LOW_RUN_RATIO, Point};
 use crate::plan::EventIndex;
 use crate::tui::figures::{Figure, Figures};
@@ -165,6 +165,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     for (&index, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
         let line = event_line(page, index, &columns, gap);
         page.line(row, line);
+        page.target(row, Target::Event(index));
         if index == model.events.selected {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }

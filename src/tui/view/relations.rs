@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::split_below;
-use super::{Page, top};
+use super::{Page, Target, top};
 use crate::estimate::{RelationIndex, RelationState, Standing};
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
 use crate::tui::text::{change, cut, left, right, signed, width, wrap};
@@ -45,6 +45,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
     let selected = order.iter().position(|&index| index == model.relations.selected).unwrap_or(0);
     for (&index, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
         page.line(row, relation_line(page, index, &columns));
+        page.target(row, Target::Relation(index));
         if focus && index == model.relations.selected {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }

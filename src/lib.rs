@@ -9,9 +9,12 @@
 pub mod cli;
 pub mod estimate;
 pub mod events;
+#[cfg(feature = "export")]
+pub mod export;
 pub mod expr;
 pub mod monitor;
 pub mod plan;
+pub mod profile;
 pub mod rates;
 pub mod recording;
 pub mod relations;

@@ -28,6 +28,8 @@ pub(super) enum Verb {
     Replay(Replay),
     /// List events, and whether they can be counted on this machine
     List(List),
+    /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
+    Export(Export),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -301,6 +303,78 @@ pub(super) struct List {
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Export {
+    /// The stacks; `-` is standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(super) file: PathBuf,
+    /// What the file is written in; guessed from its beginning by default
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) from: Option<StackFormat>,
+    /// What to write
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) to: ExportFormat,
+    /// Where it goes; `-` is standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    pub(super) output: PathBuf,
+    /// Write how many samples there were; by default, what they stand for (the period of `perf script`)
+    #[arg(long)]
+    pub(super) counts: bool,
+    /// Fold repeats: a path whose last frames repeat those before goes back to the first turn, so that recursion of any depth is a few frames
+    #[arg(long)]
+    pub(super) canonical: bool,
+    /// Keep one sample of N; weights stay what they are in all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) sample_period: Option<u64>,
+    /// Tell lines within functions apart, where the file has them
+    #[arg(long)]
+    pub(super) lines: bool,
+    /// Fold the smallest subtrees into `(other)` past so many nodes
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(16..))]
+    pub(super) max_nodes: u32,
+    /// Only these events, as `cycles` or `cycles:u`; repeatable. Folded stacks and flame graphs hold one: by default the first of `perf script`, the preferred one of pprof
+    #[arg(long, value_name = "EVENT")]
+    pub(super) event_filter: Vec<String>,
+    /// Name processes with their numbers, of `perf script -F +pid`: `name-pid`
+    #[arg(long, conflicts_with = "tid")]
+    pub(super) pid: bool,
+    /// Name processes with the numbers of process and thread: `name-pid/tid`
+    #[arg(long)]
+    pub(super) tid: bool,
+    /// Leave out the names of processes
+    #[arg(long, conflicts_with_all = ["pid", "tid"])]
+    pub(super) no_process: bool,
+    /// Mark the kernel's frames with `_[k]`
+    #[arg(long)]
+    pub(super) kernel: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum StackFormat {
+    /// The text of `perf script`
+    PerfScript,
+    /// A stack a line: `main;f;g 12`
+    Folded,
+    /// pprof's protobuf, with gzip or without
+    Pprof,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// A stack a line, the process first, short names and weights as inferno-collapse-perf has them
+    Folded,
+    /// For `go tool pprof` and what builds on it, packed with gzip
+    Pprof,
+    /// JSON for the Firefox Profiler
+    Firefox,
+    /// JSON for speedscope
+    Speedscope,
+    /// A flame graph as a picture, with zoom and search in a browser
+    Svg,
+    /// A flame graph as a page, with zoom and search
+    Html,
 }
 
 #[derive(Debug, Group)]

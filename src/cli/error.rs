@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::events::{EventError, TableError};
+use crate::export::{Fault, What, WriteError};
 use crate::plan::Unschedulable;
 use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
@@ -73,6 +74,15 @@ pub enum Error {
         /// Why.
         source: ReadError,
     },
+    /// A file of stacks can't be read.
+    Stacks {
+        /// Its name.
+        path: PathBuf,
+        /// Why.
+        source: Fault,
+    },
+    /// A file of stacks has no such numbers as were asked for.
+    Export(WriteError),
     /// Something can't be written.
     Write {
         /// Its name.
@@ -124,7 +134,7 @@ impl Error {
             | Self::Config(..) => USAGE,
             Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
             Self::Command { .. } => NOT_EXECUTABLE,
-            Self::Recording { .. } | Self::NoMatch { .. } => 1,
+            Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
             | Self::Open(_)
@@ -161,6 +171,14 @@ impl fmt::Display for Error {
             Self::Stacks(error) => super::stacks::explain(f, error),
             Self::Unschedulable(group) => unschedulable(f, group),
             Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
+            Self::Stacks { path, source } => {
+                write!(f, "perfprop: {}: {source}", shown(&path.to_string_lossy()))?;
+                match source.what {
+                    What::Unknown => write!(f, "\n      say what it is with --from, or check the file"),
+                    _ => Ok(()),
+                }
+            }
+            Self::Export(error) => write!(f, "perfprop: {}", shown(&error.to_string())),
             Self::Write { path, source } => {
                 write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string()))
             }

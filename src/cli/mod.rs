@@ -6,6 +6,7 @@ use clap::Parser;
 
 mod args;
 mod error;
+mod export;
 mod generate;
 mod list;
 mod look;
@@ -43,6 +44,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Record(args) => record::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::List(args) => list::run(args),
+        Verb::Export(args) => export::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

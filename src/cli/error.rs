@@ -66,7 +66,7 @@ pub enum Error {
     /// Counters can't be opened.
     Open(OpenError),
     /// Call stacks can't be sampled.
-    Stacks(StackError),
+    Sampling(StackError),
     /// A recording can't be read.
     Recording {
         /// Its name.
@@ -138,7 +138,7 @@ impl Error {
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
             | Self::Open(_)
-            | Self::Stacks(_)
+            | Self::Sampling(_)
             | Self::Unschedulable(_)
             | Self::Write { .. }
             | Self::Terminal(_)
@@ -168,7 +168,7 @@ impl fmt::Display for Error {
             Self::NoCounters { events, has_pmu } => no_counters(f, events, *has_pmu),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
             Self::Open(error) => not_opened(f, error),
-            Self::Stacks(error) => super::stacks::explain(f, error),
+            Self::Sampling(error) => super::stacks::explain(f, error),
             Self::Unschedulable(group) => unschedulable(f, group),
             Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
             Self::Stacks { path, source } => {

@@ -305,7 +305,7 @@ fn refused(error: StartError, plan: &Plan) -> Error {
     match error {
         StartError::Command { command, source } => Error::Command { command, source, similar: None },
         StartError::Open(error) | StartError::Stacks(StackError::Open(error)) => Error::Open(error),
-        StartError::Stacks(error) => Error::Stacks(error),
+        StartError::Stacks(error) => Error::Sampling(error),
         StartError::System(error) => Error::System(error),
         StartError::NoTarget => Error::Usage("nothing to measure".into()),
         StartError::NothingOpened(rows) => {

@@ -322,6 +322,9 @@ pub(super) struct Export {
     /// Write how many samples there were; by default, what they stand for (the period of `perf script`)
     #[arg(long)]
     pub(super) counts: bool,
+    /// Of several events in `perf script`, weigh folded stacks by the period too; inferno doesn't see periods that perf pads
+    #[arg(long, conflicts_with = "counts")]
+    pub(super) padded_periods: bool,
     /// Fold repeats: a path whose last frames repeat those before goes back to the first turn, so that recursion of any depth is a few frames
     #[arg(long)]
     pub(super) canonical: bool,

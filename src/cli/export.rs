@@ -8,7 +8,8 @@ use super::Error;
 use super::args::{Export, ExportFormat, StackFormat};
 use super::stream::say;
 use crate::export::{
-    self, Events, Fault, Format, Imported, Names, Process, ReadOptions, Target, Unit, What, WriteError, WriteOptions,
+    self, Events, Fault, Format, Imported, Names, Periods, Process, ReadOptions, Target, Unit, What, WriteError,
+    WriteOptions,
 };
 use crate::profile::{Amount, Detail, EventId, Options, Repeats, Tree};
 use crate::words::shown;
@@ -17,7 +18,7 @@ use crate::words::shown;
 const NOT_ALL: u8 = 1;
 
 pub(super) fn run(args: &Export) -> Result<u8, Error> {
-    let Imported { mut tree, fault } = read(args)?;
+    let Imported { mut tree, fault, skipped_periods } = read(args)?;
     let is_empty = tree.event_ids().all(|event| tree.total(event) == Amount::ZERO);
     let is_whole = fault.is_none();
     match fault {
@@ -27,6 +28,10 @@ pub(super) fn run(args: &Export) -> Result<u8, Error> {
             say(&format!("{}: {fault}\n      what stands before it is written", shown(&file)));
         }
         None => {}
+    }
+    if skipped_periods && !args.counts {
+        say("perf aligned the periods of several events, and such samples weigh 1, as inferno has it");
+        say("to weigh them by their periods: --padded-periods");
     }
     let event = event(args, &tree)?;
     if let Some(period) = args.sample_period {
@@ -39,10 +44,13 @@ pub(super) fn run(args: &Export) -> Result<u8, Error> {
 }
 
 fn read(args: &Export) -> Result<Imported, Error> {
-    let failed = |source| Error::Stacks { path: args.file.clone(), source: Fault { line: None, what: What::Io(source) } };
+    let failed =
+        |source| Error::Stacks { path: args.file.clone(), source: Fault { line: None, what: What::Io(source) } };
     let input: Box<dyn Read> = if args.file.as_os_str() == "-" {
         if io::stdin().is_terminal() {
-            return Err(Error::Usage("give a file of stacks, or pipe one in: perf script | perfprop export ...".into()));
+            return Err(Error::Usage(
+                "give a file of stacks, or pipe one in: perf script | perfprop export ...".into(),
+            ));
         }
         Box::new(io::stdin().lock())
     } else {
@@ -81,7 +89,8 @@ fn options(args: &Export) -> ReadOptions {
         (true, true) => Events::First,
         (true, false) => Events::All,
     };
-    ReadOptions { format, tree, names, process, events }
+    let periods = if is_folded && !args.padded_periods { Periods::Unpadded } else { Periods::All };
+    ReadOptions { format, tree, names, process, periods, events }
 }
 
 /// The event for a file that has room for one.
@@ -116,11 +125,8 @@ fn write(args: &Export, tree: &Tree, options: &WriteOptions) -> Result<(), Error
         return Err(Error::Usage("a terminal can't show pprof's format: give a file with -o, or pipe it on".into()));
     }
     let failed = |source| Error::Write { path: args.output.clone(), source };
-    let out: Box<dyn Write> = if to_stdout {
-        Box::new(io::stdout().lock())
-    } else {
-        Box::new(File::create(&args.output).map_err(failed)?)
-    };
+    let out: Box<dyn Write> =
+        if to_stdout { Box::new(io::stdout().lock()) } else { Box::new(File::create(&args.output).map_err(failed)?) };
     match export::write(tree, target, options, &mut BufWriter::with_capacity(1 << 16, out)) {
         Ok(()) => Ok(()),
         Err(WriteError::Io(source)) => Err(failed(source)),

@@ -3,9 +3,9 @@
 //! Reading is streaming but for pprof: memory grows with what differs between stacks, not with their
 //! number. What was read before a fault is kept.
 
+mod firefox;
 mod flame;
 mod folded;
-mod firefox;
 mod lines;
 mod names;
 mod perf_script;
@@ -15,6 +15,6 @@ mod speedscope;
 mod write;
 
 pub use names::Names;
-pub use perf_script::Process;
+pub use perf_script::{Periods, Process};
 pub use read::{Events, Fault, Format, Imported, ReadOptions, What, read};
 pub use write::{Target, Unit, WriteError, WriteOptions, write};

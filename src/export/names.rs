@@ -76,16 +76,8 @@ fn short(symbol: &str) -> String {
 }
 
 /// The signs that Rust's older mangling writes out.
-const RUST_SIGNS: [(&str, &str); 8] = [
-    ("SP", "@"),
-    ("BP", "*"),
-    ("RF", "&"),
-    ("LT", "<"),
-    ("GT", ">"),
-    ("LP", "("),
-    ("RP", ")"),
-    ("C", ","),
-];
+const RUST_SIGNS: [(&str, &str); 8] =
+    [("SP", "@"), ("BP", "*"), ("RF", "&"), ("LT", "<"), ("GT", ">"), ("LP", "("), ("RP", ")"), ("C", ",")];
 
 /// A name of Rust that perf demangled by halves, `_$LT$T$GT$::f::h0123456789abcdef`, as it is written.
 fn rust(symbol: &str) -> Cow<'_, str> {

@@ -36,6 +36,17 @@ pub enum Process {
     Tid,
 }
 
+/// Which periods are the weights of samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Periods {
+    /// All that are printed.
+    #[default]
+    All,
+    /// As inferno-collapse-perf: those with one blank behind them. perf aligns the names of several events with more;
+    /// their samples weigh 1 then.
+    Unpadded,
+}
+
 /// The deepest stack; kernels record far less.
 const DEEPEST: usize = 8_000_000;
 
@@ -52,24 +63,13 @@ enum Place {
     Doubtful(u64),
 }
 
-pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+/// Reads to the end; tells whether periods were left out.
+pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
     let mut reader = Reader::new(tree, options);
-    loop {
-        let number = lines.number() + 1;
-        match lines.next() {
-            Ok(Some(line)) => reader.line(line, number)?,
-            Ok(None) => break,
-            Err(broken) => {
-                reader.sample();
-                return Err(Fault::broken(broken, number));
-            }
-        }
-    }
-    if let Place::Doubtful(number) = reader.place {
-        return Err(Fault::at(number, What::NoSample));
-    }
+    let result = reader.all(lines);
+    // What stands before a fault is kept, the frames of its sample too.
     reader.sample();
-    reader.chosen.missing()
+    (reader.skipped_periods, result.and_then(|()| reader.chosen.missing()))
 }
 
 struct Reader<'a> {
@@ -81,6 +81,7 @@ struct Reader<'a> {
     process: Option<FrameId>,
     event: Option<EventId>,
     weight: u64,
+    skipped_periods: bool,
     /// The sample's frames, innermost first.
     frames: Vec<FrameId>,
     known: Known,
@@ -97,8 +98,28 @@ impl<'a> Reader<'a> {
             process: None,
             event: None,
             weight: 1,
+            skipped_periods: false,
             frames: Vec::new(),
             known: Known::new(),
+        }
+    }
+
+    fn all<R: Read>(&mut self, lines: &mut Lines<R>) -> Result<(), Fault> {
+        loop {
+            let number = lines.number() + 1;
+            match lines.next() {
+                Ok(Some(line)) => self.line(line, number)?,
+                Ok(None) => return self.settle(),
+                Err(broken) => return Err(Fault::broken(broken, number)),
+            }
+        }
+    }
+
+    /// A doubtful head of a sample had no frame behind it.
+    fn settle(&self) -> Result<(), Fault> {
+        match self.place {
+            Place::Doubtful(number) => Err(Fault::at(number, What::NoSample)),
+            _ => Ok(()),
         }
     }
 
@@ -110,9 +131,7 @@ impl<'a> Reader<'a> {
         }
         let text = line.trim_ascii_end();
         if text.is_empty() {
-            if let Place::Doubtful(number) = self.place {
-                return Err(Fault::at(number, What::NoSample));
-            }
+            self.settle()?;
             self.sample();
             return Ok(());
         }
@@ -126,9 +145,7 @@ impl<'a> Reader<'a> {
                 return Ok(());
             }
         }
-        if let Place::Doubtful(number) = self.place {
-            return Err(Fault::at(number, What::NoSample));
-        }
+        self.settle()?;
         self.sample();
         self.head(&String::from_utf8_lossy(text), number);
         Ok(())
@@ -165,7 +182,13 @@ impl<'a> Reader<'a> {
             None => Measure::Samples,
         };
         self.event = Some(self.tree.event(&Event::new(event, measure)));
-        self.weight = header.period.unwrap_or(1);
+        self.weight = match (header.period, self.options.periods) {
+            (Some(_), Periods::Unpadded) if header.is_padded => {
+                self.skipped_periods = true;
+                1
+            }
+            (period, _) => period.unwrap_or(1),
+        };
         self.process = process_name(self.options.process, header)
             .map(|name| self.tree.frame(&Frame { kind: Kind::Process, ..Frame::function(&name) }));
     }
@@ -302,6 +325,8 @@ struct Header<'a> {
     pid: Option<&'a str>,
     tid: Option<&'a str>,
     period: Option<u64>,
+    /// Whether more than a blank stands behind the period: perf aligns several events so.
+    is_padded: bool,
     /// Empty if it isn't told.
     event: &'a str,
     /// The only frame, where there are no call chains.
@@ -348,7 +373,11 @@ impl<'a> Header<'a> {
                     self.frame = Some(rest.trim()).filter(|frame| is_inline_frame(frame));
                     return Some(self);
                 }
-                None => self.period = word.parse().ok().or(self.period),
+                None if word.bytes().all(|byte| byte.is_ascii_digit()) => {
+                    self.period = word.parse().ok();
+                    self.is_padded = rest.starts_with(' ');
+                }
+                None => {}
             }
         }
     }
@@ -421,13 +450,15 @@ mod tests {
 
     #[test]
     fn heads_are_taken_apart() {
-        let full = Header { comm: "rec", pid: None, tid: Some("7"), period: Some(12), event: "cpu-clock", frame: None };
+        let ids = Header { comm: "rec", tid: Some("7"), ..Header::default() };
+        let full = Header { period: Some(12), event: "cpu-clock", ..ids };
         for (line, header) in [
             ("rec 7  23.5:  12 cpu-clock: ", full.clone()),
             ("rec 7 [001] 23.5:  12 cpu-clock: ", full.clone()),
             ("rec 3/7  23.5:  12 cpu-clock:", Header { pid: Some("3"), ..full.clone() }),
             ("V8 Worker 7  23.5:  12 cycles:u:", Header { comm: "V8 Worker", event: "cycles:u", ..full.clone() }),
             ("  rec 7  23.5:  12 cpu-clock:   5b f+0x1 (/x)", Header { frame: Some("5b f+0x1 (/x)"), ..full.clone() }),
+            ("rec 7  23.5:  12    cpu-clock:", Header { is_padded: true, ..full.clone() }),
             ("rec 7  23.5: cpu-clock: ", Header { period: None, ..full.clone() }),
             ("rec 7  23.5: sched:sched_switch: prev=a b", Header { period: None, event: "sched:sched_switch", ..full }),
             ("rec cpu-clock: ", Header { comm: "rec", event: "cpu-clock", ..Header::default() }),

@@ -5,7 +5,7 @@ use std::io::{self, Read};
 
 use super::lines::{Broken, LONGEST, Lines};
 use super::names::Names;
-use super::perf_script::Process;
+use super::perf_script::{Periods, Process};
 use super::{folded, perf_script, pprof};
 use crate::profile::{Options, Tree};
 use crate::words::quoted;
@@ -44,6 +44,8 @@ pub struct ReadOptions {
     pub names: Names,
     /// What stands above the functions of `perf script`.
     pub process: Process,
+    /// Which periods of `perf script` count.
+    pub periods: Periods,
     /// Which events.
     pub events: Events,
 }
@@ -55,6 +57,8 @@ pub struct Imported {
     pub tree: Tree,
     /// Why the file wasn't read to its end.
     pub fault: Option<Fault>,
+    /// Whether periods didn't count, of [`Periods::Unpadded`].
+    pub skipped_periods: bool,
 }
 
 /// Why a file isn't read, or not to its end.
@@ -196,21 +200,22 @@ const HEAD: u64 = 256 << 10;
 pub fn read(mut input: impl Read, options: &ReadOptions) -> Imported {
     let mut tree = Tree::new(options.tree);
     let mut begun = Vec::new();
-    let fault = match input.by_ref().take(HEAD).read_to_end(&mut begun) {
-        Ok(_) => rest(begun, input, &mut tree, options).err(),
-        Err(error) => Some(Fault::of_file(What::Io(error))),
+    let (skipped_periods, result) = match input.by_ref().take(HEAD).read_to_end(&mut begun) {
+        Ok(_) => rest(begun, input, &mut tree, options),
+        Err(error) => (false, Err(Fault::of_file(What::Io(error)))),
     };
     let is_empty = tree.event_ids().next().is_none();
-    Imported { tree, fault: fault.or(is_empty.then_some(Fault::of_file(What::Empty))) }
+    let fault = result.err().or(is_empty.then_some(Fault::of_file(What::Empty)));
+    Imported { tree, fault, skipped_periods }
 }
 
-fn rest(begun: Vec<u8>, input: impl Read, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+fn rest(begun: Vec<u8>, input: impl Read, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
     match options.format.or_else(|| guess(&begun)) {
         Some(Format::PerfScript) => perf_script::read(&mut Lines::new(begun, input), tree, options),
-        Some(Format::Folded) => folded::read(&mut Lines::new(begun, input), tree),
-        Some(Format::Pprof) => pprof::read(io::Cursor::new(begun).chain(input), tree, options),
-        None if begun.trim_ascii().is_empty() => Err(Fault::of_file(What::Empty)),
-        None => Err(Fault::of_file(What::Unknown)),
+        Some(Format::Folded) => (false, folded::read(&mut Lines::new(begun, input), tree)),
+        Some(Format::Pprof) => (false, pprof::read(io::Cursor::new(begun).chain(input), tree, options)),
+        None if begun.trim_ascii().is_empty() => (false, Err(Fault::of_file(What::Empty))),
+        None => (false, Err(Fault::of_file(What::Unknown))),
     }
 }
 

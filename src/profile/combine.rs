@@ -16,8 +16,7 @@ impl Tree {
     /// share a node.
     pub fn merge_named<'a>(&mut self, other: &Self, name: impl Fn(FrameId) -> Frame<'a>) {
         let ids = (1..other.frames.len() as u32).map(FrameId);
-        let frames: Vec<FrameId> =
-            std::iter::once(FrameId::ROOT).chain(ids.map(|id| self.frame(&name(id)))).collect();
+        let frames: Vec<FrameId> = std::iter::once(FrameId::ROOT).chain(ids.map(|id| self.frame(&name(id)))).collect();
         let events: Vec<EventId> = other.events.iter().map(|event| self.event(event)).collect();
         if let Some(event) = other.default_event() {
             if self.default_event().is_none_or(|mine| mine == events[0]) {

@@ -32,7 +32,10 @@ pub(in crate::export) fn html(tree: &Tree, options: &WriteOptions, out: &mut dyn
     writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>")?;
     writeln!(out, "<style>{STYLE}{}</style>\n</head>\n<body>", color::rules())?;
-    writeln!(out, "<p><input id=\"search\" type=\"search\" placeholder=\"search (regular expression)\" aria-label=\"search\">")?;
+    writeln!(
+        out,
+        "<p><input id=\"search\" type=\"search\" placeholder=\"search (regular expression)\" aria-label=\"search\">"
+    )?;
     writeln!(out, " <button id=\"reset\" type=\"button\">reset zoom</button></p>")?;
     graph(tree, options, 0.1, false, out)?;
     writeln!(out, "<script>{SCRIPT}</script>\n</body>\n</html>")
@@ -48,7 +51,11 @@ fn graph(tree: &Tree, options: &WriteOptions, narrowest: f64, alone: bool, out: 
          viewBox=\"0 0 {WIDTH} {height}\" font-family=\"DejaVu Sans Mono, monospace\" font-size=\"12\">"
     )?;
     if alone {
-        writeln!(out, "<style>{STYLE}{}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>", color::rules())?;
+        writeln!(
+            out,
+            "<style>{STYLE}{}</style>\n<rect class=\"page\" width=\"100%\" height=\"100%\"/>",
+            color::rules()
+        )?;
     }
     if let Some(event) = event {
         head(tree, event, options, &layout, alone, out)?;
@@ -102,8 +109,7 @@ fn rectangle(
         let _ = frame.line.map(|line| write!(words, ":{line}"));
     }
     let share = 100.0 * place.number as f64 / total.max(1) as f64;
-    let (number, unit, own) =
-        (place.number, escape(options.unit.name(tree, event)), options.unit.of(&node, event));
+    let (number, unit, own) = (place.number, escape(options.unit.name(tree, event)), options.unit.of(&node, event));
     let (x, width) = (place.left * WIDTH, place.width * WIDTH);
     let y = TOP + place.row * ROW;
     write!(

@@ -142,16 +142,14 @@ impl<'a> Stacks<'a> {
             self.locations.iter().map(|(&id, location)| (id, self.frames(location, tree))).collect();
         let stacks = tree.sampled();
         for sample in samples {
-            let outermost_first =
-                sample.location_id.iter().rev().flat_map(|id| frames[id].iter().rev()).copied();
+            let outermost_first = sample.location_id.iter().rev().flat_map(|id| frames[id].iter().rev()).copied();
             // Some writers begin each path with the root itself.
             let mut path = outermost_first.peekable();
             path.next_if(|&frame| is_root(tree, frame));
             let path: Vec<FrameId> = path.collect();
             let value = |index: usize| sample.value[index].unsigned_abs();
             let calls = columns.iter().filter_map(Column::calls).map(value).sum();
-            let amounts: Vec<(EventId, Amount)> =
-                columns.iter().filter_map(|column| column.amount(value)).collect();
+            let amounts: Vec<(EventId, Amount)> = columns.iter().filter_map(|column| column.amount(value)).collect();
             tree.tally(stacks, path, calls, &amounts);
         }
         tree.end(stacks);
@@ -242,9 +240,7 @@ fn columns(
     let sums = types.iter().filter(|&&(name, unit)| !is_calls(name, unit) && name != "samples").count();
     let counted_by = |name: &str| {
         let own = format!("{name}-samples");
-        types.iter().position(|&(other, unit)| {
-            unit == "count" && (other == own || (other == "samples" && sums == 1))
-        })
+        types.iter().position(|&(other, unit)| unit == "count" && (other == own || (other == "samples" && sums == 1)))
     };
     let is_counter = |name: &str, unit: &str| {
         unit == "count"

@@ -362,6 +362,8 @@ pub(super) enum StackFormat {
     Folded,
     /// pprof's protobuf, with gzip or without
     Pprof,
+    /// What `perfprop record -g` writes
+    Recording,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

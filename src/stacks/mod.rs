@@ -19,8 +19,10 @@ use crate::units::WallNs;
 #[cfg(feature = "stacks")]
 pub mod live;
 mod table;
+mod tree;
 
 pub use table::{StackTable, Undefined};
+pub use tree::{Naming, StackTree, as_is};
 
 /// The number of a [`Frame`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

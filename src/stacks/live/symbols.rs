@@ -154,8 +154,8 @@ impl Symbols {
             Module::Memory { pid } => {
                 let found = self.jit.find(*pid, place);
                 let name = found.unwrap_or(UNKNOWN).to_owned();
-                let module = if name == UNKNOWN { "[anon]" } else { "[jit]" };
-                vec![Frame { name, module: module.into(), ..Frame::default() }]
+                let module = if name == UNKNOWN { "//anon".to_owned() } else { format!("perf-{pid}.map") };
+                vec![Frame { name, module, ..Frame::default() }]
             }
             Module::Nowhere => vec![Frame { name: UNKNOWN.into(), ..Frame::default() }],
         }

@@ -48,20 +48,20 @@ pub(super) fn pump(
     signals: &Receiver<i32>,
     mut take: impl FnMut(&Round, u64) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
-    pump_all(session, signals, |given| match given {
+    pump_all(session, signals, never(), |given| match given {
         Given::Round(round, lost) => take(round, lost),
         Given::Stacks(_) => Ok(ControlFlow::Continue(())),
     })
 }
 
-/// Hands everything to `take`, as [`pump`] does with rounds. What was sampled comes to its end, too.
+/// Hands samples with their call stacks to `take`, too, but those that are still on their way at the end.
 pub(super) fn pump_all(
     session: &Session,
     signals: &Receiver<i32>,
+    mut batches: Receiver<StackBatch>,
     mut take: impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
-    let mut batches = session.stacks().map_or_else(never, |stacks| stacks.batches().clone());
     let mut flow = ControlFlow::Continue(());
     let stop_if_enough = |flow: ControlFlow<()>| {
         if flow.is_break() {
@@ -89,14 +89,6 @@ pub(super) fn pump_all(
             recv(signals) -> number => {
                 signal = number.ok();
                 interrupt(session, signal);
-            }
-        }
-    }
-    if let Some(stacks) = session.stacks() {
-        stacks.stop();
-        for batch in stacks.batches() {
-            if flow.is_continue() {
-                flow = take(Given::Stacks(&batch))?;
             }
         }
     }

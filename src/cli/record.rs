@@ -6,6 +6,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use crossbeam_channel::never;
+
 use super::Error;
 use super::args::Record;
 use super::pump::{Given, pump_all};
@@ -31,15 +33,20 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
         recorder.sampled(stacks.sampled()).map_err(failed)?;
     }
     let mut written = Written::default();
-    let finished = pump_all(&session, &signals, |given| {
+    let mut write = |given: Given<'_>| {
         written.note(given);
         let done = match given {
             Given::Round(round, lost) => recorder.round(round, lost),
             Given::Stacks(batch) => recorder.stacks(batch),
         };
-        done.map_err(failed)?;
-        Ok(ControlFlow::Continue(()))
-    })?;
+        done.map_err(failed)
+    };
+    let batches = session.stacks().map_or_else(never, |stacks| stacks.batches().clone());
+    let finished = pump_all(&session, &signals, batches, |given| write(given).map(ControlFlow::Continue))?;
+    if let Some(stacks) = session.stacks() {
+        stacks.stop();
+        stacks.batches().iter().try_for_each(|batch| write(Given::Stacks(&batch)))?;
+    }
     recorder.end(&finished.end).map_err(failed)?;
     if args.output.as_os_str() != "-" {
         let with_stacks = session.stacks().is_some();

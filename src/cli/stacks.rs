@@ -7,8 +7,11 @@ use super::prepare::{Wishes, has_core_pmu, resolver};
 use super::stream::say;
 use super::{Error, args};
 use crate::events::Event;
+use crate::profile::Options;
+use crate::session::Session;
 use crate::stacks::live::{self, StackError, Wanted};
-use crate::stacks::{CallGraph, Rate};
+use crate::stacks::{CallGraph, Gathering, Rate};
+use crate::text;
 use crate::words::shown;
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
@@ -29,6 +32,27 @@ pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> R
     let rate = args.frequency.map(frequency).transpose()?.or(args.count.map(Rate::Period));
     let events = if events.events.is_empty() { default_events()? } else { wishes.plan.events.clone() };
     Ok(Some(Wanted { events, rate, call_graph }))
+}
+
+/// Puts what is sampled into a tree, if anything is.
+pub(super) fn gather(session: &Session) -> Result<Option<Gathering>, Error> {
+    let gathering = session
+        .stacks()
+        .map(|stacks| Gathering::start(stacks.batches().clone(), stacks.sampled().clone(), Options::default()));
+    gathering.transpose().map_err(Error::System)
+}
+
+/// Ends sampling, and waits for what is on its way.
+pub(super) fn finish(session: &Session, profile: Option<&mut Gathering>) {
+    if let (Some(stacks), Some(profile)) = (session.stacks(), profile) {
+        stacks.stop();
+        profile.finish();
+    }
+}
+
+/// The functions in which most was sampled; nothing if nothing is.
+pub(super) fn text(profile: Option<&Gathering>) -> String {
+    profile.map(|profile| format!("\n{}", text::stacks(&profile.look()))).unwrap_or_default()
 }
 
 fn default_events() -> Result<Vec<Event>, Error> {

@@ -16,11 +16,13 @@ use serde::{Deserialize, Serialize};
 
 use crate::units::WallNs;
 
+mod gather;
 #[cfg(feature = "stacks")]
 pub mod live;
 mod table;
 mod tree;
 
+pub use gather::{Gathered, Gathering};
 pub use table::{StackTable, Undefined};
 pub use tree::{Naming, StackTree, as_is};
 

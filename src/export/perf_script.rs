@@ -67,8 +67,6 @@ enum Place {
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
     let mut reader = Reader::new(tree, options);
     let result = reader.all(lines);
-    // What stands before a fault is kept, the frames of its sample too.
-    reader.sample();
     (reader.skipped_periods, result.and_then(|()| reader.chosen.missing()))
 }
 
@@ -78,7 +76,9 @@ struct Reader<'a> {
     chosen: Chosen,
     stacks: ThreadId,
     place: Place,
+    /// The frame of the process, and what it was made of.
     process: Option<FrameId>,
+    process_ids: [String; 3],
     event: Option<EventId>,
     weight: u64,
     skipped_periods: bool,
@@ -96,6 +96,7 @@ impl<'a> Reader<'a> {
             options,
             place: Place::Between,
             process: None,
+            process_ids: Default::default(),
             event: None,
             weight: 1,
             skipped_periods: false,
@@ -109,13 +110,17 @@ impl<'a> Reader<'a> {
             let number = lines.number() + 1;
             match lines.next() {
                 Ok(Some(line)) => self.line(line, number)?,
-                Ok(None) => return self.settle(),
+                Ok(None) => {
+                    self.settle()?;
+                    self.sample();
+                    return Ok(());
+                }
                 Err(broken) => return Err(Fault::broken(broken, number)),
             }
         }
     }
 
-    /// A doubtful head of a sample had no frame behind it.
+    /// Whether a doubtful head of a sample had a frame behind it.
     fn settle(&self) -> Result<(), Fault> {
         match self.place {
             Place::Doubtful(number) => Err(Fault::at(number, What::NoSample)),
@@ -177,11 +182,9 @@ impl<'a> Reader<'a> {
             return;
         }
         self.place = Place::Sample;
-        let measure = match header.period {
-            Some(_) => Measure::Weighted(unit(event).into()),
-            None => Measure::Samples,
-        };
-        self.event = Some(self.tree.event(&Event::new(event, measure)));
+        let measure = header.period.map_or(Measure::Samples, |_| Measure::Weighted(unit(event)));
+        let is_last = |&id: &EventId| self.tree.event_of(id).name == event && self.tree.event_of(id).measure == measure;
+        self.event = self.event.filter(is_last).or_else(|| Some(self.tree.event(&Event::new(event, measure))));
         self.weight = match (header.period, self.options.periods) {
             (Some(_), Periods::Unpadded) if header.is_padded => {
                 self.skipped_periods = true;
@@ -189,8 +192,13 @@ impl<'a> Reader<'a> {
             }
             (period, _) => period.unwrap_or(1),
         };
-        self.process = process_name(self.options.process, header)
-            .map(|name| self.tree.frame(&Frame { kind: Kind::Process, ..Frame::function(&name) }));
+        // The same process runs on, mostly.
+        let ids = [header.comm, header.pid.unwrap_or_default(), header.tid.unwrap_or_default()];
+        if self.process_ids.iter().map(String::as_str).ne(ids) {
+            self.process_ids = ids.map(str::to_owned);
+            self.process = process_name(self.options.process, header)
+                .map(|name| self.tree.frame(&Frame { kind: Kind::Process, ..Frame::function(&name) }));
+        }
     }
 
     fn frame_line(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
@@ -265,10 +273,10 @@ pub(super) fn is_head(line: &[u8]) -> bool {
 }
 
 /// Clocks count nanoseconds.
-fn unit(event: &str) -> &'static str {
+fn unit(event: &str) -> Cow<'static, str> {
     match event.split(':').next() {
-        Some("cpu-clock" | "task-clock") => "nanoseconds",
-        _ => "count",
+        Some("cpu-clock" | "task-clock") => "nanoseconds".into(),
+        _ => "count".into(),
     }
 }
 
@@ -415,7 +423,7 @@ struct Known {
 }
 
 impl Known {
-    const SLOTS: usize = 1 << 14;
+    const SLOTS: usize = 1 << 15;
     /// Longer lines aren't worth their memory.
     const LONGEST: usize = 512;
 

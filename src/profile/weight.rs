@@ -1,5 +1,6 @@
 //! Samples of events in, a column of numbers for each event out.
 
+use std::borrow::Cow;
 use std::fmt;
 
 /// What is known of each sample of an event.
@@ -8,9 +9,9 @@ pub enum Measure {
     /// That it was taken: samples are counted, and the weight is their number.
     Samples,
     /// How much it stands for, in this unit, as the period of a sampled counter.
-    Weighted(String),
+    Weighted(Cow<'static, str>),
     /// Only a sum in this unit; how many samples went into it isn't known.
-    Sum(String),
+    Sum(Cow<'static, str>),
 }
 
 /// Something that was sampled or added up.

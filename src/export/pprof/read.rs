@@ -261,9 +261,9 @@ fn columns(
             continue;
         }
         let (measure, samples) = match counted_by(name) {
-            Some(samples) => (Measure::Weighted(unit.into()), Some(samples)),
+            Some(samples) => (Measure::Weighted(unit.to_owned().into()), Some(samples)),
             None if name == "samples" && unit == "count" => (Measure::Samples, None),
-            None => (Measure::Sum(unit.into()), None),
+            None => (Measure::Sum(unit.to_owned().into()), None),
         };
         let is_samples = measure == Measure::Samples;
         let event = tree.event(&Event::new(name, measure));

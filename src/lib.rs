@@ -12,6 +12,7 @@ pub mod events;
 #[cfg(feature = "export")]
 pub mod export;
 pub mod expr;
+pub mod machine;
 pub mod monitor;
 pub mod plan;
 pub mod profile;

@@ -99,7 +99,8 @@ fn compiled(folder: &Path, name: &str, source: &str, compiler: &str, options: &[
     if !can_sample() {
         return None;
     }
-    let (file, program) = (folder.join(format!("{name}.{}", if compiler == "rustc" { "rs" } else { "c" })), folder.join(name));
+    let (file, program) =
+        (folder.join(format!("{name}.{}", if compiler == "rustc" { "rs" } else { "c" })), folder.join(name));
     fs::write(&file, source).unwrap();
     let done = Command::new(compiler).args(options).arg("-o").arg(&program).arg(&file).output();
     match done {
@@ -117,14 +118,7 @@ const WITH_FRAME_POINTERS: [&str; 4] = ["-g", "-O1", "-fno-omit-frame-pointer", 
 
 fn record(folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Output) {
     let file = folder.join("recording.jsonl");
-    let output = perfprop()
-        .args(["record", "-o"])
-        .arg(&file)
-        .args(options)
-        .arg("--")
-        .args(command)
-        .output()
-        .unwrap();
+    let output = perfprop().args(["record", "-o"]).arg(&file).args(options).arg("--").args(command).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let recording = recording::read(BufReader::new(fs::File::open(&file).unwrap())).unwrap();
     (recording, output)
@@ -327,7 +321,8 @@ fn a_recording_goes_out_as_folded_stacks() {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };
-    let sum = |text: &str| -> u64 { text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum() };
+    let sum =
+        |text: &str| -> u64 { text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum() };
     let samples = samples(&recording);
     assert_eq!(sum(&folded(&[])), samples.iter().map(|(sample, _)| sample.weight).sum::<u64>());
     assert_eq!(sum(&folded(&["--counts", "--from", "recording"])), samples.len() as u64);
@@ -351,9 +346,9 @@ fn options_that_can_not_be_met_say_what_to_use() {
     }
     let (code, text) = run(&["-g", "-F", "100000000"]);
     assert!(code == Some(0) && text.contains("perf_event_max_sample_rate"), "{text}");
-    let has_lbr = ["cpu", "cpu_core"].iter().any(|pmu| {
-        Path::new(&format!("/sys/bus/event_source/devices/{pmu}/caps/branches")).exists()
-    });
+    let has_lbr = ["cpu", "cpu_core"]
+        .iter()
+        .any(|pmu| Path::new(&format!("/sys/bus/event_source/devices/{pmu}/caps/branches")).exists());
     if has_lbr {
         eprintln!("skipped: this processor has LBR");
         return;

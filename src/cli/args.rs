@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::stacks::CallGraph;
 
@@ -30,6 +30,8 @@ pub(super) enum Verb {
     List(List),
     /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
     Export(Export),
+    /// Find out what can be counted here and what forbids it, and whether relation files are right
+    Check(Check),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -96,6 +98,12 @@ pub(super) struct Target {
     /// Don't count threads and processes that start later
     #[arg(short = 'i', long)]
     pub(super) no_inherit: bool,
+    /// A count for each CPU
+    #[arg(short = 'A', long, conflicts_with = "per_thread")]
+    pub(super) no_aggr: bool,
+    /// A count for each thread; needs -p or -t
+    #[arg(long)]
+    pub(super) per_thread: bool,
     /// Begin to count this many milliseconds after the start
     #[arg(short = 'D', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) delay: Option<u64>,
@@ -220,12 +228,9 @@ pub(super) struct Stat {
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: u32,
-    /// A count for each CPU
-    #[arg(short = 'A', long, conflicts_with = "per_thread")]
-    pub(super) no_aggr: bool,
-    /// A count for each thread; needs -p or -t
-    #[arg(long)]
-    pub(super) per_thread: bool,
+    /// Count cache events too, as perf does; twice and three times for more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub(super) detailed: u8,
     /// Print JSON lines
     #[arg(short, long)]
     pub(super) json: bool,
@@ -380,6 +385,34 @@ pub(super) enum ExportFormat {
     Svg,
     /// A flame graph as a page, with zoom and search
     Html,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Check {
+    /// Relation files to look through
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Events to try: how each is read, whether it opens, which groups they make, how long each runs
+    #[arg(short, long = "event", value_name = "EVENTS")]
+    pub(super) events: Vec<String>,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(short, long)]
+    pub(super) json: bool,
+    /// Explain an error or warning, as in E04; all codes without one
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"])]
+    pub(super) explain: Option<String>,
+    /// Print a configuration file that says what holds without one
+    #[arg(long, conflicts_with_all = ["files", "events", "explain"])]
+    pub(super) default_config: bool,
+    /// Print the theme that a base16 scheme (a YAML file) makes
+    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["files", "events", "explain", "default_config"])]
+    pub(super) import_theme: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: When,
 }
 
 #[derive(Debug, Group)]

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod check;
 mod error;
 mod export;
 mod generate;
@@ -13,6 +14,7 @@ mod look;
 mod prepare;
 mod pump;
 mod record;
+mod refused;
 mod replay;
 mod signals;
 mod stacks;
@@ -45,6 +47,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Replay(args) => replay::run(args),
         Verb::List(args) => list::run(args),
         Verb::Export(args) => export::run(args),
+        Verb::Check(args) => check::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

@@ -11,17 +11,17 @@ use nix::unistd::Pid;
 
 use super::Error;
 use super::args::{Corrections, EstimatorName, Events, Target};
+use super::refused::refused;
 use super::stream::say;
 use crate::estimate::{Estimator, Linear, Scale};
-use crate::events::{Event, Machine, Resolver, Tables, with_letters};
+use crate::events::{Event, Machine, Pmu, Resolver, Tables, with_letters};
 use crate::monitor::Monitor;
-use crate::plan::{Plan, PlannedGroup};
-use crate::recording::{self, Header, RecordedEvent, RelationFile};
+use crate::plan::{EventIndex, Plan, PlannedGroup};
+use crate::recording::{self, Header, RecordedAnchor, RecordedEvent, RelationFile};
 use crate::relations::{self, LoadError, Relation};
-use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
-use crate::sources::perf::{self, Cgroup, Row, Who, parse_cpus};
+use crate::session::{ChildIo, CommandLine, Launch, Session, find_command};
+use crate::sources::perf::{self, Cgroup, Row, Split, Who, parse_cpus};
 use crate::sources::{Status, process};
-use crate::stacks::live::StackError;
 use crate::units::WallNs;
 use crate::words::{nearest, shown};
 
@@ -50,11 +50,26 @@ pub(super) struct Relations {
 
 /// Reads the options of a verb that measures.
 pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
+    wishes_with(events, &[])
+}
+
+/// The same, with further events behind those that were asked for or are counted by default.
+pub(super) fn wishes_with(events: &Events, further: &[&str]) -> Result<Wishes, Error> {
     let resolver = resolver(events.event_tables.as_deref())?;
-    let plan = plan(&resolver, &events.events)?;
     let relations = load_relations(&events.corrections)?;
+    let related = |events: &[Event]| related(&relations.all, events);
+    let plan = plan(&resolver, &events.events, further)?.anchored(related, &mut perf::fit);
     let estimator = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
     Ok(Wishes { plan, relations, estimator })
+}
+
+/// The events that relations tie to others.
+fn related(relations: &[Relation], events: &[Event]) -> Vec<EventIndex> {
+    let events_of = |relation: &Relation| match relation.bind(events) {
+        relations::Binding::Active(bound) => bound.events(),
+        relations::Binding::Inactive { .. } | relations::Binding::SelfRelation { .. } => Vec::new(),
+    };
+    relations.iter().flat_map(events_of).collect()
 }
 
 fn default_estimator(relations: &Relations) -> EstimatorName {
@@ -68,27 +83,20 @@ pub(super) fn resolver(tables: Option<&Path>) -> Result<Resolver, Error> {
     Ok(Resolver::new(machine).with_tables(Arc::new(tables.unwrap_or_default())))
 }
 
-fn plan(resolver: &Resolver, events: &[String]) -> Result<Plan, Error> {
-    if !events.is_empty() {
-        let groups = resolver.parse(&events.join(",")).map_err(Error::Events)?;
-        return Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable);
+fn plan(resolver: &Resolver, events: &[String], further: &[&str]) -> Result<Plan, Error> {
+    let mut names: Vec<_> = events.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        let (default, why) = if resolver.pmus().iter().any(Pmu::is_core) {
+            (DEFAULT_HARDWARE, "")
+        } else {
+            (DEFAULT_SOFTWARE, " (this machine exposes no hardware counters)")
+        };
+        say(&format!("no -e given: counting {default}{why}"));
+        names.push(default);
     }
-    let (names, why) = if has_core_pmu(resolver.machine()) {
-        (DEFAULT_HARDWARE, "")
-    } else {
-        (DEFAULT_SOFTWARE, " (this machine exposes no hardware counters)")
-    };
-    say(&format!("no -e given: counting {names}{why}"));
-    let groups = resolver.parse(names).map_err(Error::Events)?;
+    names.extend(further);
+    let groups = resolver.parse(&names.join(",")).map_err(Error::Events)?;
     Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable)
-}
-
-/// Whether the kernel knows a PMU of the processor: by its usual names, or by the CPUs that it
-/// lists for itself.
-pub(super) fn has_core_pmu(machine: &Machine) -> bool {
-    let is_core = |name: &str| name == "cpu" || name.starts_with("cpu_") || name.starts_with("armv");
-    let entries = std::fs::read_dir(machine.devices()).into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).any(|name| is_core(&name))
 }
 
 /// Reads relation files; with `lenient`, goes on without what is wrong in them.
@@ -158,7 +166,19 @@ pub(super) fn launch(target: &Target, io: ChildIo) -> Result<Launch, Error> {
     let command = (!argv.is_empty()).then_some(CommandLine { argv, io });
     let delay = target.delay.map(Duration::from_millis);
     let timeout = target.timeout.map(Duration::from_millis);
-    Ok(Launch { command, cpus: cpus(target)?, inherit: !target.no_inherit, delay, timeout, ..Launch::attach(aim) })
+    let (cpus, split, inherit) = (cpus(target)?, split(target)?, !target.no_inherit);
+    Ok(Launch { command, cpus, inherit, split, delay, timeout, ..Launch::attach(aim) })
+}
+
+fn split(target: &Target) -> Result<Split, Error> {
+    match (target.no_aggr, target.per_thread) {
+        (false, true) if target.pid.is_empty() && target.tid.is_empty() => {
+            Err(Error::Usage("--per-thread needs -p PID or -t TID".into()))
+        }
+        (false, true) => Ok(Split::Threads),
+        (true, _) => Ok(Split::Cpus),
+        (false, false) => Ok(Split::Sum),
+    }
 }
 
 /// What is measured besides a command.
@@ -238,16 +258,17 @@ pub(super) fn start(
     interval: Duration,
 ) -> Result<(Session, Header), Error> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan))?;
+    let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan, launch))?;
     let recorded = |row: &Row| RecordedEvent {
         event: opened(&wishes.plan.events[row.event], &row.status),
         status: row.status.clone(),
         scope: row.scope.clone(),
     };
-    let events: Vec<_> = session.rows().iter().map(recorded).collect();
+    let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
     tell_partial(&events);
     session.stacks().inspect(|stacks| super::stacks::tell_unsampled(stacks));
-    let events_len = events.len();
+    let anchors = anchors(&wishes.plan, &session.rows()[events.len()..]);
+    let groups = groups_of_rows(&wishes.plan, events.len());
     let header = Header {
         version: recording::VERSION,
         perfprop: env!("CARGO_PKG_VERSION").into(),
@@ -255,7 +276,8 @@ pub(super) fn start(
         machine: recording::Machine::this(),
         target: session.target().clone(),
         events,
-        groups: groups_of_rows(&wishes.plan, events_len),
+        anchors,
+        groups,
         relations: wishes.relations.files.clone(),
         estimator: name(wishes.estimator).into(),
         period_ns: WallNs::from(period),
@@ -275,22 +297,47 @@ fn opened(event: &Event, status: &Status) -> Event {
     event
 }
 
-/// The groups of every scope: each has the plan's events once, in their order.
-fn groups_of_rows(plan: &Plan, rows: usize) -> Vec<PlannedGroup> {
-    let scopes = (0..rows).step_by(plan.events.len().max(1));
-    let shifted = |first: usize| plan.groups.iter().map(move |group| group.shifted(first));
-    scopes.flat_map(shifted).collect()
+/// The groups of every scope, by the places of their events; anchors know their groups themselves.
+fn groups_of_rows(plan: &Plan, events: usize) -> Vec<PlannedGroup> {
+    let width = plan.events.len().max(1);
+    let in_scope = |group: &PlannedGroup, first: usize| PlannedGroup {
+        members: group.members.iter().filter(|&&member| member < width).map(|member| first + member).collect(),
+        cohesion: group.cohesion,
+    };
+    (0..events).step_by(width).flat_map(|first| plan.groups.iter().map(move |group| in_scope(group, first))).collect()
+}
+
+/// The anchors of every scope, which are in the order of the plan.
+fn anchors(plan: &Plan, rows: &[Row]) -> Vec<RecordedAnchor> {
+    let count = plan.anchors.len().max(1);
+    let recorded = |(place, row): (usize, &Row)| {
+        let member = plan.events.len() + place % count;
+        let group = plan.groups.iter().position(|group| group.members.contains(&member))?;
+        let group = place / count * plan.groups.len() + group;
+        Some(RecordedAnchor { anchor_of: row.anchor_of?, group, status: row.status.clone() })
+    };
+    rows.iter().enumerate().filter_map(recorded).collect()
 }
 
 /// A part that can't be counted is never passed over in silence.
 fn tell_partial(events: &[RecordedEvent]) {
-    let closed: Vec<_> = events.iter().filter(|event| !event.status.is_open()).collect();
+    // An event has a row in each scope, and is named once.
+    let mut names = HashSet::new();
+    let named: Vec<_> = events.iter().filter(|event| names.insert(&event.event.name)).collect();
+    let closed: Vec<_> = named.iter().filter(|event| !event.status.is_open()).collect();
     if closed.is_empty() {
         return;
     }
-    let reasons: Vec<_> =
-        closed.iter().map(|event| format!("{}: {}", shown(&event.event.name), reason(event))).collect();
-    say(&format!("{} of {} events opened; {}", events.len() - closed.len(), events.len(), reasons.join("; ")));
+    let mut reasons: Vec<(String, Vec<_>)> = Vec::new();
+    for event in &closed {
+        let (reason, name) = (reason(event), shown(&event.event.name));
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    let reasons: Vec<_> = reasons.iter().map(|(reason, names)| format!("{}: {reason}", names.join(", "))).collect();
+    say(&format!("{} of {} events opened; {}", named.len() - closed.len(), named.len(), reasons.join("; ")));
 }
 
 fn reason(event: &RecordedEvent) -> String {
@@ -299,28 +346,6 @@ fn reason(event: &RecordedEvent) -> String {
         Some(reason) => format!("{reason} ({code})"),
         None => format!("{} ({code})", event.status),
     }
-}
-
-fn refused(error: StartError, plan: &Plan) -> Error {
-    match error {
-        StartError::Command { command, source } => Error::Command { command, source, similar: None },
-        StartError::Open(error) | StartError::Stacks(StackError::Open(error)) => Error::Open(error),
-        StartError::Stacks(error) => Error::Sampling(error),
-        StartError::System(error) => Error::System(error),
-        StartError::NoTarget => Error::Usage("nothing to measure".into()),
-        StartError::NothingOpened(rows) => {
-            let names = |events: &[Event]| events.iter().map(|event| event.name.clone()).collect();
-            if rows.iter().any(|row| row.status == Status::Forbidden) {
-                Error::NotPermitted { events: names(&plan.events), paranoid: paranoid() }
-            } else {
-                Error::NoCounters { events: names(&plan.events), has_pmu: has_core_pmu(&Machine::here()) }
-            }
-        }
-    }
-}
-
-fn paranoid() -> Option<i32> {
-    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
 }
 
 /// A monitor with the estimator of this name.

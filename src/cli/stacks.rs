@@ -3,10 +3,11 @@
 use std::fmt;
 
 use super::args::{Frequency, Stacks};
-use super::prepare::{Wishes, has_core_pmu, resolver};
+use super::prepare::{Wishes, resolver};
 use super::stream::say;
 use super::{Error, args};
 use crate::events::Event;
+use crate::machine::Host;
 use crate::profile::Options;
 use crate::session::Session;
 use crate::stacks::live::{self, StackError, Wanted};
@@ -57,7 +58,7 @@ pub(super) fn text(profile: Option<&Gathering>) -> String {
 
 fn default_events() -> Result<Vec<Event>, Error> {
     let resolver = resolver(None)?;
-    let name = if has_core_pmu(resolver.machine()) { DEFAULT_HARDWARE } else { DEFAULT_SOFTWARE };
+    let name = if Host::here().cores().next().is_some() { DEFAULT_HARDWARE } else { DEFAULT_SOFTWARE };
     let groups = resolver.parse(name).map_err(Error::Events)?;
     Ok(groups.into_iter().flat_map(|group| group.events).collect())
 }
@@ -67,7 +68,9 @@ fn frequency(asked: Frequency) -> Result<Rate, Error> {
     let max = live::max_frequency();
     match (asked, max) {
         (Frequency::Max, Some(max)) => Ok(Rate::Frequency(max)),
-        (Frequency::Max, None) => Err(Error::Usage("the kernel doesn't say its highest frequency: give a number".into())),
+        (Frequency::Max, None) => {
+            Err(Error::Usage("the kernel doesn't say its highest frequency: give a number".into()))
+        }
         (Frequency::Hz(hz), Some(max)) if hz > max => {
             say(&format!(
                 "-F {hz} is more than the kernel allows now: sampling at {max} Hz (sudo sysctl kernel.perf_event_max_sample_rate={hz})"

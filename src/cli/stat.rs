@@ -13,19 +13,26 @@ use super::signals;
 use super::stream::{Stream, say};
 use crate::monitor::{Finding, Monitor, Noted};
 use crate::session::{ChildIo, Launch};
-use crate::sources::perf::Split;
 use crate::text::{self, Repeats};
 use crate::words::shown;
 
 /// Intervals of a run whose intervals nobody sees.
 const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);
 
+/// What each `-d` counts beside the rest: perf's sets.
+const DETAILED: [&str; 3] = [
+    "L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
+    "L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
+    "L1-dcache-prefetches,L1-dcache-prefetch-misses",
+];
+
 pub(super) fn run(args: &Stat) -> Result<u8, Error> {
-    let launch = Launch { split: split(args)?, ..prepare::launch(&args.target, ChildIo::Inherit)? };
+    let launch = prepare::launch(&args.target, ChildIo::Inherit)?;
     if args.repeat > 1 && launch.command.is_none() {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
-    let wishes = prepare::wishes(&args.events)?;
+    let detailed = &DETAILED[..DETAILED.len().min(args.detailed.into())];
+    let wishes = prepare::wishes_with(&args.events, detailed)?;
     let file = args.output.as_deref().map(|path| Stream::file(path, args.append));
     let mut out = file.unwrap_or_else(|| Ok(Stream::stderr()))?;
     let signals = signals::listen().map_err(Error::System)?;
@@ -77,17 +84,6 @@ impl<'a> Form<'a> {
             Self::Json => text::json_interval(monitor),
             Self::Fields(separator) => text::csv_interval(monitor, separator),
         }
-    }
-}
-
-fn split(args: &Stat) -> Result<Split, Error> {
-    match (args.no_aggr, args.per_thread) {
-        (false, true) if args.target.pid.is_empty() && args.target.tid.is_empty() => {
-            Err(Error::Usage("--per-thread needs -p PID or -t TID".into()))
-        }
-        (false, true) => Ok(Split::Threads),
-        (true, _) => Ok(Split::Cpus),
-        (false, false) => Ok(Split::Sum),
     }
 }
 

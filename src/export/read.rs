@@ -128,7 +128,9 @@ impl fmt::Display for Fault {
         match &self.what {
             What::Io(error) => write!(f, "{error}"),
             What::Empty => write!(f, "no samples"),
-            What::Unknown => write!(f, "neither a recording nor `perf script` text nor folded stacks nor a pprof profile"),
+            What::Unknown => {
+                write!(f, "neither a recording nor `perf script` text nor folded stacks nor a pprof profile")
+            }
             What::NoSample => write!(f, "no sample begins so; perf script prints `comm pid time: period event:`"),
             What::NoFrame => write!(f, "no frame; perf script prints `address symbol (module)`"),
             What::TooDeep => write!(f, "a stack without end"),

@@ -21,7 +21,9 @@ pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) 
     }
     *tree = all.into_tree();
     chosen.missing()?;
-    recording.cut.map_or(Ok(()), |cut| Err(Fault::at(cut.line as u64, What::Recording("the file is cut off there".into()))))
+    recording
+        .cut
+        .map_or(Ok(()), |cut| Err(Fault::at(cut.line as u64, What::Recording("the file is cut off there".into()))))
 }
 
 fn naming(options: &ReadOptions) -> Naming {

@@ -51,6 +51,11 @@ pub enum Finding {
         /// Which.
         event: EventIndex,
     },
+    /// It is counted on one kind of core only.
+    OneKindOfCore {
+        /// Which.
+        event: EventIndex,
+    },
     /// Events of a relation aren't measured.
     RelationInactive {
         /// Which relation.
@@ -92,6 +97,7 @@ impl Finding {
             Self::RelationInactive { .. }
             | Self::RelationRecovered { .. }
             | Self::UserOnly { .. }
+            | Self::OneKindOfCore { .. }
             | Self::TargetEnded => Severity::Info,
             _ => Severity::Warning,
         }
@@ -109,6 +115,7 @@ impl Finding {
             Self::RelationInactive { .. } => "W07",
             Self::RelationViolated { .. } => "W08",
             Self::RelationRecovered { .. } => "W09",
+            Self::OneKindOfCore { .. } => "W10",
             Self::TargetEnded => "E11",
         }
     }
@@ -156,8 +163,12 @@ impl fmt::Display for Words<'_> {
             Finding::UserOnly { event } => {
                 write!(f, "{} is counted in user space only: the kernel needs more rights", self.event(*event))
             }
+            Finding::OneKindOfCore { event } => {
+                let core = self.monitor.header().events[*event].event.core().unwrap_or_default();
+                write!(f, "{} counts on {core} only: a part, which is not scaled", self.event(*event))
+            }
             Finding::RelationInactive { relation, missing } => {
-                write!(f, "{} is inactive: {} not measured", self.relation(*relation), missing.join(", "))
+                write!(f, "{} is inactive: {} not measured (E08)", self.relation(*relation), missing.join(", "))
             }
             Finding::RelationViolated { relation, z } => {
                 write!(

@@ -57,6 +57,9 @@ pub struct Monitor {
 #[derive(Clone, Debug, Default)]
 struct Track {
     last: Reading,
+    /// The CPU time that the event could have been counted in; more than that of `last` where only
+    /// one kind of core counts it.
+    enabled: CpuNs,
     interval: Scaling,
     history: VecDeque<Point>,
     low_ratio_noted: bool,
@@ -115,6 +118,9 @@ pub struct Row<'a> {
     pub history: &'a VecDeque<Point>,
     /// Why there is no number, if there is none.
     pub absence: Option<Absence>,
+    /// The part of the CPU time that was spent on the one kind of core that counts the event. Its
+    /// count is a part then, and isn't scaled. `None` for an event that all cores count.
+    pub core_share: Option<f64>,
 }
 
 /// Why an event has no number. These are four different things.
@@ -204,6 +210,10 @@ impl Monitor {
 
     fn take(&mut self, event: EventIndex, reading: Reading) {
         let Some(track) = self.tracks.get_mut(event) else { return };
+        track.enabled = reading.enabled;
+        // Elsewhere than on its kind of core it can't count, which is no reason to scale it.
+        let is_partial = self.header.events[event].event.core().is_some();
+        let reading = if is_partial { Reading { enabled: reading.running, ..reading } } else { reading };
         match Delta::between(track.last, reading) {
             Ok(delta) => {
                 track.interval.add(delta);
@@ -289,7 +299,14 @@ impl Monitor {
         let (event, raw) = (&self.header.events[index], &self.raw[index]);
         let estimate = &self.estimator.estimates()[index];
         let history = &self.tracks[index].history;
-        Row { index, event, raw, estimate, history, absence: self.absence(index) }
+        let absence = self.absence(index);
+        Row { index, event, raw, estimate, history, absence, core_share: self.core_share(index) }
+    }
+
+    fn core_share(&self, index: EventIndex) -> Option<f64> {
+        let track = &self.tracks[index];
+        let is_partial = self.header.events[index].event.core().is_some();
+        (is_partial && track.enabled.0 > 0).then(|| track.last.running.0 as f64 / track.enabled.0 as f64)
     }
 
     fn absence(&self, index: EventIndex) -> Option<Absence> {
@@ -349,6 +366,9 @@ impl Monitor {
         use crate::sources::Status;
         for event in 0..self.header.events.len() {
             match self.header.events[event].status {
+                Status::Counted | Status::UserOnly if self.header.events[event].event.core().is_some() => {
+                    self.note(Finding::OneKindOfCore { event });
+                }
                 Status::Counted => {}
                 Status::UserOnly => self.note(Finding::UserOnly { event }),
                 Status::NotSupported => self.note(Finding::NotSupported { event }),

@@ -15,7 +15,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::events::Event;
-use crate::plan::PlannedGroup;
+use crate::plan::{EventIndex, PlannedGroup};
 use crate::sources::command::Exit;
 use crate::sources::{Reading, Round, Scope, Status};
 use crate::stacks::Sampled;
@@ -49,7 +49,11 @@ pub struct Header {
     pub target: Target,
     /// The events, in the order asked for.
     pub events: Vec<RecordedEvent>,
-    /// The groups that they were counted in.
+    /// Events that were counted once more, beside others; their readings stand behind those of the
+    /// events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<RecordedAnchor>,
+    /// The groups that the events were counted in.
     pub groups: Vec<PlannedGroup>,
     /// The relation files, as they were.
     pub relations: Vec<RelationFile>,
@@ -82,6 +86,18 @@ impl RecordedEvent {
             scope => format!("{scope} {}", self.event.name),
         }
     }
+}
+
+/// A further instance of an event, counted in another group than the event itself. Screens don't list
+/// it: its readings tell estimators how groups that took turns go together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedAnchor {
+    /// The event that it counts once more.
+    pub anchor_of: EventIndex,
+    /// The group that it goes along with: its place in the header's list.
+    pub group: usize,
+    /// Whether it could be opened.
+    pub status: Status,
 }
 
 /// The machine that was measured on.
@@ -172,7 +188,7 @@ pub struct CpuTime {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Line {
-    Header(Header),
+    Header(Box<Header>),
     Round(RoundLine),
     Sampled(Sampled),
     Stacks(StacksLine),
@@ -216,6 +232,11 @@ impl RoundLine {
 }
 
 impl Header {
+    /// How many readings a round has: one for each event and each anchor.
+    pub fn columns(&self) -> usize {
+        self.events.len() + self.anchors.len()
+    }
+
     /// The words of the target, for titles: the command line, or names and ids.
     pub fn title(&self) -> String {
         match &self.target {

@@ -127,8 +127,7 @@ mod tests {
             ..StackBatch::default()
         };
         table.define(&first).unwrap();
-        let second =
-            StackBatch { frames: vec![frame("g")], stacks: vec![node(Some(1), 2)], ..StackBatch::default() };
+        let second = StackBatch { frames: vec![frame("g")], stacks: vec![node(Some(1), 2)], ..StackBatch::default() };
         table.define(&second).unwrap();
         let names = |stack| -> Vec<_> {
             table.innermost_first(Some(StackId(stack))).map(|id| table.frame(id).unwrap().name.clone()).collect()

@@ -128,7 +128,8 @@ mod tests {
     /// `main` and, within it, `f` twice over.
     fn batch() -> StackBatch {
         let frame = |name: &str| Frame { name: name.into(), module: "/bin/p".into(), ..Frame::default() };
-        let node = |caller: Option<u32>, frame| StackNode { caller: caller.map(StackId), frame: super::super::FrameId(frame) };
+        let node =
+            |caller: Option<u32>, frame| StackNode { caller: caller.map(StackId), frame: super::super::FrameId(frame) };
         let sample = |event, weight, stack: u32| StackSample {
             at: WallNs(0),
             task: TaskId(0),

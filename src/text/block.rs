@@ -19,11 +19,11 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
         monitor.now().as_secs(),
         monitor.intervals()
     );
-    let width = header.events.iter().map(|event| shown(&event.event.name).chars().count()).max().unwrap_or(0).max(5);
+    let width = header.events.iter().map(|event| shown(&event.title()).chars().count()).max().unwrap_or(0).max(5);
     let mean = format!("MEAN{}", measure.suffix());
     let _ = writeln!(out, "{:<width$}  {mean:>11}  {:>7}  {:>9}  {:>6}  CORRECTED", "EVENT", "±95%", "SIGMA", "RUN");
     for row in monitor.rows() {
-        let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.event.name), cells(monitor, &row, measure).trim_end());
+        let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.title()), cells(monitor, &row, measure).trim_end());
     }
     relations(&mut out, monitor);
     out
@@ -37,14 +37,27 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> String {
     };
     let unit = &row.event.event.unit;
     let sigma = row.raw.rate.variance().map_or_else(String::new, |variance| amount(variance.sqrt() * factor, unit));
-    let run = row.raw.run.run_ratio().map_or_else(String::new, |ratio| format!("{:.0}%", ratio * 100.0));
-    let error = error_text(row.raw.rate_error(), mean);
+    let run =
+        row.core_share.or(row.raw.run.run_ratio()).map_or_else(String::new, |ratio| format!("{:.0}%", ratio * 100.0));
+    let error = error_cell(row, row.raw.rate_error(), mean);
     format!(
         "{:>11}  {error:>7}  {sigma:>9}  {run:>6}  {}",
         amount(mean * factor, unit),
         correction(monitor, row, factor)
     )
 }
+
+/// [`error_text`], or the word for what one kind of core counted: how far that is from all of it
+/// isn't known.
+pub(super) fn error_cell(row: &Row<'_>, error: Error, mean: f64) -> String {
+    match row.core_share {
+        Some(_) => PARTIAL.into(),
+        None => error_text(error, mean),
+    }
+}
+
+/// The word for a count that other kinds of cores have no part in.
+pub(super) const PARTIAL: &str = "partial";
 
 /// `exact`, `±1.8%`, or `±?` for what isn't known; beside a 0, which has no percents, `±1.2` in
 /// its own unit.

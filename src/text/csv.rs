@@ -25,7 +25,11 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
                 .push(runs.standard_error(row.index).map_or_else(String::new, |part| format!("{:.2}%", part * 100.0)));
         }
         let total = row.raw.run.total();
-        fields.extend(time_fields(total.running.0, row.raw.run.run_ratio(), run_metric(runs, last, &row)));
+        fields.extend(time_fields(
+            total.running.0,
+            row.core_share.or(row.raw.run.run_ratio()),
+            run_metric(runs, last, &row),
+        ));
         let error = if runs.0.len() > 1 { Error::Unknown } else { row.raw.run.error() };
         fields.extend(our_fields(last, &row, count, error));
         fields
@@ -43,7 +47,7 @@ pub fn interval(monitor: &Monitor, separator: &str) -> String {
         let metric = point.and_then(|_| interval_metric(monitor, &row));
         fields.extend(time_fields(
             point.map_or(0, |point| point.running.0),
-            point.and_then(|point| point.run_ratio),
+            row.core_share.or(point.and_then(|point| point.run_ratio)),
             metric,
         ));
         let error = point.map_or(Error::Unknown, |point| point.error.scaled(point.enabled.as_ms()));

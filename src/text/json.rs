@@ -2,9 +2,10 @@
 
 use serde_json::{Map, Value, json};
 
+use super::block::PARTIAL;
 use super::summary::{Metric, Repeats, counted, interval_metric, run_metric, scaled};
 use crate::estimate::Quality;
-use crate::monitor::{Absence, Monitor, Row};
+use crate::monitor::{Monitor, Row};
 use crate::rates::Error;
 use crate::sources::Scope;
 
@@ -32,7 +33,12 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     if runs.0.len() > 1 {
         line.insert("variance".into(), runs.standard_error(row.index).map(|part| part * 100.0).into());
     }
-    time_keys(&mut line, runtime, row.raw.run.run_ratio(), run_metric(runs, monitor, row).filter(|_| count.is_some()));
+    time_keys(
+        &mut line,
+        runtime,
+        row.core_share.or(row.raw.run.run_ratio()),
+        run_metric(runs, monitor, row).filter(|_| count.is_some()),
+    );
     // The error of one run is none of a mean over several.
     let error = if runs.0.len() > 1 { Error::Unknown } else { row.raw.run.error() };
     our_keys(&mut line, monitor, row, count, error);
@@ -46,7 +52,8 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     line.insert("interval".into(), monitor.now().as_secs().into());
     count_keys(&mut line, row, count);
     let metric = point.and_then(|_| interval_metric(monitor, row));
-    time_keys(&mut line, point.map_or(0, |point| point.running.0), point.and_then(|point| point.run_ratio), metric);
+    let run_ratio = row.core_share.or(point.and_then(|point| point.run_ratio));
+    time_keys(&mut line, point.map_or(0, |point| point.running.0), run_ratio, metric);
     let error = point.map_or(Error::Unknown, |point| point.error.scaled(point.enabled.as_ms()));
     our_keys(&mut line, monitor, row, count, error);
     finish(line)
@@ -77,7 +84,9 @@ fn time_keys(line: &mut Map<String, Value>, running_ns: u64, run_ratio: Option<f
 pub(super) fn status(row: &Row<'_>, count: Option<f64>) -> &'static str {
     match (row.absence, count) {
         (Some(absence), _) => absence.words(),
-        (None, None) => Absence::NotYetRan.words(),
+        // It ran before, and not in this interval.
+        (None, None) => "not counted",
+        (None, Some(_)) if row.core_share.is_some() => PARTIAL,
         (None, Some(_)) => "counted",
     }
 }

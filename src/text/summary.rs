@@ -3,7 +3,7 @@
 use crate::words::shown;
 use std::fmt::Write;
 
-use super::block::error_text;
+use super::block::{error_cell, error_text};
 use super::number::{grouped, percent, plus_minus};
 use crate::estimate::Quality;
 use crate::events::Unit;
@@ -38,8 +38,9 @@ pub fn summary(runs: &Repeats<'_>) -> String {
     let times =
         if runs.0.len() > 1 { format!(" ({} runs, ± between runs at 95%)", runs.0.len()) } else { String::new() };
     let _ = writeln!(out, "\n Performance counter stats for '{}'{times}:\n", shown(&title(last)));
+    let columns = Columns::of(last);
     for row in last.rows() {
-        out.push_str(line(last, &row, runs).trim_end());
+        out.push_str(line(last, &row, runs, columns).trim_end());
         out.push('\n');
     }
     legend(&mut out, last);
@@ -55,21 +56,46 @@ fn title(monitor: &Monitor) -> String {
     }
 }
 
-fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
+/// What decides about the columns of all lines.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// Characters of the widest part of the target; 0 where lines are about all of it.
+    scope: usize,
+    /// Whether something took turns. Then every line has the column, so that they stay aligned.
+    has_run: bool,
+}
+
+impl Columns {
+    fn of(monitor: &Monitor) -> Self {
+        let width = |scope: &Scope| shown(&scope.to_string()).chars().count();
+        let scope = monitor.header().events.iter().map(|event| width(&event.scope)).max().unwrap_or(0);
+        let less = |ratio: Option<f64>| ratio.is_some_and(|ratio| ratio < 1.0);
+        let has_run = monitor.rows().any(|row| row.core_share.is_some() || less(row.raw.run.run_ratio()));
+        Self { scope, has_run }
+    }
+
+    /// Which part of the target a line is about.
+    fn scope(self, row: &Row<'_>) -> String {
+        match &row.event.scope {
+            Scope::All => String::new(),
+            scope => format!("{:<width$} ", shown(&scope.to_string()), width = self.scope),
+        }
+    }
+}
+
+fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: Columns) -> String {
     let name = shown(&row.event.event.name);
-    let scope = scope_column(monitor, row);
+    let scope = columns.scope(row);
     let Some(total) = runs.mean_count(row.index) else {
         return format!("{scope}{:>18}      {name:<24}", absence_cell(row.absence));
     };
     let counted = counted(total, &row.event.event.unit);
     // Of several runs the spread between them says more than the error of one.
-    let error = if runs.0.len() > 1 { String::new() } else { error_text(row.raw.run.error(), total) };
+    let error = if runs.0.len() > 1 { String::new() } else { error_cell(row, row.raw.run.error(), total) };
     let number = value_text(&counted);
     let mut text = format!("{scope}{number:>18} {:<4} {name:<24} {error:>8}", counted.unit);
-    // Where something took turns every line has the column, so that they stay aligned.
-    if is_multiplexed(monitor) {
-        let run = row.raw.run.run_ratio().map_or_else(String::new, |ratio| format!("{} run", percent(ratio)));
-        let _ = write!(text, " {run:>11}");
+    if columns.has_run {
+        let _ = write!(text, " {:>11}", run_text(row, row.raw.run.run_ratio()).unwrap_or_default());
     }
     if let Some(spread) = runs.relative_spread(row.index) {
         let _ = write!(text, "  ({} between runs)", plus_minus(spread));
@@ -83,17 +109,6 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     text
 }
 
-/// Which part of the target a line is about, in a column as wide as the widest; nothing where
-/// lines are about all of it.
-fn scope_column(monitor: &Monitor, row: &Row<'_>) -> String {
-    let width = |scope: &Scope| shown(&scope.to_string()).chars().count();
-    let widest = monitor.header().events.iter().map(|event| width(&event.scope)).max().unwrap_or(0);
-    match &row.event.scope {
-        Scope::All => String::new(),
-        scope => format!("{:<widest$} ", shown(&scope.to_string())),
-    }
-}
-
 /// perf's words for a number that isn't there, and one of ours for the one that it hasn't.
 pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
     match absence {
@@ -101,6 +116,14 @@ pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
         Some(Absence::Forbidden) => "<not permitted>",
         Some(Absence::NotYetRan) => "<not yet counted>",
         Some(Absence::NeverRan) | None => "<not counted>",
+    }
+}
+
+/// `67.0% run`; `67.0% on cpu_core` for what only such cores count.
+fn run_text(row: &Row<'_>, run_ratio: Option<f64>) -> Option<String> {
+    match (row.core_share, row.event.event.core()) {
+        (Some(share), Some(core)) => Some(format!("{} on {}", percent(share), shown(core))),
+        _ => run_ratio.map(|ratio| format!("{} run", percent(ratio))),
     }
 }
 
@@ -153,17 +176,17 @@ pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Optio
     let event = &row.event.event;
     let metric = |value: f64, unit: &str| value.is_finite().then(|| Metric { value, unit: unit.into() });
     let of = |name: &str| {
-        let other =
-            monitor.rows().find(|other| other.event.event.is_called(name) && other.event.scope == row.event.scope)?;
+        let other = neighbours(monitor, row).find(|other| other.event.event.is_called(name))?;
         (span.count)(&other).filter(|&whole| whole > 0.0).map(|whole| count / whole)
     };
     match event.canonical.as_str() {
         _ if event.unit == Unit::Nanoseconds => metric(count / span.wall_ns, "CPUs utilized"),
         "cycles" => metric(count / span.cpu_ns, "GHz"),
         "instructions" if of("cycles").is_some() => metric(of("cycles")?, "insn per cycle"),
-        "branch-misses" if of("branches").is_some() => metric(of("branches")? * 100.0, "% of all branches"),
-        "cache-misses" if of("cache-references").is_some() => {
-            metric(of("cache-references")? * 100.0, "% of all cache refs")
+        name if let Some((whole, words)) = whole_of(name)
+            && let Some(part) = of(whole) =>
+        {
+            metric(part * 100.0, words)
         }
         _ if event.unit != Unit::Count => None,
         _ => match count / span.cpu_ns * 1e9 {
@@ -173,6 +196,29 @@ pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Optio
             rate => metric(rate, "/sec"),
         },
     }
+}
+
+/// What some misses are a part of, in perf's words.
+fn whole_of(misses: &str) -> Option<(&'static str, &'static str)> {
+    match misses {
+        "branch-misses" => Some(("branches", "% of all branches")),
+        "cache-misses" => Some(("cache-references", "% of all cache refs")),
+        "L1-dcache-load-misses" => Some(("L1-dcache-loads", "% of all L1-dcache accesses")),
+        "L1-icache-load-misses" => Some(("L1-icache-loads", "% of all L1-icache accesses")),
+        "LLC-load-misses" => Some(("LLC-loads", "% of all LL-cache accesses")),
+        "dTLB-load-misses" => Some(("dTLB-loads", "% of all dTLB cache accesses")),
+        "iTLB-load-misses" => Some(("iTLB-loads", "% of all iTLB cache accesses")),
+        _ => None,
+    }
+}
+
+/// The rows about the same part of the target, which stand together.
+fn neighbours<'a>(monitor: &'a Monitor, row: &Row<'a>) -> impl Iterator<Item = Row<'a>> {
+    let events = &monitor.header().events;
+    let scope = &row.event.scope;
+    let before = events[..row.index].iter().rev().take_while(|event| event.scope == *scope).count();
+    let after = events[row.index..].iter().take_while(|event| event.scope == *scope).count();
+    (row.index - before..row.index + after).map(|index| monitor.row(index))
 }
 
 /// [`metric`] of whole runs: their mean count in their mean time.
@@ -194,13 +240,12 @@ pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<Metric
     metric(monitor, row, &span)
 }
 
-fn is_multiplexed(monitor: &Monitor) -> bool {
-    monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0))
-}
-
 fn legend(out: &mut String, monitor: &Monitor) {
     if monitor.rows().any(|row| matches!(row.raw.run.error(), Error::Within(_))) {
         out.push_str("\n ± is the error of the scaled count at 95%: what multiplexing left unseen\n");
+    }
+    if monitor.rows().any(|row| row.core_share.is_some()) {
+        out.push_str("\n partial: what one kind of core counted, unscaled, and the part of the CPU time spent there\n");
     }
 }
 
@@ -273,9 +318,10 @@ pub fn interval_heading() -> String {
 /// A line an event for the interval that ended last.
 pub fn interval(monitor: &Monitor) -> String {
     let mut out = String::new();
+    let columns = Columns::of(monitor);
     for row in monitor.rows() {
         let name = shown(&row.event.event.name);
-        let scope = scope_column(monitor, &row);
+        let scope = columns.scope(&row);
         let time = monitor.now().as_secs();
         let point = row.history.back().filter(|_| row.absence.is_none());
         let Some((point, count)) = point.and_then(|point| Some((point, scaled(point)?))) else {
@@ -284,9 +330,12 @@ pub fn interval(monitor: &Monitor) -> String {
             continue;
         };
         let counted = counted(count, &row.event.event.unit);
-        let error =
-            if point.enabled.0 == 0 { "exact".into() } else { error_text(point.error, point.rate.unwrap_or_default()) };
-        let run = point.run_ratio.map_or_else(|| "no CPU time".into(), |ratio| format!("{} run", percent(ratio)));
+        let error = if point.enabled.0 == 0 {
+            "exact".into()
+        } else {
+            error_cell(&row, point.error, point.rate.unwrap_or_default())
+        };
+        let run = run_text(&row, point.run_ratio).unwrap_or_else(|| "no CPU time".into());
         let line = format!(
             "{time:>16.9} {scope}{:>18} {:<4} {name:<24} {error:>8} {run:>11}",
             value_text(&counted),

@@ -64,6 +64,8 @@ pub(super) struct Figures {
     pub(super) derived: bool,
     /// Running over enabled.
     pub(super) run: Option<f64>,
+    /// Whether one kind of core counts it: then `run` is the time spent there.
+    pub(super) is_partial: bool,
 }
 
 impl Figures {
@@ -95,7 +97,8 @@ impl Figures {
             _ => None,
         };
         let derived = matches!(estimate.quality, Quality::Derived(_));
-        Self { raw, corrected, correction, by, derived, run: row.raw.run.run_ratio() }
+        let run = row.core_share.or(row.raw.run.run_ratio());
+        Self { raw, corrected, correction, by, derived, run, is_partial: row.core_share.is_some() }
     }
 
     /// The figure to show. What was counted all the time is shown as counted: no correction is

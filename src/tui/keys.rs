@@ -35,6 +35,7 @@ pub(super) enum Action {
     Longer,
     Output,
     Save,
+    Graph,
     Pause,
     StepBack,
     StepForward,
@@ -116,6 +117,8 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::PreviousEvent, "previous-event", [key('['), code(KeyCode::Left), key('h')], "the event before", None, &[Screen::Detail];
     Action::Output, "output", [key('o'), code(KeyCode::Right), key('l'), code(KeyCode::Left), key('h')],
         "what perfprop noticed, or the command's output", Some("output"), &[Screen::Log];
+    Action::Graph, "graph", [key('t')], "relations as a graph too, or as a list only", Some("graph"),
+        &[Screen::Relations];
     Action::Freeze, "freeze", [key('z'), key('Z')], "hold the view still; everything is still counted", Some("freeze"), &[];
     Action::Basis, "values", [key('c')], "corrected numbers, or raw ones", Some("raw"), &[];
     Action::Measure, "units", [key('u')], "units: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
@@ -380,8 +383,8 @@ mod tests {
     fn a_key_is_taken_from_nobody() {
         let press = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
         let mut keymap = Keymap::default();
-        assert_eq!(keymap.bind("freeze", &["p", "F3"]), Ok(()));
-        assert_eq!(keymap.find(Screen::Log, press('p')), Some(Action::Freeze));
+        assert_eq!(keymap.bind("freeze", &["w", "F3"]), Ok(()));
+        assert_eq!(keymap.find(Screen::Log, press('w')), Some(Action::Freeze));
         assert_eq!(keymap.find(Screen::Log, press('z')), None);
         let taken = KeyError::Taken { key: "q".into(), by: "quit" };
         assert_eq!(keymap.bind("save", &["q"]), Err(taken));

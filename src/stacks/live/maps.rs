@@ -39,8 +39,7 @@ impl Mappings {
             return;
         }
         let overlap = |old: &Mapping| old.end > new.start;
-        let covered: Vec<_> =
-            self.by_start.range(..new.end).rev().map(|(_, old)| *old).take_while(overlap).collect();
+        let covered: Vec<_> = self.by_start.range(..new.end).rev().map(|(_, old)| *old).take_while(overlap).collect();
         for old in covered {
             self.by_start.remove(&old.start);
             if old.start < new.start {

@@ -8,8 +8,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use object::elf::PF_X;
 use object::SegmentFlags;
+use object::elf::PF_X;
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
@@ -182,7 +182,8 @@ impl UnwindInfo {
 
     fn parse<'data>(data: impl ReadRef<'data>) -> Option<Self> {
         let file = object::File::parse(data).ok()?;
-        let range = |name| file.section_by_name(name).map(|section| section.address()..section.address() + section.size());
+        let range =
+            |name| file.section_by_name(name).map(|section| section.address()..section.address() + section.size());
         let section = |name| {
             let section = file.section_by_name(name)?;
             let addresses = section.address()..section.address().checked_add(section.size())?;
@@ -190,9 +191,7 @@ impl UnwindInfo {
             Some(Section { addresses, data: data.into() })
         };
         // The first page of the code may be the last one of what lies before it in the file.
-        let is_code = |segment: &object::read::Segment<'data, '_, _>| {
-            matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0)
-        };
+        let is_code = |segment: &object::read::Segment<'data, '_, _>| matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0);
         let code = file.segments().filter(is_code).map(|segment| {
             let (offset, size) = segment.file_range();
             Segment { address: segment.address(), offset, size }
@@ -214,7 +213,8 @@ impl UnwindInfo {
     pub(super) fn base_in_memory(&self, start: u64, offset: u64) -> Option<u64> {
         /// Mappings begin at pages; segments needn't.
         const PAGE: u64 = 4096;
-        let holds = |segment: &&Segment| (segment.offset / PAGE * PAGE..segment.offset + segment.size).contains(&offset);
+        let holds =
+            |segment: &&Segment| (segment.offset / PAGE * PAGE..segment.offset + segment.size).contains(&offset);
         let segment = self.code.iter().find(holds)?;
         let address = segment.address.wrapping_sub(segment.offset).wrapping_add(offset);
         Some(start.wrapping_sub(address).wrapping_add(self.base))

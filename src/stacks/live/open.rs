@@ -268,13 +268,7 @@ impl Opener<'_> {
         self.build(&mut builder, subject, cpu, SMALLEST_RING)
     }
 
-    fn build<'b>(
-        &self,
-        builder: &mut Builder<'b>,
-        subject: &'b Subject,
-        cpu: u32,
-        ring: usize,
-    ) -> io::Result<Counter> {
+    fn build<'b>(&self, builder: &mut Builder<'b>, subject: &'b Subject, cpu: u32, ring: usize) -> io::Result<Counter> {
         match subject {
             Subject::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.target.inherit),
             Subject::Anyone => builder.any_pid(),

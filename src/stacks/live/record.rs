@@ -67,7 +67,12 @@ impl Layout {
 pub(super) enum Record<'a> {
     Sample(Sample<'a>),
     Mmap(Mmap<'a>),
-    Comm { pid: i32, tid: i32, comm: &'a [u8], exec: bool },
+    Comm {
+        pid: i32,
+        tid: i32,
+        comm: &'a [u8],
+        exec: bool,
+    },
     Fork(Tasks),
     Exit(Tasks),
     Lost(u64),
@@ -407,8 +412,15 @@ mod tests {
     fn mappings_names_forks_and_losses() {
         let mapped = Script::default().u32s(&[4, 5]).u64s(&[0x1000, 0x2000, 0x300]);
         let body = mapped.u64s(&[8, 4242, 0]).u32s(&[5, 2]).padded(b"/bin/a").trailer(7);
-        let expected =
-            Mmap { pid: 4, start: 0x1000, length: 0x2000, offset: 0x300, inode: 4242, executable: true, path: b"/bin/a" };
+        let expected = Mmap {
+            pid: 4,
+            start: 0x1000,
+            length: 0x2000,
+            offset: 0x300,
+            inode: 4242,
+            executable: true,
+            path: b"/bin/a",
+        };
         assert_eq!(kind(MMAP2).parse(&body, FP), Ok(Record::Mmap(expected.clone())));
         assert_eq!(kind(MMAP2).time(&body), Ok(7));
         let with_build_id = Kind { kind: MMAP2, misc: MISC_BUILD_ID };

@@ -18,7 +18,7 @@ use super::process::Processes;
 use super::record::{ChainEntry, Kind, Layout, Malformed, Record, Sample};
 use super::ring::{Ring, Sorter};
 use super::unwind::{Cache, Completeness};
-use super::{clock, PATIENCE};
+use super::{PATIENCE, clock};
 use crate::units::WallNs;
 
 /// How long rings may fill without being looked at: also the delay of what is seen live.

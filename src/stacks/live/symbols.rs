@@ -79,7 +79,8 @@ impl Namer {
         self.symbols.modules.extend(raw.modules);
         for location in &raw.locations {
             let frames = self.symbols.frames(location);
-            let numbers = frames.into_iter().map(|frame| number(&mut self.frame_numbers, frame, &mut out.frames, FrameId));
+            let numbers =
+                frames.into_iter().map(|frame| number(&mut self.frame_numbers, frame, &mut out.frames, FrameId));
             let numbers = numbers.collect();
             self.locations.push(numbers);
         }
@@ -244,10 +245,10 @@ impl KernelModules {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use super::super::super::{Losses, StackTable, Task, TaskId};
     use super::super::modules::{ModuleId, Modules, Seen};
     use super::super::paths::{LocationId, PathId, PathNode};
     use super::super::sampler::RawSample;
-    use super::super::super::{Losses, StackTable, Task, TaskId};
     use super::*;
     use crate::units::WallNs;
 

@@ -224,6 +224,8 @@ pub(super) struct Model {
     pub(super) over: Over,
     pub(super) events: Events,
     pub(super) relations: Relations,
+    /// Whether relations are drawn as a graph too.
+    pub(super) graph: bool,
     /// The selected group.
     pub(super) group: usize,
     pub(super) log: Log,
@@ -321,6 +323,7 @@ impl Model {
             over: if options.help { Over::Help(0) } else { Over::Nothing },
             events: Events::default(),
             relations: Relations::default(),
+            graph: true,
             group: 0,
             log: Log::default(),
             output: Output::default(),
@@ -382,7 +385,7 @@ impl Model {
 
     pub(super) fn event_name(&self, event: EventIndex) -> String {
         let events = &self.monitor.header().events;
-        events.get(event).map_or_else(String::new, |event| shown(&event.event.name).into_owned())
+        events.get(event).map_or_else(String::new, |event| shown(&event.title()).into_owned())
     }
 
     /// The filter of the screen's list.

@@ -308,6 +308,7 @@ impl Model {
             | Action::Jump
             | Action::Mark
             | Action::NextMark => return self.wind(action),
+            Action::Graph => self.graph = !self.graph,
             Action::Copy => return self.copied(),
             Action::Export => self.over = Over::AskExport,
             Action::Mouse => {

@@ -66,7 +66,8 @@ fn title(page: &Page<'_>, index: EventIndex) -> Line<'static> {
             let role = if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected };
             let mean = amount(figure.mean, unit);
             line.push_span(page.span(role, format!("{}{}", mean.trim_end(), model.measure.suffix())));
-            line.push_span(page.span(Role::Dim, format!(" {}", plus_minus(figure.error, figure.mean))));
+            let error = if figures.is_partial { "partial".into() } else { plus_minus(figure.error, figure.mean) };
+            line.push_span(page.span(Role::Dim, format!(" {error}")));
             let corrector = figures.by.filter(|_| model.basis == Basis::Corrected && figure.error != Error::Exact);
             if let Some(relation) = corrector {
                 line.push_span(page.span(Role::Dim, format!(" by {}", model.relation_id(relation))));
@@ -243,7 +244,9 @@ fn running(page: &Page<'_>, index: EventIndex, width: usize, with_total: bool) -
     if let Some(count) = count {
         parts.insert(0, ("total", amount(count, &row.event.event.unit).trim_end().to_owned()));
     }
-    if row.raw.run.error() == Error::Exact {
+    if let (Some(share), Some(core)) = (row.core_share, row.event.event.core()) {
+        parts.push(("on", format!("{}, {:.0}% of the time", crate::words::shown(core), share * 100.0)));
+    } else if row.raw.run.error() == Error::Exact {
         parts.push(("counted", "all the time".into()));
     }
     let group = header.groups.iter().find(|group| group.members.contains(&index));

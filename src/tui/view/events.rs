@@ -308,6 +308,7 @@ fn cell(
     let number = |number: Option<f64>| number.map_or_else(|| format!("{MISSING} "), |number| amount(number, unit));
     let (role, text) = match column {
         Column::Mean => (Role::Title, amount(figure.mean, unit)),
+        Column::Error if figures.is_partial => (Role::Text, "partial".into()),
         Column::Error => (Role::Text, plus_minus(figure.error, figure.mean)),
         Column::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
         Column::Sigma => (Role::Dim, number(figure.sigma())),
@@ -316,7 +317,7 @@ fn cell(
         Column::Max => (Role::Dim, number(extreme(page, index, f64::max))),
         Column::Samples => (Role::Dim, model.monitor.row(index).raw.rate.samples().to_string()),
         Column::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
-        Column::Run => return run_cell(page, width, figures.run),
+        Column::Run => return run_cell(page, width, figures),
         Column::Correction if figures.derived => (Role::Corrected, "derived".into()),
         Column::Correction => match figures.correction {
             Some(part) => (Role::Corrected, change(part)),
@@ -333,9 +334,11 @@ fn cell(
 }
 
 /// The warning's place is kept free, so that digits stand below one another.
-fn run_cell(page: &Page<'_>, width: usize, run: Option<f64>) -> Vec<Span<'static>> {
-    let Some(run) = run else { return vec![page.span(Role::Dim, right(&format!("{MISSING} "), width))] };
+fn run_cell(page: &Page<'_>, width: usize, figures: &Figures) -> Vec<Span<'static>> {
+    let Some(run) = figures.run else { return vec![page.span(Role::Dim, right(&format!("{MISSING} "), width))] };
     let (role, mark) = match run {
+        // The time on one kind of core.
+        _ if figures.is_partial => (Role::RunPart, " "),
         run if run < LOW_RUN_RATIO => (Role::RunLow, WARN),
         run if run < FULL_RUN_RATIO => (Role::RunPart, " "),
         _ => (Role::RunFull, " "),

@@ -19,6 +19,7 @@ mod detail;
 mod events;
 mod export;
 mod footer;
+mod graph;
 mod groups;
 mod header;
 mod help;

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::split_below;
-use super::{Page, Target, top};
+use super::{Page, Target, graph, top};
 use crate::estimate::{RelationIndex, RelationState, Standing};
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
 use crate::tui::text::{change, cut, left, right, signed, width, wrap};
@@ -20,11 +20,15 @@ const STATE: usize = 10;
 /// Cells of a formula, before columns leave for its sake.
 const LEAST_FORMULA: usize = 16;
 
+/// Rows of the list below the graph.
+const LEAST_LIST: u16 = 6;
+
 /// Rows of the panel that has the whole formula.
 const WHOLE: u16 = 6;
 
 pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
     let model = page.model;
+    let area = if focus && model.graph { draw_graph(page, area) } else { area };
     let (list, whole) = split_below(area, if focus && area.height >= 14 { WHOLE } else { 0 });
     let inner = page.panel(list, title(page), count(page), focus);
     let mut rows = inner.rows();
@@ -53,6 +57,19 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
     if whole.height > 0 && !order.is_empty() {
         draw_whole(page, whole, model.relations.selected);
     }
+}
+
+/// The graph above the list, where there is room for both; gives what is left for the list.
+fn draw_graph(page: &mut Page<'_>, area: Rect) -> Rect {
+    let inside =
+        Rect { width: area.width.saturating_sub(4), height: area.height.saturating_sub(LEAST_LIST + 2), ..area };
+    let Some(drawing) = graph::fit(page, inside) else { return area };
+    let (above, below) = split_below(area, area.height.saturating_sub(drawing.rows() + 2).max(LEAST_LIST));
+    let title = Line::from(page.span(Role::Title, "What corrects what"));
+    let right = Line::from(page.span(Role::Dim, "t: list only"));
+    let inner = page.panel(above, title, right, false);
+    drawing.draw(page, inner);
+    below
 }
 
 fn title(page: &Page<'_>) -> Line<'static> {

@@ -31,7 +31,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
 pub(super) fn lines(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'static>> {
     let model = page.model;
     let figures = model.figures(index);
-    let scaled = figures.run.filter(|run| *run > 0.0 && *run < 1.0);
+    let scaled = figures.run.filter(|run| !figures.is_partial && *run > 0.0 && *run < 1.0);
     let raw = scaled.map_or_else(|| "raw".to_owned(), |run| format!("raw (scaled ×{:.2})", 1.0 / run));
     let axis = Axis::of([figures.raw, figures.corrected]);
     let tail = narrowing(figures.raw, figures.corrected);

@@ -6,10 +6,13 @@
 //!                  pass begins     it drains (e) waits for the next pass.
 //! ```
 
-#![expect(unsafe_code, reason = "perf-event2 has no call that joins an event to the ring buffer of another")]
+#![expect(
+    unsafe_code,
+    reason = "perf-event2 joins no event to the ring of another, and gives descriptors as numbers only"
+)]
 
 use std::io;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 
 use nix::libc;
 use perf_event::{Counter, Sampler};
@@ -45,9 +48,10 @@ impl Ring {
     }
 }
 
-impl AsRawFd for Ring {
-    fn as_raw_fd(&self) -> std::os::fd::RawFd {
-        self.sampler.as_raw_fd()
+impl AsFd for Ring {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        // SAFETY: the ring keeps its descriptor open for as long as it is borrowed.
+        unsafe { BorrowedFd::borrow_raw(self.sampler.as_raw_fd()) }
     }
 }
 

@@ -3,7 +3,7 @@
 //! It gives no names and reads no debug information, which may take seconds, and never waits for whoever
 //! does: what finds no room in the channel is dropped and counted. Definitions are never dropped.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
 use crossbeam_channel::{Sender, TrySendError};
@@ -119,7 +119,7 @@ impl Worker {
     fn wait(&self, ended: &mut [bool]) -> Command {
         // A ring whose tasks have all ended would wake for ever.
         let watched: Vec<_> = (0..self.rings.len()).filter(|&ring| !ended[ring]).collect();
-        let descriptor = |&ring: &usize| PollFd::new(borrow(&self.rings[ring]), PollFlags::POLLIN);
+        let descriptor = |&ring: &usize| PollFd::new(self.rings[ring].as_fd(), PollFlags::POLLIN);
         let mut polled: Vec<_> = watched.iter().map(descriptor).collect();
         polled.push(PollFd::new(self.commands.as_fd(), PollFlags::POLLIN));
         let timeout = PollTimeout::try_from(PASS).unwrap_or(PollTimeout::MAX);
@@ -195,13 +195,6 @@ enum Command {
     None,
     Enable,
     End,
-}
-
-#[expect(unsafe_code, reason = "perf-event2 gives descriptors as numbers only")]
-fn borrow(ring: &Ring) -> BorrowedFd<'_> {
-    use std::os::fd::AsRawFd;
-    // SAFETY: the ring keeps its descriptor open for as long as it is borrowed.
-    unsafe { BorrowedFd::borrow_raw(ring.as_raw_fd()) }
 }
 
 /// Turns records into samples.

@@ -24,7 +24,7 @@ mod tree;
 
 pub use gather::{Gathered, Gathering};
 pub use table::{StackTable, Undefined};
-pub use tree::{Naming, StackTree, as_is};
+pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 
 /// The number of a [`Frame`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -23,12 +23,17 @@ pub struct StackTree {
     path: Vec<FrameId>,
 }
 
+/// A task in, its name out.
+pub type TaskNaming = Box<dyn Fn(&Task) -> Option<String> + Send>;
+/// A place in code in, a frame of the tree out.
+pub type FrameNaming = Box<dyn Fn(&Frame, &mut Tree) -> FrameId + Send>;
+
 /// How frames are named.
 pub struct Naming {
     /// The frame that stands above all of a task, if there is to be one.
-    pub task: Box<dyn Fn(&Task) -> Option<String> + Send>,
+    pub task: TaskNaming,
     /// The frame of the tree for a place in code.
-    pub frame: Box<dyn Fn(&Frame, &mut Tree) -> FrameId + Send>,
+    pub frame: FrameNaming,
 }
 
 impl Default for Naming {

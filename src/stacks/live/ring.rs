@@ -135,7 +135,7 @@ mod tests {
         assert_eq!(times(&mut sorter, 25), [10, 20]);
         sorter.take(KIND, &[&body(27)]);
         assert_eq!(times(&mut sorter, u64::MAX), [25, 27, 30]);
-        assert_eq!(times(&mut sorter, u64::MAX), []);
+        assert!(times(&mut sorter, u64::MAX).is_empty());
     }
 
     #[test]

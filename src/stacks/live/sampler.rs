@@ -79,7 +79,9 @@ impl Worker {
         let Opened { rings, counters, events, layout, running, .. } = opened;
         let mut reader = Reader::new(events, layout, origin);
         // Now, before they unmap anything.
-        running.iter().for_each(|pid| drop(reader.processes.space(pid.as_raw())));
+        for pid in &running {
+            reader.processes.space(pid.as_raw());
+        }
         let (sorter, sent) = (Sorter::default(), Sent::default());
         Self { rings, counters, commands, sorter, reader, batches, sent }
     }

@@ -38,8 +38,12 @@ pub(super) fn run(batches: &Receiver<RawBatch>, to: &Sender<StackBatch>) {
 
 /// Whether anybody still takes batches. A full channel costs the samples only.
 fn offer(ready: &mut StackBatch, dropped: &mut u64, to: &Sender<StackBatch>) -> bool {
+    let losses = ready.losses;
     match to.try_send(std::mem::take(ready)) {
-        Ok(()) => true,
+        Ok(()) => {
+            ready.losses = losses;
+            true
+        }
         Err(TrySendError::Full(batch)) => {
             *ready = batch;
             *dropped += ready.samples.len() as u64;

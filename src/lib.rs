@@ -22,6 +22,7 @@ pub mod relations;
 pub mod sampling;
 pub mod session;
 pub mod sources;
+pub mod stacks;
 pub mod text;
 #[cfg(feature = "tui")]
 pub mod tui;

@@ -14,6 +14,7 @@ use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
 use crate::sources::perf::OpenError;
 use crate::sources::process;
+use crate::stacks::live::StackError;
 use crate::words::shown;
 
 /// Wrong usage, an unknown event, a bad file: nothing was started.
@@ -69,6 +70,8 @@ pub enum Error {
     Unschedulable(Unschedulable),
     /// Counters can't be opened.
     Open(OpenError),
+    /// Call stacks can't be sampled.
+    Sampling(StackError),
     /// A recording can't be read.
     Recording {
         /// Its name.
@@ -140,6 +143,7 @@ impl Error {
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
             | Self::Open(_)
+            | Self::Sampling(_)
             | Self::Unschedulable(_)
             | Self::Write { .. }
             | Self::Terminal(_)
@@ -169,6 +173,7 @@ impl fmt::Display for Error {
             Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
             Self::Open(error) => not_opened(f, error),
+            Self::Sampling(error) => super::stacks::explain(f, error),
             Self::Unschedulable(group) => unschedulable(f, group),
             Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
             Self::Stacks { path, source } => {

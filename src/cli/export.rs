@@ -67,6 +67,7 @@ fn options(args: &Export) -> ReadOptions {
         StackFormat::PerfScript => Format::PerfScript,
         StackFormat::Folded => Format::Folded,
         StackFormat::Pprof => Format::Pprof,
+        StackFormat::Recording => Format::Recording,
     });
     let tree = Options {
         repeats: if args.canonical { Repeats::Fold } else { Repeats::Keep },

@@ -17,6 +17,7 @@ mod record;
 mod refused;
 mod replay;
 mod signals;
+mod stacks;
 mod stat;
 mod stream;
 mod top;

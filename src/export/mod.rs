@@ -11,6 +11,7 @@ mod names;
 mod perf_script;
 mod pprof;
 mod read;
+mod recording;
 mod speedscope;
 mod write;
 

@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use super::lines::{Broken, LONGEST, Lines};
 use super::names::Names;
 use super::perf_script::{Periods, Process};
-use super::{folded, perf_script, pprof};
+use super::{folded, perf_script, pprof, recording};
 use crate::profile::{Options, Tree};
 use crate::words::quoted;
 
@@ -19,6 +19,8 @@ pub enum Format {
     Folded,
     /// pprof's protobuf, with gzip or without.
     Pprof,
+    /// A recording of perfprop with sampled stacks.
+    Recording,
 }
 
 /// Which events of a file are read. In pprof's files events are types of samples.
@@ -91,6 +93,10 @@ pub enum What {
     NoCount,
     /// Something is wrong with a profile of pprof.
     Pprof(String),
+    /// Something is wrong with a recording.
+    Recording(String),
+    /// A recording has no stacks in it.
+    NoStacks,
     /// No event has this name; those there are.
     NoEvent(String, Vec<String>),
 }
@@ -122,13 +128,17 @@ impl fmt::Display for Fault {
         match &self.what {
             What::Io(error) => write!(f, "{error}"),
             What::Empty => write!(f, "no samples"),
-            What::Unknown => write!(f, "neither `perf script` text nor folded stacks nor a pprof profile"),
+            What::Unknown => {
+                write!(f, "neither a recording nor `perf script` text nor folded stacks nor a pprof profile")
+            }
             What::NoSample => write!(f, "no sample begins so; perf script prints `comm pid time: period event:`"),
             What::NoFrame => write!(f, "no frame; perf script prints `address symbol (module)`"),
             What::TooDeep => write!(f, "a stack without end"),
             What::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
             What::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
             What::Pprof(reason) => write!(f, "no valid pprof profile: {reason}"),
+            What::Recording(reason) => f.write_str(reason),
+            What::NoStacks => write!(f, "no call stacks were recorded; perfprop record -g records them"),
             What::NoEvent(name, events) => {
                 let events: Vec<_> = events.iter().map(|event| quoted(event)).collect();
                 write!(f, "no event {}; there are {}", quoted(name), events.join(", "))
@@ -213,6 +223,10 @@ fn rest(begun: Vec<u8>, input: impl Read, tree: &mut Tree, options: &ReadOptions
     match options.format.or_else(|| guess(&begun)) {
         Some(Format::PerfScript) => perf_script::read(&mut Lines::new(begun, input), tree, options),
         Some(Format::Folded) => (false, folded::read(&mut Lines::new(begun, input), tree, options)),
+        Some(Format::Recording) => {
+            let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
+            (false, recording::read(input, tree, options))
+        }
         Some(Format::Pprof) => (false, pprof::read(io::Cursor::new(begun).chain(input), tree, options)),
         None if begun.trim_ascii().is_empty() => (false, Err(Fault::of_file(What::Empty))),
         None => (false, Err(Fault::of_file(What::Unknown))),
@@ -225,6 +239,9 @@ fn guess(begun: &[u8]) -> Option<Format> {
     let is_binary = begun.iter().take(4096).any(|&byte| byte < b' ' && !b"\t\n\r\x1b".contains(&byte));
     if begun.starts_with(&[0x1f, 0x8b]) || (is_binary && begun.starts_with(b"\n")) {
         return Some(Format::Pprof);
+    }
+    if recording::is_recording(begun) {
+        return Some(Format::Recording);
     }
     let mut lines = begun.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"#"));
     let mut lines = lines.by_ref().skip_while(|line| line.trim_ascii().is_empty());

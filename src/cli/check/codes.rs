@@ -147,6 +147,20 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
+        code: "E14",
+        title: "call stacks can't be sampled",
+        consequence: "nothing is measured, exit 125",
+        meaning: "Of -g and --call-graph: none of the events can be sampled (uncore and some software events only \
+                  count); or the processor keeps no record of calls, as in most virtual machines; or ring buffers, one \
+                  for each CPU, find no room within the memory that this user may lock (perf_event_mlock_kb for each \
+                  CPU, and ulimit -l).",
+        remedy: &[
+            "what is sampled everywhere:    perfprop record -g -e cpu-clock",
+            "without LBR:                   perfprop record --call-graph dwarf",
+            "more memory for ring buffers:  sudo sysctl kernel.perf_event_mlock_kb=4096",
+        ],
+    },
+    Explained {
         code: "W01",
         title: "rounds came too late or found no room",
         consequence: "totals are not affected; intervals are coarser for a while",

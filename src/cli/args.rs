@@ -8,6 +8,7 @@ use clap::{ArgAction, Args as Group, CommandFactory, Parser, Subcommand, ValueEn
 
 use crate::estimate;
 use crate::rates::Confidence;
+use crate::stacks::CallGraph;
 
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
 /// trusted.
@@ -34,6 +35,8 @@ pub(super) enum Verb {
     Check(Check),
     /// Relations between events, and metrics over them
     Relations(Relations),
+    /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
+    Export(Export),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -125,6 +128,32 @@ pub(super) struct Target {
     pub(super) command: Vec<OsString>,
 }
 
+/// Whether and how call stacks are sampled.
+#[derive(Debug, Group)]
+#[command(next_help_heading = "Call stacks")]
+pub(super) struct Stacks {
+    /// Sample the events with their call stacks, along frame pointers
+    #[arg(short = 'g', conflicts_with = "call_graph")]
+    pub(super) frame_pointers: bool,
+    /// Sample the events with their call stacks, found so: `fp` along frame pointers, `dwarf` or `dwarf,SIZE`
+    /// from a copy of the stack (8192 bytes), `lbr` from Intel's record of calls
+    #[arg(long, value_name = "HOW", value_parser = call_graph)]
+    pub(super) call_graph: Option<CallGraph>,
+    /// Samples a second of each event, or `max`; 4000 by default, and every one of a tracepoint
+    #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", value_parser = frequency)]
+    pub(super) frequency: Option<Frequency>,
+    /// A sample every so many occurrences
+    #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
+    pub(super) count: Option<u64>,
+}
+
+/// How often events are sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Frequency {
+    Hz(u64),
+    Max,
+}
+
 /// How the screens look.
 #[derive(Debug, Group)]
 #[command(next_help_heading = "Screen")]
@@ -169,6 +198,8 @@ pub(super) struct Top {
     pub(super) events: Events,
     #[command(flatten)]
     pub(super) target: Target,
+    #[command(flatten)]
+    pub(super) stacks: Stacks,
     /// Milliseconds between the numbers on screen
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
@@ -233,6 +264,8 @@ pub(super) struct Record {
     pub(super) events: Events,
     #[command(flatten)]
     pub(super) target: Target,
+    #[command(flatten)]
+    pub(super) stacks: Stacks,
     /// Milliseconds between rounds
     #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds())]
     pub(super) interval: u64,
@@ -356,6 +389,83 @@ pub(super) struct Import {
 }
 
 #[derive(Debug, Group)]
+pub(super) struct Export {
+    /// The stacks; `-` is standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(super) file: PathBuf,
+    /// What the file is written in; guessed from its beginning by default
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) from: Option<StackFormat>,
+    /// What to write
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) to: ExportFormat,
+    /// Where it goes; `-` is standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    pub(super) output: PathBuf,
+    /// Write how many samples there were; by default, what they stand for (the period of `perf script`)
+    #[arg(long)]
+    pub(super) counts: bool,
+    /// Of several events in `perf script`, weigh folded stacks by the period too; inferno doesn't see periods that perf pads
+    #[arg(long, conflicts_with = "counts")]
+    pub(super) padded_periods: bool,
+    /// Fold repeats: a path whose last frames repeat those before goes back to the first turn, so that recursion of any depth is a few frames
+    #[arg(long)]
+    pub(super) canonical: bool,
+    /// Keep one sample of N; weights stay what they are in all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) sample_period: Option<u64>,
+    /// Tell lines within functions apart, where the file has them
+    #[arg(long)]
+    pub(super) lines: bool,
+    /// Fold the smallest subtrees into `(other)` past so many nodes
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(16..))]
+    pub(super) max_nodes: u32,
+    /// Only these events, as `cycles` or `cycles:u`; repeatable. Folded stacks and flame graphs hold one: by default the first of `perf script`, the preferred one of pprof
+    #[arg(long, value_name = "EVENT")]
+    pub(super) event_filter: Vec<String>,
+    /// Name processes with their numbers, of `perf script -F +pid`: `name-pid`
+    #[arg(long, conflicts_with = "tid")]
+    pub(super) pid: bool,
+    /// Name processes with the numbers of process and thread: `name-pid/tid`
+    #[arg(long)]
+    pub(super) tid: bool,
+    /// Leave out the names of processes
+    #[arg(long, conflicts_with_all = ["pid", "tid"])]
+    pub(super) no_process: bool,
+    /// Mark the kernel's frames of folded stacks with `_[k]`
+    #[arg(long)]
+    pub(super) kernel: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum StackFormat {
+    /// The text of `perf script`
+    PerfScript,
+    /// A stack a line: `main;f;g 12`
+    Folded,
+    /// pprof's protobuf, with gzip or without
+    Pprof,
+    /// What `perfprop record -g` writes
+    Recording,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// A stack a line, the process first, short names and weights as inferno-collapse-perf has them
+    Folded,
+    /// For `go tool pprof` and what builds on it, packed with gzip
+    Pprof,
+    /// JSON for the Firefox Profiler
+    Firefox,
+    /// JSON for speedscope
+    Speedscope,
+    /// A flame graph as a picture, with zoom and search in a browser
+    Svg,
+    /// A flame graph as a page, with zoom and search
+    Html,
+}
+
+#[derive(Debug, Group)]
 pub(super) struct Completions {
     /// The shell
     pub(super) shell: clap_complete::Shell,
@@ -376,6 +486,30 @@ fn milliseconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(1..=3_600_000)
 }
 
+fn call_graph(text: &str) -> Result<CallGraph, String> {
+    /// What perf copies, and the most that a record has room for.
+    const DEFAULT: u32 = 8192;
+    const MOST: u32 = 65528;
+    match text.split_once(',') {
+        None if text == "fp" => Ok(CallGraph::Fp),
+        None if text == "lbr" => Ok(CallGraph::Lbr),
+        None if text == "dwarf" => Ok(CallGraph::Dwarf(DEFAULT)),
+        Some(("dwarf", size)) => match size.parse() {
+            Ok(size @ 8..=MOST) => Ok(CallGraph::Dwarf(u32::next_multiple_of(size, 8))),
+            _ => Err(format!("the copy of the stack has 8 to {MOST} bytes")),
+        },
+        _ => Err("give fp, dwarf, dwarf,SIZE or lbr".into()),
+    }
+}
+
+fn frequency(text: &str) -> Result<Frequency, String> {
+    match text.parse() {
+        _ if text == "max" => Ok(Frequency::Max),
+        Ok(hz @ 1..) => Ok(Frequency::Hz(hz)),
+        _ => Err("give samples a second from 1 up, or max".into()),
+    }
+}
+
 fn size(text: &str) -> Result<(u16, u16), String> {
     let parsed =
         text.split_once(['x', 'X']).and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
@@ -392,6 +526,16 @@ mod tests {
     #[test]
     fn clap_finds_no_fault_with_the_definitions() {
         command().debug_assert();
+    }
+
+    #[test]
+    fn call_graphs_and_frequencies() {
+        assert_eq!(call_graph("dwarf"), Ok(CallGraph::Dwarf(8192)));
+        assert_eq!(call_graph("dwarf,65525"), Ok(CallGraph::Dwarf(65528)));
+        assert_eq!((call_graph("fp"), call_graph("lbr")), (Ok(CallGraph::Fp), Ok(CallGraph::Lbr)));
+        assert!(["", "dwarf,", "dwarf,7", "dwarf,65529", "fp,8", "x"].iter().all(|text| call_graph(text).is_err()));
+        assert_eq!((frequency("99"), frequency("max")), (Ok(Frequency::Hz(99)), Ok(Frequency::Max)));
+        assert!(["", "0", "-1", "4k"].iter().all(|text| frequency(text).is_err()));
     }
 
     #[test]

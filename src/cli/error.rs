@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::events::{EventError, TableError};
+use crate::export::{Fault, What, WriteError};
 use crate::machine::Denial;
 use crate::metrics::Unknown;
 use crate::plan::Unschedulable;
@@ -14,6 +15,7 @@ use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
 use crate::sources::perf::OpenError;
 use crate::sources::process;
+use crate::stacks::live::StackError;
 use crate::words::shown;
 
 /// Wrong usage, an unknown event, a bad file: nothing was started.
@@ -71,6 +73,8 @@ pub enum Error {
     Unschedulable(Unschedulable),
     /// Counters can't be opened.
     Open(OpenError),
+    /// Call stacks can't be sampled.
+    Sampling(StackError),
     /// A recording can't be read.
     Recording {
         /// Its name.
@@ -78,6 +82,15 @@ pub enum Error {
         /// Why.
         source: ReadError,
     },
+    /// A file of stacks can't be read.
+    Stacks {
+        /// Its name.
+        path: PathBuf,
+        /// Why.
+        source: Fault,
+    },
+    /// A file of stacks has no such numbers as were asked for.
+    Export(WriteError),
     /// Something can't be written.
     Write {
         /// Its name.
@@ -130,10 +143,11 @@ impl Error {
             | Self::Config(..) => USAGE,
             Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
             Self::Command { .. } => NOT_EXECUTABLE,
-            Self::Recording { .. } | Self::NoMatch { .. } => 1,
+            Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
             | Self::Open(_)
+            | Self::Sampling(_)
             | Self::Unschedulable(_)
             | Self::Write { .. }
             | Self::Terminal(_)
@@ -164,8 +178,17 @@ impl fmt::Display for Error {
             Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
             Self::Open(error) => not_opened(f, error),
+            Self::Sampling(error) => super::stacks::explain(f, error),
             Self::Unschedulable(group) => unschedulable(f, group),
             Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
+            Self::Stacks { path, source } => {
+                write!(f, "perfprop: {}: {source}", shown(&path.to_string_lossy()))?;
+                match source.what {
+                    What::Unknown => write!(f, "\n      say what it is with --from, or check the file"),
+                    _ => Ok(()),
+                }
+            }
+            Self::Export(error) => write!(f, "perfprop: {}", shown(&error.to_string())),
             Self::Write { path, source } => {
                 write!(f, "perfprop: cannot write {}: {source}", shown(&path.display().to_string()))
             }

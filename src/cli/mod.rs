@@ -7,6 +7,7 @@ use clap::Parser;
 mod args;
 mod check;
 mod error;
+mod export;
 mod generate;
 mod list;
 mod look;
@@ -18,6 +19,7 @@ mod refused;
 mod relations;
 mod replay;
 mod signals;
+mod stacks;
 mod stat;
 mod stream;
 mod top;
@@ -48,6 +50,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::List(args) => list::run(args),
         Verb::Check(args) => check::run(args),
         Verb::Relations(args) => relations::run(args),
+        Verb::Export(args) => export::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

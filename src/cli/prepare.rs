@@ -221,7 +221,7 @@ pub(super) fn launch(target: &Target, io: ChildIo) -> Result<Launch, Error> {
     let delay = target.delay.map(Duration::from_millis);
     let timeout = target.timeout.map(Duration::from_millis);
     let (cpus, split, inherit) = (cpus(target)?, split(target)?, !target.no_inherit);
-    Ok(Launch { command, aim, cpus, inherit, split, delay, timeout })
+    Ok(Launch { command, cpus, inherit, split, delay, timeout, ..Launch::attach(aim) })
 }
 
 fn split(target: &Target) -> Result<Split, Error> {
@@ -320,6 +320,7 @@ pub(super) fn start(
     };
     let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
     tell_partial(&events);
+    session.stacks().inspect(|stacks| super::stacks::tell_unsampled(stacks));
     let anchors = anchors(&wishes.plan, &session.rows()[events.len()..]);
     let groups = groups_of_rows(&wishes.plan, events.len());
     let header = Header {

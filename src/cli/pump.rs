@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, select};
+use crossbeam_channel::{Receiver, never, select};
 use nix::sys::signal::Signal;
 use signal_hook::consts::SIGINT;
 
@@ -13,6 +13,7 @@ use crate::recording::End;
 use crate::sampling::{Request, Sample};
 use crate::session::Session;
 use crate::sources::Round;
+use crate::stacks::StackBatch;
 
 /// How a measurement ended, and the signal that ended it, if one did.
 #[derive(Debug)]
@@ -46,6 +47,15 @@ pub(super) enum Taking {
 /// The time that a batch comes together in; the channel has room for far more.
 const BATCH: Duration = Duration::from_millis(50);
 
+/// What a measurement gives.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Given<'a> {
+    /// A round, and how many were lost so far.
+    Round(&'a Round, u64),
+    /// Samples with their call stacks.
+    Stacks(&'a StackBatch),
+}
+
 /// Hands every round to `take` until the measurement ends, a signal comes, or `take` has enough.
 pub(super) fn pump(
     session: &Session,
@@ -53,8 +63,29 @@ pub(super) fn pump(
     taking: Taking,
     mut take: impl FnMut(&Round, u64) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
+    pump_all(session, signals, never(), taking, |given| match given {
+        Given::Round(round, lost) => take(round, lost),
+        Given::Stacks(_) => Ok(ControlFlow::Continue(())),
+    })
+}
+
+/// Hands samples with their call stacks to `take`, too, but those that are still on their way at the end.
+pub(super) fn pump_all(
+    session: &Session,
+    signals: &Receiver<i32>,
+    mut batches: Receiver<StackBatch>,
+    taking: Taking,
+    mut take: impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
+) -> Result<Finished, Error> {
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
     let mut flow = ControlFlow::Continue(());
+    let stop_if_enough = |flow: ControlFlow<()>| {
+        if flow.is_break() {
+            session.request(Request::Stop);
+            session.terminate();
+        }
+        flow
+    };
     loop {
         if taking == Taking::Batches && session.samples().is_empty() {
             select! {
@@ -70,15 +101,16 @@ pub(super) fn pump(
             recv(session.samples()) -> sample => match sample {
                 Ok(Sample::Round { round, lost }) => {
                     if flow.is_continue() {
-                        flow = take(&round, lost)?;
-                        if flow.is_break() {
-                            session.request(Request::Stop);
-                            session.terminate();
-                        }
+                        flow = stop_if_enough(take(Given::Round(&round, lost))?);
                     }
                     (last, lost_rounds) = (round, lost);
                 }
                 Ok(Sample::End) | Err(_) => break,
+            },
+            recv(batches) -> batch => match batch {
+                Ok(batch) if flow.is_continue() => flow = stop_if_enough(take(Given::Stacks(&batch))?),
+                Ok(_) => {}
+                Err(_) => batches = never(),
             },
             recv(signals) -> number => {
                 signal = number.ok();

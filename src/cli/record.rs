@@ -6,19 +6,22 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::Duration;
 
+use crossbeam_channel::never;
+
 use super::Error;
 use super::args::Record;
-use super::prepare;
-use super::pump::{Taking, pump};
-use super::signals;
+use super::pump::{Given, Taking, pump_all};
 use super::stream::say;
+use super::{prepare, signals, stacks};
 use crate::recording::{Header, Recorder};
 use crate::session::ChildIo;
+use crate::stacks::Losses;
 use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
-    let launch = prepare::launch(&args.target, ChildIo::Inherit)?;
+    let mut launch = prepare::launch(&args.target, ChildIo::Inherit)?;
     let wishes = prepare::wishes(&args.events, &args.target)?;
+    launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen().map_err(Error::System)?;
     let failed = |source| Error::Write { path: args.output.clone(), source };
     // Opened first, so that nothing runs whose recording can't be kept.
@@ -26,19 +29,65 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let period = Duration::from_millis(args.interval);
     let (session, header) = prepare::start(&wishes, &launch, period, period)?;
     let mut recorder = out.recorder(&header).map_err(failed)?;
-    let mut rounds = 0_u64;
-    let finished = pump(&session, &signals, Taking::Batches, |round, lost| {
-        rounds += 1;
-        recorder.round(round, lost).map_err(failed)?;
-        Ok(ControlFlow::Continue(()))
-    })?;
+    if let Some(stacks) = session.stacks() {
+        recorder.sampled(stacks.sampled()).map_err(failed)?;
+    }
+    let mut written = Written::default();
+    let mut write = |given: Given<'_>| {
+        written.note(given);
+        let done = match given {
+            Given::Round(round, lost) => recorder.round(round, lost),
+            Given::Stacks(batch) => recorder.stacks(batch),
+        };
+        done.map_err(failed)
+    };
+    let batches = session.stacks().map_or_else(never, |stacks| stacks.batches().clone());
+    let take = |given: Given<'_>| write(given).map(ControlFlow::Continue);
+    let finished = pump_all(&session, &signals, batches, Taking::Batches, take)?;
+    if let Some(stacks) = session.stacks() {
+        stacks.stop();
+        stacks.batches().iter().try_for_each(|batch| write(Given::Stacks(&batch)))?;
+    }
     recorder.end(&finished.end).map_err(failed)?;
-    let lost = finished.end.lost_rounds;
-    let losses = if lost > 0 { format!(", {lost} lost") } else { String::new() };
     if args.output.as_os_str() != "-" {
-        say(&format!("{rounds} rounds{losses} in {}", shown(&args.output.display().to_string())));
+        let with_stacks = session.stacks().is_some();
+        let what = written.words(finished.end.lost_rounds, with_stacks);
+        say(&format!("{what} in {}", shown(&args.output.display().to_string())));
     }
     Ok(finished.code())
+}
+
+/// How much is in a recording.
+#[derive(Default)]
+struct Written {
+    rounds: u64,
+    samples: u64,
+    losses: Losses,
+}
+
+impl Written {
+    fn note(&mut self, given: Given<'_>) {
+        match given {
+            Given::Round(..) => self.rounds += 1,
+            Given::Stacks(batch) => {
+                self.samples += batch.samples.len() as u64;
+                self.losses = batch.losses;
+            }
+        }
+    }
+
+    fn words(&self, lost_rounds: u64, with_stacks: bool) -> String {
+        let mut words = format!("{} rounds", self.rounds);
+        if lost_rounds > 0 {
+            words += &format!(", {lost_rounds} lost");
+        }
+        if with_stacks {
+            let losses = self.losses.to_string();
+            let losses = if losses.is_empty() { losses } else { format!(" ({losses})") };
+            words += &format!(", {} samples with call stacks{losses}", self.samples);
+        }
+        words
+    }
 }
 
 /// Where the recording goes.

@@ -8,12 +8,14 @@ use crate::plan::Plan;
 use crate::session::{Launch, StartError};
 use crate::sources::Status;
 use crate::sources::perf::{OpenError, Row, Who, Whose};
+use crate::stacks::live::StackError;
 
 /// The error for a plan and a target that could not be measured.
 pub(super) fn refused(error: StartError, plan: &Plan, launch: &Launch) -> Error {
     match error {
         StartError::Command { command, source } => Error::Command { command, source, similar: None },
-        StartError::Open(error) => not_opened(error, plan),
+        StartError::Open(error) | StartError::Stacks(StackError::Open(error)) => not_opened(error, plan),
+        StartError::Stacks(error) => Error::Sampling(error),
         StartError::System(error) => Error::System(error),
         StartError::NoTarget => Error::Usage("nothing to measure".into()),
         StartError::NothingOpened(rows) => nothing_opened(&rows, plan, launch),

@@ -9,12 +9,13 @@ use crossbeam_channel::Receiver;
 use super::args::Top;
 use super::pump::{Taking, pump};
 use super::stream::{Stream, has_terminal, say};
-use super::{Error, look, prepare, signals};
+use super::{Error, look, prepare, signals, stacks};
 use crate::monitor::{Measure, Monitor};
 use crate::recording::End;
 use crate::sampling::Sample;
 use crate::session::{ChildIo, OutputLine, Session};
 use crate::sources::Round;
+use crate::stacks::Gathering;
 use crate::text::{self, Repeats};
 use crate::tui::{self, Feed, Outcome};
 
@@ -43,16 +44,18 @@ const NO_TERMINAL: &str =
 
 /// A block of text an interval on standard output; the command's output goes to standard error.
 fn batch(args: &Top) -> Result<u8, Error> {
-    let launch = prepare::launch(&args.target, ChildIo::ToStderr)?;
+    let mut launch = prepare::launch(&args.target, ChildIo::ToStderr)?;
     let wishes = prepare::wishes(&args.events, &args.target)?;
+    launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen().map_err(Error::System)?;
     let interval = interval(args)?;
     let (session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
     let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
+    let mut profile = stacks::gather(&session)?;
     let mut out = Stream::stdout();
     let finished = pump(&session, &signals, Taking::AtOnce, |round, lost| {
         if monitor.round(round, lost) {
-            out.print(&format!("{}\n", text::block(&monitor, Measure::default())))?;
+            out.print(&format!("{}{}\n", text::block(&monitor, Measure::default()), stacks::text(profile.as_ref())))?;
             if args.iterations == Some(monitor.intervals()) {
                 return Ok(ControlFlow::Break(()));
             }
@@ -62,8 +65,9 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let intervals = monitor.intervals();
     let enough = args.iterations == Some(intervals);
     monitor.end(finished.end.clone());
+    stacks::finish(&session, profile.as_mut());
     if monitor.intervals() > intervals && !enough {
-        out.print(&text::block(&monitor, Measure::default()))?;
+        out.print(&format!("{}{}", text::block(&monitor, Measure::default()), stacks::text(profile.as_ref())))?;
     }
     // A command that was ended because enough was seen has not failed.
     Ok(if enough { 0 } else { finished.code() })
@@ -73,17 +77,21 @@ fn screens(args: &Top) -> Result<u8, Error> {
     let mut options = look::on_terminal(&args.look)?;
     options.exit_with_child = args.exit_with_child;
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
-    let launch = prepare::launch(&args.target, ChildIo::Capture)?;
+    let mut launch = prepare::launch(&args.target, ChildIo::Capture)?;
     let wishes = prepare::wishes(&args.events, &args.target)?;
+    launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen_for_screens().map_err(Error::System)?;
     let interval = interval(args)?;
-    let (mut session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
+    let (session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
     let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
-    let (monitor, outcome) = tui::run(monitor, &mut session, &signals, &options).map_err(Error::Terminal)?;
+    let mut live = Live { profile: stacks::gather(&session)?, session };
+    let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
     if matches!(outcome, Outcome::Signal(_)) {
-        session.terminate();
+        live.session.terminate();
     }
-    Stream::stderr().print(&text::summary(&Repeats(std::slice::from_ref(&monitor))))?;
+    stacks::finish(&live.session, live.profile.as_mut());
+    let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)));
+    Stream::stderr().print(&format!("{summary}{}", stacks::text(live.profile.as_ref())))?;
     Ok(code(&monitor, outcome))
 }
 
@@ -97,28 +105,38 @@ fn code(monitor: &Monitor, outcome: Outcome) -> u8 {
     }
 }
 
-impl Feed for Session {
+/// A measurement that runs, and the profile that is gathered of it.
+struct Live {
+    session: Session,
+    profile: Option<Gathering>,
+}
+
+impl Feed for Live {
     fn samples(&self) -> &Receiver<Sample> {
-        self.samples()
+        self.session.samples()
     }
 
     fn output(&self) -> &Receiver<OutputLine> {
-        self.output()
+        self.session.output()
+    }
+
+    fn profile(&self) -> Option<&Gathering> {
+        self.profile.as_ref()
     }
 
     fn end(&mut self, last: &Round, lost: u64) -> End {
-        Session::end(self, last, lost)
+        self.session.end(last, lost)
     }
 
     fn running_command(&self) -> Option<i32> {
-        Session::running_command(self).map(nix::unistd::Pid::as_raw)
+        self.session.running_command().map(nix::unistd::Pid::as_raw)
     }
 
     fn terminate(&mut self) {
-        Session::terminate(self);
+        self.session.terminate();
     }
 
     fn detach(&mut self) -> io::Result<()> {
-        Session::detach(self)
+        self.session.detach()
     }
 }

@@ -3,11 +3,14 @@
 //! ```text
 //! {"type":"header", ...}   what is measured, where, in which groups, with which relation files
 //! {"type":"round", ...}    cumulative counts and times of every event, one line a round
+//! {"type":"sampled", ...}  which events were sampled with their call stacks, and how; once, if any were
+//! {"type":"stacks", ...}   samples in columns, and the frames, stacks and tasks that are new in them
 //! {"type":"end", ...}      how it ended, and the totals
 //! ```
 //!
 //! A recording holds what was read and nothing that was derived: estimates are made anew by
-//! whoever reads it. A file that was cut off is good up to its last whole line.
+//! whoever reads it. Lines of another type are passed over: a later version may write more of them. A file
+//! that was cut off is good up to its last whole line.
 
 use std::collections::BTreeMap;
 
@@ -17,14 +20,17 @@ use crate::events::Event;
 use crate::plan::{EventIndex, PlannedGroup};
 use crate::sources::command::Exit;
 use crate::sources::{Reading, Round, Scope, Status};
+use crate::stacks::Sampled;
 use crate::units::{CpuNs, WallNs};
 
 mod player;
 mod reader;
+mod stacks;
 mod writer;
 
 pub use player::{Player, Speed};
-pub use reader::{Cut, ReadError, Recording, read};
+pub use reader::{Cut, ReadError, RecordedStacks, Recording, read};
+use stacks::StacksLine;
 pub use writer::{Recorder, create_keeping_old};
 
 /// The version of the format that this program writes, and the only one that it reads.
@@ -212,7 +218,12 @@ pub struct CpuTime {
 enum Line {
     Header(Box<Header>),
     Round(RoundLine),
+    Sampled(Sampled),
+    Stacks(StacksLine),
     End(End),
+    /// Of a type that this version doesn't know.
+    #[serde(other)]
+    Unknown,
 }
 
 /// A round in columns, so that a table of rounds can be read by whatever reads JSON lines.

@@ -5,8 +5,9 @@ use std::io::{self, BufRead};
 
 use serde::Deserialize;
 
-use super::{End, Header, Line, VERSION};
+use super::{End, Header, Line, StacksLine, VERSION};
 use crate::sources::Round;
+use crate::stacks::{Sampled, StackBatch, StackTable};
 
 /// A line longer than this is no recording: 10,000 events take half a megabyte.
 const MAX_LINE: u64 = 64 << 20;
@@ -18,10 +19,23 @@ pub struct Recording {
     pub header: Header,
     /// The rounds in order, each with the number of rounds lost before it.
     pub rounds: Vec<(Round, u64)>,
+    /// The samples with their call stacks, if any were taken.
+    pub stacks: Option<RecordedStacks>,
     /// How it ended; `None` if the recording was cut off.
     pub end: Option<End>,
     /// Where it was cut off within a line.
     pub cut: Option<Cut>,
+}
+
+/// Samples with their call stacks.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RecordedStacks {
+    /// Which events were sampled, and how.
+    pub sampled: Sampled,
+    /// The samples as they came, with what they define. All that they name is defined.
+    pub batches: Vec<StackBatch>,
+    /// All frames, stacks and tasks.
+    pub table: StackTable,
 }
 
 /// A last line that isn't whole.
@@ -66,7 +80,8 @@ pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
     if !lines.next()? {
         return Err(ReadError::Empty);
     }
-    let mut recording = Recording { header: header(&lines.text)?, rounds: Vec::new(), end: None, cut: None };
+    let header = header(&lines.text)?;
+    let mut recording = Recording { header, rounds: Vec::new(), stacks: None, end: None, cut: None };
     while lines.next()? {
         match serde_json::from_slice(&lines.text) {
             Ok(line) => recording.take(line).map_err(|reason| lines.error(reason))?,
@@ -98,8 +113,27 @@ impl Recording {
                 }
                 self.rounds.push((round, line.lost_rounds));
             }
+            Line::Sampled(_) if self.stacks.is_some() => return Err("a second list of what was sampled".into()),
+            Line::Sampled(sampled) => {
+                self.stacks = Some(RecordedStacks { sampled, batches: Vec::new(), table: StackTable::default() });
+            }
+            Line::Stacks(line) => self.stacks.as_mut().ok_or("samples of events that no line names")?.take(line)?,
             Line::End(end) => self.end = Some(end),
+            Line::Unknown => {}
         }
+        Ok(())
+    }
+}
+
+impl RecordedStacks {
+    fn take(&mut self, line: StacksLine) -> Result<(), String> {
+        let batch = StackBatch::try_from(line)?;
+        let events = self.sampled.events.len();
+        if batch.samples.iter().any(|sample| sample.event as usize >= events) {
+            return Err(format!("a sample must be of one of {events} events"));
+        }
+        self.table.define(&batch).map_err(|undefined| undefined.to_string())?;
+        self.batches.push(batch);
         Ok(())
     }
 }
@@ -145,7 +179,7 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
     }
     match serde_json::from_slice(text).map_err(foreign)? {
         Line::Header(header) => Ok(*header),
-        Line::Round(_) | Line::End(_) => Err(ReadError::Foreign { reason: "the first line is not a header".into() }),
+        _ => Err(ReadError::Foreign { reason: "the first line is not a header".into() }),
     }
 }
 
@@ -178,6 +212,9 @@ mod tests {
     use crate::sources::Reading;
     use crate::sources::Status;
     use crate::sources::command::Exit;
+    use crate::stacks::{
+        CallGraph, Frame, FrameId, Losses, Rate, SampledEvent, StackId, StackNode, StackSample, Task, TaskId,
+    };
     use crate::units::{CpuNs, WallNs};
 
     fn header(events: usize) -> Header {
@@ -233,7 +270,71 @@ mod tests {
         let end = End { at_ns: WallNs(30), exit: Some(Exit::Code(3)), ..End::default() };
         let rounds = vec![round(10, 5), round(20, 7)];
         let recording = read(&write(&rounds, Some(&end), 2)[..]).unwrap();
-        assert_eq!(recording, Recording { header: header(2), rounds, end: Some(end), cut: None });
+        assert_eq!(recording, Recording { header: header(2), rounds, stacks: None, end: Some(end), cut: None });
+    }
+
+    fn sampled() -> Sampled {
+        let event = SampledEvent { name: "cpu-clock".into(), unit: Unit::Nanoseconds, rate: Rate::Frequency(99) };
+        Sampled { events: vec![event], call_graph: CallGraph::Dwarf(8192) }
+    }
+
+    fn batch() -> StackBatch {
+        let sample = |at, weight, stack: Option<u32>| StackSample {
+            at: WallNs(at),
+            task: TaskId(0),
+            cpu: 1,
+            event: 0,
+            weight,
+            stack: stack.map(StackId),
+        };
+        StackBatch {
+            frames: vec![Frame { name: "f".into(), line: Some(7), inlined: true, ..Frame::default() }],
+            stacks: vec![StackNode { caller: None, frame: FrameId(0) }],
+            tasks: vec![Task { pid: 1, tid: 2, comm: "\u{1b}".into() }],
+            samples: vec![sample(500, 10, Some(0)), sample(700, 20, None), sample(600, 20, Some(0))],
+            losses: Losses { lost: 3, ..Losses::default() },
+        }
+    }
+
+    #[test]
+    fn samples_read_back_as_they_were_written() {
+        let mut bytes = Vec::new();
+        let mut recorder = Recorder::new(&mut bytes, &header(2)).unwrap();
+        recorder.sampled(&sampled()).unwrap();
+        let again = StackBatch { samples: batch().samples, losses: batch().losses, ..StackBatch::default() };
+        let nothing_new = StackBatch { losses: batch().losses, ..StackBatch::default() };
+        [batch(), nothing_new, again.clone()].iter().for_each(|batch| recorder.stacks(batch).unwrap());
+        recorder.end(&End::default()).unwrap();
+        let stacks = read(&bytes[..]).unwrap().stacks.unwrap();
+        assert_eq!((stacks.sampled, stacks.batches), (sampled(), vec![batch(), again]));
+        assert_eq!(stacks.table.frames(), batch().frames);
+        let text = String::from_utf8(bytes).unwrap();
+        assert!(text.contains(r#""at_ns":500,"after_ns":[0,200,-100]"#), "{text}");
+        assert!(text.contains(r#""cpu":1,"event":0,"weight":[10,20,20],"stack":[0,null,0]"#), "{text}");
+    }
+
+    #[test]
+    fn samples_that_name_what_is_not_there_are_damage() {
+        let message = |batch: &StackBatch, sampled: Option<&Sampled>| {
+            let mut bytes = Vec::new();
+            let mut recorder = Recorder::new(&mut bytes, &header(2)).unwrap();
+            sampled.into_iter().for_each(|sampled| recorder.sampled(sampled).unwrap());
+            recorder.stacks(batch).unwrap();
+            recorder.end(&End::default()).unwrap();
+            read(&bytes[..]).unwrap_err().to_string()
+        };
+        assert!(message(&batch(), None).contains("no line names"));
+        let undefined = StackBatch { stacks: vec![], ..batch() };
+        assert_eq!(message(&undefined, Some(&sampled())), "line 3: stack 0 is not defined");
+        assert!(message(&batch(), Some(&Sampled { events: vec![], ..sampled() })).contains("one of 0 events"));
+    }
+
+    #[test]
+    fn lines_of_an_unknown_type_are_passed_over() {
+        let mut bytes = write(&[round(10, 5)], None, 2);
+        bytes.extend_from_slice(b"{\"type\":\"of-the-future\",\"x\":[1]}\n");
+        bytes.extend_from_slice(&write(&[round(20, 7)], None, 2).split_inclusive(|&b| b == b'\n').nth(1).unwrap());
+        assert_eq!(read(&bytes[..]).unwrap().rounds, [round(10, 5), round(20, 7)]);
     }
 
     #[test]

@@ -5,8 +5,9 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{End, Header, Line, RoundLine};
+use super::{End, Header, Line, RoundLine, StacksLine};
 use crate::sources::Round;
+use crate::stacks::{Losses, Sampled, StackBatch};
 
 /// What was read reaches the file within 100 ms: this, and the time to the next round.
 const FLUSH_AFTER: Duration = Duration::from_millis(50);
@@ -15,6 +16,8 @@ const FLUSH_AFTER: Duration = Duration::from_millis(50);
 pub struct Recorder<W: Write> {
     out: BufWriter<W>,
     flushed: Instant,
+    /// Those that the last line of samples tells.
+    losses: Losses,
 }
 
 /// Makes a file for a recording; what was there before is kept as `FILE.old`.
@@ -40,7 +43,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// The writer's.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
-        let mut recorder = Self { out: BufWriter::new(out), flushed: Instant::now() };
+        let mut recorder = Self { out: BufWriter::new(out), flushed: Instant::now(), losses: Losses::default() };
         recorder.line(&Line::Header(Box::new(header.clone())))?;
         recorder.out.flush()?;
         Ok(recorder)
@@ -57,6 +60,26 @@ impl<W: Write> Recorder<W> {
             self.flushed = Instant::now();
         }
         Ok(())
+    }
+
+    /// Writes what is sampled; comes before any samples.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn sampled(&mut self, sampled: &Sampled) -> io::Result<()> {
+        self.line(&Line::Sampled(sampled.clone()))
+    }
+
+    /// Writes samples. A batch without anything new is left out.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn stacks(&mut self, batch: &StackBatch) -> io::Result<()> {
+        if *batch == (StackBatch { losses: self.losses, ..StackBatch::default() }) {
+            return Ok(());
+        }
+        self.losses = batch.losses;
+        self.line(&Line::Stacks(StacksLine::from(batch)))
     }
 
     /// Writes the last line.

@@ -24,9 +24,12 @@ use crate::sampling::{Request, Sample, Sampler};
 use crate::sources::command::{Exit, Held};
 use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Who};
 use crate::sources::{CounterSource, Round, process};
+#[cfg(feature = "stacks")]
+use crate::stacks::live;
 use crate::units::CpuNs;
 
 mod output;
+mod stacks;
 
 pub use output::{OutputLine, Stream};
 
@@ -50,6 +53,9 @@ pub struct Launch {
     pub delay: Option<Duration>,
     /// How long after the start everything ends.
     pub timeout: Option<Duration>,
+    /// What is sampled with its call stacks, beside what is counted.
+    #[cfg(feature = "stacks")]
+    pub stacks: Option<live::Wanted>,
 }
 
 /// A command to start.
@@ -77,6 +83,8 @@ impl Launch {
             split: Split::Sum,
             delay: None,
             timeout: None,
+            #[cfg(feature = "stacks")]
+            stacks: None,
         }
     }
 }
@@ -108,6 +116,9 @@ pub enum StartError {
     Open(OpenError),
     /// No event of the plan could be opened.
     NothingOpened(Vec<Row>),
+    /// Call stacks can't be sampled.
+    #[cfg(feature = "stacks")]
+    Stacks(live::StackError),
     /// The operating system can't make a process or a thread.
     System(io::Error),
 }
@@ -120,6 +131,7 @@ pub struct Session {
     rows: Vec<Row>,
     command: Option<Running>,
     output: Receiver<OutputLine>,
+    stacks: stacks::Sampling,
 }
 
 /// A command that was started.
@@ -138,14 +150,19 @@ impl Session {
     /// See [`StartError`].
     pub fn start(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
         let Some(line) = &launch.command else {
-            let mut source = open(plan, launch, launch.aim.clone().ok_or(StartError::NoTarget)?)?;
+            let aim = launch.aim.clone().ok_or(StartError::NoTarget)?;
+            let stacks = stacks::start(launch, &aim)?;
+            let mut source = open(plan, launch, aim)?;
             source.start_clock();
             let described = described(launch, None);
-            return Self::sample(source, launch, described, None, crossbeam_channel::never(), period);
+            let session = Self::sample(source, launch, described, None, crossbeam_channel::never(), period)?;
+            return Ok(Self { stacks, ..session });
         };
         let held = Held::spawn(command(line)).map_err(StartError::System)?;
         let pid = held.pid();
-        let mut source = open(plan, launch, launch.aim.clone().unwrap_or(Who::Held(pid)))?;
+        let aim = launch.aim.clone().unwrap_or(Who::Held(pid));
+        let stacks = stacks::start(launch, &aim)?;
+        let mut source = open(plan, launch, aim)?;
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         source.start_clock();
@@ -160,7 +177,7 @@ impl Session {
         let remote = session.sampler.remote();
         let wait = move || wait(child, before, &ended, || remote.request(Request::Stop));
         thread::Builder::new().name("wait".into()).spawn(wait).map_err(StartError::System)?;
-        Ok(session)
+        Ok(Self { stacks, ..session })
     }
 
     fn sample(
@@ -191,7 +208,7 @@ impl Session {
             };
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
-        Ok(Self { sampler, target, rows, command, output })
+        Ok(Self { sampler, target, rows, command, output, stacks: stacks::Sampling::default() })
     }
 
     /// Whom it measures.
@@ -217,6 +234,12 @@ impl Session {
     /// Where the command's output comes out, if it is captured.
     pub fn output(&self) -> &Receiver<OutputLine> {
         &self.output
+    }
+
+    /// The sampling of call stacks, if that was asked for.
+    #[cfg(feature = "stacks")]
+    pub fn stacks(&self) -> Option<&live::Stacks> {
+        self.stacks.as_ref()
     }
 
     /// Asks the sampler for something.
@@ -306,10 +329,15 @@ fn signal_all(pids: &[Pid], signal: Signal) {
     }
 }
 
+/// When counting begins by itself: with exec, unless that is put off.
+fn begin(launch: &Launch, who: &Who) -> Start {
+    let on_exec = matches!(who, Who::Held(_)) && launch.delay.is_none();
+    if on_exec { Start::OnExec } else { Start::Later }
+}
+
 /// Opens what can be opened; nothing at all is an error.
 fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<PerfSource, StartError> {
-    let on_exec = matches!(who, Who::Held(_)) && launch.delay.is_none();
-    let start = if on_exec { Start::OnExec } else { Start::Later };
+    let start = begin(launch, &who);
     let target = perf::Target { who, cpus: launch.cpus.clone(), inherit: launch.inherit, split: launch.split, start };
     let mut source = PerfSource::open(plan, &target).map_err(StartError::Open)?;
     // Before the command, if there is one, so that none of its time is left out.

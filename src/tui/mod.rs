@@ -19,6 +19,7 @@ use crate::recording::End;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::Round;
+use crate::stacks::Gathering;
 use crate::units::WallNs;
 
 mod app;
@@ -53,6 +54,11 @@ pub trait Feed {
 
     /// Where the command's output comes out; a channel that never gives a line if there is none.
     fn output(&self) -> &Receiver<OutputLine>;
+
+    /// The profile that is gathered of sampled call stacks; `None` if none are sampled.
+    fn profile(&self) -> Option<&Gathering> {
+        None
+    }
 
     /// How the measurement ended; called once, after the last round.
     fn end(&mut self, last: &Round, lost: u64) -> End;

@@ -147,6 +147,33 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
+        code: "E13",
+        title: "a metric is not known, or can't be measured here",
+        consequence: "nothing is measured, exit 2; one of a pattern or group: it is told, the others are measured",
+        meaning: "-M takes the metrics of relation files, of the vendor's tables and perfprop's own, by name, pattern \
+                  or group. Either none is called so, or this machine lacks one of its events, or does not tell what \
+                  its formula asks for, such as the number of slots.",
+        remedy: &[
+            "which there are:               perfprop list metric",
+            "what one needs:                perfprop relations show",
+            "the vendor's as well:          --event-tables DIR",
+        ],
+    },
+    Explained {
+        code: "E14",
+        title: "call stacks can't be sampled",
+        consequence: "nothing is measured, exit 125",
+        meaning: "Of -g and --call-graph: none of the events can be sampled (uncore and some software events only \
+                  count); or the processor keeps no record of calls, as in most virtual machines; or ring buffers, one \
+                  for each CPU, find no room within the memory that this user may lock (perf_event_mlock_kb for each \
+                  CPU, and ulimit -l).",
+        remedy: &[
+            "what is sampled everywhere:    perfprop record -g -e cpu-clock",
+            "without LBR:                   perfprop record --call-graph dwarf",
+            "more memory for ring buffers:  sudo sysctl kernel.perf_event_mlock_kb=4096",
+        ],
+    },
+    Explained {
         code: "W01",
         title: "rounds came too late or found no room",
         consequence: "totals are not affected; intervals are coarser for a while",

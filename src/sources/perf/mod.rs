@@ -27,6 +27,8 @@ mod trial;
 
 use attach::Attaching;
 pub use open::permission;
+#[cfg(feature = "stacks")]
+pub(crate) use open::{encode, probe_name, user_only};
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
 pub use trial::fit;
 

@@ -189,7 +189,7 @@ impl Opening<'_> {
 }
 
 /// The event counted in user space only, where that means anything.
-fn user_only(event: &Event) -> Option<Event> {
+pub(crate) fn user_only(event: &Event) -> Option<Event> {
     if event.modifiers.exclude_kernel || !event.happens_in_user_space() {
         return None;
     }
@@ -219,7 +219,7 @@ impl From<&io::Error> for Refusal {
 }
 
 /// perf-event2 knows only events of its own making, so the bits are written into its attributes.
-fn encode(event: &Event, builder: &mut Builder<'_>) {
+pub(crate) fn encode(event: &Event, builder: &mut Builder<'_>) {
     let Event { encoding, modifiers, .. } = event;
     builder
         .exclude_user(modifiers.exclude_user)
@@ -245,7 +245,7 @@ fn encode(event: &Event, builder: &mut Builder<'_>) {
 }
 
 /// The name that the kernel takes a probe by: that of a file, or of a function of its own.
-fn probe_name(event: &Event) -> io::Result<Option<CString>> {
+pub(crate) fn probe_name(event: &Event) -> io::Result<Option<CString>> {
     let Some(probe) = &event.encoding.probe else { return Ok(None) };
     let name = if probe.path.is_empty() { &probe.function } else { &probe.path };
     Ok(Some(CString::new(name.as_str())?))

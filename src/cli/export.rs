@@ -1,0 +1,163 @@
+//! `perfprop export`: stacks in one tool's format in, the same in another's out.
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::path::Path;
+
+use super::Error;
+use super::args::{Export, ExportFormat, StackFormat};
+use super::stream::say;
+use crate::export::{
+    self, Events, Fault, Format, Imported, Names, Periods, Process, ReadOptions, Target, Unit, What, WriteError,
+    WriteOptions,
+};
+use crate::profile::{Amount, Detail, EventId, Options, Repeats, Tree};
+use crate::words::shown;
+
+/// A fault doesn't take away what stood before it, but it isn't hidden either.
+const NOT_ALL: u8 = 1;
+
+pub(super) fn run(args: &Export) -> Result<u8, Error> {
+    if args.kernel && args.to != ExportFormat::Folded {
+        return Err(Error::Usage("--kernel is for --to folded; other formats tell the kernel by its module".into()));
+    }
+    let Imported { mut tree, fault, skipped_periods } = read(args)?;
+    let is_empty = tree.event_ids().all(|event| tree.total(event) == Amount::ZERO);
+    let is_whole = fault.is_none();
+    match fault {
+        Some(source) if is_empty => return Err(Error::Stacks { path: args.file.clone(), source }),
+        Some(fault) => {
+            let file = args.file.to_string_lossy();
+            say(&format!("{}: {fault}\n      what stands before it is written", shown(&file)));
+        }
+        None => {}
+    }
+    if skipped_periods && !args.counts {
+        say("perf aligned the periods of several events, and such samples weigh 1, as inferno has it");
+        say("to weigh them by their periods: --padded-periods");
+    }
+    let event = event(args, &tree)?;
+    if let Some(period) = args.sample_period {
+        tree.down_sample(period);
+    }
+    let unit = if args.counts { Unit::Samples } else { Unit::Weights };
+    let options = WriteOptions { unit, event, title: title(&args.file) };
+    write(args, &tree, &options)?;
+    Ok(if is_whole { 0 } else { NOT_ALL })
+}
+
+fn read(args: &Export) -> Result<Imported, Error> {
+    let failed =
+        |source| Error::Stacks { path: args.file.clone(), source: Fault { line: None, what: What::Io(source) } };
+    let input: Box<dyn Read> = if args.file.as_os_str() == "-" {
+        if io::stdin().is_terminal() {
+            return Err(Error::Usage(
+                "give a file of stacks, or pipe one in: perf script | perfprop export ...".into(),
+            ));
+        }
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(File::open(&args.file).map_err(failed)?)
+    };
+    Ok(export::read(input, &options(args)))
+}
+
+fn options(args: &Export) -> ReadOptions {
+    let format = args.from.map(|format| match format {
+        StackFormat::PerfScript => Format::PerfScript,
+        StackFormat::Folded => Format::Folded,
+        StackFormat::Pprof => Format::Pprof,
+        StackFormat::Recording => Format::Recording,
+    });
+    let tree = Options {
+        repeats: if args.canonical { Repeats::Fold } else { Repeats::Keep },
+        detail: if args.lines { Detail::Lines } else { Detail::Functions },
+        cap: args.max_nodes as usize,
+    };
+    // Lines of folded stacks have no room for more than a name, and for one event.
+    let is_folded = args.to == ExportFormat::Folded;
+    let names = match (args.kernel, is_folded) {
+        (true, _) => Names::ShortKernel,
+        (false, true) => Names::Short,
+        (false, false) => Names::Full,
+    };
+    let process = match (args.pid, args.tid, args.no_process) {
+        (true, ..) => Process::Pid,
+        (_, true, _) => Process::Tid,
+        (.., true) => Process::None,
+        _ => Process::Name,
+    };
+    let has_one = matches!(args.to, ExportFormat::Folded | ExportFormat::Svg | ExportFormat::Html);
+    let events = match (args.event_filter.is_empty(), has_one) {
+        (false, _) => Events::Named(args.event_filter.clone()),
+        (true, true) => Events::First,
+        (true, false) => Events::All,
+    };
+    let periods = if is_folded && !args.padded_periods { Periods::Unpadded } else { Periods::All };
+    ReadOptions { format, tree, names, process, periods, events }
+}
+
+/// The event for a file that has room for one.
+fn event(args: &Export, tree: &Tree) -> Result<Option<EventId>, Error> {
+    let has_one = matches!(args.to, ExportFormat::Folded | ExportFormat::Svg | ExportFormat::Html);
+    let names: Vec<_> = tree.event_ids().map(|id| shown(&tree.event_of(id).name).into_owned()).collect();
+    if has_one && args.event_filter.len() > 1 && names.len() > 1 {
+        let all = names.join(", ");
+        return Err(Error::Usage(format!("one event fits into this format, and --event-filter takes {all}")));
+    }
+    Ok(tree.default_event())
+}
+
+fn title(file: &Path) -> String {
+    match file.file_name() {
+        Some(name) if name != "-" => name.to_string_lossy().into_owned(),
+        _ => "standard input".into(),
+    }
+}
+
+fn write(args: &Export, tree: &Tree, options: &WriteOptions) -> Result<(), Error> {
+    let target = match args.to {
+        ExportFormat::Folded => Target::Folded,
+        ExportFormat::Pprof => Target::Pprof,
+        ExportFormat::Firefox => Target::Firefox,
+        ExportFormat::Speedscope => Target::Speedscope,
+        ExportFormat::Svg => Target::Svg,
+        ExportFormat::Html => Target::Html,
+    };
+    let to_stdout = args.output.as_os_str() == "-";
+    if to_stdout && target == Target::Pprof && io::stdout().is_terminal() {
+        return Err(Error::Usage("a terminal can't show pprof's format: give a file with -o, or pipe it on".into()));
+    }
+    let out: Box<dyn Write> =
+        if to_stdout { Box::new(io::stdout().lock()) } else { Box::new(Later { path: &args.output, file: None }) };
+    match export::write(tree, target, options, &mut BufWriter::with_capacity(1 << 16, out)) {
+        Ok(()) => Ok(()),
+        Err(WriteError::Io(source)) => Err(Error::Write { path: args.output.clone(), source }),
+        Err(error) => Err(Error::Export(error)),
+    }
+}
+
+/// A file that is made, or made anew, once there is something to write: an error before that leaves it as it was.
+struct Later<'a> {
+    path: &'a Path,
+    file: Option<File>,
+}
+
+impl Later<'_> {
+    fn file(&mut self) -> io::Result<&mut File> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => Ok(none.insert(File::create(self.path)?)),
+        }
+    }
+}
+
+impl Write for Later<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file()?.flush()
+    }
+}

@@ -1,0 +1,140 @@
+//! The options of call stacks in, what is to be sampled out; and texts for what can't be.
+
+use std::fmt;
+
+use super::args::{Frequency, Stacks};
+use super::prepare::{Wishes, resolver};
+use super::stream::say;
+use super::{Error, args};
+use crate::events::Event;
+use crate::machine::Host;
+use crate::profile::Options;
+use crate::session::Session;
+use crate::stacks::live::{self, StackError, Wanted};
+use crate::stacks::{CallGraph, Gathering, Rate};
+use crate::text;
+use crate::words::shown;
+
+/// Sampled where nobody says what: where there is a PMU, and where there is none.
+const DEFAULT_HARDWARE: &str = "cycles";
+const DEFAULT_SOFTWARE: &str = "cpu-clock";
+
+/// What is to be sampled, if anything.
+pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> Result<Option<Wanted>, Error> {
+    let call_graph = match (args.frame_pointers, args.call_graph) {
+        (true, _) => CallGraph::Fp,
+        (false, Some(call_graph)) => call_graph,
+        (false, None) if args.frequency.is_some() || args.count.is_some() => {
+            let how = "add -g, or --call-graph dwarf for programs without frame pointers";
+            return Err(Error::Usage(format!("-F and -c say how often call stacks are sampled: {how}")));
+        }
+        (false, None) => return Ok(None),
+    };
+    let rate = args.frequency.map(frequency).transpose()?.or(args.count.map(Rate::Period));
+    let events = if events.events.is_empty() { default_events()? } else { wishes.plan.events.clone() };
+    Ok(Some(Wanted { events, rate, call_graph }))
+}
+
+/// Puts what is sampled into a tree, if anything is.
+pub(super) fn gather(session: &Session) -> Result<Option<Gathering>, Error> {
+    let gathering = session
+        .stacks()
+        .map(|stacks| Gathering::start(stacks.batches().clone(), stacks.sampled().clone(), Options::default()));
+    gathering.transpose().map_err(Error::System)
+}
+
+/// Ends sampling, and waits for what is on its way.
+pub(super) fn finish(session: &Session, profile: Option<&mut Gathering>) {
+    if let (Some(stacks), Some(profile)) = (session.stacks(), profile) {
+        stacks.stop();
+        profile.finish();
+    }
+}
+
+/// The functions in which most was sampled; nothing if nothing is.
+pub(super) fn text(profile: Option<&Gathering>) -> String {
+    profile.map(|profile| format!("\n{}", text::stacks(&profile.look()))).unwrap_or_default()
+}
+
+fn default_events() -> Result<Vec<Event>, Error> {
+    let resolver = resolver(None)?;
+    let name = if Host::here().cores().next().is_some() { DEFAULT_HARDWARE } else { DEFAULT_SOFTWARE };
+    let groups = resolver.parse(name).map_err(Error::Events)?;
+    Ok(groups.into_iter().flat_map(|group| group.events).collect())
+}
+
+/// A frequency that the kernel allows; that another one was asked for is said.
+fn frequency(asked: Frequency) -> Result<Rate, Error> {
+    let max = live::max_frequency();
+    match (asked, max) {
+        (Frequency::Max, Some(max)) => Ok(Rate::Frequency(max)),
+        (Frequency::Max, None) => {
+            Err(Error::Usage("the kernel doesn't say its highest frequency: give a number".into()))
+        }
+        (Frequency::Hz(hz), Some(max)) if hz > max => {
+            say(&format!(
+                "-F {hz} is more than the kernel allows now: sampling at {max} Hz (sudo sysctl kernel.perf_event_max_sample_rate={hz})"
+            ));
+            Ok(Rate::Frequency(max))
+        }
+        (Frequency::Hz(hz), _) => Ok(Rate::Frequency(hz)),
+    }
+}
+
+/// What can't be sampled of what was wanted is never passed over in silence.
+pub(super) fn tell_unsampled(stacks: &live::Stacks) {
+    let reasons: Vec<_> = stacks.unsampled().iter().map(reason).collect();
+    if !reasons.is_empty() {
+        say(&format!("counted without call stacks: {}", reasons.join("; ")));
+    }
+}
+
+fn reason(unsampled: &live::Unsampled) -> String {
+    format!("{} ({})", shown(&unsampled.name), why(&unsampled.source))
+}
+
+fn why(error: &std::io::Error) -> String {
+    use nix::errno::Errno;
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EINVAL | Errno::EOPNOTSUPP) => "it can't be sampled".into(),
+        Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => "this machine has no such event".into(),
+        Some(Errno::EACCES | Errno::EPERM) => "not permitted".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Why nothing can be sampled, and what to try.
+pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError) -> fmt::Result {
+    match error {
+        StackError::NoEvent(unsampled) => {
+            let reasons: Vec<_> = unsampled.iter().map(reason).collect();
+            writeln!(f, "E14 perfprop: no call stacks can be sampled: {}", reasons.join("; "))?;
+            let forbidden = unsampled.iter().any(|event| event.source.kind() == std::io::ErrorKind::PermissionDenied);
+            if forbidden {
+                write!(f, "      as root, or:  sudo sysctl kernel.perf_event_paranoid=1")
+            } else {
+                write!(f, "      what can be sampled everywhere:  -e cpu-clock")
+            }
+        }
+        StackError::NoLbr => {
+            writeln!(f, "E14 perfprop: this processor keeps no record of calls (LBR): most virtual machines hide it")?;
+            write!(f, "      use --call-graph dwarf, or -g for programs that are built with frame pointers")
+        }
+        StackError::NoUnwinding => {
+            writeln!(f, "E14 perfprop: stacks of this processor can't be unwound by unwind information")?;
+            write!(f, "      use -g with programs that are built with frame pointers")
+        }
+        StackError::Locked { needed, limit_kb } => {
+            let needed = needed.div_ceil(1024);
+            let limit = limit_kb.map_or_else(String::new, |limit| format!("; perf_event_mlock_kb is {limit}"));
+            writeln!(
+                f,
+                "E14 perfprop: ring buffers need {needed} KiB of locked memory at least, and this user may lock no more (EPERM{limit})"
+            )?;
+            let raised = limit_kb.unwrap_or(516) * 2;
+            write!(f, "      end other profilers of this user, or:  sudo sysctl kernel.perf_event_mlock_kb={raised}")
+        }
+        // Told with the counters'.
+        StackError::Open(_) => Ok(()),
+    }
+}

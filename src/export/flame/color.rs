@@ -1,0 +1,66 @@
+//! A module's name in, a colour out: the same in every picture.
+
+use crate::profile::{Frame, Kind};
+
+/// How many hues modules are told apart by.
+pub(super) const HUES: u32 = 18;
+
+/// The class of a frame's rectangle. Frames of no module have no hue.
+pub(super) fn class(frame: &Frame<'_>) -> String {
+    match frame.kind {
+        Kind::Process | Kind::Other => "n".into(),
+        Kind::Function if frame.module.is_empty() => "n".into(),
+        Kind::Function if frame.is_kernel() => "k".into(),
+        Kind::Function => format!("h{}", hash(frame.module) % HUES),
+    }
+}
+
+/// The rules of all classes, for light and dark pages.
+pub(super) fn rules() -> String {
+    let of = |saturation: f64, lightness: f64| {
+        let hues = (0..HUES).map(|hue| {
+            // Without the reds, which are the kernel's.
+            let degrees = 30.0 + f64::from(hue) * 300.0 / f64::from(HUES);
+            format!(".h{hue}{{fill:{}}}", hex(degrees, saturation, lightness))
+        });
+        let rules: String = hues.collect();
+        format!("{rules}.k{{fill:{}}}.n{{fill:{}}}", hex(6.0, saturation, lightness), hex(0.0, 0.0, lightness))
+    };
+    format!("{}@media (prefers-color-scheme:dark){{{}}}", of(0.62, 0.74), of(0.34, 0.36))
+}
+
+/// FNV-1a.
+fn hash(text: &str) -> u32 {
+    text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// Hue in degrees, saturation and lightness in 0..=1, as sRGB.
+fn hex(hue: f64, saturation: f64, lightness: f64) -> String {
+    let chroma = saturation * lightness.min(1.0 - lightness);
+    let [red, green, blue] = [0.0, 8.0, 4.0].map(|offset| {
+        let k = (offset + hue / 30.0) % 12.0;
+        let value = lightness - chroma * (k - 3.0).min(9.0 - k).clamp(-1.0, 1.0);
+        (value * 255.0).round() as u8
+    });
+    format!("#{red:02x}{green:02x}{blue:02x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hues_are_those_of_css() {
+        assert_eq!(hex(0.0, 1.0, 0.5), "#ff0000");
+        assert_eq!(hex(120.0, 1.0, 0.25), "#008000");
+        assert_eq!(hex(210.0, 0.0, 0.5), "#808080");
+    }
+
+    #[test]
+    fn a_module_keeps_its_hue() {
+        let of = |module| class(&Frame { module, ..Frame::function("f") });
+        assert_eq!(of("/lib/libc.so.6"), of("/lib/libc.so.6"));
+        assert_ne!(of("/lib/libc.so.6"), of("/bin/x"));
+        assert_eq!(of("[kernel.kallsyms]"), "k");
+    }
+}

@@ -1,0 +1,113 @@
+//! Folded stacks, `main;f;g 12`, in and out. The number behind the last blank is the weight of the path.
+
+use std::io::{self, Read, Write};
+
+use super::lines::Lines;
+use super::read::{Chosen, Fault, ReadOptions, What};
+use super::write::WriteOptions;
+use crate::profile::{Amount, Event, Frame, FrameId, Measure, NodeId, Options, Repeats, Tree};
+use crate::words::shown;
+
+/// Reads folded stacks. Weights are taken for samples, as that is what they are where nobody says else.
+pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+    let mut chosen = Chosen::new(&options.events);
+    if !chosen.takes("samples") {
+        return chosen.missing();
+    }
+    let event = tree.event(&Event::new("samples", Measure::Samples));
+    let stacks = tree.sampled();
+    loop {
+        let number = lines.number() + 1;
+        let line = match lines.next() {
+            Ok(Some(line)) => line,
+            Ok(None) => return Ok(()),
+            Err(broken) => return Err(Fault::broken(broken, number)),
+        };
+        if line.starts_with(b"#") || line.trim_ascii().is_empty() {
+            continue;
+        }
+        let (path, count) = split(line).ok_or_else(|| Fault::at(number, What::NoCount))?;
+        let path = String::from_utf8_lossy(path);
+        let frames: Vec<FrameId> = path.split(';').map(|name| tree.frame(&Frame::function(name))).collect();
+        tree.stack(stacks, frames, event, Amount { samples: count, weight: count });
+    }
+}
+
+/// A line's path and number.
+pub(super) fn split(line: &[u8]) -> Option<(&[u8], u64)> {
+    let line = line.trim_ascii_end();
+    let blank = line.iter().rposition(u8::is_ascii_whitespace)?;
+    let count = std::str::from_utf8(&line[blank + 1..]).ok()?.parse().ok()?;
+    let path = line[..blank].trim_ascii_end();
+    let is_text = !path.is_empty() && !path.contains(&0);
+    is_text.then_some((path, count))
+}
+
+/// Writes a line for each path of names that has a number, sorted by the paths' bytes.
+pub(super) fn write(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
+    let mut names = Tree::new(Options { repeats: Repeats::Keep, cap: usize::MAX, ..tree.options() });
+    let escaped: Vec<String> = tree.frames().map(|frame| escape(frame.name)).collect();
+    names.merge_named(tree, |frame| Frame::function(&escaped[frame.index()]));
+    // Merged into an empty tree, events keep their numbers.
+    let event = options.event(tree);
+    let mut path = Vec::new();
+    let mut ahead = children(&names, NodeId::ROOT, 0);
+    let own = event.map_or(0, |event| options.unit.of(&names.node(NodeId::ROOT), event));
+    if own > 0 {
+        writeln!(out, "[root] {own}")?;
+    }
+    while let Some(Item { node, start, part }) = ahead.pop() {
+        path.truncate(start);
+        path.extend_from_slice(names.node(node).frame().name.as_bytes());
+        match part {
+            Part::Own => {
+                let number = event.map_or(0, |event| options.unit.of(&names.node(node), event));
+                if number > 0 {
+                    out.write_all(&path)?;
+                    writeln!(out, " {number}")?;
+                }
+            }
+            Part::Below => {
+                path.push(b';');
+                ahead.extend(children(&names, node, path.len()));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What of a node is to be written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Own,
+    Below,
+}
+
+/// Part of a node, whose name begins at this byte of the path.
+struct Item {
+    node: NodeId,
+    start: usize,
+    part: Part,
+}
+
+/// Both parts of all children, the last in order first. In the order of bytes a path's own line may be parted from
+/// those below it: `a`, `a b`, `a;b`.
+fn children(tree: &Tree, parent: NodeId, start: usize) -> Vec<Item> {
+    let children = tree.node(parent).children();
+    let parts = |node| [Part::Own, Part::Below].map(|part| Item { node, start, part });
+    let mut items: Vec<Item> = children.into_iter().flat_map(parts).collect();
+    let key = |item: &Item| -> (&[u8], &[u8]) {
+        let name = tree.node(item.node).frame().name.as_bytes();
+        (name, if item.part == Part::Below { b";" } else { b"" })
+    };
+    items.sort_by(|a, b| {
+        let (a, b) = (key(a), key(b));
+        b.0.iter().chain(b.1).cmp(a.0.iter().chain(a.1))
+    });
+    items
+}
+
+/// A name that is one frame of one line wherever it is read.
+fn escape(name: &str) -> String {
+    shown(name).replace(';', ":")
+}

@@ -1,0 +1,21 @@
+//! Stacks in another tool's file in, a tree out; a tree in, a file for another tool out.
+//!
+//! Reading is streaming but for pprof: memory grows with what differs between stacks, not with their
+//! number. What was read before a fault is kept.
+
+mod firefox;
+mod flame;
+mod folded;
+mod lines;
+mod names;
+mod perf_script;
+mod pprof;
+mod read;
+mod recording;
+mod speedscope;
+mod write;
+
+pub use names::Names;
+pub use perf_script::{Periods, Process};
+pub use read::{Events, Fault, Format, Imported, ReadOptions, What, read};
+pub use write::{Target, Unit, WriteError, WriteOptions, write};

@@ -1,0 +1,304 @@
+//! A profile of pprof in, its samples in a tree out.
+
+use std::collections::HashMap;
+use std::io::{BufReader, Read};
+use std::num::NonZeroU32;
+
+use flate2::read::MultiGzDecoder;
+use prost::Message;
+use rustc_hash::FxBuildHasher;
+
+use super::message::{Function, Location, Mapping, Profile, Sample};
+use crate::export::read::{Chosen, Events, Fault, ReadOptions, What};
+use crate::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Tree};
+
+/// The largest profile, unpacked.
+const LARGEST: u64 = 4 << 30;
+
+type ById<T> = HashMap<u64, T, FxBuildHasher>;
+
+/// Reads a whole profile; labels of samples aren't kept. Nothing is taken from one that breaks a rule of the format.
+pub(in crate::export) fn read(input: impl Read, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+    let profile = unpack(input)?;
+    let strings: Vec<String> =
+        profile.string_table.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
+    let fault = |reason: String| Fault::of_file(What::Pprof(reason));
+    let stacks = Stacks::check(&profile, &strings).map_err(fault)?;
+    let mut chosen = Chosen::new(match &options.events {
+        Events::First => &Events::All,
+        events => events,
+    });
+    let columns = columns(&profile, &stacks.strings, tree, &mut chosen).map_err(fault)?;
+    chosen.missing()?;
+    if columns.is_empty() {
+        return Err(fault("it has no types of samples".into()));
+    }
+    stacks.add(&profile.sample, &columns, tree);
+    Ok(())
+}
+
+fn unpack(input: impl Read) -> Result<Profile, Fault> {
+    let fault = |reason: String| Fault::of_file(What::Pprof(reason));
+    let mut input = BufReader::new(input);
+    let mut bytes = Vec::new();
+    let packed = std::io::BufRead::fill_buf(&mut input).map(|begun| begun.starts_with(&[0x1f, 0x8b]));
+    let result = packed.and_then(|packed| match packed {
+        true => MultiGzDecoder::new(input).take(LARGEST + 1).read_to_end(&mut bytes),
+        false => input.take(LARGEST + 1).read_to_end(&mut bytes),
+    });
+    match result {
+        Err(error) => return Err(fault(format!("it can't be unpacked: {error}"))),
+        Ok(size) if size as u64 > LARGEST => return Err(fault("it is larger than 4 GiB".into())),
+        Ok(_) => {}
+    }
+    Profile::decode(&*bytes).map_err(|error| fault(error.to_string()))
+}
+
+/// The table of strings, which is asked for numbers that others wrote.
+struct Strings<'a>(&'a [String]);
+
+impl<'a> Strings<'a> {
+    fn get(&self, index: i64) -> Result<&'a str, String> {
+        let text = usize::try_from(index).ok().and_then(|index| self.0.get(index));
+        text.map(|text| &**text).ok_or_else(|| format!("there is no string {index}"))
+    }
+}
+
+/// What the samples of a profile refer to, checked.
+struct Stacks<'a> {
+    strings: Strings<'a>,
+    mappings: ById<&'a Mapping>,
+    functions: ById<&'a Function>,
+    locations: ById<&'a Location>,
+}
+
+impl<'a> Stacks<'a> {
+    fn check(profile: &'a Profile, strings: &'a [String]) -> Result<Self, String> {
+        if strings.first().is_none_or(|first| !first.is_empty()) {
+            return Err("its first string isn't empty".into());
+        }
+        let stacks = Self {
+            strings: Strings(strings),
+            mappings: by_id("mapping", profile.mapping.iter().map(|mapping| (mapping.id, mapping)))?,
+            functions: by_id("function", profile.function.iter().map(|function| (function.id, function)))?,
+            locations: by_id("location", profile.location.iter().map(|location| (location.id, location)))?,
+        };
+        for kind in profile.sample_type.iter().chain(&profile.period_type) {
+            stacks.strings.get(kind.r#type)?;
+            stacks.strings.get(kind.unit)?;
+        }
+        let Profile { drop_frames, keep_frames, default_sample_type, doc_url, .. } = profile;
+        let texts = [drop_frames, keep_frames, default_sample_type, doc_url].into_iter().chain(&profile.comment);
+        texts.into_iter().try_for_each(|&text| stacks.strings.get(text).map(drop))?;
+        profile.mapping.iter().try_for_each(|mapping| {
+            stacks.strings.get(mapping.filename)?;
+            stacks.strings.get(mapping.build_id).map(drop)
+        })?;
+        profile.function.iter().try_for_each(|function| {
+            let texts = [function.name, function.system_name, function.filename];
+            texts.into_iter().try_for_each(|text| stacks.strings.get(text).map(drop))
+        })?;
+        profile.location.iter().try_for_each(|location| stacks.check_location(location))?;
+        let types = profile.sample_type.len();
+        profile.sample.iter().enumerate().try_for_each(|(index, sample)| {
+            stacks.check_sample(sample, types).map_err(|reason| format!("sample {}: {reason}", index + 1))
+        })?;
+        Ok(stacks)
+    }
+
+    fn check_location(&self, location: &Location) -> Result<(), String> {
+        let Location { id, mapping_id, .. } = location;
+        if *mapping_id != 0 && !self.mappings.contains_key(mapping_id) {
+            return Err(format!("location {id} is in mapping {mapping_id}, which isn't there"));
+        }
+        match location.line.iter().find(|line| !self.functions.contains_key(&line.function_id)) {
+            Some(line) => Err(format!("location {id} is in function {}, which isn't there", line.function_id)),
+            None => Ok(()),
+        }
+    }
+
+    fn check_sample(&self, sample: &Sample, types: usize) -> Result<(), String> {
+        if sample.value.len() != types {
+            return Err(format!("{} values for {types} types", sample.value.len()));
+        }
+        if let Some(value) = sample.value.iter().find(|&&value| value < 0) {
+            return Err(format!("{value} is below 0, as in a difference of profiles"));
+        }
+        if let Some(id) = sample.location_id.iter().find(|id| !self.locations.contains_key(id)) {
+            return Err(format!("location {id} isn't there"));
+        }
+        for label in &sample.label {
+            if self.strings.get(label.key)?.is_empty() {
+                return Err("a label without a key".into());
+            }
+            self.strings.get(label.num_unit)?;
+            self.strings.get(label.str)?;
+            if label.str != 0 && label.num != 0 {
+                return Err("a label with both a text and a number".into());
+            }
+        }
+        Ok(())
+    }
+
+    fn add(&self, samples: &[Sample], columns: &[Column], tree: &mut Tree) {
+        let frames: ById<Vec<FrameId>> =
+            self.locations.iter().map(|(&id, location)| (id, self.frames(location, tree))).collect();
+        let stacks = tree.sampled();
+        for sample in samples {
+            let outermost_first = sample.location_id.iter().rev().flat_map(|id| frames[id].iter().rev()).copied();
+            // Some writers begin each path with the root itself.
+            let mut path = outermost_first.peekable();
+            path.next_if(|&frame| is_root(tree, frame));
+            let path: Vec<FrameId> = path.collect();
+            let value = |index: usize| sample.value[index].unsigned_abs();
+            let calls = columns.iter().filter_map(Column::calls).map(value).sum();
+            let amounts: Vec<(EventId, Amount)> = columns.iter().filter_map(|column| column.amount(value)).collect();
+            tree.tally(stacks, path, calls, &amounts);
+        }
+        tree.end(stacks);
+    }
+
+    /// The frames of a location, innermost first.
+    fn frames(&self, location: &Location, tree: &mut Tree) -> Vec<FrameId> {
+        let mapping = self.mappings.get(&location.mapping_id);
+        let module = mapping.and_then(|mapping| self.strings.get(mapping.filename).ok()).unwrap_or_default();
+        if location.line.is_empty() {
+            let name = format!("0x{:x}", location.address);
+            return vec![tree.frame(&Frame { module, ..Frame::function(&name) })];
+        }
+        let frames = location.line.iter().map(|line| {
+            let function = self.functions[&line.function_id];
+            let text = |index| self.strings.get(index).unwrap_or_default();
+            let name = if text(function.name).is_empty() { text(function.system_name) } else { text(function.name) };
+            let line = u32::try_from(line.line).ok().and_then(NonZeroU32::new);
+            tree.frame(&Frame { module, file: text(function.filename), line, ..Frame::function(name) })
+        });
+        frames.collect()
+    }
+}
+
+fn is_root(tree: &Tree, frame: FrameId) -> bool {
+    let frame = tree.frame_of(frame);
+    frame.name == "[root]" && frame.module.is_empty()
+}
+
+/// Things by their numbers, of which none is 0 and no two are the same.
+fn by_id<'a, T>(kind: &str, things: impl Iterator<Item = (u64, &'a T)>) -> Result<ById<&'a T>, String> {
+    let mut by_id = ById::default();
+    for (id, thing) in things {
+        if id == 0 {
+            return Err(format!("a {kind} has the number 0"));
+        }
+        if by_id.insert(id, thing).is_some() {
+            return Err(format!("two {kind}s have the number {id}"));
+        }
+    }
+    Ok(by_id)
+}
+
+/// What of a sample's values makes a number of the tree.
+enum Column {
+    /// Calls of the path.
+    Calls(usize),
+    /// Samples, and the value they stand for.
+    Weighted { event: EventId, samples: usize, weight: usize },
+    /// Samples alone.
+    Samples { event: EventId, samples: usize },
+    /// A sum alone.
+    Sum { event: EventId, weight: usize },
+}
+
+impl Column {
+    fn calls(&self) -> Option<usize> {
+        match self {
+            Self::Calls(index) => Some(*index),
+            _ => None,
+        }
+    }
+
+    fn amount(&self, value: impl Fn(usize) -> u64) -> Option<(EventId, Amount)> {
+        match *self {
+            Self::Calls(_) => None,
+            Self::Weighted { event, samples, weight } => {
+                Some((event, Amount { samples: value(samples), weight: value(weight) }))
+            }
+            Self::Samples { event, samples } => {
+                Some((event, Amount { samples: value(samples), weight: value(samples) }))
+            }
+            Self::Sum { event, weight } => Some((event, Amount { samples: 0, weight: value(weight) })),
+        }
+    }
+}
+
+/// The types of samples: names and units. `samples/count` beside one other type says how many samples that was;
+/// `NAME-samples/count` says it of NAME.
+struct Types<'a>(Vec<(&'a str, &'a str)>);
+
+impl Types<'_> {
+    /// Where the number of samples stands of which this type is the weight.
+    fn samples_of(&self, name: &str) -> Option<usize> {
+        let is_counter = |&(other, unit): &(&str, &str)| {
+            let is_own = other.strip_suffix("-samples").is_some_and(|of| of == name);
+            unit == "count" && (is_own || (other == "samples" && name != "samples" && self.weights() == 1))
+        };
+        self.0.iter().position(is_counter)
+    }
+
+    fn weights(&self) -> usize {
+        self.0.iter().filter(|&&(name, unit)| !is_calls(name, unit) && name != "samples").count()
+    }
+
+    /// Whether the type is the number of samples of another one.
+    fn is_counter(&self, index: usize) -> bool {
+        self.0.iter().any(|(name, _)| self.samples_of(name) == Some(index))
+    }
+
+    /// The event of the tree for a type that is neither of calls nor of samples of another.
+    fn column(&self, index: usize, tree: &mut Tree) -> (EventId, Column) {
+        let (name, unit) = self.0[index];
+        let unit = || unit.to_owned().into();
+        if let Some(samples) = self.samples_of(name) {
+            let event = tree.event(&Event::new(name, Measure::Weighted(unit())));
+            return (event, Column::Weighted { event, samples, weight: index });
+        }
+        if name == "samples" && unit() == "count" {
+            let event = tree.event(&Event::new(name, Measure::Samples));
+            return (event, Column::Samples { event, samples: index });
+        }
+        let event = tree.event(&Event::new(name, Measure::Sum(unit())));
+        (event, Column::Sum { event, weight: index })
+    }
+}
+
+/// The types of samples as events of the tree.
+fn columns(
+    profile: &Profile,
+    strings: &Strings<'_>,
+    tree: &mut Tree,
+    chosen: &mut Chosen,
+) -> Result<Vec<Column>, String> {
+    let kind = |kind: &super::message::ValueType| Ok((strings.get(kind.r#type)?, strings.get(kind.unit)?));
+    let types = Types(profile.sample_type.iter().map(kind).collect::<Result<_, String>>()?);
+    let preferred = strings.get(profile.default_sample_type)?;
+    let mut columns = Vec::new();
+    // The last type is the one that pprof shows if none is preferred.
+    let (mut last, mut default) = (None, None);
+    for (index, &(name, unit)) in types.0.iter().enumerate() {
+        if is_calls(name, unit) {
+            columns.push(Column::Calls(index));
+        } else if !types.is_counter(index) && chosen.takes(name) {
+            let (event, column) = types.column(index, tree);
+            columns.push(column);
+            last = Some(event);
+            default = default.or(last.filter(|_| name == preferred));
+        }
+    }
+    if let Some(event) = default.or(last) {
+        tree.set_default_event(event);
+    }
+    Ok(columns)
+}
+
+fn is_calls(name: &str, unit: &str) -> bool {
+    name == "calls" && unit == "count"
+}

@@ -1,0 +1,153 @@
+//! A tree in, a profile of pprof out, packed with gzip.
+
+use std::collections::HashMap;
+use std::io::{self, Write};
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use prost::Message;
+
+use super::message::{Function, Line, Location, Mapping, Profile, Sample, ValueType};
+use crate::profile::{EventId, Frame, FrameId, Measure, NodeRef, Tree};
+
+/// Writes all events of a tree: types are `calls/count` where calls were counted, then for each event
+/// `samples/count` and its weight.
+pub(in crate::export) fn write(tree: &Tree, default: Option<EventId>, out: &mut dyn Write) -> io::Result<()> {
+    let mut packed = GzEncoder::new(out, Compression::default());
+    packed.write_all(&profile(tree, default).encode_to_vec())?;
+    packed.finish()?.flush()
+}
+
+/// A number of each sample.
+#[derive(Clone, Copy)]
+enum Value {
+    Calls,
+    Time,
+    Samples(EventId),
+    Weight(EventId),
+}
+
+impl Value {
+    fn of(self, node: &NodeRef<'_>) -> u64 {
+        match self {
+            Self::Calls => node.calls(),
+            Self::Time => u64::try_from(node.time().as_nanos()).unwrap_or(u64::MAX),
+            Self::Samples(event) => node.samples(event),
+            Self::Weight(event) => node.weight(event),
+        }
+    }
+}
+
+fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
+    let mut texts = Texts::new();
+    let values = values(tree);
+    let kind = |(_, name, unit): &(Value, String, String), texts: &mut Texts| ValueType {
+        r#type: texts.id(name),
+        unit: texts.id(unit),
+    };
+    let sample_type = values.iter().map(|value| kind(value, &mut texts)).collect();
+    let mut modules = Vec::new();
+    let places = tree.frames().zip(1..).map(|(frame, id)| place(&frame, id, &mut modules, &mut texts));
+    let (location, function) = places.unzip();
+    let mapping = modules.iter().enumerate().map(|(index, module)| Mapping {
+        id: index as u64 + 1,
+        filename: texts.id(module),
+        has_functions: true,
+        ..Mapping::default()
+    });
+    let mapping = mapping.collect();
+    let mut sample = Vec::new();
+    tree.sequences(|path, node| {
+        let numbers: Vec<u64> = values.iter().map(|(value, ..)| value.of(&node)).collect();
+        if numbers.iter().all(|&number| number == 0) {
+            return;
+        }
+        let value = numbers.into_iter().map(|number| i64::try_from(number).unwrap_or(i64::MAX)).collect();
+        // The root stands above everything, and alone only for what was counted on itself.
+        let below = if path.len() > 1 { &path[1..] } else { path };
+        let location_id = below.iter().rev().map(|&frame| number(frame)).collect();
+        sample.push(Sample { location_id, value, label: Vec::new() });
+    });
+    let default_sample_type = default.map_or(0, |event| texts.id(&tree.event_of(event).name));
+    Profile {
+        sample_type,
+        sample,
+        mapping,
+        location,
+        function,
+        string_table: texts.table,
+        default_sample_type,
+        ..Profile::default()
+    }
+}
+
+fn values(tree: &Tree) -> Vec<(Value, String, String)> {
+    let value = |value, name: &str, unit: &str| (value, name.to_owned(), unit.to_owned());
+    let mut values = Vec::new();
+    if tree.has_calls() {
+        values.push(value(Value::Calls, "calls", "count"));
+    }
+    if tree.walk().any(|node| !node.time().is_zero()) {
+        values.push(value(Value::Time, "time", "nanoseconds"));
+    }
+    let others = values.iter().filter(|(value, ..)| matches!(value, Value::Time)).count();
+    let is_alone = tree.event_ids().count() + others == 1;
+    for id in tree.event_ids() {
+        let event = tree.event_of(id);
+        let samples = if is_alone { "samples".into() } else { format!("{}-samples", event.name) };
+        match &event.measure {
+            Measure::Samples => values.push(value(Value::Samples(id), &event.name, "count")),
+            Measure::Weighted(unit) => {
+                values.push(value(Value::Samples(id), &samples, "count"));
+                values.push(value(Value::Weight(id), &event.name, unit));
+            }
+            Measure::Sum(unit) => values.push(value(Value::Weight(id), &event.name, unit)),
+        }
+    }
+    values
+}
+
+fn number(frame: FrameId) -> u64 {
+    frame.index() as u64 + 1
+}
+
+/// A location and a function for a frame, with this number.
+fn place(frame: &Frame<'_>, id: u64, modules: &mut Vec<String>, texts: &mut Texts) -> (Location, Function) {
+    let mapping_id = if frame.module.is_empty() { 0 } else { position(modules, frame.module) + 1 };
+    let name = texts.id(frame.name);
+    let filename = texts.id(frame.file);
+    let line = i64::from(frame.line.map_or(0, std::num::NonZeroU32::get));
+    let line = vec![Line { function_id: id, line }];
+    let location = Location { id, mapping_id, address: 0, line };
+    (location, Function { id, name, system_name: name, filename, start_line: 0 })
+}
+
+fn position(modules: &mut Vec<String>, module: &str) -> u64 {
+    let place = modules.iter().position(|known| known == module).unwrap_or_else(|| {
+        modules.push(module.to_owned());
+        modules.len() - 1
+    });
+    place as u64
+}
+
+/// The table of strings; its first is empty.
+struct Texts {
+    table: Vec<Vec<u8>>,
+    ids: HashMap<Vec<u8>, i64>,
+}
+
+impl Texts {
+    fn new() -> Self {
+        Self { table: vec![Vec::new()], ids: HashMap::from([(Vec::new(), 0)]) }
+    }
+
+    fn id(&mut self, text: &str) -> i64 {
+        if let Some(&id) = self.ids.get(text.as_bytes()) {
+            return id;
+        }
+        let id = self.table.len() as i64;
+        self.table.push(text.into());
+        self.ids.insert(text.into(), id);
+        id
+    }
+}

@@ -1,0 +1,283 @@
+//! A file of stacks in, a tree and what is wrong with the file out.
+
+use std::fmt;
+use std::io::{self, Read};
+
+use super::lines::{Broken, LONGEST, Lines};
+use super::names::Names;
+use super::perf_script::{Periods, Process};
+use super::{folded, perf_script, pprof, recording};
+use crate::profile::{Options, Tree};
+use crate::words::quoted;
+
+/// What a file is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The text of `perf script`.
+    PerfScript,
+    /// A stack a line, `a;b;c 12`.
+    Folded,
+    /// pprof's protobuf, with gzip or without.
+    Pprof,
+    /// A recording of perfprop with sampled stacks.
+    Recording,
+}
+
+/// Which events of a file are read. In pprof's files events are types of samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Events {
+    /// All of them.
+    #[default]
+    All,
+    /// Of `perf script`, the first that is met; of other files all.
+    First,
+    /// Those with these names, with their modifiers or without.
+    Named(Vec<String>),
+}
+
+/// How a file is read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// What it is written in; guessed from its first lines if it isn't told.
+    pub format: Option<Format>,
+    /// How the tree is built.
+    pub tree: Options,
+    /// How frames of `perf script` are named.
+    pub names: Names,
+    /// What stands above the functions of `perf script`.
+    pub process: Process,
+    /// Which periods of `perf script` count.
+    pub periods: Periods,
+    /// Which events.
+    pub events: Events,
+}
+
+/// What was read.
+#[derive(Debug)]
+pub struct Imported {
+    /// All stacks, those before the fault if there is one.
+    pub tree: Tree,
+    /// Why the file wasn't read to its end.
+    pub fault: Option<Fault>,
+    /// Whether periods didn't count, of [`Periods::Unpadded`].
+    pub skipped_periods: bool,
+}
+
+/// Why a file isn't read, or not to its end.
+#[derive(Debug)]
+pub struct Fault {
+    /// The line, from 1, where lines are counted.
+    pub line: Option<u64>,
+    /// What is wrong there.
+    pub what: What,
+}
+
+/// What is wrong with a file.
+#[derive(Debug)]
+pub enum What {
+    /// It can't be read.
+    Io(io::Error),
+    /// There is no sample in it.
+    Empty,
+    /// Neither its first bytes nor its first lines are of a format that can be read.
+    Unknown,
+    /// A line of `perf script` begins no sample.
+    NoSample,
+    /// A line within a sample of `perf script` is no frame.
+    NoFrame,
+    /// A stack has more frames than any stack has.
+    TooDeep,
+    /// A line has no end.
+    TooLong,
+    /// A line of folded stacks doesn't end with a number.
+    NoCount,
+    /// Something is wrong with a profile of pprof.
+    Pprof(String),
+    /// Something is wrong with a recording.
+    Recording(String),
+    /// A recording has no stacks in it.
+    NoStacks,
+    /// No event has this name; those there are.
+    NoEvent(String, Vec<String>),
+}
+
+impl Fault {
+    pub(super) fn at(line: u64, what: What) -> Self {
+        Self { line: Some(line), what }
+    }
+
+    pub(super) fn of_file(what: What) -> Self {
+        Self { line: None, what }
+    }
+
+    pub(super) fn broken(broken: Broken, line: u64) -> Self {
+        match broken {
+            Broken::TooLong => Self::at(line, What::TooLong),
+            Broken::Io(error) => Self::of_file(What::Io(error)),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        match &self.what {
+            What::Io(error) => write!(f, "{error}"),
+            What::Empty => write!(f, "no samples"),
+            What::Unknown => {
+                write!(f, "neither a recording nor `perf script` text nor folded stacks nor a pprof profile")
+            }
+            What::NoSample => write!(f, "no sample begins so; perf script prints `comm pid time: period event:`"),
+            What::NoFrame => write!(f, "no frame; perf script prints `address symbol (module)`"),
+            What::TooDeep => write!(f, "a stack without end"),
+            What::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
+            What::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
+            What::Pprof(reason) => write!(f, "no valid pprof profile: {reason}"),
+            What::Recording(reason) => f.write_str(reason),
+            What::NoStacks => write!(f, "no call stacks were recorded; perfprop record -g records them"),
+            What::NoEvent(name, events) => {
+                let events: Vec<_> = events.iter().map(|event| quoted(event)).collect();
+                write!(f, "no event {}; there are {}", quoted(name), events.join(", "))
+            }
+        }
+    }
+}
+
+/// Which events of a file are taken, as it goes on.
+pub(super) enum Chosen {
+    All,
+    /// The first one, once it is known.
+    First(Option<String>),
+    /// By name, and some of those that weren't taken.
+    Named {
+        names: Vec<String>,
+        taken: bool,
+        others: Vec<String>,
+    },
+}
+
+/// How many other events a message tells.
+const MOST_OTHERS: usize = 12;
+
+impl Chosen {
+    pub(super) fn new(events: &Events) -> Self {
+        match events {
+            Events::All => Self::All,
+            Events::First => Self::First(None),
+            Events::Named(names) => Self::Named { names: names.clone(), taken: false, others: Vec::new() },
+        }
+    }
+
+    pub(super) fn takes(&mut self, event: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::First(first) => first.get_or_insert_with(|| event.into()) == event,
+            Self::Named { names, taken, others } => {
+                let takes = names.iter().any(|name| is_named(event, name));
+                *taken |= takes;
+                if !takes && others.len() < MOST_OTHERS && !others.iter().any(|other| other == event) {
+                    others.push(event.into());
+                }
+                takes
+            }
+        }
+    }
+
+    /// The fault of a file in which there are events, but none that is wanted.
+    pub(super) fn missing(self) -> Result<(), Fault> {
+        match self {
+            Self::Named { names, taken: false, others } if !others.is_empty() => {
+                Err(Fault::of_file(What::NoEvent(names.join(","), others)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether `name` means this event: `cycles` means `cycles:u` too.
+fn is_named(event: &str, name: &str) -> bool {
+    event.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
+/// How much of a file its format is guessed from.
+const HEAD: u64 = 256 << 10;
+
+/// Reads a file of stacks. A fault doesn't take away what stood before it.
+pub fn read(mut input: impl Read, options: &ReadOptions) -> Imported {
+    let mut tree = Tree::new(options.tree);
+    let mut begun = Vec::new();
+    let (skipped_periods, result) = match input.by_ref().take(HEAD).read_to_end(&mut begun) {
+        Ok(_) => rest(begun, input, &mut tree, options),
+        Err(error) => (false, Err(Fault::of_file(What::Io(error)))),
+    };
+    let is_empty = tree.event_ids().next().is_none();
+    let fault = result.err().or(is_empty.then_some(Fault::of_file(What::Empty)));
+    Imported { tree, fault, skipped_periods }
+}
+
+fn rest(begun: Vec<u8>, input: impl Read, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
+    match options.format.or_else(|| guess(&begun)) {
+        Some(Format::PerfScript) => perf_script::read(&mut Lines::new(begun, input), tree, options),
+        Some(Format::Folded) => (false, folded::read(&mut Lines::new(begun, input), tree, options)),
+        Some(Format::Recording) => {
+            let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
+            (false, recording::read(input, tree, options))
+        }
+        Some(Format::Pprof) => (false, pprof::read(io::Cursor::new(begun).chain(input), tree, options)),
+        None if begun.trim_ascii().is_empty() => (false, Err(Fault::of_file(What::Empty))),
+        None => (false, Err(Fault::of_file(What::Unknown))),
+    }
+}
+
+/// The format of a file that begins so: gzip and the first field of a protobuf are pprof's; `perf script` indents
+/// frames, or has heads; a number ends the lines of folded stacks.
+fn guess(begun: &[u8]) -> Option<Format> {
+    let is_binary = begun.iter().take(4096).any(|&byte| byte < b' ' && !b"\t\n\r\x1b".contains(&byte));
+    if begun.starts_with(&[0x1f, 0x8b]) || (is_binary && begun.starts_with(b"\n")) {
+        return Some(Format::Pprof);
+    }
+    if recording::is_recording(begun) {
+        return Some(Format::Recording);
+    }
+    let mut lines = begun.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"#"));
+    let mut lines = lines.by_ref().skip_while(|line| line.trim_ascii().is_empty());
+    let first = lines.next()?;
+    let is_frame = |line: &[u8]| line.starts_with(b"\t");
+    if is_frame(first) || lines.next().is_some_and(is_frame) || perf_script::is_head(first) {
+        return Some(Format::PerfScript);
+    }
+    folded::split(first).map(|_| Format::Folded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn formats_are_told_by_their_beginnings() {
+        for (text, format) in [
+            ("rec 7 23.5: 1 cycles:\n\t 5b f+0x1 (/x)\n\n", Some(Format::PerfScript)),
+            ("# hostname\n#\n\nrec 7 23.5: 1 cycles:  5b f+0x1 (/x)\n", Some(Format::PerfScript)),
+            ("rec \n\t 5b f\n\n", Some(Format::PerfScript)),
+            ("a;b;c 12\n", Some(Format::Folded)),
+            ("a b 12", Some(Format::Folded)),
+            ("\n\x04\x08\x01\x10\x02", Some(Format::Pprof)),
+            ("\x1f\u{8b}", None),
+            ("", None),
+            ("hello\nworld\n", None),
+        ] {
+            assert_eq!(guess(text.as_bytes()), format, "{text:?}");
+        }
+        assert_eq!(guess(b"\x1f\x8b\x08"), Some(Format::Pprof));
+    }
+
+    #[test]
+    fn events_are_meant_with_their_modifiers() {
+        assert!(is_named("cycles:u", "cycles") && is_named("cycles:u", "cycles:u") && is_named("a:b", "a"));
+        assert!(!is_named("cycles", "cycles:u") && !is_named("cycles2", "cycles"));
+    }
+}

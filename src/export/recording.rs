@@ -1,0 +1,56 @@
+//! A recording in, the stacks that were sampled in it in a tree out.
+
+use std::io::BufRead;
+
+use super::names::Names;
+use super::perf_script::Process;
+use super::read::{Chosen, Fault, ReadOptions, What};
+use crate::profile::{FrameId, Tree};
+use crate::recording;
+use crate::stacks::{Frame, Naming, StackTree, Task, as_is};
+
+/// The tree is made anew: a recording says by itself what its events are.
+pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+    let damaged = |reason: String| Fault::of_file(What::Recording(reason));
+    let recording = recording::read(input).map_err(|error| damaged(error.to_string()))?;
+    let Some(stacks) = recording.stacks else { return Err(Fault::of_file(What::NoStacks)) };
+    let mut chosen = Chosen::new(&options.events);
+    let mut all = StackTree::new(&stacks.sampled, options.tree, naming(options), |event| chosen.takes(event));
+    for batch in &stacks.batches {
+        all.take(batch).map_err(|undefined| damaged(undefined.to_string()))?;
+    }
+    *tree = all.into_tree();
+    chosen.missing()?;
+    recording
+        .cut
+        .map_or(Ok(()), |cut| Err(Fault::at(cut.line as u64, What::Recording("the file is cut off there".into()))))
+}
+
+fn naming(options: &ReadOptions) -> Naming {
+    let (names, process) = (options.names, options.process);
+    let frame = move |frame: &Frame, tree: &mut Tree| match names {
+        Names::Full => as_is(frame, tree),
+        _ => named(names, frame, tree),
+    };
+    Naming { task: Box::new(move |task| process_name(process, task)), frame: Box::new(frame) }
+}
+
+fn named(names: Names, frame: &Frame, tree: &mut Tree) -> FrameId {
+    let mut name = String::new();
+    tree.frame(&names.frame(&frame.name, &frame.module, &mut name))
+}
+
+fn process_name(process: Process, task: &Task) -> Option<String> {
+    let Task { pid, tid, comm } = task;
+    match process {
+        Process::None => None,
+        Process::Name => Some(comm.clone()),
+        Process::Pid => Some(format!("{comm}-{pid}")),
+        Process::Tid => Some(format!("{comm}-{pid}/{tid}")),
+    }
+}
+
+/// Whether a file that begins so is a recording.
+pub(super) fn is_recording(begun: &[u8]) -> bool {
+    begun.starts_with(br#"{"type":"header""#)
+}

@@ -1,0 +1,167 @@
+//! Places in code in, small numbers for them out: the same place always has the same number.
+
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+
+use rustc_hash::FxBuildHasher;
+
+/// What a frame stands for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Kind {
+    /// A function, or a block of an interpreted program.
+    #[default]
+    Function,
+    /// A process or a thread, above its functions.
+    Process,
+    /// What many small subtrees became.
+    Other,
+}
+
+/// A place in code. Fields that aren't known are empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// What it stands for.
+    pub kind: Kind,
+    /// The function's name, as people read it. Not escaped: pass it through [`crate::words::shown`]
+    /// before a terminal sees it.
+    pub name: &'a str,
+    /// The program, library or kernel module that holds it.
+    pub module: &'a str,
+    /// The source file.
+    pub file: &'a str,
+    /// The line in the source file.
+    pub line: Option<NonZeroU32>,
+}
+
+impl<'a> Frame<'a> {
+    /// A function of which only the name is known.
+    pub fn function(name: &'a str) -> Self {
+        Self { name, ..Self::default() }
+    }
+
+    /// Whether the kernel's code is meant, by the name of the module.
+    pub fn is_kernel(&self) -> bool {
+        is_kernel(self.module)
+    }
+}
+
+/// Whether a module is the kernel or one of its modules: `[kernel.kallsyms]`, `[ext4]`,
+/// `/lib/modules/.../ext4.ko`, `vmlinux`; pages such as `[vdso]` count too, as in perf's own names.
+pub(crate) fn is_kernel(module: &str) -> bool {
+    let file = module.rsplit('/').next().unwrap_or_default();
+    let is_image = file == "vmlinux" || file.strip_prefix("vmlinux-").is_some_and(|version| !version.contains(' '));
+    (module.starts_with('[') || module.ends_with(".ko") || is_image) && module != "[unknown]"
+}
+
+/// The number of a frame. Numbers are given in the order in which frames come; reports list children
+/// in that order.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct FrameId(pub(super) u32);
+
+impl FrameId {
+    /// The frame `[root]` above all others.
+    pub const ROOT: Self = Self(0);
+
+    /// Its place among all frames of the tree.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// A text by number.
+type Text = u32;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    kind: Kind,
+    name: Text,
+    module: Text,
+    file: Text,
+    line: Option<NonZeroU32>,
+}
+
+/// All frames of a tree.
+#[derive(Clone, Debug)]
+pub(super) struct Frames {
+    texts: Vec<Arc<str>>,
+    text_ids: HashMap<Arc<str>, Text>,
+    keys: Vec<Key>,
+    ids: HashMap<Key, FrameId, FxBuildHasher>,
+}
+
+impl Frames {
+    /// Just the root.
+    pub(super) fn new() -> Self {
+        let mut frames =
+            Self { texts: Vec::new(), text_ids: HashMap::new(), keys: Vec::new(), ids: HashMap::default() };
+        frames.id(&Frame::function("[root]"));
+        frames
+    }
+
+    pub(super) fn id(&mut self, frame: &Frame<'_>) -> FrameId {
+        let [name, module, file] = [frame.name, frame.module, frame.file].map(|text| self.text(text));
+        let key = Key { kind: frame.kind, name, module, file, line: frame.line };
+        let next = FrameId(self.keys.len() as u32);
+        let id = *self.ids.entry(key).or_insert(next);
+        if id == next {
+            self.keys.push(key);
+        }
+        id
+    }
+
+    pub(super) fn get(&self, id: FrameId) -> Frame<'_> {
+        let Key { kind, name, module, file, line } = self.keys[id.index()];
+        let text = |text: Text| &*self.texts[text as usize];
+        Frame { kind, name: text(name), module: text(module), file: text(file), line }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.keys.len()
+    }
+
+    fn text(&mut self, text: &str) -> Text {
+        if let Some(&id) = self.text_ids.get(text) {
+            return id;
+        }
+        let id = self.texts.len() as Text;
+        let text: Arc<str> = text.into();
+        self.texts.push(text.clone());
+        self.text_ids.insert(text, id);
+        id
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_place_has_one_number() {
+        let mut frames = Frames::new();
+        assert_eq!(frames.id(&Frame::function("[root]")), FrameId::ROOT);
+        let place = Frame { module: "libc.so", line: NonZeroU32::new(7), ..Frame::function("f") };
+        let id = frames.id(&place);
+        assert_eq!(frames.id(&place), id);
+        assert_eq!(frames.get(id), place);
+        for other in [
+            Frame { line: None, ..place },
+            Frame { module: "", ..place },
+            Frame { file: "libc.so", ..place },
+            Frame { kind: Kind::Process, ..place },
+        ] {
+            assert_ne!(frames.id(&other), id, "{other:?}");
+        }
+        assert_eq!(frames.len(), 6);
+    }
+
+    #[test]
+    fn the_kernel_is_known_by_its_modules_names() {
+        for module in ["[kernel.kallsyms]", "[ext4]", "/lib/modules/6.1/ext4.ko", "/boot/vmlinux", "vmlinux-6.1.0"] {
+            assert!(is_kernel(module), "{module}");
+        }
+        for module in ["", "[unknown]", "/usr/bin/vmlinux-tool/x", "/lib/libc.so.6"] {
+            assert!(!is_kernel(module), "{module}");
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! A place in the tree in, what is known there out.
+
+use std::time::Duration;
+
+use super::frame::{Frame, FrameId};
+use super::tree::Tree;
+use super::weight::{Amount, EventId};
+
+/// The number of a node. A parent's is smaller than those of its children. Numbers change when a cap
+/// folds subtrees, so they are good until the tree changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct NodeId(pub(super) u32);
+
+impl NodeId {
+    /// Where every path begins.
+    pub const ROOT: Self = Self(0);
+    /// No node; never leaves this module's siblings.
+    pub(super) const NONE: Self = Self(u32::MAX);
+
+    /// Its place among all nodes of the tree.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Children are a chain of siblings, newest first; an edge table in the tree finds one by its frame.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    pub(super) frame: FrameId,
+    pub(super) parent: NodeId,
+    pub(super) depth: u32,
+    pub(super) first_child: NodeId,
+    pub(super) next_sibling: NodeId,
+    /// The frame that was last entered from here, and where that led.
+    pub(super) recent: (FrameId, NodeId),
+    pub(super) calls: u64,
+    pub(super) time: u64,
+}
+
+impl Node {
+    pub(super) fn new(frame: FrameId, parent: NodeId, depth: u32) -> Self {
+        let none = NodeId::NONE;
+        let recent = (FrameId(u32::MAX), none);
+        Self { frame, parent, depth, first_child: none, next_sibling: none, recent, calls: 0, time: 0 }
+    }
+}
+
+/// A node to look at.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeRef<'a> {
+    pub(super) tree: &'a Tree,
+    pub(super) id: NodeId,
+}
+
+impl<'a> NodeRef<'a> {
+    fn node(&self) -> &'a Node {
+        &self.tree.nodes[self.id.index()]
+    }
+
+    /// The tree that holds it.
+    pub fn tree(&self) -> &'a Tree {
+        self.tree
+    }
+
+    /// Its number.
+    pub fn id(&self) -> NodeId {
+        self.id
+    }
+
+    /// The last frame of the path.
+    pub fn frame(&self) -> Frame<'a> {
+        self.tree.frame_of(self.frame_id())
+    }
+
+    /// The number of the last frame of the path.
+    pub fn frame_id(&self) -> FrameId {
+        self.node().frame
+    }
+
+    /// The path without its last frame; `None` for the root.
+    pub fn parent(&self) -> Option<NodeId> {
+        Some(self.node().parent).filter(|&parent| parent != NodeId::NONE)
+    }
+
+    /// How many frames stand above it; 0 for the root.
+    pub fn depth(&self) -> usize {
+        self.node().depth as usize
+    }
+
+    /// How often the path was entered or, of sampled stacks, passed.
+    pub fn calls(&self) -> u64 {
+        self.node().calls
+    }
+
+    /// Time spent on the path itself, not below it.
+    pub fn time(&self) -> Duration {
+        Duration::from_nanos(self.node().time)
+    }
+
+    /// What was counted on the path itself, not below it.
+    pub fn amount(&self, event: EventId) -> Amount {
+        self.tree.columns[event.index()].get(self.id.index())
+    }
+
+    /// Samples on the path itself.
+    pub fn samples(&self, event: EventId) -> u64 {
+        self.amount(event).samples
+    }
+
+    /// The weight of samples on the path itself.
+    pub fn weight(&self, event: EventId) -> u64 {
+        self.amount(event).weight
+    }
+
+    /// Whether anything was counted on the path itself.
+    pub fn is_counted(&self) -> bool {
+        let node = self.node();
+        let has_amount = || self.tree.columns.iter().any(|column| column.get(self.id.index()) != Amount::ZERO);
+        node.calls > 0 || node.time > 0 || has_amount()
+    }
+
+    /// Its children, in the order in which their frames became known.
+    pub fn children(&self) -> Vec<NodeId> {
+        self.tree.children(self.id)
+    }
+
+    /// The nodes from this one up to the root.
+    pub fn ancestors(&self) -> impl Iterator<Item = NodeRef<'a>> + use<'a> {
+        let tree = self.tree;
+        std::iter::successors(Some(*self), move |node| node.parent().map(|id| NodeRef { tree, id }))
+    }
+}

@@ -1,0 +1,395 @@
+//! Enter, replace, exit, sample in; the tree of call paths out.
+//!
+//! Where a frame leads from a node depends on the path and the frame alone, not on what other threads
+//! or earlier calls did: an edge that was taken once is looked up, and a new one goes back to an
+//! ancestor or to a new child.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rustc_hash::FxBuildHasher;
+
+use super::frame::{Frame, FrameId, Frames};
+use super::node::{Node, NodeId, NodeRef};
+use super::weight::{Amount, Column, Event, EventId, Measure};
+
+/// What becomes of repeats at the end of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Repeats {
+    /// The path goes back to where the repeat began: paths are canonical.
+    #[default]
+    Fold,
+    /// They stay; a recursion is as long as it was deep.
+    Keep,
+}
+
+/// What tells frames apart.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Detail {
+    /// Functions: lines are dropped.
+    #[default]
+    Functions,
+    /// Lines within functions.
+    Lines,
+}
+
+/// How a tree is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// What becomes of repeats.
+    pub repeats: Repeats,
+    /// What tells frames apart.
+    pub detail: Detail,
+    /// The most nodes it may have, at least 16. Past it the smallest subtrees become one node
+    /// `(other)` under each parent, with their numbers.
+    pub cap: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { repeats: Repeats::default(), detail: Detail::default(), cap: 1_000_000 }
+    }
+}
+
+/// A thread with its own stack over the tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ThreadId(u32);
+
+impl ThreadId {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// Call paths with the numbers counted on them.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    pub(super) options: Options,
+    pub(super) frames: Frames,
+    pub(super) nodes: Vec<Node>,
+    /// Where a frame leads from a node: to a child, or back to an ancestor.
+    pub(super) edges: HashMap<(NodeId, FrameId), NodeId, FxBuildHasher>,
+    /// The stacks of threads; never empty but for those that ended.
+    pub(super) threads: Vec<Vec<NodeId>>,
+    ended: Vec<ThreadId>,
+    pub(super) events: Vec<Event>,
+    pub(super) columns: Vec<Column>,
+    /// Frames that stand in some path, by number.
+    pub(super) placed: Vec<bool>,
+    pub(super) has_calls: bool,
+    default_event: Option<EventId>,
+}
+
+impl Default for Tree {
+    fn default() -> Self {
+        Self::new(Options::default())
+    }
+}
+
+impl Tree {
+    /// A tree of the root alone.
+    pub fn new(options: Options) -> Self {
+        Self {
+            options: Options { cap: options.cap.clamp(16, u32::MAX as usize / 2), ..options },
+            frames: Frames::new(),
+            nodes: vec![Node::new(FrameId::ROOT, NodeId::NONE, 0)],
+            edges: HashMap::default(),
+            threads: Vec::new(),
+            ended: Vec::new(),
+            events: Vec::new(),
+            columns: Vec::new(),
+            placed: vec![true],
+            has_calls: false,
+            default_event: None,
+        }
+    }
+
+    /// How it is built.
+    pub fn options(&self) -> Options {
+        self.options
+    }
+
+    /// Registers a place in code, or finds it. A function named `[root]` of which nothing else is known
+    /// is the root's frame.
+    pub fn frame(&mut self, frame: &Frame<'_>) -> FrameId {
+        match self.options.detail {
+            Detail::Functions => self.frames.id(&Frame { line: None, ..*frame }),
+            Detail::Lines => self.frames.id(frame),
+        }
+    }
+
+    /// A registered place in code.
+    pub fn frame_of(&self, id: FrameId) -> Frame<'_> {
+        self.frames.get(id)
+    }
+
+    /// All registered places, in order of their numbers.
+    pub fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
+        (0..self.frames.len()).map(|index| self.frames.get(FrameId(index as u32)))
+    }
+
+    /// Registers an event, or finds it. One that was only known to be sampled may later prove to have
+    /// weights; then it has them from then on.
+    pub fn event(&mut self, event: &Event) -> EventId {
+        if let Some(id) = self.find_event(&event.name) {
+            let known = &mut self.events[id.index()];
+            if known.measure == Measure::Samples {
+                known.measure = event.measure.clone();
+            }
+            return id;
+        }
+        self.events.push(event.clone());
+        self.columns.push(Column::default());
+        EventId(self.events.len() as u32 - 1)
+    }
+
+    /// The event of this name.
+    pub fn find_event(&self, name: &str) -> Option<EventId> {
+        self.event_ids().find(|id| self.events[id.index()].name == name)
+    }
+
+    /// What is known of an event.
+    pub fn event_of(&self, id: EventId) -> &Event {
+        &self.events[id.index()]
+    }
+
+    /// All events, in the order in which they came.
+    pub fn event_ids(&self) -> impl Iterator<Item = EventId> + use<> {
+        (0..self.events.len() as u32).map(EventId)
+    }
+
+    /// The event to show when nobody asks for another: the one set, else the first.
+    pub fn default_event(&self) -> Option<EventId> {
+        self.default_event.or_else(|| self.event_ids().next())
+    }
+
+    /// Says which event to show when nobody asks for another.
+    pub fn set_default_event(&mut self, event: EventId) {
+        self.default_event = Some(event);
+    }
+
+    /// A new thread, which stands at the root. The root counts a call for each.
+    pub fn thread(&mut self) -> ThreadId {
+        self.has_calls = true;
+        self.nodes[0].calls += 1;
+        self.position()
+    }
+
+    /// A stack that stands at the root.
+    fn position(&mut self) -> ThreadId {
+        let id = self.ended.pop().unwrap_or_else(|| {
+            self.threads.push(Vec::new());
+            ThreadId(self.threads.len() as u32 - 1)
+        });
+        self.threads[id.index()] = vec![NodeId::ROOT];
+        id
+    }
+
+    /// Forgets a thread; what it counted stays. Its number may be given to a new one.
+    pub fn end(&mut self, thread: ThreadId) {
+        if !std::mem::take(&mut self.threads[thread.index()]).is_empty() {
+            self.ended.push(thread);
+        }
+    }
+
+    /// Where a thread stands.
+    #[inline]
+    pub fn top(&self, thread: ThreadId) -> NodeId {
+        self.threads[thread.index()].last().copied().unwrap_or(NodeId::ROOT)
+    }
+
+    /// A call: the thread goes where the frame leads, and comes back with [`Tree::exit`].
+    #[inline]
+    pub fn enter(&mut self, thread: ThreadId, frame: FrameId) {
+        let to = self.step(self.top(thread), frame);
+        self.threads[thread.index()].push(to);
+        self.make_room();
+    }
+
+    /// A tail call: the thread goes where the frame leads from its place, and comes back to its caller.
+    #[inline]
+    pub fn replace(&mut self, thread: ThreadId, frame: FrameId) {
+        let to = self.step(self.top(thread), frame);
+        if let Some(top) = self.threads[thread.index()].last_mut() {
+            *top = to;
+        }
+        self.make_room();
+    }
+
+    /// Back to the caller. A thread at its beginning stays there.
+    #[inline]
+    pub fn exit(&mut self, thread: ThreadId) {
+        let stack = &mut self.threads[thread.index()];
+        if stack.len() > 1 {
+            stack.pop();
+        }
+    }
+
+    /// A sample of an event where the thread stands.
+    #[inline]
+    pub fn sample(&mut self, thread: ThreadId, event: EventId, weight: u64) {
+        self.add(self.top(thread), event, Amount { samples: 1, weight });
+    }
+
+    /// Time that was spent where the thread stands.
+    #[inline]
+    pub fn spend(&mut self, thread: ThreadId, time: Duration) {
+        let top = self.top(thread).index();
+        let spent = &mut self.nodes[top].time;
+        *spent = spent.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+    }
+
+    /// A whole stack, outermost frame first, that was met with this amount of an event. `sampled` is a
+    /// place for stacks, made by [`Tree::sampled`].
+    pub fn stack(
+        &mut self,
+        sampled: ThreadId,
+        frames: impl IntoIterator<Item = FrameId>,
+        event: EventId,
+        amount: Amount,
+    ) {
+        for frame in frames {
+            self.enter(sampled, frame);
+        }
+        self.add(self.top(sampled), event, amount);
+        self.threads[sampled.index()].truncate(1);
+    }
+
+    /// What another profiler counted on a path, outermost frame first, and not on those above it: calls and amounts of
+    /// events.
+    pub fn tally(
+        &mut self,
+        sampled: ThreadId,
+        frames: impl IntoIterator<Item = FrameId>,
+        calls: u64,
+        amounts: &[(EventId, Amount)],
+    ) {
+        for frame in frames {
+            let to = self.arrive(self.top(sampled), frame);
+            self.threads[sampled.index()].push(to);
+            self.make_room();
+        }
+        let node = self.top(sampled);
+        let counted = &mut self.nodes[node.index()].calls;
+        *counted = counted.saturating_add(calls);
+        self.has_calls |= calls > 0;
+        for &(event, amount) in amounts {
+            self.add(node, event, amount);
+        }
+        self.threads[sampled.index()].truncate(1);
+    }
+
+    /// A place for [`Tree::stack`] and [`Tree::tally`]: a thread that counts no call of the root.
+    pub fn sampled(&mut self) -> ThreadId {
+        self.position()
+    }
+
+    /// Whether `calls` are calls that were made, not stacks that were sampled.
+    pub fn has_calls(&self) -> bool {
+        self.has_calls
+    }
+
+    /// How many nodes there are.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there is nothing but the root.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.len() == 1
+    }
+
+    /// A node to look at.
+    pub fn node(&self, id: NodeId) -> NodeRef<'_> {
+        NodeRef { tree: self, id }
+    }
+
+    pub(super) fn add(&mut self, node: NodeId, event: EventId, amount: Amount) {
+        self.columns[event.index()].add(node.index(), amount);
+    }
+
+    /// Where a frame leads from a node; counts a call there.
+    #[inline]
+    pub(super) fn step(&mut self, at: NodeId, frame: FrameId) -> NodeId {
+        let (recent, to) = self.nodes[at.index()].recent;
+        let to = if recent == frame { to } else { self.follow(at, frame) };
+        self.nodes[to.index()].calls += 1;
+        to
+    }
+
+    /// An edge that isn't the last one taken from its node.
+    fn follow(&mut self, at: NodeId, frame: FrameId) -> NodeId {
+        let to = match self.edges.get(&(at, frame)) {
+            Some(&to) => to,
+            None => self.discover(at, frame),
+        };
+        self.nodes[at.index()].recent = (frame, to);
+        to
+    }
+
+    /// An edge that was never taken: back to where a repeat began, else to a new child.
+    fn discover(&mut self, at: NodeId, frame: FrameId) -> NodeId {
+        let back = match self.options.repeats {
+            Repeats::Fold => self.repeated(at, frame),
+            Repeats::Keep => None,
+        };
+        let to = back.unwrap_or_else(|| self.push_child(at, frame));
+        self.edges.insert((at, frame), to);
+        to
+    }
+
+    pub(super) fn push_child(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
+        let id = NodeId(self.nodes.len() as u32);
+        let above = &mut self.nodes[parent.index()];
+        let mut node = Node::new(frame, parent, above.depth + 1);
+        node.next_sibling = std::mem::replace(&mut above.first_child, id);
+        self.nodes.push(node);
+        if frame.index() >= self.placed.len() {
+            self.placed.resize(frame.index() + 1, false);
+        }
+        self.placed[frame.index()] = true;
+        id
+    }
+
+    /// The end of the first turn of the shortest repeat that `frame` would complete: with
+    /// path p(0) ... p(d), of the smallest k for which the last k of path + frame equal the k before,
+    /// the node p(d + 1 - k).
+    fn repeated(&self, at: NodeId, frame: FrameId) -> Option<NodeId> {
+        if !self.placed.get(frame.index()).is_some_and(|&placed| placed) {
+            return None;
+        }
+        let mut candidate = at;
+        let mut k = 1;
+        loop {
+            let node = &self.nodes[candidate.index()];
+            // The k frames before must be there.
+            if node.depth + 1 < k {
+                return None;
+            }
+            if node.frame == frame && self.is_repeat(at, node.parent, k - 1) {
+                return Some(candidate);
+            }
+            candidate = Some(node.parent).filter(|&parent| parent != NodeId::NONE)?;
+            k += 1;
+        }
+    }
+
+    /// Whether the `count` frames up from `a` equal those up from `b`.
+    fn is_repeat(&self, mut a: NodeId, mut b: NodeId, count: u32) -> bool {
+        for _ in 0..count {
+            if b == NodeId::NONE || self.nodes[a.index()].frame != self.nodes[b.index()].frame {
+                return false;
+            }
+            (a, b) = (self.nodes[a.index()].parent, self.nodes[b.index()].parent);
+        }
+        true
+    }
+
+    /// Folds small subtrees when there are too many nodes.
+    #[inline]
+    fn make_room(&mut self) {
+        if self.nodes.len() > self.options.cap {
+            self.fold_smallest();
+        }
+    }
+}

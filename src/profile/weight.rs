@@ -1,0 +1,111 @@
+//! Samples of events in, a column of numbers for each event out.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// What is known of each sample of an event.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Measure {
+    /// That it was taken: samples are counted, and the weight is their number.
+    Samples,
+    /// How much it stands for, in this unit, as the period of a sampled counter.
+    Weighted(Cow<'static, str>),
+    /// Only a sum in this unit; how many samples went into it isn't known.
+    Sum(Cow<'static, str>),
+}
+
+/// Something that was sampled or added up.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Event {
+    /// Its name, not escaped.
+    pub name: String,
+    /// What its numbers mean.
+    pub measure: Measure,
+}
+
+impl Event {
+    /// An event by name.
+    pub fn new(name: &str, measure: Measure) -> Self {
+        Self { name: name.into(), measure }
+    }
+
+    /// The unit of weights: `count`, `nanoseconds`, `bytes`, as in pprof.
+    pub fn unit(&self) -> &str {
+        match &self.measure {
+            Measure::Samples => "count",
+            Measure::Weighted(unit) | Measure::Sum(unit) => unit,
+        }
+    }
+
+    /// Whether the number of samples is known.
+    pub fn has_samples(&self) -> bool {
+        !matches!(self.measure, Measure::Sum(_))
+    }
+}
+
+impl fmt::Display for Event {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.name)
+    }
+}
+
+/// The number of an event in its tree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct EventId(pub(super) u32);
+
+impl EventId {
+    /// Its place among all events of the tree.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// How often an event was sampled, and how much these samples stand for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Amount {
+    /// Samples; 0 where [`Event::has_samples`] is false.
+    pub samples: u64,
+    /// The sum of their weights, in the event's unit.
+    pub weight: u64,
+}
+
+impl Amount {
+    /// Both numbers 0.
+    pub const ZERO: Self = Self { samples: 0, weight: 0 };
+
+    /// The sum; it stays at the largest number instead of going round.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self { samples: self.samples.saturating_add(other.samples), weight: self.weight.saturating_add(other.weight) }
+    }
+}
+
+/// The numbers of one event, by node. As long as the last node that has any.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Column(Vec<Amount>);
+
+impl Column {
+    pub(super) fn get(&self, node: usize) -> Amount {
+        self.0.get(node).copied().unwrap_or_default()
+    }
+
+    #[inline]
+    pub(super) fn add(&mut self, node: usize, amount: Amount) {
+        if node >= self.0.len() {
+            self.0.resize(node + 1, Amount::ZERO);
+        }
+        self.0[node] = self.0[node].plus(amount);
+    }
+
+    pub(super) fn set(&mut self, node: usize, amount: Amount) {
+        if node < self.0.len() {
+            self.0[node] = amount;
+        } else {
+            self.add(node, amount);
+        }
+    }
+
+    pub(super) fn total(&self) -> Amount {
+        self.0.iter().fold(Amount::ZERO, |sum, &amount| sum.plus(amount))
+    }
+}

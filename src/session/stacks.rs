@@ -1,0 +1,42 @@
+//! What is to be sampled and a target in, the sampling of its call stacks out; nothing where the
+//! library is built without it.
+
+use super::{Launch, StartError};
+use crate::sources::perf::Who;
+
+#[cfg(feature = "stacks")]
+pub(super) type Sampling = Option<crate::stacks::live::Stacks>;
+
+/// Starts sampling, if that is wanted: with exec where the process is held.
+#[cfg(feature = "stacks")]
+pub(super) fn start(launch: &Launch, who: &Who) -> Result<Sampling, StartError> {
+    use std::thread;
+
+    use crate::sources::perf::{Start, Target};
+    use crate::stacks::live::StackSource;
+
+    let Some(wanted) = &launch.stacks else { return Ok(None) };
+    let start = super::begin(launch, who);
+    let (cpus, split) = (launch.cpus.clone(), launch.split);
+    let target = Target { who: who.clone(), cpus, inherit: launch.inherit, split, start };
+    let source = StackSource::open(wanted, &target).map_err(StartError::Stacks)?;
+    let at_once = start == Start::Later && launch.delay.is_none();
+    let stacks = source.start(at_once).map_err(StartError::System)?;
+    if let Some(delay) = launch.delay {
+        let remote = stacks.remote().map_err(StartError::System)?;
+        let later = move || {
+            thread::sleep(delay);
+            remote.enable();
+        };
+        thread::Builder::new().name("delay".into()).spawn(later).map_err(StartError::System)?;
+    }
+    Ok(Some(stacks))
+}
+
+#[cfg(not(feature = "stacks"))]
+pub(super) type Sampling = ();
+
+#[cfg(not(feature = "stacks"))]
+pub(super) fn start(_: &Launch, _: &Who) -> Result<Sampling, StartError> {
+    Ok(())
+}

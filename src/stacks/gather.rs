@@ -1,0 +1,82 @@
+//! The channel of batches in, a profile tree that grows while others look at it out.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crossbeam_channel::Receiver;
+
+use super::{Losses, Naming, Sampled, StackBatch, StackTree};
+use crate::profile::{Options, Tree};
+
+/// A thread that puts samples into a tree, so that no screen has to.
+#[derive(Debug)]
+pub struct Gathering {
+    shared: Arc<Mutex<Gathered>>,
+    sampled: Sampled,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What was gathered so far.
+#[derive(Debug)]
+pub struct Gathered {
+    stacks: StackTree,
+    losses: Losses,
+}
+
+impl Gathered {
+    /// The tree: above all of a task its name, repeats folded, functions without lines.
+    pub fn tree(&self) -> &Tree {
+        self.stacks.tree()
+    }
+
+    /// What has gone missing so far.
+    pub fn losses(&self) -> Losses {
+        self.losses
+    }
+}
+
+impl Gathering {
+    /// Starts to gather; ends with the channel.
+    ///
+    /// # Errors
+    /// The operating system's, when no thread can be started.
+    pub fn start(batches: Receiver<StackBatch>, sampled: Sampled, options: Options) -> io::Result<Self> {
+        let stacks = StackTree::new(&sampled, options, Naming::default(), |_| true);
+        let shared = Arc::new(Mutex::new(Gathered { stacks, losses: Losses::default() }));
+        let into = Arc::clone(&shared);
+        let gather = move || {
+            for batch in batches {
+                let mut gathered = lock(&into);
+                gathered.losses = batch.losses;
+                if gathered.stacks.take(&batch).is_err() {
+                    gathered.losses.malformed += 1;
+                }
+            }
+        };
+        let thread = thread::Builder::new().name("profile".into()).spawn(gather)?;
+        Ok(Self { shared, sampled, thread: Some(thread) })
+    }
+
+    /// What is gathered; nothing is added while it is looked at, and the kernel's samples wait.
+    pub fn look(&self) -> MutexGuard<'_, Gathered> {
+        lock(&self.shared)
+    }
+
+    /// What is sampled, and how.
+    pub fn sampled(&self) -> &Sampled {
+        &self.sampled
+    }
+
+    /// Waits until the channel has ended and all of it is gathered.
+    pub fn finish(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A thread that panicked left whole samples behind.
+fn lock(shared: &Mutex<Gathered>) -> MutexGuard<'_, Gathered> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}

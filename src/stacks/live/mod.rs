@@ -1,0 +1,139 @@
+//! Events and a running or held target in, batches of samples in a bounded channel out.
+//!
+//! Two threads share the work: one empties the ring buffers and unwinds, and never waits; the other finds
+//! names, which may take long. What either can't give on in time is dropped and counted.
+
+use std::io::{self, Write};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, bounded};
+use nix::time::{ClockId, clock_gettime};
+
+use super::{Sampled, StackBatch};
+use crate::sources::perf::Target;
+
+mod jit;
+mod maps;
+mod modules;
+mod open;
+mod paths;
+mod process;
+mod record;
+mod ring;
+mod sampler;
+mod symbols;
+mod unwind;
+
+pub use open::{DEFAULT_FREQUENCY, StackError, Unsampled, Wanted, max_frequency};
+
+/// Raw batches, ten a second, that may wait for their names: reading the debug information of a large
+/// program takes seconds.
+const RAW_CAPACITY: usize = 600;
+/// Batches that may wait for their taker.
+const CAPACITY: usize = 64;
+/// How long the last batch may wait for room.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Open events that don't sample before [`start`](Self::start).
+pub struct StackSource {
+    opened: open::Opened,
+}
+
+/// Sampling that runs; dropping it ends it.
+#[derive(Debug)]
+pub struct Stacks {
+    batches: Receiver<StackBatch>,
+    sampled: Sampled,
+    unsampled: Vec<Unsampled>,
+    commands: io::PipeWriter,
+}
+
+/// Begins to sample where that was put off; can be used from another thread.
+#[derive(Debug)]
+pub struct Remote {
+    commands: io::PipeWriter,
+}
+
+impl Remote {
+    /// Begins to sample.
+    pub fn enable(mut self) {
+        // A thread that has ended no longer samples.
+        let _ = self.commands.write_all(&[sampler::ENABLE]);
+    }
+}
+
+impl Drop for Stacks {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl StackSource {
+    /// Opens the events for a target. Those of a held process sample from exec on.
+    ///
+    /// # Errors
+    /// When nothing can be sampled, see [`StackError`].
+    pub fn open(wanted: &Wanted, target: &Target) -> Result<Self, StackError> {
+        open::open(wanted, target).map(|opened| Self { opened })
+    }
+
+    /// Starts the threads. From now on times are counted; with `enable` events sample from now on, too,
+    /// instead of with exec.
+    ///
+    /// # Errors
+    /// The operating system's, when no thread can be started.
+    pub fn start(mut self, enable: bool) -> io::Result<Stacks> {
+        let origin = clock();
+        let (commands_out, commands) = io::pipe()?;
+        let (raw, raw_batches) = bounded(RAW_CAPACITY);
+        let (named, batches) = bounded(CAPACITY);
+        let sampled = self.opened.sampled.clone();
+        let unsampled = std::mem::take(&mut self.opened.unsampled);
+        let worker = sampler::Worker::new(self.opened, origin, commands_out.into(), raw);
+        thread::Builder::new().name("stacks".into()).spawn(move || worker.run())?;
+        thread::Builder::new().name("symbols".into()).spawn(move || symbols::run(&raw_batches, &named))?;
+        let stacks = Stacks { batches, sampled, unsampled, commands };
+        if enable {
+            stacks.remote()?.enable();
+        }
+        Ok(stacks)
+    }
+}
+
+impl Stacks {
+    /// Where batches come out; it is closed after the last one.
+    pub fn batches(&self) -> &Receiver<StackBatch> {
+        &self.batches
+    }
+
+    /// What is sampled, and how.
+    pub fn sampled(&self) -> &Sampled {
+        &self.sampled
+    }
+
+    /// What can't be sampled of what was wanted.
+    pub fn unsampled(&self) -> &[Unsampled] {
+        &self.unsampled
+    }
+
+    /// A handle that begins to sample from another thread.
+    ///
+    /// # Errors
+    /// The operating system's, when there is no descriptor left.
+    pub fn remote(&self) -> io::Result<Remote> {
+        Ok(Remote { commands: self.commands.try_clone()? })
+    }
+
+    /// Ends sampling; what was sampled still comes out.
+    pub fn stop(&self) {
+        // A thread that has ended needs not be told.
+        let _ = (&self.commands).write_all(&[sampler::END]);
+    }
+}
+
+/// The kernel's clock that never goes backwards, in nanoseconds: that of the records.
+fn clock() -> u64 {
+    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
+    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
+}

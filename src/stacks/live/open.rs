@@ -1,0 +1,404 @@
+//! Events and a target in, open events that write into a ring buffer a CPU out.
+//!
+//! Every CPU has one ring buffer, because the kernel refuses one for an inherited event that isn't bound
+//! to a CPU. It belongs to an event that counts nothing and tells of mappings, names and tasks from the
+//! moment it is opened; the sampled events of that CPU write into it, too.
+
+use std::fs::File;
+use std::io;
+use std::path::Path;
+
+use nix::errno::Errno;
+use nix::sys::resource::{Resource, getrlimit};
+use nix::unistd::Pid;
+use perf_event::events::Software;
+use perf_event::{Builder, Clock, Counter};
+use rustc_hash::FxHashMap;
+
+use super::super::{CallGraph, Rate, Sampled, SampledEvent};
+use super::record::{COMMON, Layout};
+use super::ring::Ring;
+use super::unwind::REGISTERS;
+use crate::events::{Event, Kind, with_letters};
+use crate::sources::perf::{OpenError, Start, Target, Who, encode, online_cpus, probe_name, user_only};
+use crate::sources::process;
+
+/// Bytes of all ring buffers together, where the kernel allows it; and of one.
+const ALL_RINGS: usize = 64 << 20;
+const SMALLEST_RING: usize = 64 << 10;
+const SMALL_RING: usize = 512 << 10;
+
+/// `PERF_SAMPLE_BRANCH_USER`, `_CALL_STACK`.
+const CALL_STACK: u64 = 1 << 0 | 1 << 11;
+
+/// What is to be sampled.
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    /// The events; those that can't be sampled are left out.
+    pub events: Vec<Event>,
+    /// How often; the default is [`DEFAULT_FREQUENCY`], and every one of a tracepoint or probe.
+    pub rate: Option<Rate>,
+    /// How stacks are found.
+    pub call_graph: CallGraph,
+}
+
+/// How often an event is sampled where nobody says it: as perf does.
+pub const DEFAULT_FREQUENCY: u64 = 4000;
+
+/// Why nothing can be sampled.
+#[derive(Debug)]
+pub enum StackError {
+    /// None of the events can be sampled.
+    NoEvent(Vec<Unsampled>),
+    /// The processor, or the machine it runs in, keeps no record of calls.
+    NoLbr,
+    /// Stacks of this processor can't be unwound.
+    NoUnwinding,
+    /// No memory for ring buffers within the limit of locked memory.
+    Locked {
+        /// How much all of them need at least, in bytes.
+        needed: u64,
+        /// `perf_event_mlock_kb`.
+        limit_kb: Option<u64>,
+    },
+    /// The target can't be measured at all.
+    Open(OpenError),
+}
+
+/// An event that can't be sampled.
+#[derive(Debug)]
+pub struct Unsampled {
+    /// Its name.
+    pub name: String,
+    /// What the kernel said.
+    pub source: io::Error,
+}
+
+impl From<OpenError> for StackError {
+    fn from(error: OpenError) -> Self {
+        Self::Open(error)
+    }
+}
+
+/// The open events.
+pub(super) struct Opened {
+    pub(super) rings: Vec<Ring>,
+    /// All sampled events, in every place.
+    pub(super) counters: Vec<Counter>,
+    /// The event of each identifier.
+    pub(super) events: FxHashMap<u64, u32>,
+    pub(super) layout: Layout,
+    pub(super) sampled: Sampled,
+    pub(super) unsampled: Vec<Unsampled>,
+    /// The processes that run already.
+    pub(super) running: Vec<Pid>,
+}
+
+/// Opens what can be sampled.
+pub(super) fn open(wanted: &Wanted, target: &Target) -> Result<Opened, StackError> {
+    if matches!(wanted.call_graph, CallGraph::Dwarf(_)) && REGISTERS == 0 {
+        return Err(StackError::NoUnwinding);
+    }
+    let cpus = match &target.cpus {
+        Some(cpus) => cpus.clone(),
+        None => online_cpus().map_err(OpenError::System)?,
+    };
+    let mut subjects = Subject::new(target, &[])?;
+    let opener = Opener { layout: Layout { call_graph: wanted.call_graph }, target };
+    let (chosen, unsampled) = opener.choose(wanted, subjects.first(), cpus.first().copied())?;
+    let mut places = Places::new(opener, chosen, &cpus);
+    let mut known = Vec::new();
+    // A thread may start another one between the look at /proc and the opening of its events.
+    while !subjects.is_empty() {
+        for subject in &subjects {
+            places.open(subject).map_err(|error| places.explained(error))?;
+        }
+        known.extend(subjects.iter().filter_map(Subject::task));
+        subjects = if matches!(target.who, Who::Processes(_)) { Subject::new(target, &known)? } else { Vec::new() };
+    }
+    let running = match &target.who {
+        Who::Processes(pids) => pids.clone(),
+        Who::Held(_) | Who::Threads(_) | Who::Everyone | Who::Cgroup(_) => Vec::new(),
+    };
+    Ok(places.opened(unsampled, running))
+}
+
+/// Whose work one event samples.
+enum Subject {
+    Task(Pid),
+    Anyone,
+    Cgroup(File),
+}
+
+impl Subject {
+    /// All that aren't among the known tasks.
+    fn new(target: &Target, known: &[Pid]) -> Result<Vec<Self>, OpenError> {
+        let tasks = match &target.who {
+            Who::Everyone => return Ok(vec![Self::Anyone]),
+            Who::Cgroup(cgroup) => return Ok(vec![Self::Cgroup(File::open(&cgroup.path).map_err(OpenError::System)?)]),
+            Who::Held(pid) => vec![*pid],
+            Who::Threads(threads) => threads.clone(),
+            Who::Processes(pids) => {
+                let threads = |&pid| process::threads(pid).map_err(|_| OpenError::NoProcess(pid));
+                pids.iter().map(threads).collect::<Result<Vec<_>, _>>()?.concat()
+            }
+        };
+        let known: std::collections::HashSet<_> = known.iter().collect();
+        Ok(tasks.into_iter().filter(|task| !known.contains(task)).map(Self::Task).collect())
+    }
+
+    fn task(&self) -> Option<Pid> {
+        match self {
+            Self::Task(task) => Some(*task),
+            Self::Anyone | Self::Cgroup(_) => None,
+        }
+    }
+}
+
+/// An event as it is sampled.
+struct Chosen {
+    event: Event,
+    rate: Rate,
+}
+
+impl Chosen {
+    fn described(&self) -> SampledEvent {
+        SampledEvent { name: self.event.name.clone(), unit: self.event.unit.clone(), rate: self.rate }
+    }
+}
+
+struct Opener<'a> {
+    layout: Layout,
+    target: &'a Target,
+}
+
+impl Opener<'_> {
+    /// The events that can be sampled, found by opening each in one place.
+    fn choose(
+        &self,
+        wanted: &Wanted,
+        subject: Option<&Subject>,
+        cpu: Option<u32>,
+    ) -> Result<(Vec<Chosen>, Vec<Unsampled>), StackError> {
+        let (mut chosen, mut unsampled) = (Vec::new(), Vec::new());
+        let (Some(subject), Some(cpu)) = (subject, cpu) else { return Err(StackError::NoEvent(unsampled)) };
+        for event in &wanted.events {
+            let rate = rate(wanted.rate, event);
+            match self.try_event(event, rate, subject, cpu) {
+                Ok(event) => chosen.push(Chosen { event, rate }),
+                Err(source) => unsampled.push(Unsampled { name: event.name.clone(), source }),
+            }
+        }
+        if !chosen.is_empty() {
+            return Ok((chosen, unsampled));
+        }
+        let without = Opener { layout: Layout { call_graph: CallGraph::Fp }, target: self.target };
+        let opens = |event| without.try_event(event, rate(wanted.rate, event), subject, cpu).is_ok();
+        let is_lbr = wanted.call_graph == CallGraph::Lbr;
+        Err(if is_lbr && (wanted.events.iter().any(opens) || !has_lbr()) {
+            StackError::NoLbr
+        } else {
+            StackError::NoEvent(unsampled)
+        })
+    }
+
+    /// The event as the kernel lets it be sampled: in user space only where it allows no more.
+    fn try_event(&self, event: &Event, rate: Rate, subject: &Subject, cpu: u32) -> io::Result<Event> {
+        if let Some(reason) = event.unavailable() {
+            return Err(io::Error::other(reason));
+        }
+        match self.event(event, rate, subject, cpu) {
+            Ok(_) => Ok(event.clone()),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                let narrowed = user_only(event).ok_or(error)?;
+                self.event(&narrowed, rate, subject, cpu)?;
+                Ok(Event { name: with_letters(&narrowed.name, "u"), ..narrowed })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A ring buffer as large as the kernel lets it be, with the event that it belongs to.
+    fn ring(&self, teller: Counter, subject: &Subject, cpu: u32, size: usize) -> io::Result<Ring> {
+        let mut teller = Ok(teller);
+        let mut size = size;
+        loop {
+            match Ring::new(teller?, size) {
+                Err(error) if error.raw_os_error() == Some(Errno::EPERM as i32) && size > SMALLEST_RING => {
+                    // What an unprivileged user may lock is counted in this size for each CPU.
+                    size = if size > SMALL_RING { SMALL_RING } else { size / 2 };
+                    teller = self.teller(subject, cpu, size);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    /// The event that tells of mappings, names and tasks.
+    fn teller(&self, subject: &Subject, cpu: u32, ring: usize) -> io::Result<Counter> {
+        let mut builder = Builder::new(Software::DUMMY);
+        builder.enabled(true).mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
+        builder.attrs_mut().sample_type = COMMON;
+        self.build(&mut builder, subject, cpu, ring)
+    }
+
+    fn event(&self, event: &Event, rate: Rate, subject: &Subject, cpu: u32) -> io::Result<Counter> {
+        let mut builder = Builder::new(Software::DUMMY);
+        encode(event, &mut builder);
+        let probe = probe_name(event)?;
+        if let Some(name) = &probe {
+            builder.attrs_mut().config1 = name.as_ptr() as u64;
+        }
+        match rate {
+            Rate::Frequency(hz) => builder.sample_frequency(hz),
+            Rate::Period(period) => builder.sample_period(period),
+        };
+        match self.layout.call_graph {
+            CallGraph::Fp => {}
+            CallGraph::Dwarf(bytes) => {
+                builder.exclude_callchain_user(true).sample_regs_user(REGISTERS).sample_stack_user(bytes);
+            }
+            CallGraph::Lbr => {
+                builder.exclude_callchain_user(true);
+                builder.attrs_mut().branch_sample_type = CALL_STACK;
+            }
+        }
+        builder.attrs_mut().sample_type = self.layout.sample_type();
+        builder.enabled(false).enable_on_exec(self.target.start == Start::OnExec);
+        self.build(&mut builder, subject, cpu, SMALLEST_RING)
+    }
+
+    fn build<'b>(&self, builder: &mut Builder<'b>, subject: &'b Subject, cpu: u32, ring: usize) -> io::Result<Counter> {
+        match subject {
+            Subject::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.target.inherit),
+            Subject::Anyone => builder.any_pid(),
+            Subject::Cgroup(folder) => builder.observe_cgroup(folder),
+        };
+        builder.one_cpu(usize::try_from(cpu).unwrap_or(usize::MAX));
+        builder.sample_id_all(true).clockid(Clock::MONOTONIC).wakeup_watermark(ring / 4);
+        builder.build()
+    }
+}
+
+/// The CPUs, with what is open on each.
+struct Places<'a> {
+    opener: Opener<'a>,
+    chosen: Vec<Chosen>,
+    /// The ring buffer of a CPU is there once something is open on it.
+    rings: Vec<(u32, Option<Ring>)>,
+    counters: Vec<Counter>,
+    events: FxHashMap<u64, u32>,
+}
+
+impl<'a> Places<'a> {
+    fn new(opener: Opener<'a>, chosen: Vec<Chosen>, cpus: &[u32]) -> Self {
+        let rings = cpus.iter().map(|&cpu| (cpu, None)).collect();
+        Self { opener, chosen, rings, counters: Vec::new(), events: FxHashMap::default() }
+    }
+
+    /// Opens the events of a subject on every CPU.
+    fn open(&mut self, subject: &Subject) -> io::Result<()> {
+        let size = ring_size(self.rings.len(), self.opener.layout.call_graph);
+        for (cpu, ring) in &mut self.rings {
+            // A thread that has ended meanwhile.
+            let Some(teller) = still_there(self.opener.teller(subject, *cpu, size))? else { return Ok(()) };
+            let ring = match ring {
+                Some(ring) => {
+                    ring.join(&teller)?;
+                    self.counters.push(teller);
+                    ring
+                }
+                none => none.insert(self.opener.ring(teller, subject, *cpu, size)?),
+            };
+            for (index, Chosen { event, rate }) in (0..).zip(&self.chosen) {
+                let Some(counter) = still_there(self.opener.event(event, *rate, subject, *cpu))? else { continue };
+                ring.join(&counter)?;
+                self.events.insert(counter.id(), index);
+                self.counters.push(counter);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the kernel's answer means.
+    fn explained(&self, error: io::Error) -> StackError {
+        let cpus = self.rings.len();
+        match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EPERM | Errno::ENOMEM) => StackError::Locked {
+                needed: (SMALLEST_RING as u64 + 4096) * cpus as u64,
+                limit_kb: number("/proc/sys/kernel/perf_event_mlock_kb"),
+            },
+            Some(Errno::EMFILE) => {
+                let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
+                let events = self.chosen.len() + 1;
+                StackError::Open(OpenError::TooManyFiles { events, places: self.counters.len() / events + cpus, limit })
+            }
+            _ => StackError::Open(OpenError::System(error)),
+        }
+    }
+
+    fn opened(self, unsampled: Vec<Unsampled>, running: Vec<Pid>) -> Opened {
+        let Self { opener, chosen, rings, counters, events } = self;
+        let call_graph = opener.layout.call_graph;
+        let sampled = Sampled { events: chosen.iter().map(Chosen::described).collect(), call_graph };
+        let rings = rings.into_iter().filter_map(|(_, ring)| ring).collect();
+        Opened { rings, counters, events, layout: opener.layout, sampled, unsampled, running }
+    }
+}
+
+/// How often an event is sampled: no more often than the kernel allows.
+fn rate(asked: Option<Rate>, event: &Event) -> Rate {
+    let default = match event.kind {
+        Kind::Tracepoint | Kind::Probe | Kind::Breakpoint => Rate::Period(1),
+        Kind::Software | Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu => Rate::Frequency(DEFAULT_FREQUENCY),
+    };
+    match asked.unwrap_or(default) {
+        Rate::Frequency(hz) => Rate::Frequency(max_frequency().map_or(hz, |max| hz.min(max))),
+        Rate::Period(period) => Rate::Period(period),
+    }
+}
+
+/// The highest frequency that the kernel samples at now.
+pub fn max_frequency() -> Option<u64> {
+    number("/proc/sys/kernel/perf_event_max_sample_rate")
+}
+
+fn number(path: &str) -> Option<u64> {
+    std::fs::read_to_string(path).ok()?.trim().parse().ok()
+}
+
+/// Intel's core PMUs say how many calls they record.
+fn has_lbr() -> bool {
+    ["cpu", "cpu_core", "cpu_atom"]
+        .iter()
+        .any(|pmu| Path::new(&format!("/sys/bus/event_source/devices/{pmu}/caps/branches")).exists())
+}
+
+/// A copy of the stack takes thirty times the room of a call chain.
+fn ring_size(cpus: usize, call_graph: CallGraph) -> usize {
+    let most = if matches!(call_graph, CallGraph::Dwarf(_)) { 16 << 20 } else { 2 << 20 };
+    let share = (ALL_RINGS / cpus.max(1)).clamp(SMALL_RING, most);
+    1 << share.ilog2()
+}
+
+fn still_there(built: io::Result<Counter>) -> io::Result<Option<Counter>> {
+    match built {
+        Ok(counter) => Ok(Some(counter)),
+        Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rings_share_memory_and_are_powers_of_two() {
+        assert_eq!(ring_size(2, CallGraph::Fp), 2 << 20);
+        assert_eq!(ring_size(2, CallGraph::Dwarf(8192)), 16 << 20);
+        assert_eq!(ring_size(128, CallGraph::Dwarf(8192)), 512 << 10);
+        assert_eq!(ring_size(6, CallGraph::Dwarf(8192)), 8 << 20);
+        assert_eq!(ring_size(0, CallGraph::Fp), 2 << 20);
+    }
+}

@@ -1,0 +1,108 @@
+//! Addresses of call stacks in, numbers that stand for them out, each defined once.
+
+use rustc_hash::FxHashMap;
+
+use super::modules::ModuleId;
+
+/// Stacks beyond this many parts are cut to the part that is known: some 100 MB, here and where names are
+/// given to them.
+const MAX_NODES: usize = 1 << 21;
+
+/// The number of a [`Location`], from 0 in the order of definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct LocationId(pub(super) u32);
+
+/// A place in the code of a module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Location {
+    pub(super) module: ModuleId,
+    pub(super) place: u64,
+}
+
+/// The number of a path, from 0 in the order of definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PathId(pub(super) u32);
+
+/// A location that was called by a path, which makes a longer path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct PathNode {
+    pub(super) caller: Option<PathId>,
+    pub(super) location: LocationId,
+}
+
+/// All locations and paths that were seen.
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    locations: Vec<Location>,
+    location_numbers: FxHashMap<Location, LocationId>,
+    nodes: Vec<PathNode>,
+    node_numbers: FxHashMap<PathNode, PathId>,
+}
+
+/// A path as far as it could be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    Whole(Option<PathId>),
+    /// Its inner part found no room.
+    Cut(Option<PathId>),
+}
+
+impl Paths {
+    pub(super) fn location(&mut self, location: Location) -> LocationId {
+        *self.location_numbers.entry(location).or_insert_with(|| {
+            self.locations.push(location);
+            LocationId(u32::try_from(self.locations.len() - 1).unwrap_or(u32::MAX))
+        })
+    }
+
+    /// The path through these locations, the innermost first.
+    pub(super) fn path(&mut self, innermost_first: &[LocationId]) -> Kept {
+        let mut caller = None;
+        for &location in innermost_first.iter().rev() {
+            let node = PathNode { caller, location };
+            caller = match self.node_numbers.get(&node) {
+                Some(&known) => Some(known),
+                None if self.nodes.len() >= MAX_NODES => return Kept::Cut(caller),
+                None => Some(self.define(node)),
+            };
+        }
+        Kept::Whole(caller)
+    }
+
+    fn define(&mut self, node: PathNode) -> PathId {
+        let number = PathId(u32::try_from(self.nodes.len()).unwrap_or(u32::MAX));
+        self.nodes.push(node);
+        self.node_numbers.insert(node, number);
+        number
+    }
+
+    /// The locations from a number on.
+    pub(super) fn locations_since(&self, first: usize) -> &[Location] {
+        self.locations.get(first..).unwrap_or_default()
+    }
+
+    /// The paths from a number on, callers first.
+    pub(super) fn nodes_since(&self, first: usize) -> &[PathNode] {
+        self.nodes.get(first..).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_share_what_they_begin_with() {
+        let mut paths = Paths::default();
+        let at = |place| Location { module: ModuleId(0), place };
+        let [main, f, g] = [1, 2, 3].map(|place| paths.location(at(place)));
+        assert_eq!(paths.location(at(2)), f);
+        let Kept::Whole(Some(to_f)) = paths.path(&[f, main]) else { panic!("no path") };
+        let Kept::Whole(Some(to_g)) = paths.path(&[g, f, main]) else { panic!("no path") };
+        assert_eq!(paths.nodes_since(to_g.0 as usize), [PathNode { caller: Some(to_f), location: g }]);
+        assert_eq!(paths.nodes_since(0).len(), 3);
+        assert_eq!(paths.path(&[f, main]), Kept::Whole(Some(to_f)));
+        assert_eq!(paths.path(&[]), Kept::Whole(None));
+        assert_eq!(paths.locations_since(2), [at(3)]);
+    }
+}

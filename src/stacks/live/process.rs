@@ -1,0 +1,253 @@
+//! Records of processes in, which code lies at an address of a process out.
+
+use std::fs;
+
+use rustc_hash::FxHashMap;
+
+use super::super::{Task, TaskId};
+use super::maps::{Mapping, Mappings, MapsLine};
+use super::modules::{Module, ModuleId, Modules, Seen};
+use super::paths::LocationId;
+use super::record::{Mmap, Tasks};
+use super::unwind::Unwinder;
+use crate::sources::process;
+
+/// Addresses that a process remembers the locations of, before it forgets them all.
+const MAX_REMEMBERED: usize = 1 << 18;
+
+/// The mappings of a process, and what was found out by them.
+#[derive(Clone, Default)]
+pub(super) struct Space {
+    mappings: Mappings,
+    /// Of addresses that were looked up before; valid until the next change of the mappings.
+    pub(super) known: FxHashMap<u64, LocationId>,
+    unwinder: Option<Unwinder>,
+}
+
+impl Space {
+    fn map(&mut self, mapping: Mapping) {
+        self.mappings.map(mapping);
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.known.clear();
+        self.unwinder = None;
+    }
+
+    /// The module and the place in it that lie at an address.
+    pub(super) fn place(&self, address: u64) -> Option<(ModuleId, u64)> {
+        self.mappings.find(address).map(|mapping| (mapping.module, mapping.place(address)))
+    }
+
+    /// Remembers where an address lies.
+    pub(super) fn remember(&mut self, address: u64, location: LocationId) {
+        if self.known.len() >= MAX_REMEMBERED {
+            self.known.clear();
+        }
+        self.known.insert(address, location);
+    }
+
+    pub(super) fn unwinder(&mut self, modules: &mut Modules) -> &Unwinder {
+        self.unwinder.get_or_insert_with(|| Unwinder::new(&self.mappings, modules))
+    }
+}
+
+/// The processes and threads that were seen.
+#[derive(Default)]
+pub(super) struct Processes {
+    spaces: FxHashMap<i32, Space>,
+    /// The task of each thread, under its present name.
+    threads: FxHashMap<i32, TaskId>,
+    tasks: Vec<Task>,
+    pub(super) modules: Modules,
+}
+
+impl Processes {
+    /// The mappings of a process; those of one that was there before come from /proc.
+    pub(super) fn space(&mut self, pid: i32) -> (&mut Space, &mut Modules) {
+        let space = self.spaces.entry(pid).or_insert_with(|| read(pid, &mut self.modules));
+        (space, &mut self.modules)
+    }
+
+    /// Follows a new mapping.
+    pub(super) fn map(&mut self, mmap: &Mmap<'_>) {
+        // The kernel maps for itself under this number.
+        if mmap.pid <= 0 || !mmap.executable {
+            return;
+        }
+        let path = String::from_utf8_lossy(mmap.path);
+        let (start, end) = (mmap.start, mmap.start.saturating_add(mmap.length));
+        let (space, modules) = self.space(mmap.pid);
+        space.map(mapping(mmap.pid, start..end, mmap.offset, (&path, mmap.inode), modules));
+    }
+
+    /// Follows a new name; exec gives a process all new memory.
+    pub(super) fn rename(&mut self, pid: i32, tid: i32, comm: &[u8], exec: bool) {
+        if exec {
+            self.spaces.insert(pid, Space::default());
+        }
+        let comm = String::from_utf8_lossy(comm).into_owned();
+        self.define(Task { pid, tid, comm });
+    }
+
+    /// A new process has what its parent has, a new thread its parent's name.
+    pub(super) fn fork(&mut self, tasks: Tasks) {
+        let Tasks { pid, parent_pid, tid, parent_tid } = tasks;
+        if pid != parent_pid
+            && let Some(parent) = self.spaces.get(&parent_pid)
+        {
+            let copy = parent.clone();
+            self.spaces.insert(pid, copy);
+        }
+        if let Some(parent) = self.threads.get(&parent_tid) {
+            let comm = self.tasks[parent.0 as usize].comm.clone();
+            self.define(Task { pid, tid, comm });
+        }
+    }
+
+    /// The kernel may use the numbers again.
+    pub(super) fn exit(&mut self, tasks: Tasks) {
+        self.threads.remove(&tasks.tid);
+        if tasks.pid == tasks.tid && !self.threads.values().any(|task| self.tasks[task.0 as usize].pid == tasks.pid) {
+            self.spaces.remove(&tasks.pid);
+        }
+    }
+
+    /// The task of a thread.
+    pub(super) fn task(&mut self, pid: i32, tid: i32) -> TaskId {
+        if let Some(&task) = self.threads.get(&tid) {
+            return task;
+        }
+        let comm = match tid {
+            // The idle thread of each CPU.
+            0 => "swapper".to_owned(),
+            _ => process::name(nix::unistd::Pid::from_raw(tid)).unwrap_or_default(),
+        };
+        self.define(Task { pid, tid, comm })
+    }
+
+    fn define(&mut self, task: Task) -> TaskId {
+        if let Some(&known) = self.threads.get(&task.tid)
+            && self.tasks[known.0 as usize] == task
+        {
+            return known;
+        }
+        let number = TaskId(u32::try_from(self.tasks.len()).unwrap_or(u32::MAX));
+        self.threads.insert(task.tid, number);
+        self.tasks.push(task);
+        number
+    }
+
+    /// The tasks from a number on.
+    pub(super) fn tasks_since(&self, first: usize) -> &[Task] {
+        self.tasks.get(first..).unwrap_or_default()
+    }
+}
+
+fn mapping(
+    pid: i32,
+    addresses: std::ops::Range<u64>,
+    offset: u64,
+    (path, inode): (&str, u64),
+    modules: &mut Modules,
+) -> Mapping {
+    let module = Module::of(pid, path, inode);
+    let offset = match module {
+        Module::File { .. } => offset,
+        Module::Memory { .. } => addresses.start,
+        Module::Vdso | Module::Kernel | Module::Nowhere => 0,
+    };
+    let module = modules.number(module, &Seen { pid, addresses: addresses.clone() });
+    Mapping { start: addresses.start, end: addresses.end, module, offset }
+}
+
+/// The code that a process has mapped now; none where it is gone or not to be looked at.
+fn read(pid: i32, modules: &mut Modules) -> Space {
+    let mut space = Space::default();
+    let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
+    let text = String::from_utf8_lossy(&maps);
+    for line in text.lines().filter_map(MapsLine::parse).filter(|line| line.executable) {
+        space.map(mapping(pid, line.start..line.end, line.offset, (line.path, line.inode), modules));
+    }
+    space
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    /// No process has a number like these.
+    const PARENT: i32 = i32::MAX - 1;
+    const CHILD: i32 = i32::MAX;
+
+    fn map(processes: &mut Processes, pid: i32, start: u64, path: &'static str) {
+        let path = path.as_bytes();
+        processes.map(&Mmap { pid, start, length: 0x1000, offset: 0x300, inode: 7, executable: true, path });
+    }
+
+    fn place(processes: &mut Processes, pid: i32, address: u64) -> Option<(Module, u64)> {
+        let (space, modules) = processes.space(pid);
+        space.place(address).map(|(module, place)| (modules.module(module).clone(), place))
+    }
+
+    fn file(path: &str) -> Module {
+        Module::File { path: path.into(), inode: 7 }
+    }
+
+    const FORK: Tasks = Tasks { pid: CHILD, parent_pid: PARENT, tid: CHILD, parent_tid: PARENT };
+
+    #[test]
+    fn a_child_has_its_parents_mappings_until_it_executes() {
+        let mut processes = Processes::default();
+        processes.rename(PARENT, PARENT, b"sh", true);
+        map(&mut processes, PARENT, 0x1000, "/a");
+        processes.fork(FORK);
+        // What the parent maps later is its own.
+        map(&mut processes, PARENT, 0x5000, "/b");
+        assert_eq!(place(&mut processes, CHILD, 0x1004), Some((file("/a"), 0x304)));
+        assert_eq!(place(&mut processes, CHILD, 0x5004), None);
+        processes.rename(CHILD, CHILD, b"new", true);
+        assert_eq!(place(&mut processes, CHILD, 0x1004), None);
+        assert_eq!(place(&mut processes, PARENT, 0x5004), Some((file("/b"), 0x304)));
+    }
+
+    #[test]
+    fn names_are_inherited_and_change() {
+        let mut processes = Processes::default();
+        processes.rename(PARENT, PARENT, b"sh", true);
+        processes.fork(FORK);
+        let before = processes.task(CHILD, CHILD);
+        processes.rename(CHILD, CHILD, b"new", false);
+        let after = processes.task(CHILD, CHILD);
+        let name = |task: TaskId| processes.tasks_since(0)[task.0 as usize].comm.clone();
+        assert_eq!((name(before), name(after)), ("sh".into(), "new".into()));
+    }
+
+    #[test]
+    fn a_number_that_ended_starts_anew() {
+        let mut processes = Processes::default();
+        processes.rename(PARENT, PARENT, b"sh", true);
+        map(&mut processes, PARENT, 0x1000, "/a");
+        processes.exit(Tasks { pid: PARENT, parent_pid: 1, tid: PARENT, parent_tid: 1 });
+        assert_eq!(place(&mut processes, PARENT, 0x1004), None);
+    }
+
+    #[test]
+    fn memory_without_a_file_is_looked_up_by_address() {
+        let mut processes = Processes::default();
+        map(&mut processes, PARENT, 0x1000, "//anon");
+        assert_eq!(place(&mut processes, PARENT, 0x1004), Some((Module::Memory { pid: PARENT }, 0x1004)));
+    }
+
+    #[test]
+    fn a_process_that_runs_already_is_read_from_proc() {
+        let mut processes = Processes::default();
+        let here = a_process_that_runs_already_is_read_from_proc as fn() as usize as u64;
+        let (module, _) = place(&mut processes, std::process::id() as i32, here).unwrap();
+        let Module::File { path, .. } = module else { panic!("{module:?}") };
+        assert_eq!(path, std::env::current_exe().unwrap().display().to_string());
+    }
+}

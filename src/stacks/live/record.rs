@@ -1,0 +1,473 @@
+//! The bytes of a perf record in, what it says out.
+//!
+//! The fields of a record have no names in it: they follow from the bits with which its event was
+//! opened, and from the order that perf_event_open(2) gives for them. All events of a ring buffer are
+//! opened with the bits that [`Layout`] stands for.
+
+use std::fmt;
+
+use super::super::CallGraph;
+
+/// `PERF_SAMPLE_*` bits that every event has, so that every record ends with the same trailer.
+pub(super) const COMMON: u64 = TID | TIME | CPU | IDENTIFIER;
+const IP: u64 = 1 << 0;
+const TID: u64 = 1 << 1;
+const TIME: u64 = 1 << 2;
+const CALLCHAIN: u64 = 1 << 5;
+const CPU: u64 = 1 << 7;
+const PERIOD: u64 = 1 << 8;
+const BRANCH_STACK: u64 = 1 << 11;
+const REGS_USER: u64 = 1 << 12;
+const STACK_USER: u64 = 1 << 13;
+const IDENTIFIER: u64 = 1 << 16;
+
+/// `PERF_RECORD_*`.
+const MMAP: u32 = 1;
+const LOST: u32 = 2;
+const COMM: u32 = 3;
+const EXIT: u32 = 4;
+const THROTTLE: u32 = 5;
+const FORK: u32 = 7;
+const SAMPLE: u32 = 9;
+const MMAP2: u32 = 10;
+const LOST_SAMPLES: u32 = 13;
+
+/// `PERF_RECORD_MISC_COMM_EXEC`, `PERF_RECORD_MISC_MMAP_BUILD_ID`.
+const MISC_EXEC: u16 = 1 << 13;
+const MISC_BUILD_ID: u16 = 1 << 14;
+const PROT_EXEC: u32 = 4;
+
+/// Values of a call chain at and above this are marks (`PERF_CONTEXT_MAX`).
+const CONTEXT_MAX: u64 = (-4095_i64) as u64;
+const CONTEXT_KERNEL: u64 = (-128_i64) as u64;
+
+/// pid and tid, time, CPU, identifier.
+const TRAILER: usize = 32;
+
+/// Which fields samples have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Layout {
+    pub(super) call_graph: CallGraph,
+}
+
+impl Layout {
+    /// The `PERF_SAMPLE_*` bits of a sampled event.
+    pub(super) fn sample_type(self) -> u64 {
+        let stack = match self.call_graph {
+            CallGraph::Fp => 0,
+            CallGraph::Dwarf(_) => REGS_USER | STACK_USER,
+            CallGraph::Lbr => BRANCH_STACK,
+        };
+        COMMON | IP | PERIOD | CALLCHAIN | stack
+    }
+}
+
+/// What a record says.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Record<'a> {
+    Sample(Sample<'a>),
+    Mmap(Mmap<'a>),
+    Comm {
+        pid: i32,
+        tid: i32,
+        comm: &'a [u8],
+        exec: bool,
+    },
+    Fork(Tasks),
+    Exit(Tasks),
+    Lost(u64),
+    Throttle,
+    /// Of a kind that nothing is made of.
+    Other,
+}
+
+/// A task that begins or ends, and the one that began it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Tasks {
+    pub(super) pid: i32,
+    pub(super) parent_pid: i32,
+    pub(super) tid: i32,
+    pub(super) parent_tid: i32,
+}
+
+/// A file or memory that was mapped to run code from.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Mmap<'a> {
+    pub(super) pid: i32,
+    pub(super) start: u64,
+    pub(super) length: u64,
+    pub(super) offset: u64,
+    /// 0 where it isn't known.
+    pub(super) inode: u64,
+    pub(super) executable: bool,
+    pub(super) path: &'a [u8],
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sample<'a> {
+    /// The identifier of the event that it is a sample of.
+    pub(super) id: u64,
+    pub(super) ip: u64,
+    pub(super) pid: i32,
+    pub(super) tid: i32,
+    pub(super) cpu: u32,
+    pub(super) period: u64,
+    pub(super) chain: Words<'a>,
+    pub(super) branches: Branches<'a>,
+    pub(super) user: Option<UserState<'a>>,
+}
+
+/// The registers and the stack of user space.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct UserState<'a> {
+    /// Those that were asked for, in the order of their numbers.
+    pub(super) registers: Words<'a>,
+    pub(super) stack: &'a [u8],
+}
+
+/// Numbers of 8 bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Words<'a>(&'a [u8]);
+
+impl<'a> Words<'a> {
+    pub(super) fn iter(self) -> impl Iterator<Item = u64> + 'a {
+        self.0.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word))
+    }
+
+    pub(super) fn get(self, index: usize) -> Option<u64> {
+        self.0.as_chunks().0.get(index).map(|word| u64::from_ne_bytes(*word))
+    }
+}
+
+/// Calls that have not returned, the latest first: from, to and flags of each.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Branches<'a>(Words<'a>);
+
+impl<'a> Branches<'a> {
+    /// Where the calls were made.
+    pub(super) fn callers(self) -> impl Iterator<Item = u64> + 'a {
+        self.0.iter().step_by(3)
+    }
+}
+
+/// A part of a call chain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ChainEntry {
+    /// What follows is kernel code, or not.
+    Kernel(bool),
+    Address(u64),
+}
+
+impl From<u64> for ChainEntry {
+    fn from(word: u64) -> Self {
+        match word {
+            CONTEXT_KERNEL => Self::Kernel(true),
+            // Those of guests and hypervisors are nothing that could be looked up here.
+            CONTEXT_MAX.. => Self::Kernel(false),
+            address => Self::Address(address),
+        }
+    }
+}
+
+/// A record that isn't what the kernel promises.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Malformed;
+
+impl fmt::Display for Malformed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a record of the kernel is shorter than its fields")
+    }
+}
+
+/// The kind, flags and place in time of a record, beside its bytes behind the header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kind {
+    pub(super) kind: u32,
+    pub(super) misc: u16,
+}
+
+impl Kind {
+    /// When it happened.
+    pub(super) fn time(self, body: &[u8]) -> Result<u64, Malformed> {
+        // In samples behind identifier, address and task; elsewhere behind the task of the trailer.
+        let at = if self.kind == SAMPLE { 24 } else { body.len().checked_sub(TRAILER).ok_or(Malformed)? + 8 };
+        let bytes = body.get(at..at + 8).ok_or(Malformed)?;
+        bytes.try_into().map(u64::from_ne_bytes).map_err(|_| Malformed)
+    }
+
+    /// What it says.
+    pub(super) fn parse(self, body: &[u8], layout: Layout) -> Result<Record<'_>, Malformed> {
+        if self.kind == SAMPLE {
+            return sample(Cursor(body), layout).map(Record::Sample);
+        }
+        let own = body.len().checked_sub(TRAILER).ok_or(Malformed)?;
+        let mut fields = Cursor(&body[..own]);
+        Ok(match self.kind {
+            MMAP | MMAP2 => Record::Mmap(self.mmap(fields)?),
+            COMM => {
+                let (pid, tid) = (fields.i32()?, fields.i32()?);
+                Record::Comm { pid, tid, comm: fields.string(), exec: self.misc & MISC_EXEC != 0 }
+            }
+            FORK => Record::Fork(tasks(fields)?),
+            EXIT => Record::Exit(tasks(fields)?),
+            LOST => {
+                fields.u64()?;
+                Record::Lost(fields.u64()?)
+            }
+            LOST_SAMPLES => Record::Lost(fields.u64()?),
+            THROTTLE => Record::Throttle,
+            _ => Record::Other,
+        })
+    }
+
+    fn mmap(self, mut fields: Cursor<'_>) -> Result<Mmap<'_>, Malformed> {
+        let (pid, _tid) = (fields.i32()?, fields.i32()?);
+        let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
+        let (mut inode, mut executable) = (0, true);
+        if self.kind == MMAP2 {
+            let _device = fields.u64()?;
+            let (number, _generation) = (fields.u64()?, fields.u64()?);
+            if self.misc & MISC_BUILD_ID == 0 {
+                inode = number;
+            }
+            executable = fields.u32()? & PROT_EXEC != 0;
+            let _flags = fields.u32()?;
+        }
+        Ok(Mmap { pid, start, length, offset, inode, executable, path: fields.string() })
+    }
+}
+
+fn tasks(mut fields: Cursor<'_>) -> Result<Tasks, Malformed> {
+    Ok(Tasks { pid: fields.i32()?, parent_pid: fields.i32()?, tid: fields.i32()?, parent_tid: fields.i32()? })
+}
+
+fn sample(mut fields: Cursor<'_>, layout: Layout) -> Result<Sample<'_>, Malformed> {
+    let (id, ip) = (fields.u64()?, fields.u64()?);
+    let (pid, tid) = (fields.i32()?, fields.i32()?);
+    let _time = fields.u64()?;
+    let (cpu, _reserved) = (fields.u32()?, fields.u32()?);
+    let period = fields.u64()?;
+    let depth = fields.u64()?;
+    let chain = fields.words(depth)?;
+    let mut branches = Branches::default();
+    let mut user = None;
+    match layout.call_graph {
+        CallGraph::Fp => {}
+        CallGraph::Lbr => {
+            let calls = fields.u64()?;
+            branches = Branches(fields.words(calls.checked_mul(3).ok_or(Malformed)?)?);
+        }
+        CallGraph::Dwarf(_) => user = user_state(&mut fields)?,
+    }
+    Ok(Sample { id, ip, pid, tid, cpu, period, chain, branches, user })
+}
+
+/// Nothing where the sample was taken of a kernel thread, or of a program of 32 bits.
+fn user_state<'a>(fields: &mut Cursor<'a>) -> Result<Option<UserState<'a>>, Malformed> {
+    /// `PERF_SAMPLE_REGS_ABI_NONE` and `_64`.
+    const NONE: u64 = 0;
+    const ABI_64: u64 = 2;
+    let abi = fields.u64()?;
+    let count = if abi == NONE { 0 } else { super::unwind::REGISTERS.count_ones().into() };
+    let registers = fields.words(count)?;
+    let size = fields.u64()?;
+    let copied = fields.bytes(size)?;
+    // Only so much of the copy was there to be copied.
+    let valid = if size == 0 { 0 } else { fields.u64()?.min(size) };
+    let stack = usize::try_from(valid).ok().and_then(|valid| copied.get(..valid)).ok_or(Malformed)?;
+    Ok((abi == ABI_64).then_some(UserState { registers, stack }))
+}
+
+/// Takes fields from the front.
+#[derive(Clone, Copy, Debug)]
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        let (field, rest) = self.0.split_first_chunk().ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(*field)
+    }
+
+    fn u64(&mut self) -> Result<u64, Malformed> {
+        self.array().map(u64::from_ne_bytes)
+    }
+
+    fn u32(&mut self) -> Result<u32, Malformed> {
+        self.array().map(u32::from_ne_bytes)
+    }
+
+    fn i32(&mut self) -> Result<i32, Malformed> {
+        self.array().map(i32::from_ne_bytes)
+    }
+
+    fn bytes(&mut self, count: u64) -> Result<&'a [u8], Malformed> {
+        let count = usize::try_from(count).map_err(|_| Malformed)?;
+        let (field, rest) = self.0.split_at_checked(count).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(field)
+    }
+
+    fn words(&mut self, count: u64) -> Result<Words<'a>, Malformed> {
+        self.bytes(count.checked_mul(8).ok_or(Malformed)?).map(Words)
+    }
+
+    /// The rest up to a zero byte.
+    fn string(self) -> &'a [u8] {
+        let end = self.0.iter().position(|&byte| byte == 0).unwrap_or(self.0.len());
+        &self.0[..end]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Bytes written field by field, as the kernel does.
+    #[derive(Default)]
+    struct Script(Vec<u8>);
+
+    impl Script {
+        fn u64s(mut self, words: &[u64]) -> Self {
+            words.iter().for_each(|word| self.0.extend_from_slice(&word.to_ne_bytes()));
+            self
+        }
+
+        fn u32s(mut self, halves: &[u32]) -> Self {
+            halves.iter().for_each(|half| self.0.extend_from_slice(&half.to_ne_bytes()));
+            self
+        }
+
+        fn padded(mut self, text: &[u8]) -> Self {
+            self.0.extend_from_slice(text);
+            self.0.resize(self.0.len() / 8 * 8 + 8, 0);
+            self
+        }
+
+        fn trailer(self, time: u64) -> Vec<u8> {
+            self.u32s(&[1, 2]).u64s(&[time]).u32s(&[0, 0]).u64s(&[77]).0
+        }
+    }
+
+    /// `PERF_CONTEXT_USER`.
+    const CONTEXT_USER: u64 = (-512_i64) as u64;
+
+    const FP: Layout = Layout { call_graph: CallGraph::Fp };
+
+    fn common(chain: &[u64]) -> Script {
+        let head = Script::default().u64s(&[77, 0x1000]).u32s(&[4, 5]).u64s(&[99]).u32s(&[1, 0]);
+        head.u64s(&[250_000, chain.len() as u64]).u64s(chain)
+    }
+
+    fn kind(kind: u32) -> Kind {
+        Kind { kind, misc: 0 }
+    }
+
+    #[test]
+    fn a_sample_with_a_call_chain() {
+        let body = common(&[CONTEXT_KERNEL, 0xffff, CONTEXT_USER, 0x1000, 0x2000]).0;
+        assert_eq!(kind(SAMPLE).time(&body), Ok(99));
+        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, FP) else { panic!("no sample") };
+        assert_eq!((sample.id, sample.ip, sample.pid, sample.tid), (77, 0x1000, 4, 5));
+        assert_eq!((sample.cpu, sample.period), (1, 250_000));
+        let chain: Vec<_> = sample.chain.iter().map(ChainEntry::from).collect();
+        use ChainEntry::{Address, Kernel};
+        assert_eq!(chain, [Kernel(true), Address(0xffff), Kernel(false), Address(0x1000), Address(0x2000)]);
+    }
+
+    #[test]
+    fn a_sample_with_a_copy_of_the_stack_has_what_was_there_of_it() {
+        let layout = Layout { call_graph: CallGraph::Dwarf(16) };
+        let registers: Vec<u64> = (0..super::super::unwind::REGISTERS.count_ones().into()).collect();
+        let body = common(&[]).u64s(&[2]).u64s(&registers).u64s(&[16, 0xaaaa, 0xbbbb, 8]).0;
+        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
+        let user = sample.user.unwrap();
+        assert_eq!(user.registers.iter().collect::<Vec<_>>(), registers);
+        assert_eq!(user.stack, 0xaaaa_u64.to_ne_bytes());
+        // A kernel thread has neither.
+        let body = common(&[]).u64s(&[0, 0]).0;
+        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
+        assert_eq!(sample.user, None);
+        // More valid bytes than copied ones can't be.
+        let body = common(&[]).u64s(&[2]).u64s(&registers).u64s(&[8, 0xaaaa, 800]).0;
+        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
+        assert_eq!(sample.user.unwrap().stack.len(), 8);
+    }
+
+    #[test]
+    fn a_sample_with_calls_of_the_processor() {
+        let layout = Layout { call_graph: CallGraph::Lbr };
+        let body = common(&[]).u64s(&[2, 0x10, 0x20, 0, 0x30, 0x40, 0]).0;
+        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
+        assert_eq!(sample.branches.callers().collect::<Vec<_>>(), [0x10, 0x30]);
+        let body = common(&[]).u64s(&[u64::MAX]).0;
+        assert_eq!(kind(SAMPLE).parse(&body, layout), Err(Malformed));
+    }
+
+    #[test]
+    fn mappings_names_forks_and_losses() {
+        let mapped = Script::default().u32s(&[4, 5]).u64s(&[0x1000, 0x2000, 0x300]);
+        let body = mapped.u64s(&[8, 4242, 0]).u32s(&[5, 2]).padded(b"/bin/a").trailer(7);
+        let expected = Mmap {
+            pid: 4,
+            start: 0x1000,
+            length: 0x2000,
+            offset: 0x300,
+            inode: 4242,
+            executable: true,
+            path: b"/bin/a",
+        };
+        assert_eq!(kind(MMAP2).parse(&body, FP), Ok(Record::Mmap(expected.clone())));
+        assert_eq!(kind(MMAP2).time(&body), Ok(7));
+        let with_build_id = Kind { kind: MMAP2, misc: MISC_BUILD_ID };
+        assert_eq!(with_build_id.parse(&body, FP), Ok(Record::Mmap(Mmap { inode: 0, ..expected })));
+
+        let body = Script::default().u32s(&[4, 5]).padded(b"name").trailer(7);
+        let exec = Kind { kind: COMM, misc: MISC_EXEC };
+        assert_eq!(exec.parse(&body, FP), Ok(Record::Comm { pid: 4, tid: 5, comm: b"name", exec: true }));
+
+        let body = Script::default().u32s(&[4, 3, 5, 3]).u64s(&[7]).trailer(7);
+        let tasks = Tasks { pid: 4, parent_pid: 3, tid: 5, parent_tid: 3 };
+        assert_eq!(kind(FORK).parse(&body, FP), Ok(Record::Fork(tasks)));
+        assert_eq!(kind(EXIT).parse(&body, FP), Ok(Record::Exit(tasks)));
+
+        assert_eq!(kind(LOST).parse(&Script::default().u64s(&[77, 3]).trailer(7), FP), Ok(Record::Lost(3)));
+        assert_eq!(kind(LOST_SAMPLES).parse(&Script::default().u64s(&[3]).trailer(7), FP), Ok(Record::Lost(3)));
+        assert_eq!(kind(THROTTLE).parse(&Script::default().u64s(&[7, 77, 77]).trailer(7), FP), Ok(Record::Throttle));
+        assert_eq!(kind(999).parse(&Script::default().trailer(7), FP), Ok(Record::Other));
+    }
+
+    #[test]
+    fn a_length_beyond_the_record_is_malformed() {
+        let body = Script::default().u64s(&[77, 0, 0, 0, 0, 0, u64::MAX / 4]).0;
+        assert_eq!(kind(SAMPLE).parse(&body, FP), Err(Malformed));
+        assert_eq!(kind(MMAP2).time(&[0; 8]), Err(Malformed));
+    }
+
+    proptest! {
+        #[test]
+        fn a_cut_sample_is_malformed(cut in 0usize..80) {
+            let body = common(&[1, 2, 3]).0;
+            let cut = cut.min(body.len() - 1);
+            prop_assert_eq!(kind(SAMPLE).parse(&body[..cut], FP), Err(Malformed));
+        }
+
+        #[test]
+        fn any_bytes_give_a_record_or_an_error(
+            number in 0u32..20,
+            misc in any::<u16>(),
+            body in prop::collection::vec(any::<u8>(), 0..300),
+            graph in prop::sample::select(vec![CallGraph::Fp, CallGraph::Dwarf(8), CallGraph::Lbr]),
+        ) {
+            let kind = Kind { kind: number, misc };
+            let _ = kind.time(&body);
+            if let Ok(Record::Sample(sample)) = kind.parse(&body, Layout { call_graph: graph }) {
+                sample.chain.iter().chain(sample.branches.callers()).for_each(drop);
+            }
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! Locations in, named frames out: the thread that reads symbols and debug information.
+
+use std::fs;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use blazesym::symbolize::source::{Elf, Kernel, Process, Source};
+use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolizer};
+use blazesym::{MaybeDefault, Pid};
+use crossbeam_channel::{Receiver, Sender, TrySendError};
+use rustc_hash::FxHashMap;
+
+use super::super::{Frame, FrameId, StackBatch, StackId, StackNode, StackSample};
+use super::PATIENCE;
+use super::jit::JitMaps;
+use super::modules::{Module, Opened, vdso_addresses};
+use super::paths::Location;
+use super::sampler::RawBatch;
+
+/// The name of what no symbol and no file stands behind.
+const UNKNOWN: &str = "[unknown]";
+
+/// Takes raw batches until there are no more, and gives them on with names.
+pub(super) fn run(batches: &Receiver<RawBatch>, to: &Sender<StackBatch>) {
+    let mut namer = Namer::new();
+    let mut ready = StackBatch::default();
+    for raw in batches {
+        let is_last_so_far = batches.is_empty();
+        namer.name(raw, &mut ready);
+        // Several that came at once go on as one.
+        if is_last_so_far && !offer(&mut ready, &mut namer.dropped, to) {
+            return;
+        }
+    }
+    // The last batch alone may wait for room.
+    let _ = to.send_timeout(ready, PATIENCE);
+}
+
+/// Whether anybody still takes batches. A full channel costs the samples only.
+fn offer(ready: &mut StackBatch, dropped: &mut u64, to: &Sender<StackBatch>) -> bool {
+    let losses = ready.losses;
+    match to.try_send(std::mem::take(ready)) {
+        Ok(()) => {
+            ready.losses = losses;
+            true
+        }
+        Err(TrySendError::Full(batch)) => {
+            *ready = batch;
+            *dropped += ready.samples.len() as u64;
+            ready.losses.dropped += ready.samples.len() as u64;
+            ready.samples.clear();
+            true
+        }
+        Err(TrySendError::Disconnected(_)) => false,
+    }
+}
+
+/// All that has a name already.
+struct Namer {
+    symbols: Symbols,
+    /// The frames of each location, the outermost first: a function, and what is inlined there.
+    locations: Vec<Vec<FrameId>>,
+    /// The stack of each path.
+    paths: Vec<Option<StackId>>,
+    frame_numbers: FxHashMap<Frame, FrameId>,
+    stack_numbers: FxHashMap<StackNode, StackId>,
+    dropped: u64,
+}
+
+impl Namer {
+    fn new() -> Self {
+        Self {
+            symbols: Symbols::new(),
+            locations: Vec::new(),
+            paths: Vec::new(),
+            frame_numbers: FxHashMap::default(),
+            stack_numbers: FxHashMap::default(),
+            dropped: 0,
+        }
+    }
+
+    fn name(&mut self, raw: RawBatch, out: &mut StackBatch) {
+        self.symbols.modules.extend(raw.modules);
+        for location in &raw.locations {
+            let frames = self.symbols.frames(location);
+            let numbers =
+                frames.into_iter().map(|frame| number(&mut self.frame_numbers, frame, &mut out.frames, FrameId));
+            let numbers = numbers.collect();
+            self.locations.push(numbers);
+        }
+        for path in &raw.paths {
+            let mut caller = path.caller.and_then(|caller| self.paths[caller.0 as usize]);
+            for &frame in &self.locations[path.location.0 as usize] {
+                let node = StackNode { caller, frame };
+                caller = Some(number(&mut self.stack_numbers, node, &mut out.stacks, StackId));
+            }
+            self.paths.push(caller);
+        }
+        out.tasks.extend(raw.tasks);
+        out.samples.extend(raw.samples.iter().map(|sample| StackSample {
+            at: sample.at,
+            task: sample.task,
+            cpu: sample.cpu,
+            event: sample.event,
+            weight: sample.weight,
+            stack: sample.path.and_then(|path| self.paths[path.0 as usize]),
+        }));
+        out.losses = raw.losses;
+        out.losses.dropped += self.dropped;
+    }
+}
+
+/// The number of a thing, which is defined when it is met first.
+fn number<T: Clone + Eq + std::hash::Hash, N: Copy>(
+    known: &mut FxHashMap<T, N>,
+    thing: T,
+    new: &mut Vec<T>,
+    id: fn(u32) -> N,
+) -> N {
+    let next = id(u32::try_from(known.len()).unwrap_or(u32::MAX));
+    *known.entry(thing).or_insert_with_key(|thing| {
+        new.push(thing.clone());
+        next
+    })
+}
+
+/// Where names come from.
+struct Symbols {
+    modules: Vec<Opened>,
+    symbolizer: Symbolizer,
+    kernel_modules: KernelModules,
+    vdso: Option<u64>,
+    jit: JitMaps,
+}
+
+impl Symbols {
+    fn new() -> Self {
+        Self {
+            modules: Vec::new(),
+            // Files that were sampled stay what they were then.
+            symbolizer: Symbolizer::builder().enable_auto_reload(false).build(),
+            kernel_modules: KernelModules::read(),
+            vdso: vdso_addresses().map(|addresses| addresses.start),
+            jit: JitMaps::default(),
+        }
+    }
+
+    /// The frames at a location, the outermost first.
+    fn frames(&mut self, location: &Location) -> Vec<Frame> {
+        let place = location.place;
+        let Opened { module, readable, .. } = &self.modules[location.module.0 as usize];
+        match module {
+            Module::Kernel => self.kernel(place),
+            Module::File { path, .. } => {
+                let frames = readable.as_ref().and_then(|readable| self.file(readable, path, place));
+                frames.unwrap_or_else(|| vec![in_module(path, place)])
+            }
+            Module::Vdso => self.vdso(place),
+            Module::Memory { pid } => {
+                let found = self.jit.find(*pid, place);
+                let name = found.unwrap_or(UNKNOWN).to_owned();
+                let module = if name == UNKNOWN { "//anon".to_owned() } else { format!("perf-{pid}.map") };
+                vec![Frame { name, module, ..Frame::default() }]
+            }
+            Module::Nowhere => vec![Frame { name: UNKNOWN.into(), ..Frame::default() }],
+        }
+    }
+
+    fn file(&self, readable: &Path, shown: &str, offset: u64) -> Option<Vec<Frame>> {
+        let source = Source::Elf(Elf::new(readable));
+        let symbol = self.symbolizer.symbolize_single(&source, Input::FileOffset(offset)).ok()?.into_sym()?;
+        Some(frames_of(&symbol, shown, false))
+    }
+
+    fn kernel(&self, address: u64) -> Vec<Frame> {
+        let module = self.kernel_modules.name(address);
+        // Debug information of the kernel takes seconds to read, and kallsyms knows where it lies.
+        let kernel = Kernel { vmlinux: MaybeDefault::None, ..Kernel::default() };
+        let answer = self.symbolizer.symbolize_single(&Source::Kernel(kernel), Input::AbsAddr(address));
+        match answer.ok().and_then(|symbolized| symbolized.into_sym()) {
+            Some(symbol) => frames_of(&symbol, module, true),
+            // Without the right to read kallsyms all addresses are one: none of them says anything.
+            None => vec![Frame { name: UNKNOWN.into(), module: module.into(), kernel: true, ..Frame::default() }],
+        }
+    }
+
+    /// The same code lies in this process.
+    fn vdso(&self, place: u64) -> Vec<Frame> {
+        let source = Source::Process(Process::new(Pid::Slf));
+        let symbol = self.vdso.and_then(|start| {
+            self.symbolizer.symbolize_single(&source, Input::AbsAddr(start + place)).ok()?.into_sym()
+        });
+        match symbol {
+            Some(symbol) => frames_of(&symbol, "[vdso]", false),
+            None => vec![in_module("[vdso]", place)],
+        }
+    }
+}
+
+/// A function with what is inlined into it: blazesym gives each its name beside the place in the source
+/// that the next inner one was called at.
+fn frames_of(symbol: &Sym<'_>, module: &str, kernel: bool) -> Vec<Frame> {
+    let frame = |name: &str, code: Option<&CodeInfo<'_>>, inlined| Frame {
+        name: name.to_owned(),
+        module: module.to_owned(),
+        file: code.map(|code| code.to_path().to_string_lossy().into_owned()),
+        line: code.and_then(|code| code.line),
+        inlined,
+        kernel,
+    };
+    let outermost = frame(&symbol.name, symbol.code_info.as_deref(), false);
+    let inlined = symbol.inlined.iter().map(|inlined| frame(&inlined.name, inlined.code_info.as_ref(), true));
+    std::iter::once(outermost).chain(inlined).collect()
+}
+
+/// A place that no symbol covers.
+fn in_module(path: &str, offset: u64) -> Frame {
+    let file = path.strip_suffix(" (deleted)").unwrap_or(path);
+    let short = Path::new(file).file_name().map_or_else(|| PathBuf::from(file), PathBuf::from);
+    Frame { name: format!("{}+{offset:#x}", short.display()), module: path.to_owned(), ..Frame::default() }
+}
+
+/// The address ranges of the kernel's loadable modules.
+#[derive(Debug, Default, PartialEq)]
+struct KernelModules(Vec<(Range<u64>, String)>);
+
+impl KernelModules {
+    fn read() -> Self {
+        Self::parse(&fs::read_to_string("/proc/modules").unwrap_or_default())
+    }
+
+    /// `nf_tables 303104 0 - Live 0xffffffffc0a00000`; the address is 0 for who may not know it.
+    fn parse(text: &str) -> Self {
+        let range = |line: &str| {
+            let words: Vec<_> = line.split(' ').collect();
+            let size: u64 = words.get(1)?.parse().ok()?;
+            let start = u64::from_str_radix(words.get(5)?.strip_prefix("0x")?, 16).ok().filter(|&start| start > 0)?;
+            Some((start..start.checked_add(size)?, format!("[{}]", words[0])))
+        };
+        Self(text.lines().filter_map(range).collect())
+    }
+
+    fn name(&self, address: u64) -> &str {
+        self.0.iter().find(|(range, _)| range.contains(&address)).map_or("[kernel]", |(_, name)| name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::super::super::{Losses, StackTable, Task, TaskId};
+    use super::super::modules::{ModuleId, Modules, Seen};
+    use super::super::paths::{LocationId, PathId, PathNode};
+    use super::super::sampler::RawSample;
+    use super::*;
+    use crate::units::WallNs;
+
+    #[test]
+    fn kernel_modules_have_ranges() {
+        let modules = KernelModules::parse("nf 4096 0 - Live 0xffffffffc0a00000\nhidden 4096 0 - Live 0x0\nbad\n");
+        assert_eq!(modules.name(0xffff_ffff_c0a0_0000), "[nf]");
+        assert_eq!(modules.name(0xffff_ffff_c0a0_1000), "[kernel]");
+        assert_eq!(modules.name(0x10), "[kernel]");
+    }
+
+    #[test]
+    fn a_place_without_a_symbol_has_the_file_and_the_offset() {
+        let frame = in_module("/usr/bin/prog (deleted)", 0x1234);
+        assert_eq!((frame.name.as_str(), frame.module.as_str()), ("prog+0x1234", "/usr/bin/prog (deleted)"));
+    }
+
+    fn raw(weight: u64) -> RawSample {
+        RawSample { at: WallNs(1), task: TaskId(0), cpu: 0, event: 0, weight, path: Some(PathId(0)) }
+    }
+
+    /// A batch with one location that has no mapping.
+    fn nowhere() -> RawBatch {
+        let mut modules = Modules::default();
+        modules.number(Module::Nowhere, &Seen::default());
+        RawBatch {
+            modules: modules.since(0).cloned().collect(),
+            locations: vec![Location { module: ModuleId(0), place: 0 }],
+            paths: vec![PathNode { caller: None, location: LocationId(0) }],
+            tasks: vec![Task { pid: 1, tid: 1, comm: "x".into() }],
+            samples: vec![raw(5)],
+            losses: Losses::default(),
+        }
+    }
+
+    #[test]
+    fn what_a_full_channel_drops_are_samples_and_no_definitions() {
+        let (to_namer, from_sampler) = crossbeam_channel::unbounded();
+        let (to_user, batches) = crossbeam_channel::bounded(1);
+        to_user.send(StackBatch::default()).unwrap();
+        let namer = std::thread::spawn(move || run(&from_sampler, &to_user));
+        to_namer.send(nowhere()).unwrap();
+        while !to_namer.is_empty() {
+            std::thread::yield_now();
+        }
+        // Comes whole in any case: it waits until there is room.
+        to_namer.send(RawBatch { samples: vec![raw(7)], ..RawBatch::default() }).unwrap();
+        drop(to_namer);
+        assert_eq!(batches.recv().unwrap(), StackBatch::default());
+        let mut table = StackTable::default();
+        let all: Vec<_> = batches.iter().collect();
+        all.iter().for_each(|batch| table.define(batch).unwrap());
+        namer.join().unwrap();
+        let kept = all.iter().flat_map(|batch| &batch.samples).count() as u64;
+        let dropped = all.last().unwrap().losses.dropped;
+        assert_eq!(kept + dropped, 2);
+        assert_eq!(table.frames()[0].name, UNKNOWN);
+    }
+}

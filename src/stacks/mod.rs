@@ -1,0 +1,230 @@
+//! Events that can be sampled and a target in, samples with their call stacks out.
+//!
+//! ```text
+//! ring buffers ─ records in the order of time ─ addresses ─ frames ─┐
+//!   (live::ring)      (live::sampler)          (live::unwind)       ├─ batches
+//!                                    names, lines (live::symbols) ──┘
+//! ```
+//!
+//! A [`StackBatch`] defines what is new (frames, stacks, tasks) before its samples name it by number;
+//! [`StackTable`] puts the definitions of all batches together. The same batches come out of a
+//! [recording](crate::recording).
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::units::WallNs;
+
+mod gather;
+#[cfg(feature = "stacks")]
+pub mod live;
+mod table;
+mod tree;
+
+pub use gather::{Gathered, Gathering};
+pub use table::{StackTable, Undefined};
+pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
+
+/// The number of a [`Frame`], from 0 in the order of definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct FrameId(pub u32);
+
+/// The number of a [`StackNode`], from 0 in the order of definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct StackId(pub u32);
+
+/// The number of a [`Task`], from 0 in the order of definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct TaskId(pub u32);
+
+/// A place in a program that is part of a call stack.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Frame {
+    /// The function, demangled; `module+0xoffset` where no symbol covers the place. It may hold any
+    /// character.
+    pub name: String,
+    /// The file that the code is in, `[kernel]`, `[vdso]`; empty where that isn't known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub module: String,
+    /// The source file, where debug information tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line in the source file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u32>,
+    /// Whether the function was inlined into the frame that called it.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub inlined: bool,
+    /// Whether it ran in the kernel.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub kernel: bool,
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
+}
+
+/// A frame called by a stack, which makes a longer stack. Stacks that begin alike share that part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(from = "(Option<StackId>, FrameId)", into = "(Option<StackId>, FrameId)")]
+pub struct StackNode {
+    /// The stack that called; `None` for the outermost frame.
+    pub caller: Option<StackId>,
+    /// The frame that was called.
+    pub frame: FrameId,
+}
+
+impl From<(Option<StackId>, FrameId)> for StackNode {
+    fn from((caller, frame): (Option<StackId>, FrameId)) -> Self {
+        Self { caller, frame }
+    }
+}
+
+impl From<StackNode> for (Option<StackId>, FrameId) {
+    fn from(node: StackNode) -> Self {
+        (node.caller, node.frame)
+    }
+}
+
+/// A thread under one of its names: one that changes its name becomes another task.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Task {
+    /// The process.
+    pub pid: i32,
+    /// The thread.
+    pub tid: i32,
+    /// Its name (`comm`), which may hold any character.
+    pub comm: String,
+}
+
+/// One sample: where a thread was when an event had happened often enough.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StackSample {
+    /// When.
+    pub at: WallNs,
+    /// Who.
+    pub task: TaskId,
+    /// On which CPU.
+    pub cpu: u32,
+    /// Of which event: its place in [`Sampled::events`].
+    pub event: u32,
+    /// How many occurrences it stands for (its period), in the event's unit.
+    pub weight: u64,
+    /// Where; `None` where nothing of the stack could be read.
+    pub stack: Option<StackId>,
+}
+
+/// What has gone missing since the beginning. All numbers only grow.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Losses {
+    /// Records for which the kernel found no room in a ring buffer.
+    #[serde(default)]
+    pub lost: u64,
+    /// Samples that nobody took in time.
+    #[serde(default)]
+    pub dropped: u64,
+    /// How often the kernel held an event back, because it came too often.
+    #[serde(default)]
+    pub throttled: u64,
+    /// Stacks whose outer frames are missing: the copied part of the stack ended, or unwind
+    /// information is absent or wrong.
+    #[serde(default)]
+    pub cut: u64,
+    /// Records that were not what the kernel promises.
+    #[serde(default)]
+    pub malformed: u64,
+}
+
+impl Losses {
+    /// Samples that were taken and are not there.
+    pub fn samples(&self) -> u64 {
+        self.lost + self.dropped
+    }
+}
+
+impl fmt::Display for Losses {
+    /// What is worth a word: `3 lost, 2 throttled`; nothing where all is well.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (self.lost, "lost"),
+            (self.dropped, "dropped"),
+            (self.throttled, "times throttled"),
+            (self.cut, "stacks cut"),
+            (self.malformed, "records malformed"),
+        ];
+        let said: Vec<_> = parts.iter().filter(|(n, _)| *n > 0).map(|(n, word)| format!("{n} {word}")).collect();
+        f.write_str(&said.join(", "))
+    }
+}
+
+/// Some samples, and what is new in them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StackBatch {
+    /// Frames that were not defined before; their numbers go on from those that were.
+    pub frames: Vec<Frame>,
+    /// Stacks that were not defined before, callers first.
+    pub stacks: Vec<StackNode>,
+    /// Tasks that were not defined before.
+    pub tasks: Vec<Task>,
+    /// The samples, in the order of time within a batch.
+    pub samples: Vec<StackSample>,
+    /// What has gone missing so far.
+    pub losses: Losses,
+}
+
+/// How stacks are found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum CallGraph {
+    /// By the kernel, along frame pointers.
+    Fp,
+    /// From a copy of so many bytes of the stack, by the programs' unwind information.
+    Dwarf(u32),
+    /// From the processor's record of calls (Intel's LBR).
+    Lbr,
+}
+
+/// How often an event is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Rate {
+    /// So many times a second; the kernel changes the period to keep to it.
+    Frequency(u64),
+    /// Every so many occurrences.
+    Period(u64),
+}
+
+impl fmt::Display for Rate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Frequency(hz) => write!(f, "{hz} Hz"),
+            Self::Period(1) => f.write_str("every one"),
+            Self::Period(n) => write!(f, "1 in {n}"),
+        }
+    }
+}
+
+/// An event that is sampled.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SampledEvent {
+    /// Its name as the user wrote it, with `:u` where only user space is sampled.
+    pub name: String,
+    /// What one of its weight stands for.
+    #[serde(default)]
+    pub unit: crate::events::Unit,
+    /// How often.
+    pub rate: Rate,
+}
+
+/// What is sampled, and how: all that is known before the first sample.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Sampled {
+    /// The events that samples name by their place.
+    pub events: Vec<SampledEvent>,
+    /// How stacks are found.
+    pub call_graph: CallGraph,
+}

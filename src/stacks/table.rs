@@ -1,0 +1,165 @@
+//! Batches in, all frames, stacks and tasks that they define out.
+
+use std::fmt;
+
+use super::{Frame, FrameId, StackBatch, StackId, StackNode, Task, TaskId};
+
+/// The definitions of all batches so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct StackTable {
+    frames: Vec<Frame>,
+    stacks: Vec<StackNode>,
+    tasks: Vec<Task>,
+}
+
+/// A batch names something that no batch has defined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undefined {
+    /// What kind of thing.
+    pub kind: &'static str,
+    /// Its number.
+    pub id: u32,
+}
+
+impl fmt::Display for Undefined {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} is not defined", self.kind, self.id)
+    }
+}
+
+impl std::error::Error for Undefined {}
+
+impl StackTable {
+    /// Takes over what a batch defines, and checks all that it names.
+    ///
+    /// # Errors
+    /// When a stack or a sample names what is not defined; then nothing is taken over.
+    pub fn define(&mut self, batch: &StackBatch) -> Result<(), Undefined> {
+        let frames = self.frames.len() + batch.frames.len();
+        let stacks = self.stacks.len() + batch.stacks.len();
+        let tasks = self.tasks.len() + batch.tasks.len();
+        for (node, id) in batch.stacks.iter().zip(self.stacks.len()..) {
+            check("frame", node.frame.0, frames)?;
+            // Callers come first, so no stack can be its own caller.
+            node.caller.map_or(Ok(()), |caller| check("stack", caller.0, id))?;
+        }
+        for sample in &batch.samples {
+            check("task", sample.task.0, tasks)?;
+            sample.stack.map_or(Ok(()), |stack| check("stack", stack.0, stacks))?;
+        }
+        self.frames.extend_from_slice(&batch.frames);
+        self.stacks.extend_from_slice(&batch.stacks);
+        self.tasks.extend_from_slice(&batch.tasks);
+        Ok(())
+    }
+
+    /// A frame by its number.
+    pub fn frame(&self, id: FrameId) -> Option<&Frame> {
+        self.frames.get(id.0 as usize)
+    }
+
+    /// A task by its number.
+    pub fn task(&self, id: TaskId) -> Option<&Task> {
+        self.tasks.get(id.0 as usize)
+    }
+
+    /// A stack by its number: its innermost frame, and the stack that called that.
+    pub fn stack(&self, id: StackId) -> Option<StackNode> {
+        self.stacks.get(id.0 as usize).copied()
+    }
+
+    /// All frames, in the order of their numbers.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// All stacks, in the order of their numbers: callers before those that they call.
+    pub fn stacks(&self) -> &[StackNode] {
+        &self.stacks
+    }
+
+    /// The frames of a stack, the innermost first.
+    pub fn innermost_first(&self, stack: Option<StackId>) -> impl Iterator<Item = FrameId> + '_ {
+        let mut next = stack;
+        std::iter::from_fn(move || {
+            let node = self.stack(next?)?;
+            next = node.caller;
+            Some(node.frame)
+        })
+    }
+}
+
+fn check(kind: &'static str, id: u32, defined: usize) -> Result<(), Undefined> {
+    if (id as usize) < defined { Ok(()) } else { Err(Undefined { kind, id }) }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::super::StackSample;
+    use super::*;
+    use crate::units::WallNs;
+
+    fn frame(name: &str) -> Frame {
+        Frame { name: name.into(), ..Frame::default() }
+    }
+
+    fn sample(task: u32, stack: u32) -> StackSample {
+        StackSample { at: WallNs(0), task: TaskId(task), cpu: 0, event: 0, weight: 1, stack: Some(StackId(stack)) }
+    }
+
+    fn node(caller: Option<u32>, frame: u32) -> StackNode {
+        StackNode { caller: caller.map(StackId), frame: FrameId(frame) }
+    }
+
+    #[test]
+    fn stacks_grow_over_batches_and_share_their_beginnings() {
+        let mut table = StackTable::default();
+        let task = Task { pid: 1, tid: 1, comm: "a".into() };
+        let first = StackBatch {
+            frames: vec![frame("main"), frame("f")],
+            stacks: vec![node(None, 0), node(Some(0), 1)],
+            tasks: vec![task],
+            samples: vec![sample(0, 1)],
+            ..StackBatch::default()
+        };
+        table.define(&first).unwrap();
+        let second = StackBatch { frames: vec![frame("g")], stacks: vec![node(Some(1), 2)], ..StackBatch::default() };
+        table.define(&second).unwrap();
+        let names = |stack| -> Vec<_> {
+            table.innermost_first(Some(StackId(stack))).map(|id| table.frame(id).unwrap().name.clone()).collect()
+        };
+        assert_eq!(names(2), ["g", "f", "main"]);
+        assert_eq!(names(1), ["f", "main"]);
+        assert_eq!(table.innermost_first(None).count(), 0);
+    }
+
+    #[test]
+    fn what_is_not_defined_is_an_error_and_changes_nothing() {
+        let mut table = StackTable::default();
+        let own_caller = StackBatch { frames: vec![frame("f")], stacks: vec![node(Some(0), 0)], ..Default::default() };
+        assert_eq!(table.define(&own_caller), Err(Undefined { kind: "stack", id: 0 }));
+        let no_frame = StackBatch { stacks: vec![node(None, 7)], ..Default::default() };
+        assert_eq!(table.define(&no_frame).unwrap_err().to_string(), "frame 7 is not defined");
+        let no_task = StackBatch { samples: vec![sample(0, 0)], ..Default::default() };
+        assert_eq!(table.define(&no_task), Err(Undefined { kind: "task", id: 0 }));
+        assert_eq!(table, StackTable::default());
+    }
+
+    proptest! {
+        #[test]
+        fn every_walk_ends(nodes in prop::collection::vec((prop::option::of(0u32..20), 0u32..3), 0..20)) {
+            let mut table = StackTable::default();
+            let frames = vec![frame("a"), frame("b"), frame("c")];
+            let stacks = nodes.iter().map(|&(caller, frame)| node(caller, frame)).collect();
+            if table.define(&StackBatch { frames, stacks, ..Default::default() }).is_ok() {
+                for id in 0..nodes.len() as u32 {
+                    prop_assert!(table.innermost_first(Some(StackId(id))).count() <= nodes.len());
+                }
+            }
+        }
+    }
+}

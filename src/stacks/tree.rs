@@ -1,0 +1,187 @@
+//! Batches of samples in, a profile tree out.
+
+use std::fmt;
+use std::num::NonZeroU32;
+
+use super::{Frame, Sampled, StackBatch, StackTable, Task, Undefined};
+use crate::events::Unit;
+use crate::profile::{self, Amount, EventId, FrameId, Kind, Measure, Options, ThreadId, Tree};
+
+/// A profile tree that grows with every batch.
+#[derive(Debug)]
+pub struct StackTree {
+    tree: Tree,
+    place: ThreadId,
+    table: StackTable,
+    /// The tree's event of each sampled event; `None` for those that are left out.
+    events: Vec<Option<EventId>>,
+    naming: Naming,
+    /// The tree's frame of each frame and each task.
+    frames: Vec<FrameId>,
+    tasks: Vec<Option<FrameId>>,
+    /// The stack that is being entered, the outermost frame first.
+    path: Vec<FrameId>,
+}
+
+/// A task in, its name out.
+pub type TaskNaming = Box<dyn Fn(&Task) -> Option<String> + Send>;
+/// A place in code in, a frame of the tree out.
+pub type FrameNaming = Box<dyn Fn(&Frame, &mut Tree) -> FrameId + Send>;
+
+/// How frames are named.
+pub struct Naming {
+    /// The frame that stands above all of a task, if there is to be one.
+    pub task: TaskNaming,
+    /// The frame of the tree for a place in code.
+    pub frame: FrameNaming,
+}
+
+impl Default for Naming {
+    /// Tasks by their names, frames as they are.
+    fn default() -> Self {
+        Self { task: Box::new(|task| Some(task.comm.clone())), frame: Box::new(as_is) }
+    }
+}
+
+impl fmt::Debug for Naming {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Naming").finish_non_exhaustive()
+    }
+}
+
+/// A frame as it is.
+pub fn as_is(frame: &Frame, tree: &mut Tree) -> FrameId {
+    tree.frame(&profile::Frame {
+        kind: Kind::Function,
+        name: &frame.name,
+        module: &frame.module,
+        file: frame.file.as_deref().unwrap_or_default(),
+        line: frame.line.and_then(NonZeroU32::new),
+    })
+}
+
+impl StackTree {
+    /// An empty tree for the events that `takes` chooses by name.
+    pub fn new(sampled: &Sampled, options: Options, naming: Naming, mut takes: impl FnMut(&str) -> bool) -> Self {
+        let mut tree = Tree::new(options);
+        let place = tree.sampled();
+        let chosen = sampled.events.iter().map(|event| {
+            let unit = match event.unit {
+                Unit::Nanoseconds => "nanoseconds",
+                Unit::Count | Unit::Scaled { .. } => "count",
+            };
+            let measure = Measure::Weighted(unit.into());
+            takes(&event.name).then(|| tree.event(&profile::Event::new(&event.name, measure)))
+        });
+        let events = chosen.collect();
+        let (table, frames, tasks, path) = (StackTable::default(), Vec::new(), Vec::new(), Vec::new());
+        Self { tree, place, table, events, naming, frames, tasks, path }
+    }
+
+    /// Adds the samples of a batch.
+    ///
+    /// # Errors
+    /// When it names what no batch has defined; then nothing is added.
+    pub fn take(&mut self, batch: &StackBatch) -> Result<(), Undefined> {
+        if let Some(sample) = batch.samples.iter().find(|sample| sample.event as usize >= self.events.len()) {
+            return Err(Undefined { kind: "event", id: sample.event });
+        }
+        self.table.define(batch)?;
+        let Self { tree, naming, .. } = self;
+        self.frames.extend(batch.frames.iter().map(|frame| (naming.frame)(frame, tree)));
+        let process = |task: &Task| {
+            let name = (naming.task)(task)?;
+            Some(tree.frame(&profile::Frame { kind: Kind::Process, ..profile::Frame::function(&name) }))
+        };
+        self.tasks.extend(batch.tasks.iter().map(process));
+        for sample in &batch.samples {
+            let Some(event) = self.events[sample.event as usize] else { continue };
+            self.path.clear();
+            self.path.extend(self.table.innermost_first(sample.stack).map(|frame| self.frames[frame.0 as usize]));
+            self.path.extend(self.tasks[sample.task.0 as usize]);
+            let amount = Amount { samples: 1, weight: sample.weight };
+            self.tree.stack(self.place, self.path.iter().rev().copied(), event, amount);
+        }
+        Ok(())
+    }
+
+    /// The tree so far.
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    /// The tree alone.
+    pub fn into_tree(self) -> Tree {
+        self.tree
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::super::{CallGraph, Rate, SampledEvent, StackId, StackNode, StackSample, TaskId};
+    use super::*;
+    use crate::units::WallNs;
+
+    fn sampled() -> Sampled {
+        let event = |name: &str, unit| SampledEvent { name: name.into(), unit, rate: Rate::Period(1) };
+        let events = vec![event("cpu-clock", Unit::Nanoseconds), event("page-faults", Unit::Count)];
+        Sampled { events, call_graph: CallGraph::Fp }
+    }
+
+    /// `main` and, within it, `f` twice over.
+    fn batch() -> StackBatch {
+        let frame = |name: &str| Frame { name: name.into(), module: "/bin/p".into(), ..Frame::default() };
+        let node =
+            |caller: Option<u32>, frame| StackNode { caller: caller.map(StackId), frame: super::super::FrameId(frame) };
+        let sample = |event, weight, stack: u32| StackSample {
+            at: WallNs(0),
+            task: TaskId(0),
+            cpu: 0,
+            event,
+            weight,
+            stack: Some(StackId(stack)),
+        };
+        StackBatch {
+            frames: vec![frame("main"), frame("f")],
+            stacks: vec![node(None, 0), node(Some(0), 1), node(Some(1), 1)],
+            tasks: vec![Task { pid: 1, tid: 1, comm: "p".into() }],
+            samples: vec![sample(0, 100, 2), sample(0, 50, 1), sample(1, 3, 0)],
+            ..StackBatch::default()
+        }
+    }
+
+    #[test]
+    fn recursion_is_one_path_and_every_event_has_its_weight() {
+        let mut tree = StackTree::new(&sampled(), Options::default(), Naming::default(), |_| true);
+        tree.take(&batch()).unwrap();
+        let tree = tree.into_tree();
+        let [clock, faults] = ["cpu-clock", "page-faults"].map(|name| tree.find_event(name).unwrap());
+        let rows: Vec<_> = tree
+            .walk()
+            .map(|node| (tree.names(node.id()).join(";"), node.weight(clock), node.samples(clock), node.weight(faults)))
+            .collect();
+        assert_eq!(rows[2], ("[root];p;main".into(), 0, 0, 3));
+        assert_eq!(rows[3], ("[root];p;main;f".into(), 150, 2, 0));
+        assert_eq!(rows.len(), 4);
+    }
+
+    #[test]
+    fn events_that_are_not_chosen_are_left_out() {
+        let chosen = |name: &str| name == "page-faults";
+        let mut tree = StackTree::new(&sampled(), Options::default(), Naming::default(), chosen);
+        tree.take(&batch()).unwrap();
+        assert_eq!(tree.tree().find_event("cpu-clock"), None);
+        assert_eq!(tree.tree().total(tree.tree().find_event("page-faults").unwrap()).weight, 3);
+    }
+
+    #[test]
+    fn an_event_that_was_not_sampled_is_an_error() {
+        let mut tree = StackTree::new(&sampled(), Options::default(), Naming::default(), |_| true);
+        let mut wrong = batch();
+        wrong.samples[2].event = 2;
+        assert_eq!(tree.take(&wrong), Err(Undefined { kind: "event", id: 2 }));
+        assert_eq!(tree.tree().walk().count(), 1);
+    }
+}

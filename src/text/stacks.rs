@@ -1,0 +1,46 @@
+//! A profile tree in, the functions in which most was sampled out.
+
+use std::collections::HashMap;
+
+use crate::profile::{EventId, FrameId, Kind, Tree};
+use crate::stacks::Gathered;
+use crate::words::shown;
+
+/// Lines for each event.
+const MOST: usize = 8;
+
+/// For each sampled event its samples, what has gone missing, and the functions in which most of it was.
+pub fn stacks(gathered: &Gathered) -> String {
+    let tree = gathered.tree();
+    let losses = gathered.losses().to_string();
+    let missing = if losses.is_empty() { losses } else { format!(" ({losses})") };
+    let mut out = String::new();
+    for event in tree.event_ids() {
+        let total = tree.total(event);
+        let name = shown(&tree.event_of(event).name).into_owned();
+        out += &format!("{name}: {} samples with call stacks{missing}\n", total.samples);
+        for (frame, weight) in hottest(tree, event) {
+            let frame = tree.frame_of(frame);
+            let share = 100.0 * weight as f64 / total.weight.max(1) as f64;
+            let module = frame.module.rsplit('/').next().unwrap_or_default();
+            let module = if module.is_empty() { String::new() } else { format!("  {}", shown(module)) };
+            out += &format!("{share:>7.1}%  {}{module}\n", shown(frame.name));
+        }
+    }
+    out
+}
+
+/// Functions by what was sampled in them, without what they called; of equals the one seen first.
+fn hottest(tree: &Tree, event: EventId) -> Vec<(FrameId, u64)> {
+    let mut by_function: HashMap<FrameId, u64> = HashMap::new();
+    for node in tree.walk() {
+        let weight = node.weight(event);
+        if weight > 0 && node.frame().kind == Kind::Function {
+            *by_function.entry(node.frame_id()).or_default() += weight;
+        }
+    }
+    let mut functions: Vec<_> = by_function.into_iter().collect();
+    functions.sort_by_key(|&(frame, weight)| (std::cmp::Reverse(weight), frame));
+    functions.truncate(MOST);
+    functions
+}

@@ -1,0 +1,344 @@
+//! `perfprop export` and the formats behind it: numbers agree, names are harmless, bad files are refused.
+
+#![allow(clippy::unwrap_used, reason = "tests panic")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+
+use perfprop::export::{Format, ReadOptions, Target, Unit, WriteOptions, read, write};
+use perfprop::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Options, Repeats, Tree};
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::Value;
+
+/// A script of two events, two processes, operators and recursion.
+const SCRIPT: &str = "\
+rec 7/8 [001] 1.5:  500 cpu-clock: \n\
+\t    5d geo::Big::operator++0x5d (/opt/demo/cxx)\n\
+\t    1a geo::Big::operator()+0x1 (/opt/demo/cxx)\n\
+\t    16 main+0x4de (/opt/demo/cxx)\n\
+\n\
+rec 7/8 [001] 1.6:  500 cpu-clock: \n\
+\t    5d fib(int)+0x5d (/opt/demo/cxx)\n\
+\t    5d fib(int)+0x5e (/opt/demo/cxx)\n\
+\t    5d fib(int)+0x5d (/opt/demo/cxx)\n\
+\t    16 main+0x4de (/opt/demo/cxx)\n\
+\n\
+my sh 9/9 [001] 1.7:  3 page-faults: \n\
+\tffff816c8064 [unknown] ([kernel.kallsyms])\n\
+\n";
+
+fn perfprop(args: &[&str], input: &[u8]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
+    let command = command.arg("export").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    // One that refuses its input may close it before all is written.
+    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
+    let output = child.wait_with_output().unwrap();
+    feeder.join().unwrap();
+    output
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).unwrap()
+}
+
+#[test]
+fn perf_script_becomes_folded_stacks() {
+    for (args, expected) in [
+        (&[][..], "rec;main;fib;fib;fib 500\nrec;main;geo::Big::operator;geo::Big::operator+ 500\n"),
+        (&["--counts", "--canonical"], "rec;main;fib 1\nrec;main;geo::Big::operator;geo::Big::operator+ 1\n"),
+        (&["--event-filter", "page-faults", "--kernel", "--pid"], "my_sh-9;[[kernel.kallsyms]]_[k] 3\n"),
+        (&["--event-filter", "page-faults", "--tid"], "my_sh-9/9;[[kernel.kallsyms]] 3\n"),
+        (&["--sample-period", "2", "--counts", "--no-process"], "main;fib;fib;fib 1\n"),
+    ] {
+        let output = perfprop(&[&["--to", "folded"], args].concat(), SCRIPT.as_bytes());
+        assert_eq!((stdout(&output).as_str(), stderr(&output).as_str()), (expected, ""), "{args:?}");
+        assert_eq!(output.status.code(), Some(0));
+    }
+}
+
+#[test]
+fn formats_follow_one_another() {
+    let pprof = perfprop(&["--to", "pprof"], SCRIPT.as_bytes());
+    assert!(pprof.stdout.starts_with(&[0x1f, 0x8b]));
+    let folded = perfprop(&["--to", "folded", "--event-filter", "cpu-clock"], &pprof.stdout);
+    // Names are whole where there is room for them.
+    assert_eq!(
+        stdout(&folded),
+        "rec;main;fib(int);fib(int);fib(int) 500\nrec;main;geo::Big::operator();geo::Big::operator+ 500\n"
+    );
+    let again = perfprop(&["--to", "folded", "--from", "folded"], &folded.stdout);
+    assert_eq!(again.stdout, folded.stdout);
+}
+
+#[test]
+fn what_stands_before_a_fault_is_kept() {
+    let cut = SCRIPT.find("my sh").unwrap();
+    for (what, bad) in [
+        ("line 12: no sample", b"what is this\nand that\n".to_vec()),
+        ("line 13: no frame", b"rec 7 1.5: 3 cpu-clock: \n\tnonsense\n".to_vec()),
+        ("line 12: no sample", vec![0, 1, 2, 200, 201, b'\n', 7, b'\n']),
+    ] {
+        let output = perfprop(&["--to", "folded"], &[&SCRIPT.as_bytes()[..cut], &bad].concat());
+        assert_eq!(output.status.code(), Some(1), "{what}");
+        assert!(stderr(&output).contains(what), "{what}: {}", stderr(&output));
+        assert_eq!(stdout(&output).lines().count(), 2, "{what}");
+    }
+    let folded = perfprop(&["--to", "folded", "--from", "folded"], b"a;b 3\nno number\n");
+    assert_eq!((stdout(&folded).as_str(), folded.status.code()), ("a;b 3\n", Some(1)));
+    assert!(stderr(&folded).contains("line 2"), "{}", stderr(&folded));
+}
+
+#[test]
+fn a_script_cut_anywhere_is_read_up_to_there() {
+    for end in 0..SCRIPT.len() {
+        let options = ReadOptions { format: Some(Format::PerfScript), ..ReadOptions::default() };
+        let imported = read(&SCRIPT.as_bytes()[..end], &options);
+        let samples: u64 = imported.tree.event_ids().map(|event| imported.tree.total(event).samples).sum();
+        let whole = SCRIPT[..end].matches("\n\n").count() as u64;
+        assert!(samples >= whole, "{end}: {samples} of {whole}");
+    }
+}
+
+#[test]
+fn bad_files_are_refused_with_the_reason() {
+    for (args, input, reason) in [
+        (&[][..], &b""[..], "no samples"),
+        (&[], b"\n\n", "no samples"),
+        (&[], b"hello\nworld\n", "neither"),
+        (&[], b"\x7fELF\x02\x01\x01\0\0\0", "neither"),
+        (&["--from", "perf-script"], b"hello\nworld\n", "line 1"),
+        (&["--from", "pprof"], b"\x1f\x8bnonsense", "pprof"),
+        (&["--from", "pprof"], b"\x0a\xff", "pprof"),
+        (&["--event-filter", "cycles"], b"a;b 1\n", "there are 'samples'"),
+        (&["--event-filter", "cycles"], SCRIPT.as_bytes(), "there are 'cpu-clock', 'page-faults'"),
+    ] {
+        let output = perfprop(&[&["--to", "folded"], args].concat(), input);
+        assert_eq!(output.status.code(), Some(1), "{reason}: {}", stderr(&output));
+        assert!(stderr(&output).contains(reason) && output.stdout.is_empty(), "{reason}: {}", stderr(&output));
+    }
+    let missing = perfprop(&["--to", "folded", "/nonexistent/file"], b"");
+    assert!(stderr(&missing).contains("No such file") && missing.status.code() == Some(1));
+}
+
+#[test]
+fn names_never_reach_a_terminal_raw() {
+    let name = "evil\u{1b}[2J\u{202e}</title><script>x;y";
+    let mut tree = Tree::default();
+    let event = tree.event(&Event::new(name, Measure::Samples));
+    let frame = tree.frame(&Frame { module: name, file: name, ..Frame::function(name) });
+    let place = tree.sampled();
+    tree.stack(place, [frame], event, Amount { samples: 1, weight: 1 });
+    for target in [Target::Folded, Target::Firefox, Target::Speedscope, Target::Svg, Target::Html] {
+        let text = written(&tree, target, Unit::Samples, name);
+        assert!(!text.contains('\u{1b}'), "{target:?}");
+        if matches!(target, Target::Svg | Target::Html) {
+            assert!(!text.contains("<script>x"), "{target:?}");
+        }
+    }
+    let output = perfprop(&["--to", "folded"], b"rec 7 1.5: 3 \x1b[2Jx: \n\t 5d \x1b[31mf+0x1 (/x)\n\n\x1b[2J\n\n");
+    assert!(!stdout(&output).contains('\u{1b}') && !stderr(&output).contains('\u{1b}'));
+    let output = perfprop(&["--to", "folded", "--event-filter", "\x1b[2J"], SCRIPT.as_bytes());
+    assert!(!stderr(&output).contains('\u{1b}'));
+}
+
+#[test]
+fn recursion_as_deep_as_it_gets() {
+    let mut script = String::from("rec 7 1.5:  1 cycles: \n");
+    (0..100_000).for_each(|_| script += "\t 5d fib+0x5d (/opt/demo/cxx)\n");
+    script += "\n";
+    for to in ["folded", "pprof", "firefox", "speedscope", "svg"] {
+        let output = perfprop(&["--to", to], script.as_bytes());
+        assert_eq!(output.status.code(), Some(0), "{to}: {}", stderr(&output));
+        assert!(output.stdout.len() > 100, "{to}");
+    }
+    let folded = perfprop(&["--to", "folded", "--canonical"], script.as_bytes());
+    assert_eq!(stdout(&folded), "rec;fib 1\n");
+}
+
+#[test]
+fn output_goes_to_a_file() {
+    let path: PathBuf = std::env::temp_dir().join(format!("perfprop-export-{}.html", std::process::id()));
+    let output = perfprop(&["--to", "html", "-o", path.to_str().unwrap()], SCRIPT.as_bytes());
+    assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
+    let page = fs::read_to_string(&path).unwrap();
+    fs::remove_file(path).unwrap();
+    assert!(page.starts_with("<!DOCTYPE html>") && page.contains("geo::Big::operator()"));
+    assert!(!page.contains("src=") && !page.contains("@import"), "nothing is loaded");
+}
+
+#[test]
+fn a_refused_export_leaves_the_file() {
+    let path: PathBuf = std::env::temp_dir().join(format!("perfprop-export-{}.folded", std::process::id()));
+    fs::write(&path, "precious").unwrap();
+    let mut tree = Tree::default();
+    let event = tree.event(&Event::new("inuse_space", Measure::Sum("bytes".into())));
+    let place = tree.sampled();
+    let frame = tree.frame(&Frame::function("f"));
+    tree.tally(place, [frame], 0, &[(event, Amount { samples: 0, weight: 512 })]);
+    let mut heap = Vec::new();
+    write(&tree, Target::Pprof, &WriteOptions::default(), &mut heap).unwrap();
+    let output = perfprop(&["--to", "folded", "--counts", "-o", path.to_str().unwrap()], &heap);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("inuse_space"), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    fs::remove_file(path).unwrap();
+    assert_eq!(stdout(&perfprop(&["--to", "folded"], &heap)), "f 512\n");
+}
+
+/// perf pads the names of several events; inferno doesn't see the periods before them.
+#[test]
+fn padded_periods_are_weighed_on_request() {
+    let script = "rec 7 1.5:  500      cpu-clock: \n\t 5d f+0x1 (/x)\n\n";
+    let as_inferno = perfprop(&["--to", "folded"], script.as_bytes());
+    assert_eq!(stdout(&as_inferno), "rec;f 1\n");
+    assert!(stderr(&as_inferno).contains("--padded-periods"));
+    let padded = perfprop(&["--to", "folded", "--padded-periods"], script.as_bytes());
+    assert_eq!((stdout(&padded), stderr(&padded)), ("rec;f 500\n".into(), String::new()));
+    let speedscope = stdout(&perfprop(&["--to", "speedscope"], script.as_bytes()));
+    assert!(speedscope.contains("\"endValue\":500"), "{speedscope}");
+}
+
+fn written(tree: &Tree, target: Target, unit: Unit, title: &str) -> String {
+    let mut out = Vec::new();
+    let options = WriteOptions { unit, title: title.into(), ..WriteOptions::default() };
+    write(tree, target, &options, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// Numbers by path of names.
+type Numbers = BTreeMap<String, u64>;
+
+fn put(numbers: &mut Numbers, path: String, number: u64) {
+    if number > 0 {
+        *numbers.entry(path).or_default() += number;
+    }
+}
+
+fn of_tree(tree: &Tree, event: EventId, unit: Unit) -> Numbers {
+    let mut numbers = Numbers::new();
+    for node in tree.walk() {
+        let Amount { samples, weight } = node.amount(event);
+        let names = tree.names(node.id());
+        let path = if names.len() > 1 { names[1..].join(";") } else { names.join(";") };
+        put(&mut numbers, path, if unit == Unit::Samples { samples } else { weight });
+    }
+    numbers
+}
+
+fn of_folded(text: &str) -> Numbers {
+    text.lines().map(|line| line.rsplit_once(' ').unwrap()).map(|(path, n)| (path.into(), n.parse().unwrap())).collect()
+}
+
+fn of_speedscope(text: &str) -> Numbers {
+    let value: Value = serde_json::from_str(text).unwrap();
+    let name = |event: &Value| value["shared"]["frames"][event["frame"].as_u64().unwrap() as usize]["name"].clone();
+    let (mut numbers, mut path, mut last) = (Numbers::new(), Vec::new(), 0);
+    for event in value["profiles"][0]["events"].as_array().unwrap() {
+        let at = event["at"].as_u64().unwrap();
+        put(&mut numbers, path.join(";"), at - last);
+        last = at;
+        let name = name(event).as_str().unwrap().to_owned();
+        if event["type"] == "O" {
+            path.push(name);
+        } else {
+            assert_eq!(path.pop(), Some(name), "frames close in order");
+        }
+    }
+    assert_eq!((path.len(), value["profiles"][0]["endValue"].as_u64()), (0, Some(last)));
+    numbers
+}
+
+fn of_firefox(text: &str) -> Numbers {
+    let value: Value = serde_json::from_str(text).unwrap();
+    let thread = &value["threads"][0];
+    let strings = [&value["shared"]["stringArray"], &thread["stringArray"]].into_iter().find(|v| v.is_array()).unwrap();
+    let mut numbers = Numbers::new();
+    let samples = &thread["samples"];
+    for (stack, weight) in samples["stack"].as_array().unwrap().iter().zip(samples["weight"].as_array().unwrap()) {
+        let (mut path, mut at) = (Vec::new(), stack.as_u64());
+        while let Some(index) = at.map(|index| index as usize) {
+            let frame = thread["stackTable"]["frame"][index].as_u64().unwrap() as usize;
+            let func = thread["frameTable"]["func"][frame].as_u64().unwrap() as usize;
+            let name = thread["funcTable"]["name"][func].as_u64().unwrap() as usize;
+            path.push(strings[name].as_str().unwrap().to_owned());
+            at = thread["stackTable"]["prefix"][index].as_u64();
+        }
+        path.reverse();
+        put(&mut numbers, path.join(";"), weight.as_u64().unwrap());
+    }
+    numbers
+}
+
+fn total(numbers: &Numbers) -> u64 {
+    numbers.values().sum()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn every_format_has_the_same_numbers(
+        stacks in vec((vec(0..5_u8, 0..8), 1..5_u64, 0..3_000_000_000_u64), 0..12),
+        folds in any::<bool>(),
+        by_samples in any::<bool>(),
+    ) {
+        let repeats = if folds { Repeats::Fold } else { Repeats::Keep };
+        let options = Options { repeats, ..Options::default() };
+        let mut tree = Tree::new(options);
+        let event = tree.event(&Event::new("cpu-clock", Measure::Weighted("nanoseconds".into())));
+        let place = tree.sampled();
+        for (path, samples, weight) in &stacks {
+            let path: Vec<FrameId> = path.iter().map(|n| tree.frame(&Frame::function(&format!("f{n}")))).collect();
+            tree.stack(place, path, event, Amount { samples: *samples, weight: *weight });
+        }
+        let unit = if by_samples { Unit::Samples } else { Unit::Weights };
+        let expected = of_tree(&tree, event, unit);
+        prop_assert_eq!(&of_folded(&written(&tree, Target::Folded, unit, "t")), &expected);
+        prop_assert_eq!(&of_speedscope(&written(&tree, Target::Speedscope, unit, "t")), &expected);
+        prop_assert_eq!(&of_firefox(&written(&tree, Target::Firefox, unit, "t")), &expected);
+        for target in [Target::Svg, Target::Html] {
+            let text = written(&tree, target, unit, "t");
+            let unit = if by_samples { "count" } else { "nanoseconds" };
+            let heading = format!("t: {} {unit} of cpu-clock<", total(&expected));
+            prop_assert!(text.contains(&heading), "{heading}");
+        }
+        let mut pprof = Vec::new();
+        write(&tree, Target::Pprof, &WriteOptions::default(), &mut pprof).unwrap();
+        let imported = read(&*pprof, &ReadOptions { tree: options, ..ReadOptions::default() });
+        prop_assert!(imported.fault.is_none());
+        let again = imported.tree.find_event("cpu-clock").unwrap();
+        prop_assert_eq!(of_tree(&imported.tree, again, unit), expected);
+    }
+
+    #[test]
+    fn no_input_panics(input in vec(any::<u8>(), 0..300), text in "[\\PC\t\n;: 0-9]{0,200}") {
+        for format in [None, Some(Format::PerfScript), Some(Format::Folded), Some(Format::Pprof)] {
+            let options = ReadOptions { format, ..ReadOptions::default() };
+            read(&*input, &options);
+            read(text.as_bytes(), &options);
+        }
+    }
+
+    #[test]
+    fn a_damaged_profile_is_refused_or_read(at in 0..200_usize, to in any::<u8>()) {
+        let mut bytes = Vec::new();
+        let options = ReadOptions::default();
+        write(&read(SCRIPT.as_bytes(), &options).tree, Target::Pprof, &WriteOptions::default(), &mut bytes).unwrap();
+        let mut raw = Vec::new();
+        std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&*bytes), &mut raw).unwrap();
+        let at = at % raw.len();
+        raw[at] = to;
+        read(&*raw, &ReadOptions { format: Some(Format::Pprof), ..options });
+    }
+}

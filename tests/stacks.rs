@@ -1,0 +1,358 @@
+//! Call stacks of real programs, recorded through the program as users start it. Each test says why it
+//! skips where a compiler or a permission lacks.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a panic is how a test fails, and a skip says why")]
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use perfprop::recording::{self, Recording};
+use perfprop::stacks::{Frame, StackSample};
+
+/// Recursion of two functions, ten deep; ends after so many turns as it is told, or never.
+const RECURSION: &str = r#"
+#include <stdio.h>
+#include <stdlib.h>
+__attribute__((noinline)) long leaf(long n) { long s = 0; for (volatile long i = 0; i < n; i++) s += i; return s; }
+__attribute__((noinline)) long odd(int depth, long n);
+__attribute__((noinline)) long even(int depth, long n) { return (depth ? odd(depth - 1, n) : leaf(n)) + 1; }
+__attribute__((noinline)) long odd(int depth, long n) { return (depth ? even(depth - 1, n) : leaf(n)) + 2; }
+int main(int count, char **words) {
+    long sum = 0;
+    puts("runs");
+    fflush(stdout);
+    for (int i = 0; count < 2 || i < atoi(words[1]); i++) sum += odd(9, 1000000);
+    return sum == 1;
+}
+"#;
+
+const THREADS: &str = r#"
+use std::hint::black_box;
+#[inline(never)]
+fn work(n: u64) -> u64 { (0..n).fold(0, |sum, i| black_box(sum ^ i)) }
+#[inline(never)]
+fn descend(depth: u32, n: u64) -> u64 { black_box(if depth == 0 { work(n) } else { descend(depth - 1, n) }) + 1 }
+struct Job<T>(T);
+impl<T: Into<u64> + Copy> Job<T> {
+    #[inline(never)]
+    fn run(&self) -> u64 { black_box(descend(5, self.0.into())) }
+}
+fn main() {
+    let start = |i| std::thread::Builder::new().name(format!("worker-{i}")).spawn(|| Job(20_000_000_u64).run()).unwrap();
+    let threads: Vec<_> = (0..3).map(start).collect();
+    threads.into_iter().for_each(|thread| drop(black_box(thread.join().unwrap())));
+}
+"#;
+
+/// Writes a function of its own into memory, and its name into its perf map.
+const JIT: &str = r#"
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+int main(void) {
+    /* push rbp; mov rbp,rsp; mov ecx,100000000; dec ecx; jnz -4; pop rbp; ret */
+    static const unsigned char code[] = {0x55, 0x48, 0x89, 0xe5, 0xb9, 0x00, 0xe1, 0xf5, 0x05, 0xff, 0xc9, 0x75, 0xfc, 0x5d, 0xc3};
+    unsigned char *page = mmap(0, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char path[64];
+    memcpy(page, code, sizeof code);
+    snprintf(path, sizeof path, "/tmp/perf-%d.map", getpid());
+    FILE *map = fopen(path, "w");
+    fprintf(map, "%lx %zx compiled::hot loop\n", (unsigned long)page, sizeof code);
+    fclose(map);
+    ((void (*)(void))page)();
+    return 0;
+}
+"#;
+
+fn perfprop() -> Command {
+    Command::new(env!("CARGO_BIN_EXE_perfprop"))
+}
+
+/// A folder of this test alone.
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("perfprop-stacks-{}-{name}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+/// Whether call stacks can be sampled here at all.
+fn can_sample() -> bool {
+    static CAN: OnceLock<bool> = OnceLock::new();
+    *CAN.get_or_init(|| {
+        let output = perfprop().args(["record", "-g", "-e", "cpu-clock", "-o", "-", "--", "true"]).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let can = output.status.success() && !text.contains("cpu-clock:u");
+        if !can {
+            eprintln!("skipped: this user can't sample the kernel: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        can
+    })
+}
+
+/// A program made of a source text; `None` where the compiler isn't there.
+fn compiled(folder: &Path, name: &str, source: &str, compiler: &str, options: &[&str]) -> Option<PathBuf> {
+    if !can_sample() {
+        return None;
+    }
+    let (file, program) =
+        (folder.join(format!("{name}.{}", if compiler == "rustc" { "rs" } else { "c" })), folder.join(name));
+    fs::write(&file, source).unwrap();
+    let done = Command::new(compiler).args(options).arg("-o").arg(&program).arg(&file).output();
+    match done {
+        Ok(done) if done.status.success() => Some(program),
+        Ok(done) => panic!("{compiler}: {}", String::from_utf8_lossy(&done.stderr)),
+        Err(error) => {
+            eprintln!("skipped: {compiler}: {error}");
+            None
+        }
+    }
+}
+
+/// Without help from `-fno-optimize-sibling-calls` a call in the last place leaves no frame.
+const WITH_FRAME_POINTERS: [&str; 4] = ["-g", "-O1", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
+
+fn record(folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Output) {
+    let file = folder.join("recording.jsonl");
+    let output = perfprop().args(["record", "-o"]).arg(&file).args(options).arg("--").args(command).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let recording = recording::read(BufReader::new(fs::File::open(&file).unwrap())).unwrap();
+    (recording, output)
+}
+
+/// Each sample with its frames, the outermost first.
+fn samples(recording: &Recording) -> Vec<(StackSample, Vec<&Frame>)> {
+    let stacks = recording.stacks.as_ref().unwrap();
+    let frames = |sample: &StackSample| {
+        let mut frames: Vec<_> =
+            stacks.table.innermost_first(sample.stack).map(|frame| stacks.table.frame(frame).unwrap()).collect();
+        frames.reverse();
+        frames
+    };
+    stacks.batches.iter().flat_map(|batch| &batch.samples).map(|sample| (*sample, frames(sample))).collect()
+}
+
+fn names<'a>(frames: &[&'a Frame]) -> Vec<&'a str> {
+    frames.iter().map(|frame| frame.name.as_str()).collect()
+}
+
+/// The part of the samples in whose stacks these names follow one another.
+fn share(samples: &[(StackSample, Vec<&Frame>)], path: &[&str]) -> f64 {
+    let holds = |frames: &&(StackSample, Vec<&Frame>)| names(&frames.1).windows(path.len()).any(|part| part == path);
+    samples.iter().filter(holds).count() as f64 / samples.len() as f64
+}
+
+/// Nothing was lost, and every sample stands for what the rate says.
+fn check_whole(recording: &Recording) {
+    let losses = recording.stacks.as_ref().unwrap().batches.last().unwrap().losses;
+    assert_eq!((losses.lost, losses.dropped, losses.malformed), (0, 0, 0));
+}
+
+const TEN_DEEP: [&str; 12] =
+    ["main", "odd", "even", "odd", "even", "odd", "even", "odd", "even", "odd", "even", "leaf"];
+
+#[test]
+fn recursion_in_c_along_frame_pointers() {
+    let folder = folder("recursion");
+    let Some(program) = compiled(&folder, "recursion", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let (recording, _) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap(), "60"]);
+    check_whole(&recording);
+    let samples = samples(&recording);
+    assert!(share(&samples, &TEN_DEEP) > 0.9, "{:?}", samples.iter().map(|s| names(&s.1)).take(20).collect::<Vec<_>>());
+    let leaf = samples.iter().find_map(|(_, frames)| frames.iter().find(|frame| frame.name == "leaf")).unwrap();
+    assert!(leaf.file.as_ref().unwrap().ends_with("recursion.c") && leaf.line == Some(4), "{leaf:?}");
+    assert_eq!(leaf.module, program.to_str().unwrap());
+    // cpu-clock counts in nanoseconds, and 2,000 of a second are 500 us each.
+    assert!(samples.iter().all(|(sample, _)| sample.weight == 500_000));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn threads_in_rust_without_frame_pointers_by_unwind_information() {
+    let folder = folder("threads");
+    let options = ["-O", "-g", "-C", "force-frame-pointers=no"];
+    let Some(program) = compiled(&folder, "threads", THREADS, "rustc", &options) else { return };
+    let (recording, _) = record(&folder, &["--call-graph", "dwarf", "-F", "1000"], &[program.to_str().unwrap()]);
+    check_whole(&recording);
+    let table = &recording.stacks.as_ref().unwrap().table;
+    let samples = samples(&recording);
+    let in_workers: Vec<_> = samples
+        .iter()
+        .filter(|(sample, _)| table.task(sample.task).unwrap().comm.starts_with("worker-"))
+        .cloned()
+        .collect();
+    let threads: HashSet<_> = in_workers.iter().map(|(sample, _)| &table.task(sample.task).unwrap().comm).collect();
+    assert_eq!(threads.len(), 3, "{threads:?}");
+    let descend = "threads::descend";
+    let path = [descend, descend, descend, descend, descend, descend, "threads::work"];
+    assert!(share(&in_workers, &path) > 0.9, "{:?}", names(&in_workers[in_workers.len() / 2].1));
+    let is_from_the_beginning = |frames: &[&Frame]| frames[0].name.contains("clone");
+    let whole = in_workers.iter().filter(|(_, frames)| is_from_the_beginning(frames)).count();
+    assert!(whole * 10 > in_workers.len() * 9, "{whole} of {}", in_workers.len());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn python_by_unwind_information() {
+    let folder = folder("python");
+    if !can_sample() {
+        return;
+    }
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no python3");
+        return;
+    }
+    let code = "def f(n): return n if n < 2 else f(n - 1) + f(n - 2)\nf(25)";
+    let (recording, _) = record(&folder, &["--call-graph", "dwarf,32768"], &["python3", "-S", "-c", code]);
+    let table = &recording.stacks.as_ref().unwrap().table;
+    // A shell script may choose which python3 it is to be.
+    let is_python = |sample: &StackSample| table.task(sample.task).unwrap().comm.starts_with("python");
+    let samples: Vec<_> = samples(&recording).into_iter().filter(|(sample, _)| is_python(sample)).collect();
+    let in_python = |frame: &&&Frame| frame.module.contains("python");
+    let deep = samples.iter().filter(|(_, frames)| frames.iter().filter(in_python).count() >= 5).count();
+    assert!(deep * 2 > samples.len(), "{deep} of {}", samples.len());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_stripped_program_shows_its_name_and_offsets() {
+    let folder = folder("stripped");
+    let options = ["-O1", "-s", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
+    let Some(program) = compiled(&folder, "stripped", RECURSION, "cc", &options) else { return };
+    let (recording, _) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap(), "60"]);
+    let samples = samples(&recording);
+    let own = |frame: &&&Frame| frame.name.starts_with("stripped+0x");
+    let deep = samples.iter().filter(|(_, frames)| frames.iter().filter(own).count() == TEN_DEEP.len()).count();
+    assert!(deep * 10 > samples.len() * 9, "{deep} of {}", samples.len());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn code_that_a_program_made_has_the_name_from_its_perf_map() {
+    let folder = folder("jit");
+    let Some(program) = compiled(&folder, "jit", JIT, "cc", &WITH_FRAME_POINTERS) else { return };
+    let (recording, _) = record(&folder, &["-g", "-F", "1000"], &[program.to_str().unwrap()]);
+    let samples = samples(&recording);
+    assert!(share(&samples, &["main", "compiled::hot loop"]) > 0.8);
+    let recording::Target::Command { pid, .. } = recording.header.target else { panic!("no command") };
+    fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// A program that runs until it is dropped.
+struct Running(Child);
+
+impl Running {
+    /// Started, and through with its start.
+    fn start(program: &Path) -> Self {
+        let mut child = Command::new(program).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        Self(child)
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_program_that_runs_already_is_known_by_what_it_has_mapped() {
+    let folder = folder("attach");
+    let Some(program) = compiled(&folder, "attached", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let running = Running::start(&program);
+    let pid = running.0.id().to_string();
+    let (recording, _) = record(&folder, &["-g", "-p", &pid], &["sleep", "0.3"]);
+    let samples = samples(&recording);
+    assert!(share(&samples, &TEN_DEEP) > 0.9, "{} samples", samples.len());
+    assert_eq!(recording.stacks.as_ref().unwrap().table.task(samples[0].0.task).unwrap().comm, "attached");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn children_of_a_command_are_sampled_under_their_own_names() {
+    let folder = folder("children");
+    let Some(program) = compiled(&folder, "child", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let script = format!("{0} 40 & {0} 40; wait", program.display());
+    let (recording, _) = record(&folder, &["-g"], &["sh", "-c", &script]);
+    let table = &recording.stacks.as_ref().unwrap().table;
+    let all = samples(&recording);
+    let of_children: Vec<_> =
+        all.iter().filter(|(sample, _)| table.task(sample.task).unwrap().comm == "child").cloned().collect();
+    let processes: HashSet<_> = of_children.iter().map(|(sample, _)| table.task(sample.task).unwrap().pid).collect();
+    assert_eq!(processes.len(), 2);
+    assert!(share(&of_children, &TEN_DEEP) > 0.8);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn every_page_fault_is_a_sample_when_every_one_is_asked_for() {
+    let folder = folder("faults");
+    if !can_sample() {
+        return;
+    }
+    let (recording, _) = record(&folder, &["-g", "-c", "1", "-e", "page-faults,cpu-clock:u"], &["ls", "/"]);
+    check_whole(&recording);
+    let stacks = recording.stacks.as_ref().unwrap();
+    let names: Vec<_> = stacks.sampled.events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["page-faults", "cpu-clock:u"]);
+    let faults = samples(&recording).iter().filter(|(sample, _)| sample.event == 0 && sample.weight == 1).count();
+    let counted = recording.end.as_ref().unwrap().totals[0].unwrap().count;
+    assert_eq!(faults as u64, counted);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_recording_goes_out_as_folded_stacks() {
+    let folder = folder("export");
+    let Some(program) = compiled(&folder, "exported", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
+    let (recording, _) = record(&folder, &["-g"], &[program.to_str().unwrap(), "40"]);
+    let folded = |options: &[&str]| {
+        let file = folder.join("recording.jsonl");
+        let output = perfprop().args(["export", "--to", "folded"]).args(options).arg(file).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let sum =
+        |text: &str| -> u64 { text.lines().map(|line| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap()).sum() };
+    let samples = samples(&recording);
+    assert_eq!(sum(&folded(&[])), samples.iter().map(|(sample, _)| sample.weight).sum::<u64>());
+    assert_eq!(sum(&folded(&["--counts", "--from", "recording"])), samples.len() as u64);
+    assert!(folded(&[]).contains("exported;") && folded(&[]).contains(&TEN_DEEP.join(";")));
+    assert!(folded(&["--canonical"]).contains("main;odd;even;leaf"));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn options_that_can_not_be_met_say_what_to_use() {
+    let run = |options: &[&str]| {
+        let output = perfprop().arg("record").args(options).args(["-o", "/dev/null", "--", "true"]).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let (code, text) = run(&["-F", "99"]);
+    assert!(code == Some(2) && text.contains("add -g"), "{text}");
+    let (code, text) = run(&["--call-graph", "magic"]);
+    assert!(code == Some(2) && text.contains("dwarf,SIZE"), "{text}");
+    if !can_sample() {
+        return;
+    }
+    let (code, text) = run(&["-g", "-F", "100000000"]);
+    assert!(code == Some(0) && text.contains("perf_event_max_sample_rate"), "{text}");
+    let has_lbr = ["cpu", "cpu_core"]
+        .iter()
+        .any(|pmu| Path::new(&format!("/sys/bus/event_source/devices/{pmu}/caps/branches")).exists());
+    if has_lbr {
+        eprintln!("skipped: this processor has LBR");
+        return;
+    }
+    let (code, text) = run(&["--call-graph", "lbr"]);
+    assert!(code == Some(125) && text.contains("--call-graph dwarf"), "{text}");
+}

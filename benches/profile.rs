@@ -7,8 +7,9 @@ use std::time::Instant;
 
 use perfprop::profile::{Frame, FrameId, Tree};
 
-/// Calls of a frame and back, a round.
-const CALLS: u32 = 4_000_000;
+/// Calls of a frame and back, a round: few enough that the best of many rounds wasn't interrupted.
+const CALLS: u32 = 100_000;
+const ROUNDS: u32 = 100;
 
 fn main() {
     // One callee, a few that take turns, many.
@@ -18,7 +19,7 @@ fn main() {
             (0..callees).map(|number| tree.frame(&Frame::function(&format!("f{number}")))).collect();
         let thread = tree.thread();
         let mut best = f64::INFINITY;
-        for _ in 0..5 {
+        for _ in 0..ROUNDS {
             let start = Instant::now();
             let mut next = frames.iter().cycle();
             for _ in 0..CALLS {
@@ -39,7 +40,7 @@ fn recursion() {
     let frames = ["even", "odd"].map(|name| tree.frame(&Frame::function(name)));
     let thread = tree.thread();
     let mut best = f64::INFINITY;
-    for _ in 0..5 {
+    for _ in 0..ROUNDS {
         let start = Instant::now();
         for _ in 0..CALLS / 1000 {
             for depth in 0..1000 {

@@ -120,6 +120,7 @@ fn bad_files_are_refused_with_the_reason() {
         (&["--from", "perf-script"], b"hello\nworld\n", "line 1"),
         (&["--from", "pprof"], b"\x1f\x8bnonsense", "pprof"),
         (&["--from", "pprof"], b"\x0a\xff", "pprof"),
+        (&["--event-filter", "cycles"], b"a;b 1\n", "there are 'samples'"),
         (&["--event-filter", "cycles"], SCRIPT.as_bytes(), "there are 'cpu-clock', 'page-faults'"),
     ] {
         let output = perfprop(&[&["--to", "folded"], args].concat(), input);
@@ -156,8 +157,8 @@ fn recursion_as_deep_as_it_gets() {
     let mut script = String::from("rec 7 1.5:  1 cycles: \n");
     (0..100_000).for_each(|_| script += "\t 5d fib+0x5d (/opt/demo/cxx)\n");
     script += "\n";
-    for (to, args) in [("folded", &[][..]), ("pprof", &[]), ("firefox", &[]), ("speedscope", &[]), ("svg", &[])] {
-        let output = perfprop(&[&["--to", to], args].concat(), script.as_bytes());
+    for to in ["folded", "pprof", "firefox", "speedscope", "svg"] {
+        let output = perfprop(&["--to", to], script.as_bytes());
         assert_eq!(output.status.code(), Some(0), "{to}: {}", stderr(&output));
         assert!(output.stdout.len() > 100, "{to}");
     }
@@ -174,6 +175,38 @@ fn output_goes_to_a_file() {
     fs::remove_file(path).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("geo::Big::operator()"));
     assert!(!page.contains("src=") && !page.contains("@import"), "nothing is loaded");
+}
+
+#[test]
+fn a_refused_export_leaves_the_file() {
+    let path: PathBuf = std::env::temp_dir().join(format!("perfprop-export-{}.folded", std::process::id()));
+    fs::write(&path, "precious").unwrap();
+    let mut tree = Tree::default();
+    let event = tree.event(&Event::new("inuse_space", Measure::Sum("bytes".into())));
+    let place = tree.sampled();
+    let frame = tree.frame(&Frame::function("f"));
+    tree.tally(place, [frame], 0, &[(event, Amount { samples: 0, weight: 512 })]);
+    let mut heap = Vec::new();
+    write(&tree, Target::Pprof, &WriteOptions::default(), &mut heap).unwrap();
+    let output = perfprop(&["--to", "folded", "--counts", "-o", path.to_str().unwrap()], &heap);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("inuse_space"), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
+    fs::remove_file(path).unwrap();
+    assert_eq!(stdout(&perfprop(&["--to", "folded"], &heap)), "f 512\n");
+}
+
+/// perf pads the names of several events; inferno doesn't see the periods before them.
+#[test]
+fn padded_periods_are_weighed_on_request() {
+    let script = "rec 7 1.5:  500      cpu-clock: \n\t 5d f+0x1 (/x)\n\n";
+    let as_inferno = perfprop(&["--to", "folded"], script.as_bytes());
+    assert_eq!(stdout(&as_inferno), "rec;f 1\n");
+    assert!(stderr(&as_inferno).contains("--padded-periods"));
+    let padded = perfprop(&["--to", "folded", "--padded-periods"], script.as_bytes());
+    assert_eq!((stdout(&padded), stderr(&padded)), ("rec;f 500\n".into(), String::new()));
+    let speedscope = stdout(&perfprop(&["--to", "speedscope"], script.as_bytes()));
+    assert!(speedscope.contains("\"endValue\":500"), "{speedscope}");
 }
 
 fn written(tree: &Tree, target: Target, unit: Unit, title: &str) -> String {
@@ -252,7 +285,7 @@ fn total(numbers: &Numbers) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
     fn every_format_has_the_same_numbers(

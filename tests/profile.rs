@@ -174,6 +174,27 @@ proptest! {
     }
 }
 
+/// Worked by hand: repeats go from the front, the shortest at each place.
+#[test]
+fn paths_are_folded_from_the_front() {
+    for (stack, path) in [
+        ("a", "a"),
+        ("aaaa", "a"),
+        ("abab", "ab"),
+        ("ababa", "aba"),
+        ("aabbaabb", "ab"),
+        ("acecacecce", "ace"),
+        ("abcadcecabcadcecce", "abcadce"),
+        ("abcacbabcbac", "abcacbabcbac"),
+    ] {
+        let (tree, event) = built(&[(stack.bytes().collect(), 1, 1)], Options::default());
+        let leaf = tree.walk().find(|node| node.samples(event) > 0).unwrap();
+        let names = tree.names(leaf.id());
+        let letters = names[1..].iter().map(|name| char::from(name.parse::<u8>().unwrap()));
+        assert_eq!(letters.collect::<String>(), path, "{stack}");
+    }
+}
+
 #[test]
 fn the_smallest_subtrees_become_other() {
     let stacks: Vec<Stack> = (0..40).map(|leaf| (vec![100, leaf], u64::from(leaf), u64::from(leaf))).collect();

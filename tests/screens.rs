@@ -7,11 +7,11 @@ use std::sync::{Arc, Mutex};
 use std::{io, thread};
 
 use crossbeam_channel::{Receiver, Sender, bounded, never};
-use perfprop::estimate::{Estimate, Estimator, Linear, Observation, Quality, Raw, RelationState, Standing};
+use perfprop::estimate::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationState, Standing, scaled};
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
-use perfprop::rates::Error;
+use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Speed, Target};
 use perfprop::relations::Relation;
 use perfprop::sampling::Sample;
@@ -243,6 +243,31 @@ fn screens_at_all_sizes() {
 }
 
 #[test]
+fn both_numbers_side_by_side() {
+    with_loop((120, 40), options(), |session| {
+        session.rounds(&rounds(640));
+        session.script.keys("jjjjcc2");
+        golden("both-120x40", &session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn in_mid_interval_all_numbers_are_up_to_the_last_ones_end() {
+    let shown = |tenths: u64| {
+        let options = Options { measure: perfprop::monitor::Measure::Total, ..Options::default() };
+        let wanted = Picture { size: (120, 40), event: Some(3), ..Picture::default() };
+        let text = tui::picture(monitor(tenths), &wanted, &options);
+        text.lines().filter(|line| line.contains("MISSES") || line.contains("cycles")).collect::<Vec<_>>().join("\n")
+    };
+    let (whole, later) = (monitor(30), monitor(37));
+    for (one, other) in whole.rows().zip(later.rows()) {
+        assert_eq!((one.raw, one.scaled, one.estimate), (other.raw, other.scaled, other.estimate));
+    }
+    assert_eq!(shown(30), shown(37));
+}
+
+#[test]
 fn tiny_screens_and_back() {
     with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(120));
@@ -296,7 +321,9 @@ fn filters_sort_and_units() {
         assert!(session.script.screen().contains("8 of 8"));
         session.script.keys("ssIc");
         golden("sorted-raw", &session.script.screen());
-        session.script.keys("uuuW");
+        session.script.keys("c");
+        golden("both-80x24", &session.script.screen());
+        session.script.keys("ccuuuW");
         golden("totals-unknown-key", &session.script.screen());
         session.signals.send(15).unwrap();
     });
@@ -550,15 +577,10 @@ struct Told {
 }
 
 impl Estimator for Told {
-    fn observe(&mut self, _: &[Observation], raw: &[Raw]) {
-        for (estimate, raw) in self.estimates.iter_mut().zip(raw) {
-            if let Quality::Missing | Quality::Measured | Quality::Scaled = estimate.quality {
-                *estimate = Estimate {
-                    mean: raw.rate.mean(),
-                    variance: raw.rate.variance(),
-                    error: raw.rate_error(),
-                    quality: Quality::Scaled,
-                };
+    fn end_interval(&mut self, tally: &Tally) {
+        for (event, estimate) in self.estimates.iter_mut().enumerate() {
+            if !matches!(estimate.quality, Quality::Corrected | Quality::Derived) {
+                *estimate = scaled(tally, event);
             }
         }
     }
@@ -572,11 +594,20 @@ impl Estimator for Told {
     }
 }
 
-fn told(mean: Option<f64>, error: Error) -> Monitor {
+fn told(value: f64, error: Error) -> Monitor {
     let mut estimates = vec![Estimate::default(); EVENTS.len()];
-    estimates[5] = Estimate { mean, variance: mean.map(f64::abs), error, quality: Quality::Corrected(7) };
-    estimates[6] = Estimate { mean, variance: None, error, quality: Quality::Derived(0) };
-    let standing = Standing { state: RelationState::Violated, z: Some(f64::NAN), ..Standing::default() };
+    let count = Some(Uncertain { value, error });
+    let told = |quality, parts| Estimate { interval: count, total: count, variance: Some(value), quality, parts };
+    let part = |by| Part { by, counts: value };
+    estimates[5] = told(Quality::Corrected, vec![part(Cause::Relation(7)), part(Cause::Event(1))]);
+    estimates[6] = told(Quality::Derived, vec![]);
+    let standing = Standing {
+        state: RelationState::Violated,
+        z: Some(f64::NAN),
+        trust: Some(value),
+        moved: Some(Moved { event: 5, relative: Some(value) }),
+        ..Standing::default()
+    };
     let mut monitor = Monitor::new(header(), relations(), Box::new(Told { estimates, standings: vec![standing; 4] }));
     for round in rounds(60) {
         monitor.round(&round, 3);
@@ -590,8 +621,8 @@ fn no_size_and_no_state_stops_the_drawing() {
         || monitor(0),
         || monitor(35),
         || monitor(450),
-        || told(Some(f64::MAX), Error::Within(f64::INFINITY)),
-        || told(Some(f64::NAN), Error::Within(f64::NAN)),
+        || told(f64::MAX, Error::Within { below: 0.0, above: f64::INFINITY }),
+        || told(f64::NAN, Error::Within { below: f64::NAN, above: f64::NAN }),
     ];
     let steps = |most: u16| (0..=most).filter(|n| *n < 24 || n % 17 == 0 || [40, 80, 120, 170, 200].contains(n));
     for (i, state) in states.iter().enumerate() {

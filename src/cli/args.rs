@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
+use clap::builder::PossibleValue;
 use clap::{ArgAction, Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
 
+use crate::estimate;
+use crate::rates::Confidence;
 use crate::stacks::CallGraph;
 
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
@@ -28,10 +31,10 @@ pub(super) enum Verb {
     Replay(Replay),
     /// List events, and whether they can be counted on this machine
     List(List),
-    /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
-    Export(Export),
     /// Find out what can be counted here and what forbids it, and whether relation files are right
     Check(Check),
+    /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
+    Export(Export),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -65,15 +68,20 @@ pub(super) struct Corrections {
     pub(super) relations_lenient: bool,
     /// How numbers are estimated; as recorded, else `linear` where there are relations and `scale` where not
     #[arg(long, value_name = "NAME")]
-    pub(super) estimator: Option<EstimatorName>,
+    pub(super) estimator: Option<estimate::Kind>,
+    /// How often an interval is to hold the truth
+    #[arg(long, value_name = "PART", default_value = "0.95")]
+    pub(super) confidence: Confidence,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum EstimatorName {
-    /// Count x enabled / running, as perf does
-    Scale,
-    /// Means corrected towards what relations predict of them
-    Linear,
+impl ValueEnum for estimate::Kind {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.summary()))
+    }
 }
 
 /// Whom to count.
@@ -311,6 +319,34 @@ pub(super) struct List {
 }
 
 #[derive(Debug, Group)]
+pub(super) struct Check {
+    /// Relation files to look through
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Events to try: how each is read, whether it opens, which groups they make, how long each runs
+    #[arg(short, long = "event", value_name = "EVENTS")]
+    pub(super) events: Vec<String>,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(short, long)]
+    pub(super) json: bool,
+    /// Explain an error or warning, as in E04; all codes without one
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"])]
+    pub(super) explain: Option<String>,
+    /// Print a configuration file that says what holds without one
+    #[arg(long, conflicts_with_all = ["files", "events", "explain"])]
+    pub(super) default_config: bool,
+    /// Print the theme that a base16 scheme (a YAML file) makes
+    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["files", "events", "explain", "default_config"])]
+    pub(super) import_theme: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: When,
+}
+
+#[derive(Debug, Group)]
 pub(super) struct Export {
     /// The stacks; `-` is standard input
     #[arg(value_name = "FILE", default_value = "-")]
@@ -354,7 +390,7 @@ pub(super) struct Export {
     /// Leave out the names of processes
     #[arg(long, conflicts_with_all = ["pid", "tid"])]
     pub(super) no_process: bool,
-    /// Mark the kernel's frames with `_[k]`
+    /// Mark the kernel's frames of folded stacks with `_[k]`
     #[arg(long)]
     pub(super) kernel: bool,
 }
@@ -385,34 +421,6 @@ pub(super) enum ExportFormat {
     Svg,
     /// A flame graph as a page, with zoom and search
     Html,
-}
-
-#[derive(Debug, Group)]
-pub(super) struct Check {
-    /// Relation files to look through
-    #[arg(value_name = "FILE")]
-    pub(super) files: Vec<PathBuf>,
-    /// Events to try: how each is read, whether it opens, which groups they make, how long each runs
-    #[arg(short, long = "event", value_name = "EVENTS")]
-    pub(super) events: Vec<String>,
-    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
-    #[arg(long, value_name = "DIR")]
-    pub(super) event_tables: Option<PathBuf>,
-    /// Print one JSON object
-    #[arg(short, long)]
-    pub(super) json: bool,
-    /// Explain an error or warning, as in E04; all codes without one
-    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"])]
-    pub(super) explain: Option<String>,
-    /// Print a configuration file that says what holds without one
-    #[arg(long, conflicts_with_all = ["files", "events", "explain"])]
-    pub(super) default_config: bool,
-    /// Print the theme that a base16 scheme (a YAML file) makes
-    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["files", "events", "explain", "default_config"])]
-    pub(super) import_theme: Option<PathBuf>,
-    /// When to use colour
-    #[arg(long, value_name = "WHEN", default_value = "auto")]
-    pub(super) color: When,
 }
 
 #[derive(Debug, Group)]

@@ -18,6 +18,9 @@ use crate::words::shown;
 const NOT_ALL: u8 = 1;
 
 pub(super) fn run(args: &Export) -> Result<u8, Error> {
+    if args.kernel && args.to != ExportFormat::Folded {
+        return Err(Error::Usage("--kernel is for --to folded; other formats tell the kernel by its module".into()));
+    }
     let Imported { mut tree, fault, skipped_periods } = read(args)?;
     let is_empty = tree.event_ids().all(|event| tree.total(event) == Amount::ZERO);
     let is_whole = fault.is_none();
@@ -125,12 +128,36 @@ fn write(args: &Export, tree: &Tree, options: &WriteOptions) -> Result<(), Error
     if to_stdout && target == Target::Pprof && io::stdout().is_terminal() {
         return Err(Error::Usage("a terminal can't show pprof's format: give a file with -o, or pipe it on".into()));
     }
-    let failed = |source| Error::Write { path: args.output.clone(), source };
     let out: Box<dyn Write> =
-        if to_stdout { Box::new(io::stdout().lock()) } else { Box::new(File::create(&args.output).map_err(failed)?) };
+        if to_stdout { Box::new(io::stdout().lock()) } else { Box::new(Later { path: &args.output, file: None }) };
     match export::write(tree, target, options, &mut BufWriter::with_capacity(1 << 16, out)) {
         Ok(()) => Ok(()),
-        Err(WriteError::Io(source)) => Err(failed(source)),
+        Err(WriteError::Io(source)) => Err(Error::Write { path: args.output.clone(), source }),
         Err(error) => Err(Error::Export(error)),
+    }
+}
+
+/// A file that is made, or made anew, once there is something to write: an error before that leaves it as it was.
+struct Later<'a> {
+    path: &'a Path,
+    file: Option<File>,
+}
+
+impl Later<'_> {
+    fn file(&mut self) -> io::Result<&mut File> {
+        match &mut self.file {
+            Some(file) => Ok(file),
+            none => Ok(none.insert(File::create(self.path)?)),
+        }
+    }
+}
+
+impl Write for Later<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file()?.flush()
     }
 }

@@ -46,8 +46,8 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Record(args) => record::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::List(args) => list::run(args),
-        Verb::Export(args) => export::run(args),
         Verb::Check(args) => check::run(args),
+        Verb::Export(args) => export::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

@@ -10,13 +10,14 @@ use std::time::{Duration, SystemTime};
 use nix::unistd::Pid;
 
 use super::Error;
-use super::args::{Corrections, EstimatorName, Events, Target};
+use super::args::{Corrections, Events, Target};
 use super::refused::refused;
 use super::stream::say;
-use crate::estimate::{Estimator, Linear, Scale};
+use crate::estimate::Kind;
 use crate::events::{Event, Machine, Pmu, Resolver, Tables, with_letters};
 use crate::monitor::Monitor;
 use crate::plan::{EventIndex, Plan, PlannedGroup};
+use crate::rates::Confidence;
 use crate::recording::{self, Header, RecordedAnchor, RecordedEvent, RelationFile};
 use crate::relations::{self, LoadError, Relation};
 use crate::session::{ChildIo, CommandLine, Launch, Session, find_command};
@@ -38,7 +39,14 @@ const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults
 pub(super) struct Wishes {
     pub(super) plan: Plan,
     pub(super) relations: Relations,
-    pub(super) estimator: EstimatorName,
+    pub(super) estimator: Estimation,
+}
+
+/// How numbers are estimated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimation {
+    pub(super) kind: Kind,
+    pub(super) confidence: Confidence,
 }
 
 /// Relations, and the files that they came from.
@@ -59,7 +67,8 @@ pub(super) fn wishes_with(events: &Events, further: &[&str]) -> Result<Wishes, E
     let relations = load_relations(&events.corrections)?;
     let related = |events: &[Event]| related(&relations.all, events);
     let plan = plan(&resolver, &events.events, further)?.anchored(related, &mut perf::fit);
-    let estimator = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
+    let kind = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
+    let estimator = Estimation { kind, confidence: events.corrections.confidence };
     Ok(Wishes { plan, relations, estimator })
 }
 
@@ -72,8 +81,8 @@ fn related(relations: &[Relation], events: &[Event]) -> Vec<EventIndex> {
     relations.iter().flat_map(events_of).collect()
 }
 
-fn default_estimator(relations: &Relations) -> EstimatorName {
-    if relations.all.is_empty() { EstimatorName::Scale } else { EstimatorName::Linear }
+fn default_estimator(relations: &Relations) -> Kind {
+    if relations.all.is_empty() { Kind::Scale } else { Kind::Linear }
 }
 
 /// A resolver of this machine's events, and of those in a folder of event tables.
@@ -279,7 +288,7 @@ pub(super) fn start(
         anchors,
         groups,
         relations: wishes.relations.files.clone(),
-        estimator: name(wishes.estimator).into(),
+        estimator: wishes.estimator.kind.name().into(),
         period_ns: WallNs::from(period),
         interval_ns: WallNs::from(interval),
     };
@@ -348,25 +357,9 @@ fn reason(event: &RecordedEvent) -> String {
     }
 }
 
-/// A monitor with the estimator of this name.
-pub(super) fn monitor(header: Header, relations: Vec<Relation>, estimator: EstimatorName) -> Monitor {
+/// A monitor with this estimator.
+pub(super) fn monitor(header: Header, relations: Vec<Relation>, estimation: Estimation) -> Monitor {
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let estimator: Box<dyn Estimator> = match estimator {
-        EstimatorName::Scale => Box::new(Scale::new(&events, &relations)),
-        EstimatorName::Linear => Box::new(Linear::new(&events, &relations)),
-    };
-    Monitor::new(header, relations, estimator)
-}
-
-/// The name of an estimator in recordings.
-pub(super) fn name(estimator: EstimatorName) -> &'static str {
-    match estimator {
-        EstimatorName::Scale => "scale",
-        EstimatorName::Linear => "linear",
-    }
-}
-
-/// The estimator of this name; recordings of other versions may have others.
-pub(super) fn estimator_named(text: &str) -> Option<EstimatorName> {
-    [EstimatorName::Scale, EstimatorName::Linear].into_iter().find(|&estimator| name(estimator) == text)
+    let estimator = estimation.kind.build(&events, &relations);
+    Monitor::new(header, relations, estimator).with_confidence(estimation.confidence)
 }

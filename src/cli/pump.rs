@@ -2,6 +2,7 @@
 //! verb that draws no screens.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, never, select};
 use nix::sys::signal::Signal;
@@ -33,6 +34,19 @@ impl Finished {
     }
 }
 
+/// How rounds are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// Each as it comes.
+    AtOnce,
+    /// Some at a time, for files that nobody watches: being woken for each of a hundred rounds a second
+    /// costs more than writing them does.
+    Batches,
+}
+
+/// The time that a batch comes together in; the channel has room for far more.
+const BATCH: Duration = Duration::from_millis(50);
+
 /// What a measurement gives.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Given<'a> {
@@ -46,9 +60,10 @@ pub(super) enum Given<'a> {
 pub(super) fn pump(
     session: &Session,
     signals: &Receiver<i32>,
+    taking: Taking,
     mut take: impl FnMut(&Round, u64) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
-    pump_all(session, signals, never(), |given| match given {
+    pump_all(session, signals, never(), taking, |given| match given {
         Given::Round(round, lost) => take(round, lost),
         Given::Stacks(_) => Ok(ControlFlow::Continue(())),
     })
@@ -59,31 +74,40 @@ pub(super) fn pump_all(
     session: &Session,
     signals: &Receiver<i32>,
     mut batches: Receiver<StackBatch>,
+    taking: Taking,
     mut take: impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
     let mut flow = ControlFlow::Continue(());
-    let stop_if_enough = |flow: ControlFlow<()>| {
-        if flow.is_break() {
-            session.request(Request::Stop);
-            session.terminate();
-        }
-        flow
-    };
     loop {
+        if taking == Taking::Batches && session.samples().is_empty() {
+            select! {
+                recv(session.ended()) -> _ => {}
+                recv(signals) -> number => {
+                    signal = number.ok();
+                    interrupt(session, signal);
+                }
+                default(BATCH) => {}
+            }
+        }
         select! {
             recv(session.samples()) -> sample => match sample {
                 Ok(Sample::Round { round, lost }) => {
                     if flow.is_continue() {
-                        flow = stop_if_enough(take(Given::Round(&round, lost))?);
+                        flow = take(Given::Round(&round, lost))?;
+                        if flow.is_break() {
+                            session.request(Request::Stop);
+                            session.terminate();
+                        }
                     }
                     (last, lost_rounds) = (round, lost);
                 }
                 Ok(Sample::End) | Err(_) => break,
             },
             recv(batches) -> batch => match batch {
-                Ok(batch) if flow.is_continue() => flow = stop_if_enough(take(Given::Stacks(&batch))?),
-                Ok(_) => {}
+                Ok(batch) => {
+                    let _ = take(Given::Stacks(&batch))?;
+                }
                 Err(_) => batches = never(),
             },
             recv(signals) -> number => {

@@ -10,7 +10,7 @@ use crossbeam_channel::never;
 
 use super::Error;
 use super::args::Record;
-use super::pump::{Given, pump_all};
+use super::pump::{Given, Taking, pump_all};
 use super::stream::say;
 use super::{prepare, signals, stacks};
 use crate::recording::{Header, Recorder};
@@ -42,7 +42,8 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
         done.map_err(failed)
     };
     let batches = session.stacks().map_or_else(never, |stacks| stacks.batches().clone());
-    let finished = pump_all(&session, &signals, batches, |given| write(given).map(ControlFlow::Continue))?;
+    let finished =
+        pump_all(&session, &signals, batches, Taking::Batches, |given| write(given).map(ControlFlow::Continue))?;
     if let Some(stacks) = session.stacks() {
         stacks.stop();
         stacks.batches().iter().try_for_each(|batch| write(Given::Stacks(&batch)))?;

@@ -6,10 +6,11 @@ use std::path::Path;
 
 use crossbeam_channel::Receiver;
 
-use super::args::{DumpFormat, EstimatorName, Replay};
-use super::prepare::Relations;
+use super::args::{DumpFormat, Replay};
+use super::prepare::{Estimation, Relations};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals};
+use crate::estimate::Kind;
 use crate::monitor::{Measure, Monitor};
 use crate::recording::{self, End, Header, Player, Recording, Speed};
 use crate::relations::Relation;
@@ -181,7 +182,7 @@ fn read(path: &Path) -> Result<Recording, Error> {
 struct Setup {
     header: Header,
     relations: Vec<Relation>,
-    estimator: EstimatorName,
+    estimator: Estimation,
 }
 
 impl Setup {
@@ -197,19 +198,20 @@ fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error> {
     } else {
         let Relations { all, files } = prepare::load_relations(&args.corrections)?;
         header.relations = files;
-        header.estimator = prepare::name(EstimatorName::Linear).into();
+        header.estimator = Kind::Linear.name().into();
         all
     };
     if let Some(interval) = args.interval {
         header.interval_ns = WallNs(interval * 1_000_000);
     }
-    let estimator = match args.corrections.estimator {
-        Some(estimator) => estimator,
-        None => prepare::estimator_named(&header.estimator).unwrap_or_else(|| {
+    let kind = match args.corrections.estimator {
+        Some(kind) => kind,
+        None => Kind::named(&header.estimator).unwrap_or_else(|| {
             say(&format!("no estimator is called {}; using scale", shown(&header.estimator)));
-            EstimatorName::Scale
+            Kind::Scale
         }),
     };
-    header.estimator = prepare::name(estimator).into();
+    header.estimator = kind.name().into();
+    let estimator = Estimation { kind, confidence: args.corrections.confidence };
     Ok(Setup { header, relations, estimator })
 }

@@ -8,7 +8,7 @@ use crossbeam_channel::Receiver;
 use super::Error;
 use super::args::Stat;
 use super::prepare::{self, Wishes};
-use super::pump::{Finished, pump};
+use super::pump::{Finished, Taking, pump};
 use super::signals;
 use super::stream::{Stream, say};
 use crate::monitor::{Finding, Monitor, Noted};
@@ -102,9 +102,9 @@ fn once(
     let prints = args.interval.is_some();
     let form = Form::of(args);
     if prints && is_first && form == Form::People {
-        out.print(&text::interval_heading())?;
+        out.print(&text::interval_heading(monitor.confidence()))?;
     }
-    let finished = pump(&session, signals, |round, lost| {
+    let finished = pump(&session, signals, Taking::AtOnce, |round, lost| {
         if monitor.round(round, lost) && prints {
             out.print(&form.interval(&monitor))?;
             if args.interval_count == Some(monitor.intervals()) {

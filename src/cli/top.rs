@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::args::Top;
-use super::pump::pump;
+use super::pump::{Taking, pump};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals, stacks};
 use crate::monitor::{Measure, Monitor};
@@ -53,7 +53,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut profile = stacks::gather(&session)?;
     let mut out = Stream::stdout();
-    let finished = pump(&session, &signals, |round, lost| {
+    let finished = pump(&session, &signals, Taking::AtOnce, |round, lost| {
         if monitor.round(round, lost) {
             out.print(&format!("{}{}\n", text::block(&monitor, Measure::default()), stacks::text(profile.as_ref())))?;
             if args.iterations == Some(monitor.intervals()) {

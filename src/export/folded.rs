@@ -3,13 +3,17 @@
 use std::io::{self, Read, Write};
 
 use super::lines::Lines;
-use super::read::{Fault, What};
+use super::read::{Chosen, Fault, ReadOptions, What};
 use super::write::WriteOptions;
 use crate::profile::{Amount, Event, Frame, FrameId, Measure, NodeId, Options, Repeats, Tree};
 use crate::words::shown;
 
 /// Reads folded stacks. Weights are taken for samples, as that is what they are where nobody says else.
-pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree) -> Result<(), Fault> {
+pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+    let mut chosen = Chosen::new(&options.events);
+    if !chosen.takes("samples") {
+        return chosen.missing();
+    }
     let event = tree.event(&Event::new("samples", Measure::Samples));
     let stacks = tree.sampled();
     loop {

@@ -222,7 +222,7 @@ pub fn read(mut input: impl Read, options: &ReadOptions) -> Imported {
 fn rest(begun: Vec<u8>, input: impl Read, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
     match options.format.or_else(|| guess(&begun)) {
         Some(Format::PerfScript) => perf_script::read(&mut Lines::new(begun, input), tree, options),
-        Some(Format::Folded) => (false, folded::read(&mut Lines::new(begun, input), tree)),
+        Some(Format::Folded) => (false, folded::read(&mut Lines::new(begun, input), tree, options)),
         Some(Format::Recording) => {
             let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
             (false, recording::read(input, tree, options))

@@ -24,7 +24,7 @@ impl Tree {
     pub(super) fn fold_smallest(&mut self) {
         let kept = self.worthiest(self.options.cap * 3 / 8);
         let other = self.frames.id(&Frame { kind: Kind::Other, ..Frame::function("(other)") });
-        let old_nodes = std::mem::replace(&mut self.nodes, vec![]);
+        let old_nodes = std::mem::take(&mut self.nodes);
         let old_columns: Vec<Column> = self.columns.iter_mut().map(std::mem::take).collect();
         let old_edges = std::mem::take(&mut self.edges);
         self.placed.iter_mut().for_each(|placed| *placed = false);

@@ -17,11 +17,10 @@ impl Tree {
     pub fn merge_named<'a>(&mut self, other: &Self, name: impl Fn(FrameId) -> Frame<'a>) {
         let ids = (1..other.frames.len() as u32).map(FrameId);
         let frames: Vec<FrameId> = std::iter::once(FrameId::ROOT).chain(ids.map(|id| self.frame(&name(id)))).collect();
+        let is_first = self.events.is_empty();
         let events: Vec<EventId> = other.events.iter().map(|event| self.event(event)).collect();
-        if let Some(event) = other.default_event() {
-            if self.default_event().is_none_or(|mine| mine == events[0]) {
-                self.set_default_event(events[event.index()]);
-            }
+        if let Some(event) = other.default_event().filter(|_| is_first) {
+            self.set_default_event(events[event.index()]);
         }
         self.has_calls |= other.has_calls;
         // The numbers of nodes must stay while they are looked up, so there is no folding before the end.

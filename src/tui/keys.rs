@@ -120,7 +120,7 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Graph, "graph", [key('t')], "relations as a graph too, or as a list only", Some("graph"),
         &[Screen::Relations];
     Action::Freeze, "freeze", [key('z'), key('Z')], "hold the view still; everything is still counted", Some("freeze"), &[];
-    Action::Basis, "values", [key('c')], "corrected numbers, or raw ones", Some("raw"), &[];
+    Action::Basis, "values", [key('c')], "corrected numbers, raw ones, or both", Some("raw"), &[];
     Action::Measure, "units", [key('u')], "units: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
     Action::Longer, "longer", [key('}')], "show a longer time", None, &[Screen::Events, Screen::Detail];
     Action::Shorter, "shorter", [key('{')], "show a shorter time", None, &[Screen::Events, Screen::Detail];

@@ -5,10 +5,11 @@ use crate::profile::{Frame, Kind};
 /// How many hues modules are told apart by.
 pub(super) const HUES: u32 = 18;
 
-/// The class of a frame's rectangle.
+/// The class of a frame's rectangle. Frames of no module have no hue.
 pub(super) fn class(frame: &Frame<'_>) -> String {
     match frame.kind {
         Kind::Process | Kind::Other => "n".into(),
+        Kind::Function if frame.module.is_empty() => "n".into(),
         Kind::Function if frame.is_kernel() => "k".into(),
         Kind::Function => format!("h{}", hash(frame.module) % HUES),
     }

@@ -34,7 +34,7 @@
       if (!seen) continue;
       frame.g.classList.toggle("above", isAbove);
       frame.rect.setAttribute("x", x);
-      frame.rect.setAttribute("width", w);
+      frame.rect.setAttribute("width", Math.max(w - 0.4, 0.2));
       frame.text.setAttribute("x", x + 3);
       frame.text.textContent = middle(frame.name, Math.floor((w - 6) / character));
     }

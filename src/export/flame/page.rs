@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use super::color;
 use super::layout::{Layout, Place, layout};
 use crate::export::write::WriteOptions;
-use crate::profile::{EventId, Tree};
+use crate::profile::{EventId, Frame, Tree};
 use crate::words::shown;
 
 const WIDTH: f64 = 1200.0;
@@ -100,31 +100,41 @@ fn rectangle(
     let node = tree.node(place.node);
     let frame = node.frame();
     let name = if place.row == 0 { "all".into() } else { escape(frame.name) };
-    let mut words = name.clone();
-    if !frame.module.is_empty() {
-        let _ = write!(words, " ({})", escape(frame.module));
-    }
-    if !frame.file.is_empty() {
-        let _ = write!(words, " {}", escape(frame.file));
-        let _ = frame.line.map(|line| write!(words, ":{line}"));
-    }
     let share = 100.0 * place.number as f64 / total.max(1) as f64;
     let (number, unit, own) = (place.number, escape(options.unit.name(tree, event)), options.unit.of(&node, event));
+    // A seam between neighbours.
     let (x, width) = (place.left * WIDTH, place.width * WIDTH);
     let y = TOP + place.row * ROW;
     write!(
         out,
         "<g class=\"f\" data-x=\"{:.7}\" data-w=\"{:.7}\" data-n=\"{name}\">\
-         <title>{words}: {number} {unit}, {share:.2}%, {own} in itself</title>\
-         <rect class=\"{}\" x=\"{x:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\" rx=\"1\"/>",
+         <title>{name}{}: {number} {unit}, {share:.2}%, {own} in itself</title>\
+         <rect class=\"{}\" x=\"{x:.2}\" y=\"{y}\" width=\"{:.2}\" height=\"{}\" rx=\"1\"/>",
         place.left,
         place.width,
+        origin(&frame),
         color::class(&frame),
+        (width - 0.4).max(0.2),
         ROW - 1
     )?;
     let plain = if place.row == 0 { "all".into() } else { shown(frame.name) };
     let text = escape(&middle(&plain, ((width - 6.0) / CHARACTER) as usize));
     writeln!(out, "<text x=\"{:.2}\" y=\"{}\">{text}</text></g>", x + 3.0, y + 13)
+}
+
+/// Where a frame's code is, as far as that is known.
+fn origin(frame: &Frame<'_>) -> String {
+    let mut words = String::new();
+    if !frame.module.is_empty() {
+        let _ = write!(words, " ({})", escape(frame.module));
+    }
+    if !frame.file.is_empty() {
+        let _ = write!(words, " {}", escape(frame.file));
+    }
+    if let Some(line) = frame.line {
+        let _ = write!(words, ":{line}");
+    }
+    words
 }
 
 fn foot(layout: &Layout, height: usize, out: &mut dyn Write) -> io::Result<()> {

@@ -18,10 +18,18 @@ pub(super) struct Profile {
     // Bytes, as not every writer keeps to UTF-8.
     #[prost(bytes = "vec", repeated, tag = "6")]
     pub(super) string_table: Vec<Vec<u8>>,
+    #[prost(int64, tag = "7")]
+    pub(super) drop_frames: i64,
+    #[prost(int64, tag = "8")]
+    pub(super) keep_frames: i64,
     #[prost(message, optional, tag = "11")]
     pub(super) period_type: Option<ValueType>,
+    #[prost(int64, repeated, tag = "13")]
+    pub(super) comment: Vec<i64>,
     #[prost(int64, tag = "14")]
     pub(super) default_sample_type: i64,
+    #[prost(int64, tag = "15")]
+    pub(super) doc_url: i64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Message)]

@@ -87,7 +87,9 @@ impl<'a> Stacks<'a> {
             stacks.strings.get(kind.r#type)?;
             stacks.strings.get(kind.unit)?;
         }
-        stacks.strings.get(profile.default_sample_type)?;
+        let Profile { drop_frames, keep_frames, default_sample_type, doc_url, .. } = profile;
+        let texts = [drop_frames, keep_frames, default_sample_type, doc_url].into_iter().chain(&profile.comment);
+        texts.into_iter().try_for_each(|&text| stacks.strings.get(text).map(drop))?;
         profile.mapping.iter().try_for_each(|mapping| {
             stacks.strings.get(mapping.filename)?;
             stacks.strings.get(mapping.build_id).map(drop)
@@ -130,7 +132,8 @@ impl<'a> Stacks<'a> {
                 return Err("a label without a key".into());
             }
             self.strings.get(label.num_unit)?;
-            if !self.strings.get(label.str)?.is_empty() && label.num != 0 {
+            self.strings.get(label.str)?;
+            if label.str != 0 && label.num != 0 {
                 return Err("a label with both a text and a number".into());
             }
         }
@@ -227,8 +230,47 @@ impl Column {
     }
 }
 
-/// The types of samples as events of the tree. `samples/count` beside one other type says how many samples that
-/// was; `NAME-samples/count` says it of NAME.
+/// The types of samples: names and units. `samples/count` beside one other type says how many samples that was;
+/// `NAME-samples/count` says it of NAME.
+struct Types<'a>(Vec<(&'a str, &'a str)>);
+
+impl Types<'_> {
+    /// Where the number of samples stands of which this type is the weight.
+    fn samples_of(&self, name: &str) -> Option<usize> {
+        let is_counter = |&(other, unit): &(&str, &str)| {
+            let is_own = other.strip_suffix("-samples").is_some_and(|of| of == name);
+            unit == "count" && (is_own || (other == "samples" && name != "samples" && self.weights() == 1))
+        };
+        self.0.iter().position(is_counter)
+    }
+
+    fn weights(&self) -> usize {
+        self.0.iter().filter(|&&(name, unit)| !is_calls(name, unit) && name != "samples").count()
+    }
+
+    /// Whether the type is the number of samples of another one.
+    fn is_counter(&self, index: usize) -> bool {
+        self.0.iter().any(|(name, _)| self.samples_of(name) == Some(index))
+    }
+
+    /// The event of the tree for a type that is neither of calls nor of samples of another.
+    fn column(&self, index: usize, tree: &mut Tree) -> (EventId, Column) {
+        let (name, unit) = self.0[index];
+        let unit = || unit.to_owned().into();
+        if let Some(samples) = self.samples_of(name) {
+            let event = tree.event(&Event::new(name, Measure::Weighted(unit())));
+            return (event, Column::Weighted { event, samples, weight: index });
+        }
+        if name == "samples" && unit() == "count" {
+            let event = tree.event(&Event::new(name, Measure::Samples));
+            return (event, Column::Samples { event, samples: index });
+        }
+        let event = tree.event(&Event::new(name, Measure::Sum(unit())));
+        (event, Column::Sum { event, weight: index })
+    }
+}
+
+/// The types of samples as events of the tree.
 fn columns(
     profile: &Profile,
     strings: &Strings<'_>,
@@ -236,48 +278,22 @@ fn columns(
     chosen: &mut Chosen,
 ) -> Result<Vec<Column>, String> {
     let kind = |kind: &super::message::ValueType| Ok((strings.get(kind.r#type)?, strings.get(kind.unit)?));
-    let types: Vec<(&str, &str)> = profile.sample_type.iter().map(kind).collect::<Result<_, String>>()?;
-    let sums = types.iter().filter(|&&(name, unit)| !is_calls(name, unit) && name != "samples").count();
-    let counted_by = |name: &str| {
-        let own = format!("{name}-samples");
-        types.iter().position(|&(other, unit)| unit == "count" && (other == own || (other == "samples" && sums == 1)))
-    };
-    let is_counter = |name: &str, unit: &str| {
-        unit == "count"
-            && match name.strip_suffix("-samples") {
-                Some(of) => types.iter().any(|&(other, _)| other == of),
-                None => name == "samples" && sums == 1,
-            }
-    };
+    let types = Types(profile.sample_type.iter().map(kind).collect::<Result<_, String>>()?);
     let preferred = strings.get(profile.default_sample_type)?;
     let mut columns = Vec::new();
-    let mut default: Option<(EventId, bool)> = None;
-    for (index, &(name, unit)) in types.iter().enumerate() {
+    // The last type is the one that pprof shows if none is preferred.
+    let (mut last, mut default) = (None, None);
+    for (index, &(name, unit)) in types.0.iter().enumerate() {
         if is_calls(name, unit) {
             columns.push(Column::Calls(index));
-            continue;
-        }
-        if is_counter(name, unit) || !chosen.takes(name) {
-            continue;
-        }
-        let (measure, samples) = match counted_by(name) {
-            Some(samples) => (Measure::Weighted(unit.to_owned().into()), Some(samples)),
-            None if name == "samples" && unit == "count" => (Measure::Samples, None),
-            None => (Measure::Sum(unit.to_owned().into()), None),
-        };
-        let is_samples = measure == Measure::Samples;
-        let event = tree.event(&Event::new(name, measure));
-        columns.push(match samples {
-            Some(samples) => Column::Weighted { event, samples, weight: index },
-            None if is_samples => Column::Samples { event, samples: index },
-            None => Column::Sum { event, weight: index },
-        });
-        // The last type is the one that pprof shows if none is preferred.
-        if default.is_none_or(|(_, is_preferred)| !is_preferred) {
-            default = Some((event, name == preferred));
+        } else if !types.is_counter(index) && chosen.takes(name) {
+            let (event, column) = types.column(index, tree);
+            columns.push(column);
+            last = Some(event);
+            default = default.or(last.filter(|_| name == preferred));
         }
     }
-    if let Some((event, _)) = default {
+    if let Some(event) = default.or(last) {
         tree.set_default_event(event);
     }
     Ok(columns)

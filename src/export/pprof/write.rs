@@ -69,8 +69,16 @@ fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
         sample.push(Sample { location_id, value, label: Vec::new() });
     });
     let default_sample_type = default.map_or(0, |event| texts.id(&tree.event_of(event).name));
-    let string_table = texts.table;
-    Profile { sample_type, sample, mapping, location, function, string_table, period_type: None, default_sample_type }
+    Profile {
+        sample_type,
+        sample,
+        mapping,
+        location,
+        function,
+        string_table: texts.table,
+        default_sample_type,
+        ..Profile::default()
+    }
 }
 
 fn values(tree: &Tree) -> Vec<(Value, String, String)> {

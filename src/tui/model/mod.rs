@@ -14,7 +14,7 @@ use super::symbols::MISSING;
 use super::tape::Tape;
 use super::theme::Theme;
 use super::{Mode, Options};
-use crate::estimate::RelationIndex;
+use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Noted};
 use crate::plan::EventIndex;
@@ -423,6 +423,16 @@ impl Model {
     /// The lines of output that pass the filter, with their numbers.
     pub(super) fn output_lines(&self) -> Vec<&OutputLine> {
         self.output.lines.iter().filter(|line| self.log.filter.matches(&line.text)).collect()
+    }
+
+    /// The head of a column of errors: `±95%`.
+    pub(super) fn error_head(&self) -> String {
+        format!("±{}", self.monitor.confidence())
+    }
+
+    /// The name of what moved a number.
+    pub(super) fn cause(&self, cause: Cause) -> String {
+        shown(self.monitor.cause(cause)).into_owned()
     }
 
     pub(super) fn relation_id(&self, relation: RelationIndex) -> String {

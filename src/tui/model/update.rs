@@ -160,7 +160,7 @@ impl Model {
             }),
             Column::Variance => shown.and_then(|figure| figure.variance),
             Column::Run => figures.run,
-            Column::Correction => figures.correction,
+            Column::Correction => figures.correction.part(),
         };
         SortKey::Number(number.filter(|number| !number.is_nan()))
     }
@@ -328,7 +328,7 @@ impl Model {
             Action::Filter => self.begin_filter(),
             Action::Freeze => self.freeze(),
             Action::Basis => {
-                self.basis = self.basis.other();
+                self.basis = self.basis.next();
                 self.arrange();
             }
             Action::Measure => {

@@ -99,7 +99,7 @@ fn draw_hints(page: &mut Page<'_>, area: Rect) {
     let keymap = &page.model.options.keymap;
     let hints = keymap.on(screen).filter_map(|bound| {
         let words = match bound.binding.hint? {
-            "raw" => page.model.basis.other().word(),
+            "raw" => page.model.basis.next().word(),
             words => words,
         };
         Some((first_key(bound), words))

@@ -131,6 +131,7 @@ pub struct Session {
     rows: Vec<Row>,
     command: Option<Running>,
     output: Receiver<OutputLine>,
+    #[cfg_attr(not(feature = "stacks"), expect(dead_code, reason = "there is nothing in it"))]
     stacks: stacks::Sampling,
 }
 
@@ -208,7 +209,7 @@ impl Session {
             };
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
-        Ok(Self { sampler, target, rows, command, output, stacks: stacks::Sampling::default() })
+        Ok(Self { sampler, target, rows, command, output, stacks: Default::default() })
     }
 
     /// Whom it measures.

@@ -11,9 +11,13 @@ use perfprop::events::{Binding, Event, Group, Machine, Resolver, Tables};
 use perfprop::expr::{Dialect, Expr, Fact, Kind, Slot, Subject, Variable, parse};
 use perfprop::metrics::vendor::Vendor;
 use perfprop::metrics::{Catalog, Facts, Metric, Request, Scope};
+use perfprop::monitor::Monitor;
 use perfprop::plan::{Fit, Plan};
-use perfprop::recording::RecordedMetric;
+use perfprop::rates::Uncertain;
+use perfprop::recording::{self, Header, RecordedEvent, RecordedMetric, Target};
 use perfprop::relations;
+use perfprop::sources::{Reading, Round, Status};
+use perfprop::units::{CpuNs, WallNs};
 use serde::Deserialize;
 
 /// The folder of the vendors' tables: `PERFPROP_PMU_EVENTS`, else the one beside this package.
@@ -223,8 +227,13 @@ fn events_of_a_metric_are_counted_together_where_they_fit() {
 #[test]
 fn a_plan_has_the_events_of_each_metric() {
     let (request, _) = request(FOUR, &["two", "near"]);
-    let plan = Plan::new(request.add_to(Vec::new(), &mut counters(2)), &mut counters(2)).unwrap();
+    let written = Resolver::new(Machine::here()).parse("r11,r12,r13").unwrap();
+    let plan = Plan::new(request.add_to(written, &mut counters(2)), &mut counters(2)).unwrap();
+    let without_anchors = request.recorded(&plan);
+    let plan = plan.anchored(|_| vec![0], &mut counters(9));
+    assert!(!plan.anchors.is_empty());
     let recorded = request.recorded(&plan);
+    assert_eq!(recorded, without_anchors, "no number is made of anchors");
     let names = |metric: &RecordedMetric| {
         metric.events.iter().map(|(name, at)| (name.clone(), plan.events[at[0]].name.clone())).collect::<Vec<_>>()
     };
@@ -272,4 +281,69 @@ fn golden_tables_of_pmu_events_become_relation_files() {
         assert_eq!(again, vendor.metrics);
         assert!(Catalog::new(again).endless().is_empty());
     }
+}
+
+/// Two events of which one was counted for half of a second: 10,000, and 20,000 scaled to 40,000.
+fn measured(relations: &str, metric: RecordedMetric) -> Monitor {
+    let event = |name: &str| RecordedEvent {
+        event: Resolver::new(Machine::here()).parse(name).unwrap().remove(0).events.remove(0),
+        status: Status::Counted,
+        scope: perfprop::sources::Scope::All,
+    };
+    let header = Header {
+        version: recording::VERSION,
+        perfprop: "test".into(),
+        started: 0.0,
+        machine: recording::Machine::default(),
+        target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+        events: vec![event("page-faults"), event("context-switches")],
+        anchors: Vec::new(),
+        groups: Vec::new(),
+        metrics: vec![metric],
+        relations: Vec::new(),
+        estimator: "linear".into(),
+        period_ns: WallNs(1_000_000_000),
+        interval_ns: WallNs(1_000_000_000),
+    };
+    let relations = relations::parse("f.json", relations.as_bytes()).relations;
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let estimator = perfprop::estimate::Kind::Linear.build(&events, &relations);
+    let mut monitor = Monitor::new(header, relations, estimator);
+    let reading = |count, running| Some(Reading { count, enabled: CpuNs(1_000_000_000), running: CpuNs(running) });
+    let readings = vec![reading(10_000, 1_000_000_000), reading(20_000, 500_000_000)];
+    monitor.round(&Round { at: WallNs(1_000_000_000), readings }, 0);
+    monitor
+}
+
+#[test]
+fn values_are_those_of_the_estimator() {
+    let metric = |name: &str, formula: &str| RecordedMetric {
+        name: name.into(),
+        formula: formula.into(),
+        threshold: None,
+        factor: 1.0,
+        unit: String::new(),
+        description: String::new(),
+        events: [("page-faults".to_owned(), vec![0]), ("context-switches".to_owned(), vec![1])].into(),
+    };
+    let relation = r#"[{"eventFrom": "page-faults", "eventTo": "context-switches", "expectedMean": "5 * {mean}", "weight": 0.25}]"#;
+    // 40 + 0.25 x (5 x 10 - 40) = 42.5 a millisecond.
+    for (relations, expected) in [("[]", 4.0), (relation, 4.25)] {
+        let monitor = measured(relations, metric("m", "context-switches / page-faults"));
+        let row = monitor.metrics().next().unwrap();
+        let (run, interval) = (row.over_run().unwrap(), row.over_interval().unwrap());
+        assert!(
+            (run.value - expected).abs() < 1e-12 && (interval.value - expected).abs() < 1e-12,
+            "{run:?} {interval:?}"
+        );
+        // The one event is exact, so that the error is that of the other, over 10,000.
+        let best = monitor.row(1).best().unwrap().scaled(1e-4);
+        let (bounds, other) = (run.uncertain().bounds(), best.bounds());
+        let is_near = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() < 1e-9 && (b - d).abs() < 1e-9;
+        assert!(bounds.zip(other).is_none_or(|(bounds, other)| is_near(bounds, other)), "{bounds:?} {other:?}");
+        assert_eq!(bounds.is_some(), other.is_some());
+    }
+    // Over wall-clock time: that of the interval that ended last.
+    let rate = measured("[]", metric("m", "page-faults / duration_time"));
+    assert_eq!(rate.metrics().next().unwrap().over_run().unwrap().uncertain(), Uncertain::exact(10_000.0));
 }

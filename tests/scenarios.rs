@@ -178,6 +178,8 @@ fn header(scenario: &Scenario) -> Header {
         machine: Machine::default(),
         target: Target::Command { argv: vec!["scenario".into()], pid: 1 },
         events: scenario.events.iter().map(event).collect(),
+        truths: vec![],
+        modelled: None,
         groups: Vec::new(),
         relations: Vec::new(),
         estimator: scenario.estimator.clone(),

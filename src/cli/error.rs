@@ -50,6 +50,10 @@ pub enum Error {
         /// Whether there is a PMU of the processor at all.
         has_pmu: bool,
     },
+    /// The model needs valgrind, and it isn't installed.
+    NoValgrind,
+    /// The model counts nothing of what was asked for, and why.
+    NotModelled(Vec<String>),
     /// The command can't be executed.
     Command {
         /// As given.
@@ -121,6 +125,8 @@ impl Error {
             Self::Recording { .. } | Self::NoMatch { .. } => 1,
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
+            | Self::NoValgrind
+            | Self::NotModelled(_)
             | Self::Open(_)
             | Self::Unschedulable(_)
             | Self::Write { .. }
@@ -149,6 +155,15 @@ impl fmt::Display for Error {
             Self::RelationFile(error) => error.fmt(f),
             Self::NotPermitted { events, paranoid } => not_permitted(f, events, *paranoid),
             Self::NoCounters { events, has_pmu } => no_counters(f, events, *has_pmu),
+            Self::NoValgrind => f.write_str(
+                "E14 perfprop: --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
+                 install it:  apt install valgrind   or: dnf install valgrind   or: pacman -S valgrind",
+            ),
+            Self::NotModelled(reasons) => write!(
+                f,
+                "E02 perfprop: the emulated PMU counts none of these events\n      {}\n      what it counts:  perfprop list --source emulate",
+                shown(&reasons.join("; "))
+            ),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
             Self::Open(error) => not_opened(f, error),
             Self::Unschedulable(group) => unschedulable(f, group),
@@ -202,7 +217,8 @@ fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool) -> 
     )?;
     write!(
         f,
-        "      root does not help. Enable the virtual PMU on the host, or use software events:  -e task-clock,page-faults"
+        "      root does not help. Enable the virtual PMU on the host, or use software events:  -e task-clock,page-faults\n      \
+         cache and branch misses of a model instead:  --source emulate"
     )
 }
 

@@ -10,17 +10,17 @@ use std::time::{Duration, SystemTime};
 use nix::unistd::Pid;
 
 use super::Error;
-use super::args::{Corrections, EstimatorName, Events, Target};
+use super::args::{Corrections, Counting, EstimatorName, Events, SourceName, Target};
 use super::stream::say;
 use crate::estimate::{Estimator, Linear, Scale};
-use crate::events::{Event, Machine, Resolver, Tables, with_letters};
+use crate::events::{Event, Kind, Machine, Resolver, Tables, with_letters};
 use crate::monitor::Monitor;
 use crate::plan::{Plan, PlannedGroup};
-use crate::recording::{self, Header, RecordedEvent, RelationFile};
+use crate::recording::{self, Header, RecordedEvent, RecordedTruth, RelationFile};
 use crate::relations::{self, LoadError, Relation};
 use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
-use crate::sources::perf::{self, Cgroup, Row, Who, parse_cpus};
-use crate::sources::{Status, process};
+use crate::sources::perf::{self, Cgroup, Row, Split, Who, parse_cpus};
+use crate::sources::{Counter, Status, emulate, process};
 use crate::units::WallNs;
 use crate::words::{nearest, shown};
 
@@ -33,9 +33,15 @@ const DEFAULT_HARDWARE: &str =
 /// Counted where there is none.
 const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults,context-switches,cpu-migrations";
 
+/// Counted by the model where nobody says what to count.
+const DEFAULT_MODELLED: &str = "INSTRUCTIONS,L1_MISSES,LLC_MISSES,L1I_MISSES,BRANCHES,BRANCH_MISSES";
+
 /// All that the options say about what to count.
 pub(super) struct Wishes {
     pub(super) plan: Plan,
+    pub(super) counter: Counter,
+    /// How many events are counted at once, where the options say so.
+    pub(super) counters: Option<usize>,
     pub(super) relations: Relations,
     pub(super) estimator: EstimatorName,
 }
@@ -49,11 +55,16 @@ pub(super) struct Relations {
 
 /// Reads the options of a verb that measures.
 pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
-    let resolver = resolver(events.event_tables.as_deref())?;
-    let plan = plan(&resolver, &events.events)?;
+    let counter = counter(&events.counting)?;
+    let counters = events.counting.counters.map(usize::from);
+    let resolver = match counter {
+        Counter::Kernel => resolver(events.event_tables.as_deref())?,
+        Counter::Model(_) => Resolver::new(Machine::emulated()),
+    };
+    let plan = plan(&resolver, &events.events, counters)?;
     let relations = load_relations(&events.corrections)?;
     let estimator = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
-    Ok(Wishes { plan, relations, estimator })
+    Ok(Wishes { plan, counter, counters, relations, estimator })
 }
 
 fn default_estimator(relations: &Relations) -> EstimatorName {
@@ -67,19 +78,46 @@ pub(super) fn resolver(tables: Option<&Path>) -> Result<Resolver, Error> {
     Ok(Resolver::new(machine).with_tables(Arc::new(tables.unwrap_or_default())))
 }
 
-fn plan(resolver: &Resolver, events: &[String]) -> Result<Plan, Error> {
-    if !events.is_empty() {
-        let groups = resolver.parse(&events.join(",")).map_err(Error::Events)?;
-        return Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable);
+/// Who is to count; a model needs valgrind.
+fn counter(counting: &Counting) -> Result<Counter, Error> {
+    match (counting.source, &counting.model) {
+        (SourceName::Perf, None) => Ok(Counter::Kernel),
+        (SourceName::Perf, Some(_)) => Err(Error::Usage("--model is about --source emulate".into())),
+        (SourceName::Emulate, _) if emulate::find().is_none() => Err(Error::NoValgrind),
+        (SourceName::Emulate, None) => Ok(Counter::Model(emulate::Model::default())),
+        (SourceName::Emulate, Some(text)) => {
+            let wrong = |error: String| Error::Usage(format!("--model: {}", shown(&error)));
+            emulate::Model::parse(text).map(Counter::Model).map_err(wrong)
+        }
     }
-    let (names, why) = if has_core_pmu(resolver.machine()) {
+}
+
+fn plan(resolver: &Resolver, events: &[String], counters: Option<usize>) -> Result<Plan, Error> {
+    let names = if events.is_empty() { defaults(resolver.machine()).to_owned() } else { events.join(",") };
+    let groups = resolver.parse(&names).map_err(Error::Events)?;
+    let plan = match counters {
+        Some(counters) => Plan::limited(groups, counters),
+        // The model counts everything at once.
+        None if resolver.machine().is_emulated() => Plan::limited(groups, usize::MAX),
+        None => Plan::new(groups, &mut perf::fit),
+    };
+    plan.map_err(Error::Unschedulable)
+}
+
+/// The best that there is to count where nobody says what; it is said which and why.
+fn defaults(machine: &Machine) -> &'static str {
+    let (names, why) = if machine.is_emulated() {
+        (DEFAULT_MODELLED, "")
+    } else if has_core_pmu(machine) {
         (DEFAULT_HARDWARE, "")
     } else {
-        (DEFAULT_SOFTWARE, " (this machine exposes no hardware counters)")
+        (
+            DEFAULT_SOFTWARE,
+            " (this machine exposes no hardware counters; modelled cache and branch misses: --source emulate)",
+        )
     };
     say(&format!("no -e given: counting {names}{why}"));
-    let groups = resolver.parse(names).map_err(Error::Events)?;
-    Plan::new(groups, &mut perf::fit).map_err(Error::Unschedulable)
+    names
 }
 
 /// Whether the kernel knows a PMU of the processor: by its usual names, or by the CPUs that it
@@ -237,7 +275,9 @@ pub(super) fn start(
     interval: Duration,
 ) -> Result<(Session, Header), Error> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan))?;
+    let launch = &Launch { counter: wishes.counter.clone(), counters: wishes.counters, ..launch.clone() };
+    check_modelled(launch)?;
+    let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, wishes))?;
     let recorded = |row: &Row| RecordedEvent {
         event: opened(&wishes.plan.events[row.event], &row.status),
         status: row.status.clone(),
@@ -252,6 +292,8 @@ pub(super) fn start(
         started: started.as_secs_f64(),
         machine: recording::Machine::this(),
         target: session.target().clone(),
+        truths: truths(launch, events_len),
+        modelled: session.model().cloned(),
         events,
         groups: groups_of_rows(&wishes.plan, events_len),
         relations: wishes.relations.files.clone(),
@@ -260,6 +302,27 @@ pub(super) fn start(
         interval_ns: WallNs::from(interval),
     };
     Ok((session, header))
+}
+
+/// A column of truth for each row, where rows are made to take turns.
+fn truths(launch: &Launch, rows: usize) -> Vec<RecordedTruth> {
+    let rows = 0..launch.counters.map_or(0, |_| rows);
+    rows.map(|truth_of| RecordedTruth { truth_of }).collect()
+}
+
+/// The model runs a command of its own, and knows no CPUs.
+fn check_modelled(launch: &Launch) -> Result<(), Error> {
+    if launch.counter == Counter::Kernel {
+        return Ok(());
+    }
+    let refused = |what: &str| Err(Error::Usage(format!("--source emulate {what}")));
+    match launch {
+        Launch { aim: Some(_), .. } => refused("runs the command under a model: it can't measure what runs already"),
+        Launch { command: None, .. } => refused("needs a command after --"),
+        Launch { cpus: Some(_), .. } => refused("models one CPU: -C has no meaning there"),
+        Launch { split, .. } if *split != Split::Sum => refused("counts all of a command: no rows by CPU or thread"),
+        _ => Ok(()),
+    }
 }
 
 /// The event as it was opened: one that is counted in user space only says so in its name.
@@ -294,20 +357,25 @@ fn tell_partial(events: &[RecordedEvent]) {
 fn reason(event: &RecordedEvent) -> String {
     let code = if event.status == Status::Forbidden { "E01" } else { "E02" };
     match event.event.unavailable() {
+        Some(reason) if event.event.kind == Kind::Modelled => reason,
         Some(reason) => format!("{reason} ({code})"),
         None => format!("{} ({code})", event.status),
     }
 }
 
-fn refused(error: StartError, plan: &Plan) -> Error {
+fn refused(error: StartError, wishes: &Wishes) -> Error {
+    let plan = &wishes.plan;
     match error {
+        StartError::NoValgrind => Error::NoValgrind,
         StartError::Command { command, source } => Error::Command { command, source, similar: None },
         StartError::Open(error) => Error::Open(error),
         StartError::System(error) => Error::System(error),
         StartError::NoTarget => Error::Usage("nothing to measure".into()),
         StartError::NothingOpened(rows) => {
             let names = |events: &[Event]| events.iter().map(|event| event.name.clone()).collect();
-            if rows.iter().any(|row| row.status == Status::Forbidden) {
+            if wishes.counter != Counter::Kernel {
+                Error::NotModelled(plan.events.iter().filter_map(Event::unavailable).collect())
+            } else if rows.iter().any(|row| row.status == Status::Forbidden) {
                 Error::NotPermitted { events: names(&plan.events), paranoid: paranoid() }
             } else {
                 Error::NoCounters { events: names(&plan.events), has_pmu: has_core_pmu(&Machine::here()) }

@@ -90,8 +90,9 @@ impl Recording {
             _ if self.end.is_some() => return Err("nothing may follow the end".into()),
             Line::Header(_) => return Err("a second header".into()),
             Line::Round(line) => {
-                let events = self.header.events.len();
-                let round = line.round(events).ok_or_else(|| format!("a round must have {events} counts and times"))?;
+                let columns = self.header.columns();
+                let round =
+                    line.round(columns).ok_or_else(|| format!("a round must have {columns} counts and times"))?;
                 if self.rounds.last().is_some_and(|(last, _)| last.at > round.at) {
                     return Err("time goes backwards".into());
                 }
@@ -199,6 +200,8 @@ mod tests {
             machine: Machine::default(),
             target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
             events: (0..events).map(event).collect(),
+            truths: vec![],
+            modelled: None,
             groups: vec![],
             relations: vec![],
             estimator: "scale".into(),

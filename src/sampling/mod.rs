@@ -113,10 +113,15 @@ struct Worker<S> {
 impl<S: CounterSource> Worker<S> {
     fn run(&mut self, period: Duration) {
         let mut due = Instant::now() + period;
+        let mut tick = self.next_tick();
         loop {
-            match self.requests.recv_deadline(due) {
+            match self.requests.recv_deadline(tick.map_or(due, |tick| tick.min(due))) {
                 Ok(Request::Enable) => self.source.enable(),
                 Ok(Request::Stop) | Err(RecvTimeoutError::Disconnected) => return self.finish(),
+                Err(RecvTimeoutError::Timeout) if Instant::now() < due => {
+                    self.source.tick();
+                    tick = self.next_tick();
+                }
                 Err(RecvTimeoutError::Timeout) => {
                     match self.source.read() {
                         Next::Round(round) => self.offer(round),
@@ -128,6 +133,11 @@ impl<S: CounterSource> Worker<S> {
                 }
             }
         }
+    }
+
+    /// When the source wants its next tick. It is counted from now: ticks that came late aren't made up for.
+    fn next_tick(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.source.beat()?)
     }
 
     fn offer(&mut self, round: Round) {

@@ -21,8 +21,10 @@ use crate::plan::Plan;
 use crate::recording::{CpuTime, End, Process, Target};
 use crate::sampling::{Request, Sample, Sampler};
 use crate::sources::command::{Exit, Held};
+use crate::sources::emulate::{self, Emulator, Model, Told};
+use crate::sources::limited::{Limited, TURN};
 use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Who};
-use crate::sources::{CounterSource, Round, process};
+use crate::sources::{Counter, CounterSource, Round, process};
 use crate::units::CpuNs;
 
 mod output;
@@ -49,6 +51,10 @@ pub struct Launch {
     pub delay: Option<Duration>,
     /// How long after the start everything ends.
     pub timeout: Option<Duration>,
+    /// Who counts.
+    pub counter: Counter,
+    /// How many events are counted at once, if fewer than can be; the truth is then counted beside.
+    pub counters: Option<usize>,
 }
 
 /// A command to start.
@@ -76,6 +82,8 @@ impl Launch {
             split: Split::Sum,
             delay: None,
             timeout: None,
+            counter: Counter::Kernel,
+            counters: None,
         }
     }
 }
@@ -107,6 +115,8 @@ pub enum StartError {
     Open(OpenError),
     /// No event of the plan could be opened.
     NothingOpened(Vec<Row>),
+    /// The model needs valgrind, which isn't installed.
+    NoValgrind,
     /// The operating system can't make a process or a thread.
     System(io::Error),
 }
@@ -117,8 +127,17 @@ pub struct Session {
     sampler: Sampler,
     target: Target,
     rows: Vec<Row>,
+    model: Option<Model>,
     command: Option<Running>,
     output: Receiver<OutputLine>,
+}
+
+/// Counters that are open, with what became of each row.
+struct Opened {
+    source: Box<dyn CounterSource>,
+    rows: Vec<Row>,
+    /// Where the model is told that counts.
+    told: Option<Told>,
 }
 
 /// A command that was started.
@@ -137,17 +156,22 @@ impl Session {
     /// See [`StartError`].
     pub fn start(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
         let Some(line) = &launch.command else {
-            let mut source = open(plan, launch, launch.aim.clone().ok_or(StartError::NoTarget)?)?;
-            source.start_clock();
+            let mut opened = open(plan, launch, launch.aim.clone().ok_or(StartError::NoTarget)?)?;
+            opened.source.start_clock();
             let described = described(launch, None);
-            return Self::sample(source, launch, described, None, crossbeam_channel::never(), period);
+            return Self::sample(opened, launch, described, None, crossbeam_channel::never(), period);
         };
-        let held = Held::spawn(command(line)).map_err(StartError::System)?;
+        let emulator = emulator(launch)?;
+        let argv = emulator.as_ref().map_or_else(|| line.argv.clone(), |emulator| emulator.command_line(&line.argv));
+        let held = Held::spawn(command(&argv, line.io)).map_err(StartError::System)?;
         let pid = held.pid();
-        let mut source = open(plan, launch, launch.aim.clone().unwrap_or(Who::Held(pid)))?;
+        let mut opened = match emulator {
+            Some(emulator) => emulated(emulator, plan, launch, pid)?,
+            None => open(plan, launch, launch.aim.clone().unwrap_or(Who::Held(pid)))?,
+        };
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
-        source.start_clock();
+        opened.source.start_clock();
         let mut child = held.release().map_err(failed)?;
         let ended = Arc::new(OnceLock::new());
         // From here on whatever goes wrong ends the command: dropping the running one does.
@@ -155,7 +179,7 @@ impl Session {
             Running { pid, ended: Arc::clone(&ended), drains: output::Drains::default(), detached: false };
         let (drains, output) = output::drain(&mut child).map_err(StartError::System)?;
         running.drains = drains;
-        let session = Self::sample(source, launch, described(launch, Some(pid)), Some(running), output, period)?;
+        let session = Self::sample(opened, launch, described(launch, Some(pid)), Some(running), output, period)?;
         let remote = session.sampler.remote();
         let wait = move || wait(child, before, &ended, || remote.request(Request::Stop));
         thread::Builder::new().name("wait".into()).spawn(wait).map_err(StartError::System)?;
@@ -163,14 +187,14 @@ impl Session {
     }
 
     fn sample(
-        source: PerfSource,
+        opened: Opened,
         launch: &Launch,
         target: Target,
         command: Option<Running>,
         output: Receiver<OutputLine>,
         period: Duration,
     ) -> Result<Self, StartError> {
-        let rows = source.rows().to_vec();
+        let Opened { source, rows, told } = opened;
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
             let remote = sampler.remote();
@@ -190,7 +214,7 @@ impl Session {
             };
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
-        Ok(Self { sampler, target, rows, command, output })
+        Ok(Self { sampler, target, rows, model: told.map(Told::model), command, output })
     }
 
     /// Whom it measures.
@@ -201,6 +225,11 @@ impl Session {
     /// What became of each event of the plan, in each part of the target.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// The model that counts, if no real machine does.
+    pub fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
     }
 
     /// Where rounds come out.
@@ -300,8 +329,8 @@ fn signal_all(pids: &[Pid], signal: Signal) {
     }
 }
 
-/// Opens what can be opened; nothing at all is an error.
-fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<PerfSource, StartError> {
+/// Opens what can be opened of the kernel's counters.
+fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<Opened, StartError> {
     let on_exec = matches!(who, Who::Held(_)) && launch.delay.is_none();
     let start = if on_exec { Start::OnExec } else { Start::Later };
     let target = perf::Target { who, cpus: launch.cpus.clone(), inherit: launch.inherit, split: launch.split, start };
@@ -310,10 +339,47 @@ fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<PerfSource, StartError
     if start == Start::Later && launch.delay.is_none() {
         source.enable();
     }
-    if source.rows().iter().any(|row| row.status.is_open()) {
-        Ok(source)
-    } else {
-        Err(StartError::NothingOpened(source.rows().to_vec()))
+    let rows = source.rows().to_vec();
+    Opened::new(source, rows, plan, launch, Some(TURN))
+}
+
+/// What runs the command under a model, if that is to count.
+fn emulator(launch: &Launch) -> Result<Option<Emulator>, StartError> {
+    let Counter::Model(model) = &launch.counter else { return Ok(None) };
+    let valgrind = emulate::find().ok_or(StartError::NoValgrind)?;
+    Emulator::new(valgrind, model, launch.inherit).map(Some).map_err(StartError::System)
+}
+
+/// The counters of a model.
+fn emulated(emulator: Emulator, plan: &Plan, launch: &Launch, pid: Pid) -> Result<Opened, StartError> {
+    let told = emulator.told(pid);
+    let mut source = emulator.source(plan, pid);
+    if launch.delay.is_some() {
+        source.wait_for_enable();
+    }
+    let rows = source.rows().to_vec();
+    // A turn of the kernel's length would be shorter than an answer takes.
+    Ok(Opened { told: Some(told), ..Opened::new(source, rows, plan, launch, None)? })
+}
+
+impl Opened {
+    /// A source as it is, or limited to some counters with a turn of this length; no event at all is an
+    /// error.
+    fn new(
+        source: impl CounterSource + 'static,
+        rows: Vec<Row>,
+        plan: &Plan,
+        launch: &Launch,
+        turn: Option<Duration>,
+    ) -> Result<Self, StartError> {
+        if !rows.iter().any(|row| row.status.is_open()) {
+            return Err(StartError::NothingOpened(rows));
+        }
+        let source: Box<dyn CounterSource> = match launch.counters {
+            Some(counters) => Box::new(Limited::new(source, plan, &rows, counters, turn)),
+            None => Box::new(source),
+        };
+        Ok(Self { source, rows, told: None })
     }
 }
 
@@ -333,8 +399,7 @@ fn described(launch: &Launch, command: Option<Pid>) -> Target {
     }
 }
 
-fn command(line: &CommandLine) -> Command {
-    let CommandLine { argv, io } = line;
+fn command(argv: &[OsString], io: ChildIo) -> Command {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
     match io {

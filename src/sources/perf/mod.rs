@@ -157,11 +157,6 @@ impl PerfSource {
         &self.rows
     }
 
-    /// Sets the time that rounds are counted from: the moment of exec.
-    pub fn start_clock(&mut self) {
-        self.started = Instant::now();
-    }
-
     fn open_place(&mut self, plan: &Plan, place: &Place, target: &Target) -> Result<(), OpenError> {
         let first = self.rows_of(plan, &place.scope);
         for group in &plan.groups {
@@ -249,6 +244,10 @@ impl CounterSource for PerfSource {
             // A task that has ended since cannot be enabled, and needs not be.
             let _ = group.leader.enable_group();
         }
+    }
+
+    fn start_clock(&mut self) {
+        self.started = Instant::now();
     }
 }
 

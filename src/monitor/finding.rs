@@ -65,6 +65,8 @@ pub enum Finding {
         /// The residual in standard errors.
         z: f64,
     },
+    /// No real machine counted.
+    Modelled,
     /// The processes that were watched have ended, or watching them has.
     TargetEnded,
     /// What is counted agrees with a relation again.
@@ -92,6 +94,7 @@ impl Finding {
             Self::RelationInactive { .. }
             | Self::RelationRecovered { .. }
             | Self::UserOnly { .. }
+            | Self::Modelled
             | Self::TargetEnded => Severity::Info,
             _ => Severity::Warning,
         }
@@ -109,6 +112,7 @@ impl Finding {
             Self::RelationInactive { .. } => "W07",
             Self::RelationViolated { .. } => "W08",
             Self::RelationRecovered { .. } => "W09",
+            Self::Modelled => "W20",
             Self::TargetEnded => "E11",
         }
     }
@@ -165,6 +169,10 @@ impl fmt::Display for Words<'_> {
                     "{} contradicts what is counted (z {z:+.1}); it corrects nothing now",
                     self.relation(*relation)
                 )
+            }
+            Finding::Modelled => {
+                let words = self.monitor.header().modelled_words().unwrap_or_default();
+                write!(f, "all counts are {words}")
             }
             Finding::TargetEnded => {
                 write!(

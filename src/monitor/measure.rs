@@ -2,6 +2,7 @@
 
 use super::{Monitor, Point, Row};
 use crate::rates::{Error, Moments};
+use crate::recording::Header;
 
 /// How counts are expressed on screens and in texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -21,9 +22,11 @@ impl Measure {
     /// All, in the order in which a key goes through them.
     pub const ALL: [Self; 4] = [Self::PerCpuSecond, Self::PerSecond, Self::PerKiloInstruction, Self::Total];
 
-    /// The suffix of a number: `/cpu-s`; empty for totals.
-    pub fn suffix(self) -> &'static str {
+    /// The suffix of a number: `/cpu-s`; empty for totals. A model's time is its instructions, of which
+    /// it executes one a nanosecond, so that its second is 10^9 of them: `/Ginst`.
+    pub fn suffix(self, header: &Header) -> &'static str {
         match self {
+            Self::PerCpuSecond if header.modelled.is_some() => "/Ginst",
             Self::PerCpuSecond => "/cpu-s",
             Self::PerSecond => "/s",
             Self::PerKiloInstruction => "/kinst",
@@ -103,6 +106,6 @@ impl Monitor {
     }
 
     fn instructions_row(&self) -> Option<Row<'_>> {
-        self.rows().find(|row| row.event.event.is_called("instructions"))
+        self.rows().find(|row| row.event.event.is_called("instructions") || row.event.event.canonical == "Ir")
     }
 }

@@ -21,9 +21,11 @@ use crate::units::{CpuNs, WallNs};
 
 mod finding;
 mod measure;
+mod truth;
 
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
+pub use truth::Truth;
 
 /// Intervals that are kept for charts: an hour of seconds.
 const HISTORY: usize = 3600;
@@ -40,6 +42,8 @@ pub struct Monitor {
     relations: Vec<Relation>,
     tracks: Vec<Track>,
     raw: Vec<Raw>,
+    /// What each event counted in truth, where that was recorded.
+    truths: Vec<Option<u64>>,
     estimator: Box<dyn Estimator>,
     /// When the current interval ends.
     due: WallNs,
@@ -150,6 +154,7 @@ impl Monitor {
             due: header.interval_ns,
             tracks: vec![Track::default(); events],
             raw: vec![Raw::default(); events],
+            truths: vec![None; events],
             header,
             relations,
             estimator,
@@ -173,6 +178,7 @@ impl Monitor {
             self.note(Finding::LostRounds { rounds: lost - self.lost });
             self.lost = lost;
         }
+        self.take_truths(round);
         for (event, reading) in round.readings.iter().enumerate() {
             if let Some(reading) = reading {
                 self.take(event, *reading);
@@ -347,6 +353,9 @@ impl Monitor {
 
     fn note_openings(&mut self) {
         use crate::sources::Status;
+        if self.header.modelled.is_some() {
+            self.note(Finding::Modelled);
+        }
         for event in 0..self.header.events.len() {
             match self.header.events[event].status {
                 Status::Counted => {}

@@ -281,10 +281,14 @@ impl Session {
     /// Lets the command run on when the session is dropped.
     ///
     /// # Errors
-    /// The operating system's, when nothing can take over reading the command's output; then it
+    /// When it runs under a model; the operating system's, when nothing can take over reading the command's output; then it
     /// will see a closed pipe.
     pub fn detach(&mut self) -> io::Result<()> {
         let Some(command) = &mut self.command else { return Ok(()) };
+        if self.model.is_some() {
+            // Nobody would delete what callgrind writes.
+            return Err(io::Error::other("it runs under a model, which needs perfprop"));
+        }
         command.detached = true;
         command.drains.hand_over()
     }

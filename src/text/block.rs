@@ -19,8 +19,11 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
         monitor.now().as_secs(),
         monitor.intervals()
     );
+    if let Some(words) = header.modelled_words() {
+        let _ = writeln!(out, "{words}");
+    }
     let width = header.events.iter().map(|event| shown(&event.event.name).chars().count()).max().unwrap_or(0).max(5);
-    let mean = format!("MEAN{}", measure.suffix());
+    let mean = format!("MEAN{}", measure.suffix(header));
     let _ = writeln!(out, "{:<width$}  {mean:>11}  {:>7}  {:>9}  {:>6}  CORRECTED", "EVENT", "±95%", "SIGMA", "RUN");
     for row in monitor.rows() {
         let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.event.name), cells(monitor, &row, measure).trim_end());

@@ -2,23 +2,20 @@
 //! has counted.
 //!
 //! callgrind runs the program on a simulated machine with two levels of caches and a branch predictor.
-//! It is asked for its costs over the channel that it keeps for debuggers ([`channel`]), which stops
-//! the program for about a millisecond and writes nothing to disk; what a process has counted
-//! when it ends, forks or executes another program, callgrind writes into a file, which is read and
-//! deleted:
+//! Every few million basic blocks, and when a process ends, forks or executes another program, it writes
+//! what was counted since it last did; such a part is added up and deleted at once:
 //!
 //! ```text
-//! process 7   ├───asked───asked──┤fork      ├──asked──┤exit     live = asked, settled = written
-//!                            file 7.1 ┘          file 7 ┘
-//! process 8                           ├──┤exec  ├───asked────┤exit
-//!                                 file 8.1 ┘            file 8 ┘
+//! process 7   ├─────────┬─────────┬──┤fork           ├────────┬──┤exit
+//!                   7.1 ┘     7.2 ┘  └ 7.3           7.4      ┘  └ 7
+//! process 8                          ├─┤exec  ├─────────┬────────┤exit
+//!                                  8.1 ┘            8.1 ┘        └ 8
 //! ```
 //!
 //! A process starts at nothing when it is forked, because the costs of its parent are written just
 //! before; so no instruction counts twice, and none is lost when a process executes another program.
 //! Time is counted in instructions: one is a nanosecond of `enabled`, all of it `running`.
 
-use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
@@ -37,22 +34,18 @@ use crate::events::emulate::Formula;
 use crate::plan::Plan;
 use crate::units::{CpuNs, WallNs};
 
-mod channel;
 mod costs;
 mod model;
 
-use channel::{Address, Answer, Channel};
 pub use costs::Costs;
 pub use model::{Cache, Model};
 
-/// How often processes are asked: several times a second, whatever the time between rounds.
+/// How often parts are looked for, so that few of them lie on the disk and none is overwritten: a process
+/// that executes another program numbers its parts anew, and valgrind takes longer than this to start it.
 const BEAT: Duration = Duration::from_millis(50);
 
-/// An answer may take this part of the time at most: a deep stack makes a long one.
-const SHARE: u32 = 20;
-
-/// A process that doesn't answer for so long waits in the kernel, or is gone.
-const SILENCE: Duration = Duration::from_secs(1);
+/// Basic blocks between parts: a tenth to a fifth of a second of a program under the model.
+const PART: u32 = 2_000_000;
 
 /// How long valgrind may take to say what it models.
 const START: Duration = Duration::from_secs(10);
@@ -66,8 +59,6 @@ const BOUNDARIES: [&str; 5] = ["_Fork", "*fork", "posix_spawn*", "execve*", "fex
 
 const LOG: &str = "log.";
 const OUTPUT: &str = "costs.";
-const CHANNEL: &str = "vgdb";
-const SHARED: &str = "vgdb-shared-mem-vgdb-";
 
 /// valgrind, and a folder for what it writes.
 #[derive(Debug)]
@@ -121,10 +112,10 @@ impl Emulator {
         let children = if self.inherit { "yes" } else { "no" };
         let mut line = vec![self.valgrind.clone().into_os_string()];
         // Options of the environment and of files would change the model behind our back.
-        let fixed = "--command-line-only=yes -v -v --tool=callgrind --cache-sim=yes --branch-sim=yes --vgdb=yes";
+        let fixed = "--command-line-only=yes -v -v --tool=callgrind --cache-sim=yes --branch-sim=yes --vgdb=no";
         line.extend(fixed.split(' ').map(OsString::from));
         line.push(format!("--trace-children={children}").into());
-        line.push(with_path("--vgdb-prefix=", CHANNEL));
+        line.push(format!("--dump-every-bb={PART}").into());
         line.push(with_path("--log-file=", "log.%p"));
         line.push(with_path("--callgrind-out-file=", "costs.%p"));
         line.extend(BOUNDARIES.map(|function| format!("--dump-before={function}").into()));
@@ -152,8 +143,7 @@ impl Emulator {
             root: pid,
             inherit: self.inherit,
             folder: self.folder,
-            processes: BTreeMap::new(),
-            ended: Costs::default(),
+            total: Costs::default(),
             before: Some(Costs::default()),
             started: Instant::now(),
         }
@@ -193,87 +183,11 @@ pub struct Emulated {
     root: Pid,
     inherit: bool,
     folder: Scratch,
-    processes: BTreeMap<i32, Process>,
-    /// The costs of processes that have ended.
-    ended: Costs,
+    /// All parts so far.
+    total: Costs,
     /// The costs when counting began; `None` before.
     before: Option<Costs>,
     started: Instant,
-}
-
-/// What is known of one process.
-#[derive(Debug, Default)]
-struct Process {
-    /// The end of its FIFOs' names.
-    suffix: Option<String>,
-    /// What callgrind has written of it.
-    settled: Costs,
-    /// What it has answered last, since it last wrote.
-    live: costs::Status,
-    /// The most that it was known to have counted.
-    known: Costs,
-    channel: Option<Channel>,
-    /// It isn't asked before.
-    rests_until: Option<Instant>,
-}
-
-impl Process {
-    /// Takes what has come of an answer, and asks again when it is time.
-    fn converse(&mut self, folder: &Path) {
-        match self.channel.as_mut().map_or(Answer::None, Channel::read) {
-            Answer::Whole(text, took) => {
-                self.rests_until = Instant::now().checked_add(took * SHARE);
-                if let Some(status) = costs::Status::parse(&text) {
-                    self.hear(status);
-                }
-            }
-            Answer::Gone => self.channel = None,
-            Answer::Pending => return,
-            Answer::None => {}
-        }
-        if self.rests_until.is_some_and(|until| Instant::now() < until) {
-            return;
-        }
-        if let (Some(suffix), None) = (&self.suffix, &self.channel) {
-            let prefix = folder.join(CHANNEL);
-            // Not yet there, or no more: tried again next time.
-            self.channel = Channel::open(&Address { prefix: &prefix, suffix }).ok();
-        }
-        if self.channel.as_mut().is_some_and(|channel| channel.ask().is_err()) {
-            self.channel = None;
-        }
-    }
-
-    fn hear(&mut self, status: costs::Status) {
-        if status.blocks < self.live.blocks {
-            // Another program, and the one before it wrote nothing: what it last answered is all there is.
-            self.settled.add(&self.live.costs);
-        }
-        self.live = status;
-    }
-
-    /// Takes a part that was written; `number` is that of the part, none for the last one.
-    fn settle(&mut self, costs: &Costs, number: Option<u32>) {
-        self.settled.add(costs);
-        // What was answered before it was written is in it.
-        if number.is_none_or(|number| self.live.part < number) {
-            self.live = costs::Status::default();
-            // And what is answered now may be from before, too.
-            self.channel.iter_mut().for_each(Channel::forget_question);
-        }
-    }
-
-    /// All that it has counted, which never gets less.
-    fn costs(&mut self) -> Costs {
-        let mut now = self.settled;
-        now.add(&self.live.costs);
-        self.known = self.known.max(&now);
-        self.known
-    }
-
-    fn is_silent(&self) -> bool {
-        self.channel.as_ref().is_none_or(|channel| channel.waiting().is_some_and(|time| time > SILENCE))
-    }
 }
 
 impl Emulated {
@@ -287,80 +201,28 @@ impl Emulated {
         self.before = None;
     }
 
-    /// Asks every process, and reads and deletes what was written.
+    /// Adds up and deletes what was written.
     fn collect(&mut self) {
-        // Answers first: what was answered before a file was written is dropped with it.
-        for process in self.processes.values_mut() {
-            process.converse(&self.folder.0);
-        }
         let Ok(entries) = fs::read_dir(&self.folder.0) else { return };
-        let mut names: Vec<_> = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect();
-        // The parts of a process in their order, `costs.7.2` before the last one, `costs.7`.
-        names.sort_by_key(|name| part(name).map(|(pid, number)| (pid, number.unwrap_or(u32::MAX))));
-        for name in names {
+        for name in entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
             if let Some((pid, number)) = part(&name) {
                 self.take_part(pid, number, &name);
-            } else if let Some(suffix) = name.strip_prefix(SHARED) {
-                let pid = suffix.split('-').next().and_then(|pid| pid.parse().ok());
-                if let Some(pid) = pid.filter(|&pid| self.counts(pid)) {
-                    self.processes.entry(pid).or_default().suffix.get_or_insert_with(|| suffix.to_owned());
-                }
             }
         }
-        self.forget_the_killed();
-    }
-
-    fn counts(&self, pid: i32) -> bool {
-        self.inherit || pid == self.root.as_raw()
     }
 
     fn take_part(&mut self, pid: i32, number: Option<u32>, name: &str) {
         let path = self.folder.0.join(name);
+        // Its summary stands at its beginning; what callgrind still writes behind it goes nowhere.
         let Some(costs) = head(&path).as_deref().and_then(costs::summary) else { return };
         let _ = fs::remove_file(path);
-        if !self.counts(pid) {
-            return;
+        let is_root = pid == self.root.as_raw();
+        if self.inherit || is_root {
+            self.total.add(&costs);
         }
-        self.processes.entry(pid).or_default().settle(&costs, number);
-        if number.is_none() {
-            self.forget(pid);
-        }
-    }
-
-    /// Adds up what a process has counted that is no more.
-    fn forget(&mut self, pid: i32) {
-        if let Some(mut process) = self.processes.remove(&pid) {
-            self.ended.add(&process.costs());
-        }
-        if pid != self.root.as_raw() {
+        if number.is_none() && !is_root {
             let _ = fs::remove_file(self.folder.0.join(format!("{LOG}{pid}")));
         }
-    }
-
-    /// A killed process writes nothing, and leaves its FIFOs behind.
-    fn forget_the_killed(&mut self) {
-        let is_gone =
-            |pid: i32, process: &Process| process.is_silent() && !super::process::is_alive(Pid::from_raw(pid));
-        let gone: Vec<_> =
-            self.processes.iter().filter(|(pid, process)| is_gone(**pid, process)).map(|(&pid, _)| pid).collect();
-        for pid in gone {
-            // It may have written its last part since the folder was read.
-            if self.folder.0.join(format!("{OUTPUT}{pid}")).exists() {
-                continue;
-            }
-            let suffix = self.processes.get_mut(&pid).and_then(|process| process.suffix.take());
-            for what in ["shared-mem-vgdb", "from-vgdb-to", "to-vgdb-from"] {
-                let name = suffix.as_ref().map(|suffix| format!("{CHANNEL}-{what}-{suffix}"));
-                name.into_iter().for_each(|name| drop(fs::remove_file(self.folder.0.join(name))));
-            }
-            self.forget(pid);
-        }
-    }
-
-    fn total(&mut self) -> Costs {
-        let mut total = self.ended;
-        self.processes.values_mut().for_each(|process| total.add(&process.costs()));
-        total
     }
 }
 
@@ -368,8 +230,7 @@ impl CounterSource for Emulated {
     fn read(&mut self) -> Next {
         self.collect();
         let at = WallNs::from(self.started.elapsed());
-        let total = self.total();
-        let costs = self.before.as_ref().map_or_else(Costs::default, |before| total.since(before));
+        let costs = self.before.as_ref().map_or_else(Costs::default, |before| self.total.since(before));
         // The first cost is instructions, the model's only measure of time.
         let time = CpuNs(costs.0[0]);
         let reading = |formula: &Formula| Reading { count: formula.count(&costs.0), enabled: time, running: time };
@@ -380,7 +241,7 @@ impl CounterSource for Emulated {
     fn enable(&mut self) {
         self.collect();
         if self.before.is_none() {
-            self.before = Some(self.total());
+            self.before = Some(self.total);
         }
     }
 
@@ -423,17 +284,9 @@ pub fn find() -> Option<PathBuf> {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::*;
-
-    fn costs(instructions: u64) -> Costs {
-        let mut costs = Costs::default();
-        costs.0[0] = instructions;
-        costs
-    }
-
-    fn status(part: u32, blocks: u64, instructions: u64) -> costs::Status {
-        costs::Status { part, blocks, costs: costs(instructions) }
-    }
 
     #[test]
     fn parts_are_told_by_their_names() {
@@ -447,39 +300,39 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_replaces_what_was_answered_before() {
-        let mut process = Process::default();
-        process.hear(status(0, 10, 100));
-        assert_eq!(process.costs(), costs(100));
-        // Part 1 holds those 100 and 20 more.
-        process.settle(&costs(120), Some(1));
-        assert_eq!(process.costs(), costs(120));
-        process.hear(status(1, 15, 7));
-        assert_eq!(process.costs(), costs(127));
-        // Answered after part 2 was written, and read before it.
-        process.hear(status(2, 20, 5));
-        process.settle(&costs(30), Some(2));
-        assert_eq!(process.costs(), costs(155));
-        process.settle(&costs(6), None);
-        assert_eq!(process.costs(), costs(156));
+    fn parts_are_added_up_and_deleted_once_their_summary_is_whole() {
+        let model = Model::default();
+        let emulator = Emulator::new("valgrind".into(), &model, true).unwrap();
+        let folder = emulator.folder.0.clone();
+        let mut source = emulator.source(&Plan::default(), Pid::from_raw(7));
+        let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+        write("costs.7.1", "events: Ir Dr\nsummary: 100 20\n\nfn=(1)\n");
+        write("costs.8", "events: Ir Dr\nsummary: 5 1\n");
+        write("log.8", "");
+        write("costs.7.2", "events: Ir Dr\nsummary: 1");
+        source.collect();
+        assert_eq!(source.total.0[..2], [105, 21]);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        // The same name again is another program of the process.
+        write("costs.7.1", "events: Ir Dr\nsummary: 1 1\n");
+        write("costs.7.2", "events: Ir Dr\nsummary: 10 2\n");
+        source.collect();
+        assert_eq!(source.total.0[..2], [116, 24]);
+        drop(source);
+        assert!(!folder.exists());
     }
 
     #[test]
-    fn a_program_that_was_replaced_without_a_word_keeps_what_it_had_answered() {
-        let mut process = Process::default();
-        process.hear(status(0, 1000, 500));
-        process.hear(status(0, 3, 40));
-        assert_eq!(process.costs(), costs(540));
-    }
-
-    #[test]
-    fn counts_never_go_back() {
-        let mut process = Process::default();
-        process.hear(status(0, 10, 100));
-        assert_eq!(process.costs(), costs(100));
-        process.hear(status(1, 12, 1));
-        assert_eq!(process.costs(), costs(100));
-        process.settle(&costs(110), Some(1));
-        assert_eq!(process.costs(), costs(111));
+    fn without_inheritance_the_command_alone_counts() {
+        let emulator = Emulator::new("valgrind".into(), &Model::default(), false).unwrap();
+        let folder = emulator.folder.0.clone();
+        let line = emulator.command_line(&["prog".into(), "-x".into()]);
+        assert!(line.contains(&"--trace-children=no".into()) && line.ends_with(&["prog".into(), "-x".into()]));
+        let mut source = emulator.source(&Plan::default(), Pid::from_raw(7));
+        for name in ["costs.7", "costs.8"] {
+            fs::write(folder.join(name), "events: Ir\nsummary: 3\n").unwrap();
+        }
+        source.collect();
+        assert_eq!(source.total.0[0], 3);
     }
 }

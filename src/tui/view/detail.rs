@@ -65,7 +65,9 @@ fn title(page: &Page<'_>, index: EventIndex) -> Line<'static> {
         Some(figure) => {
             let role = if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected };
             let mean = amount(figure.mean, unit);
-            line.push_span(page.span(role, format!("{}{}", mean.trim_end(), model.measure.suffix())));
+            line.push_span(
+                page.span(role, format!("{}{}", mean.trim_end(), model.measure.suffix(model.monitor.header()))),
+            );
             line.push_span(page.span(Role::Dim, format!(" {}", plus_minus(figure.error, figure.mean))));
             let corrector = figures.by.filter(|_| model.basis == Basis::Corrected && figure.error != Error::Exact);
             if let Some(relation) = corrector {
@@ -135,7 +137,7 @@ fn draw_histogram(page: &mut Page<'_>, area: Rect, index: EventIndex) {
     let unit = &page.model.monitor.header().events[index].event.unit;
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
-        let suffix = chart_measure(page.model.measure).suffix();
+        let suffix = chart_measure(page.model.measure).suffix(page.model.monitor.header());
         let words = format!("{} intervals, each{suffix}", rates.len());
         page.line(row, Line::from(page.span(Role::Header, words)));
     }

@@ -8,7 +8,7 @@ use super::layout::Room;
 use super::{Page, top};
 use crate::monitor::{LOW_RUN_RATIO, Point};
 use crate::plan::EventIndex;
-use crate::tui::figures::{Figure, Figures};
+use crate::tui::figures::{Basis, Figure, Figures};
 use crate::tui::model::{Column as Sorted, Motion};
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
 use crate::tui::text::{amount, change, cut_middle, left, percent, plus_minus, right, scientific, width};
@@ -39,13 +39,14 @@ enum Column {
     Samples,
     Raw,
     Run,
+    Off,
     Correction,
     By,
     Trend,
 }
 
 /// In the order of the screen.
-const ALL: [Column; 14] = [
+const ALL: [Column; 15] = [
     Column::Event,
     Column::Mean,
     Column::Error,
@@ -57,6 +58,7 @@ const ALL: [Column; 14] = [
     Column::Samples,
     Column::Raw,
     Column::Run,
+    Column::Off,
     Column::Correction,
     Column::By,
     Column::Trend,
@@ -66,7 +68,7 @@ const ALL: [Column; 14] = [
 const LARGE: [Column; 6] = [Column::Raw, Column::Max, Column::Min, Column::Samples, Column::Cv, Column::Sigma];
 
 /// The order in which columns leave a screen that gets narrower.
-const LEAVING: [Column; 11] = [
+const LEAVING: [Column; 12] = [
     Column::Raw,
     Column::Max,
     Column::Min,
@@ -77,6 +79,7 @@ const LEAVING: [Column; 11] = [
     Column::Variance,
     Column::Trend,
     Column::Correction,
+    Column::Off,
     Column::Run,
 ];
 
@@ -85,7 +88,7 @@ impl Column {
         match self {
             Self::Event => LEAST_NAME,
             Self::Mean => 10,
-            Self::Error | Self::Correction | Self::Variance => 7,
+            Self::Error | Self::Correction | Self::Variance | Self::Off => 7,
             Self::Sigma | Self::Min | Self::Max | Self::Raw => 8,
             Self::Cv | Self::Samples => 6,
             Self::Run => 5,
@@ -111,10 +114,11 @@ impl Column {
 type Layout = Vec<(Column, usize)>;
 
 /// Which columns fit into `room` cells; what is left goes to the trend and the names.
-fn layout(room: usize, gap: usize, large: bool, longest_name: usize) -> Layout {
+fn layout(room: usize, gap: usize, large: bool, truth: bool, longest_name: usize) -> Layout {
     let mut columns: Layout = ALL
         .into_iter()
         .filter(|column| large || !LARGE.contains(column))
+        .filter(|column| truth || *column != Column::Off)
         .map(|column| (column, column.width()))
         .collect();
     let name = longest_name.clamp(5, MOST_NAME);
@@ -148,7 +152,8 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     let cells = usize::from(inner.width).saturating_sub(2);
     let gap = if cells < 60 { 1 } else { 2 };
     let names = (0..model.monitor.header().events.len()).map(|index| width(&model.event_name(index)));
-    let columns = layout(cells, gap, room == Room::Large, names.max().unwrap_or(5));
+    let has_truth = !model.monitor.header().truths.is_empty();
+    let columns = layout(cells, gap, room == Room::Large, has_truth, names.max().unwrap_or(5));
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
         page.line(row, heads(page, &columns, gap));
@@ -213,8 +218,8 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
             Column::Event => "EVENT".into(),
             Column::Mean => format!(
                 "{}{}",
-                if model.measure.suffix().is_empty() { "TOTAL" } else { "MEAN" },
-                model.measure.suffix()
+                if model.measure.suffix(model.monitor.header()).is_empty() { "TOTAL" } else { "MEAN" },
+                model.measure.suffix(model.monitor.header())
             ),
             Column::Error => "±95%".into(),
             Column::Variance => "VAR".into(),
@@ -225,6 +230,7 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
             Column::Samples => "n".into(),
             Column::Raw => "RAW".into(),
             Column::Run => "RUN%".into(),
+            Column::Off => "OFF".into(),
             Column::Correction => "CORR".into(),
             Column::By => "BY".into(),
             Column::Trend => trend_head(page, width),
@@ -243,6 +249,16 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
         line.push_span(page.span(if by { Role::Key } else { Role::Header }, field));
     }
     line
+}
+
+/// How far the number is from the truth, where that is counted beside.
+fn off(page: &Page<'_>, index: EventIndex) -> (Role, String) {
+    let truth = page.model.monitor.truth(index);
+    let error = truth.and_then(|truth| match page.model.basis {
+        Basis::Corrected => truth.corrected.or(truth.scaled),
+        Basis::Raw => truth.scaled,
+    });
+    error.map_or_else(|| (Role::Dim, MISSING.into()), |error| (Role::Text, change(error)))
 }
 
 fn trend_head(page: &Page<'_>, width: usize) -> String {
@@ -316,6 +332,7 @@ fn cell(
         Column::Samples => (Role::Dim, model.monitor.row(index).raw.rate.samples().to_string()),
         Column::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
         Column::Run => return run_cell(page, width, figures.run),
+        Column::Off => off(page, index),
         Column::Correction if figures.derived => (Role::Corrected, "derived".into()),
         Column::Correction => match figures.correction {
             Some(part) => (Role::Corrected, change(part)),
@@ -415,7 +432,7 @@ mod tests {
     use super::*;
 
     fn shown(room: usize, large: bool) -> Vec<Column> {
-        layout(room, if room < 60 { 1 } else { 2 }, large, 12).into_iter().map(|(column, _)| column).collect()
+        layout(room, if room < 60 { 1 } else { 2 }, large, false, 12).into_iter().map(|(column, _)| column).collect()
     }
 
     #[test]
@@ -433,7 +450,7 @@ mod tests {
     fn the_columns_fill_the_room_and_no_more() {
         for room in 32..200 {
             let gap = if room < 60 { 1 } else { 2 };
-            let columns = layout(room, gap, room > 120, 20);
+            let columns = layout(room, gap, room > 120, true, 20);
             let used: usize = columns.iter().map(|(_, width)| width + gap).sum::<usize>() - gap;
             assert!(used <= room, "{room}: {used}");
         }

@@ -55,7 +55,8 @@ const HEAD: u64 = 4 << 20;
 
 /// Functions before which the costs are written: what a child copies of its parent, and what a process
 /// did before it became another, is then in a file.
-const BOUNDARIES: [&str; 5] = ["_Fork", "*fork", "posix_spawn*", "execve*", "fexecve"];
+const BOUNDARIES: [&str; 8] =
+    ["_Fork", "fork", "__fork", "__libc_fork", "*vfork", "posix_spawn*", "execve*", "fexecve"];
 
 const LOG: &str = "log.";
 const OUTPUT: &str = "costs.";
@@ -112,7 +113,7 @@ impl Emulator {
         let children = if self.inherit { "yes" } else { "no" };
         let mut line = vec![self.valgrind.clone().into_os_string()];
         // Options of the environment and of files would change the model behind our back.
-        let fixed = "--command-line-only=yes -v -v --tool=callgrind --cache-sim=yes --branch-sim=yes --vgdb=no";
+        let fixed = "--command-line-only=yes -v -v --tool=callgrind --cache-sim=yes --branch-sim=yes";
         line.extend(fixed.split(' ').map(OsString::from));
         line.push(format!("--trace-children={children}").into());
         line.push(format!("--dump-every-bb={PART}").into());

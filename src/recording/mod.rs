@@ -181,7 +181,7 @@ pub struct CpuTime {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
 enum Line {
-    Header(Header),
+    Header(Box<Header>),
     Round(RoundLine),
     End(End),
 }

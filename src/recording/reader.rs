@@ -144,7 +144,7 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
         return Err(ReadError::Version { found: kind.version });
     }
     match serde_json::from_slice(text).map_err(foreign)? {
-        Line::Header(header) => Ok(header),
+        Line::Header(header) => Ok(*header),
         Line::Round(_) | Line::End(_) => Err(ReadError::Foreign { reason: "the first line is not a header".into() }),
     }
 }

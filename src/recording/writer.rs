@@ -41,7 +41,7 @@ impl<W: Write> Recorder<W> {
     /// The writer's.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
         let mut recorder = Self { out: BufWriter::new(out), flushed: Instant::now() };
-        recorder.line(&Line::Header(header.clone()))?;
+        recorder.line(&Line::Header(Box::new(header.clone())))?;
         recorder.out.flush()?;
         Ok(recorder)
     }

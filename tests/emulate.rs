@@ -302,11 +302,15 @@ fn nothing_is_left_behind() {
     let folder = Folder::new("temporary");
     let run = |command: &[&str]| {
         let mut perfprop = in_small_environment(PERFPROP);
-        perfprop.env("TMPDIR", &folder.0).args(["stat", "--source", "emulate", "--timeout", "300", "--"]).args(command);
+        perfprop
+            .env("TMPDIR", &folder.0)
+            .args(["stat", "--source", "emulate", "--timeout", "4000", "--"])
+            .args(command);
         perfprop.output().unwrap();
         fs::read_dir(Path::new(&folder.0)).unwrap().count()
     };
     assert_eq!(run(&["true"]), 0);
-    // Ended before its time.
+    // Ended before its time, and a child that had no chance to clean up.
     assert_eq!(run(&["sleep", "60"]), 0);
+    assert_eq!(run(&["sh", "-c", "sleep 60 & sleep 1; kill -9 $!; wait"]), 0);
 }

@@ -227,6 +227,27 @@ impl Emulated {
     }
 }
 
+impl Drop for Emulated {
+    /// Deletes what killed processes left: valgrind makes FIFOs for debuggers in the folder of temporary
+    /// files. They can't lie elsewhere, because a program may read the name of one that is mapped.
+    fn drop(&mut self) {
+        let names = |folder: &Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten();
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect::<Vec<_>>()
+        };
+        let pids = names(&self.folder.0).into_iter().filter_map(|name| name.strip_prefix(LOG)?.parse().ok());
+        let ended: Vec<i32> = pids.filter(|&pid| !super::process::is_alive(Pid::from_raw(pid))).collect();
+        let temporary = std::env::temp_dir();
+        let is_left = |name: &&String| {
+            let is_of = |pid: &i32| name.contains(&format!("-{pid}-by-"));
+            name.starts_with("vgdb-pipe-") && ended.iter().any(is_of)
+        };
+        for name in names(&temporary).iter().filter(is_left) {
+            let _ = fs::remove_file(temporary.join(name));
+        }
+    }
+}
+
 impl CounterSource for Emulated {
     fn read(&mut self) -> Next {
         self.collect();

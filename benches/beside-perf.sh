@@ -1,25 +1,35 @@
 #!/usr/bin/env bash
-# CPU time and latency of perfprop beside perf, in turns in one run: ratios of medians. As root, with
+# CPU time and latency of perfprop beside perf, in turns in one run: medians and their ratios. As root, with
 # perf installed and target/release/perfprop built.
 #
-#   benches/beside-perf.sh [PAIRS]
+#   benches/beside-perf.sh [PAIRS [NAME...]]      NAME: record, stat, first, list, attach, top
 #
 # CPU is the run time in /proc/PID/task/*/schedstat, summed over the tool's own threads, so that the
 # measured program's time is left out.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 pairs=${1:-3}
+chosen=" ${*:2} "
 perfprop=$PWD/target/release/perfprop
-events=task-clock,cpu-clock,page-faults,minor-faults,major-faults,context-switches,cpu-migrations,alignment-faults
+six=task-clock,page-faults,context-switches,cpu-migrations,minor-faults,major-faults
+events=$six,cpu-clock,alignment-faults
 events=$events,sched:sched_switch,sched:sched_waking,sched:sched_process_fork,sched:sched_process_exec
 events=$events,syscalls:sys_enter_openat,syscalls:sys_enter_read,syscalls:sys_enter_write,syscalls:sys_enter_close
-work='end=$(($(date +%s) + 10)); while [ "$(date +%s)" -lt $end ]; do ls -R /usr/share/doc; done > /dev/null'
+scratch=$(mktemp -d)
+threads=
+trap 'kill $threads 2> /dev/null || true; rm -rf "$scratch"' EXIT
 
-# The CPU milliseconds of a command's own threads, as far as they were seen 20 times a second.
+# work SECONDS: many short programs that read many folders.
+work() { echo "end=\$((\$(date +%s) + $1)); while [ \"\$(date +%s)\" -lt \$end ]; do ls -R /usr/share/doc; done > /dev/null"; }
+
+# run_time PID: its CPU microseconds so far.
+run_time() { cat /proc/"$1"/task/*/schedstat 2> /dev/null | awk '{ sum += $1 } END { print int(sum / 1e3) }'; }
+
+# The CPU microseconds of a command's own threads, as far as they were seen 20 times a second.
 cpu() {
   "$@" > /dev/null 2>&1 &
   local pid=$! now last=0
-  while now=$(cat /proc/$pid/task/*/schedstat 2> /dev/null | awk '{ sum += $1 } END { print int(sum / 1e6) }'); [ -d /proc/$pid/task ]; do
+  while now=$(run_time $pid || true); [ -d /proc/$pid/task ]; do
     [ "${now:-0}" -gt "$last" ] && last=$now
     sleep 0.05
   done
@@ -27,26 +37,81 @@ cpu() {
   echo "$last"
 }
 
-# The wall milliseconds of a command.
-wall() { local start; start=$(date +%s%N); "$@" > /dev/null 2>&1 || true; echo $((($(date +%s%N) - start) / 1000000)); }
+now() { date +%s%N | cut -c 1-16; }
+
+# The wall microseconds of a command.
+wall() { local start; start=$(now); "$@" > /dev/null 2>&1 || true; echo $(($(now) - start)); }
+
+# The wall microseconds until the first line of numbers.
+first() {
+  local start line
+  start=$(now)
+  while read -r line && [[ $line != *,* ]]; do :; done < <("$@" 2>&1)
+  echo $(($(now) - start))
+}
 
 median() { sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
 
 # compare NAME MEASURE OURS beside PERFS: a line with both medians and their ratio.
 compare() {
-  local name=$1 measure=$2 ours=() theirs=() a= b= i; shift 2
+  local name=$1 measure=$2 ours=() theirs=() a='' b='' i; shift 2
   while [ "$1" != beside ]; do ours+=("$1"); shift; done; shift
   theirs=("$@")
   for ((i = 0; i < pairs; i++)); do
     a+="$($measure "${ours[@]}")"$'\n'; b+="$($measure "${theirs[@]}")"$'\n'
   done
   a=$(printf %s "$a" | median); b=$(printf %s "$b" | median)
-  awk -v n="$name" -v a="$a" -v b="$b" 'BEGIN { printf "%-46s %6d ms %6d ms  ratio %.2f\n", n, a, b, (b > 0) ? a / b : 0 }'
+  awk -v n="$name" -v a="$a" -v b="$b" 'BEGIN { printf "%-46s %9.1f ms %9.1f ms  ratio %.2f\n", n, a / 1e3, b / 1e3, (b > 0) ? a / b : 0 }'
 }
 
-printf '%-46s %9s %9s\n' "median of $pairs pairs" perfprop perf
-compare 'CPU, 16 events every 10 ms for 10 s' cpu "$perfprop" record -I 10 -o /dev/null -e "$events" -- sh -c "$work" \
-  beside perf stat -I 10 -x, -o /dev/null -e "$events" -- sh -c "$work"
+record() {
+  compare 'CPU, 16 events every 10 ms for 10 s' cpu "$perfprop" record -I 10 -o /dev/null -e "$events" -- sh -c "$(work 10)" \
+    beside perf stat -I 10 -x, -o /dev/null -e "$events" -- sh -c "$(work 10)"
+}
+stat_true() {
+  compare 'wall, stat -- true' wall "$perfprop" stat -e task-clock,page-faults -- true beside perf stat -e task-clock,page-faults -- true
+}
+first_reading() {
+  compare 'wall, first reading at 10 ms' first "$perfprop" stat -I 10 -x, -e "$six" -- sleep 0.2 beside perf stat -I 10 -x, -e "$six" -- sleep 0.2
+}
+list() { compare 'wall, list' wall "$perfprop" list beside perf list; }
+
+attach() {
+  cc -O1 -pthread -o "$scratch/threads" benches/threads.c
+  "$scratch/threads" 5000 > "$scratch/ready" &
+  threads=$!
+  until grep -q ready "$scratch/ready"; do sleep 0.1; done
+  compare 'wall, 5000 threads attached, 1 event' wall "$perfprop" stat -e page-faults --timeout 1 -p $threads \
+    beside perf stat -e page-faults --timeout 10 -p $threads
+  compare 'wall, 5000 threads attached, 3 events' wall "$perfprop" stat -e task-clock,page-faults,context-switches --timeout 1 -p $threads \
+    beside perf stat -e task-clock,page-faults,context-switches --timeout 10 -p $threads
+  compare 'wall, 5000 threads attached, a row for each' wall "$perfprop" stat --per-thread -e task-clock,page-faults --timeout 1 -p $threads \
+    beside perf stat --per-thread -e task-clock,page-faults --timeout 10 -p $threads
+  kill $threads
+}
+
+# The screens of `top` on a terminal of 80x24, 20 s after the first 3: part of a core, and what is written.
+top() {
+  local pid time bytes
+  script -q -f -c "stty cols 80 rows 24; exec $perfprop top -I 1000 -e $six --screen events --on-quit kill -- sh -c '$(work 30)'" "$scratch/screen" < /dev/null > /dev/null &
+  sleep 3
+  pid=$(pgrep -n -f "^$perfprop top ")
+  time=$(run_time "$pid"); bytes=$(wc -c < "$scratch/screen")
+  sleep 20
+  time=$(($(run_time "$pid") - time)); bytes=$(($(wc -c < "$scratch/screen") - bytes))
+  kill -TERM "$pid"
+  wait
+  awk -v t=$time -v b=$bytes 'BEGIN { printf "%-46s %8.2f %% of a core, %.2f kB/s written\n", "top, 6 events a second at 80x24", t / 2e5, b / 2e4 }'
+}
+
+# wanted NAME COMMAND
+wanted() { if [ "$chosen" = '  ' ] || [[ $chosen == *" $1 "* ]]; then $2; fi; }
+
+printf '%-46s %12s %12s\n' "median of $pairs pairs; of 5 times as many for wall" perfprop perf
+wanted record record
+wanted top top
 pairs=$((pairs * 5))
-compare 'wall, stat -- true' wall "$perfprop" stat -e task-clock,page-faults -- true beside perf stat -e task-clock,page-faults -- true
-compare 'wall, list' wall "$perfprop" list beside perf list
+wanted stat stat_true
+wanted first first_reading
+wanted list list
+wanted attach attach

@@ -10,6 +10,7 @@ pub mod cli;
 pub mod estimate;
 pub mod events;
 pub mod expr;
+pub mod machine;
 pub mod monitor;
 pub mod plan;
 pub mod rates;

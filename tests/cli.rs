@@ -158,6 +158,95 @@ fn list_finds_events_and_says_when_it_does_not() {
 }
 
 #[test]
+fn check_says_what_can_be_counted_and_exits_by_it() {
+    let counts = can_count();
+    let output = perfprop(&["check", "-j"]);
+    assert_eq!(output.status.success(), counts, "{}", stderr(&output));
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!((&report["version"], &report["ok"]), (&1.into(), &counts.into()));
+    let facts = report["facts"].as_array().unwrap();
+    for name in ["kernel", "perf_event_paranoid", "seccomp", "software", "PMUs", "counters", "tracefs", "descriptors"] {
+        assert!(facts.iter().any(|fact| fact["name"] == name), "{name}");
+    }
+    let text = stdout(&perfprop(&["check"]));
+    assert!(text.contains("perf_event_paranoid") && !text.contains('\x1b'), "{text}");
+    if counts {
+        let output = perfprop(&["check", "-e", "task-clock,page-faults"]);
+        assert!(output.status.success() && stdout(&output).contains("2 of 2 events"), "{}", stdout(&output));
+    }
+    let output = perfprop(&["check", "-e", "task-clock,L1_MISES"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stdout(&output).contains("did you mean L1_MISSES?"), "{}", stdout(&output));
+}
+
+#[test]
+fn check_looks_through_relation_files() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/relations");
+    let (good, bad) = (format!("{folder}/good/design.json"), format!("{folder}/bad/second-plus.json"));
+    let output = perfprop(&["check", &good]);
+    assert!(output.status.success() && stdout(&output).contains("2 relations are right"), "{}", stdout(&output));
+    let output = perfprop(&["check", &good, &bad, "/nonexistent.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    for words in ["second-plus.json:", "^ second '+' here", "E07 perfprop: relation file /nonexistent.json"] {
+        assert!(stdout(&output).contains(words), "{words} in {}", stdout(&output));
+    }
+    let output = perfprop(&["check", "-j", &bad]);
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let file = &report["relation-files"][0];
+    assert_eq!((&file["ok"], file["diagnostics"][0]["line"].is_u64()), (&false.into(), true), "{file}");
+}
+
+#[test]
+fn check_explains_codes() {
+    let text = stdout(&perfprop(&["check", "--explain", "e04"]));
+    assert!(text.starts_with("E04  ") && text.contains("nmi_watchdog"), "{text}");
+    assert!(stdout(&perfprop(&["check", "--explain"])).lines().count() >= 21);
+    let output = perfprop(&["check", "--explain", "E99"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("'E99'") && stderr(&output).contains("E12"), "{}", stderr(&output));
+}
+
+/// perfprop as the user nobody, where that can be had.
+fn as_nobody(args: &[&str]) -> Option<Output> {
+    // The folder of the build may be closed to others.
+    let program = scratch("nobody");
+    fs::copy(env!("CARGO_BIN_EXE_perfprop"), &program).unwrap();
+    let privileges = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
+    let output = Command::new("setpriv").args(privileges).arg(&program).args(args).stdin(Stdio::null()).output();
+    fs::remove_file(program).unwrap();
+    let output = output.ok().filter(|output| !stderr(output).starts_with("setpriv"));
+    if output.is_none() {
+        eprintln!("skipped: this user can't become another one with setpriv");
+    }
+    output
+}
+
+#[test]
+fn a_plain_user_is_told_the_layer_that_refuses() {
+    let paranoid = fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").unwrap_or_default();
+    if paranoid.trim() != "2" || !can_count() {
+        eprintln!("skipped: perf_event_paranoid is {}, and not 2", paranoid.trim());
+        return;
+    }
+    let cases: [(&[&str], &[&str]); 3] = [
+        (&["-e", "context-switches", "--", "true"], &["E01", "perf_event_paranoid=2, EACCES", "perf_event_paranoid=1"]),
+        (
+            &["-e", "page-faults", "-a", "--", "true"],
+            &["E01", "of a command of yours it works", "perf_event_paranoid=0"],
+        ),
+        (&["-e", "page-faults", "-p", "1"], &["E12", "pid 1", "will not help"]),
+    ];
+    for (args, words) in cases {
+        let Some(output) = as_nobody(&[&["stat"], args].concat()) else { return };
+        let text = stderr(&output);
+        assert_eq!(output.status.code(), Some(125), "{args:?}: {text}");
+        assert!(words.iter().all(|word| text.contains(word)), "{args:?}: {text}");
+    }
+    let Some(output) = as_nobody(&["check", "-e", "page-faults:u"]) else { return };
+    assert!(output.status.success(), "{}", stdout(&output));
+}
+
+#[test]
 fn list_into_a_closed_pipe_is_quiet() {
     let program = env!("CARGO_BIN_EXE_perfprop");
     let output = Command::new("sh").args(["-c", &format!("{program} list | head -n 1")]).output().unwrap();
@@ -284,4 +373,66 @@ fn a_dumped_screen_is_the_same_twice_in_every_format() {
             assert_eq!(format == "ansi", stdout(&first).contains('\x1b'), "{args:?}");
         }
     }
+}
+
+#[test]
+fn a_group_in_braces_is_whole_or_refused() {
+    if !can_count() {
+        return;
+    }
+    // No kernel has a software event 99.
+    let torn = perfprop(&["stat", "-e", "{page-faults,1:99},task-clock", "--", "true"]);
+    assert_eq!(torn.status.code(), Some(125), "{}", stderr(&torn));
+    let expected = "E04 perfprop: group {page-faults,1:99} cannot be counted as a whole: 1:99: not supported\n      \
+        leave 1:99 out, or drop the braces to count the others\n";
+    assert_eq!(stderr(&torn), expected);
+    // Nothing of a group that nobody can count is torn off.
+    let absent = perfprop(&["stat", "-e", "{1:98,1:99},task-clock", "--", "true"]);
+    assert!(absent.status.success(), "{}", stderr(&absent));
+    assert_eq!(stderr(&absent).matches("<not supported>").count(), 2);
+    let weak = perfprop(&["stat", "-e", "{page-faults,1:99}:W", "--", "true"]);
+    assert!(weak.status.success() && stderr(&weak).contains("<not supported>"), "{}", stderr(&weak));
+}
+
+#[test]
+fn what_perfprop_put_together_and_the_kernel_refuses_is_opened_singly() {
+    if !can_count() {
+        return;
+    }
+    // The kernel takes a pinned event as the leader of a group only (EINVAL).
+    let free = perfprop(&["stat", "-j", "-e", "page-faults,task-clock:D,context-switches", "--", "true"]);
+    assert!(free.status.success(), "{}", stderr(&free));
+    assert_eq!(stderr(&free).matches("\"status\":\"counted\"").count(), 3, "{}", stderr(&free));
+    let braces = perfprop(&["stat", "-e", "{page-faults,task-clock:D}", "--", "true"]);
+    assert_eq!(braces.status.code(), Some(125));
+    assert!(stderr(&braces).starts_with("E04 perfprop: group {page-faults,task-clock:D}"), "{}", stderr(&braces));
+}
+
+#[test]
+fn detailed_sets_are_those_of_perf() {
+    if !can_count() {
+        return;
+    }
+    for (options, expected) in [(&["-d"][..], 5), (&["-dd"][..], 11), (&["-d", "-d", "-d"][..], 13)] {
+        let args = [&["stat", "-j", "-e", "task-clock"], options, &["--", "true"]].concat();
+        let output = perfprop(&args);
+        let events: Vec<Value> = stderr(&output).lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        // A machine with several kinds of cores has a row for each.
+        assert!(events.len() >= expected, "{}", stderr(&output));
+        let names: Vec<_> = events.iter().map(|event| event["event"].as_str().unwrap()).collect();
+        assert!(names.iter().any(|name| name.contains("LLC-load-misses")), "{names:?}");
+    }
+}
+
+#[test]
+fn top_has_a_row_for_each_cpu_or_thread() {
+    if !can_count() {
+        return;
+    }
+    let cpus = perfprop(&["top", "--batch", "-n", "1", "-I", "50", "-A", "-e", "task-clock", "--", "sleep", "5"]);
+    assert!(stdout(&cpus).contains("\nCPU0 task-clock"), "{}{}", stdout(&cpus), stderr(&cpus));
+    let me = std::process::id().to_string();
+    let threads = ["top", "--batch", "-n", "1", "-I", "50", "--per-thread", "-e", "task-clock", "-p", &me];
+    let threads = perfprop(&threads);
+    assert!(stdout(&threads).contains(&format!("-{me} task-clock")), "{}{}", stdout(&threads), stderr(&threads));
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::plan::{Cohesion, Plan, PlannedGroup};
-use perfprop::rates::{Delta, Scaling};
+use perfprop::rates::{Confidence, Delta, Scaling};
 use perfprop::sources::limited::Limited;
 use perfprop::sources::perf::Row;
 use perfprop::sources::scripted::Scripted;
@@ -263,8 +263,9 @@ fn limited(rounds: Vec<Round>, counters: usize) -> Limited<Scripted> {
         unit: Unit::Count,
     };
     let group = |index: usize| PlannedGroup { members: vec![index], cohesion: Cohesion::Chosen };
-    let plan = Plan { events: (0..4).map(event).collect(), groups: (0..4).map(group).collect() };
-    let rows: Vec<_> = (0..4).map(|event| Row { event, scope: Scope::All, status: Status::Counted }).collect();
+    let plan = Plan { events: (0..4).map(event).collect(), anchors: vec![], groups: (0..4).map(group).collect() };
+    let rows: Vec<_> =
+        (0..4).map(|event| Row { event, scope: Scope::All, status: Status::Counted, anchor_of: None }).collect();
     Limited::new(Scripted::new(rounds), &plan, &rows, counters, None)
 }
 
@@ -284,8 +285,9 @@ fn intervals_cover_the_truth_as_often_as_they_claim() {
                 last = round.readings.into_iter().map(Option::unwrap).collect();
             }
             let covers = |event: usize| {
-                let error = (scaling[event].estimate().unwrap() - last[4 + event].count as f64).abs();
-                error <= scaling[event].error().half_width().unwrap()
+                let scaled = scaling[event].scaled(Confidence::default()).unwrap();
+                let (low, high) = scaled.bounds().unwrap();
+                (low..=high).contains(&(last[4 + event].count as f64))
             };
             covered += (0..4).filter(|&event| covers(event)).count();
         }

@@ -311,7 +311,14 @@ fn a_hybrid_machine_counts_on_each_kind_of_core() {
     tree.pmu("cpu_core", &[("type", "4"), ("cpus", "0-7"), ("format/event", "config:0-7"), ("events/x", "event=1")]);
     tree.pmu("cpu_atom", &[("type", "10"), ("cpus", "8-15"), ("format/event", "config:0-7"), ("events/x", "event=2")]);
     let groups = tree.parse("cycles:u");
-    assert_eq!(names(&groups), ["cpu_atom/cycles/:u", "cpu_core/cycles/:u"]);
+    assert_eq!(names(&groups), ["cpu_atom/cycles/u", "cpu_core/cycles/u"]);
+    assert_eq!(
+        groups.iter().map(|group| group.events[0].core()).collect::<Vec<_>>(),
+        [Some("cpu_atom"), Some("cpu_core")]
+    );
+    assert_eq!(tree.one("cpu_atom/cycles/u").identity(), groups[0].events[0].identity());
+    let text = serde_json::to_string(&groups[0].events[0]).unwrap();
+    assert_eq!(serde_json::from_str::<Event>(&text).unwrap().core(), Some("cpu_atom"));
     assert_eq!(groups.iter().map(|group| code(&group.events[0]).1).collect::<Vec<_>>(), [10 << 32, 4 << 32]);
     let groups = tree.parse("{cs,cycles,instructions}");
     let members: Vec<_> = groups.iter().map(|group| names(std::slice::from_ref(group))).collect();
@@ -319,7 +326,16 @@ fn a_hybrid_machine_counts_on_each_kind_of_core() {
     assert_eq!(first, &["cs", "cpu_atom/cycles/", "cpu_atom/instructions/"]);
     assert_eq!(second, &["cpu_core/cycles/", "cpu_core/instructions/"]);
     assert_eq!(tree.one("cpu_core/cycles/").encoding, groups[1].events[0].encoding);
-    assert_eq!(code(&tree.one("cs")), (1, 3));
+    assert_eq!((code(&tree.one("cs")), tree.one("cs").core()), ((1, 3), None));
+    let several_arm = Tree::new(&[]);
+    for (name, pmu_type) in [("armv8_cortex_a53", "8"), ("armv8_cortex_a72", "9")] {
+        several_arm.pmu(
+            name,
+            &[("type", pmu_type), ("cpus", "0-3"), ("events/inst_retired", "event=8"), ("format/event", "config:0-15")],
+        );
+    }
+    assert_eq!(names(&several_arm.parse("cycles")), ["armv8_cortex_a53/cycles/", "armv8_cortex_a72/cycles/"]);
+    assert_eq!(several_arm.one("armv8_cortex_a53/inst_retired/").core(), Some("armv8_cortex_a53"));
 }
 
 #[test]

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use perfprop::estimate::{Estimator, Linear, RelationState, Scale};
+use perfprop::estimate::{Kind as EstimatorKind, RelationState};
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::{Monitor, Row};
+use perfprop::rates::Uncertain;
 use perfprop::recording::{End, Header, Machine, RecordedEvent, Target, VERSION};
 use perfprop::relations;
 use perfprop::sampling::{Sample, Sampler};
@@ -49,6 +50,18 @@ struct Expected {
     variance: Option<f64>,
     total: Option<f64>,
     error: Option<f64>,
+    /// The corrected total with its interval, and the count of the last interval with its own.
+    corrected: Option<f64>,
+    low: Option<f64>,
+    high: Option<f64>,
+    last: Option<f64>,
+    last_corrected: Option<f64>,
+    last_low: Option<f64>,
+    last_high: Option<f64>,
+    /// The strongest of what moved the total, by how many counts, and which part of the scaled one.
+    by: Option<String>,
+    moved: Option<f64>,
+    change: Option<f64>,
     samples: Option<u64>,
     run_ratio: Option<f64>,
     absence: Option<String>,
@@ -59,6 +72,8 @@ struct Expected {
 struct ExpectedRelation {
     uses: Option<u64>,
     residual: Option<f64>,
+    z: Option<f64>,
+    trust: Option<f64>,
     state: Option<String>,
 }
 
@@ -79,7 +94,7 @@ fn check(scenario: &Scenario, name: &str) {
     let monitor = run(scenario);
     for (event, expected) in &scenario.expect {
         let place = scenario.events.iter().position(|name| name == event).expect("an event of the scenario");
-        check_event(&monitor.row(place), expected, &format!("{name}: {event}"));
+        check_event(&monitor, &monitor.row(place), expected, &format!("{name}: {event}"));
     }
     for (id, expected) in &scenario.expect_relations {
         let place = monitor.relations().iter().position(|relation| relation.id == *id).expect("a relation");
@@ -87,6 +102,8 @@ fn check(scenario: &Scenario, name: &str) {
         let what = format!("{name}: {id}");
         expected.uses.inspect(|uses| assert_eq!(standing.uses, *uses, "{what}"));
         near(expected.residual, standing.residual, &format!("{what} residual"));
+        near(expected.z, standing.z, &format!("{what} z"));
+        near(expected.trust, standing.trust, &format!("{what} trust"));
         let state = match &standing.state {
             RelationState::Waiting => "waiting",
             RelationState::Agrees => "agrees",
@@ -100,15 +117,29 @@ fn check(scenario: &Scenario, name: &str) {
     assert_eq!(findings, scenario.findings, "{name}");
 }
 
-fn check_event(row: &Row<'_>, expected: &Expected, what: &str) {
+fn check_event(monitor: &Monitor, row: &Row<'_>, expected: &Expected, what: &str) {
     let Row { raw, estimate, .. } = row;
-    near(expected.raw_mean, raw.rate.mean(), &format!("{what} raw mean"));
-    near(expected.raw_variance, raw.rate.variance(), &format!("{what} raw variance"));
-    near(expected.mean, estimate.mean, &format!("{what} mean"));
-    near(expected.variance, estimate.variance, &format!("{what} variance"));
-    near(expected.total, raw.run.estimate(), &format!("{what} total"));
-    near(expected.error, raw.run.error().half_width(), &format!("{what} error"));
-    near(expected.run_ratio, raw.run.run_ratio(), &format!("{what} run ratio"));
+    let near = |expected, found, part: &str| near(expected, found, &format!("{what} {part}"));
+    near(expected.raw_mean, raw.rate.mean(), "raw mean");
+    near(expected.raw_variance, raw.rate.variance(), "raw variance");
+    near(expected.mean, estimate.total.map(|total| total.value / row.cpu_time.as_ms()), "mean");
+    near(expected.variance, estimate.variance, "variance");
+    near(expected.total, raw.run.estimate(), "total");
+    near(expected.error, row.scaled.and_then(|total| total.error.half_width()), "error");
+    near(expected.run_ratio, raw.run.run_ratio(), "run ratio");
+    near(expected.corrected, estimate.total.map(|total| total.value), "corrected");
+    near(expected.low, estimate.total.and_then(Uncertain::bounds).map(|(low, _)| low), "low");
+    near(expected.high, estimate.total.and_then(Uncertain::bounds).map(|(_, high)| high), "high");
+    let last = row.history.back().expect("an interval");
+    near(expected.last, last.raw.map(|count| count.value), "last");
+    near(expected.last_corrected, last.corrected.map(|count| count.value), "last, corrected");
+    near(expected.last_low, last.corrected.and_then(Uncertain::bounds).map(|(low, _)| low), "last, low");
+    near(expected.last_high, last.corrected.and_then(Uncertain::bounds).map(|(_, high)| high), "last, high");
+    let strongest = estimate.parts.first();
+    near(expected.moved, strongest.map(|part| part.counts), "moved");
+    near(expected.change, row.correction().and_then(|correction| correction.relative()), "change");
+    let by = strongest.map_or("", |part| monitor.cause(part.by));
+    expected.by.as_ref().inspect(|expected| assert_eq!(by, expected.as_str(), "{what} by"));
     expected.samples.inspect(|samples| assert_eq!(raw.rate.samples(), *samples, "{what} samples"));
     expected.absence.as_ref().inspect(|absence| {
         assert_eq!(row.absence.map(|absence| absence.words()), Some(absence.as_str()), "{what}");
@@ -131,11 +162,7 @@ fn run(scenario: &Scenario) -> Monitor {
     let relations = if scenario.relations.is_empty() { Vec::new() } else { relations.strict().unwrap() };
     let header = header(scenario);
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let estimator: Box<dyn Estimator> = match scenario.estimator.as_str() {
-        "scale" => Box::new(Scale::new(&events, &relations)),
-        "linear" => Box::new(Linear::new(&events, &relations)),
-        other => panic!("no estimator {other}"),
-    };
+    let estimator = EstimatorKind::named(&scenario.estimator).expect("an estimator").build(&events, &relations);
     let mut monitor = Monitor::new(header, relations, estimator);
     let rounds = scenario.rounds.iter().map(round);
     let sampler = Sampler::start(Scripted::new(rounds), std::time::Duration::ZERO).unwrap();
@@ -178,6 +205,7 @@ fn header(scenario: &Scenario) -> Header {
         machine: Machine::default(),
         target: Target::Command { argv: vec!["scenario".into()], pid: 1 },
         events: scenario.events.iter().map(event).collect(),
+        anchors: Vec::new(),
         truths: vec![],
         modelled: None,
         groups: Vec::new(),

@@ -3,24 +3,27 @@
 #![cfg(feature = "tui")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use std::thread;
+use std::sync::{Arc, Mutex};
+use std::{io, thread};
 
-use crossbeam_channel::{Receiver, Sender, bounded};
-use perfprop::estimate::{Estimate, Estimator, Linear, Observation, Quality, Raw, RelationState, Standing};
+use crossbeam_channel::{Receiver, Sender, bounded, never};
+use perfprop::estimate::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationState, Standing, scaled};
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
-use perfprop::rates::Error;
-use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Target};
+use perfprop::rates::{Error, Tally, Uncertain};
+use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Speed, Target};
 use perfprop::relations::Relation;
 use perfprop::sampling::Sample;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::tui::{
-    self, Depth, Feed, Format, Mode, Options, Outcome, Picture, Screen, Script, Symbols, Terminal, Theme,
+    self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Screen, Script, Symbols, Terminal, Theme,
+    Timeline,
 };
 use perfprop::units::{CpuNs, WallNs};
+use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 const SECOND: u64 = 1_000_000_000;
@@ -78,6 +81,7 @@ fn header() -> Header {
         machine: Machine::default(),
         target: Target::Command { argv: vec!["./prog".into(), "--size=1000".into()], pid: 4121 },
         events: events.collect(),
+        anchors: Vec::new(),
         truths: vec![],
         modelled: None,
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
@@ -222,9 +226,15 @@ fn screens_at_all_sizes() {
         with_loop((width, height), options(), move |session| {
             session.rounds(&rounds(640));
             output().into_iter().for_each(|line| session.output.send(line).unwrap());
-            for (key, name) in
-                [("1", "events"), ("jjj2", "detail"), ("3", "relations"), ("4", "log"), ("o", "output"), ("?", "help")]
-            {
+            for (key, name) in [
+                ("1", "events"),
+                ("jjj2", "detail"),
+                ("3", "relations"),
+                ("4", "groups"),
+                ("5", "log"),
+                ("o", "output"),
+                ("?", "help"),
+            ] {
                 session.script.keys(key);
                 let screen = session.script.screen();
                 golden(&format!("{name}-{width}x{height}"), &screen);
@@ -232,6 +242,31 @@ fn screens_at_all_sizes() {
             session.signals.send(15).unwrap();
         });
     }
+}
+
+#[test]
+fn both_numbers_side_by_side() {
+    with_loop((120, 40), options(), |session| {
+        session.rounds(&rounds(640));
+        session.script.keys("jjjjcc2");
+        golden("both-120x40", &session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn in_mid_interval_all_numbers_are_up_to_the_last_ones_end() {
+    let shown = |tenths: u64| {
+        let options = Options { measure: perfprop::monitor::Measure::Total, ..Options::default() };
+        let wanted = Picture { size: (120, 40), event: Some(3), ..Picture::default() };
+        let text = tui::picture(monitor(tenths), &wanted, &options);
+        text.lines().filter(|line| line.contains("MISSES") || line.contains("cycles")).collect::<Vec<_>>().join("\n")
+    };
+    let (whole, later) = (monitor(30), monitor(37));
+    for (one, other) in whole.rows().zip(later.rows()) {
+        assert_eq!((one.raw, one.scaled, one.estimate), (other.raw, other.scaled, other.estimate));
+    }
+    assert_eq!(shown(30), shown(37));
 }
 
 #[test]
@@ -288,7 +323,9 @@ fn filters_sort_and_units() {
         assert!(session.script.screen().contains("8 of 8"));
         session.script.keys("ssIc");
         golden("sorted-raw", &session.script.screen());
-        session.script.keys("uuuW");
+        session.script.keys("c");
+        golden("both-80x24", &session.script.screen());
+        session.script.keys("ccuuuW");
         golden("totals-unknown-key", &session.script.screen());
         session.signals.send(15).unwrap();
     });
@@ -345,6 +382,157 @@ fn saving_never_overwrites() {
 }
 
 #[test]
+fn exports_copies_and_other_keys() {
+    let folder = std::env::temp_dir().join(format!("perfprop-export-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let (config, complaints) = Config::parse("config.toml", "[keys]\nexport = \"X\"\nfreeze = [\"F3\"]\n");
+    assert_eq!(complaints, []);
+    let options = Options { save_in: folder.clone(), keymap: config.keymap, ..options() };
+    with_loop((80, 24), options, |session| {
+        session.rounds(&rounds(35));
+        session.script.keys("x");
+        assert!(session.script.screen().contains("no key x here"));
+        session.script.keys("X");
+        golden("export", &session.script.screen());
+        session.script.keys("t");
+        assert!(session.script.screen().contains("saved to"));
+        session.script.keys("Xs/miss<Enter>Xt");
+        session.script.keys("y");
+        assert!(session.script.screen().contains("copied: L1_MISSES"), "{}", session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+    let read = |name: &str| std::fs::read_to_string(folder.join(name)).unwrap();
+    assert!(read("perfprop-events.txt").contains("cycles"));
+    assert!(read("perfprop-events.svg").starts_with("<svg"));
+    let filtered = read("perfprop-events-1.txt");
+    assert!(
+        filtered.contains("filter: miss") && !filtered.contains("▏") && !filtered.contains("  cycles"),
+        "{filtered}"
+    );
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn the_mouse_selects_opens_and_scrolls() {
+    let left = MouseEventKind::Down(MouseButton::Left);
+    with_loop((80, 24), options(), move |session| {
+        session.rounds(&rounds(35));
+        // The third event's row: header, tabs, border, heads, two rows.
+        session.script.mouse(left, 6, 6);
+        let screen = session.script.screen();
+        let row = screen.lines().nth(6).unwrap();
+        assert!(row.contains('▶'), "{screen}");
+        let name = row.split_whitespace().find(|word| word.len() > 2).unwrap().trim_start_matches('▶').to_owned();
+        session.script.mouse(left, 6, 6);
+        let screen = session.script.screen();
+        assert!(screen.contains("[2 Detail]") && screen.contains(&name), "{screen}");
+        let relations = screen.lines().nth(1).unwrap().find("Relations").unwrap();
+        session.script.mouse(left, u16::try_from(relations).unwrap(), 1);
+        assert!(session.script.screen().contains("[3 Relations]"));
+        session.script.keys("1");
+        session.script.mouse(MouseEventKind::ScrollUp, 6, 6);
+        assert!(session.script.screen().lines().nth(4).unwrap().contains('▶'));
+        // Where nothing is, nothing happens.
+        let before = session.script.screen();
+        session.script.mouse(left, 79, 23);
+        assert_eq!(session.script.screen(), before);
+        session.signals.send(15).unwrap();
+    });
+}
+
+/// A recording of six seconds that plays nothing by itself.
+struct Recorded {
+    samples: Receiver<Sample>,
+    output: Receiver<OutputLine>,
+    plays: Arc<Mutex<Vec<(WallNs, Speed)>>>,
+}
+
+impl Timeline for Recorded {
+    fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()> {
+        self.plays.lock().unwrap().push((after, speed));
+        Ok(())
+    }
+
+    fn stop(&mut self) {}
+
+    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)> {
+        let wanted = |round: &Round| after.is_none_or(|after| round.at > after) && round.at <= until;
+        rounds(60).into_iter().filter(wanted).map(|round| (round, 0)).collect()
+    }
+
+    fn monitor(&self) -> Monitor {
+        fresh()
+    }
+}
+
+impl Feed for Recorded {
+    fn samples(&self) -> &Receiver<Sample> {
+        &self.samples
+    }
+
+    fn output(&self) -> &Receiver<OutputLine> {
+        &self.output
+    }
+
+    fn end(&mut self, last: &Round, _lost: u64) -> End {
+        End { at_ns: last.at, totals: last.readings.clone(), ..End::default() }
+    }
+
+    fn timeline(&mut self) -> Option<&mut dyn Timeline> {
+        Some(self)
+    }
+}
+
+#[test]
+fn a_replay_can_be_wound() {
+    let mode = Mode::Replay { length: WallNs(6 * SECOND), speed: 1.0 };
+    let plays = Arc::new(Mutex::new(Vec::new()));
+    let mut feed = Recorded { samples: never(), output: never(), plays: Arc::clone(&plays) };
+    let (terminal, script) = Terminal::scripted(80, 24).unwrap();
+    let (signals, signals_out) = bounded(0);
+    let user = thread::spawn(move || {
+        let head = |script: &Script| script.screen().lines().next().unwrap().to_owned();
+        script.keys("p:3<Enter>");
+        assert!(head(&script).contains("PAUSED 0:03/0:06"), "{}", head(&script));
+        golden("replay-paused", &script.screen());
+        let at_three = script.screen();
+        script.keys(".");
+        assert!(head(&script).contains("0:04/0:06"), "{}", head(&script));
+        script.keys(",");
+        // Back and forth gives the same numbers, because a replay derives all again.
+        assert_eq!(script.screen(), at_three);
+        script.keys("b:0:05<Enter>b'");
+        assert!(head(&script).contains("0:03/0:06"), "{}", head(&script));
+        script.keys("'");
+        assert!(head(&script).contains("0:05/0:06"), "{}", head(&script));
+        script.keys("))p");
+        assert!(head(&script).contains("REPLAY x4 0:05/0:06"), "{}", head(&script));
+        script.keys(":nonsense<Enter>");
+        assert!(script.screen().contains("nonsense is no time"));
+        script.keys(":99<Enter>");
+        assert!(script.screen().contains("0:06/0:06"), "{}", script.screen());
+        script.keys(":1<Enter>");
+        assert!(head(&script).contains("0:01/0:06"), "{}", head(&script));
+        signals.send(15).unwrap();
+    });
+    let options = Options { mode, ..Options::default() };
+    tui::run_on(terminal, fresh(), &mut feed, &signals_out, &options).unwrap();
+    user.join().unwrap();
+    let plays = plays.lock().unwrap();
+    assert!(plays.contains(&(WallNs(5 * SECOND), Speed::Times(4.0))), "{plays:?}");
+}
+
+#[test]
+fn live_screens_are_not_wound() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("p");
+        assert!(session.script.screen().contains("only a replay can be wound"));
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
 fn ascii_and_mono() {
     let options = Options {
         symbols: Symbols::Ascii,
@@ -372,10 +560,10 @@ fn pictures_are_the_same_twice_in_every_format() {
                 let options = Options {
                     screen,
                     theme: Theme::built_in(theme, Depth::TrueColor).unwrap(),
-                    mode: Mode::Replay { length: WallNs(64 * SECOND) },
+                    mode: Mode::Replay { length: WallNs(64 * SECOND), speed: 1.0 },
                     ..Options::default()
                 };
-                let wanted = Picture { size: (120, 40), format, event: Some(3), output: output() };
+                let wanted = Picture { size: (120, 40), format, event: Some(3), output: output(), rounds: rounds(40) };
                 let first = tui::picture(monitor(300), &wanted, &options);
                 assert_eq!(first, tui::picture(monitor(300), &wanted, &options));
                 assert!(first.contains("REPLAY") || format == Format::Svg);
@@ -391,15 +579,10 @@ struct Told {
 }
 
 impl Estimator for Told {
-    fn observe(&mut self, _: &[Observation], raw: &[Raw]) {
-        for (estimate, raw) in self.estimates.iter_mut().zip(raw) {
-            if let Quality::Missing | Quality::Measured | Quality::Scaled = estimate.quality {
-                *estimate = Estimate {
-                    mean: raw.rate.mean(),
-                    variance: raw.rate.variance(),
-                    error: raw.rate_error(),
-                    quality: Quality::Scaled,
-                };
+    fn end_interval(&mut self, tally: &Tally) {
+        for (event, estimate) in self.estimates.iter_mut().enumerate() {
+            if !matches!(estimate.quality, Quality::Corrected | Quality::Derived) {
+                *estimate = scaled(tally, event);
             }
         }
     }
@@ -413,11 +596,20 @@ impl Estimator for Told {
     }
 }
 
-fn told(mean: Option<f64>, error: Error) -> Monitor {
+fn told(value: f64, error: Error) -> Monitor {
     let mut estimates = vec![Estimate::default(); EVENTS.len()];
-    estimates[5] = Estimate { mean, variance: mean.map(f64::abs), error, quality: Quality::Corrected(7) };
-    estimates[6] = Estimate { mean, variance: None, error, quality: Quality::Derived(0) };
-    let standing = Standing { state: RelationState::Violated, z: Some(f64::NAN), ..Standing::default() };
+    let count = Some(Uncertain { value, error });
+    let told = |quality, parts| Estimate { interval: count, total: count, variance: Some(value), quality, parts };
+    let part = |by| Part { by, counts: value };
+    estimates[5] = told(Quality::Corrected, vec![part(Cause::Relation(7)), part(Cause::Event(1))]);
+    estimates[6] = told(Quality::Derived, vec![]);
+    let standing = Standing {
+        state: RelationState::Violated,
+        z: Some(f64::NAN),
+        trust: Some(value),
+        moved: Some(Moved { event: 5, relative: Some(value) }),
+        ..Standing::default()
+    };
     let mut monitor = Monitor::new(header(), relations(), Box::new(Told { estimates, standings: vec![standing; 4] }));
     for round in rounds(60) {
         monitor.round(&round, 3);
@@ -431,8 +623,8 @@ fn no_size_and_no_state_stops_the_drawing() {
         || monitor(0),
         || monitor(35),
         || monitor(450),
-        || told(Some(f64::MAX), Error::Within(f64::INFINITY)),
-        || told(Some(f64::NAN), Error::Within(f64::NAN)),
+        || told(f64::MAX, Error::Within { below: 0.0, above: f64::INFINITY }),
+        || told(f64::NAN, Error::Within { below: f64::NAN, above: f64::NAN }),
     ];
     let steps = |most: u16| (0..=most).filter(|n| *n < 24 || n % 17 == 0 || [40, 80, 120, 170, 200].contains(n));
     for (i, state) in states.iter().enumerate() {

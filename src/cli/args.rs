@@ -3,7 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::builder::PossibleValue;
+use clap::{ArgAction, Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
+
+use crate::estimate;
+use crate::rates::Confidence;
 
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
 /// trusted.
@@ -26,6 +30,8 @@ pub(super) enum Verb {
     Replay(Replay),
     /// List events, and whether they can be counted on this machine
     List(List),
+    /// Find out what can be counted here and what forbids it, and whether relation files are right
+    Check(Check),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -83,15 +89,20 @@ pub(super) struct Corrections {
     pub(super) relations_lenient: bool,
     /// How numbers are estimated; as recorded, else `linear` where there are relations and `scale` where not
     #[arg(long, value_name = "NAME")]
-    pub(super) estimator: Option<EstimatorName>,
+    pub(super) estimator: Option<estimate::Kind>,
+    /// How often an interval is to hold the truth
+    #[arg(long, value_name = "PART", default_value = "0.95")]
+    pub(super) confidence: Confidence,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum EstimatorName {
-    /// Count x enabled / running, as perf does
-    Scale,
-    /// Means corrected towards what relations predict of them
-    Linear,
+impl ValueEnum for estimate::Kind {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.summary()))
+    }
 }
 
 /// Whom to count.
@@ -116,6 +127,12 @@ pub(super) struct Target {
     /// Don't count threads and processes that start later
     #[arg(short = 'i', long)]
     pub(super) no_inherit: bool,
+    /// A count for each CPU
+    #[arg(short = 'A', long, conflicts_with = "per_thread")]
+    pub(super) no_aggr: bool,
+    /// A count for each thread; needs -p or -t
+    #[arg(long)]
+    pub(super) per_thread: bool,
     /// Begin to count this many milliseconds after the start
     #[arg(short = 'D', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) delay: Option<u64>,
@@ -134,9 +151,12 @@ pub(super) struct Look {
     /// The screen to begin with
     #[arg(long, value_name = "NAME")]
     pub(super) screen: Option<ScreenName>,
-    /// A theme's name, or a file
+    /// A theme's name, a file, or `auto` for light or dark by the terminal's background
     #[arg(long, value_name = "THEME", env = "PERFPROP_THEME")]
     pub(super) theme: Option<String>,
+    /// The configuration; `perfprop check --default-config` prints one
+    #[arg(long, value_name = "FILE", env = "PERFPROP_CONFIG")]
+    pub(super) config: Option<PathBuf>,
     /// Draw with ASCII characters only
     #[arg(long)]
     pub(super) ascii: bool,
@@ -157,6 +177,7 @@ pub(super) enum ScreenName {
     Events,
     Detail,
     Relations,
+    Groups,
     Log,
     Help,
 }
@@ -168,8 +189,8 @@ pub(super) struct Top {
     #[command(flatten)]
     pub(super) target: Target,
     /// Milliseconds between the numbers on screen
-    #[arg(short = 'I', long, value_name = "MS", default_value_t = 1000, value_parser = milliseconds())]
-    pub(super) interval: u64,
+    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
+    pub(super) interval: Option<u64>,
     /// Print text every interval instead of drawing screens
     #[arg(long)]
     pub(super) batch: bool,
@@ -179,8 +200,8 @@ pub(super) struct Top {
     #[command(flatten)]
     pub(super) look: Look,
     /// What becomes of the command when the screens are left while it runs
-    #[arg(long, value_name = "WHAT", default_value = "ask")]
-    pub(super) on_quit: OnQuit,
+    #[arg(long, value_name = "WHAT")]
+    pub(super) on_quit: Option<OnQuit>,
     /// Leave the screens when the command ends
     #[arg(long)]
     pub(super) exit_with_child: bool,
@@ -208,15 +229,12 @@ pub(super) struct Stat {
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: u32,
-    /// A count for each CPU
-    #[arg(short = 'A', long, conflicts_with = "per_thread")]
-    pub(super) no_aggr: bool,
-    /// A count for each thread; needs -p or -t
-    #[arg(long)]
-    pub(super) per_thread: bool,
     /// Print how far the scaled and corrected counts are from the truth; needs --counters
     #[arg(long, requires = "counters")]
     pub(super) truth: bool,
+    /// Count cache events too, as perf does; twice and three times for more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub(super) detailed: u8,
     /// Print JSON lines
     #[arg(short, long)]
     pub(super) json: bool,
@@ -295,6 +313,34 @@ pub(super) struct List {
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Check {
+    /// Relation files to look through
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Events to try: how each is read, whether it opens, which groups they make, how long each runs
+    #[arg(short, long = "event", value_name = "EVENTS")]
+    pub(super) events: Vec<String>,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(short, long)]
+    pub(super) json: bool,
+    /// Explain an error or warning, as in E04; all codes without one
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"])]
+    pub(super) explain: Option<String>,
+    /// Print a configuration file that says what holds without one
+    #[arg(long, conflicts_with_all = ["files", "events", "explain"])]
+    pub(super) default_config: bool,
+    /// Print the theme that a base16 scheme (a YAML file) makes
+    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["files", "events", "explain", "default_config"])]
+    pub(super) import_theme: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: When,
 }
 
 #[derive(Debug, Group)]

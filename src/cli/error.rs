@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::events::{EventError, TableError};
+use crate::machine::Denial;
 use crate::plan::Unschedulable;
 use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
@@ -40,8 +41,10 @@ pub enum Error {
     NotPermitted {
         /// The events.
         events: Vec<String>,
-        /// `perf_event_paranoid`.
-        paranoid: Option<i32>,
+        /// The layer that refuses them.
+        denial: Denial,
+        /// Whether they could be counted of a command that perfprop starts.
+        works_alone: bool,
     },
     /// The machine counts nothing of what was asked for.
     NoCounters {
@@ -49,6 +52,8 @@ pub enum Error {
         events: Vec<String>,
         /// Whether there is a PMU of the processor at all.
         has_pmu: bool,
+        /// What this machine is, if it is a virtual one.
+        guest: Option<String>,
     },
     /// The model needs valgrind, and it isn't installed.
     NoValgrind,
@@ -85,6 +90,8 @@ pub enum Error {
     Terminal(io::Error),
     /// A theme can't be used.
     Theme(String),
+    /// The configuration that the user named can't be read.
+    Config(std::path::PathBuf, std::io::Error),
     /// No event matches.
     NoMatch {
         /// What was sought.
@@ -119,7 +126,8 @@ impl Error {
             | Self::Tables(_)
             | Self::Relations(_)
             | Self::RelationFile(_)
-            | Self::Theme(_) => USAGE,
+            | Self::Theme(_)
+            | Self::Config(..) => USAGE,
             Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
             Self::Command { .. } => NOT_EXECUTABLE,
             Self::Recording { .. } | Self::NoMatch { .. } => 1,
@@ -153,8 +161,8 @@ impl fmt::Display for Error {
                 f.write_str(texts.join("\n").trim_end())
             }
             Self::RelationFile(error) => error.fmt(f),
-            Self::NotPermitted { events, paranoid } => not_permitted(f, events, *paranoid),
-            Self::NoCounters { events, has_pmu } => no_counters(f, events, *has_pmu),
+            Self::NotPermitted { events, denial, works_alone } => not_permitted(f, events, *denial, *works_alone),
+            Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
             Self::NoValgrind => f.write_str(
                 "E14 perfprop: --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
                  install it:  apt install valgrind   or: dnf install valgrind   or: pacman -S valgrind",
@@ -175,6 +183,7 @@ impl fmt::Display for Error {
                 write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")
             }
             Self::Theme(text) => write!(f, "perfprop: {text}"),
+            Self::Config(path, error) => write!(f, "perfprop: configuration {}: {error}", path.display()),
             Self::NoMatch { patterns, similar } => {
                 write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
                 if similar.is_empty() { Ok(()) } else { write!(f, "\n      similar: {}", shown(&similar.join(", "))) }
@@ -186,46 +195,64 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], paranoid: Option<i32>) -> fmt::Result {
+/// The right that counts everything.
+const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
+
+fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], denial: Denial, works_alone: bool) -> fmt::Result {
     let uid = nix::unistd::geteuid();
-    let level = paranoid.map_or_else(String::new, |level| format!("perf_event_paranoid={level}, "));
-    writeln!(f, "E01 perfprop: cannot count {} as uid {uid} ({level}EACCES)", shown(&events.join(",")))?;
-    if let Some(level) = paranoid.filter(|&level| level <= 2) {
-        if level == 2 {
-            let user: Vec<_> = events.iter().map(|event| format!("{event}:u")).collect();
-            writeln!(f, "      user-space only may work now:  -e {}", shown(&user.join(",")))?;
+    let names = shown(&events.join(",")).into_owned();
+    write!(f, "E01 perfprop: cannot count {names} as uid {uid} (")?;
+    match denial {
+        Denial::Level { level, allows } => {
+            let level = level.map_or_else(String::new, |level| format!("perf_event_paranoid={level}, "));
+            writeln!(f, "{level}EACCES)")?;
+            if works_alone {
+                writeln!(f, "      of a command of yours it works now:  perfprop stat -e {names} -- COMMAND")?;
+            }
+            write!(f, "      {SETCAP}   or: sudo sysctl kernel.perf_event_paranoid={allows}")
         }
-        writeln!(f, "      tracepoints and the kernel:  sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"")?;
-        return write!(f, "      or: sudo sysctl kernel.perf_event_paranoid=-1");
+        Denial::Seccomp(errno) => {
+            writeln!(f, "a seccomp filter refuses perf_event_open, {errno:?})")?;
+            write!(f, "      neither root nor perf_event_paranoid helps; start the container with\n      ")?;
+            write!(f, "--cap-add PERFMON --security-opt seccomp=unconfined   try: perfprop check")
+        }
+        Denial::NoSystemCall => {
+            writeln!(f, "this kernel has no perf_event_open, ENOSYS)")?;
+            write!(
+                f,
+                "      it is built without CONFIG_PERF_EVENTS, or a sandbox plays the kernel   try: perfprop check"
+            )
+        }
+        Denial::Everything(errno) => {
+            writeln!(f, "perf_event_open is refused altogether, {errno:?})")?;
+            write!(f, "      a security module or the container forbids even software events   try: perfprop check")
+        }
+        Denial::Target => {
+            writeln!(f, "the target is not yours, EACCES)")?;
+            write!(f, "      run as its user or root   or: {SETCAP}")
+        }
     }
-    write!(
-        f,
-        "      as root, or:  sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"   or: sudo sysctl kernel.perf_event_paranoid=1"
-    )
 }
 
-fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool) -> fmt::Result {
+fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, guest: Option<&str>) -> fmt::Result {
     let names = shown(&events.join(",")).into_owned();
     if has_pmu {
         writeln!(f, "E02 perfprop: this machine's PMU counts none of {names} (ENOENT)")?;
-        return write!(f, "      what it counts:  perfprop list");
+        return write!(f, "      what it counts:  perfprop list   try: perfprop check -e {names}");
     }
-    let guest = if is_guest() { "a virtual machine, " } else { "" };
+    let (guest, remedy) = match guest {
+        Some(guest) => (format!("a {}, ", shown(guest)), "Enable the virtual PMU on the host, or use"),
+        None => (String::new(), "Use"),
+    };
     writeln!(
         f,
         "E02 perfprop: this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
     )?;
     write!(
         f,
-        "      root does not help. Enable the virtual PMU on the host, or use software events:  -e task-clock,page-faults\n      \
+        "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check\n      \
          cache and branch misses of a model instead:  --source emulate"
     )
-}
-
-/// x86 tells a guest by a CPU flag; elsewhere it isn't known.
-fn is_guest() -> bool {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    info.lines().any(|line| line.starts_with("flags") && line.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
 fn no_command(
@@ -279,7 +306,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             )?;
             write!(
                 f,
-                "      run as that user or root; lowering perf_event_paranoid will not help: it is not your process"
+                "      run as that user, or:  sudo perfprop ... -p {pid}   lowering perf_event_paranoid will not help: it is not your process"
             )
         }
         OpenError::NoCpu(cpu) => {
@@ -298,10 +325,16 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             let (names, member) = (names.join(","), shown(member).into_owned());
             writeln!(
                 f,
-                "perfprop: group {{{}}} cannot be counted together: {member} does not join it ({source})",
+                "E04 perfprop: group {{{}}} cannot be counted together: {member} does not join it ({source})",
                 shown(&names)
             )?;
             write!(f, "      drop the braces to let its events take turns")
+        }
+        OpenError::Torn { names, member, reason } => {
+            let (names, member) = (names.join(","), shown(member).into_owned());
+            let reason = shown(reason);
+            writeln!(f, "E04 perfprop: group {{{}}} cannot be counted as a whole: {member}: {reason}", shown(&names))?;
+            write!(f, "      leave {member} out, or drop the braces to count the others")
         }
         OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
     }

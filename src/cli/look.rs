@@ -1,15 +1,17 @@
 //! Options and the environment in, how screens look out.
 
-use std::env;
 use std::path::PathBuf;
+use std::time::Duration;
+use std::{env, fs, io};
 
 use super::Error;
 use super::args::{Look, OnQuit, ScreenName, When};
-use crate::tui::{self, Depth, Options, Screen, Symbols, Theme};
+use crate::tui::{self, Complaint, Config, Depth, Options, Screen, Symbols, Theme};
 
 /// How the screens of a terminal look.
 pub(super) fn on_terminal(look: &Look) -> Result<Options, Error> {
     let variable = |name: &str| env::var(name).ok();
+    let (config, complaints) = config(look)?;
     let (term, colorterm) = (variable("TERM"), variable("COLORTERM"));
     let detect = |no_color: Option<&str>| Depth::detect(no_color, colorterm.as_deref(), term.as_deref());
     let depth = match look.color {
@@ -21,24 +23,82 @@ pub(super) fn on_terminal(look: &Look) -> Result<Options, Error> {
         When::Auto => detect(variable("NO_COLOR").as_deref()),
     };
     let [lc_all, lc_ctype, lang] = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
-    let symbols = Symbols::detect(lc_all.as_deref(), lc_ctype.as_deref(), lang.as_deref(), term.as_deref());
-    options(look, depth, if look.ascii { Symbols::Ascii } else { symbols }, "terminal")
+    let detect = || Symbols::detect(lc_all.as_deref(), lc_ctype.as_deref(), lang.as_deref(), term.as_deref());
+    let symbols = if look.ascii { Symbols::Ascii } else { config.symbols.unwrap_or_else(detect) };
+    let theme = theme_name(look, &config);
+    let options = options(look, depth, symbols, &theme)?;
+    let notes = complaints.iter().map(ToString::to_string).chain(options.notes).collect();
+    Ok(Options {
+        notes,
+        screen: look.screen.map_or(config.screen.unwrap_or_default(), |name| screen(Some(name))),
+        measure: config.units.unwrap_or_default(),
+        basis: config.values.unwrap_or_default(),
+        mouse: config.mouse,
+        on_quit: config.on_quit.unwrap_or_default(),
+        save_in: config.save_in.unwrap_or_else(|| PathBuf::from(".")),
+        theme_file: Theme::file(&theme, &theme_folders()),
+        keymap: config.keymap,
+        ..options
+    })
 }
 
-/// How a picture looks: the same wherever it is made.
+/// How a picture looks: the same wherever it is made, so no configuration is read.
 pub(super) fn in_picture(look: &Look) -> Result<Options, Error> {
     let depth = if look.color == When::Never { Depth::Mono } else { Depth::TrueColor };
     let symbols = if look.ascii { Symbols::Ascii } else { Symbols::Unicode };
-    options(look, depth, symbols, "dark")
+    options(look, depth, symbols, look.theme.as_deref().unwrap_or("dark"))
 }
 
 fn options(look: &Look, depth: Depth, symbols: Symbols, theme: &str) -> Result<Options, Error> {
-    let name = look.theme.as_deref().unwrap_or(theme);
     let (theme, complaints) =
-        Theme::find(name, &theme_folders(), depth).map_err(|error| Error::Theme(error.to_string()))?;
+        Theme::find(theme, &theme_folders(), depth).map_err(|error| Error::Theme(error.to_string()))?;
     let notes = complaints.iter().map(ToString::to_string).collect();
     let help = look.screen == Some(ScreenName::Help);
     Ok(Options { theme, depth, symbols, screen: screen(look.screen), help, notes, ..Options::default() })
+}
+
+/// The configuration, and what is wrong with it. A file that the user named must be there.
+pub(super) fn config(look: &Look) -> Result<(Config, Vec<Complaint>), Error> {
+    let named = look.config.clone();
+    let Some(path) = named.clone().or_else(|| config_folder().map(|folder| folder.join("perfprop/config.toml"))) else {
+        return Ok((Config::default(), Vec::new()));
+    };
+    match fs::read_to_string(&path) {
+        Ok(text) => Ok(Config::parse(&path.to_string_lossy(), &text)),
+        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => Ok(Default::default()),
+        Err(error) => Err(Error::Config(path, error)),
+    }
+}
+
+/// The theme that was asked for: by the option or the environment, else by the configuration. On a
+/// light background that one's other theme is taken; `auto` is `light` or `dark`.
+fn theme_name(look: &Look, config: &Config) -> String {
+    let chosen = look.theme.clone().or_else(|| config.theme.clone());
+    match (chosen, &config.theme_light) {
+        (Some(theme), _) if theme == "auto" => if background_is_light() { "light" } else { "dark" }.into(),
+        (chosen, Some(light)) if look.theme.is_none() && chosen.as_ref() != Some(light) && background_is_light() => {
+            light.clone()
+        }
+        (chosen, _) => chosen.unwrap_or_else(|| "terminal".into()),
+    }
+}
+
+/// Asks the terminal for its background (OSC 11), else the environment.
+fn background_is_light() -> bool {
+    let mut options = terminal_colorsaurus::QueryOptions::default();
+    options.timeout = ANSWER;
+    match terminal_colorsaurus::theme_mode(options) {
+        Ok(mode) => mode == terminal_colorsaurus::ThemeMode::Light,
+        Err(_) => env::var("COLORFGBG").is_ok_and(|value| colorfgbg_is_light(&value)),
+    }
+}
+
+/// How long a terminal may take to say what its background is.
+const ANSWER: Duration = Duration::from_millis(150);
+
+/// `COLORFGBG` is the foreground's and the background's number among the 16 colours: `0;15`.
+fn colorfgbg_is_light(value: &str) -> bool {
+    value.rsplit_once(';').is_some_and(|(_, background)| matches!(background, "7" | "15"))
 }
 
 fn screen(name: Option<ScreenName>) -> Screen {
@@ -46,6 +106,7 @@ fn screen(name: Option<ScreenName>) -> Screen {
         None | Some(ScreenName::Events | ScreenName::Help) => Screen::Events,
         Some(ScreenName::Detail) => Screen::Detail,
         Some(ScreenName::Relations) => Screen::Relations,
+        Some(ScreenName::Groups) => Screen::Groups,
         Some(ScreenName::Log) => Screen::Log,
     }
 }
@@ -53,11 +114,14 @@ fn screen(name: Option<ScreenName>) -> Screen {
 /// Where themes are looked for: `$XDG_CONFIG_HOME/perfprop/themes`, then the same in each of
 /// `$XDG_DATA_DIRS`.
 fn theme_folders() -> Vec<PathBuf> {
-    let home = env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
-    let config = env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from).or(home);
     let data = env::var_os("XDG_DATA_DIRS").unwrap_or_default();
-    let folders = config.into_iter().chain(env::split_paths(&data).filter(|folder| !folder.as_os_str().is_empty()));
-    folders.map(|folder| folder.join("perfprop/themes")).collect()
+    let data = env::split_paths(&data).filter(|folder| !folder.as_os_str().is_empty());
+    config_folder().into_iter().chain(data).map(|folder| folder.join("perfprop/themes")).collect()
+}
+
+fn config_folder() -> Option<PathBuf> {
+    let home = env::var_os("HOME").map(|home| PathBuf::from(home).join(".config"));
+    env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from).or(home)
 }
 
 impl From<OnQuit> for tui::OnQuit {
@@ -67,5 +131,17 @@ impl From<OnQuit> for tui::OnQuit {
             OnQuit::Kill => Self::Kill,
             OnQuit::Detach => Self::Detach,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_background_stands_last_in_colorfgbg() {
+        let light = ["0;15", "0;default;15", "15;7"].map(colorfgbg_is_light);
+        let dark = ["15;0", "7;8", "15", ""].map(colorfgbg_is_light);
+        assert_eq!((light, dark), ([true; 3], [false; 4]));
     }
 }

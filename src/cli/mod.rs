@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod check;
 mod error;
 mod generate;
 mod list;
@@ -12,6 +13,7 @@ mod look;
 mod prepare;
 mod pump;
 mod record;
+mod refused;
 mod replay;
 mod signals;
 mod stat;
@@ -42,6 +44,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Record(args) => record::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::List(args) => list::run(args),
+        Verb::Check(args) => check::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

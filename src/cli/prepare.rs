@@ -10,15 +10,17 @@ use std::time::{Duration, SystemTime};
 use nix::unistd::Pid;
 
 use super::Error;
-use super::args::{Corrections, Counting, EstimatorName, Events, SourceName, Target};
+use super::args::{Corrections, Counting, Events, SourceName, Target};
+use super::refused::refused;
 use super::stream::say;
-use crate::estimate::{Estimator, Linear, Scale};
-use crate::events::{Event, Kind, Machine, Resolver, Tables, with_letters};
+use crate::estimate::Kind;
+use crate::events::{self, Event, Machine, Pmu, Resolver, Tables, with_letters};
 use crate::monitor::Monitor;
-use crate::plan::{Plan, PlannedGroup};
-use crate::recording::{self, Header, RecordedEvent, RecordedTruth, RelationFile};
+use crate::plan::{EventIndex, Plan, PlannedGroup};
+use crate::rates::Confidence;
+use crate::recording::{self, Header, RecordedAnchor, RecordedEvent, RecordedTruth, RelationFile};
 use crate::relations::{self, LoadError, Relation};
-use crate::session::{ChildIo, CommandLine, Launch, Session, StartError, find_command};
+use crate::session::{ChildIo, CommandLine, Launch, Session, find_command};
 use crate::sources::perf::{self, Cgroup, Row, Split, Who, parse_cpus};
 use crate::sources::{Counter, Status, emulate, process};
 use crate::units::WallNs;
@@ -43,7 +45,14 @@ pub(super) struct Wishes {
     /// How many events are counted at once, where the options say so.
     pub(super) counters: Option<usize>,
     pub(super) relations: Relations,
-    pub(super) estimator: EstimatorName,
+    pub(super) estimator: Estimation,
+}
+
+/// How numbers are estimated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Estimation {
+    pub(super) kind: Kind,
+    pub(super) confidence: Confidence,
 }
 
 /// Relations, and the files that they came from.
@@ -55,20 +64,36 @@ pub(super) struct Relations {
 
 /// Reads the options of a verb that measures.
 pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
+    wishes_with(events, &[])
+}
+
+/// The same, with further events behind those that were asked for or are counted by default.
+pub(super) fn wishes_with(events: &Events, further: &[&str]) -> Result<Wishes, Error> {
     let counter = counter(&events.counting)?;
     let counters = events.counting.counters.map(usize::from);
     let resolver = match counter {
         Counter::Kernel => resolver(events.event_tables.as_deref())?,
         Counter::Model(_) => Resolver::new(Machine::emulated()),
     };
-    let plan = plan(&resolver, &events.events, counters)?;
     let relations = load_relations(&events.corrections)?;
-    let estimator = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
+    let related = |events: &[Event]| related(&relations.all, events);
+    let plan = plan(&resolver, &events.events, further, counters, related)?;
+    let kind = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
+    let estimator = Estimation { kind, confidence: events.corrections.confidence };
     Ok(Wishes { plan, counter, counters, relations, estimator })
 }
 
-fn default_estimator(relations: &Relations) -> EstimatorName {
-    if relations.all.is_empty() { EstimatorName::Scale } else { EstimatorName::Linear }
+/// The events that relations tie to others.
+fn related(relations: &[Relation], events: &[Event]) -> Vec<EventIndex> {
+    let events_of = |relation: &Relation| match relation.bind(events) {
+        relations::Binding::Active(bound) => bound.events(),
+        relations::Binding::Inactive { .. } | relations::Binding::SelfRelation { .. } => Vec::new(),
+    };
+    relations.iter().flat_map(events_of).collect()
+}
+
+fn default_estimator(relations: &Relations) -> Kind {
+    if relations.all.is_empty() { Kind::Scale } else { Kind::Linear }
 }
 
 /// A resolver of this machine's events, and of those in a folder of event tables.
@@ -92,23 +117,33 @@ fn counter(counting: &Counting) -> Result<Counter, Error> {
     }
 }
 
-fn plan(resolver: &Resolver, events: &[String], counters: Option<usize>) -> Result<Plan, Error> {
-    let names = if events.is_empty() { defaults(resolver.machine()).to_owned() } else { events.join(",") };
-    let groups = resolver.parse(&names).map_err(Error::Events)?;
+fn plan(
+    resolver: &Resolver,
+    events: &[String],
+    further: &[&str],
+    counters: Option<usize>,
+    related: impl Fn(&[Event]) -> Vec<EventIndex>,
+) -> Result<Plan, Error> {
+    let mut names: Vec<_> = events.iter().map(String::as_str).collect();
+    if names.is_empty() {
+        names.push(defaults(resolver));
+    }
+    names.extend(further);
+    let groups = resolver.parse(&names.join(",")).map_err(Error::Events)?;
     let plan = match counters {
         Some(counters) => Plan::limited(groups, counters),
         // The model counts everything at once.
         None if resolver.machine().is_emulated() => Plan::limited(groups, usize::MAX),
-        None => Plan::new(groups, &mut perf::fit),
+        None => Plan::new(groups, &mut perf::fit).map(|plan| plan.anchored(related, &mut perf::fit)),
     };
     plan.map_err(Error::Unschedulable)
 }
 
 /// The best that there is to count where nobody says what; it is said which and why.
-fn defaults(machine: &Machine) -> &'static str {
-    let (names, why) = if machine.is_emulated() {
+fn defaults(resolver: &Resolver) -> &'static str {
+    let (names, why) = if resolver.machine().is_emulated() {
         (DEFAULT_MODELLED, "")
-    } else if has_core_pmu(machine) {
+    } else if resolver.pmus().iter().any(Pmu::is_core) {
         (DEFAULT_HARDWARE, "")
     } else {
         (
@@ -118,14 +153,6 @@ fn defaults(machine: &Machine) -> &'static str {
     };
     say(&format!("no -e given: counting {names}{why}"));
     names
-}
-
-/// Whether the kernel knows a PMU of the processor: by its usual names, or by the CPUs that it
-/// lists for itself.
-pub(super) fn has_core_pmu(machine: &Machine) -> bool {
-    let is_core = |name: &str| name == "cpu" || name.starts_with("cpu_") || name.starts_with("armv");
-    let entries = std::fs::read_dir(machine.devices()).into_iter().flatten();
-    entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).any(|name| is_core(&name))
 }
 
 /// Reads relation files; with `lenient`, goes on without what is wrong in them.
@@ -195,7 +222,19 @@ pub(super) fn launch(target: &Target, io: ChildIo) -> Result<Launch, Error> {
     let command = (!argv.is_empty()).then_some(CommandLine { argv, io });
     let delay = target.delay.map(Duration::from_millis);
     let timeout = target.timeout.map(Duration::from_millis);
-    Ok(Launch { command, cpus: cpus(target)?, inherit: !target.no_inherit, delay, timeout, ..Launch::attach(aim) })
+    let (cpus, split, inherit) = (cpus(target)?, split(target)?, !target.no_inherit);
+    Ok(Launch { command, cpus, inherit, split, delay, timeout, ..Launch::attach(aim) })
+}
+
+fn split(target: &Target) -> Result<Split, Error> {
+    match (target.no_aggr, target.per_thread) {
+        (false, true) if target.pid.is_empty() && target.tid.is_empty() => {
+            Err(Error::Usage("--per-thread needs -p PID or -t TID".into()))
+        }
+        (false, true) => Ok(Split::Threads),
+        (true, _) => Ok(Split::Cpus),
+        (false, false) => Ok(Split::Sum),
+    }
 }
 
 /// What is measured besides a command.
@@ -277,27 +316,29 @@ pub(super) fn start(
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let launch = &Launch { counter: wishes.counter.clone(), counters: wishes.counters, ..launch.clone() };
     check_modelled(launch)?;
-    let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, wishes))?;
+    let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan, launch))?;
     let recorded = |row: &Row| RecordedEvent {
         event: opened(&wishes.plan.events[row.event], &row.status),
         status: row.status.clone(),
         scope: row.scope.clone(),
     };
-    let events: Vec<_> = session.rows().iter().map(recorded).collect();
+    let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
     tell_partial(&events);
-    let events_len = events.len();
+    let anchors = anchors(&wishes.plan, &session.rows()[events.len()..]);
+    let groups = groups_of_rows(&wishes.plan, events.len());
     let header = Header {
         version: recording::VERSION,
         perfprop: env!("CARGO_PKG_VERSION").into(),
         started: started.as_secs_f64(),
         machine: recording::Machine::this(),
         target: session.target().clone(),
-        truths: truths(launch, events_len),
+        truths: truths(launch, events.len()),
         modelled: session.model().cloned(),
         events,
-        groups: groups_of_rows(&wishes.plan, events_len),
+        anchors,
+        groups,
         relations: wishes.relations.files.clone(),
-        estimator: name(wishes.estimator).into(),
+        estimator: wishes.estimator.kind.name().into(),
         period_ns: WallNs::from(period),
         interval_ns: WallNs::from(interval),
     };
@@ -336,77 +377,61 @@ fn opened(event: &Event, status: &Status) -> Event {
     event
 }
 
-/// The groups of every scope: each has the plan's events once, in their order.
-fn groups_of_rows(plan: &Plan, rows: usize) -> Vec<PlannedGroup> {
-    let scopes = (0..rows).step_by(plan.events.len().max(1));
-    let shifted = |first: usize| plan.groups.iter().map(move |group| group.shifted(first));
-    scopes.flat_map(shifted).collect()
+/// The groups of every scope, by the places of their events; anchors know their groups themselves.
+fn groups_of_rows(plan: &Plan, events: usize) -> Vec<PlannedGroup> {
+    let width = plan.events.len().max(1);
+    let in_scope = |group: &PlannedGroup, first: usize| PlannedGroup {
+        members: group.members.iter().filter(|&&member| member < width).map(|member| first + member).collect(),
+        cohesion: group.cohesion,
+    };
+    (0..events).step_by(width).flat_map(|first| plan.groups.iter().map(move |group| in_scope(group, first))).collect()
+}
+
+/// The anchors of every scope, which are in the order of the plan.
+fn anchors(plan: &Plan, rows: &[Row]) -> Vec<RecordedAnchor> {
+    let count = plan.anchors.len().max(1);
+    let recorded = |(place, row): (usize, &Row)| {
+        let member = plan.events.len() + place % count;
+        let group = plan.groups.iter().position(|group| group.members.contains(&member))?;
+        let group = place / count * plan.groups.len() + group;
+        Some(RecordedAnchor { anchor_of: row.anchor_of?, group, status: row.status.clone() })
+    };
+    rows.iter().enumerate().filter_map(recorded).collect()
 }
 
 /// A part that can't be counted is never passed over in silence.
 fn tell_partial(events: &[RecordedEvent]) {
-    let closed: Vec<_> = events.iter().filter(|event| !event.status.is_open()).collect();
+    // An event has a row in each scope, and is named once.
+    let mut names = HashSet::new();
+    let named: Vec<_> = events.iter().filter(|event| names.insert(&event.event.name)).collect();
+    let closed: Vec<_> = named.iter().filter(|event| !event.status.is_open()).collect();
     if closed.is_empty() {
         return;
     }
-    let reasons: Vec<_> =
-        closed.iter().map(|event| format!("{}: {}", shown(&event.event.name), reason(event))).collect();
-    say(&format!("{} of {} events opened; {}", events.len() - closed.len(), events.len(), reasons.join("; ")));
+    let mut reasons: Vec<(String, Vec<_>)> = Vec::new();
+    for event in &closed {
+        let (reason, name) = (reason(event), shown(&event.event.name));
+        match reasons.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, names)) => names.push(name),
+            None => reasons.push((reason, vec![name])),
+        }
+    }
+    let reasons: Vec<_> = reasons.iter().map(|(reason, names)| format!("{}: {reason}", names.join(", "))).collect();
+    say(&format!("{} of {} events opened; {}", named.len() - closed.len(), named.len(), reasons.join("; ")));
 }
 
 fn reason(event: &RecordedEvent) -> String {
     let code = if event.status == Status::Forbidden { "E01" } else { "E02" };
     match event.event.unavailable() {
-        Some(reason) if event.event.kind == Kind::Modelled => reason,
+        Some(reason) if event.event.kind == events::Kind::Modelled => reason,
         Some(reason) => format!("{reason} ({code})"),
         None => format!("{} ({code})", event.status),
     }
 }
 
-fn refused(error: StartError, wishes: &Wishes) -> Error {
-    let plan = &wishes.plan;
-    match error {
-        StartError::NoValgrind => Error::NoValgrind,
-        StartError::Command { command, source } => Error::Command { command, source, similar: None },
-        StartError::Open(error) => Error::Open(error),
-        StartError::System(error) => Error::System(error),
-        StartError::NoTarget => Error::Usage("nothing to measure".into()),
-        StartError::NothingOpened(rows) => {
-            let names = |events: &[Event]| events.iter().map(|event| event.name.clone()).collect();
-            if wishes.counter != Counter::Kernel {
-                Error::NotModelled(plan.events.iter().filter_map(Event::unavailable).collect())
-            } else if rows.iter().any(|row| row.status == Status::Forbidden) {
-                Error::NotPermitted { events: names(&plan.events), paranoid: paranoid() }
-            } else {
-                Error::NoCounters { events: names(&plan.events), has_pmu: has_core_pmu(&Machine::here()) }
-            }
-        }
-    }
-}
-
-fn paranoid() -> Option<i32> {
-    std::fs::read_to_string("/proc/sys/kernel/perf_event_paranoid").ok()?.trim().parse().ok()
-}
-
-/// A monitor with the estimator of this name.
-pub(super) fn monitor(header: Header, relations: Vec<Relation>, estimator: EstimatorName) -> Monitor {
+/// A monitor with this estimator.
+pub(super) fn monitor(header: Header, relations: Vec<Relation>, estimation: Estimation) -> Monitor {
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let estimator: Box<dyn Estimator> = match estimator {
-        EstimatorName::Scale => Box::new(Scale::new(&events, &relations)),
-        EstimatorName::Linear => Box::new(Linear::new(&events, &relations)),
-    };
-    Monitor::new(header, relations, estimator)
-}
-
-/// The name of an estimator in recordings.
-pub(super) fn name(estimator: EstimatorName) -> &'static str {
-    match estimator {
-        EstimatorName::Scale => "scale",
-        EstimatorName::Linear => "linear",
-    }
-}
-
-/// The estimator of this name; recordings of other versions may have others.
-pub(super) fn estimator_named(text: &str) -> Option<EstimatorName> {
-    [EstimatorName::Scale, EstimatorName::Linear].into_iter().find(|&estimator| name(estimator) == text)
+    let estimator = estimation.kind.build(&events, &relations);
+    Monitor::new(header, relations, estimator).with_confidence(estimation.confidence)
 }

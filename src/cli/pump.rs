@@ -2,6 +2,7 @@
 //! verb that draws no screens.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use crossbeam_channel::{Receiver, select};
 use nix::sys::signal::Signal;
@@ -32,15 +33,39 @@ impl Finished {
     }
 }
 
+/// How rounds are taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Taking {
+    /// Each as it comes.
+    AtOnce,
+    /// Some at a time, for files that nobody watches: being woken for each of a hundred rounds a second
+    /// costs more than writing them does.
+    Batches,
+}
+
+/// The time that a batch comes together in; the channel has room for far more.
+const BATCH: Duration = Duration::from_millis(50);
+
 /// Hands every round to `take` until the measurement ends, a signal comes, or `take` has enough.
 pub(super) fn pump(
     session: &Session,
     signals: &Receiver<i32>,
+    taking: Taking,
     mut take: impl FnMut(&Round, u64) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
     let mut flow = ControlFlow::Continue(());
     loop {
+        if taking == Taking::Batches && session.samples().is_empty() {
+            select! {
+                recv(session.ended()) -> _ => {}
+                recv(signals) -> number => {
+                    signal = number.ok();
+                    interrupt(session, signal);
+                }
+                default(BATCH) => {}
+            }
+        }
         select! {
             recv(session.samples()) -> sample => match sample {
                 Ok(Sample::Round { round, lost }) => {

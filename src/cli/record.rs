@@ -9,7 +9,7 @@ use std::time::Duration;
 use super::Error;
 use super::args::Record;
 use super::prepare;
-use super::pump::pump;
+use super::pump::{Taking, pump};
 use super::signals;
 use super::stream::say;
 use crate::recording::{Header, Recorder};
@@ -27,7 +27,7 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let (session, header) = prepare::start(&wishes, &launch, period, period)?;
     let mut recorder = out.recorder(&header).map_err(failed)?;
     let mut rounds = 0_u64;
-    let finished = pump(&session, &signals, |round, lost| {
+    let finished = pump(&session, &signals, Taking::Batches, |round, lost| {
         rounds += 1;
         recorder.round(round, lost).map_err(failed)?;
         Ok(ControlFlow::Continue(()))

@@ -6,17 +6,19 @@ use std::path::Path;
 
 use crossbeam_channel::Receiver;
 
-use super::args::{DumpFormat, EstimatorName, Replay};
-use super::prepare::Relations;
+use super::args::{DumpFormat, Replay};
+use super::prepare::{Estimation, Relations};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals};
+use crate::estimate::Kind;
 use crate::monitor::{Measure, Monitor};
-use crate::recording::{self, End, Player, Recording, Speed};
+use crate::recording::{self, End, Header, Player, Recording, Speed};
+use crate::relations::Relation;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::text;
-use crate::tui::{self, Feed, Format, Mode, Options, Outcome, Picture};
+use crate::tui::{self, Feed, Format, Mode, Options, Outcome, Picture, Timeline};
 use crate::units::WallNs;
 use crate::words::shown;
 
@@ -28,11 +30,11 @@ pub(super) fn run(args: &Replay) -> Result<u8, Error> {
         return Err(Error::Usage("--at takes seconds from 0 up".into()));
     }
     let recording = read(&args.file)?;
-    let monitor = monitor(args, &recording)?;
+    let setup = setup(args, &recording)?;
     match args.dump {
-        Some(format) => dump(args, &recording, monitor, format),
-        None if has_terminal() => screens(args, recording, monitor),
-        None => blocks(&recording, monitor),
+        Some(format) => dump(args, &recording, setup.monitor(), format),
+        None if has_terminal() => screens(args, recording, setup),
+        None => blocks(&recording, setup.monitor()),
     }
 }
 
@@ -51,19 +53,24 @@ fn dump(args: &Replay, recording: &Recording, mut monitor: Monitor, format: Dump
         DumpFormat::Ansi => Format::Ansi,
         DumpFormat::Svg => Format::Svg,
     };
-    let options = Options { mode: mode(recording), ..look::in_picture(&args.look)? };
-    let picture = tui::picture(monitor, &Picture { size: args.size, format, ..Picture::default() }, &options);
+    let options = Options { mode: mode(recording, 1.0), ..look::in_picture(&args.look)? };
+    let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
+    let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
+    let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
+    let picture = tui::picture(monitor, &Picture { size: args.size, format, rounds, ..Picture::default() }, &options);
     Stream::stdout().print(&picture)?;
     Ok(0)
 }
 
-fn screens(args: &Replay, recording: Recording, monitor: Monitor) -> Result<u8, Error> {
-    let options = Options { mode: mode(&recording), ..look::on_terminal(&args.look)? };
+fn screens(args: &Replay, recording: Recording, setup: Setup) -> Result<u8, Error> {
+    let monitor = setup.monitor();
+    let options = Options { mode: mode(&recording, args.speed), ..look::on_terminal(&args.look)? };
     let signals = signals::listen_for_screens().map_err(Error::System)?;
     let speed = if args.speed == 0.0 { Speed::AtOnce } else { Speed::Times(args.speed) };
-    let end = end(&recording);
-    let player = Player::start(recording.rounds, speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;
-    let mut feed = Played { player, end, output: crossbeam_channel::never() };
+    let player =
+        Player::start(recording.rounds.clone(), speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;
+    let samples = player.samples().clone();
+    let mut feed = Played { setup, recording, samples, player: Some(player), output: crossbeam_channel::never() };
     match tui::run(monitor, &mut feed, &signals, &options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         _ => Ok(0),
@@ -97,8 +104,8 @@ fn end(recording: &Recording) -> End {
     })
 }
 
-fn mode(recording: &Recording) -> Mode {
-    Mode::Replay { length: end(recording).at_ns }
+fn mode(recording: &Recording, speed: f64) -> Mode {
+    Mode::Replay { length: end(recording).at_ns, speed }
 }
 
 fn seconds(seconds: f64) -> WallNs {
@@ -107,14 +114,45 @@ fn seconds(seconds: f64) -> WallNs {
 
 /// A recording as it feeds the screens.
 struct Played {
-    player: Player,
-    end: End,
+    setup: Setup,
+    recording: Recording,
+    samples: Receiver<Sample>,
+    /// `None` while it stands still.
+    player: Option<Player>,
     output: Receiver<OutputLine>,
+}
+
+impl Timeline for Played {
+    fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()> {
+        let player = Player::start(self.rounds(Some(after), WallNs(u64::MAX)), speed, after)?;
+        self.samples = player.samples().clone();
+        self.player = Some(player);
+        Ok(())
+    }
+
+    fn stop(&mut self) {
+        self.player = None;
+    }
+
+    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)> {
+        let all = &self.recording.rounds;
+        let place = |time: WallNs| all.partition_point(|(round, _)| round.at <= time);
+        let first = after.map_or(0, place);
+        all[first..place(until).max(first)].to_vec()
+    }
+
+    fn monitor(&self) -> Monitor {
+        self.setup.monitor()
+    }
 }
 
 impl Feed for Played {
     fn samples(&self) -> &Receiver<Sample> {
-        self.player.samples()
+        &self.samples
+    }
+
+    fn timeline(&mut self) -> Option<&mut dyn Timeline> {
+        Some(self)
     }
 
     fn output(&self) -> &Receiver<OutputLine> {
@@ -122,7 +160,7 @@ impl Feed for Played {
     }
 
     fn end(&mut self, _last: &Round, _lost: u64) -> End {
-        self.end.clone()
+        end(&self.recording)
     }
 }
 
@@ -140,27 +178,40 @@ fn read(path: &Path) -> Result<Recording, Error> {
     Ok(recording)
 }
 
-/// A monitor as the live run had it, or as the options change it.
-fn monitor(args: &Replay, recording: &Recording) -> Result<Monitor, Error> {
+/// What a monitor of a recording needs: as the live run had it, or as the options change it.
+struct Setup {
+    header: Header,
+    relations: Vec<Relation>,
+    estimator: Estimation,
+}
+
+impl Setup {
+    fn monitor(&self) -> Monitor {
+        prepare::monitor(self.header.clone(), self.relations.clone(), self.estimator)
+    }
+}
+
+fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error> {
     let mut header = recording.header.clone();
     let relations = if args.corrections.relations.is_empty() {
         prepare::recorded_relations(&header.relations)
     } else {
         let Relations { all, files } = prepare::load_relations(&args.corrections)?;
         header.relations = files;
-        header.estimator = prepare::name(EstimatorName::Linear).into();
+        header.estimator = Kind::Linear.name().into();
         all
     };
     if let Some(interval) = args.interval {
         header.interval_ns = WallNs(interval * 1_000_000);
     }
-    let estimator = match args.corrections.estimator {
-        Some(estimator) => estimator,
-        None => prepare::estimator_named(&header.estimator).unwrap_or_else(|| {
+    let kind = match args.corrections.estimator {
+        Some(kind) => kind,
+        None => Kind::named(&header.estimator).unwrap_or_else(|| {
             say(&format!("no estimator is called {}; using scale", shown(&header.estimator)));
-            EstimatorName::Scale
+            Kind::Scale
         }),
     };
-    header.estimator = prepare::name(estimator).into();
-    Ok(prepare::monitor(header, relations, estimator))
+    header.estimator = kind.name().into();
+    let estimator = Estimation { kind, confidence: args.corrections.confidence };
+    Ok(Setup { header, relations, estimator })
 }

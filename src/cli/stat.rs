@@ -8,24 +8,31 @@ use crossbeam_channel::Receiver;
 use super::Error;
 use super::args::Stat;
 use super::prepare::{self, Wishes};
-use super::pump::{Finished, pump};
+use super::pump::{Finished, Taking, pump};
 use super::signals;
 use super::stream::{Stream, say};
 use crate::monitor::{Finding, Monitor, Noted};
 use crate::session::{ChildIo, Launch};
-use crate::sources::perf::Split;
 use crate::text::{self, Repeats};
 use crate::words::shown;
 
 /// Intervals of a run whose intervals nobody sees.
 const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);
 
+/// What each `-d` counts beside the rest: perf's sets.
+const DETAILED: [&str; 3] = [
+    "L1-dcache-loads,L1-dcache-load-misses,LLC-loads,LLC-load-misses",
+    "L1-icache-loads,L1-icache-load-misses,dTLB-loads,dTLB-load-misses,iTLB-loads,iTLB-load-misses",
+    "L1-dcache-prefetches,L1-dcache-prefetch-misses",
+];
+
 pub(super) fn run(args: &Stat) -> Result<u8, Error> {
-    let launch = Launch { split: split(args)?, ..prepare::launch(&args.target, ChildIo::Inherit)? };
+    let launch = prepare::launch(&args.target, ChildIo::Inherit)?;
     if args.repeat > 1 && launch.command.is_none() {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
-    let wishes = prepare::wishes(&args.events)?;
+    let detailed = &DETAILED[..DETAILED.len().min(args.detailed.into())];
+    let wishes = prepare::wishes_with(&args.events, detailed)?;
     let file = args.output.as_deref().map(|path| Stream::file(path, args.append));
     let mut out = file.unwrap_or_else(|| Ok(Stream::stderr()))?;
     let signals = signals::listen().map_err(Error::System)?;
@@ -83,17 +90,6 @@ impl<'a> Form<'a> {
     }
 }
 
-fn split(args: &Stat) -> Result<Split, Error> {
-    match (args.no_aggr, args.per_thread) {
-        (false, true) if args.target.pid.is_empty() && args.target.tid.is_empty() => {
-            Err(Error::Usage("--per-thread needs -p PID or -t TID".into()))
-        }
-        (false, true) => Ok(Split::Threads),
-        (true, _) => Ok(Split::Cpus),
-        (false, false) => Ok(Split::Sum),
-    }
-}
-
 /// One run of the command.
 fn once(
     args: &Stat,
@@ -109,9 +105,9 @@ fn once(
     let prints = args.interval.is_some();
     let form = Form::of(args);
     if prints && is_first && form == Form::People {
-        out.print(&text::interval_heading())?;
+        out.print(&text::interval_heading(monitor.confidence()))?;
     }
-    let finished = pump(&session, signals, |round, lost| {
+    let finished = pump(&session, signals, Taking::AtOnce, |round, lost| {
         if monitor.round(round, lost) && prints {
             out.print(&form.interval(&monitor))?;
             if args.interval_count == Some(monitor.intervals()) {

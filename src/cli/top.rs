@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::args::Top;
-use super::pump::pump;
+use super::pump::{Taking, pump};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals};
 use crate::monitor::{Measure, Monitor};
@@ -16,7 +16,7 @@ use crate::sampling::Sample;
 use crate::session::{ChildIo, OutputLine, Session};
 use crate::sources::Round;
 use crate::text::{self, Repeats};
-use crate::tui::{self, Feed, Options, Outcome};
+use crate::tui::{self, Feed, Outcome};
 
 pub(super) fn run(args: &Top) -> Result<u8, Error> {
     if args.batch || args.iterations.is_some() {
@@ -29,6 +29,15 @@ pub(super) fn run(args: &Top) -> Result<u8, Error> {
     screens(args)
 }
 
+/// The option's, else the configuration's, else a second.
+fn interval(args: &Top) -> Result<Duration, Error> {
+    let interval = match args.interval {
+        Some(interval) => interval,
+        None => look::config(&args.look)?.0.interval.unwrap_or(1000),
+    };
+    Ok(Duration::from_millis(interval))
+}
+
 const NO_TERMINAL: &str =
     "E09 no terminal, printing text every interval instead (--batch; JSON lines: perfprop stat -I 1000 -j)";
 
@@ -37,11 +46,11 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let launch = prepare::launch(&args.target, ChildIo::ToStderr)?;
     let wishes = prepare::wishes(&args.events)?;
     let signals = signals::listen().map_err(Error::System)?;
-    let interval = Duration::from_millis(args.interval);
+    let interval = interval(args)?;
     let (session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
     let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut out = Stream::stdout();
-    let finished = pump(&session, &signals, |round, lost| {
+    let finished = pump(&session, &signals, Taking::AtOnce, |round, lost| {
         if monitor.round(round, lost) {
             out.print(&format!("{}\n", text::block(&monitor, Measure::default())))?;
             if args.iterations == Some(monitor.intervals()) {
@@ -61,15 +70,13 @@ fn batch(args: &Top) -> Result<u8, Error> {
 }
 
 fn screens(args: &Top) -> Result<u8, Error> {
-    let options = Options {
-        on_quit: args.on_quit.into(),
-        exit_with_child: args.exit_with_child,
-        ..look::on_terminal(&args.look)?
-    };
+    let mut options = look::on_terminal(&args.look)?;
+    options.exit_with_child = args.exit_with_child;
+    options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
     let launch = prepare::launch(&args.target, ChildIo::Capture)?;
     let wishes = prepare::wishes(&args.events)?;
     let signals = signals::listen_for_screens().map_err(Error::System)?;
-    let interval = Duration::from_millis(args.interval);
+    let interval = interval(args)?;
     let (mut session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
     let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let (monitor, outcome) = tui::run(monitor, &mut session, &signals, &options).map_err(Error::Terminal)?;

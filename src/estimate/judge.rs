@@ -1,9 +1,11 @@
 //! Relations and raw statistics in, how well the one agrees with the other out.
 
-use super::{Raw, RelationIndex, RelationState, Standing, deviation};
+use super::levels::{Levels, known, with_gradient};
+use super::{Moved, RelationIndex, RelationState, Standing};
 use crate::events::Event;
-use crate::expr::{Program, Slot};
-use crate::relations::{Binding, BoundForm, BoundPair, BoundRelation, Relation};
+use crate::expr::Slot;
+use crate::rates::Tally;
+use crate::relations::{Binding, BoundForm, BoundPair, BoundRelation, Relation, mean_slot, variance_slot};
 
 /// A relation is judged once each of its events has so many samples.
 pub(super) const JUDGED_AFTER: u64 = 5;
@@ -12,22 +14,49 @@ pub(super) const JUDGED_AFTER: u64 = 5;
 const VIOLATED_ABOVE: f64 = 3.0;
 const AGREES_BELOW: f64 = 2.0;
 
+/// The memory of residuals, per interval.
+const MEMORY: f64 = 0.9;
+
+/// A relation begins as if so many residuals had been as large as it says.
+const BELIEVED: f64 = 4.0;
+
+/// One residual counts as no more standard errors than this.
+const MOST: f64 = 5.0;
+
 /// Holds relations against what is counted, whether or not anything is corrected by them.
 #[derive(Debug)]
 pub(super) struct Judge {
     relations: Vec<Option<BoundRelation>>,
     standings: Vec<Standing>,
-    /// Raw mean and variance of each event side by side, as bound relations read them.
-    values: Vec<f64>,
+    residuals: Vec<Residuals>,
+    /// What was counted, over the run and in the last interval.
+    run: Levels,
+    interval: Levels,
     /// Room for the gradient of one relation.
     gradient: Vec<f64>,
+}
+
+/// What a relation's residuals in single intervals were, the older the less.
+#[derive(Clone, Copy, Debug, Default)]
+struct Residuals {
+    weight: f64,
+    /// Sum of squares, in the unit of the residual and in standard errors.
+    squares: f64,
+    standard: f64,
 }
 
 impl Judge {
     /// A judge of these relations between these events.
     pub(super) fn new(events: &[Event], relations: &[Relation]) -> Self {
-        let (relations, standings) = relations.iter().map(|relation| bind(relation, events)).unzip();
-        Self { relations, standings, values: vec![f64::NAN; 2 * events.len()], gradient: Vec::new() }
+        let (bound, standings): (Vec<_>, _) = relations.iter().map(|relation| bind(relation, events)).unzip();
+        Self {
+            residuals: vec![Residuals::default(); bound.len()],
+            relations: bound,
+            standings,
+            run: Levels::default(),
+            interval: Levels::default(),
+            gradient: Vec::new(),
+        }
     }
 
     /// How each relation fares.
@@ -35,50 +64,104 @@ impl Judge {
         &self.standings
     }
 
-    /// The relations that may correct: bound, and not contradicted.
-    pub(super) fn trusted(&self) -> impl Iterator<Item = (RelationIndex, &BoundRelation)> {
+    /// What was counted over the run, and in the last interval.
+    pub(super) fn levels(&self) -> (&Levels, &Levels) {
+        (&self.run, &self.interval)
+    }
+
+    /// The relations that may correct, bound and not contradicted, and how far: their weight,
+    /// lessened by what their residuals were.
+    pub(super) fn trusted(&self) -> impl Iterator<Item = (RelationIndex, &BoundRelation, f64)> {
         let all = self.relations.iter().zip(&self.standings).enumerate();
-        all.filter(|(_, (_, standing))| standing.state != RelationState::Violated)
-            .filter_map(|(index, (relation, _))| Some((index, relation.as_ref()?)))
+        all.filter_map(|(index, (relation, standing))| {
+            let relation = relation.as_ref().filter(|_| standing.may_correct())?;
+            Some((index, relation, relation.weight.get() * standing.trust.unwrap_or(1.0)))
+        })
     }
 
     /// Notes that a relation corrected an event.
     pub(super) fn used(&mut self, index: RelationIndex) {
-        let standing = &mut self.standings[index];
-        standing.uses += 1;
+        self.standings[index].uses += 1;
     }
 
-    /// Judges every relation anew; gives those that have just been found to be contradicted.
-    pub(super) fn judge(&mut self, raw: &[Raw]) -> Vec<RelationIndex> {
-        for (event, raw) in raw.iter().enumerate() {
-            self.values[2 * event] = raw.rate.mean().unwrap_or(f64::NAN);
-            self.values[2 * event + 1] = raw.rate.variance().unwrap_or(f64::NAN);
+    /// Notes by how much a relation moved an event.
+    pub(super) fn moved(&mut self, index: RelationIndex, moved: Moved) {
+        let size = |moved: Moved| moved.relative.map_or(f64::INFINITY, f64::abs);
+        let old = &mut self.standings[index].moved;
+        if old.is_none_or(|old| size(old) < size(moved)) {
+            *old = Some(moved);
         }
-        let mut fallen = Vec::new();
+    }
+
+    /// The error of a relation, as a standard deviation of what it expects: its residual over the
+    /// run, or what those of intervals were. One that was never held against anything is as far off
+    /// as it says that it may be.
+    pub(super) fn misfit(&self, index: RelationIndex, scope: Scope, expected: f64) -> f64 {
+        let residual = match scope {
+            Scope::Run => self.standings[index].residual,
+            Scope::Interval => self.residuals[index].typical(),
+        };
+        let tolerance = self.relations[index].as_ref().map_or(0.0, |relation| relation.tolerance.get());
+        residual.map_or(slack(tolerance) * expected.abs(), f64::abs)
+    }
+
+    /// Judges every relation anew; says whether one that could correct has just been put aside.
+    pub(super) fn judge(&mut self, tally: &Tally) -> bool {
+        (self.run, self.interval) = (Levels::of_run(tally), Levels::of_interval(tally));
+        let mut has_fallen = false;
         for (index, relation) in self.relations.iter().enumerate() {
-            let Some(relation) = relation else { continue };
-            let Some(check) = check(relation, &self.values, &mut self.gradient, raw) else { continue };
             let standing = &mut self.standings[index];
-            standing.residual = Some(check.residual);
-            standing.relative = (check.counted != 0.0).then(|| check.residual / check.counted.abs());
-            standing.z = check.z.is_finite().then_some(check.z);
-            let next = next_state(&standing.state, &check);
-            if next == RelationState::Violated && standing.state != RelationState::Violated {
-                fallen.push(index);
-            }
+            standing.moved = None;
+            let Some(relation) = relation else { continue };
+            let Some(check) = check(relation, &self.run, &mut self.gradient) else { continue };
+            let samples = check.events.iter().map(|&event| tally.raw()[event].rate.samples()).min().unwrap_or(0);
+            let (residual, counted, z) = (check.residual, check.counted, check.z());
+            let of_one_interval = if is_of_variance(relation) {
+                // A single interval has no variance.
+                self.residuals[index] = Residuals::default();
+                Some(check)
+            } else {
+                self::check(relation, &self.interval, &mut self.gradient)
+            };
+            of_one_interval.into_iter().for_each(|check| self.residuals[index].add(&check));
+            let next = next_state(&standing.state, z.abs(), samples);
+            let could_correct = standing.may_correct();
+            standing.residual = Some(residual);
+            standing.relative = (counted != 0.0).then(|| residual / counted.abs());
+            standing.z = known(z);
+            standing.trust = match next {
+                RelationState::Violated => Some(0.0),
+                _ if samples >= JUDGED_AFTER => Some(self.residuals[index].trust()),
+                _ => None,
+            };
             standing.state = next;
+            has_fallen |= could_correct && !standing.may_correct();
         }
-        fallen
+        has_fallen
     }
+}
 
-    /// The events that a relation corrects.
-    pub(super) fn corrected(&self, index: RelationIndex) -> &[usize] {
-        match self.relations[index].as_ref().map(|relation| &relation.form) {
-            Some(BoundForm::Pair(pair)) => std::slice::from_ref(&pair.to),
-            Some(BoundForm::Equation(equation)) => equation.events(),
-            None => &[],
+impl Standing {
+    /// Not what is contradicted, nor, while it is too early to say so, what looks like it.
+    fn may_correct(&self) -> bool {
+        match self.state {
+            RelationState::Agrees => true,
+            RelationState::Waiting => self.z.is_none(),
+            RelationState::Violated | RelationState::Inactive { .. } | RelationState::SameEvent { .. } => false,
         }
     }
+}
+
+/// What a number is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Scope {
+    Run,
+    Interval,
+}
+
+/// What a relation may be off by is as much as it is put aside for, were the counts exact.
+fn slack(tolerance: f64) -> f64 {
+    tolerance / VIOLATED_ABOVE
 }
 
 fn bind(relation: &Relation, events: &[Event]) -> (Option<BoundRelation>, Standing) {
@@ -90,68 +173,127 @@ fn bind(relation: &Relation, events: &[Event]) -> (Option<BoundRelation>, Standi
     (bound, Standing { state, ..Standing::default() })
 }
 
+fn is_of_variance(relation: &BoundRelation) -> bool {
+    matches!(&relation.form, BoundForm::Pair(BoundPair { mean: None, .. }))
+}
+
 /// A relation's prediction beside what was counted.
-struct Check {
+struct Check<'a> {
     residual: f64,
     counted: f64,
-    z: f64,
-    /// The fewest samples that any of the events has.
-    samples: u64,
+    /// The standard deviation of the residual of a relation that holds.
+    deviation: f64,
+    events: Events<'a>,
+}
+
+/// The events of a relation.
+enum Events<'a> {
+    Pair([usize; 2]),
+    Equation(&'a [usize]),
+}
+
+impl Events<'_> {
+    fn iter(&self) -> std::slice::Iter<'_, usize> {
+        match self {
+            Self::Pair(pair) => pair.iter(),
+            Self::Equation(events) => events.iter(),
+        }
+    }
+}
+
+impl Check<'_> {
+    /// The residual in standard errors; not finite where they aren't known.
+    fn z(&self) -> f64 {
+        if self.residual == 0.0 && self.deviation == 0.0 { 0.0 } else { self.residual / self.deviation }
+    }
 }
 
 /// `None` where not all of its events have been counted, or the prediction has no value.
-fn check(relation: &BoundRelation, values: &[f64], gradient: &mut Vec<f64>, raw: &[Raw]) -> Option<Check> {
-    let (residual, counted, variance, samples) = match &relation.form {
-        BoundForm::Pair(BoundPair { to, mean: Some(mean), from, .. }) => {
-            let predicted = with_gradient(mean, values, gradient)?;
-            let counted = known(values[2 * to])?;
-            let variance = mean_variance(&raw[*to]) + propagated(mean.slots(), gradient, raw);
-            (predicted - counted, counted, variance, raw[*from].rate.samples().min(raw[*to].rate.samples()))
+fn check<'a>(relation: &'a BoundRelation, levels: &Levels, gradient: &mut Vec<f64>) -> Option<Check<'a>> {
+    let (residual, counted, deviation, events) = match &relation.form {
+        BoundForm::Pair(BoundPair { to, mean, variance, from }) => {
+            let (program, Slot(slot)) = match (mean, variance) {
+                (Some(mean), _) => (mean, mean_slot(*to)),
+                (None, Some(variance)) => (variance, variance_slot(*to)),
+                (None, None) => return None,
+            };
+            // Neither a rate nor a variance is below 0.
+            let predicted = with_gradient(program, &levels.values, gradient)?.max(0.0);
+            let counted = known(levels.values[slot])?;
+            let deviation = levels.deviations[slot].hypot(levels.propagated(program.slots(), gradient));
+            (predicted - counted, counted, deviation, Events::Pair([*from, *to]))
         }
-        BoundForm::Pair(BoundPair { mean: None, .. }) => return None,
         BoundForm::Equation(equation) => {
             gradient.clear();
             gradient.resize(equation.events().len(), 0.0);
-            let residual = known(equation.residual_with_gradient(values, gradient))?;
-            let slots: Vec<_> = equation.events().iter().map(|&event| Slot(2 * event)).collect();
-            let samples = equation.events().iter().map(|&event| raw[event].rate.samples()).min()?;
-            (-residual, equation.sides(values)[0], propagated(&slots, gradient, raw), samples)
+            let residual = known(equation.residual_with_gradient(&levels.values, gradient))?;
+            let slots: Vec<_> = equation.events().iter().map(|&event| mean_slot(event)).collect();
+            let deviation = levels.propagated(&slots, gradient);
+            (-residual, equation.sides(&levels.values)[0], deviation, Events::Equation(equation.events()))
         }
     };
-    // What a relation may be off by is as much as it is put aside for, were the counts exact.
-    let slack = relation.tolerance.get() / VIOLATED_ABOVE * counted.abs().max((counted + residual).abs());
-    let z = residual / (variance + slack * slack).sqrt();
-    Some(Check { residual, counted, z, samples })
+    let slack = slack(relation.tolerance.get()) * counted.abs().max((counted + residual).abs());
+    Some(Check { residual, counted, deviation: deviation.hypot(slack), events })
 }
 
-pub(super) fn known(value: f64) -> Option<f64> {
-    value.is_finite().then_some(value)
+impl Residuals {
+    fn add(&mut self, check: &Check<'_>) {
+        let Some(z) = known(check.z()) else { return };
+        self.weight = MEMORY * self.weight + 1.0;
+        self.squares = MEMORY * self.squares + check.residual * check.residual;
+        self.standard = MEMORY * self.standard + z.abs().min(MOST).powi(2);
+    }
+
+    /// The size of a residual; `None` before there was one.
+    fn typical(&self) -> Option<f64> {
+        (self.weight > 0.0).then(|| (self.squares / self.weight).sqrt())
+    }
+
+    /// One over the factor by which the variance of the residuals is larger than it should be, as
+    /// the mean of an inverse gamma distribution has it that began at 1. Never above 1: a relation
+    /// that is better than it says isn't believed more.
+    fn trust(&self) -> f64 {
+        ((BELIEVED + self.weight) / (BELIEVED + self.standard)).min(1.0)
+    }
 }
 
-pub(super) fn with_gradient(program: &Program, values: &[f64], gradient: &mut Vec<f64>) -> Option<f64> {
-    gradient.clear();
-    gradient.resize(program.slots().len(), 0.0);
-    known(program.eval_with_gradient(values, gradient))
-}
-
-/// The variance that the means in `slots` give a value with this gradient, if they are independent.
-fn propagated(slots: &[Slot], gradient: &[f64], raw: &[Raw]) -> f64 {
-    let means = slots.iter().zip(gradient).filter(|(Slot(slot), _)| slot % 2 == 0);
-    means.map(|(Slot(slot), derivative)| derivative * derivative * mean_variance(&raw[slot / 2])).sum()
-}
-
-/// The squared standard error of a raw mean: what multiplexing left unseen. How the program varies
-/// is no error of it, as all events were counted on the same run. NaN where it isn't known.
-fn mean_variance(raw: &Raw) -> f64 {
-    deviation(raw.rate_error()).powi(2)
-}
-
-fn next_state(now: &RelationState, check: &Check) -> RelationState {
-    let size = check.z.abs();
+fn next_state(now: &RelationState, z: f64, samples: u64) -> RelationState {
     match now {
-        RelationState::Violated if size < AGREES_BELOW => RelationState::Agrees,
+        RelationState::Violated if z < AGREES_BELOW => RelationState::Agrees,
         RelationState::Violated => RelationState::Violated,
-        _ if check.samples >= JUDGED_AFTER && size > VIOLATED_ABOVE => RelationState::Violated,
+        _ if z > VIOLATED_ABOVE && samples < JUDGED_AFTER => RelationState::Waiting,
+        _ if z > VIOLATED_ABOVE => RelationState::Violated,
         _ => RelationState::Agrees,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn after(zs: &[f64]) -> Residuals {
+        let check = |z| Check { residual: z, counted: 1.0, deviation: 1.0, events: Events::Equation(&[]) };
+        let mut residuals = Residuals::default();
+        zs.iter().for_each(|&z| residuals.add(&check(z)));
+        residuals
+    }
+
+    #[test]
+    fn trust_by_hand() {
+        assert_eq!((after(&[]).trust(), after(&[]).typical()), (1.0, None));
+        // (4 + 1) / (4 + 25): a residual of 7 standard errors counts as one of 5.
+        assert_eq!(after(&[7.0]).trust(), 5.0 / 29.0);
+        assert_eq!(after(&[f64::NAN, f64::INFINITY]).trust(), 1.0);
+        assert_eq!(after(&[0.0, 0.5, -0.5]).trust(), 1.0);
+        // (0.9 x 9 + 16) / 1.9.
+        assert!(after(&[3.0, -4.0]).typical().is_some_and(|size| (size * size - 24.1 / 1.9).abs() < 1e-12));
+    }
+
+    #[test]
+    fn trust_falls_with_residuals_and_comes_back() {
+        let bad = after(&[5.0; 10]).trust();
+        let mut zs = vec![5.0; 10];
+        zs.extend([0.0; 40]);
+        assert!(bad < 0.1 && after(&zs).trust() > 0.9, "{bad}");
     }
 }

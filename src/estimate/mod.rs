@@ -1,12 +1,31 @@
-//! Rates and relations in, estimates with intervals out.
+//! What rounds counted and relations in, estimates with intervals out.
 //!
-//! An [`Estimator`] takes what each interval counted and answers with the best it knows of each
-//! event. Raw statistics are kept by whoever feeds it, and are never touched by it.
+//! An [`Estimator`] takes every round, and at the end of an interval answers for every event: the
+//! count of the interval and of the run with an interval each, the variance, where the numbers come
+//! from, and what moved them. Raw statistics are kept beside in a [`Tally`] that it can only read.
+//!
+//! ```text
+//! round(from, to, deltas) ... round(...)  end_interval(tally)  ->  estimates(), relations()
+//! ```
+//!
+//! One more estimator is one more file here with a type that implements the trait, and an arm in
+//! each function of [`Kind`]; command line, recordings, screens and texts take it from there. What
+//! all of them keep to:
+//!
+//! - A count that is exact (the event was counted all the time) stays as it is.
+//! - No estimate, and no lower end of an interval, is below what was counted
+//!   ([`Uncertain::at_least`]).
+//! - Intervals are at the level of [`Tally::confidence`], and may be wider on one side.
+//! - An event that it knows nothing better of has the count that scaling gives ([`scaled`]).
 
+use crate::events::Event;
 use crate::plan::EventIndex;
-use crate::rates::{Delta, Error, Moments, Scaling};
+use crate::rates::{Delta, Tally, Uncertain};
+use crate::relations::Relation;
+use crate::units::WallNs;
 
 mod judge;
+mod levels;
 mod linear;
 mod scale;
 
@@ -16,43 +35,82 @@ pub use scale::Scale;
 /// The place of a relation in the list of all that were read.
 pub type RelationIndex = usize;
 
-/// What an interval says of one event.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Observation {
-    /// What was counted.
-    pub delta: Delta,
-    /// The error of the interval's rate, in counts per CPU-millisecond.
-    pub error: Error,
+/// Turns what rounds counted into estimates.
+pub trait Estimator: Send {
+    /// Takes a round: the time that it covers, and what it counted of each event; `None` for one
+    /// that could not be read. An estimator that works on whole intervals needs no rounds.
+    fn round(&mut self, _from: WallNs, _to: WallNs, _deltas: &[Option<Delta>]) {}
+
+    /// Ends the interval of the rounds since the last end. `tally` has the raw statistics of the
+    /// interval and of the run, both up to here.
+    fn end_interval(&mut self, tally: &Tally);
+
+    /// The best that is known of each event, up to the end of the last interval.
+    fn estimates(&self) -> &[Estimate];
+
+    /// How each relation fares, in the order of the files.
+    fn relations(&self) -> &[Standing];
 }
 
-/// The raw statistics of an event: its own samples, nothing else.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Raw {
-    /// Mean and variance of the rate over intervals.
-    pub rate: Moments,
-    /// The scaled count of the whole run and its error.
-    pub run: Scaling,
+/// Which estimator.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kind {
+    /// [`Scale`].
+    #[default]
+    Scale,
+    /// [`Linear`].
+    Linear,
 }
 
-impl Raw {
-    /// The error of the mean rate: that of the scaled count, per millisecond of CPU time.
-    pub fn rate_error(&self) -> Error {
-        let enabled = self.run.total().enabled.as_ms();
-        if enabled > 0.0 { self.run.error().scaled(1.0 / enabled) } else { Error::Unknown }
+impl Kind {
+    /// All of them.
+    pub const ALL: [Self; 2] = [Self::Scale, Self::Linear];
+
+    /// Its name in recordings and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scale => "scale",
+            Self::Linear => "linear",
+        }
+    }
+
+    /// What it does, in a line.
+    pub fn summary(self) -> &'static str {
+        match self {
+            Self::Scale => "Count x enabled / running, as perf does",
+            Self::Linear => "Means corrected towards what relations predict of them",
+        }
+    }
+
+    /// The one of this name; recordings of other versions may have others.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// A new one for these events and relations.
+    pub fn build(self, events: &[Event], relations: &[Relation]) -> Box<dyn Estimator> {
+        match self {
+            Self::Scale => Box::new(Scale::new(events, relations)),
+            Self::Linear => Box::new(Linear::new(events, relations)),
+        }
     }
 }
 
 /// What an estimator knows of an event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Estimate {
-    /// The mean rate in counts per millisecond of CPU time; `None` if nothing is known.
-    pub mean: Option<f64>,
-    /// The variance of the rate between intervals, in the square of that unit.
+    /// The count of the interval that ended last; `None` if nothing is known of it.
+    pub interval: Option<Uncertain>,
+    /// The count of the run up to there. Over the CPU time of the run it is the mean rate.
+    pub total: Option<Uncertain>,
+    /// The variance of the rate between intervals, in the square of counts per millisecond of CPU
+    /// time, where the estimator has one.
     pub variance: Option<f64>,
-    /// The error of the mean.
-    pub error: Error,
-    /// Where the mean comes from.
+    /// Where the total comes from.
     pub quality: Quality,
+    /// What moved the total, strongest first and the weighting last: their counts add up to the total less the scaled one,
+    /// or to all of it where nothing was counted, unless it was raised to what was counted.
+    pub parts: Vec<Part>,
 }
 
 /// Where a number comes from, and so how far it can be trusted.
@@ -65,10 +123,30 @@ pub enum Quality {
     Measured,
     /// The event was counted for a part of the time, and scaled.
     Scaled,
-    /// Counted, and corrected by relations; this one moved it most.
-    Corrected(RelationIndex),
-    /// Never counted: a relation says so.
-    Derived(RelationIndex),
+    /// Counted for a part of the time, and corrected.
+    Corrected,
+    /// Never counted: it follows from others.
+    Derived,
+}
+
+/// What moved a number, and by how much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Part {
+    /// What did.
+    pub by: Cause,
+    /// How many counts it added, or took away.
+    pub counts: f64,
+}
+
+/// What can move a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A relation.
+    Relation(RelationIndex),
+    /// What was counted of another event.
+    Event(EventIndex),
+    /// That the estimator weighs the event's own samples otherwise than by their time.
+    Weighting,
 }
 
 /// How a relation fares.
@@ -76,21 +154,35 @@ pub enum Quality {
 pub struct Standing {
     /// How often it corrected an event.
     pub uses: u64,
-    /// What it predicts of its event minus what was counted, in counts per millisecond of CPU
-    /// time, over the whole run.
+    /// What it predicts of its event minus what was counted, over the whole run: in counts per
+    /// millisecond of CPU time for means, in its square for a relation of variances alone.
     pub residual: Option<f64>,
     /// The residual as a part of what was counted.
     pub relative: Option<f64>,
     /// The residual in units of its standard error.
     pub z: Option<f64>,
+    /// From 0 to 1: how far it can be believed to be as good as it says, after what its residuals
+    /// were; `None` before there were enough of them.
+    pub trust: Option<f64>,
+    /// The event that it moved most, as its run's total stands.
+    pub moved: Option<Moved>,
     /// What follows from that.
     pub state: RelationState,
+}
+
+/// By how much an event was moved.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Moved {
+    /// Which event.
+    pub event: EventIndex,
+    /// The change as a part of the scaled count; `None` where there was nothing to move.
+    pub relative: Option<f64>,
 }
 
 /// What a relation is doing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RelationState {
-    /// Its events haven't all been counted yet.
+    /// Too little has been counted to judge it.
     #[default]
     Waiting,
     /// It agrees with what is counted, and corrects.
@@ -109,33 +201,134 @@ pub enum RelationState {
     },
 }
 
-/// Turns what intervals counted into estimates.
-pub trait Estimator: Send {
-    /// Takes an interval: what it says of each event, and the raw statistics including it.
-    fn observe(&mut self, interval: &[Observation], raw: &[Raw]);
-
-    /// The best that is known of each event over the run so far.
-    fn estimates(&self) -> &[Estimate];
-
-    /// How each relation fares, in the order of the files.
-    fn relations(&self) -> &[Standing];
-}
-
-/// The estimate that raw statistics alone give.
-fn own(raw: &Raw) -> Estimate {
-    let error = raw.rate_error();
-    let quality = match (raw.rate.mean(), error) {
-        (None, _) => Quality::Missing,
-        (Some(_), Error::Exact) => Quality::Measured,
-        (Some(_), _) => Quality::Scaled,
+/// The estimate that an event's own samples alone give.
+pub fn scaled(tally: &Tally, event: EventIndex) -> Estimate {
+    let raw = &tally.raw()[event];
+    let total = tally.total(event);
+    let quality = match total {
+        None => Quality::Missing,
+        Some(_) if raw.run.is_exact() => Quality::Measured,
+        Some(_) => Quality::Scaled,
     };
-    Estimate { mean: raw.rate.mean(), variance: raw.rate.variance(), error, quality }
+    let interval = tally.interval_count(event);
+    Estimate { interval, total, variance: raw.rate.variance(), quality, parts: Vec::new() }
 }
 
-/// The half width of a 95 % interval in standard deviations.
-const HALF_WIDTH: f64 = 1.96;
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-/// The standard deviation that an error stands for; NaN if it isn't known.
-fn deviation(error: Error) -> f64 {
-    error.half_width().map_or(f64::NAN, |half_width| half_width / HALF_WIDTH)
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::events::{Encoding, Kind as EventKind, Modifiers, Unit};
+    use crate::units::CpuNs;
+
+    pub(super) fn events(names: &[&str]) -> Vec<Event> {
+        let event = |name: &&str| Event {
+            name: (*name).into(),
+            canonical: (*name).into(),
+            kind: EventKind::Raw,
+            encoding: Encoding::default(),
+            modifiers: Modifiers::default(),
+            unit: Unit::Count,
+        };
+        names.iter().map(event).collect()
+    }
+
+    /// Two milliseconds, of which one was counted, or nothing.
+    pub(super) fn half(count: Option<u64>) -> Delta {
+        let ms = |ms: u64| CpuNs(ms * 1_000_000);
+        Delta { count: count.unwrap_or(0), enabled: ms(2), running: ms(count.map_or(0, |_| 1)) }
+    }
+
+    /// Two milliseconds, all of them counted.
+    pub(super) fn whole(count: u64) -> Delta {
+        Delta { count, running: half(None).enabled, ..half(None) }
+    }
+
+    #[test]
+    fn names_lead_back_to_their_estimators() {
+        assert!(Kind::ALL.into_iter().all(|kind| Kind::named(kind.name()) == Some(kind)));
+        assert_eq!(Kind::named("guess"), None);
+    }
+
+    /// Right ones, wrong ones, one without a value at times.
+    const RELATIONS: &str = r#"[
+        {"eventFrom": "a", "eventTo": "b", "expectedMean": "2 * {mean}", "weight": 1},
+        {"eventFrom": "b", "eventTo": "a", "expectedMean": "{mean} / 3", "expectedVariance": "{variance}"},
+        {"eventFrom": "c", "eventTo": "a", "expectedMean": "1 / {mean}", "weight": 0.5},
+        {"relation": "a = b + c", "tolerance": 1}, {"relation": "a / b = d"}]"#;
+
+    /// What was counted of an event in a round, of so many milliseconds of which it ran so many.
+    fn delta((count, enabled, running): (u64, u64, u64)) -> Option<Delta> {
+        let ms = |ms: u64| CpuNs(ms * 1_000_000);
+        let running = running.min(enabled);
+        // Nothing is counted while nothing runs.
+        Some(Delta { count: if running > 0 { count } else { 0 }, enabled: ms(enabled), running: ms(running) })
+    }
+
+    /// Rounds in intervals of three through an estimator, which `check` looks at after each.
+    fn run(kind: Kind, rounds: &[[Option<Delta>; 4]], mut check: impl FnMut(&Tally, &[Estimate])) {
+        let relations = crate::relations::parse("test.json", RELATIONS.as_bytes()).strict().unwrap();
+        let mut estimator = kind.build(&events(&["a", "b", "c", "d"]), &relations);
+        let mut tally = Tally::new(4);
+        for (at, deltas) in (0..).zip(rounds) {
+            tally.round(deltas);
+            estimator.round(WallNs(at), WallNs(at + 1), deltas);
+            if at % 3 == 2 {
+                tally.end_interval();
+                estimator.end_interval(&tally);
+                check(&tally, estimator.estimates());
+            }
+        }
+    }
+
+    fn rounds() -> impl Strategy<Value = Vec<[Option<Delta>; 4]>> {
+        let event = prop::option::weighted(0.9, (0u64..1_000_000_000, 0u64..20, 0u64..20));
+        let round = prop::array::uniform4(event);
+        prop::collection::vec(round.prop_map(|events| events.map(|event| event.and_then(delta))), 0..60)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn what_is_counted_all_the_time_is_never_moved(mut rounds in rounds()) {
+            for round in &mut rounds {
+                for delta in round[..2].iter_mut().flatten() {
+                    *delta = Delta { running: delta.enabled, ..*delta };
+                }
+            }
+            for kind in Kind::ALL {
+                run(kind, &rounds, |tally, estimates| {
+                    for (event, estimate) in estimates[..2].iter().enumerate().filter(|(event, _)| tally.raw()[*event].run.is_exact()) {
+                        assert_eq!(*estimate, scaled(tally, event));
+                        assert_eq!(estimate.quality, Quality::Measured);
+                    }
+                });
+            }
+        }
+
+        #[test]
+        fn nothing_is_nan_or_less_than_was_counted(rounds in rounds()) {
+            let check = |count: Option<Uncertain>, counted: u64| {
+                let least = counted as f64 - 1e-12 * count.map_or(0.0, |count| count.value);
+                assert!(count.is_none_or(|count| count.value.is_finite() && count.value >= least), "{count:?} {counted}");
+                let bounds = count.and_then(Uncertain::bounds);
+                assert!(bounds.is_none_or(|(low, high)| low >= least && low <= high), "{count:?} {counted}");
+            };
+            for kind in Kind::ALL {
+                run(kind, &rounds, |tally, estimates| {
+                    for (event, estimate) in estimates.iter().enumerate() {
+                        check(estimate.interval, tally.interval(event).total().count);
+                        check(estimate.total, tally.raw()[event].run.total().count);
+                        assert!(estimate.variance.is_none_or(|variance| variance >= 0.0));
+                        assert!(estimate.parts.iter().all(|part| part.counts.is_finite()));
+                        assert_eq!(estimate.total.is_none(), estimate.quality == Quality::Missing);
+                    }
+                });
+            }
+        }
+    }
 }

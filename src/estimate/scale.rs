@@ -1,8 +1,9 @@
-//! Intervals in, scaled means out: what perf does, with the error that it doesn't print.
+//! Intervals in, scaled counts out: what perf does, with the error that it doesn't print.
 
 use super::judge::Judge;
-use super::{Estimate, Estimator, Observation, Raw, Standing, own};
+use super::{Estimate, Estimator, Standing, scaled};
 use crate::events::Event;
+use crate::rates::Tally;
 use crate::relations::Relation;
 
 /// Each event by its own samples. Relations are held against them and correct nothing.
@@ -20,9 +21,9 @@ impl Scale {
 }
 
 impl Estimator for Scale {
-    fn observe(&mut self, _interval: &[Observation], raw: &[Raw]) {
-        self.judge.judge(raw);
-        self.estimates = raw.iter().map(own).collect();
+    fn end_interval(&mut self, tally: &Tally) {
+        self.judge.judge(tally);
+        self.estimates = (0..self.estimates.len()).map(|event| scaled(tally, event)).collect();
     }
 
     fn estimates(&self) -> &[Estimate] {

@@ -290,7 +290,7 @@ fn tracefs(f: &mut Formatter<'_>, error: &TracefsError) -> fmt::Result {
         TracefsError::Forbidden(folder) => {
             let folder = path(folder);
             write!(f, "\n      {folder} may not be read by this user (EACCES)")?;
-            write!(f, "\n      run perfprop with sudo")
+            write!(f, "\n      as root, or:  sudo mount -o remount,mode=755,gid=$(id -g) /sys/kernel/tracing")
         }
         TracefsError::NotMounted(folder) => {
             let folder = path(folder);

@@ -27,6 +27,7 @@ pub use catalog::{Availability, Entry, Part, Pattern, Prober, Question, Source, 
 pub use error::{Cause, EventError, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use modifiers::{Letters, LettersError};
+pub use pmu::Pmu;
 pub use resolve::{Resolver, with_letters};
 pub use tables::{TableError, TableEvent, Tables};
 
@@ -57,6 +58,13 @@ impl Event {
     /// something to open (which the kernel may still refuse).
     pub fn unavailable(&self) -> Option<String> {
         self.encoding.absent.clone()
+    }
+
+    /// The one kind of core that counts it, where a machine has several. Its time on a counter is
+    /// then the time that was spent on such cores, and says nothing of multiplexing: what it counted
+    /// is a part, and must not be scaled.
+    pub fn core(&self) -> Option<&str> {
+        self.encoding.core.as_deref()
     }
 
     /// Whether counting it in user space only means anything. The kernel asks where the CPU was
@@ -133,6 +141,9 @@ pub struct Encoding {
     /// Why this machine has no code for the preset; `None` when there is something to open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub absent: Option<String>,
+    /// The PMU of the one kind of core that counts it, on a machine that has several kinds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub core: Option<String>,
     /// The place of a dynamic probe, which the kernel takes by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,

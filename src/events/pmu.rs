@@ -14,9 +14,11 @@ use crate::words::glob;
 
 /// A PMU that sysfs describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pmu {
-    pub(super) name: String,
-    pub(super) pmu_type: u32,
+pub struct Pmu {
+    /// The name of its folder.
+    pub name: String,
+    /// The number that `perf_event_attr.type` takes.
+    pub pmu_type: u32,
     /// Whether it counts what a core does, so that privilege levels and guests can be told apart.
     core: bool,
     folder: PathBuf,
@@ -85,13 +87,18 @@ pub(super) fn matching(all: &[Pmu], written: &str) -> Vec<Pmu> {
 
 impl Pmu {
     /// Whether it counts what a core does.
-    pub(super) fn is_core(&self) -> bool {
+    pub fn is_core(&self) -> bool {
         self.core
     }
 
     /// Whether it counts what happens on CPUs, whatever runs there: the kernel gives it a `cpumask`.
-    pub(super) fn counts_whole_cpus(&self) -> bool {
+    pub fn counts_whole_cpus(&self) -> bool {
         self.folder.join("cpumask").exists()
+    }
+
+    /// What a file of its folder says: `cpus`, `perf_event_mux_interval_ms`.
+    pub fn says(&self, file: &str) -> Option<String> {
+        machine::text(&self.folder.join(file)).ok()
     }
 
     /// The names in `events/`, sorted.

@@ -92,6 +92,13 @@ pub(super) enum Meaning<'a> {
     Missing(String),
 }
 
+impl Family {
+    /// What people call it.
+    pub(super) fn title(&self) -> &str {
+        &self.title
+    }
+}
+
 impl Preset {
     /// What counts the preset on a CPU of this family; `None` is a CPU that the table doesn't know.
     pub(super) fn on(&self, family: Option<&Family>) -> Meaning<'_> {

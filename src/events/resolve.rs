@@ -14,7 +14,7 @@ use super::presets::{self, Family, Meaning, Preset};
 use super::symbols::{self, Symbol};
 use super::syntax::{self, Head, Item, Place, Spec, Term};
 use super::tables::{TableEvent, Tables};
-use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Unit, catalog, emulate, probe, tracepoints};
+use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Source, Unit, catalog, emulate, probe, tracepoints};
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
@@ -42,8 +42,6 @@ struct Found {
     name: Option<String>,
     /// What holds without letters.
     modifiers: Modifiers,
-    /// The core PMU that it was narrowed to on a hybrid machine.
-    core: Option<String>,
 }
 
 /// What a name means, and the letters that were left of it.
@@ -55,7 +53,6 @@ struct Named<'a> {
 /// An event on its way into a group.
 struct Member {
     event: Event,
-    core: Option<String>,
     guest_chosen: bool,
 }
 
@@ -67,15 +64,7 @@ impl From<Symbol> for Found {
 
 impl Found {
     fn new(canonical: String, kind: Kind, encoding: Encoding) -> Self {
-        Self {
-            canonical,
-            kind,
-            encoding,
-            unit: Unit::Count,
-            name: None,
-            modifiers: Modifiers::unmodified(),
-            core: None,
-        }
+        Self { canonical, kind, encoding, unit: Unit::Count, name: None, modifiers: Modifiers::unmodified() }
     }
 }
 
@@ -105,7 +94,7 @@ impl Resolver {
     }
 
     /// The machine's PMUs, read once: a list asks for them thousands of times.
-    pub(super) fn pmus(&self) -> &[Pmu] {
+    pub fn pmus(&self) -> &[Pmu] {
         self.pmus.get_or_init(|| pmu::all(&self.machine))
     }
 
@@ -186,14 +175,15 @@ impl Resolver {
         if found.kind == Kind::Modelled && modifiers.exclude_user {
             encoding = Encoding::absent("not supported by the model: it runs no kernel");
         }
-        let colon = if written.is_empty() { "" } else { ":" };
+        // perf writes modifiers right behind a slash.
+        let colon = if written.is_empty() || found.canonical.ends_with('/') { "" } else { ":" };
         let name = match found.name {
             Some(name) => name,
             None if several => format!("{}{colon}{written}", found.canonical),
             None => text.to_owned(),
         };
         let event = Event { name, canonical: found.canonical, kind: found.kind, encoding, modifiers, unit: found.unit };
-        Ok(Member { event, core: found.core, guest_chosen: letters.chooses_guest() })
+        Ok(Member { event, guest_chosen: letters.chooses_guest() })
     }
 
     fn name<'a>(&self, name: &'a str, terms: Option<&[Term<'_>]>) -> Result<Named<'a>, Cause> {
@@ -212,7 +202,10 @@ impl Resolver {
 
     /// The first event that a text stands for; what is wrong with it comes without suggestions,
     /// which take longer than a whole list.
-    pub(super) fn first(&self, text: &str) -> Result<Option<Event>, Cause> {
+    ///
+    /// # Errors
+    /// What is wrong with the text.
+    pub fn first(&self, text: &str) -> Result<Option<Event>, Cause> {
         let items = syntax::parse(text).map_err(|error| Cause::Syntax { at: error.at, expected: error.expected })?;
         let specs = items.iter().filter_map(|item| if let Item::Single(spec) = item { Some(spec) } else { None });
         for spec in specs {
@@ -427,6 +420,28 @@ impl Resolver {
         })
     }
 
+    /// What the table of presets calls this machine's CPUs; `None` where it doesn't know them.
+    pub fn family_title(&self) -> Option<&'static str> {
+        self.family().filter(|_| !self.is_hybrid()).map(Family::title)
+    }
+
+    /// Who describes an event of this resolver's; `None` for a raw code, a breakpoint, a probe.
+    pub fn source_of(&self, event: &Event) -> Option<Source> {
+        let base = event.name.split([':', '/']).next().unwrap_or_default();
+        if presets::find(base).is_some() && symbols::find(base).is_none() {
+            return Some(Source::Preset);
+        }
+        match event.kind {
+            Kind::Software | Kind::Hardware | Kind::Cache => Some(Source::Perf),
+            Kind::Tracepoint => Some(Source::Tracefs),
+            Kind::Modelled => Some(Source::Model),
+            Kind::Pmu if event.canonical.contains("::") => Some(Source::Libpfm),
+            Kind::Pmu if self.tables.find(base).is_some() => Some(Source::Tables),
+            Kind::Pmu => Some(Source::Sysfs),
+            Kind::Raw | Kind::Breakpoint | Kind::Probe => None,
+        }
+    }
+
     /// The CPU's family in the table of presets; a CPU doesn't change.
     fn family(&self) -> Option<&'static Family> {
         *self.family.get_or_init(|| presets::family(&self.machine.cpu_id()?))
@@ -539,14 +554,14 @@ impl List<'_> {
 /// over two hardware PMUs. Events that run anywhere stay in the first.
 fn by_core(members: Vec<Member>) -> Vec<Vec<Event>> {
     let mut cores: Vec<String> = Vec::new();
-    for core in members.iter().filter_map(|member| member.core.as_ref()) {
-        if !cores.contains(core) {
-            cores.push(core.clone());
+    for core in members.iter().filter_map(|member| member.event.core()) {
+        if !cores.iter().any(|known| known == core) {
+            cores.push(core.to_owned());
         }
     }
     let mut groups: Vec<Vec<Event>> = vec![Vec::new(); cores.len().max(1)];
     for member in members {
-        let index = member.core.and_then(|core| cores.iter().position(|known| *known == core));
+        let index = member.event.core().and_then(|core| cores.iter().position(|known| known == core));
         groups[index.unwrap_or(0)].push(member.event);
     }
     groups.retain(|events| !events.is_empty());
@@ -641,7 +656,7 @@ fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bool) -> Foun
     // A PMU outside the cores can't tell privilege levels and guests apart, and the kernel
     // refuses to be asked (EINVAL).
     found.modifiers = if pmu.is_core() { Modifiers::unmodified() } else { Modifiers::default() };
-    found.core = (hybrid && pmu.is_core()).then(|| pmu.name.clone());
+    found.encoding.core = (hybrid && pmu.is_core()).then(|| pmu.name.clone());
     Found { unit: encoded.unit, name: encoded.name, ..found }
 }
 
@@ -661,7 +676,7 @@ fn on_core(found: &Found, core: &Pmu) -> Found {
     let mut found = found.clone();
     found.encoding.config |= u64::from(core.pmu_type) << 32;
     found.canonical = format!("{}/{}/", core.name, found.canonical);
-    found.core = Some(core.name.clone());
+    found.encoding.core = Some(core.name.clone());
     found
 }
 

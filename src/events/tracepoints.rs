@@ -1,6 +1,5 @@
 //! The folder of tracefs and a name such as `sched:sched_*` in, the tracepoints it means out.
 
-use std::collections::HashSet;
 use std::path::Path;
 
 use super::machine::{self, Machine};
@@ -45,12 +44,11 @@ fn one(events: &Path, system: &str, event: &str) -> Option<Tracepoint> {
 pub(super) fn names(machine: &Machine) -> impl Iterator<Item = String> + use<> {
     let Ok(events) = machine.tracepoints() else { return Vec::new().into_iter() };
     let text = machine.available_events();
-    // The kernel's own list is one file instead of hundreds of folders. It leaves the events of
-    // ftrace itself out, so folders that it doesn't name are looked into.
+    // The kernel's own list is one file instead of hundreds of folders. It leaves out the events that
+    // can't be switched on, all of which are those of ftrace itself.
     let mut names: Vec<String> = text.lines().filter(|line| line.contains(':')).map(String::from).collect();
-    let listed: HashSet<&str> = text.lines().filter_map(|line| Some(line.split_once(':')?.0)).collect();
-    let systems = machine::names(&events).into_iter().filter(|system| !listed.contains(system.as_str()));
-    names.extend(systems.flat_map(|system| in_folder(&events, system)));
+    let systems = if names.is_empty() { machine::names(&events) } else { vec!["ftrace".to_owned()] };
+    names.extend(systems.into_iter().flat_map(|system| in_folder(&events, system)));
     names.sort_unstable();
     names.into_iter()
 }

@@ -51,6 +51,11 @@ pub enum Finding {
         /// Which.
         event: EventIndex,
     },
+    /// It is counted on one kind of core only.
+    OneKindOfCore {
+        /// Which.
+        event: EventIndex,
+    },
     /// Events of a relation aren't measured.
     RelationInactive {
         /// Which relation.
@@ -95,6 +100,7 @@ impl Finding {
             | Self::RelationRecovered { .. }
             | Self::UserOnly { .. }
             | Self::Modelled
+            | Self::OneKindOfCore { .. }
             | Self::TargetEnded => Severity::Info,
             _ => Severity::Warning,
         }
@@ -113,6 +119,7 @@ impl Finding {
             Self::RelationViolated { .. } => "W08",
             Self::RelationRecovered { .. } => "W09",
             Self::Modelled => "W20",
+            Self::OneKindOfCore { .. } => "W10",
             Self::TargetEnded => "E11",
         }
     }
@@ -160,8 +167,12 @@ impl fmt::Display for Words<'_> {
             Finding::UserOnly { event } => {
                 write!(f, "{} is counted in user space only: the kernel needs more rights", self.event(*event))
             }
+            Finding::OneKindOfCore { event } => {
+                let core = self.monitor.header().events[*event].event.core().unwrap_or_default();
+                write!(f, "{} counts on {core} only: a part, which is not scaled", self.event(*event))
+            }
             Finding::RelationInactive { relation, missing } => {
-                write!(f, "{} is inactive: {} not measured", self.relation(*relation), missing.join(", "))
+                write!(f, "{} is inactive: {} not measured (E08)", self.relation(*relation), missing.join(", "))
             }
             Finding::RelationViolated { relation, z } => {
                 write!(

@@ -1,8 +1,9 @@
-//! A rate in, the number that people asked for out: per second, per instruction, in total.
+//! A count in, the number that people asked for out: per second, per instruction, in total.
 
 use super::{Monitor, Point, Row};
-use crate::rates::{Error, Moments};
+use crate::rates::Moments;
 use crate::recording::Header;
+use crate::units::{CpuNs, WallNs};
 
 /// How counts are expressed on screens and in texts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,39 +41,35 @@ impl Measure {
         Self::ALL[(place + 1) % Self::ALL.len()]
     }
 
-    /// What a mean rate over the run, in counts per millisecond of CPU time, is to be multiplied
-    /// with; `None` where that isn't known: no instructions were counted, no time passed.
+    /// The measure of single intervals: a total grows all the time, so that of it is the rate.
+    pub fn of_intervals(self) -> Self {
+        if self == Self::Total { Self::PerCpuSecond } else { self }
+    }
+
+    /// What a count over the run is to be multiplied with; `None` where that isn't known: no
+    /// instructions were counted, no time passed.
     pub fn factor(self, monitor: &Monitor, row: &Row<'_>) -> Option<f64> {
-        let enabled = row.raw.run.total().enabled.as_ms();
+        self.of_span(row.cpu_time, monitor.closed_at(), || positive(monitor.instructions_row()?.scaled?.value))
+    }
+
+    fn of_span(self, cpu: CpuNs, wall: WallNs, instructions: impl FnOnce() -> Option<f64>) -> Option<f64> {
         match self {
-            Self::PerCpuSecond => Some(1000.0),
-            Self::PerSecond => positive(monitor.now().as_secs()).map(|seconds| enabled / seconds),
-            Self::PerKiloInstruction => monitor.instructions().map(|count| enabled / (count / 1000.0)),
-            Self::Total => Some(enabled),
+            Self::PerCpuSecond => positive(cpu.as_secs()).map(f64::recip),
+            Self::PerSecond => positive(wall.as_secs()).map(f64::recip),
+            Self::PerKiloInstruction => instructions().map(|count| 1000.0 / count),
+            Self::Total => Some(1.0),
         }
     }
-}
 
-impl Measure {
-    /// The intervals of an event with rates, errors and estimates in this measure. Totals have
-    /// none of their own, as they grow all the time: they get rates per CPU second.
+    /// The intervals of an event with their counts in this measure, or, for totals, per CPU second.
     ///
     /// An interval in which no task was on a CPU has no rate per CPU second, and a rate of 0 per
     /// second of wall-clock time.
     pub fn points(self, monitor: &Monitor, row: &Row<'_>) -> Vec<Point> {
         let instructions = monitor.instructions_row().map(|row| row.history);
-        let converted = |(place, point): (usize, &Point)| match self {
-            Self::PerCpuSecond | Self::Total => point.times(1000.0),
-            Self::PerSecond if point.enabled.0 == 0 => {
-                Point { rate: Some(0.0), error: Error::Exact, ..point.times(0.0) }
-            }
-            Self::PerSecond => {
-                positive(point.length.as_secs()).map_or(*point, |wall| point.times(point.enabled.as_ms() / wall))
-            }
-            Self::PerKiloInstruction => {
-                let rate = instructions.and_then(|history| history.get(place)?.rate).and_then(positive);
-                rate.map_or(Point { rate: None, estimate: None, ..*point }, |rate| point.times(1000.0 / rate))
-            }
+        let converted = |(place, point): (usize, &Point)| {
+            let instructions = || positive(instructions?.get(place)?.raw?.value);
+            point.times(self.of_intervals().of_span(point.cpu_time, point.length, instructions))
         };
         row.history.iter().enumerate().map(converted).collect()
     }
@@ -86,8 +83,9 @@ impl Measure {
             Self::PerSecond | Self::PerKiloInstruction => {
                 let mut moments = Moments::default();
                 for point in self.points(monitor, row) {
-                    let weight = if self == Self::PerSecond { point.length.as_ms() } else { point.running.as_ms() };
-                    point.rate.into_iter().for_each(|rate| moments.add(rate, weight));
+                    let running = point.counted.running.as_ms();
+                    let weight = if self == Self::PerSecond { point.length.as_ms() } else { running };
+                    point.raw.into_iter().for_each(|raw| moments.add(raw.value, weight));
                 }
                 moments.variance()
             }
@@ -100,12 +98,9 @@ fn positive(number: f64) -> Option<f64> {
 }
 
 impl Monitor {
-    /// The scaled count of instructions, if an event counts them.
-    pub fn instructions(&self) -> Option<f64> {
-        positive(self.instructions_row()?.raw.run.estimate()?)
-    }
-
     fn instructions_row(&self) -> Option<Row<'_>> {
-        self.rows().find(|row| row.event.event.is_called("instructions") || row.event.event.canonical == "Ir")
+        let counts = |event: &crate::events::Event| event.is_called("instructions") || event.canonical == "Ir";
+        let index = self.header().events.iter().position(|event| counts(&event.event))?;
+        Some(self.row(index))
     }
 }

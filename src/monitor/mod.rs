@@ -8,12 +8,15 @@
 //! intervals  |--------------------|--------------------|-------- ...
 //!                      a sample of each event's rate
 //! ```
+//!
+//! Everything that it shows is about the time up to the end of the last interval; only
+//! [`Monitor::now`] is about the last round.
 
 use std::collections::VecDeque;
 
-use crate::estimate::{Estimate, Estimator, Observation, Raw, RelationState, Standing};
+use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standing};
 use crate::plan::EventIndex;
-use crate::rates::{Delta, Error, Scaling};
+use crate::rates::{Confidence, Delta, Raw, Tally, Uncertain};
 use crate::recording::{End, Header, RecordedEvent, Target};
 use crate::relations::Relation;
 use crate::sources::{Reading, Round};
@@ -41,7 +44,7 @@ pub struct Monitor {
     header: Header,
     relations: Vec<Relation>,
     tracks: Vec<Track>,
-    raw: Vec<Raw>,
+    tally: Tally,
     /// What each event counted in truth, where that was recorded.
     truths: Vec<Option<u64>>,
     estimator: Box<dyn Estimator>,
@@ -61,46 +64,41 @@ pub struct Monitor {
 #[derive(Clone, Debug, Default)]
 struct Track {
     last: Reading,
-    interval: Scaling,
+    /// The CPU time that the event could have been counted in; more than that of `last` where only
+    /// one kind of core counts it.
+    enabled: CpuNs,
     history: VecDeque<Point>,
     low_ratio_noted: bool,
 }
 
 /// One interval of one event.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
     /// When the interval ended.
     pub at: WallNs,
     /// How long it was.
     pub length: WallNs,
-    /// The raw rate in counts per millisecond of CPU time; `None` where nothing ran.
-    pub rate: Option<f64>,
-    /// The error of the rate.
-    pub error: Error,
-    /// Running over enabled; `None` if no CPU time passed.
-    pub run_ratio: Option<f64>,
+    /// The CPU time of it: the event's own, or that of the others where it isn't open.
+    pub cpu_time: CpuNs,
     /// What was counted, as it was counted.
-    pub count: u64,
-    /// CPU time that passed.
-    pub enabled: CpuNs,
-    /// The part of it that the event was on a counter.
-    pub running: CpuNs,
-    /// The estimator's mean at the end of the interval, in the unit of the rate.
-    pub estimate: Option<f64>,
-    /// The error of that mean.
-    pub estimate_error: Error,
+    pub counted: Delta,
+    /// The scaled count; `None` where nothing ran.
+    pub raw: Option<Uncertain>,
+    /// What the estimator makes of it.
+    pub corrected: Option<Uncertain>,
 }
 
 impl Point {
-    /// The same interval with rates and errors in another unit.
-    fn times(&self, factor: f64) -> Self {
-        Self {
-            rate: self.rate.map(|rate| rate * factor),
-            error: self.error.scaled(factor),
-            estimate: self.estimate.map(|estimate| estimate * factor),
-            estimate_error: self.estimate_error.scaled(factor),
-            ..*self
-        }
+    /// The same interval with its counts in another unit; without a factor there are none.
+    fn times(&self, factor: Option<f64>) -> Self {
+        let scaled = |count: Option<Uncertain>| Some(count?.scaled(factor?));
+        Self { raw: scaled(self.raw), corrected: scaled(self.corrected), ..*self }
+    }
+
+    /// Running over enabled, at most 1; `None` if no CPU time passed.
+    pub fn run_ratio(&self) -> Option<f64> {
+        let Delta { enabled, running, .. } = self.counted;
+        (enabled.0 > 0).then(|| (running.0 as f64 / enabled.0 as f64).min(1.0))
     }
 }
 
@@ -113,12 +111,65 @@ pub struct Row<'a> {
     pub event: &'a RecordedEvent,
     /// Its own samples.
     pub raw: &'a Raw,
-    /// What the estimator makes of them.
+    /// The scaled count of the run; `None` if it never ran.
+    pub scaled: Option<Uncertain>,
+    /// What the estimator makes of it.
     pub estimate: &'a Estimate,
+    /// The CPU time of the run: the event's own, or that of the others where it isn't open.
+    pub cpu_time: CpuNs,
     /// Its intervals, oldest first.
     pub history: &'a VecDeque<Point>,
-    /// Why there is no number, if there is none.
+    /// Why it has not been counted, if it hasn't.
     pub absence: Option<Absence>,
+    /// The part of the CPU time that was spent on the one kind of core that counts the event. Its
+    /// count is a part then, and isn't scaled. `None` for an event that all cores count.
+    pub core_share: Option<f64>,
+}
+
+impl Row<'_> {
+    /// How the run's number was corrected, or where one that was never counted comes from; `None`
+    /// where it is what was counted, or scaled.
+    pub fn correction(&self) -> Option<Correction> {
+        if !matches!(self.estimate.quality, Quality::Corrected | Quality::Derived) {
+            return None;
+        }
+        Some(Correction { count: self.estimate.total?, raw: self.scaled, by: self.by() })
+    }
+
+    /// The same of the interval that ended last.
+    pub fn interval_correction(&self) -> Option<Correction> {
+        let point = self.history.back()?;
+        let is_corrected = point.corrected != point.raw;
+        Some(Correction { count: point.corrected.filter(|_| is_corrected)?, raw: point.raw, by: self.by() })
+    }
+
+    fn by(&self) -> Option<Cause> {
+        self.estimate.parts.first().map(|part| part.by)
+    }
+}
+
+/// How a number was corrected.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Correction {
+    /// The corrected count.
+    pub count: Uncertain,
+    /// The scaled count; `None` where nothing was counted.
+    pub raw: Option<Uncertain>,
+    /// What moved the run's count most.
+    pub by: Option<Cause>,
+}
+
+impl Correction {
+    /// The same with counts in another unit.
+    pub fn times(&self, factor: f64) -> Self {
+        Self { count: self.count.scaled(factor), raw: self.raw.map(|raw| raw.scaled(factor)), by: self.by }
+    }
+
+    /// By how much the count was moved, as a part of the scaled one; `None` of nothing, and of 0.
+    pub fn relative(&self) -> Option<f64> {
+        let raw = self.raw.map(|raw| raw.value).filter(|&raw| raw != 0.0)?;
+        Some(self.count.value / raw - 1.0)
+    }
 }
 
 /// Why an event has no number. These are four different things.
@@ -153,7 +204,7 @@ impl Monitor {
         let mut monitor = Self {
             due: header.interval_ns,
             tracks: vec![Track::default(); events],
-            raw: vec![Raw::default(); events],
+            tally: Tally::new(events),
             truths: vec![None; events],
             header,
             relations,
@@ -170,20 +221,24 @@ impl Monitor {
         monitor
     }
 
+    /// The same with intervals that hold the truth so often; from before the first round.
+    pub fn with_confidence(mut self, confidence: Confidence) -> Self {
+        self.tally = self.tally.with_confidence(confidence);
+        self
+    }
+
     /// Takes a round; says whether it closed an interval.
     pub fn round(&mut self, round: &Round, lost: u64) -> bool {
-        self.now = round.at;
+        let before = std::mem::replace(&mut self.now, round.at);
         self.rounds += 1;
         if lost > self.lost {
             self.note(Finding::LostRounds { rounds: lost - self.lost });
             self.lost = lost;
         }
         self.take_truths(round);
-        for (event, reading) in round.readings.iter().enumerate() {
-            if let Some(reading) = reading {
-                self.take(event, *reading);
-            }
-        }
+        let deltas: Vec<_> = (0..self.tracks.len()).map(|event| self.delta(event, round)).collect();
+        self.tally.round(&deltas);
+        self.estimator.round(before, round.at, &deltas);
         // Rounds jitter: one that is a little early still ends its interval.
         let slack = WallNs(self.header.period_ns.0 / 2);
         let closes = round.at + slack >= self.due;
@@ -208,45 +263,38 @@ impl Monitor {
         self.end = Some(end);
     }
 
-    fn take(&mut self, event: EventIndex, reading: Reading) {
-        let Some(track) = self.tracks.get_mut(event) else { return };
-        match Delta::between(track.last, reading) {
-            Ok(delta) => {
-                track.interval.add(delta);
-                self.raw[event].run.add(delta);
-            }
-            Err(_) => self.note(Finding::WentBackwards { event }),
+    /// What a round counted of an event; `None` if there was no reading, or none that is of use.
+    fn delta(&mut self, event: EventIndex, round: &Round) -> Option<Delta> {
+        let reading = round.readings.get(event).copied().flatten()?;
+        let track = &mut self.tracks[event];
+        track.enabled = reading.enabled;
+        // Elsewhere than on its kind of core it can't count, which is no reason to scale it.
+        let is_partial = self.header.events[event].event.core().is_some();
+        let reading = if is_partial { Reading { enabled: reading.running, ..reading } } else { reading };
+        let last = std::mem::replace(&mut track.last, reading);
+        let delta = Delta::between(last, reading).ok();
+        if delta.is_none() {
+            self.note(Finding::WentBackwards { event });
         }
-        self.tracks[event].last = reading;
+        delta
     }
 
     fn close_interval(&mut self) {
         self.intervals += 1;
-        let observations: Vec<_> = self.tracks.iter().map(|track| observation(&track.interval)).collect();
-        for (raw, observation) in self.raw.iter_mut().zip(&observations) {
-            if let Some(rate) = observation.delta.rate() {
-                raw.rate.add(rate, observation.delta.running.as_ms());
-            }
-        }
+        self.tally.end_interval();
         let before: Vec<_> = self.standings().iter().map(|standing| standing.state.clone()).collect();
-        self.estimator.observe(&observations, &self.raw);
+        self.estimator.end_interval(&self.tally);
         self.note_relations(&before);
-        let length = self.now - self.closed_at;
-        let estimates = self.estimator.estimates();
-        for ((track, observation), estimate) in self.tracks.iter_mut().zip(&observations).zip(estimates) {
-            let point = Point {
-                at: self.now,
+        let (at, length) = (self.now, self.now - self.closed_at);
+        for ((event, track), estimate) in self.tracks.iter_mut().enumerate().zip(self.estimator.estimates()) {
+            track.keep(Point {
+                at,
                 length,
-                rate: observation.delta.rate(),
-                error: observation.error,
-                run_ratio: track.interval.run_ratio(),
-                count: observation.delta.count,
-                enabled: observation.delta.enabled,
-                running: observation.delta.running,
-                estimate: estimate.mean,
-                estimate_error: estimate.error,
-            };
-            track.close(point);
+                cpu_time: self.tally.interval_time(event),
+                counted: self.tally.interval(event).total(),
+                raw: self.tally.interval_count(event),
+                corrected: estimate.interval,
+            });
         }
         self.note_low_ratios();
         self.closed_at = self.now;
@@ -258,21 +306,12 @@ impl Monitor {
 }
 
 impl Track {
-    fn close(&mut self, point: Point) {
+    fn keep(&mut self, point: Point) {
         if self.history.len() == HISTORY {
             self.history.pop_front();
         }
         self.history.push_back(point);
-        self.interval = Scaling::default();
     }
-}
-
-/// The error of a rate is that of the scaled count, spread over the CPU time.
-fn observation(interval: &Scaling) -> Observation {
-    let delta = interval.total();
-    let enabled = delta.enabled.as_ms();
-    let error = if enabled > 0.0 { interval.error().scaled(1.0 / enabled) } else { Error::Unknown };
-    Observation { delta, error }
 }
 
 /// What screens ask.
@@ -292,10 +331,23 @@ impl Monitor {
     /// # Panics
     /// If there is no such event.
     pub fn row(&self, index: EventIndex) -> Row<'_> {
-        let (event, raw) = (&self.header.events[index], &self.raw[index]);
-        let estimate = &self.estimator.estimates()[index];
-        let history = &self.tracks[index].history;
-        Row { index, event, raw, estimate, history, absence: self.absence(index) }
+        Row {
+            index,
+            event: &self.header.events[index],
+            raw: &self.tally.raw()[index],
+            scaled: self.tally.total(index),
+            estimate: &self.estimator.estimates()[index],
+            cpu_time: self.tally.run_time(index),
+            history: &self.tracks[index].history,
+            absence: self.absence(index),
+            core_share: self.core_share(index),
+        }
+    }
+
+    fn core_share(&self, index: EventIndex) -> Option<f64> {
+        let track = &self.tracks[index];
+        let is_partial = self.header.events[index].event.core().is_some();
+        (is_partial && track.enabled.0 > 0).then(|| track.last.running.0 as f64 / track.enabled.0 as f64)
     }
 
     fn absence(&self, index: EventIndex) -> Option<Absence> {
@@ -303,7 +355,7 @@ impl Monitor {
         match self.header.events[index].status {
             Status::NotSupported => Some(Absence::NotSupported),
             Status::Forbidden => Some(Absence::Forbidden),
-            Status::Counted | Status::UserOnly if self.raw[index].run.total().running.0 > 0 => None,
+            Status::Counted | Status::UserOnly if self.tally.raw()[index].run.total().running.0 > 0 => None,
             Status::Counted | Status::UserOnly if self.end.is_some() => Some(Absence::NeverRan),
             Status::Counted | Status::UserOnly => Some(Absence::NotYetRan),
         }
@@ -334,6 +386,25 @@ impl Monitor {
         self.now
     }
 
+    /// The end of the last interval, up to which all numbers are.
+    pub fn closed_at(&self) -> WallNs {
+        self.closed_at
+    }
+
+    /// How often intervals are to hold the truth.
+    pub fn confidence(&self) -> Confidence {
+        self.tally.confidence()
+    }
+
+    /// The name of what moved a number: a relation's id, or an event's name.
+    pub fn cause(&self, cause: Cause) -> &str {
+        match cause {
+            Cause::Relation(relation) => self.relations.get(relation).map_or("", |relation| &relation.id),
+            Cause::Weighting => "weighting",
+            Cause::Event(event) => self.header.events.get(event).map_or("", |event| &event.event.name),
+        }
+    }
+
     /// How many intervals are complete.
     pub fn intervals(&self) -> u64 {
         self.intervals
@@ -358,6 +429,9 @@ impl Monitor {
         }
         for event in 0..self.header.events.len() {
             match self.header.events[event].status {
+                Status::Counted | Status::UserOnly if self.header.events[event].event.core().is_some() => {
+                    self.note(Finding::OneKindOfCore { event });
+                }
                 Status::Counted => {}
                 Status::UserOnly => self.note(Finding::UserOnly { event }),
                 Status::NotSupported => self.note(Finding::NotSupported { event }),
@@ -392,7 +466,7 @@ impl Monitor {
             return;
         }
         for event in 0..self.tracks.len() {
-            let ratio = self.raw[event].run.run_ratio();
+            let ratio = self.tally.raw()[event].run.run_ratio();
             if let Some(ratio) = ratio.filter(|&ratio| ratio < LOW_RUN_RATIO && !self.tracks[event].low_ratio_noted) {
                 self.tracks[event].low_ratio_noted = true;
                 self.note(Finding::LowRunRatio { event, ratio });

@@ -22,15 +22,15 @@ impl Monitor {
     pub fn truth(&self, event: EventIndex) -> Option<Truth> {
         let count = (*self.truths.get(event)?)?;
         let row = self.row(event);
-        let run = &row.raw.run;
-        let is_corrected = matches!(row.estimate.quality, Quality::Corrected(_) | Quality::Derived(_));
-        let corrected = row.estimate.mean.filter(|_| is_corrected).map(|mean| mean * run.total().enabled.as_ms());
-        let is_covered = || Some((run.estimate()? - count as f64).abs() <= run.error().half_width()?);
+        let scaled = row.scaled.map(|scaled| scaled.value);
+        let is_corrected = matches!(row.estimate.quality, Quality::Corrected | Quality::Derived);
+        let corrected = row.estimate.total.filter(|_| is_corrected).map(|total| total.value);
+        let is_covered = |(low, high): (f64, f64)| (low..=high).contains(&(count as f64));
         Some(Truth {
             count,
-            scaled: run.estimate().and_then(|estimate| relative(estimate, count)),
+            scaled: scaled.and_then(|estimate| relative(estimate, count)),
             corrected: corrected.and_then(|estimate| relative(estimate, count)),
-            is_covered: is_covered(),
+            is_covered: row.scaled.and_then(|scaled| scaled.bounds()).map(is_covered),
         })
     }
 

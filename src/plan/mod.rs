@@ -14,12 +14,14 @@
 //!
 //! Free hardware events fill the counters. The kernel gives its groups turns: with one event a
 //! group it moves one event a turn, and each is off for as long as all the others need; groups that
-//! fill the counters come round as soon as can be.
+//! fill the counters come round as soon as can be. Where one of them has a counter left, an
+//! [anchor](anchors) is counted there once more.
 
 use serde::{Deserialize, Serialize};
 
 use crate::events::{self, Binding, Event};
 
+mod anchors;
 mod limited;
 
 /// The place of an event in the list that the user asked for.
@@ -33,14 +35,17 @@ const MAX_SOFTWARE_GROUP: usize = 256;
 pub struct Plan {
     /// The events in the order that the user gave.
     pub events: Vec<Event>,
-    /// Groups that cover every event exactly once.
+    /// The events that are counted once more, each entry an instance of its own. As a member of a
+    /// group, instance `k` has the index `events.len() + k`.
+    pub anchors: Vec<EventIndex>,
+    /// Groups that cover every event and every anchor exactly once.
     pub groups: Vec<PlannedGroup>,
 }
 
 /// Events that are counted, and read, together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlannedGroup {
-    /// The members; the first is the leader.
+    /// The members; the first is the leader. Those behind the last event are anchors.
     pub members: Vec<EventIndex>,
     /// Why they are together.
     pub cohesion: Cohesion,
@@ -56,13 +61,6 @@ pub enum Cohesion {
     Required,
     /// The user wrote them in braces with `:W`: together where that can be.
     Preferred,
-}
-
-impl PlannedGroup {
-    /// The same group of events that stand so much further down.
-    pub fn shifted(&self, by: usize) -> Self {
-        Self { members: self.members.iter().map(|member| member + by).collect(), cohesion: self.cohesion }
-    }
 }
 
 /// Whether the hardware counts some events at the same time.
@@ -125,6 +123,29 @@ impl Plan {
         Ok(plan)
     }
 
+    /// How many things are counted: events and anchors.
+    pub fn width(&self) -> usize {
+        self.events.len() + self.anchors.len()
+    }
+
+    /// The event that a member of a group counts.
+    ///
+    /// # Panics
+    /// If the plan has no such member.
+    pub fn event(&self, member: EventIndex) -> &Event {
+        let anchor = |behind: usize| &self.events[self.anchors[behind]];
+        member.checked_sub(self.events.len()).map_or_else(|| &self.events[member], anchor)
+    }
+
+    /// Where the readings of a member are when the plan is counted in several scopes: the events of
+    /// one scope after those of another, and behind them all the anchors in the same order.
+    pub fn column(&self, member: EventIndex, scope: usize, scopes: usize) -> usize {
+        match member.checked_sub(self.events.len()) {
+            None => scope * self.events.len() + member,
+            Some(anchor) => scopes * self.events.len() + scope * self.anchors.len() + anchor,
+        }
+    }
+
     fn fits(&self, members: &[EventIndex], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
         let hardware: Vec<_> =
             members.iter().map(|&index| &self.events[index]).filter(|event| !event.kind.is_software()).collect();
@@ -175,7 +196,7 @@ impl Packing {
 /// What must be equal for events to share a group: the core PMU has several types
 /// (`PERF_TYPE_HARDWARE`, `_HW_CACHE`, `_RAW`), and on hybrid machines the kind of core stands in
 /// the upper half of the configuration of generic events.
-fn pmu_of(event: &Event) -> (u32, u64) {
+pub(crate) fn pmu_of(event: &Event) -> (u32, u64) {
     const HARDWARE: u32 = 0;
     const HW_CACHE: u32 = 3;
     const RAW: u32 = 4;

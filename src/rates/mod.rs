@@ -1,16 +1,20 @@
 //! Two rounds in, rates with their measurement error out.
 //!
 //! [`Delta`] is what was counted between two readings, [`Moments`] the mean and the spread of a
-//! rate over intervals, and [`Scaling`] the scaled count of a multiplexed event with what it may
-//! be wrong by. Spread and error are different things: a program that varies has a spread however
-//! exactly it is counted.
+//! rate over intervals, [`Scaling`] the scaled count of a multiplexed event with what it may be
+//! wrong by, and [`Tally`] all of them for every event. Spread and error are different things: a
+//! program that varies has a spread however exactly it is counted.
 
 use std::fmt;
 
 use crate::sources::Reading;
 use crate::units::CpuNs;
 
-pub mod student;
+mod confidence;
+mod tally;
+
+pub use confidence::Confidence;
+pub use tally::{Raw, Tally};
 
 /// What one event counted between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +56,9 @@ pub struct Backwards;
 /// The mean and variance of a rate over intervals, in one pass.
 ///
 /// Each interval weighs as much as the time it was counted, so that mean x time is the count.
-/// D. H. D. West, "Updating mean and variance estimates: an improved method", CACM 22(9), 1979.
+/// D. H. D. West, "Updating mean and variance estimates: an improved method", CACM 22(9), 1979;
+/// the higher moments by P. Pebay, "Formulas for robust, one-pass parallel computation of
+/// covariances and arbitrary-order statistical moments", SAND2008-6212.
 ///
 /// ```
 /// # use perfprop::rates::Moments;
@@ -66,8 +72,10 @@ pub struct Moments {
     samples: u64,
     weight: f64,
     mean: f64,
-    /// Weighted sum of squared deviations from the mean.
+    /// Weighted sums of the deviations from the mean to the second, third and fourth power.
     squares: f64,
+    cubes: f64,
+    fourths: f64,
 }
 
 impl Moments {
@@ -77,10 +85,19 @@ impl Moments {
             return;
         }
         self.samples += 1;
-        self.weight += weight;
+        let (before, after) = (self.weight, self.weight + weight);
         let deviation = value - self.mean;
-        self.mean += deviation * weight / self.weight;
-        self.squares += weight * deviation * (value - self.mean);
+        // How far the mean goes, and what the squares grow by.
+        let step = deviation * weight / after;
+        let growth = deviation * before * step;
+        self.fourths += growth * step * step * (before * before - before * weight + weight * weight)
+            / (weight * weight)
+            + 6.0 * step * step * self.squares
+            - 4.0 * step * self.cubes;
+        self.cubes += growth * step * (before - weight) / weight - 3.0 * step * self.squares;
+        self.squares += growth;
+        self.mean += step;
+        self.weight = after;
     }
 
     /// How many samples there are.
@@ -99,6 +116,15 @@ impl Moments {
         let n = self.samples as f64;
         (self.samples > 1).then(|| (self.squares / self.weight * n / (n - 1.0)).max(0.0))
     }
+
+    /// The standard error of the variance, `sqrt((m4 - v^2 (n - 3) / (n - 1)) / n)` with the fourth
+    /// central moment m4, and no less than what normal samples have, `v sqrt(2 / (n - 1))`; `None`
+    /// below two samples. (Cramer, "Mathematical Methods of Statistics", 1946, section 27.4.)
+    pub fn variance_deviation(&self) -> Option<f64> {
+        let (n, variance) = (self.samples as f64, self.variance()?);
+        let square = (self.fourths / self.weight - variance * variance * (n - 3.0) / (n - 1.0)) / n;
+        Some(square.max(variance * variance * 2.0 / (n - 1.0)).sqrt())
+    }
 }
 
 /// How far a number may be from the truth.
@@ -106,27 +132,42 @@ impl Moments {
 pub enum Error {
     /// Everything was counted.
     Exact,
-    /// The truth lies this far to either side in 95 of 100 cases, in the unit of the number.
-    Within(f64),
+    /// The truth lies no further than this, in the unit of the number, as often as the
+    /// [`Confidence`] of whoever computed it says. The two sides differ where one of them is known
+    /// better: there are never less counts than were counted.
+    Within {
+        /// How far below the number.
+        below: f64,
+        /// How far above it.
+        above: f64,
+    },
     /// Too little was seen to say.
     #[default]
     Unknown,
 }
 
 impl Error {
+    /// An error of this size to either side; unknown if it isn't finite.
+    pub fn of(half_width: f64) -> Self {
+        if half_width.is_finite() { Self::Within { below: half_width, above: half_width } } else { Self::Unknown }
+    }
+
     /// The error of the number times `factor`.
     pub fn scaled(self, factor: f64) -> Self {
         match self {
-            Self::Within(half_width) => Self::Within(half_width * factor.abs()),
+            Self::Within { below, above } if factor < 0.0 => {
+                Self::Within { below: above * -factor, above: below * -factor }
+            }
+            Self::Within { below, above } => Self::Within { below: below * factor, above: above * factor },
             other => other,
         }
     }
 
-    /// The half width of the 95 % interval: 0 if exact, `None` if unknown.
+    /// The larger side, which is what stands behind a `±`: 0 if exact, `None` if unknown.
     pub fn half_width(self) -> Option<f64> {
         match self {
             Self::Exact => Some(0.0),
-            Self::Within(half_width) => Some(half_width),
+            Self::Within { below, above } => Some(below.max(above)),
             Self::Unknown => None,
         }
     }
@@ -135,6 +176,51 @@ impl Error {
     pub fn relative_to(self, number: f64) -> Option<f64> {
         let half_width = self.half_width()?;
         (number != 0.0).then(|| half_width / number.abs())
+    }
+}
+
+/// A number, and how far it may be from the truth.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Uncertain {
+    /// The number.
+    pub value: f64,
+    /// Its error, in the same unit.
+    pub error: Error,
+}
+
+impl Uncertain {
+    /// A number that is no estimate.
+    pub fn exact(value: f64) -> Self {
+        Self { value, error: Error::Exact }
+    }
+
+    /// The same times `factor`.
+    pub fn scaled(self, factor: f64) -> Self {
+        Self { value: self.value * factor, error: self.error.scaled(factor) }
+    }
+
+    /// The same, raised to `counted` where the number or the lower end of its interval is below:
+    /// what was counted did happen.
+    pub fn at_least(self, counted: f64) -> Self {
+        let value = self.value.max(counted);
+        let error = match self.error {
+            Error::Within { below, above } => Error::Within {
+                below: below.min(value - counted).max(0.0),
+                // A number that is raised keeps the upper end of its interval.
+                above: (self.value + above - value).max(0.0),
+            },
+            other => other,
+        };
+        Self { value, error }
+    }
+
+    /// The interval: lowest and highest; `None` if the error isn't known.
+    pub fn bounds(self) -> Option<(f64, f64)> {
+        match self.error {
+            Error::Exact => Some((self.value, self.value)),
+            Error::Within { below, above } => Some((self.value - below, self.value + above)),
+            Error::Unknown => None,
+        }
     }
 }
 
@@ -207,22 +293,46 @@ impl Scaling {
         (running.0 > 0).then(|| count as f64 * (enabled.0.max(running.0) as f64 / running.0 as f64))
     }
 
-    /// The error of the estimate at 95 %.
-    pub fn error(&self) -> Error {
-        let Delta { count, enabled, running } = self.total;
-        if running.0 == 0 {
-            return Error::Unknown;
+    /// The estimate with its error; `None` if the event never ran.
+    pub fn scaled(&self, confidence: Confidence) -> Option<Uncertain> {
+        let error = match self.spread() {
+            Spread::None => Error::Exact,
+            Spread::Unknown => Error::Unknown,
+            Spread::Of { deviation, degrees } => Error::of(confidence.student(degrees) * deviation),
+        };
+        Some(Uncertain { value: self.estimate()?, error }.at_least(self.total.count as f64))
+    }
+
+    /// The standard deviation of a normal error that would be as large at 95 %: 0 if everything was
+    /// counted, `None` if too little was seen to say.
+    pub fn deviation(&self) -> Option<f64> {
+        match self.spread() {
+            Spread::None => Some(0.0),
+            Spread::Unknown => None,
+            Spread::Of { deviation, degrees } => {
+                let level = Confidence::default();
+                Some(deviation * level.student(degrees) / level.normal())
+            }
         }
-        if running >= enabled {
-            return Error::Exact;
+    }
+
+    /// Whether everything was counted.
+    pub fn is_exact(&self) -> bool {
+        self.total.running.0 > 0 && self.total.running >= self.total.enabled
+    }
+
+    fn spread(&self) -> Spread {
+        let Delta { count, enabled, running } = self.total;
+        if self.is_exact() {
+            return Spread::None;
         }
         if self.rounds < 2 {
-            return Error::Unknown;
+            return Spread::Unknown;
         }
         let (all, seen) = (enabled.as_ms(), running.as_ms());
         let poisson = (count as f64 + 0.5) * (all - seen) * all / (seen * seen);
         let variance = self.sampling_variance(all, seen).max(poisson);
-        Error::Within(student::quantile_975(self.rounds - 1) * variance.sqrt())
+        Spread::Of { deviation: variance.sqrt(), degrees: self.rounds - 1 }
     }
 
     fn sampling_variance(&self, all: f64, seen: f64) -> f64 {
@@ -237,6 +347,17 @@ impl Scaling {
     }
 }
 
+/// What is known of an estimate's error.
+enum Spread {
+    /// There is none: everything was counted.
+    None,
+    Unknown,
+    Of {
+        deviation: f64,
+        degrees: u64,
+    },
+}
+
 impl fmt::Display for Backwards {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a counter went backwards")
@@ -248,6 +369,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    const LEVEL: Confidence = Confidence::DEFAULT;
+
+    fn error(scaling: &Scaling) -> Error {
+        scaling.scaled(LEVEL).map_or(Error::Unknown, |scaled| scaled.error)
+    }
 
     fn reading(count: u64, enabled: u64, running: u64) -> Reading {
         Reading { count, enabled: CpuNs(enabled), running: CpuNs(running) }
@@ -270,7 +397,7 @@ mod tests {
         assert_eq!(delta(0, 10, 0).rate(), None);
         let mut scaling = Scaling::default();
         scaling.add(delta(0, 10, 0));
-        assert_eq!((scaling.estimate(), scaling.error()), (None, Error::Unknown));
+        assert_eq!((scaling.estimate(), error(&scaling)), (None, Error::Unknown));
         assert_eq!(scaling.run_ratio(), Some(0.0));
         assert_eq!(Scaling::default().run_ratio(), None);
     }
@@ -300,7 +427,7 @@ mod tests {
         for count in [3, 9, 0] {
             scaling.add(delta(count, 10, 10));
         }
-        assert_eq!((scaling.estimate(), scaling.error()), (Some(12.0), Error::Exact));
+        assert_eq!((scaling.estimate(), error(&scaling)), (Some(12.0), Error::Exact));
     }
 
     #[test]
@@ -313,8 +440,13 @@ mod tests {
             scaling.add(delta(count, 10, 5));
         }
         assert_eq!(scaling.estimate(), Some(6000.0));
-        let error = scaling.error().half_width().unwrap_or(f64::NAN);
-        assert!((error - 4.302_652_7 * 75_000.0_f64.sqrt()).abs() < 1e-3, "{error}");
+        let half_width = error(&scaling).half_width().unwrap_or(f64::NAN);
+        assert!((half_width - 4.302_652_7 * 75_000.0_f64.sqrt()).abs() < 1e-3, "{half_width}");
+        // At 99 %, t(2) = 9.924843; as a normal deviation at 95 %, divided by 1.96.
+        let wider = scaling.scaled(Confidence::new(0.99).unwrap_or(LEVEL)).and_then(|scaled| scaled.error.half_width());
+        assert!(wider.is_some_and(|wider| (wider - 9.924_843 * 75_000.0_f64.sqrt()).abs() < 1e-3), "{wider:?}");
+        let deviation = scaling.deviation().unwrap_or(f64::NAN);
+        assert!((deviation - half_width / 1.959_964).abs() < 1e-3, "{deviation}");
     }
 
     #[test]
@@ -324,15 +456,42 @@ mod tests {
         scaling.add(delta(0, 10, 5));
         scaling.add(delta(0, 10, 5));
         assert_eq!(scaling.estimate(), Some(0.0));
-        let error = scaling.error().half_width().unwrap_or(f64::NAN);
-        assert!((error - 12.706_205).abs() < 1e-4, "{error}");
+        let half_width = error(&scaling).half_width().unwrap_or(f64::NAN);
+        assert!((half_width - 12.706_205).abs() < 1e-4, "{half_width}");
+        // There are no fewer than were counted.
+        assert_eq!(scaling.scaled(LEVEL).and_then(Uncertain::bounds).map(|(low, _)| low), Some(0.0));
     }
 
     #[test]
     fn one_round_is_too_little_to_know_the_error() {
         let mut scaling = Scaling::default();
         scaling.add(delta(5, 10, 5));
-        assert_eq!(scaling.error(), Error::Unknown);
+        assert_eq!(error(&scaling), Error::Unknown);
+    }
+
+    #[test]
+    fn what_was_counted_is_the_least() {
+        // 10 +- 6, of which 7 were counted: 7 to 16. Had 12 been counted: 12 to 16; 20: just that.
+        let ten = Uncertain { value: 10.0, error: Error::of(6.0) };
+        assert_eq!(ten.at_least(7.0), Uncertain { value: 10.0, error: Error::Within { below: 3.0, above: 6.0 } });
+        assert_eq!(ten.at_least(12.0), Uncertain { value: 12.0, error: Error::Within { below: 0.0, above: 4.0 } });
+        assert_eq!(ten.at_least(20.0).bounds(), Some((20.0, 20.0)));
+        assert_eq!(Uncertain::exact(3.0).at_least(1.0), Uncertain::exact(3.0));
+        assert_eq!(ten.at_least(7.0).scaled(-2.0).bounds(), Some((-32.0, -14.0)));
+        assert_eq!(Uncertain { value: 1.0, error: Error::of(f64::NAN) }.bounds(), None);
+    }
+
+    #[test]
+    fn the_error_of_a_variance_by_hand() {
+        // 1, 2, 3, 10: mean 4, deviations -3 -2 -1 6; squares 50, variance 50/3; fourths 81 + 16 + 1
+        // + 1296 = 1394, m4 348.5. (348.5 - (50/3)^2 / 3) / 4 = 63.98 is less than the 2/3 (50/3)^2 of
+        // normal samples.
+        let mut moments = Moments::default();
+        [1.0, 2.0, 3.0, 10.0].into_iter().for_each(|value| moments.add(value, 2.0));
+        assert!((moments.fourths / moments.weight - 348.5).abs() < 1e-9, "{moments:?}");
+        let expected = 50.0 / 3.0 * (2.0_f64 / 3.0).sqrt();
+        assert!(moments.variance_deviation().is_some_and(|deviation| (deviation - expected).abs() < 1e-9));
+        assert_eq!(Moments::default().variance_deviation(), None);
     }
 
     proptest! {
@@ -367,8 +526,8 @@ mod tests {
             for (count, enabled, running) in rounds {
                 scaling.add(delta(count, enabled, running.min(enabled)));
             }
-            if let Some(half_width) = scaling.error().half_width() {
-                prop_assert!(half_width >= 0.0);
+            if let Some((low, high)) = scaling.scaled(LEVEL).and_then(Uncertain::bounds) {
+                prop_assert!(low >= scaling.total().count as f64 * (1.0 - 1e-12) && low <= high);
             }
             prop_assert!(scaling.estimate().is_none_or(|estimate| estimate >= scaling.total().count as f64));
         }

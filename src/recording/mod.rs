@@ -44,14 +44,17 @@ pub struct Header {
     pub target: Target,
     /// The events, in the order asked for.
     pub events: Vec<RecordedEvent>,
-    /// What they counted in truth, where they were made to take turns; its readings stand behind those
-    /// of the events.
+    /// Events that were counted once more, beside others; their readings stand behind those of the
+    /// events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<RecordedAnchor>,
+    /// What the events counted in truth, where they were made to take turns; its readings stand last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub truths: Vec<RecordedTruth>,
     /// The caches of the model that counted, where no real machine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modelled: Option<Model>,
-    /// The groups that they were counted in.
+    /// The groups that the events were counted in.
     pub groups: Vec<PlannedGroup>,
     /// The relation files, as they were.
     pub relations: Vec<RelationFile>,
@@ -91,6 +94,18 @@ impl RecordedEvent {
 pub struct RecordedTruth {
     /// The event.
     pub truth_of: EventIndex,
+}
+
+/// A further instance of an event, counted in another group than the event itself. Screens don't list
+/// it: its readings tell estimators how groups that took turns go together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedAnchor {
+    /// The event that it counts once more.
+    pub anchor_of: EventIndex,
+    /// The group that it goes along with: its place in the header's list.
+    pub group: usize,
+    /// Whether it could be opened.
+    pub status: Status,
 }
 
 /// The machine that was measured on.
@@ -220,9 +235,9 @@ impl RoundLine {
 }
 
 impl Header {
-    /// How many readings a round has: one for each event and each truth.
+    /// How many readings a round has: one for each event, each anchor and each truth.
     pub fn columns(&self) -> usize {
-        self.events.len() + self.truths.len()
+        self.events.len() + self.anchors.len() + self.truths.len()
     }
 
     /// The word for numbers that no real machine counted, and of which model they are.

@@ -200,6 +200,7 @@ mod tests {
             machine: Machine::default(),
             target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
             events: (0..events).map(event).collect(),
+            anchors: vec![],
             truths: vec![],
             modelled: None,
             groups: vec![],

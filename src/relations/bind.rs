@@ -57,6 +57,16 @@ pub struct BoundRelation {
     pub form: BoundForm,
 }
 
+impl BoundRelation {
+    /// The indices of the events that it ties together.
+    pub fn events(&self) -> Vec<usize> {
+        match &self.form {
+            BoundForm::Pair(pair) => vec![pair.from, pair.to],
+            BoundForm::Equation(equation) => equation.events().to_vec(),
+        }
+    }
+}
+
 /// What a [`BoundRelation`] says.
 #[derive(Clone, Debug)]
 pub enum BoundForm {
@@ -93,6 +103,11 @@ impl BoundEquation {
     /// The indices of its events, ascending: the order of the gradient.
     pub fn events(&self) -> &[usize] {
         &self.events
+    }
+
+    /// The indices of the events on the left side, each once, in the order in which it reads them.
+    pub fn left_events(&self) -> impl Iterator<Item = usize> {
+        self.left.slots().iter().map(|slot| slot.0 / 2)
     }
 
     /// The left side and the right side, in counts per CPU-millisecond if the equation is one of

@@ -2,6 +2,7 @@
 //!
 //! Dropping a [`Session`] ends whatever it started, unless it was [detached](Session::detach).
 
+use std::convert::Infallible;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -235,6 +236,11 @@ impl Session {
     /// Where rounds come out.
     pub fn samples(&self) -> &Receiver<Sample> {
         self.sampler.samples()
+    }
+
+    /// Disconnected when no more rounds will come.
+    pub fn ended(&self) -> &Receiver<Infallible> {
+        self.sampler.ended()
     }
 
     /// Where the command's output comes out, if it is captured.

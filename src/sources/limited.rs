@@ -201,6 +201,7 @@ mod tests {
         };
         Plan {
             events: groups.concat().iter().map(event).collect(),
+            anchors: vec![],
             groups: groups
                 .iter()
                 .map(|members| PlannedGroup { members: members.to_vec(), cohesion: Cohesion::Chosen })
@@ -209,7 +210,7 @@ mod tests {
     }
 
     fn rows(events: usize) -> Vec<Row> {
-        (0..events).map(|event| Row { event, scope: Scope::All, status: Status::Counted }).collect()
+        (0..events).map(|event| Row { event, scope: Scope::All, status: Status::Counted, anchor_of: None }).collect()
     }
 
     /// Every event counts 10 a round, of 1 ns.

@@ -4,9 +4,10 @@ use crate::words::shown;
 use std::fmt::Write;
 
 use super::number::{amount, plus_minus, si};
-use crate::estimate::{Quality, RelationState};
+use super::summary::correction_text;
+use crate::estimate::RelationState;
 use crate::monitor::{Measure, Monitor, Row};
-use crate::rates::Error;
+use crate::rates::{Error, Uncertain};
 
 /// One block of text: a line of state, a heading, a line an event, a line a relation in use.
 pub fn block(monitor: &Monitor, measure: Measure) -> String {
@@ -22,50 +23,66 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
     if let Some(words) = header.modelled_words() {
         let _ = writeln!(out, "{words}");
     }
-    let width = header.events.iter().map(|event| shown(&event.event.name).chars().count()).max().unwrap_or(0).max(5);
+    let width = header.events.iter().map(|event| shown(&event.title()).chars().count()).max().unwrap_or(0).max(5);
     let mean = format!("MEAN{}", measure.suffix(header));
-    let _ = writeln!(out, "{:<width$}  {mean:>11}  {:>7}  {:>9}  {:>6}  CORRECTED", "EVENT", "±95%", "SIGMA", "RUN");
+    let _ = writeln!(
+        out,
+        "{:<width$}  {mean:>11}  {:>7}  {:>9}  {:>6}  CORRECTED",
+        "EVENT",
+        format!("±{}", monitor.confidence()),
+        "SIGMA",
+        "RUN"
+    );
     for row in monitor.rows() {
-        let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.event.name), cells(monitor, &row, measure).trim_end());
+        let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.title()), cells(monitor, &row, measure).trim_end());
     }
     relations(&mut out, monitor);
     out
 }
 
 fn cells(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> String {
-    let (Some(mean), Some(factor), None) = (row.raw.rate.mean(), measure.factor(monitor, row), row.absence) else {
-        let words = row.absence.map_or("not known", |absence| absence.words());
-        let derived = Measure::factor(measure, monitor, row).map(|factor| correction(monitor, row, factor));
-        return format!("{words:>15}  {:>28}{}", "", derived.unwrap_or_default());
-    };
+    let factor = measure.factor(monitor, row);
     let unit = &row.event.event.unit;
-    let sigma = row.raw.rate.variance().map_or_else(String::new, |variance| amount(variance.sqrt() * factor, unit));
-    let run = row.raw.run.run_ratio().map_or_else(String::new, |ratio| format!("{:.0}%", ratio * 100.0));
-    let error = error_text(row.raw.rate_error(), mean);
-    format!(
-        "{:>11}  {error:>7}  {sigma:>9}  {run:>6}  {}",
-        amount(mean * factor, unit),
-        correction(monitor, row, factor)
-    )
+    let number = |count: f64| amount(count, unit);
+    let correction = row
+        .correction()
+        .zip(factor)
+        .map_or_else(String::new, |(correction, factor)| correction_text(monitor, &correction.times(factor), &number));
+    let (Some(scaled), Some(factor), None) = (row.scaled, factor, row.absence) else {
+        let words = row.absence.map_or("not known", |absence| absence.words());
+        return format!("{words:>15}  {:>28}{correction}", "");
+    };
+    // The spread is that of rates, and the mean of a rate is the count over the time.
+    let per_rate = factor * row.cpu_time.as_ms();
+    let sigma = row.raw.rate.variance().map_or_else(String::new, |variance| number(variance.sqrt() * per_rate));
+    let run =
+        row.core_share.or(row.raw.run.run_ratio()).map_or_else(String::new, |ratio| format!("{:.0}%", ratio * 100.0));
+    let error = error_cell(row, scaled);
+    format!("{:>11}  {error:>7}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value * factor))
 }
 
-/// `exact`, `±1.8%`, or `±?` for what isn't known; beside a 0, which has no percents, `±1.2` in
-/// its own unit.
-pub(super) fn error_text(error: Error, mean: f64) -> String {
-    match (error, error.relative_to(mean)) {
-        (Error::Exact, _) => "exact".into(),
-        (Error::Unknown, _) => "±?".into(),
-        (Error::Within(_), Some(relative)) => plus_minus(relative),
-        (Error::Within(half_width), None) => format!("±{}", si(half_width)),
+/// [`error_text`], or the word for what one kind of core counted: how far that is from all of it
+/// isn't known.
+pub(super) fn error_cell(row: &Row<'_>, number: Uncertain) -> String {
+    match row.core_share {
+        Some(_) => PARTIAL.into(),
+        None => error_text(number),
     }
 }
 
-fn correction(monitor: &Monitor, row: &Row<'_>, factor: f64) -> String {
-    let (Some(mean), Quality::Corrected(by) | Quality::Derived(by)) = (row.estimate.mean, row.estimate.quality) else {
-        return String::new();
-    };
-    let error = error_text(row.estimate.error, mean);
-    format!("{} {error} by {}", amount(mean * factor, &row.event.event.unit), shown(&monitor.relations()[by].id))
+/// The word for a count that other kinds of cores have no part in.
+pub(super) const PARTIAL: &str = "partial";
+
+/// `exact`, `±1.8%`, or `±?` for what isn't known; beside a 0, which has no percents, `±1.2` in
+/// its own unit.
+pub(super) fn error_text(number: Uncertain) -> String {
+    let Uncertain { value, error } = number;
+    match (error.half_width(), error.relative_to(value)) {
+        _ if error == Error::Exact => "exact".into(),
+        (None, _) => "±?".into(),
+        (_, Some(relative)) => plus_minus(relative),
+        (Some(half_width), None) => format!("±{}", si(half_width)),
+    }
 }
 
 fn relations(out: &mut String, monitor: &Monitor) {
@@ -83,7 +100,9 @@ fn relations(out: &mut String, monitor: &Monitor) {
             (Some(relative), Some(z)) => format!("  residual {:+.1}%  z {z:+.1}", relative * 100.0),
             _ => String::new(),
         };
+        let trust = standing.trust.map_or_else(String::new, |trust| format!("  trust {:.0}%", trust * 100.0));
         let used = if standing.uses > 0 { format!("  used {}x", standing.uses) } else { String::new() };
-        let _ = writeln!(out, "{}  {}{residual}{used}  {state}", shown(&relation.id), shown(&relation.formula()));
+        let _ =
+            writeln!(out, "{}  {}{residual}{trust}{used}  {state}", shown(&relation.id), shown(&relation.formula()));
     }
 }

@@ -3,31 +3,33 @@
 //!
 //! ```text
 //! [time,][CPU0,|comm-tid,]value,unit,event,[standard error%,]runtime,running%,metric,metric unit,
-//!     mean per CPU second,low,high,variance,corrected mean,relation,status
+//!     mean per CPU second,low,high,variance,corrected mean per CPU second,corrected by,status,
+//!     corrected value,low,high
 //! ```
+//!
+//! The first low and high are those of the value.
 
-use super::json::status;
-use super::summary::{Metric, Repeats, absence_cell, counted, interval_metric, run_metric, scaled};
-use crate::estimate::Quality;
+use super::json::{Numbers, status};
+use super::summary::{Metric, Repeats, absence_cell, counted, interval_metric, run_metric};
 use crate::events::Unit;
 use crate::monitor::{Monitor, Row};
-use crate::rates::Error;
+use crate::rates::Uncertain;
 use crate::words::shown;
 
 /// A line an event for whole runs.
 pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let line = |row: Row<'_>| {
-        let count = runs.mean_count(row.index);
-        let mut fields = counted_fields(&row, count);
+        let numbers = Numbers::of_runs(runs, row.index);
+        let mut fields = counted_fields(&row, numbers.count);
         if runs.0.len() > 1 {
             fields
                 .push(runs.standard_error(row.index).map_or_else(String::new, |part| format!("{:.2}%", part * 100.0)));
         }
         let total = row.raw.run.total();
-        fields.extend(time_fields(total.running.0, row.raw.run.run_ratio(), run_metric(runs, last, &row)));
-        let error = if runs.0.len() > 1 { Error::Unknown } else { row.raw.run.error() };
-        fields.extend(our_fields(last, &row, count, error));
+        let run_ratio = row.core_share.or(row.raw.run.run_ratio());
+        fields.extend(time_fields(total.running.0, run_ratio, run_metric(runs, last, &row)));
+        fields.extend(our_fields(last, &row, &numbers));
         fields
     };
     joined(last.rows().map(line), separator)
@@ -37,17 +39,16 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
 pub fn interval(monitor: &Monitor, separator: &str) -> String {
     let line = |row: Row<'_>| {
         let point = row.history.back().filter(|_| row.absence.is_none());
-        let count = point.and_then(scaled);
+        let numbers = Numbers::of_interval(&row);
         let mut fields = vec![format!("{:>16.9}", monitor.now().as_secs())];
-        fields.extend(counted_fields(&row, count));
+        fields.extend(counted_fields(&row, numbers.count));
         let metric = point.and_then(|_| interval_metric(monitor, &row));
         fields.extend(time_fields(
-            point.map_or(0, |point| point.running.0),
-            point.and_then(|point| point.run_ratio),
+            point.map_or(0, |point| point.counted.running.0),
+            row.core_share.or(point.and_then(|point| point.run_ratio())),
             metric,
         ));
-        let error = point.map_or(Error::Unknown, |point| point.error.scaled(point.enabled.as_ms()));
-        fields.extend(our_fields(monitor, &row, count, error));
+        fields.extend(our_fields(monitor, &row, &numbers));
         fields
     };
     joined(monitor.rows().map(line), separator)
@@ -58,10 +59,10 @@ fn joined(lines: impl Iterator<Item = Vec<String>>, separator: &str) -> String {
 }
 
 /// Part of the target, value, unit, event.
-fn counted_fields(row: &Row<'_>, count: Option<f64>) -> Vec<String> {
+fn counted_fields(row: &Row<'_>, count: Option<Uncertain>) -> Vec<String> {
     let event = &row.event.event;
     let scope = Some(shown(&row.event.scope.to_string()).into_owned()).filter(|scope| !scope.is_empty());
-    let value = count.map_or_else(|| absence_cell(row.absence).to_owned(), |count| number(count, &event.unit));
+    let value = count.map_or_else(|| absence_cell(row.absence).to_owned(), |count| number(count.value, &event.unit));
     scope.into_iter().chain([value, counted(0.0, &event.unit).unit, shown(&event.name).into_owned()]).collect()
 }
 
@@ -78,20 +79,28 @@ fn time_fields(running_ns: u64, run_ratio: Option<f64>, metric: Option<Metric>) 
     [running_ns.to_string(), percent, value, metric.map_or_else(String::new, |metric| metric.unit)]
 }
 
-fn our_fields(monitor: &Monitor, row: &Row<'_>, count: Option<f64>, error: Error) -> [String; 7] {
+fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) -> [String; 10] {
     let unit = &row.event.event.unit;
-    let rate = |per_ms: f64| counted(per_ms * 1000.0, unit).value.to_string();
-    let bound = |sign: f64| Some(number((count? + sign * error.half_width()?).max(0.0), unit));
-    // The variance of a rate is in the square of its unit.
-    let scale = counted(1000.0, unit).value;
-    let (corrected, relation) = match row.estimate.quality {
-        Quality::Corrected(by) | Quality::Derived(by) => {
-            (row.estimate.mean.map(rate), Some(shown(&monitor.relations()[by].id).into_owned()))
-        }
-        Quality::Missing | Quality::Measured | Quality::Scaled => (None, None),
+    let rates = numbers.rates(row);
+    let bounds = |count: Option<Uncertain>| {
+        let bounds = count.and_then(Uncertain::bounds);
+        (bounds.map(|(low, _)| number(low, unit)), bounds.map(|(_, high)| number(high, unit)))
     };
-    let variance = row.raw.rate.variance().map(|variance| (variance * scale * scale).to_string());
-    let fields = [row.raw.rate.mean().map(rate), bound(-1.0), bound(1.0), variance, corrected, relation];
-    let [mean, low, high, variance, corrected, relation] = fields.map(Option::unwrap_or_default);
-    [mean, low, high, variance, corrected, relation, status(row, count).to_owned()]
+    let ((low, high), corrected) = (bounds(numbers.count), numbers.corrected.map(|correction| correction.count));
+    let (corrected_low, corrected_high) = bounds(corrected);
+    let by = numbers.corrected.and_then(|correction| correction.by).map(|by| shown(monitor.cause(by)).into_owned());
+    let text = |number: Option<f64>| number.map(|number| number.to_string());
+    [
+        text(rates.mean),
+        low,
+        high,
+        text(rates.variance),
+        text(rates.corrected),
+        by,
+        Some(status(row, numbers.count).to_owned()),
+        corrected.map(|corrected| number(corrected.value, unit)),
+        corrected_low,
+        corrected_high,
+    ]
+    .map(Option::unwrap_or_default)
 }

@@ -2,10 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::summary::{Metric, Repeats, counted, interval_metric, run_metric, scaled};
-use crate::estimate::Quality;
-use crate::monitor::{Absence, Monitor, Row};
-use crate::rates::Error;
+use super::block::PARTIAL;
+use super::summary::{Metric, Repeats, counted, interval_count, interval_metric, run_metric};
+use crate::monitor::{Correction, Monitor, Row};
+use crate::plan::EventIndex;
+use crate::rates::Uncertain;
 use crate::sources::Scope;
 
 /// The version of these lines.
@@ -23,44 +24,79 @@ pub fn interval(monitor: &Monitor) -> String {
     monitor.rows().map(|row| interval_line(monitor, &row)).collect()
 }
 
+/// What a line is about.
+pub(super) struct Numbers {
+    /// The scaled count.
+    pub(super) count: Option<Uncertain>,
+    /// The corrected one.
+    pub(super) corrected: Option<Correction>,
+}
+
+/// Per second of CPU time, over the run, in the unit that the counter's value is printed in.
+pub(super) struct Rates {
+    pub(super) mean: Option<f64>,
+    pub(super) variance: Option<f64>,
+    pub(super) corrected: Option<f64>,
+}
+
+impl Numbers {
+    pub(super) fn of_runs(runs: &Repeats<'_>, event: EventIndex) -> Self {
+        Self { count: runs.count(event), corrected: runs.correction(event) }
+    }
+
+    pub(super) fn of_interval(row: &Row<'_>) -> Self {
+        Self { count: interval_count(row).map(|(_, count)| count), corrected: row.interval_correction() }
+    }
+
+    pub(super) fn rates(&self, row: &Row<'_>) -> Rates {
+        let scale = counted(1.0, &row.event.event.unit).value;
+        let corrected = row.correction().filter(|_| row.cpu_time.0 > 0);
+        Rates {
+            mean: row.raw.rate.mean().map(|mean| mean * 1000.0 * scale),
+            // The variance of a rate is in the square of its unit.
+            variance: row.raw.rate.variance().map(|variance| variance * (1000.0 * scale).powi(2)),
+            corrected: corrected.map(|correction| correction.count.value / row.cpu_time.as_secs() * scale),
+        }
+    }
+}
+
 fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
-    let count = runs.mean_count(row.index);
+    let numbers = Numbers::of_runs(runs, row.index);
     let runtimes = runs.0.iter().map(|run| run.row(row.index).raw.run.total().running.0);
     let runtime = runtimes.sum::<u64>() / runs.0.len() as u64;
     let mut line = Map::new();
-    count_keys(&mut line, row, count);
+    count_keys(&mut line, row, numbers.count);
     if runs.0.len() > 1 {
         line.insert("variance".into(), runs.standard_error(row.index).map(|part| part * 100.0).into());
     }
-    time_keys(&mut line, runtime, row.raw.run.run_ratio(), run_metric(runs, monitor, row).filter(|_| count.is_some()));
-    // The error of one run is none of a mean over several.
-    let error = if runs.0.len() > 1 { Error::Unknown } else { row.raw.run.error() };
-    our_keys(&mut line, monitor, row, count, error);
+    let metric = run_metric(runs, monitor, row).filter(|_| numbers.count.is_some());
+    time_keys(&mut line, runtime, row.core_share.or(row.raw.run.run_ratio()), metric);
+    our_keys(&mut line, monitor, row, &numbers);
     finish(line)
 }
 
 fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     let point = row.history.back().filter(|_| row.absence.is_none());
-    let count = point.and_then(scaled);
+    let numbers = Numbers::of_interval(row);
     let mut line = Map::new();
     line.insert("interval".into(), monitor.now().as_secs().into());
-    count_keys(&mut line, row, count);
+    count_keys(&mut line, row, numbers.count);
     let metric = point.and_then(|_| interval_metric(monitor, row));
-    time_keys(&mut line, point.map_or(0, |point| point.running.0), point.and_then(|point| point.run_ratio), metric);
-    let error = point.map_or(Error::Unknown, |point| point.error.scaled(point.enabled.as_ms()));
-    our_keys(&mut line, monitor, row, count, error);
+    let run_ratio = row.core_share.or(point.and_then(|point| point.run_ratio()));
+    time_keys(&mut line, point.map_or(0, |point| point.counted.running.0), run_ratio, metric);
+    our_keys(&mut line, monitor, row, &numbers);
     finish(line)
 }
 
 /// The first of perf's keys, in its order.
-fn count_keys(line: &mut Map<String, Value>, row: &Row<'_>, count: Option<f64>) {
+fn count_keys(line: &mut Map<String, Value>, row: &Row<'_>, count: Option<Uncertain>) {
     let event = &row.event.event;
     match &row.event.scope {
         Scope::All => {}
         Scope::Cpu(cpu) => drop(line.insert("cpu".into(), cpu.to_string().into())),
         thread @ Scope::Thread { .. } => drop(line.insert("thread".into(), thread.to_string().into())),
     }
-    line.insert("counter-value".into(), count.map(|count| counted(count, &event.unit).value).into());
+    line.insert("counter-value".into(), count.map(|count| counted(count.value, &event.unit).value).into());
     line.insert("unit".into(), counted(0.0, &event.unit).unit.into());
     line.insert("event".into(), event.name.clone().into());
 }
@@ -74,34 +110,43 @@ fn time_keys(line: &mut Map<String, Value>, running_ns: u64, run_ratio: Option<f
 }
 
 /// Whether there is a number, and why not.
-pub(super) fn status(row: &Row<'_>, count: Option<f64>) -> &'static str {
+pub(super) fn status(row: &Row<'_>, count: Option<Uncertain>) -> &'static str {
     match (row.absence, count) {
         (Some(absence), _) => absence.words(),
-        (None, None) => Absence::NotYetRan.words(),
+        // It ran before, and not in this interval.
+        (None, None) => "not counted",
+        (None, Some(_)) if row.core_share.is_some() => PARTIAL,
         (None, Some(_)) => "counted",
     }
 }
 
 /// What perfprop adds: why a number is missing, its interval, the spread, the correction.
-fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, count: Option<f64>, error: Error) {
-    let bound = |sign: f64| Some(counted(count? + sign * error.half_width()?, &row.event.event.unit).value);
-    line.insert("status".into(), status(row, count).into());
-    // Rates per second of CPU time, in the unit of the counter's value.
-    let rate = |per_ms: f64| counted(per_ms * 1000.0, &row.event.event.unit).value;
-    line.insert("mean-per-cpu-sec".into(), row.raw.rate.mean().map(rate).into());
-    line.insert("sigma-per-cpu-sec".into(), row.raw.rate.variance().map(|variance| rate(variance.sqrt())).into());
-    line.insert("ci-lo".into(), bound(-1.0).map(|low| low.max(0.0)).into());
-    line.insert("ci-hi".into(), bound(1.0).into());
-    let (corrected, relation) = match row.estimate.quality {
-        Quality::Corrected(by) | Quality::Derived(by) => {
-            (row.estimate.mean.map(rate), Some(monitor.relations()[by].id.clone()))
-        }
-        Quality::Missing | Quality::Measured | Quality::Scaled => (None, None),
+fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) {
+    let mut key = |key: &str, value: Value| drop(line.insert(key.into(), value));
+    let value = |count: f64| counted(count, &row.event.event.unit).value;
+    let bounds = |count: Option<Uncertain>| {
+        let bounds = count.and_then(Uncertain::bounds);
+        (bounds.map(|(low, _)| value(low)), bounds.map(|(_, high)| value(high)))
     };
-    line.insert("corrected-per-cpu-sec".into(), corrected.into());
-    line.insert("relation".into(), relation.into());
+    let rates = numbers.rates(row);
+    let (low, high) = bounds(numbers.count);
+    let corrected = numbers.corrected;
+    let by = corrected.and_then(|correction| correction.by).map(|by| monitor.cause(by));
+    key("status", status(row, numbers.count).into());
+    key("mean-per-cpu-sec", rates.mean.into());
+    key("sigma-per-cpu-sec", rates.variance.map(f64::sqrt).into());
+    key("ci-lo", low.into());
+    key("ci-hi", high.into());
+    key("corrected-per-cpu-sec", rates.corrected.into());
+    key("relation", by.into());
+    key("corrected-value", corrected.map(|correction| value(correction.count.value)).into());
+    let (low, high) = bounds(corrected.map(|correction| correction.count));
+    key("corrected-ci-lo", low.into());
+    key("corrected-ci-hi", high.into());
+    key("correction-percent", corrected.and_then(|correction| correction.relative()).map(|part| part * 100.0).into());
+    key("confidence", monitor.confidence().level().into());
     if monitor.header().modelled.is_some() {
-        line.insert("modelled".into(), true.into());
+        key("modelled", true.into());
     }
     truth_keys(line, monitor, row);
     line.insert("schema".into(), json!(SCHEMA));

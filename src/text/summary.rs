@@ -3,14 +3,12 @@
 use crate::words::shown;
 use std::fmt::Write;
 
-use super::block::error_text;
+use super::block::{error_cell, error_text};
 use super::number::{grouped, percent, plus_minus};
-use crate::estimate::Quality;
 use crate::events::Unit;
-use crate::monitor::{Absence, Monitor, Point, Row};
+use crate::monitor::{Absence, Correction, Monitor, Point, Row};
 use crate::plan::EventIndex;
-use crate::rates::Error;
-use crate::rates::student::quantile_975;
+use crate::rates::{Confidence, Error, Uncertain};
 use crate::sources::Scope;
 use crate::units::CpuNs;
 
@@ -35,12 +33,16 @@ pub(super) struct Metric {
 pub fn summary(runs: &Repeats<'_>) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let mut out = String::new();
-    let times =
-        if runs.0.len() > 1 { format!(" ({} runs, ± between runs at 95%)", runs.0.len()) } else { String::new() };
+    let times = if runs.0.len() > 1 {
+        format!(" ({} runs, ± between runs at {})", runs.0.len(), last.confidence())
+    } else {
+        String::new()
+    };
     let modelled = if last.header().modelled.is_some() { ", modelled" } else { "" };
     let _ = writeln!(out, "\n Performance counter stats for '{}'{times}{modelled}:\n", shown(&title(last)));
+    let columns = Columns::of(last);
     for row in last.rows() {
-        out.push_str(line(last, &row, runs).trim_end());
+        out.push_str(line(last, &row, runs, columns).trim_end());
         out.push('\n');
     }
     legend(&mut out, last);
@@ -56,43 +58,59 @@ fn title(monitor: &Monitor) -> String {
     }
 }
 
-fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
+/// What decides about the columns of all lines.
+#[derive(Clone, Copy)]
+struct Columns {
+    /// Characters of the widest part of the target; 0 where lines are about all of it.
+    scope: usize,
+    /// Whether something took turns. Then every line has the column, so that they stay aligned.
+    has_run: bool,
+}
+
+impl Columns {
+    fn of(monitor: &Monitor) -> Self {
+        let width = |scope: &Scope| shown(&scope.to_string()).chars().count();
+        let scope = monitor.header().events.iter().map(|event| width(&event.scope)).max().unwrap_or(0);
+        let less = |ratio: Option<f64>| ratio.is_some_and(|ratio| ratio < 1.0);
+        let has_run = monitor.rows().any(|row| row.core_share.is_some() || less(row.raw.run.run_ratio()));
+        Self { scope, has_run }
+    }
+
+    /// Which part of the target a line is about.
+    fn scope(self, row: &Row<'_>) -> String {
+        match &row.event.scope {
+            Scope::All => String::new(),
+            scope => format!("{:<width$} ", shown(&scope.to_string()), width = self.scope),
+        }
+    }
+}
+
+fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: Columns) -> String {
     let name = shown(&row.event.event.name);
-    let scope = scope_column(monitor, row);
-    let Some(total) = runs.mean_count(row.index) else {
-        return format!("{scope}{:>18}      {name:<24}", absence_cell(row.absence));
+    let scope = columns.scope(row);
+    let correction = runs.correction(row.index).map(|correction| correction_column(monitor, row, &correction));
+    let Some(count) = runs.count(row.index) else {
+        let correction = correction.unwrap_or_default();
+        return format!("{scope}{:>18}      {name:<24} {correction}", absence_cell(row.absence));
     };
-    let counted = counted(total, &row.event.event.unit);
+    let counted = counted(count.value, &row.event.event.unit);
     // Of several runs the spread between them says more than the error of one.
-    let error = if runs.0.len() > 1 { String::new() } else { error_text(row.raw.run.error(), total) };
+    let error = if runs.0.len() > 1 { String::new() } else { error_cell(row, count) };
     let number = value_text(&counted);
     let mut text = format!("{scope}{number:>18} {:<4} {name:<24} {error:>8}", counted.unit);
-    // Where something took turns every line has the column, so that they stay aligned.
-    if is_multiplexed(monitor) {
-        let run = row.raw.run.run_ratio().map_or_else(String::new, |ratio| format!("{} run", percent(ratio)));
-        let _ = write!(text, " {run:>11}");
+    if columns.has_run {
+        let _ = write!(text, " {:>11}", run_text(row, row.raw.run.run_ratio()).unwrap_or_default());
     }
     if let Some(spread) = runs.relative_spread(row.index) {
         let _ = write!(text, "  ({} between runs)", plus_minus(spread));
     }
-    if let Some(correction) = correction(monitor, row) {
+    if let Some(correction) = correction {
         let _ = write!(text, "  {correction}");
     }
     if let Some(metric) = run_metric(runs, monitor, row) {
         let _ = write!(text, "  # {:>9.3} {}", metric.value, metric.unit);
     }
     text
-}
-
-/// Which part of the target a line is about, in a column as wide as the widest; nothing where
-/// lines are about all of it.
-fn scope_column(monitor: &Monitor, row: &Row<'_>) -> String {
-    let width = |scope: &Scope| shown(&scope.to_string()).chars().count();
-    let widest = monitor.header().events.iter().map(|event| width(&event.scope)).max().unwrap_or(0);
-    match &row.event.scope {
-        Scope::All => String::new(),
-        scope => format!("{:<widest$} ", shown(&scope.to_string())),
-    }
 }
 
 /// perf's words for a number that isn't there, and one of ours for the one that it hasn't.
@@ -105,20 +123,33 @@ pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
     }
 }
 
-/// The corrected total, and by which relation. What was counted all the time needs none.
-fn correction(monitor: &Monitor, row: &Row<'_>) -> Option<String> {
-    if row.raw.run.error() == Error::Exact {
-        return None;
+/// `67.0% run`; `67.0% on cpu_core` for what only such cores count.
+fn run_text(row: &Row<'_>, run_ratio: Option<f64>) -> Option<String> {
+    match (row.core_share, row.event.event.core()) {
+        (Some(share), Some(core)) => Some(format!("{} on {}", percent(share), shown(core))),
+        _ => run_ratio.map(|ratio| format!("{} run", percent(ratio))),
     }
-    let (mean, raw) = (row.estimate.mean?, row.raw.rate.mean());
-    let by = match row.estimate.quality {
-        Quality::Corrected(by) | Quality::Derived(by) => shown(&monitor.relations()[by].id).into_owned(),
-        Quality::Missing | Quality::Measured | Quality::Scaled => return None,
+}
+
+fn correction_column(monitor: &Monitor, row: &Row<'_>, correction: &Correction) -> String {
+    let number = |count: f64| {
+        let counted = counted(count, &row.event.event.unit);
+        if counted.unit.is_empty() {
+            value_text(&counted)
+        } else {
+            format!("{} {}", value_text(&counted), counted.unit)
+        }
     };
-    let total = counted(mean * row.raw.run.total().enabled.as_ms(), &row.event.event.unit);
-    let change =
-        raw.filter(|&raw| raw != 0.0).map_or_else(String::new, |raw| format!(" ({:+.1}%)", (mean / raw - 1.0) * 100.0));
-    Some(format!("corrected {} {}{change} by {by}", value_text(&total), error_text(row.estimate.error, mean)))
+    correction_text(monitor, correction, &number)
+}
+
+/// `corrected 1,931,204 ±1.8% (-2.3%) by R1`; `derived` where nothing was counted.
+pub(super) fn correction_text(monitor: &Monitor, correction: &Correction, number: &dyn Fn(f64) -> String) -> String {
+    let Correction { count, raw, by } = *correction;
+    let word = if raw.is_some() { "corrected" } else { "derived" };
+    let change = correction.relative().map_or_else(String::new, |part| format!(" ({:+.1}%)", part * 100.0));
+    let by = by.map_or_else(String::new, |by| format!(" by {}", shown(monitor.cause(by))));
+    format!("{word} {} {}{change}{by}", number(count.value), error_text(count))
 }
 
 pub(super) fn counted(count: f64, unit: &Unit) -> Counted {
@@ -154,17 +185,17 @@ pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Optio
     let event = &row.event.event;
     let metric = |value: f64, unit: &str| value.is_finite().then(|| Metric { value, unit: unit.into() });
     let of = |name: &str| {
-        let other =
-            monitor.rows().find(|other| other.event.event.is_called(name) && other.event.scope == row.event.scope)?;
+        let other = neighbours(monitor, row).find(|other| other.event.event.is_called(name))?;
         (span.count)(&other).filter(|&whole| whole > 0.0).map(|whole| count / whole)
     };
     match event.canonical.as_str() {
         _ if event.unit == Unit::Nanoseconds => metric(count / span.wall_ns, "CPUs utilized"),
         "cycles" => metric(count / span.cpu_ns, "GHz"),
         "instructions" if of("cycles").is_some() => metric(of("cycles")?, "insn per cycle"),
-        "branch-misses" if of("branches").is_some() => metric(of("branches")? * 100.0, "% of all branches"),
-        "cache-misses" if of("cache-references").is_some() => {
-            metric(of("cache-references")? * 100.0, "% of all cache refs")
+        name if let Some((whole, words)) = whole_of(name)
+            && let Some(part) = of(whole) =>
+        {
+            metric(part * 100.0, words)
         }
         _ if event.unit != Unit::Count => None,
         "instructions" | "Ir" if monitor.header().modelled.is_some() => None,
@@ -179,32 +210,55 @@ pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Optio
     }
 }
 
+/// What some misses are a part of, in perf's words.
+fn whole_of(misses: &str) -> Option<(&'static str, &'static str)> {
+    match misses {
+        "branch-misses" => Some(("branches", "% of all branches")),
+        "cache-misses" => Some(("cache-references", "% of all cache refs")),
+        "L1-dcache-load-misses" => Some(("L1-dcache-loads", "% of all L1-dcache accesses")),
+        "L1-icache-load-misses" => Some(("L1-icache-loads", "% of all L1-icache accesses")),
+        "LLC-load-misses" => Some(("LLC-loads", "% of all LL-cache accesses")),
+        "dTLB-load-misses" => Some(("dTLB-loads", "% of all dTLB cache accesses")),
+        "iTLB-load-misses" => Some(("iTLB-loads", "% of all iTLB cache accesses")),
+        _ => None,
+    }
+}
+
+/// The rows about the same part of the target, which stand together.
+fn neighbours<'a>(monitor: &'a Monitor, row: &Row<'a>) -> impl Iterator<Item = Row<'a>> {
+    let events = &monitor.header().events;
+    let scope = &row.event.scope;
+    let before = events[..row.index].iter().rev().take_while(|event| event.scope == *scope).count();
+    let after = events[row.index..].iter().take_while(|event| event.scope == *scope).count();
+    (row.index - before..row.index + after).map(|index| monitor.row(index))
+}
+
 /// [`metric`] of whole runs: their mean count in their mean time.
 pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
     let mean = |value: &dyn Fn(&Monitor) -> f64| runs.0.iter().map(value).sum::<f64>() / runs.0.len() as f64;
     let cpu_ns = mean(&|run| run.row(row.index).raw.run.total().enabled.0 as f64);
     let wall_ns = mean(&|run| run.now().0 as f64);
-    metric(monitor, row, &Span { cpu_ns, wall_ns, count: &|row| runs.mean_count(row.index) })
+    metric(monitor, row, &Span { cpu_ns, wall_ns, count: &|row| runs.count(row.index).map(|count| count.value) })
 }
 
 /// [`metric`] of the interval that ended last.
 pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
     let point = row.history.back()?;
     let span = Span {
-        cpu_ns: point.enabled.0 as f64,
+        cpu_ns: point.counted.enabled.0 as f64,
         wall_ns: point.length.0 as f64,
-        count: &|row| row.history.back().and_then(scaled),
+        count: &|row| row.history.back()?.raw.map(|raw| raw.value),
     };
     metric(monitor, row, &span)
 }
 
-fn is_multiplexed(monitor: &Monitor) -> bool {
-    monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0))
-}
-
 fn legend(out: &mut String, monitor: &Monitor) {
-    if monitor.rows().any(|row| matches!(row.raw.run.error(), Error::Within(_))) {
-        out.push_str("\n ± is the error of the scaled count at 95%: what multiplexing left unseen\n");
+    if monitor.rows().any(|row| matches!(row.scaled, Some(Uncertain { error: Error::Within { .. }, .. }))) {
+        let level = monitor.confidence();
+        let _ = writeln!(out, "\n ± is the error of the scaled count at {level}: what multiplexing left unseen");
+    }
+    if monitor.rows().any(|row| row.core_share.is_some()) {
+        out.push_str("\n partial: what one kind of core counted, unscaled, and the part of the CPU time spent there\n");
     }
     if let Some(words) = monitor.header().modelled_words() {
         let _ = writeln!(out, "\n {words}");
@@ -213,7 +267,7 @@ fn legend(out: &mut String, monitor: &Monitor) {
 
 fn times_of(out: &mut String, runs: &Repeats<'_>) {
     let elapsed: Vec<_> = runs.0.iter().map(|run| run.now().as_secs()).collect();
-    let spread = Spread::of(&elapsed);
+    let spread = Spread::of(&elapsed, runs.confidence());
     let _ = match spread.half_width {
         Some(half_width) => writeln!(out, "\n  {:>16.9} ± {half_width:.9} seconds time elapsed", spread.mean),
         None => writeln!(out, "\n  {:>16.9} seconds time elapsed\n", spread.mean),
@@ -232,22 +286,40 @@ fn times_of(out: &mut String, runs: &Repeats<'_>) {
 }
 
 impl Repeats<'_> {
-    /// The mean of the scaled counts; `None` if the event counted in no run.
-    pub(super) fn mean_count(&self, event: EventIndex) -> Option<f64> {
-        let counts = self.counts(event);
-        (!counts.is_empty()).then(|| Spread::of(&counts).mean)
+    fn confidence(&self) -> Confidence {
+        self.0.first().map_or_else(Confidence::default, Monitor::confidence)
     }
 
-    /// The half width of the 95 % interval of that mean, as a part of it.
+    /// The mean of the scaled counts, with the error of one run; the error of one is none of a mean
+    /// over several. `None` if the event counted in no run.
+    pub(super) fn count(&self, event: EventIndex) -> Option<Uncertain> {
+        self.mean(event, |row| row.scaled)
+    }
+
+    fn mean(&self, event: EventIndex, count: impl Fn(&Row<'_>) -> Option<Uncertain>) -> Option<Uncertain> {
+        let counts: Vec<_> = self.0.iter().filter_map(|run| count(&run.row(event))).collect();
+        let error = if self.0.len() > 1 { Error::Unknown } else { counts.first()?.error };
+        let sum: f64 = counts.iter().map(|count| count.value).sum();
+        (!counts.is_empty()).then(|| Uncertain { value: sum / counts.len() as f64, error })
+    }
+
+    /// How the mean was corrected: as that of the last run, with the mean of the estimates.
+    pub(super) fn correction(&self, event: EventIndex) -> Option<Correction> {
+        let last = self.0.last()?.row(event).correction()?;
+        let estimates = self.mean(event, |row| row.estimate.total)?;
+        Some(Correction { count: estimates, raw: self.count(event), ..last })
+    }
+
+    /// The half width of the interval of that mean, as a part of it.
     pub(super) fn relative_spread(&self, event: EventIndex) -> Option<f64> {
-        let spread = Spread::of(&self.counts(event));
+        let spread = Spread::of(&self.counts(event), self.confidence());
         spread.half_width.filter(|_| spread.mean > 0.0).map(|half_width| half_width / spread.mean)
     }
 
     /// The standard error of that mean, as a part of it.
     pub(super) fn standard_error(&self, event: EventIndex) -> Option<f64> {
         let degrees = self.counts(event).len().checked_sub(1)?;
-        self.relative_spread(event).map(|spread| spread / quantile_975(degrees as u64))
+        self.relative_spread(event).map(|spread| spread / self.confidence().student(degrees as u64))
     }
 
     fn counts(&self, event: EventIndex) -> Vec<f64> {
@@ -263,53 +335,54 @@ struct Spread {
 
 impl Spread {
     /// Student's interval for the mean: t(n-1) times the standard deviation over the root of n.
-    fn of(values: &[f64]) -> Self {
+    fn of(values: &[f64], confidence: Confidence) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
         let half_width =
-            (values.len() > 1).then(|| quantile_975(values.len() as u64 - 1) * (squares / (n - 1.0) / n).sqrt());
+            (values.len() > 1).then(|| confidence.student(values.len() as u64 - 1) * (squares / (n - 1.0) / n).sqrt());
         Self { mean, half_width }
     }
 }
 
 /// The heading of the lines that [`interval`] gives.
-pub fn interval_heading() -> String {
-    format!("#{:>15} {:>18} {:<4} {:<24} {:>8} {:>11}\n", "time", "counts", "unit", "events", "±95%", "run")
+pub fn interval_heading(confidence: Confidence) -> String {
+    let error = format!("±{confidence}");
+    format!("#{:>15} {:>18} {:<4} {:<24} {error:>8} {:>11}\n", "time", "counts", "unit", "events", "run")
 }
 
 /// A line an event for the interval that ended last.
 pub fn interval(monitor: &Monitor) -> String {
     let mut out = String::new();
+    let columns = Columns::of(monitor);
     for row in monitor.rows() {
-        let name = shown(&row.event.event.name);
-        let scope = scope_column(monitor, &row);
-        let time = monitor.now().as_secs();
-        let point = row.history.back().filter(|_| row.absence.is_none());
-        let Some((point, count)) = point.and_then(|point| Some((point, scaled(point)?))) else {
-            let cell = absence_cell(row.absence);
-            let _ = writeln!(out, "{time:>16.9} {scope}{cell:>18}      {name}");
-            continue;
-        };
-        let counted = counted(count, &row.event.event.unit);
-        let error =
-            if point.enabled.0 == 0 { "exact".into() } else { error_text(point.error, point.rate.unwrap_or_default()) };
-        let run = point.run_ratio.map_or_else(|| "no CPU time".into(), |ratio| format!("{} run", percent(ratio)));
-        let line = format!(
-            "{time:>16.9} {scope}{:>18} {:<4} {name:<24} {error:>8} {run:>11}",
-            value_text(&counted),
-            counted.unit
-        );
-        out.push_str(line.trim_end());
+        out.push_str(interval_line(monitor, &row, columns).trim_end());
         out.push('\n');
     }
     out
 }
 
-/// The count of an interval, scaled to its CPU time; `None` if the event wasn't on a counter. Where
-/// no task was on a CPU there was nothing to count, and 0 is the count.
-pub(super) fn scaled(point: &Point) -> Option<f64> {
-    if point.enabled.0 == 0 { Some(0.0) } else { Some(point.rate? * point.enabled.as_ms()) }
+fn interval_line(monitor: &Monitor, row: &Row<'_>, columns: Columns) -> String {
+    let name = shown(&row.event.event.name);
+    let scope = columns.scope(row);
+    let time = monitor.now().as_secs();
+    let correction = row.interval_correction().map(|correction| correction_column(monitor, row, &correction));
+    let correction = correction.unwrap_or_default();
+    let Some((point, count)) = interval_count(row) else {
+        let cell = absence_cell(row.absence);
+        return format!("{time:>16.9} {scope}{cell:>18}      {name:<24}  {correction}");
+    };
+    let counted = counted(count.value, &row.event.event.unit);
+    let run = run_text(row, point.run_ratio()).unwrap_or_else(|| "no CPU time".into());
+    let (number, error) =
+        (value_text(&counted), if point.cpu_time.0 == 0 { "exact".into() } else { error_cell(row, count) });
+    format!("{time:>16.9} {scope}{number:>18} {:<4} {name:<24} {error:>8} {run:>11}  {correction}", counted.unit)
+}
+
+/// The interval that ended last, and its scaled count; `None` if the event wasn't on a counter.
+pub(super) fn interval_count<'a>(row: &Row<'a>) -> Option<(&'a Point, Uncertain)> {
+    let point = row.history.back().filter(|_| row.absence.is_none())?;
+    Some((point, point.raw?))
 }
 
 #[cfg(test)]
@@ -319,15 +392,15 @@ mod tests {
     #[test]
     fn spread_of_three_runs_by_hand() {
         // Mean 10, standard deviation 1; 4.302653 / sqrt(3).
-        let spread = Spread::of(&[9.0, 10.0, 11.0]);
+        let spread = Spread::of(&[9.0, 10.0, 11.0], Confidence::DEFAULT);
         assert!((spread.mean - 10.0).abs() < 1e-12);
         assert!(spread.half_width.is_some_and(|half_width| (half_width - 2.484_138).abs() < 1e-5));
     }
 
     #[test]
     fn one_run_has_no_spread_and_equal_runs_have_none_either() {
-        assert_eq!(Spread::of(&[5.0]).half_width, None);
-        assert_eq!(Spread::of(&[5.0, 5.0]).half_width, Some(0.0));
+        assert_eq!(Spread::of(&[5.0], Confidence::DEFAULT).half_width, None);
+        assert_eq!(Spread::of(&[5.0, 5.0], Confidence::DEFAULT).half_width, Some(0.0));
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use super::block::error_text;
 use super::number::{amount, percent};
 use super::summary::Repeats;
-use crate::monitor::{Monitor, Row, Truth};
+use crate::monitor::{Row, Truth};
 use crate::words::shown;
 
 /// The table: of one run the errors with their signs, of several the means of their sizes, and in how
@@ -18,7 +18,7 @@ pub fn truth(runs: &Repeats<'_>) -> String {
         let truths: Vec<_> = runs.0.iter().filter_map(|run| run.truth(row.index)).collect();
         let cells = match truths.as_slice() {
             [] => format!("{:>12}  {:>10}  {:>9}  {:>9}  {:>9}", "—", "—", "—", "—", "—"),
-            [one] => one_run(last, &row, one),
+            [one] => one_run(&row, one),
             several => several_runs(&row, several),
         };
         let _ = writeln!(out, "{cells}  {}", shown(&row.event.event.name));
@@ -27,9 +27,8 @@ pub fn truth(runs: &Repeats<'_>) -> String {
     out
 }
 
-fn one_run(monitor: &Monitor, row: &Row<'_>, truth: &Truth) -> String {
-    let run = &monitor.row(row.index).raw.run;
-    let interval = run.estimate().map_or_else(|| "—".into(), |estimate| error_text(run.error(), estimate));
+fn one_run(row: &Row<'_>, truth: &Truth) -> String {
+    let interval = row.scaled.map_or_else(|| "—".into(), error_text);
     let covered = match truth.is_covered {
         Some(true) => "yes",
         Some(false) => "no",

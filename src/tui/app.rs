@@ -9,11 +9,14 @@ use nix::sys::signal::Signal;
 use nix::sys::time::TimeValLike;
 
 use super::model::{Command, Message, Model, update};
+use super::picture::{self, Format};
 use super::terminal::{Input, Terminal};
-use super::{Feed, OnQuit, Options, Outcome, view};
+use super::theme::Watched;
+use super::{Feed, Mode, OnQuit, Options, Outcome, view};
 use crate::monitor::Monitor;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
+use crate::units::WallNs;
 
 /// Lines of output that are taken at once, so that a flood of them doesn't hold up keys.
 const MAX_LINES_AT_ONCE: usize = 1000;
@@ -32,6 +35,7 @@ pub(super) struct App<'a> {
     /// The revision of the model that is on the screen, and when it was drawn.
     drawn: (u64, Option<Instant>),
     own: OwnTime,
+    theme_file: Option<Watched>,
 }
 
 /// What woke the loop up.
@@ -65,10 +69,14 @@ impl<'a> App<'a> {
             feed,
             drawn: (0, None),
             own: OwnTime::default(),
+            theme_file: options.theme_file.clone().map(Watched::new),
         }
     }
 
     pub(super) fn run(mut self) -> io::Result<(Monitor, Outcome)> {
+        if self.model.mouse {
+            self.terminal.mouse(true)?;
+        }
         loop {
             self.draw_if_due()?;
             let event = self.wait();
@@ -114,6 +122,7 @@ impl<'a> App<'a> {
                 self.terminal.resized(width, height);
                 self.tell(Message::Resized(width, height));
             }
+            Event::Input(Input::Mouse(kind, column, row)) => self.tell(Message::Mouse(kind, column, row)),
             Event::Input(Input::Key(key)) => return self.take_key(key),
             Event::Signal(signal) => return self.take_signal(signal),
             Event::Hangup => return Ok(Some(Outcome::Signal(Signal::SIGHUP as i32))),
@@ -140,6 +149,11 @@ impl<'a> App<'a> {
             (Command::Kill, Some(_)) => return Ok(Some(self.kill())),
             (Command::Detach, Some(_)) => return Ok(self.detach()),
             (Command::Save, _) => self.save(),
+            (Command::Export(format), _) => self.export(format),
+            (Command::Play, _) => self.play(),
+            (Command::Seek(time), _) => self.seek(time),
+            (Command::Copy(text), _) => self.terminal.copy(&text)?,
+            (Command::Mouse(ours), _) => self.terminal.mouse(ours)?,
             (Command::Suspend, _) => self.suspend()?,
             (Command::Redraw, _) => self.redraw()?,
         }
@@ -166,11 +180,11 @@ impl App<'_> {
         let before = self.model.monitor.intervals();
         self.tell(Message::Round(round, lost));
         // On a scripted terminal the same rounds make the same screen.
-        if self.terminal.is_real()
-            && self.model.monitor.intervals() != before
-            && let Some(part) = self.own.since_last()
-        {
-            self.tell(Message::Own(part));
+        if self.terminal.is_real() && self.model.monitor.intervals() != before {
+            if let Some(part) = self.own.since_last() {
+                self.tell(Message::Own(part));
+            }
+            self.look_at_theme();
         }
     }
 
@@ -220,6 +234,58 @@ impl App<'_> {
         self.tell(Message::Saved(saved.map_err(|error| error.to_string())));
     }
 
+    fn export(&mut self, format: Format) {
+        let folder = self.model.options.save_in.clone();
+        let saved = picture::export(&self.model, format, &folder);
+        self.tell(Message::Saved(saved.map_err(|error| error.to_string())));
+    }
+
+    /// Reads the theme's file again when it has changed.
+    fn look_at_theme(&mut self) {
+        if let Some((theme, complaints)) =
+            self.theme_file.as_mut().and_then(|file| file.read_again(self.model.options.depth))
+        {
+            let complaints = complaints.iter().map(ToString::to_string).collect();
+            self.tell(Message::Theme(Box::new(theme), complaints));
+        }
+    }
+
+    /// Plays the recording on from where the screens stand, or stops it.
+    fn play(&mut self) {
+        let (Some(tape), Some(timeline)) = (&self.model.tape, self.feed.timeline()) else { return };
+        if self.model.kept.end.is_some() || !tape.playing {
+            timeline.stop();
+            self.samples = never();
+            return;
+        }
+        match timeline.play(self.model.kept.now(), tape.pace()) {
+            Ok(()) => self.samples = self.feed.samples().clone(),
+            Err(error) => self.tell(Message::Failed(format!("the recording can't be played: {error}"))),
+        }
+    }
+
+    /// Forwards by what lies between, backwards from the beginning: estimates depend on all that
+    /// came before.
+    fn seek(&mut self, time: WallNs) {
+        let Mode::Replay { length, .. } = self.model.options.mode else { return };
+        let Some(timeline) = self.feed.timeline() else { return };
+        timeline.stop();
+        let back = time < self.model.kept.now();
+        let monitor = back.then(|| Box::new(timeline.monitor()));
+        let after = if back { None } else { self.model.kept.last().map(|(round, _)| round.at) };
+        let rounds = timeline.rounds(after, time);
+        if let Some(monitor) = monitor {
+            self.tell(Message::Rewound(monitor));
+        }
+        for (round, lost) in rounds {
+            self.tell(Message::Round(round, lost));
+        }
+        if time >= length && self.model.kept.end.is_none() {
+            self.take_end();
+        }
+        self.play();
+    }
+
     /// For messages that ask for nothing.
     fn tell(&mut self, message: Message) {
         let _ = update(&mut self.model, message);
@@ -255,6 +321,9 @@ impl App<'_> {
     /// Stops until the shell lets it go on.
     fn suspend(&mut self) -> io::Result<()> {
         self.terminal.suspend()?;
+        if self.model.mouse {
+            self.terminal.mouse(true)?;
+        }
         self.redraw()
     }
 }

@@ -1,11 +1,11 @@
 //! A row of the monitor in, the numbers that a screen shows of it out.
 
-use crate::estimate::{Quality, RelationIndex};
-use crate::monitor::{Measure, Monitor};
+use crate::estimate::Cause;
+use crate::monitor::{Measure, Monitor, Row};
 use crate::plan::EventIndex;
-use crate::rates::Error;
+use crate::rates::{Error, Uncertain};
 
-/// Which numbers are shown first.
+/// Which numbers are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Basis {
     /// What the estimator makes of all samples.
@@ -13,14 +13,17 @@ pub enum Basis {
     Corrected,
     /// The event's own samples.
     Raw,
+    /// Both, side by side.
+    Both,
 }
 
 impl Basis {
-    /// The other one.
-    pub(super) fn other(self) -> Self {
+    /// The next one.
+    pub(super) fn next(self) -> Self {
         match self {
             Self::Corrected => Self::Raw,
-            Self::Raw => Self::Corrected,
+            Self::Raw => Self::Both,
+            Self::Both => Self::Corrected,
         }
     }
 
@@ -28,6 +31,7 @@ impl Basis {
         match self {
             Self::Corrected => "corrected",
             Self::Raw => "raw",
+            Self::Both => "both",
         }
     }
 }
@@ -49,6 +53,11 @@ impl Figure {
     pub(super) fn cv(&self) -> Option<f64> {
         self.sigma().filter(|_| self.mean != 0.0).map(|sigma| sigma / self.mean.abs())
     }
+
+    /// The interval; both ends are the mean where the error isn't known.
+    pub(super) fn bounds(&self) -> (f64, f64) {
+        Uncertain { value: self.mean, error: self.error }.bounds().unwrap_or((self.mean, self.mean))
+    }
 }
 
 /// All that is shown of an event.
@@ -56,60 +65,73 @@ impl Figure {
 pub(super) struct Figures {
     pub(super) raw: Option<Figure>,
     pub(super) corrected: Option<Figure>,
-    /// Corrected minus raw, as a part of raw; `None` where no relation moved it.
-    pub(super) correction: Option<f64>,
-    /// The relation that moved it most.
-    pub(super) by: Option<RelationIndex>,
-    /// Whether only a relation knows it.
-    pub(super) derived: bool,
+    pub(super) correction: Change,
+    /// What moved it most.
+    pub(super) by: Option<Cause>,
     /// Running over enabled.
     pub(super) run: Option<f64>,
+    /// Whether one kind of core counts it: then `run` is the time spent there.
+    pub(super) is_partial: bool,
 }
 
-impl Figures {
-    pub(super) fn of(monitor: &Monitor, index: EventIndex, measure: Measure) -> Self {
-        let row = monitor.row(index);
-        let factor = measure.factor(monitor, &row).filter(|factor| factor.is_finite());
-        let figure = |mean: Option<f64>, error: Error, variance: Option<f64>| {
-            let factor = factor?;
-            Some(Figure {
-                mean: mean? * factor,
-                error: error.scaled(factor),
-                variance: variance.map(|variance| variance * factor * factor),
-            })
-        };
-        let (raw, estimate) = (row.raw, row.estimate);
-        let mut raw = figure(raw.rate.mean(), raw.rate_error(), None);
-        raw.iter_mut().for_each(|figure| figure.variance = measure.variance(monitor, &row));
-        // The estimator knows the spread between intervals in one unit only.
-        let variance = estimate.variance.filter(|_| measure == Measure::PerCpuSecond);
-        let corrected = figure(estimate.mean, estimate.error, variance);
-        let by = match estimate.quality {
-            Quality::Corrected(relation) | Quality::Derived(relation) => Some(relation),
-            Quality::Missing | Quality::Measured | Quality::Scaled => None,
-        };
-        let correction = match (raw, corrected) {
-            (Some(raw), Some(corrected)) if by.is_some() && raw.mean != 0.0 => {
-                Some((corrected.mean - raw.mean) / raw.mean)
-            }
-            _ => None,
-        };
-        let derived = matches!(estimate.quality, Quality::Derived(_));
-        Self { raw, corrected, correction, by, derived, run: row.raw.run.run_ratio() }
-    }
+/// What correcting did to a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) enum Change {
+    /// Nothing.
+    #[default]
+    None,
+    /// It was moved by this part of the raw number; `None` of 0, which has no parts.
+    By(Option<f64>),
+    /// There was no raw number: it follows from others.
+    Derived,
+}
 
-    /// The figure to show. What was counted all the time is shown as counted: no correction is
-    /// better than that, and [`correction`](Self::correction) says what it would be.
-    pub(super) fn shown(&self, basis: Basis) -> Option<Figure> {
-        let exact = self.raw.filter(|raw| raw.error == Error::Exact);
-        match basis {
-            Basis::Corrected => exact.or(self.corrected),
-            Basis::Raw => self.raw,
+impl Change {
+    /// The part, where there is one.
+    pub(super) fn part(self) -> Option<f64> {
+        match self {
+            Self::By(part) => part,
+            Self::None | Self::Derived => None,
         }
     }
 }
 
-/// A total grows all the time, so charts of it show the rate.
-pub(super) fn chart_measure(measure: Measure) -> Measure {
-    if measure == Measure::Total { Measure::PerCpuSecond } else { measure }
+impl Figures {
+    pub(super) fn of(monitor: &Monitor, index: EventIndex, measure: Measure) -> Self {
+        Self::of_row(monitor, &monitor.row(index), measure)
+    }
+
+    fn of_row(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> Self {
+        let factor = measure.factor(monitor, row).filter(|factor| factor.is_finite());
+        let figure = |count: Option<Uncertain>, variance: Option<f64>| {
+            let Uncertain { value, error } = count?.scaled(factor?);
+            Some(Figure { mean: value, error, variance })
+        };
+        let (raw_variance, correction) = (measure.variance(monitor, row), row.correction());
+        // The estimator knows the spread between intervals in one unit only.
+        let variance = match correction {
+            None => raw_variance,
+            Some(_) if measure == Measure::PerCpuSecond => row.estimate.variance.map(|variance| variance * 1e6),
+            Some(_) => None,
+        };
+        Self {
+            raw: figure(row.scaled, raw_variance),
+            corrected: figure(row.estimate.total, variance),
+            correction: correction.map_or(Change::None, |correction| match correction.raw {
+                Some(_) => Change::By(correction.relative()),
+                None => Change::Derived,
+            }),
+            by: correction.and_then(|correction| correction.by),
+            run: row.core_share.or(row.raw.run.run_ratio()),
+            is_partial: row.core_share.is_some(),
+        }
+    }
+
+    /// The figure to show first.
+    pub(super) fn shown(&self, basis: Basis) -> Option<Figure> {
+        match basis {
+            Basis::Corrected | Basis::Both => self.corrected,
+            Basis::Raw => self.raw,
+        }
+    }
 }

@@ -35,6 +35,18 @@ pub(super) enum Action {
     Longer,
     Output,
     Save,
+    Graph,
+    Pause,
+    StepBack,
+    StepForward,
+    Slower,
+    Faster,
+    Jump,
+    Mark,
+    NextMark,
+    Copy,
+    Export,
+    Mouse,
     Theme,
     Redraw,
     Suspend,
@@ -50,8 +62,11 @@ pub(super) struct Key {
 /// Keys that mean the same.
 #[derive(Debug)]
 pub(super) struct Binding {
-    pub(super) keys: &'static [Key],
+    /// Its keys, unless the configuration names others.
+    keys: &'static [Key],
     pub(super) action: Action,
+    /// Its name in the configuration.
+    pub(super) name: &'static str,
     /// What it does, for the help screen.
     pub(super) words: &'static str,
     /// A word for the footer, which shows as many as there is room for, in the table's order.
@@ -73,63 +88,141 @@ const fn code(code: KeyCode) -> Key {
 }
 
 const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log];
+const PAGED: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Groups, Screen::Log];
 
 macro_rules! bindings {
-    ($($action:expr, [$($key:expr),*], $words:literal, $hint:expr, $on:expr;)*) => {
-        &[$(Binding { keys: &[$($key),*], action: $action, words: $words, hint: $hint, on: $on },)*]
+    ($($action:expr, $name:literal, [$($key:expr),*], $words:literal, $hint:expr, $on:expr;)*) => {
+        &[$(Binding { keys: &[$($key),*], action: $action, name: $name, words: $words, hint: $hint, on: $on },)*]
     };
 }
 
 /// All bindings. The order is that of the help screen and of the footer's hints.
 pub(super) const BINDINGS: &[Binding] = bindings! {
-    Action::Up, [code(KeyCode::Up), key('k')], "one up", None, &[];
-    Action::Down, [code(KeyCode::Down), key('j')], "one down", Some("move"), &[];
-    Action::PageUp, [code(KeyCode::PageUp), ctrl('b')], "a page up", None, LISTS;
-    Action::PageDown, [code(KeyCode::PageDown), ctrl('f')], "a page down", None, LISTS;
-    Action::HalfUp, [ctrl('u')], "half a page up", None, LISTS;
-    Action::HalfDown, [ctrl('d')], "half a page down", None, LISTS;
-    Action::First, [key('g'), code(KeyCode::Home)], "to the first", None, &[];
-    Action::Last, [key('G'), code(KeyCode::End)], "to the last", None, &[];
-    Action::Open, [code(KeyCode::Enter)], "the event in detail", Some("detail"), &[Screen::Events];
-    Action::Filter, [key('/')], "filter: words or a glob, small letters match both", Some("filter"), LISTS;
-    Action::NextColumn, [key('s'), code(KeyCode::F(6)), key('>'), code(KeyCode::Right), key('l')],
+    Action::Up, "up", [code(KeyCode::Up), key('k')], "one up", None, &[];
+    Action::Down, "down", [code(KeyCode::Down), key('j')], "one down", Some("move"), &[];
+    Action::PageUp, "page-up", [code(KeyCode::PageUp), ctrl('b')], "a page up", None, PAGED;
+    Action::PageDown, "page-down", [code(KeyCode::PageDown), ctrl('f')], "a page down", None, PAGED;
+    Action::HalfUp, "half-up", [ctrl('u')], "half a page up", None, PAGED;
+    Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, PAGED;
+    Action::First, "first", [key('g'), code(KeyCode::Home)], "to the first", None, &[];
+    Action::Last, "last", [key('G'), code(KeyCode::End)], "to the last", None, &[];
+    Action::Open, "open", [code(KeyCode::Enter)], "the event in detail", Some("detail"), &[Screen::Events];
+    Action::Filter, "filter", [key('/')], "filter: words or a glob, small letters match both", Some("filter"), LISTS;
+    Action::NextColumn, "sort-next", [key('s'), code(KeyCode::F(6)), key('>'), code(KeyCode::Right), key('l')],
         "sort by the next column", Some("sort"), &[Screen::Events];
-    Action::PreviousColumn, [key('<'), code(KeyCode::Left), key('h')], "sort by the column before", None,
+    Action::PreviousColumn, "sort-previous", [key('<'), code(KeyCode::Left), key('h')], "sort by the column before", None,
         &[Screen::Events];
-    Action::Invert, [key('I')], "invert the order", None, &[Screen::Events];
-    Action::NextEvent, [key(']'), code(KeyCode::Right), key('l')], "the next event", None, &[Screen::Detail];
-    Action::PreviousEvent, [key('['), code(KeyCode::Left), key('h')], "the event before", None, &[Screen::Detail];
-    Action::Output, [key('o'), code(KeyCode::Right), key('l'), code(KeyCode::Left), key('h')],
+    Action::Invert, "sort-invert", [key('I')], "invert the order", None, &[Screen::Events];
+    Action::NextEvent, "next-event", [key(']'), code(KeyCode::Right), key('l')], "the next event", None, &[Screen::Detail];
+    Action::PreviousEvent, "previous-event", [key('['), code(KeyCode::Left), key('h')], "the event before", None, &[Screen::Detail];
+    Action::Output, "output", [key('o'), code(KeyCode::Right), key('l'), code(KeyCode::Left), key('h')],
         "what perfprop noticed, or the command's output", Some("output"), &[Screen::Log];
-    Action::Freeze, [key('z'), key('Z')], "hold the view still; everything is still counted", Some("freeze"), &[];
-    Action::Basis, [key('c')], "corrected numbers, or raw ones", Some("raw"), &[];
-    Action::Measure, [key('u')], "units: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
-    Action::Longer, [key('}')], "show a longer time", None, &[Screen::Events, Screen::Detail];
-    Action::Shorter, [key('{')], "show a shorter time", None, &[Screen::Events, Screen::Detail];
-    Action::Save, [key('S')], "save what was recorded so far", Some("save"), &[];
-    Action::Go(Screen::Events), [key('1')], "Events", None, &[];
-    Action::Go(Screen::Detail), [key('2')], "Detail of the selected event", None, &[];
-    Action::Go(Screen::Relations), [key('3')], "Relations", None, &[];
-    Action::Go(Screen::Log), [key('4')], "Log", None, &[];
-    Action::NextScreen, [code(KeyCode::Tab)], "the next screen", None, &[];
-    Action::PreviousScreen, [code(KeyCode::BackTab)], "the screen before", None, &[];
-    Action::Back, [code(KeyCode::Esc)], "one level back; clears a filter", None, &[];
-    Action::Theme, [key('T')], "the next theme", None, &[];
-    Action::Redraw, [ctrl('l')], "draw everything again", None, &[];
-    Action::Suspend, [ctrl('z')], "to the shell; fg comes back", None, &[];
-    Action::Help, [key('?'), code(KeyCode::F(1))], "this help", None, &[];
-    Action::Quit, [key('q'), code(KeyCode::F(10)), ctrl('c')], "quit", None, &[];
+    Action::Graph, "graph", [key('t')], "relations as a graph too, or as a list only", Some("graph"),
+        &[Screen::Relations];
+    Action::Freeze, "freeze", [key('z'), key('Z')], "hold the view still; everything is still counted", Some("freeze"), &[];
+    Action::Basis, "values", [key('c')], "corrected numbers, raw ones, or both", Some("raw"), &[];
+    Action::Measure, "units", [key('u')], "units: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
+    Action::Longer, "longer", [key('}')], "show a longer time", None, &[Screen::Events, Screen::Detail];
+    Action::Shorter, "shorter", [key('{')], "show a shorter time", None, &[Screen::Events, Screen::Detail];
+    Action::Save, "save", [key('S')], "save what was recorded so far", Some("save"), &[];
+    Action::Go(Screen::Events), "events", [key('1')], "Events", None, &[];
+    Action::Go(Screen::Detail), "detail", [key('2')], "Detail of the selected event", None, &[];
+    Action::Go(Screen::Relations), "relations", [key('3')], "Relations", None, &[];
+    Action::Go(Screen::Groups), "groups", [key('4')], "Groups: what is counted together, and when", None, &[];
+    Action::Go(Screen::Log), "log", [key('5')], "Log", None, &[];
+    Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
+    Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the screen before", None, &[];
+    Action::Back, "back", [code(KeyCode::Esc)], "one level back; clears a filter", None, &[];
+    Action::Pause, "pause", [key('p')], "a replay: stop, and go on", None, &[];
+    Action::StepBack, "step-back", [key(',')], "a replay: an interval back", None, &[];
+    Action::StepForward, "step-forward", [key('.')], "a replay: an interval on", None, &[];
+    Action::Slower, "slower", [key('(')], "a replay: slower", None, &[];
+    Action::Faster, "faster", [key(')')], "a replay: faster", None, &[];
+    Action::Jump, "jump", [key(':')], "a replay: to a time", None, &[];
+    Action::Mark, "mark", [key('b')], "a replay: mark this time, or take the mark away", None, &[];
+    Action::NextMark, "next-mark", [key('\'')], "a replay: to the next mark", None, &[];
+    Action::Copy, "copy", [key('y')], "copy the line to the clipboard", None, &[];
+    Action::Export, "export", [key('x')], "write what is shown to a file", None, &[];
+    Action::Mouse, "mouse", [key('M')], "the mouse: on, or left to the terminal", None, &[];
+    Action::Theme, "theme", [key('T')], "the next theme", None, &[];
+    Action::Redraw, "redraw", [ctrl('l')], "draw everything again", None, &[];
+    Action::Suspend, "suspend", [ctrl('z')], "to the shell; fg comes back", None, &[];
+    Action::Help, "help", [key('?'), code(KeyCode::F(1))], "this help", None, &[];
+    Action::Quit, "quit", [key('q'), code(KeyCode::F(10)), ctrl('c')], "quit", None, &[];
 };
 
-/// What the key asks for on this screen.
-pub(super) fn find(screen: Screen, event: KeyEvent) -> Option<Action> {
-    let key = Key::from(event);
-    BINDINGS.iter().find(|binding| binding.works_on(screen) && binding.keys.contains(&key)).map(|found| found.action)
+/// Which keys ask for what: the table's, or those of the configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Keymap {
+    /// The keys of each binding, in the table's order.
+    keys: Vec<Vec<Key>>,
+}
+
+impl Default for Keymap {
+    fn default() -> Self {
+        Self { keys: BINDINGS.iter().map(|binding| binding.keys.to_vec()).collect() }
+    }
+}
+
+/// A binding with the keys that it has now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bound<'a> {
+    pub(super) binding: &'static Binding,
+    pub(super) keys: &'a [Key],
+}
+
+/// Why keys can't be given to an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum KeyError {
+    /// No action has this name.
+    Action(String),
+    /// This names no key.
+    Key(String),
+    /// The key already asks for the other action on a screen where both work.
+    Taken { key: String, by: &'static str },
+}
+
+impl Keymap {
+    /// Gives an action other keys, none if `keys` is empty. Keys that were another action's before
+    /// stay with that one, and nothing changes.
+    pub(super) fn bind(&mut self, action: &str, keys: &[&str]) -> Result<(), KeyError> {
+        let place = BINDINGS.iter().position(|binding| binding.name == action);
+        let place = place.ok_or_else(|| KeyError::Action(action.to_owned()))?;
+        let parsed: Result<Vec<_>, _> =
+            keys.iter().map(|name| Key::parse(name).ok_or_else(|| KeyError::Key((*name).to_owned()))).collect();
+        let parsed = parsed?;
+        for (other, taken) in self.keys.iter().enumerate().filter(|(other, _)| *other != place) {
+            let key = parsed.iter().find(|key| taken.contains(key));
+            if let Some(key) = key.filter(|_| BINDINGS[other].meets(&BINDINGS[place])) {
+                return Err(KeyError::Taken { key: key.name(), by: BINDINGS[other].name });
+            }
+        }
+        self.keys[place] = parsed;
+        Ok(())
+    }
+
+    /// What the key asks for on this screen.
+    pub(super) fn find(&self, screen: Screen, event: KeyEvent) -> Option<Action> {
+        let key = Key::from(event);
+        self.on(screen).find(|bound| bound.keys.contains(&key)).map(|bound| bound.binding.action)
+    }
+
+    /// What keys there are on a screen, in the table's order.
+    pub(super) fn on(&self, screen: Screen) -> impl Iterator<Item = Bound<'_>> {
+        let all = BINDINGS.iter().zip(&self.keys);
+        all.filter(move |(binding, keys)| binding.works_on(screen) && !keys.is_empty())
+            .map(|(binding, keys)| Bound { binding, keys })
+    }
 }
 
 impl Binding {
-    pub(super) fn works_on(&self, screen: Screen) -> bool {
+    fn works_on(&self, screen: Screen) -> bool {
         self.on.is_empty() || self.on.contains(&screen)
+    }
+
+    /// Whether both work on some screen.
+    fn meets(&self, other: &Self) -> bool {
+        Screen::ALL.iter().any(|&screen| self.works_on(screen) && other.works_on(screen))
     }
 
     /// Whether it works everywhere.
@@ -137,10 +230,68 @@ impl Binding {
         self.on.is_empty()
     }
 
+    /// Its keys as the configuration would name them.
+    pub(super) fn spelled(&self) -> impl Iterator<Item = String> {
+        self.keys.iter().map(|key| key.spelled())
+    }
+}
+
+impl Bound<'_> {
     /// Its keys in words: `↑ k`.
     pub(super) fn names(&self) -> String {
         let names: Vec<_> = self.keys.iter().map(|key| key.name()).collect();
         names.join(" ")
+    }
+}
+
+/// Keys that aren't a character, as the configuration names them.
+const NAMED: [(&str, KeyCode); 13] = [
+    ("Up", KeyCode::Up),
+    ("Down", KeyCode::Down),
+    ("Left", KeyCode::Left),
+    ("Right", KeyCode::Right),
+    ("PgUp", KeyCode::PageUp),
+    ("PgDn", KeyCode::PageDown),
+    ("Home", KeyCode::Home),
+    ("End", KeyCode::End),
+    ("Enter", KeyCode::Enter),
+    ("Esc", KeyCode::Esc),
+    ("Tab", KeyCode::Tab),
+    ("Shift-Tab", KeyCode::BackTab),
+    ("Space", KeyCode::Char(' ')),
+];
+
+impl Key {
+    /// A character, `^C` or `Ctrl-C`, `F1` to `F12`, or one of the named keys.
+    fn parse(text: &str) -> Option<Self> {
+        let mut characters = text.chars();
+        if let (Some(c), None) = (characters.next(), characters.next()) {
+            return Some(key(c)).filter(|_| !c.is_control());
+        }
+        let held = text.strip_prefix("Ctrl-").or_else(|| text.strip_prefix('^'));
+        if let Some(rest) = held {
+            return Self::parse(&rest.to_lowercase())
+                .filter(|key| !key.control)
+                .map(|key| Self { control: true, ..key });
+        }
+        let function = text.strip_prefix('F').and_then(|number| number.parse().ok());
+        if let Some(number) = function.filter(|number| (1..=12).contains(number)) {
+            return Some(code(KeyCode::F(number)));
+        }
+        NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, named)| code(*named))
+    }
+
+    /// As the configuration names it.
+    fn spelled(self) -> String {
+        match self.code {
+            KeyCode::Char(c) if self.control => format!("^{}", c.to_ascii_uppercase()),
+            KeyCode::F(number) => format!("F{number}"),
+            other => match (NAMED.iter().find(|(_, named)| *named == other), other) {
+                (Some((name, _)), _) => (*name).into(),
+                (None, KeyCode::Char(c)) => c.into(),
+                (None, other) => format!("{other:?}"),
+            },
+        }
     }
 }
 
@@ -175,7 +326,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    const SCREENS: [Screen; 4] = Screen::ALL;
+    const SCREENS: [Screen; 5] = Screen::ALL;
 
     #[test]
     fn no_key_means_two_things_on_a_screen() {
@@ -194,17 +345,53 @@ mod tests {
     fn a_capital_is_found_with_and_without_shift() {
         for modifiers in [KeyModifiers::NONE, KeyModifiers::SHIFT] {
             let event = KeyEvent::new(KeyCode::Char('S'), modifiers);
-            assert_eq!(find(Screen::Events, event), Some(Action::Save));
+            assert_eq!(Keymap::default().find(Screen::Events, event), Some(Action::Save));
         }
         let event = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
-        assert_eq!(find(Screen::Log, event), Some(Action::Quit));
+        assert_eq!(Keymap::default().find(Screen::Log, event), Some(Action::Quit));
     }
 
     #[test]
     fn every_binding_works_somewhere_and_says_what_it_does() {
         for binding in BINDINGS {
             assert!(SCREENS.iter().any(|&screen| binding.works_on(screen)));
-            assert!(!binding.words.is_empty() && !binding.names().is_empty());
+            assert!(!binding.words.is_empty() && !binding.keys.is_empty());
         }
+    }
+
+    #[test]
+    fn every_key_is_read_as_it_is_spelled() {
+        for binding in BINDINGS {
+            for key in binding.keys {
+                assert_eq!(Key::parse(&key.spelled()), Some(*key), "{}", key.spelled());
+            }
+        }
+        assert_eq!(Key::parse("Ctrl-X"), Some(ctrl('x')));
+        for bad in ["", "F0", "F13", "Hyper", "^", "^^a", "ab"] {
+            assert!(Key::parse(bad).is_none() || bad == "^", "{bad}");
+        }
+    }
+
+    #[test]
+    fn names_of_actions_differ() {
+        for (i, binding) in BINDINGS.iter().enumerate() {
+            assert!(BINDINGS[..i].iter().all(|other| other.name != binding.name), "{}", binding.name);
+        }
+    }
+
+    #[test]
+    fn a_key_is_taken_from_nobody() {
+        let press = |c| KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+        let mut keymap = Keymap::default();
+        assert_eq!(keymap.bind("freeze", &["w", "F3"]), Ok(()));
+        assert_eq!(keymap.find(Screen::Log, press('w')), Some(Action::Freeze));
+        assert_eq!(keymap.find(Screen::Log, press('z')), None);
+        let taken = KeyError::Taken { key: "q".into(), by: "quit" };
+        assert_eq!(keymap.bind("save", &["q"]), Err(taken));
+        assert_eq!(keymap.find(Screen::Log, press('S')), Some(Action::Save));
+        assert_eq!(keymap.bind("sav", &["w"]), Err(KeyError::Action("sav".into())));
+        assert_eq!(keymap.bind("save", &["Hyper-w"]), Err(KeyError::Key("Hyper-w".into())));
+        // The same key for two actions that never meet on a screen.
+        assert_eq!(keymap.bind("sort-invert", &["o"]), Ok(()));
     }
 }

@@ -22,22 +22,29 @@ use crate::sources::Round;
 use crate::units::WallNs;
 
 mod app;
+mod complaint;
+mod config;
 mod figures;
 mod keys;
 mod model;
 mod picture;
 mod symbols;
+mod tape;
 mod terminal;
 mod text;
 mod theme;
 mod view;
 
+pub use complaint::Complaint;
+pub use config::Config;
 pub use figures::Basis;
+pub use keys::Keymap;
 pub use model::Screen;
 pub use picture::{Format, Picture, picture};
 pub use symbols::Symbols;
+pub use tape::Timeline;
 pub use terminal::{Input, Script, Terminal};
-pub use theme::{Complaint, Depth, FindError, Role, Theme};
+pub use theme::{Depth, FindError, Role, SchemeError, Theme, theme_of_base16};
 
 /// What feeds the screens, and what they can do to it.
 pub trait Feed {
@@ -57,6 +64,11 @@ pub trait Feed {
 
     /// Ends the command; may take two seconds.
     fn terminate(&mut self) {}
+
+    /// The recording behind a replay, which can be wound; `None` for what runs.
+    fn timeline(&mut self) -> Option<&mut dyn Timeline> {
+        None
+    }
 
     /// Lets the command run on after the screens are gone.
     ///
@@ -80,7 +92,7 @@ pub enum OnQuit {
 }
 
 /// Where the rounds come from.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Mode {
     /// From a measurement that runs.
     #[default]
@@ -89,6 +101,8 @@ pub enum Mode {
     Replay {
         /// The time of its last round.
         length: WallNs,
+        /// Seconds of it a second; 0 is at once.
+        speed: f64,
     },
 }
 
@@ -115,8 +129,14 @@ pub struct Options {
     pub on_quit: OnQuit,
     /// Whether to quit when the measurement ends.
     pub exit_with_child: bool,
-    /// The folder that recordings are saved in.
+    /// The folder that recordings and exports are saved in.
     pub save_in: PathBuf,
+    /// Which keys ask for what.
+    pub keymap: Keymap,
+    /// Whether the mouse is perfprop's at first.
+    pub mouse: bool,
+    /// The theme's file, which is read again when it changes.
+    pub theme_file: Option<PathBuf>,
     /// Lines for the log from before the first round: what is wrong with the theme.
     pub notes: Vec<String>,
 }
@@ -136,6 +156,9 @@ impl Default for Options {
             on_quit: OnQuit::default(),
             exit_with_child: false,
             save_in: PathBuf::from("."),
+            keymap: Keymap::default(),
+            mouse: false,
+            theme_file: None,
             notes: Vec::new(),
         }
     }

@@ -15,7 +15,10 @@ use nix::sys::signal::{Signal, raise};
 use ratatui::Frame;
 use ratatui::backend::{CrosstermBackend, TestBackend};
 use ratatui::buffer::Buffer;
-use ratatui::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyModifiers};
+use ratatui::crossterm::clipboard::CopyToClipboard;
+use ratatui::crossterm::event::{
+    self, DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEvent, KeyModifiers, MouseEventKind,
+};
 use ratatui::crossterm::terminal::{
     BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode,
@@ -39,6 +42,8 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 pub enum Input {
     /// A key.
     Key(KeyEvent),
+    /// The mouse, where it is ours, at this column and row.
+    Mouse(MouseEventKind, u16, u16),
     /// The terminal has another size.
     Resized(u16, u16),
 }
@@ -167,6 +172,23 @@ impl Terminal {
         }
     }
 
+    /// Asks the terminal to tell of the mouse, or leaves the mouse to it.
+    pub(super) fn mouse(&mut self, ours: bool) -> io::Result<()> {
+        match self {
+            Self::Real(real) if ours => execute!(real.screen.backend_mut(), EnableMouseCapture),
+            Self::Real(real) => execute!(real.screen.backend_mut(), DisableMouseCapture),
+            Self::Scripted(_) => Ok(()),
+        }
+    }
+
+    /// Puts text into the clipboard of the terminal (OSC 52), which works over ssh too.
+    pub(super) fn copy(&mut self, text: &str) -> io::Result<()> {
+        match self {
+            Self::Real(real) => execute!(real.screen.backend_mut(), CopyToClipboard::to_clipboard_from(text)),
+            Self::Scripted(_) => Ok(()),
+        }
+    }
+
     /// Gives the terminal back, stops this process until it is continued, and takes it again.
     pub(super) fn suspend(&mut self) -> io::Result<()> {
         if let Self::Real(_) = self {
@@ -202,6 +224,11 @@ impl Script {
     /// `<End>`, `<Backspace>` are those keys. False if the loop has ended.
     pub fn keys(&self, keys: &str) -> bool {
         parse_keys(keys).into_iter().all(|key| self.inputs.send(Input::Key(key)).is_ok())
+    }
+
+    /// Does something with the mouse.
+    pub fn mouse(&self, kind: MouseEventKind, column: u16, row: u16) -> bool {
+        self.inputs.send(Input::Mouse(kind, column, row)).is_ok()
     }
 
     /// Gives the terminal another size.
@@ -270,7 +297,14 @@ fn take() -> io::Result<()> {
 fn restore() {
     if TAKEN.swap(false, Ordering::SeqCst) {
         // There is nothing left to be done about a terminal that can't be written to.
-        let _ = execute!(io::stdout(), EndSynchronizedUpdate, style::ResetColor, LeaveAlternateScreen, cursor::Show);
+        let _ = execute!(
+            io::stdout(),
+            EndSynchronizedUpdate,
+            DisableMouseCapture,
+            style::ResetColor,
+            LeaveAlternateScreen,
+            cursor::Show
+        );
         let _ = disable_raw_mode();
         let _ = io::stdout().flush();
     }
@@ -294,6 +328,7 @@ fn read_keys(inputs: &Sender<Input>, wanted: &AtomicBool) {
         let input =
             match event::poll(KEY_PAUSE).and_then(|ready| if ready { event::read().map(Some) } else { Ok(None) }) {
                 Ok(Some(Event::Key(key))) => Input::Key(key),
+                Ok(Some(Event::Mouse(mouse))) => Input::Mouse(mouse.kind, mouse.column, mouse.row),
                 Ok(Some(Event::Resize(width, height))) => Input::Resized(width, height),
                 Ok(_) => continue,
                 Err(_) => return,

@@ -156,14 +156,12 @@ pub(super) fn amount(number: f64, unit: &Unit) -> String {
 
 /// The error of a number: `exact`, `±1.8%`, `±?`.
 pub(super) fn plus_minus(error: Error, number: f64) -> String {
-    match error {
-        Error::Exact => "exact".into(),
-        Error::Unknown => "±?".into(),
-        Error::Within(half_width) => match error.relative_to(number) {
-            Some(part) => format!("±{}", percent(part)),
-            // Nothing was counted: there is no percentage of 0.
-            None => format!("±{}", si(half_width)),
-        },
+    match (error.half_width(), error.relative_to(number)) {
+        _ if error == Error::Exact => "exact".into(),
+        (None, _) => "±?".into(),
+        (_, Some(part)) => format!("±{}", percent(part)),
+        // Nothing was counted: there is no percentage of 0.
+        (Some(half_width), None) => format!("±{}", si(half_width)),
     }
 }
 
@@ -246,9 +244,9 @@ mod tests {
     fn errors_say_what_is_known() {
         assert_eq!(plus_minus(Error::Exact, 5.0), "exact");
         assert_eq!(plus_minus(Error::Unknown, 5.0), "±?");
-        assert_eq!(plus_minus(Error::Within(0.018), 1.0), "±1.8%");
-        assert_eq!(plus_minus(Error::Within(4.0), 0.0), "±4");
-        assert_eq!(plus_minus(Error::Within(1e-9), 1.0), "±<0.1%");
+        assert_eq!(plus_minus(Error::of(0.018), 1.0), "±1.8%");
+        assert_eq!(plus_minus(Error::of(4.0), 0.0), "±4");
+        assert_eq!(plus_minus(Error::of(1e-9), 1.0), "±<0.1%");
     }
 
     #[test]

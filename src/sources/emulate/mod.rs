@@ -135,6 +135,7 @@ impl Emulator {
         let row = |(event, formula): (usize, &Option<Formula>)| Row {
             event,
             scope: Scope::All,
+            anchor_of: None,
             status: if formula.is_some() { Status::Counted } else { Status::NotSupported },
         };
         let formulas: Vec<_> = plan.events.iter().map(Formula::of).collect();

@@ -20,15 +20,17 @@ use crate::events::Event;
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
 use crate::units::{CpuNs, WallNs};
 
+mod attach;
 mod open;
 mod target;
 mod trial;
 
-use open::Opening;
+use attach::Attaching;
 pub use open::permission;
-use target::Place;
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
 pub use trial::fit;
+
+pub use open::{Whose, ask};
 
 /// Group reads answer ECHILD while inherited children come and go (since Linux 6.6). Three
 /// immediate retries and then short sleeps have always succeeded within 13 tries.
@@ -36,7 +38,8 @@ const QUICK_RETRIES: u32 = 3;
 const MAX_RETRIES: u32 = 50;
 const RETRY_SLEEP: Duration = Duration::from_micros(100);
 
-/// The place of a row: an event in a scope. Rows of one scope stand together, in the plan's order.
+/// The place of a row: an event in a scope, or an anchor. Rows of one scope stand together, in the
+/// plan's order; all anchors stand behind all events.
 pub type RowIndex = usize;
 
 /// What became of one row.
@@ -48,6 +51,8 @@ pub struct Row {
     pub scope: Scope,
     /// Whether it could be opened.
     pub status: Status,
+    /// The row that it counts once more, if it is an anchor.
+    pub anchor_of: Option<RowIndex>,
 }
 
 /// Why nothing could be measured.
@@ -76,6 +81,15 @@ pub enum OpenError {
         member: String,
         /// What the kernel said.
         source: io::Error,
+    },
+    /// A group in braces has members that can't be counted here, and others that can.
+    Torn {
+        /// Its members' names.
+        names: Vec<String>,
+        /// The first that can't be counted.
+        member: String,
+        /// Why it can't.
+        reason: String,
     },
     /// The kernel's answer to opening an event is not one that a status stands for.
     Event {
@@ -121,65 +135,14 @@ impl PerfSource {
     /// [`Status`] says why.
     pub fn open(plan: &Plan, target: &Target) -> Result<Self, OpenError> {
         raise_file_limit();
-        let mut source =
-            Self { rows: Vec::new(), groups: Vec::new(), awaited: target.awaited(), started: Instant::now() };
-        let mut places = 0;
-        let mut open_all = |source: &mut Self, new: Vec<Place>| {
-            places += new.len();
-            let opened = new.iter().try_for_each(|place| source.open_place(plan, place, target));
-            opened.map_err(|error| error.with_count(plan.events.len(), places))
-        };
-        open_all(&mut source, target.places_of_all()?)?;
-        let mut known = Vec::new();
-        loop {
-            let new = target.new_tasks(&known).map_err(|error| error.with_count(plan.events.len(), known.len() + 1))?;
-            if new.is_empty() {
-                break;
-            }
-            for &task in &new {
-                match open_all(&mut source, target.places_of(task)?) {
-                    // A thread that has ended meanwhile; a process that was asked for is another matter.
-                    Err(OpenError::NoProcess(gone)) if !source.awaited.contains(&gone) => {}
-                    other => other?,
-                }
-            }
-            known.extend(new);
-            if !matches!(target.who, Who::Processes(_)) {
-                break;
-            }
-        }
-        source.started = Instant::now();
-        Ok(source)
+        let (rows, groups) = Attaching::all(plan, target)?;
+        Ok(Self { rows, groups, awaited: target.awaited(), started: Instant::now() })
     }
 
-    /// What became of each row.
+    /// What became of each event in each scope, and behind them what became of the anchors: in the
+    /// order of the readings.
     pub fn rows(&self) -> &[Row] {
         &self.rows
-    }
-
-    fn open_place(&mut self, plan: &Plan, place: &Place, target: &Target) -> Result<(), OpenError> {
-        let first = self.rows_of(plan, &place.scope);
-        for group in &plan.groups {
-            let rows = &mut self.rows[first..first + plan.events.len()];
-            let mut opening = Opening { plan, place, start: target.start, inherit: target.inherit, rows };
-            if let Some(open) = opening.group(group)? {
-                let members = open.members.iter().map(|event| first + event).collect();
-                let last = vec![Reading::default(); open.members.len()];
-                self.groups.push(OpenGroup { leader: open.leader, _siblings: open.siblings, members, last });
-            }
-        }
-        Ok(())
-    }
-
-    /// The first row of a scope; its rows are made when it is seen first.
-    fn rows_of(&mut self, plan: &Plan, scope: &Scope) -> RowIndex {
-        if let Some(first) = self.rows.iter().position(|row| row.scope == *scope) {
-            return first;
-        }
-        let first = self.rows.len();
-        let row = |event| Row { event, scope: scope.clone(), status: Status::NotSupported };
-        self.rows.extend((0..plan.events.len()).map(row));
-        first
     }
 
     fn targets_ended(&self) -> bool {
@@ -298,6 +261,7 @@ pub fn probe(event: &Event) -> Status {
     let plan = Plan {
         events: vec![event.clone()],
         groups: vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }],
+        ..Plan::default()
     };
     let opened = PerfSource::open(&plan, &Target::held(nix::unistd::getpid()));
     let status = opened.ok().and_then(|source| Some(source.rows.first()?.status.clone()));

@@ -4,6 +4,7 @@ use std::ffi::CString;
 use std::io;
 
 use nix::errno::Errno;
+use nix::unistd::Pid;
 use perf_event::events::Software;
 use perf_event::{Builder, Counter, ReadFormat};
 
@@ -11,7 +12,7 @@ use super::target::{Place, Start, Subject};
 use super::{OpenError, Row};
 use crate::events::{Event, Modifiers};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
-use crate::sources::{Status, process};
+use crate::sources::{Scope, Status, process};
 
 /// The opening of groups in one place.
 pub(super) struct Opening<'a> {
@@ -31,33 +32,78 @@ pub(super) struct Opened {
     pub(super) members: Vec<EventIndex>,
 }
 
+/// What came of opening an event.
+enum Answer {
+    Open(Counter),
+    Refused(Status),
+}
+
 impl Opening<'_> {
-    /// Opens what can be opened of a group; `None` if that is nothing.
-    pub(super) fn group(&mut self, group: &PlannedGroup) -> Result<Option<Opened>, OpenError> {
+    /// Opens what can be opened of a group, as one group; singly what perfprop put together and the
+    /// kernel doesn't take so.
+    pub(super) fn group(&mut self, group: &PlannedGroup) -> Result<Vec<Opened>, OpenError> {
+        match self.together(group) {
+            Ok(opened) => Ok(opened.into_iter().collect()),
+            Err(OpenError::Group { source, .. })
+                if group.cohesion != Cohesion::Required && source.raw_os_error() == Some(Errno::EINVAL as i32) =>
+            {
+                self.singly(group)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Every event of a group for itself. An anchor alone would hold nothing together.
+    fn singly(&mut self, group: &PlannedGroup) -> Result<Vec<Opened>, OpenError> {
+        let mut opened = Vec::new();
+        for &index in &group.members {
+            if index >= self.plan.events.len() {
+                self.rows[index].status = Status::NotSupported;
+            } else if let Answer::Open(leader) = self.member(index, None)? {
+                opened.push(Opened { leader, siblings: Vec::new(), members: vec![index] });
+            }
+        }
+        Ok(opened)
+    }
+
+    /// The group as the plan has it, without the members that can't be counted at all; `None` if
+    /// that is all of them. The user's groups are whole or an error.
+    fn together(&mut self, group: &PlannedGroup) -> Result<Option<Opened>, OpenError> {
         let mut opened: Option<Opened> = None;
+        let mut refused = None;
         for &index in &group.members {
             match self.member(index, opened.as_mut().map(|opened| &mut opened.leader)) {
-                Ok(Some(counter)) => match &mut opened {
+                Ok(Answer::Open(counter)) => match &mut opened {
                     None => opened = Some(Opened { leader: counter, siblings: Vec::new(), members: vec![index] }),
                     Some(opened) => {
                         opened.siblings.push(counter);
                         opened.members.push(index);
                     }
                 },
-                Ok(None) => {}
-                Err(OpenError::Event { name, source }) if group.cohesion == Cohesion::Required && opened.is_some() => {
-                    let names = group.members.iter().map(|&member| self.plan.events[member].name.clone()).collect();
-                    return Err(OpenError::Group { names, member: name, source });
+                Ok(Answer::Refused(status)) => refused = refused.or(Some((index, status))),
+                Err(OpenError::Event { name, source }) if opened.is_some() => {
+                    return Err(OpenError::Group { names: self.names(group), member: name, source });
                 }
                 Err(error) => return Err(error),
             }
         }
-        Ok(opened)
+        match refused {
+            Some((index, status)) if group.cohesion == Cohesion::Required && opened.is_some() => {
+                let event = self.plan.event(index);
+                let reason = event.unavailable().unwrap_or_else(|| status.to_string());
+                Err(OpenError::Torn { names: self.names(group), member: event.name.clone(), reason })
+            }
+            _ => Ok(opened),
+        }
+    }
+
+    fn names(&self, group: &PlannedGroup) -> Vec<String> {
+        group.members.iter().map(|&member| self.plan.event(member).name.clone()).collect()
     }
 
     /// Opens an event, in user space only where the kernel allows no more.
-    fn member(&mut self, index: EventIndex, mut leader: Option<&mut Counter>) -> Result<Option<Counter>, OpenError> {
-        let event = &self.plan.events[index];
+    fn member(&mut self, index: EventIndex, mut leader: Option<&mut Counter>) -> Result<Answer, OpenError> {
+        let event = self.plan.event(index);
         let narrowed = user_only(event);
         let attempts = [Some((event, Status::Counted)), narrowed.as_ref().map(|event| (event, Status::UserOnly))];
         let mut refused = Status::NotSupported;
@@ -65,7 +111,7 @@ impl Opening<'_> {
             match self.open(event, leader.as_deref_mut()) {
                 Ok(counter) => {
                     self.note(index, status);
-                    return Ok(Some(counter));
+                    return Ok(Answer::Open(counter));
                 }
                 Err(error) => match Refusal::from(&error) {
                     Refusal::Permission => refused = Status::Forbidden,
@@ -80,8 +126,8 @@ impl Opening<'_> {
             }
         }
         self.check_owner(&refused)?;
-        self.note(index, refused);
-        Ok(None)
+        self.note(index, refused.clone());
+        Ok(Answer::Refused(refused))
     }
 
     /// A row that could be opened in one place is counted, whatever the others say.
@@ -103,11 +149,9 @@ impl Opening<'_> {
     fn check_owner(&self, refused: &Status) -> Result<(), OpenError> {
         let Subject::Task(task) = self.place.subject else { return Ok(()) };
         let own = nix::unistd::geteuid().as_raw();
-        let is_stranger = process::owner(task).is_some_and(|owner| owner != own);
-        if *refused == Status::Forbidden && own != 0 && is_stranger {
-            return Err(OpenError::NotYours(task));
-        }
-        Ok(())
+        let is_stranger = || process::owner(task).is_some_and(|owner| owner != own);
+        let is_refused = *refused == Status::Forbidden && own != 0 && is_stranger();
+        if is_refused { Err(OpenError::NotYours(task)) } else { Ok(()) }
     }
 
     /// Opens an event as a leader or in a group.
@@ -165,10 +209,9 @@ enum Refusal {
 impl From<&io::Error> for Refusal {
     fn from(error: &io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
-            Some(Errno::EACCES | Errno::EPERM) => Self::Permission,
-            Some(Errno::ENOENT | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP | Errno::ENOSYS) => {
-                Self::NotSupported
-            }
+            // ENOSYS is a sandbox' way to forbid the system call.
+            Some(Errno::EACCES | Errno::EPERM | Errno::ENOSYS) => Self::Permission,
+            Some(Errno::ENOENT | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP) => Self::NotSupported,
             Some(Errno::ESRCH) => Self::NoTask,
             _ => Self::Other,
         }
@@ -225,4 +268,30 @@ pub fn permission() -> Status {
         (Some(Refusal::Permission), _) => Status::UserOnly,
         _ => Status::Counted,
     }
+}
+
+/// Whom an event is to be counted of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whose {
+    /// This very thread.
+    Mine,
+    /// A task that runs already.
+    Task(Pid),
+    /// Whatever runs on a CPU.
+    Cpu(u32),
+}
+
+/// What the kernel answers to opening an event, which is closed at once.
+///
+/// # Errors
+/// The kernel's own answer, without a meaning.
+pub fn ask(event: &Event, whose: Whose) -> io::Result<()> {
+    let (subject, cpu) = match whose {
+        Whose::Mine => (Subject::Task(nix::unistd::gettid()), None),
+        Whose::Task(task) => (Subject::Task(task), None),
+        Whose::Cpu(cpu) => (Subject::Anyone, Some(cpu)),
+    };
+    let place = Place { subject, cpu, scope: Scope::All };
+    let opening = Opening { plan: &Plan::default(), place: &place, start: Start::Later, inherit: false, rows: &mut [] };
+    opening.open(event, None).map(drop)
 }

@@ -100,28 +100,6 @@ impl Target {
         }
     }
 
-    /// The tasks to count that aren't among those known; asked again until there are none, because
-    /// a thread may start another one between the look at /proc and the opening of its counters.
-    pub(super) fn new_tasks(&self, known: &[Pid]) -> Result<Vec<Pid>, OpenError> {
-        let all = match &self.who {
-            Who::Held(pid) => vec![*pid],
-            Who::Threads(threads) => threads.clone(),
-            Who::Everyone | Who::Cgroup(_) => Vec::new(),
-            Who::Processes(pids) => {
-                let mut all = Vec::new();
-                for &pid in pids {
-                    all.extend(process::threads(pid).map_err(|error| match error.kind() {
-                        io::ErrorKind::NotFound => OpenError::NoProcess(pid),
-                        _ => OpenError::System(error),
-                    })?);
-                }
-                all
-            }
-        };
-        let known: std::collections::HashSet<_> = known.iter().collect();
-        Ok(all.into_iter().filter(|task| !known.contains(task)).collect())
-    }
-
     /// The places for a task.
     pub(super) fn places_of(&self, task: Pid) -> Result<Vec<Place>, OpenError> {
         let scope = match self.split {

@@ -22,7 +22,8 @@ const PATIENCE: Duration = Duration::from_millis(12);
 pub fn fit(events: &[&Event]) -> Fit {
     let members = (0..events.len()).collect();
     let group = PlannedGroup { members, cohesion: Cohesion::Required };
-    let plan = Plan { events: events.iter().map(|&event| event.clone()).collect(), groups: vec![group] };
+    let plan =
+        Plan { events: events.iter().map(|&event| event.clone()).collect(), groups: vec![group], ..Plan::default() };
     let who = Who::Threads(vec![gettid()]);
     let target = Target { who, cpus: None, inherit: false, split: Split::Sum, start: Start::Later };
     match PerfSource::open(&plan, &target) {

@@ -38,6 +38,11 @@ impl Kept {
         self.behind = (self.behind + 1).min(self.rounds.len());
     }
 
+    /// The rounds that the view has taken, oldest first.
+    pub(crate) fn seen(&self) -> impl DoubleEndedIterator<Item = &Round> {
+        self.rounds.range(..self.rounds.len() - self.behind).map(|(round, _)| round)
+    }
+
     /// The newest round, and how many were lost before it.
     pub(crate) fn last(&self) -> Option<&(Round, u64)> {
         self.rounds.back()
@@ -63,7 +68,7 @@ impl Kept {
         if self.rounds.is_empty() {
             return Err(io::Error::other("nothing has been counted yet"));
         }
-        let (path, file) = create(folder)?;
+        let (path, file) = create(folder, "perfprop", "jsonl")?;
         let mut recorder = Recorder::new(file, header)?;
         for (round, lost) in &self.rounds {
             recorder.round(round, *lost)?;
@@ -80,9 +85,10 @@ impl Kept {
     }
 }
 
-fn create(folder: &Path) -> io::Result<(PathBuf, File)> {
+/// Makes a file that wasn't there: `stem.ending`, or `stem-1.ending` and so on.
+pub(crate) fn create(folder: &Path, stem: &str, ending: &str) -> io::Result<(PathBuf, File)> {
     for number in 0..MAX_NAMES {
-        let name = if number == 0 { "perfprop.jsonl".into() } else { format!("perfprop-{number}.jsonl") };
+        let name = if number == 0 { format!("{stem}.{ending}") } else { format!("{stem}-{number}.{ending}") };
         let path = folder.join(name);
         match File::create_new(&path) {
             Ok(file) => return Ok((path, file)),
@@ -90,7 +96,7 @@ fn create(folder: &Path) -> io::Result<(PathBuf, File)> {
             Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
         }
     }
-    Err(io::Error::other(format!("{} has {MAX_NAMES} recordings already", folder.display())))
+    Err(io::Error::other(format!("{} has {MAX_NAMES} files of that name already", folder.display())))
 }
 
 #[cfg(test)]

@@ -6,13 +6,15 @@
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
-use ratatui::crossterm::event::KeyEvent;
+use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
 
 use super::figures::{Basis, Figures};
+use super::picture::Format;
 use super::symbols::MISSING;
+use super::tape::Tape;
 use super::theme::Theme;
 use super::{Mode, Options};
-use crate::estimate::RelationIndex;
+use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Noted};
 use crate::plan::EventIndex;
@@ -29,7 +31,7 @@ mod kept;
 mod update;
 
 pub(super) use filter::Filter;
-pub(super) use kept::Kept;
+pub(super) use kept::{Kept, create};
 pub(super) use update::update;
 
 /// Lines of the command's output that are kept.
@@ -51,20 +53,34 @@ pub enum Screen {
     Detail,
     /// All relations and how they fare.
     Relations,
+    /// Which events share a group, and when each ran.
+    Groups,
     /// What was noticed, and the command's output.
     Log,
 }
 
 impl Screen {
     /// All, in the order of their keys.
-    pub const ALL: [Self; 4] = [Self::Events, Self::Detail, Self::Relations, Self::Log];
+    pub const ALL: [Self; 5] = [Self::Events, Self::Detail, Self::Relations, Self::Groups, Self::Log];
 
-    /// Its name in titles and on the command line.
+    /// Its name on the command line and in the configuration.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Events => "events",
+            Self::Detail => "detail",
+            Self::Relations => "relations",
+            Self::Groups => "groups",
+            Self::Log => "log",
+        }
+    }
+
+    /// Its name in titles.
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "Events",
             Self::Detail => "Detail",
             Self::Relations => "Relations",
+            Self::Groups => "Groups",
             Self::Log => "Log",
         }
     }
@@ -81,6 +97,10 @@ pub(super) enum Over {
     Filter { before: String },
     /// The command still runs: end it, leave it, or stay?
     AskQuit { pid: i32 },
+    /// In which form is the view to be written?
+    AskExport,
+    /// A time to jump to is being typed.
+    Jump { text: String },
 }
 
 /// A column of the table of events.
@@ -204,6 +224,10 @@ pub(super) struct Model {
     pub(super) over: Over,
     pub(super) events: Events,
     pub(super) relations: Relations,
+    /// Whether relations are drawn as a graph too.
+    pub(super) graph: bool,
+    /// The selected group.
+    pub(super) group: usize,
     pub(super) log: Log,
     pub(super) output: Output,
     pub(super) notes: Vec<String>,
@@ -213,6 +237,10 @@ pub(super) struct Model {
     pub(super) basis: Basis,
     window: usize,
     pub(super) theme: Theme,
+    /// Whether the mouse is ours.
+    pub(super) mouse: bool,
+    /// How a replay goes on; `None` live.
+    pub(super) tape: Option<Tape>,
     pub(super) options: Options,
     /// perfprop's own use of a CPU; `None` in pictures, which must not depend on it.
     pub(super) own: Option<f64>,
@@ -231,7 +259,6 @@ pub(super) enum Notice {
 }
 
 /// What happened.
-#[derive(Debug)]
 pub(super) enum Message {
     /// A round was read, after so many that were lost.
     Round(Round, u64),
@@ -243,8 +270,14 @@ pub(super) enum Message {
     Key(KeyEvent),
     /// The terminal has this size now.
     Resized(u16, u16),
-    /// The recording was saved, or not.
+    /// The mouse did something at this column and row.
+    Mouse(MouseEventKind, u16, u16),
+    /// The recording or an export was saved, or not.
     Saved(Result<PathBuf, String>),
+    /// The recording was wound back: a monitor that has seen nothing yet.
+    Rewound(Box<Monitor>),
+    /// The theme's file has changed.
+    Theme(Box<Theme>, Vec<String>),
     /// The user wants to quit, and the command with this process id runs.
     CommandRuns(i32),
     /// Something is to be told.
@@ -254,7 +287,7 @@ pub(super) enum Message {
 }
 
 /// What the loop is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Command {
     /// Quit, unless the command runs and the user is to be asked.
     Quit,
@@ -264,6 +297,16 @@ pub(super) enum Command {
     Detach,
     /// Write what was recorded.
     Save,
+    /// Put this into the terminal's clipboard.
+    Copy(String),
+    /// Write what is shown, in this form.
+    Export(Format),
+    /// Take the mouse, or leave it to the terminal.
+    Mouse(bool),
+    /// Play the recording on from here at the tape's speed, or stop, as the tape says.
+    Play,
+    /// Go to this time of the recording.
+    Seek(WallNs),
     /// Stop, and give the terminal back to the shell.
     Suspend,
     /// Draw every cell.
@@ -280,6 +323,8 @@ impl Model {
             over: if options.help { Over::Help(0) } else { Over::Nothing },
             events: Events::default(),
             relations: Relations::default(),
+            graph: true,
+            group: 0,
             log: Log::default(),
             output: Output::default(),
             notes: options.notes.clone(),
@@ -288,6 +333,11 @@ impl Model {
             basis: options.basis,
             window: DEFAULT_WINDOW,
             theme: options.theme.clone(),
+            mouse: options.mouse,
+            tape: match options.mode {
+                Mode::Live => None,
+                Mode::Replay { speed, .. } => Some(Tape::new(speed)),
+            },
             options: options.clone(),
             own: None,
             size: (80, 24),
@@ -335,7 +385,7 @@ impl Model {
 
     pub(super) fn event_name(&self, event: EventIndex) -> String {
         let events = &self.monitor.header().events;
-        events.get(event).map_or_else(String::new, |event| shown(&event.event.name).into_owned())
+        events.get(event).map_or_else(String::new, |event| shown(&event.title()).into_owned())
     }
 
     /// The filter of the screen's list.
@@ -344,7 +394,7 @@ impl Model {
             Screen::Events => Some(&self.events.filter),
             Screen::Relations => Some(&self.relations.filter),
             Screen::Log => Some(&self.log.filter),
-            Screen::Detail => None,
+            Screen::Detail | Screen::Groups => None,
         }
     }
 
@@ -373,6 +423,16 @@ impl Model {
     /// The lines of output that pass the filter, with their numbers.
     pub(super) fn output_lines(&self) -> Vec<&OutputLine> {
         self.output.lines.iter().filter(|line| self.log.filter.matches(&line.text)).collect()
+    }
+
+    /// The head of a column of errors: `±95%`.
+    pub(super) fn error_head(&self) -> String {
+        format!("±{}", self.monitor.confidence())
+    }
+
+    /// The name of what moved a number.
+    pub(super) fn cause(&self, cause: Cause) -> String {
+        shown(self.monitor.cause(cause)).into_owned()
     }
 
     pub(super) fn relation_id(&self, relation: RelationIndex) -> String {

@@ -2,14 +2,18 @@
 
 use std::cmp::Ordering;
 
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
 
-use super::{Column, Command, Filter, Message, Model, Motion, Notice, Over, Pane, Screen, Tail, WINDOWS};
+use super::{Column, Command, Filter, Kept, Message, Model, Motion, Notice, Over, Pane, Screen, Tail, WINDOWS};
 use crate::plan::EventIndex;
 use crate::rates::Error;
-use crate::tui::keys::{self, Action, Key};
+use crate::tui::keys::{Action, Key};
+use crate::tui::picture::Format;
+use crate::tui::tape::parse_time;
+use crate::tui::text::{plus_minus, short_clock};
 use crate::tui::theme::Theme;
-use crate::tui::view::page;
+use crate::tui::view::{Target, page, target_at};
+use crate::units::WallNs;
 use crate::words::shown;
 
 /// A filter longer than this is no filter.
@@ -52,6 +56,21 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
             model.over = Over::AskQuit { pid };
             true
         }
+        Message::Rewound(monitor) => {
+            model.monitor = *monitor;
+            model.kept = Kept::default();
+            model.arrange();
+            true
+        }
+        Message::Theme(theme, complaints) => {
+            model.theme = *theme;
+            model.notice = Some(match complaints.first() {
+                None => Notice::Done(format!("theme {} read again", shown(model.theme.name()))),
+                Some(complaint) => Notice::Failed(shown(complaint).into_owned()),
+            });
+            true
+        }
+        Message::Mouse(kind, column, row) => model.mouse(kind, column, row),
         Message::Key(key) if key.kind == KeyEventKind::Release => return None,
         Message::Key(key) => {
             model.revision += 1;
@@ -141,7 +160,7 @@ impl Model {
             }),
             Column::Variance => shown.and_then(|figure| figure.variance),
             Column::Run => figures.run,
-            Column::Correction => figures.correction,
+            Column::Correction => figures.correction.part(),
         };
         SortKey::Number(number.filter(|number| !number.is_nan()))
     }
@@ -175,11 +194,13 @@ impl Model {
                 None
             }
             Over::AskQuit { .. } => self.quit_key(key),
+            Over::AskExport => self.export_key(key),
+            Over::Jump { text } => self.jump_key(key, text),
         }
     }
 
     fn screen_key(&mut self, key: KeyEvent) -> Option<Command> {
-        match keys::find(self.screen, key) {
+        match self.options.keymap.find(self.screen, key) {
             Some(action) => self.act(action),
             None => {
                 self.notice = Some(Notice::Failed(format!("no key {} here, ? for help", Key::from(key).name())));
@@ -191,7 +212,7 @@ impl Model {
     fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<Command> {
         let page = page(self.size);
         let last = crate::tui::view::help_lines(self).saturating_sub(page);
-        self.over = match keys::find(Screen::Log, key) {
+        self.over = match self.options.keymap.find(Screen::Log, key) {
             Some(Action::Up) => Over::Help(top.saturating_sub(1)),
             Some(Action::Down) => Over::Help((top + 1).min(last)),
             Some(Action::PageUp | Action::HalfUp) => Over::Help(top.saturating_sub(page)),
@@ -215,6 +236,17 @@ impl Model {
                 self.over = Over::Nothing;
                 None
             }
+            _ => None,
+        }
+    }
+
+    /// Any other key than those of the forms goes back.
+    fn export_key(&mut self, key: KeyEvent) -> Option<Command> {
+        self.over = Over::Nothing;
+        match key.code {
+            KeyCode::Char('t') => Some(Command::Export(Format::Text)),
+            KeyCode::Char('a') => Some(Command::Export(Format::Ansi)),
+            KeyCode::Char('s') => Some(Command::Export(Format::Svg)),
             _ => None,
         }
     }
@@ -259,7 +291,7 @@ impl Model {
                 self.log.filter = filter;
                 (self.log.findings, self.log.output) = (Tail::Follow, Tail::Follow);
             }
-            Screen::Detail => {}
+            Screen::Detail | Screen::Groups => {}
         }
         self.arrange();
     }
@@ -268,6 +300,23 @@ impl Model {
         match action {
             Action::Quit => return Some(Command::Quit),
             Action::Save => return Some(Command::Save),
+            Action::Pause
+            | Action::StepBack
+            | Action::StepForward
+            | Action::Slower
+            | Action::Faster
+            | Action::Jump
+            | Action::Mark
+            | Action::NextMark => return self.wind(action),
+            Action::Graph => self.graph = !self.graph,
+            Action::Copy => return self.copied(),
+            Action::Export => self.over = Over::AskExport,
+            Action::Mouse => {
+                self.mouse = !self.mouse;
+                let words = if self.mouse { "the mouse is perfprop's" } else { "the mouse selects text" };
+                self.notice = Some(Notice::Done(words.into()));
+                return Some(Command::Mouse(self.mouse));
+            }
             Action::Redraw => return Some(Command::Redraw),
             Action::Suspend => return Some(Command::Suspend),
             Action::Help => self.over = Over::Help(0),
@@ -279,7 +328,7 @@ impl Model {
             Action::Filter => self.begin_filter(),
             Action::Freeze => self.freeze(),
             Action::Basis => {
-                self.basis = self.basis.other();
+                self.basis = self.basis.next();
                 self.arrange();
             }
             Action::Measure => {
@@ -352,10 +401,165 @@ impl Model {
         match (self.screen, self.log.pane) {
             (Screen::Events | Screen::Detail, _) => move_in(&self.events.order, &mut self.events.selected, step),
             (Screen::Relations, _) => move_in(&self.relations.order, &mut self.relations.selected, step),
+            (Screen::Groups, _) => self.group = step.from(self.group, self.monitor.header().groups.len()),
             (Screen::Log, Pane::Findings) => {
                 self.log.findings = scrolled(self.log.findings, self.entries().len(), step)
             }
             (Screen::Log, Pane::Output) => self.log.output = scrolled(self.log.output, self.output_lines().len(), step),
+        }
+    }
+}
+
+/// What keys do to a replay.
+impl Model {
+    fn wind(&mut self, action: Action) -> Option<Command> {
+        let (now, interval) = (self.kept.now(), self.monitor.header().interval_ns);
+        let Some(tape) = &mut self.tape else {
+            self.notice = Some(Notice::Failed("only a replay can be wound".into()));
+            return None;
+        };
+        match action {
+            Action::Pause => tape.playing = !tape.playing,
+            Action::Slower => tape.slower(),
+            Action::Faster => tape.faster(),
+            Action::StepBack => {
+                tape.playing = false;
+                // The interval that ended last is the one to leave.
+                let last = self.monitor.now().0.saturating_sub(1) / interval.0.max(1);
+                return Some(Command::Seek(WallNs(last * interval.0)));
+            }
+            Action::StepForward => {
+                tape.playing = false;
+                let next = self.monitor.now().0 / interval.0.max(1) + 1;
+                return Some(Command::Seek(WallNs(next.saturating_mul(interval.0))));
+            }
+            Action::Jump => {
+                self.over = Over::Jump { text: String::new() };
+                return None;
+            }
+            Action::Mark => {
+                let words = if tape.mark(now) { "marked" } else { "no longer marked" };
+                self.notice = Some(Notice::Done(format!("{} {words}", short_clock(now))));
+                return None;
+            }
+            Action::NextMark => match tape.next_mark(now) {
+                Some(mark) => return Some(Command::Seek(mark)),
+                None => {
+                    self.notice = Some(Notice::Failed("no time is marked yet: b marks one".into()));
+                    return None;
+                }
+            },
+            _ => return None,
+        }
+        Some(Command::Play)
+    }
+
+    fn jump_key(&mut self, key: KeyEvent, mut text: String) -> Option<Command> {
+        match key.code {
+            KeyCode::Esc => self.over = Over::Nothing,
+            KeyCode::Enter => {
+                self.over = Over::Nothing;
+                match parse_time(&text) {
+                    Some(time) => return Some(Command::Seek(time)),
+                    None => {
+                        let words = format!("{} is no time: 83, 83.5 or 1:23", shown(&text));
+                        self.notice = Some(Notice::Failed(words));
+                    }
+                }
+            }
+            KeyCode::Backspace => {
+                text.pop();
+                self.over = Over::Jump { text };
+            }
+            KeyCode::Char(c) if text.len() < 16 && !key.modifiers.contains(KeyModifiers::CONTROL) => {
+                text.push(c);
+                self.over = Over::Jump { text };
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+/// What the mouse does, where it is ours.
+impl Model {
+    fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> bool {
+        match (&self.over, kind) {
+            (Over::Nothing, MouseEventKind::ScrollUp) => self.go(Step::By(-3)),
+            (Over::Nothing, MouseEventKind::ScrollDown) => self.go(Step::By(3)),
+            (Over::Nothing, MouseEventKind::Down(MouseButton::Left)) => match target_at(self, column, row) {
+                Some(target) => self.click(target),
+                None => return false,
+            },
+            (Over::Help(_) | Over::AskExport, MouseEventKind::Down(_)) => self.over = Over::Nothing,
+            _ => return false,
+        }
+        true
+    }
+
+    /// A click on what is selected already opens it.
+    fn click(&mut self, target: Target) {
+        match target {
+            Target::Screen(screen) => self.screen = screen,
+            Target::Event(event) if self.events.selected == event => self.screen = Screen::Detail,
+            Target::Event(event) => self.events.selected = event,
+            Target::Group(group) => self.group = group,
+            Target::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,
+            Target::Relation(relation) => self.relations.selected = relation,
+        }
+    }
+
+    /// What is selected, in words: its name and its number.
+    fn copied(&mut self) -> Option<Command> {
+        let text = match self.screen {
+            Screen::Events | Screen::Detail => self.event_in_words(self.events.selected)?,
+            Screen::Relations => {
+                let index = self.relations.selected;
+                format!("{}: {}", self.relation_id(index), self.relation_formula(index))
+            }
+            Screen::Groups => {
+                let group = self.monitor.header().groups.get(self.group)?;
+                let names: Vec<_> = group.members.iter().map(|&event| self.event_name(event)).collect();
+                format!("{{{}}}", names.join(","))
+            }
+            Screen::Log => self.log_line()?,
+        };
+        self.notice = Some(Notice::Done(format!("copied: {text}")));
+        Some(Command::Copy(text))
+    }
+
+    fn event_in_words(&self, event: EventIndex) -> Option<String> {
+        self.monitor.header().events.get(event)?;
+        let name = self.event_name(event);
+        let figure = self.figures(event).shown(self.basis);
+        Some(figure.map_or_else(
+            || name.clone(),
+            |figure| {
+                format!(
+                    "{name} {}{} {}",
+                    figure.mean,
+                    self.measure.suffix(self.monitor.header()),
+                    plus_minus(figure.error, figure.mean)
+                )
+            },
+        ))
+    }
+
+    /// The line of the log at the bottom of the screen.
+    fn log_line(&self) -> Option<String> {
+        let at = |tail: Tail, count: usize| match tail {
+            Tail::Follow => count.checked_sub(1),
+            Tail::At(place) => Some(place.min(count.checked_sub(1)?)),
+        };
+        match self.log.pane {
+            Pane::Findings => {
+                let entries = self.entries();
+                at(self.log.findings, entries.len()).map(|place| self.entry_text(entries[place]))
+            }
+            Pane::Output => {
+                let lines = self.output_lines();
+                at(self.log.output, lines.len()).map(|place| shown(&lines[place].text).into_owned())
+            }
         }
     }
 }

@@ -2,16 +2,20 @@
 //!
 //! The same monitor always gives the same bytes: there is no clock, no host and no chance in them.
 
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
 use super::Options;
-use super::model::{Message, Model, update};
+use super::model::{Message, Model, create, update};
 use super::view;
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
 use crate::session::OutputLine;
+use crate::sources::Round;
 
 mod svg;
 
@@ -38,11 +42,13 @@ pub struct Picture {
     pub event: Option<EventIndex>,
     /// Lines that the command wrote.
     pub output: Vec<OutputLine>,
+    /// The newest rounds that the monitor has taken, for what shows them one by one.
+    pub rounds: Vec<Round>,
 }
 
 impl Default for Picture {
     fn default() -> Self {
-        Self { size: (80, 24), format: Format::default(), event: None, output: Vec::new() }
+        Self { size: (80, 24), format: Format::default(), event: None, output: Vec::new(), rounds: Vec::new() }
     }
 }
 
@@ -54,17 +60,40 @@ pub fn picture(monitor: Monitor, wanted: &Picture, options: &Options) -> String 
     for line in &wanted.output {
         let _ = update(&mut model, Message::Output(line.clone()));
     }
+    wanted.rounds.iter().for_each(|round| model.kept.push(round.clone(), 0));
+    model.kept.take().for_each(drop);
     if let Some(event) = wanted.event.filter(|event| model.events.order.contains(event)) {
         model.events.selected = event;
     }
-    let area = Rect::new(0, 0, width, height);
+    drawn(&model, wanted.format)
+}
+
+/// What a model shows now.
+fn drawn(model: &Model, format: Format) -> String {
+    let area = Rect::new(0, 0, model.size.0, model.size.1);
     let mut buffer = Buffer::empty(area);
-    view::draw_on(&model, area, &mut buffer);
-    match wanted.format {
+    view::draw_on(model, area, &mut buffer);
+    match format {
         Format::Text => text(&buffer),
         Format::Ansi => ansi(&buffer),
         Format::Svg => svg::svg(&buffer, model.theme.is_light()),
     }
+}
+
+/// Writes what a model shows to a new file in `folder`: `perfprop-events.svg`, or
+/// `perfprop-events-1.svg` and so on.
+///
+/// # Errors
+/// The operating system's.
+pub(super) fn export(model: &Model, format: Format, folder: &Path) -> io::Result<PathBuf> {
+    let ending = match format {
+        Format::Text => "txt",
+        Format::Ansi => "ansi",
+        Format::Svg => "svg",
+    };
+    let (path, mut file) = create(folder, &format!("perfprop-{}", model.screen.word()), ending)?;
+    file.write_all(drawn(model, format).as_bytes())?;
+    Ok(path)
 }
 
 /// The characters of a buffer, without spaces at the ends of lines.

@@ -153,7 +153,11 @@ fn linear(channel: u8) -> f64 {
 
 /// Björn Ottosson, "A perceptual color space for image processing", 2020.
 fn oklab(rgb: [u8; 3]) -> [f64; 3] {
-    let [r, g, b] = rgb.map(linear);
+    oklab_of_light(rgb.map(linear))
+}
+
+/// The same from linear light.
+fn oklab_of_light([r, g, b]: [f64; 3]) -> [f64; 3] {
     let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();
     let m = (0.211_903_498_2 * r + 0.680_699_545_1 * g + 0.107_396_956_6 * b).cbrt();
     let s = (0.088_302_461_9 * r + 0.281_718_837_6 * g + 0.629_978_700_5 * b).cbrt();
@@ -173,6 +177,26 @@ pub(super) fn contrast(one: [u8; 3], other: [u8; 3]) -> f64 {
     };
     let (a, b) = (luminance(one), luminance(other));
     (a.max(b) + 0.05) / (a.min(b) + 0.05)
+}
+
+/// What a person without green cones sees of a colour, in linear light: Machado, Oliveira and
+/// Fernandes, "A physiologically-based model for simulation of color vision deficiency", 2009.
+#[cfg(test)]
+pub(super) fn without_green_cones(rgb: [u8; 3]) -> [f64; 3] {
+    let [r, g, b] = rgb.map(linear);
+    [
+        0.367_322 * r + 0.860_646 * g - 0.227_968 * b,
+        0.280_085 * r + 0.672_501 * g + 0.047_413 * b,
+        -0.011_820 * r + 0.042_940 * g + 0.968_881 * b,
+    ]
+    .map(|channel| channel.clamp(0.0, 1.0))
+}
+
+/// How far apart two colours of linear light look: the distance in OKLab, where black to white is 1.
+#[cfg(test)]
+pub(super) fn distance(one: [f64; 3], other: [f64; 3]) -> f64 {
+    let (one, other) = (oklab_of_light(one), oklab_of_light(other));
+    (0..3).map(|i| (one[i] - other[i]).powi(2)).sum::<f64>().sqrt()
 }
 
 #[cfg(test)]
@@ -211,6 +235,17 @@ mod tests {
     fn contrast_of_black_and_white() {
         assert!((contrast([0; 3], [255; 3]) - 21.0).abs() < 1e-9);
         assert!((contrast([9; 3], [9; 3]) - 1.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn red_and_green_look_alike_without_green_cones() {
+        let (red, green) = ([0xb0, 0x40, 0x10], [0x5a, 0x70, 0x18]);
+        let light = |rgb: [u8; 3]| rgb.map(linear);
+        let seen = distance(without_green_cones(red), without_green_cones(green));
+        assert!(seen < 0.5 * distance(light(red), light(green)), "{seen:.3}");
+        assert!((distance([0.0; 3], [1.0; 3]) - 1.0).abs() < 1e-3);
+        // Greys stay what they are: the rows of the matrix add up to 1.
+        assert!(distance(without_green_cones([90; 3]), light([90; 3])) < 1e-3);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! The text of a theme file in, its colours by role and all that is wrong with it out.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::ops::Range;
 
 use ratatui::style::Modifier;
@@ -10,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Role;
 use super::color::{self, Choice};
+use crate::tui::complaint::{Complaint, similar, unknown as unknown_words};
 
 /// The keys of `[meta]`.
 const META: [&str; 5] = ["name", "variant", "author", "license", "inherits"];
@@ -21,25 +21,6 @@ const MODIFIERS: [(&str, Modifier); 5] = [
     ("underlined", Modifier::UNDERLINED),
     ("reversed", Modifier::REVERSED),
 ];
-
-/// Something wrong with a theme file.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Complaint {
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
-    /// What is wrong.
-    pub message: String,
-}
-
-impl fmt::Display for Complaint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)
-    }
-}
 
 /// A theme file, before anything is inherited.
 #[derive(Debug, Default)]
@@ -55,13 +36,12 @@ pub(super) struct Sheet {
 #[derive(Clone, Debug)]
 pub(super) struct Parent {
     pub(super) value: String,
-    line: usize,
-    column: usize,
+    span: Range<usize>,
 }
 
 impl Parent {
-    pub(super) fn complaint(&self, file: &str, message: &str) -> Complaint {
-        Complaint { file: file.into(), line: self.line, column: self.column, message: message.into() }
+    pub(super) fn complaint(&self, file: &str, text: &str, message: String) -> Complaint {
+        Complaint::at(file, text, self.span.clone(), message)
     }
 }
 
@@ -88,11 +68,6 @@ impl Sheet {
     pub(super) fn paint(&self, role: Role) -> Option<&Paint> {
         self.paints.get(&role.place())
     }
-}
-
-/// The candidate most like `name`, if any is.
-pub(super) fn similar<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    crate::words::nearest(name, candidates).first().copied()
 }
 
 type Value<'i> = Spanned<DeValue<'i>>;
@@ -140,8 +115,7 @@ impl Reader<'_> {
             let text = value.get_ref().as_str();
             match (key.get_ref().as_ref(), text) {
                 ("inherits", Some(name)) => {
-                    let (line, column) = self.place(value.span());
-                    self.sheet.inherits = Some(Parent { value: name.to_owned(), line, column });
+                    self.sheet.inherits = Some(Parent { value: name.to_owned(), span: value.span() });
                 }
                 ("variant", Some("light")) => self.sheet.light = Some(true),
                 ("variant", Some("dark")) => self.sheet.light = Some(false),
@@ -274,20 +248,8 @@ impl Reader<'_> {
     }
 
     fn complain(&mut self, span: Range<usize>, message: String) {
-        let (line, column) = self.place(span);
-        self.complaints.push(Complaint { file: self.file.to_owned(), line, column, message });
+        self.complaints.push(Complaint::at(self.file, self.text, span, message));
     }
-
-    fn place(&self, span: Range<usize>) -> (usize, usize) {
-        let before = self.text.get(..span.start).unwrap_or(self.text);
-        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
-    }
-}
-
-fn unknown_words<'a>(what: &str, word: &str, known: impl Iterator<Item = &'a str>) -> String {
-    let hint = similar(word, known).map(|similar| format!("; did you mean \"{similar}\"?"));
-    format!("unknown {what} \"{word}\"{}", hint.unwrap_or_default())
 }
 
 #[cfg(test)]

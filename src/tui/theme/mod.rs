@@ -10,20 +10,32 @@ use std::path::{Path, PathBuf};
 
 use ratatui::style::{Color, Modifier, Style};
 
+mod base16;
 mod color;
 mod file;
+mod watch;
 
+pub use base16::{SchemeError, theme_of_base16};
 pub use color::Depth;
 pub(crate) use color::indexed_rgb;
-pub use file::Complaint;
+pub(super) use watch::Watched;
+
+use super::complaint::{Complaint, similar};
 use file::{Paint, Sheet};
 
 /// The themes in the program: name and text. The first is what all others fall back to.
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 11] = [
     ("terminal", include_str!("../../../themes/terminal.toml")),
     ("dark", include_str!("../../../themes/dark.toml")),
     ("light", include_str!("../../../themes/light.toml")),
     ("mono", include_str!("../../../themes/mono.toml")),
+    ("high-contrast", include_str!("../../../themes/high-contrast.toml")),
+    ("colorblind-dark", include_str!("../../../themes/colorblind-dark.toml")),
+    ("colorblind-light", include_str!("../../../themes/colorblind-light.toml")),
+    ("gruvbox", include_str!("../../../themes/gruvbox.toml")),
+    ("nord", include_str!("../../../themes/nord.toml")),
+    ("dracula", include_str!("../../../themes/dracula.toml")),
+    ("solarized-light", include_str!("../../../themes/solarized-light.toml")),
 ];
 
 /// How long a chain of `inherits` may be: a longer one goes in a circle.
@@ -145,20 +157,24 @@ impl Theme {
     /// # Errors
     /// When there is none, or its file can't be read.
     pub fn find(name: &str, folders: &[PathBuf], depth: Depth) -> Result<(Self, Vec<Complaint>), FindError> {
-        if name.contains('/') || name.ends_with(".toml") {
-            return Self::load(Path::new(name), depth);
-        }
-        let file = folders.iter().map(|folder| folder.join(format!("{name}.toml"))).find(|file| file.is_file());
-        if let Some(file) = file {
+        if let Some(file) = Self::file(name, folders) {
             return Self::load(&file, depth);
         }
         match Self::built_in(name, depth) {
             Some(theme) => Ok((theme, Vec::new())),
             None => {
-                let similar = file::similar(name, Self::names()).map(str::to_owned);
+                let similar = similar(name, Self::names()).map(str::to_owned);
                 Err(FindError::Unknown { name: name.to_owned(), similar })
             }
         }
+    }
+
+    /// The file that [`find`](Self::find) reads for a name; `None` for a theme of the program.
+    pub fn file(name: &str, folders: &[PathBuf]) -> Option<PathBuf> {
+        if name.contains('/') || name.ends_with(".toml") {
+            return Some(PathBuf::from(name));
+        }
+        folders.iter().map(|folder| folder.join(format!("{name}.toml"))).find(|file| file.is_file())
     }
 
     fn load(path: &Path, depth: Depth) -> Result<(Self, Vec<Complaint>), FindError> {
@@ -171,11 +187,10 @@ impl Theme {
         let (sheet, mut complaints) = Sheet::parse(file, text);
         let mut sheets = vec![sheet];
         while let Some(parent) = sheets.last().and_then(|sheet| sheet.inherits.clone()) {
-            let text = BUILT_IN.iter().find(|(name, _)| *name == parent.value);
-            match text {
+            match BUILT_IN.iter().find(|(name, _)| *name == parent.value) {
                 Some((name, text)) if sheets.len() < MAX_ANCESTORS => sheets.push(Sheet::parse(name, text).0),
                 _ => {
-                    complaints.push(parent.complaint(file, &similar_hint(&parent.value)));
+                    complaints.push(parent.complaint(file, text, similar_hint(&parent.value)));
                     break;
                 }
             }
@@ -250,7 +265,7 @@ impl Theme {
 }
 
 fn similar_hint(name: &str) -> String {
-    match file::similar(name, Theme::names()) {
+    match similar(name, Theme::names()) {
         Some(similar) => format!("no theme \"{name}\" to inherit from; did you mean \"{similar}\"?"),
         None => format!("no theme \"{name}\" to inherit from, or it inherits from itself"),
     }
@@ -339,27 +354,57 @@ mod tests {
         }
     }
 
+    fn rgb(color: Option<Color>) -> Option<[u8; 3]> {
+        match color {
+            Some(Color::Rgb(r, g, b)) => Some([r, g, b]),
+            _ => None,
+        }
+    }
+
+    /// The themes that bring their own background; the others use the terminal's, which nobody knows.
+    fn painted() -> impl Iterator<Item = (&'static str, Theme, [u8; 3])> {
+        Theme::names().filter_map(|name| {
+            let theme = Theme::built_in(name, Depth::TrueColor).unwrap();
+            rgb(theme.style(Role::Background).bg).map(|paper| (name, theme, paper))
+        })
+    }
+
     #[test]
     fn text_can_be_read_on_its_background() {
-        for name in ["dark", "light"] {
-            let theme = Theme::built_in(name, Depth::TrueColor).unwrap();
-            let Some(Color::Rgb(r, g, b)) = theme.style(Role::Background).bg else {
-                panic!("{name} has no background")
-            };
+        assert!(painted().count() >= 8);
+        for (name, theme, paper) in painted() {
             for &role in Role::ALL {
                 let needed = match role {
                     Role::Text | Role::Title | Role::Header | Role::Key | Role::Dim => 4.5,
                     Role::Border | Role::Band | Role::Reference | Role::Background => continue,
                     _ => 3.0,
                 };
-                if let Some(Color::Rgb(fr, fg, fb)) = theme.style(role).fg {
-                    let back = match theme.style(role).bg {
-                        Some(Color::Rgb(r, g, b)) => [r, g, b],
-                        _ => [r, g, b],
-                    };
-                    let contrast = color::contrast([fr, fg, fb], back);
-                    assert!(contrast >= needed, "{name} {role:?}: {contrast:.2}");
-                }
+                let Some(ink) = rgb(theme.style(role).fg) else { continue };
+                let behind = rgb(theme.style(role).bg).unwrap_or(paper);
+                let contrast = color::contrast(ink, behind);
+                assert!(contrast >= needed, "{name} {role:?}: {contrast:.2}");
+            }
+        }
+    }
+
+    #[test]
+    fn states_can_be_read_on_a_selected_row() {
+        for (name, theme, _) in painted() {
+            let Some(behind) = rgb(theme.style(Role::Selection).bg) else { continue };
+            for role in [Role::Text, Role::Ok, Role::Warn, Role::Error, Role::Corrected, Role::Raw] {
+                let contrast = color::contrast(rgb(theme.style(role).fg).unwrap(), behind);
+                assert!(contrast >= 3.0, "{name} {role:?}: {contrast:.2}");
+            }
+        }
+    }
+
+    #[test]
+    fn good_and_bad_differ_for_eyes_without_green_cones() {
+        for (name, theme, _) in painted() {
+            let seen = |role| color::without_green_cones(rgb(theme.style(role).fg).unwrap());
+            for (one, other) in [(Role::Ok, Role::Warn), (Role::Ok, Role::Error), (Role::Warn, Role::Error)] {
+                let distance = color::distance(seen(one), seen(other));
+                assert!(distance >= 0.09, "{name} {one:?} {other:?}: {distance:.3}");
             }
         }
     }

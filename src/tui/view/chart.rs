@@ -13,6 +13,7 @@ use ratatui::text::Line;
 
 use super::Page;
 use crate::monitor::Point;
+use crate::rates::Uncertain;
 use crate::tui::text::{span, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
@@ -21,15 +22,29 @@ use crate::units::WallNs;
 pub(super) struct Chart<'a> {
     /// The intervals, in the unit of the screen.
     pub(super) points: Vec<Point>,
+    /// The lines, each over those before it; the band and the gaps are those of the last.
+    pub(super) series: &'a [Series],
     /// The time at the left and at the right.
     pub(super) from: WallNs,
     pub(super) to: WallNs,
     /// The mean over the run, in the unit of the screen.
     pub(super) reference: Option<f64>,
-    /// How the line looks.
-    pub(super) role: Role,
     /// A number on the vertical axis in words.
     pub(super) label: &'a dyn Fn(f64) -> String,
+}
+
+/// A line.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Series {
+    /// How it looks.
+    pub(super) role: Role,
+    /// Its number of an interval.
+    pub(super) of: fn(&Point) -> Option<Uncertain>,
+}
+
+impl Series {
+    pub(super) const RAW: Self = Self { role: Role::Raw, of: |point| point.raw };
+    pub(super) const CORRECTED: Self = Self { role: Role::Corrected, of: |point| point.corrected };
 }
 
 /// Dots in a cell.
@@ -50,7 +65,8 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, chart: &Chart<'_>) {
         return;
     }
     let rows = usize::from(area.height - 2);
-    let scale = Scale::of(&chart.strokes(2), chart.reference, rows);
+    let strokes: Vec<_> = chart.series.iter().flat_map(|series| chart.strokes(*series, 2)).collect();
+    let scale = Scale::of(&strokes, chart.reference, rows);
     let mut labels: Vec<(usize, String)> =
         scale.ticks().map(|tick| (scale.row(tick, rows), (chart.label)(tick))).collect();
     // Three digits can be too few to tell two ticks apart.
@@ -104,31 +120,20 @@ fn draw_axes(page: &mut Page<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, lab
 
 fn draw_line(page: &mut Page<'_>, plot: Rect, chart: &Chart<'_>, scale: &Scale) {
     let (columns, rows) = (usize::from(plot.width), usize::from(plot.height));
-    let strokes = chart.strokes(columns * ACROSS);
+    let strokes = |series: &Series| chart.strokes(*series, columns * ACROSS);
+    let lines: Vec<_> = chart.series.iter().map(|series| (series.role, dots(&strokes(series), scale, rows))).collect();
+    let last = chart.series.last().map(strokes).unwrap_or_default();
     let reference = chart.reference.map(|mean| scale.row(mean, rows));
-    let mut before: Option<(usize, usize)> = None;
-    for column in 0..columns {
-        let mut dots = vec![0u8; rows];
-        let pair = [strokes[column * ACROSS], strokes[column * ACROSS + 1]];
-        for (across, stroke) in pair.iter().enumerate() {
-            let span = stroke.line.map(|(low, high)| (scale.dot(high, rows), scale.dot(low, rows)));
-            if let Some((top, bottom)) = span {
-                // Joined to the stroke before it, so that a step is a line.
-                let (from, to) = before.map_or((top, bottom), |(above, below)| {
-                    (top.min(below.saturating_add(1)).min(bottom), bottom.max(above.saturating_sub(1)).max(top))
-                });
-                (from..=to).for_each(|dot| dots[dot / DOWN] |= braille(across, dot % DOWN));
-            }
-            before = span;
-        }
-        let band =
-            pair.iter().find_map(|stroke| stroke.band).map(|(low, high)| (scale.row(high, rows), scale.row(low, rows)));
+    for (column, pair) in last.chunks(ACROSS).enumerate() {
+        let bands = pair.iter().filter_map(|stroke| stroke.band).reduce(wider);
+        let band = bands.map(|(low, high)| (scale.row(high, rows), scale.row(low, rows)));
         let gap = pair.iter().all(|stroke| stroke.line.is_none()) && pair.iter().any(|stroke| stroke.gap);
-        for (row, dots) in dots.into_iter().enumerate() {
+        for row in 0..rows {
             let (x, y) = (plot.x + column as u16, plot.y + row as u16);
-            if dots != 0 {
-                let glyph = char::from_u32(0x2800 + u32::from(dots)).unwrap_or(' ');
-                page.put(x, y, glyph.encode_utf8(&mut [0; 4]), page.style(chart.role));
+            let line = lines.iter().rev().find(|(_, dots)| dots[column][row] != 0);
+            if let Some((role, dots)) = line {
+                let glyph = char::from_u32(0x2800 + u32::from(dots[column][row])).unwrap_or(' ');
+                page.put(x, y, glyph.encode_utf8(&mut [0; 4]), page.style(*role));
             } else if gap {
                 page.put(x, y, "┊", page.style(Role::Border));
             } else if band.is_some_and(|(top, bottom)| (top..=bottom).contains(&row)) {
@@ -140,6 +145,28 @@ fn draw_line(page: &mut Page<'_>, plot: Rect, chart: &Chart<'_>, scale: &Scale) 
     }
 }
 
+/// The dots of a line in each cell, column by column.
+fn dots(strokes: &[Stroke], scale: &Scale, rows: usize) -> Vec<Vec<u8>> {
+    let mut before: Option<(usize, usize)> = None;
+    let mut columns = Vec::with_capacity(strokes.len() / ACROSS);
+    for pair in strokes.chunks(ACROSS) {
+        let mut dots = vec![0u8; rows];
+        for (across, stroke) in pair.iter().enumerate() {
+            let span = stroke.line.map(|(low, high)| (scale.dot(high, rows), scale.dot(low, rows)));
+            if let Some((top, bottom)) = span {
+                // Joined to the stroke before it, so that a step is a line.
+                let (from, to) = before.map_or((top, bottom), |(above, below)| {
+                    (top.min(below.saturating_add(1)).min(bottom), bottom.max(above.saturating_sub(1)).max(top))
+                });
+                (from..=to).for_each(|dot| dots[dot / DOWN] |= braille(across, dot % DOWN));
+            }
+            before = span;
+        }
+        columns.push(dots);
+    }
+    columns
+}
+
 /// The bit of a dot in a braille character: columns of 1 2 3 7 and 4 5 6 8.
 fn braille(across: usize, down: usize) -> u8 {
     const BITS: [[u8; DOWN]; ACROSS] = [[0x01, 0x02, 0x04, 0x40], [0x08, 0x10, 0x20, 0x80]];
@@ -149,7 +176,7 @@ fn braille(across: usize, down: usize) -> u8 {
 impl Chart<'_> {
     /// The rates of the time that each of so many columns covers. An interval lasts from its
     /// beginning to its end, so a column shows every interval that it touches.
-    fn strokes(&self, columns: usize) -> Vec<Stroke> {
+    fn strokes(&self, series: Series, columns: usize) -> Vec<Stroke> {
         let mut strokes = vec![Stroke::default(); columns];
         let (from, long) = (self.from.as_secs(), (self.to - self.from).as_secs());
         if long <= 0.0 || columns == 0 {
@@ -164,7 +191,7 @@ impl Chart<'_> {
             let first = begin.max(0.0).floor() as usize;
             let last = (end.ceil() as usize).saturating_sub(1).clamp(first, columns - 1);
             for stroke in strokes.iter_mut().take(last + 1).skip(first) {
-                stroke.add(point);
+                stroke.add((series.of)(point));
             }
         }
         strokes
@@ -172,19 +199,22 @@ impl Chart<'_> {
 }
 
 impl Stroke {
-    fn add(&mut self, point: &Point) {
-        let Some(rate) = point.rate.filter(|rate| rate.is_finite()) else {
+    fn add(&mut self, number: Option<Uncertain>) {
+        let Some(number) = number.filter(|number| number.value.is_finite()) else {
             self.gap = true;
             return;
         };
-        let wider = |old: Option<(f64, f64)>, low: f64, high: f64| {
-            Some(old.map_or((low, high), |(old_low, old_high)| (old_low.min(low), old_high.max(high))))
-        };
-        self.line = wider(self.line, rate, rate);
-        if let Some(half) = point.error.half_width().filter(|half| *half > 0.0) {
-            self.band = wider(self.band, rate - half, rate + half);
+        let add = |old: Option<(f64, f64)>, new: (f64, f64)| Some(old.map_or(new, |old| wider(old, new)));
+        self.line = add(self.line, (number.value, number.value));
+        if let Some(bounds) = number.bounds().filter(|(low, high)| low < high) {
+            self.band = add(self.band, bounds);
         }
     }
+}
+
+/// The least range that holds both.
+fn wider(one: (f64, f64), other: (f64, f64)) -> (f64, f64) {
+    (one.0.min(other.0), one.1.max(other.1))
 }
 
 /// The vertical axis.
@@ -252,56 +282,41 @@ pub(super) fn round_step(least: f64) -> f64 {
 mod tests {
     use super::*;
     use crate::rates::Error;
-    use crate::units::CpuNs;
 
     fn point(second: u64, rate: Option<f64>, error: Error) -> Point {
-        Point {
-            at: WallNs(second * 1_000_000_000),
-            length: WallNs(1_000_000_000),
-            rate,
-            error,
-            run_ratio: None,
-            count: 0,
-            enabled: CpuNs(0),
-            running: CpuNs(0),
-            estimate: None,
-            estimate_error: Error::Unknown,
-        }
-    }
-
-    fn doubled(point: &Point) -> Point {
-        Point { rate: point.rate.map(|rate| 2.0 * rate), error: point.error.scaled(2.0), ..*point }
+        let (at, length) = (WallNs(second * 1_000_000_000), WallNs(1_000_000_000));
+        Point { at, length, raw: rate.map(|value| Uncertain { value, error }), ..Point::default() }
     }
 
     fn chart(points: &[Point], from: u64, to: u64) -> Chart<'static> {
         Chart {
-            points: points.iter().map(doubled).collect(),
+            points: points.to_vec(),
+            series: &[Series::RAW],
             from: WallNs(from * 1_000_000_000),
             to: WallNs(to * 1_000_000_000),
             reference: None,
-            role: Role::Raw,
             label: &|_| String::new(),
         }
     }
 
     #[test]
     fn an_interval_covers_its_whole_time() {
-        let points = [point(1, Some(5.0), Error::Within(1.0)), point(2, None, Error::Unknown)];
-        let strokes = chart(&points, 0, 4).strokes(8);
+        let points = [point(1, Some(5.0), Error::Within { below: 1.0, above: 4.0 }), point(2, None, Error::Unknown)];
+        let strokes = chart(&points, 0, 4).strokes(Series::RAW, 8);
         let lines: Vec<_> = strokes.iter().map(|stroke| stroke.line).collect();
-        let five = Some((10.0, 10.0));
+        let five = Some((5.0, 5.0));
         assert_eq!(lines, [five, five, None, None, None, None, None, None]);
-        assert_eq!(strokes[0].band, Some((8.0, 12.0)));
+        assert_eq!(strokes[0].band, Some((4.0, 9.0)));
         assert_eq!(strokes.iter().map(|stroke| stroke.gap).collect::<Vec<_>>()[..5], [false, false, true, true, false]);
     }
 
     #[test]
     fn a_column_shows_all_that_it_touches() {
         let points: Vec<_> = (1..=10).map(|second| point(second, Some(second as f64), Error::Exact)).collect();
-        let strokes = chart(&points, 0, 10).strokes(2);
-        assert_eq!(strokes[0].line, Some((2.0, 10.0)));
-        assert_eq!(strokes[1].line, Some((12.0, 20.0)));
-        assert_eq!(chart(&points, 5, 5).strokes(2), [Stroke::default(); 2]);
+        let strokes = chart(&points, 0, 10).strokes(Series::RAW, 2);
+        assert_eq!(strokes[0].line, Some((1.0, 5.0)));
+        assert_eq!(strokes[1].line, Some((6.0, 10.0)));
+        assert_eq!(chart(&points, 5, 5).strokes(Series::RAW, 2), [Stroke::default(); 2]);
     }
 
     #[test]

@@ -3,20 +3,20 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::chart::{self, Chart};
+use super::chart::{self, Chart, Series};
 use super::layout::{split_below, split_right};
 use super::{Page, histogram, strip};
-use crate::monitor::{Measure, Point};
+use crate::monitor::Point;
 use crate::plan::EventIndex;
-use crate::rates::Error;
-use crate::tui::figures::{Basis, Figure, chart_measure};
+use crate::rates::Uncertain;
+use crate::tui::figures::{Basis, Figure};
 use crate::tui::symbols::MISSING;
-use crate::tui::text::{amount, cut, left, plus_minus, right, scientific, span};
+use crate::tui::text::{amount, change, cut, left, plus_minus, right, scientific, span};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
-/// Rows of the statistics: a head, raw, corrected, what ran.
-const STATISTICS: u16 = 4;
+/// Rows of the statistics: a head, raw, corrected, what moved it, what ran.
+const STATISTICS: u16 = 5;
 
 /// Cells of a column of the statistics, and of its label.
 const CELL: usize = 8;
@@ -65,13 +65,12 @@ fn title(page: &Page<'_>, index: EventIndex) -> Line<'static> {
         Some(figure) => {
             let role = if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected };
             let mean = amount(figure.mean, unit);
-            line.push_span(
-                page.span(role, format!("{}{}", mean.trim_end(), model.measure.suffix(model.monitor.header()))),
-            );
-            line.push_span(page.span(Role::Dim, format!(" {}", plus_minus(figure.error, figure.mean))));
-            let corrector = figures.by.filter(|_| model.basis == Basis::Corrected && figure.error != Error::Exact);
-            if let Some(relation) = corrector {
-                line.push_span(page.span(Role::Dim, format!(" by {}", model.relation_id(relation))));
+            let suffix = model.measure.suffix(model.monitor.header());
+            line.push_span(page.span(role, format!("{}{suffix}", mean.trim_end())));
+            let error = if figures.is_partial { "partial".into() } else { plus_minus(figure.error, figure.mean) };
+            line.push_span(page.span(Role::Dim, format!(" {error}")));
+            if let Some(cause) = figures.by.filter(|_| model.basis != Basis::Raw) {
+                line.push_span(page.span(Role::Dim, format!(" by {}", model.cause(cause))));
             }
         }
         None => {
@@ -109,35 +108,37 @@ fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
     let model = page.model;
     let row = model.monitor.row(index);
     let points = points(page, index);
-    if points.iter().all(|point| point.rate.is_none()) {
+    let series: &[Series] = match model.basis {
+        Basis::Raw => &[Series::RAW],
+        Basis::Corrected => &[Series::CORRECTED],
+        Basis::Both => &[Series::RAW, Series::CORRECTED],
+    };
+    if points.iter().all(|point| series.iter().all(|series| (series.of)(point).is_none())) {
         let words = row.absence.map_or("no interval is complete yet", |absence| absence.words());
         page.line(area, Line::from(page.span(Role::Missing, format!("{MISSING} {words}"))));
         return;
     }
     let (from, to) = visible(page);
     let unit = &row.event.event.unit;
-    let mean = match model.basis {
-        Basis::Raw => row.raw.rate.mean(),
-        Basis::Corrected => row.estimate.mean,
-    };
-    let factor = chart_measure(model.measure).factor(&model.monitor, &row);
+    let mean = if model.basis == Basis::Raw { row.scaled } else { row.estimate.total };
+    let factor = model.measure.of_intervals().factor(&model.monitor, &row);
     let chart = Chart {
         points,
+        series,
         from,
         to,
-        reference: mean.zip(factor).map(|(mean, factor)| mean * factor),
-        role: if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected },
+        reference: mean.zip(factor).map(|(mean, factor)| mean.value * factor),
         label: &|number| amount(number, unit),
     };
     chart::draw(page, area, &chart);
 }
 
 fn draw_histogram(page: &mut Page<'_>, area: Rect, index: EventIndex) {
-    let rates = rates(page, index);
+    let rates = rates(page, index, if page.model.basis == Basis::Raw { Series::RAW } else { Series::CORRECTED });
     let unit = &page.model.monitor.header().events[index].event.unit;
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
-        let suffix = chart_measure(page.model.measure).suffix(page.model.monitor.header());
+        let suffix = page.model.measure.of_intervals().suffix(page.model.monitor.header());
         let words = format!("{} intervals, each{suffix}", rates.len());
         page.line(row, Line::from(page.span(Role::Header, words)));
     }
@@ -146,17 +147,18 @@ fn draw_histogram(page: &mut Page<'_>, area: Rect, index: EventIndex) {
 }
 
 /// The rates of the intervals that are shown, in the unit of charts.
-fn rates(page: &Page<'_>, index: EventIndex) -> Vec<f64> {
-    points(page, index).iter().filter_map(|point| point.rate).collect()
+fn rates(page: &Page<'_>, index: EventIndex, series: Series) -> Vec<f64> {
+    points(page, index).iter().filter_map(|point| Some((series.of)(point)?.value)).collect()
 }
 
 /// A column of the statistics.
 type Statistic = (&'static str, fn(&Numbers<'_>, &Figure) -> String);
 
-/// What the cells of a row are made from. Only raw numbers have a distribution over intervals.
+/// What the cells of a row are made from, beside its figure.
 struct Numbers<'a> {
     unit: &'a crate::events::Unit,
-    sorted: Option<&'a [f64]>,
+    /// The rates of the intervals, ascending.
+    sorted: Vec<f64>,
     total: Option<f64>,
 }
 
@@ -167,47 +169,49 @@ impl Numbers<'_> {
 
     /// The value that this part of the intervals doesn't exceed: the nearest rank.
     fn quantile(&self, part: f64) -> String {
-        self.amount(self.sorted.and_then(|sorted| {
-            let rank = (part * sorted.len() as f64).ceil() as usize;
-            sorted.get(rank.saturating_sub(1)).copied()
-        }))
+        let rank = (part * self.sorted.len() as f64).ceil() as usize;
+        self.amount(self.sorted.get(rank.saturating_sub(1)).copied())
     }
 }
 
 /// What is first leaves last.
-const STATISTICS_COLUMNS: [Statistic; 10] = [
+const STATISTICS_COLUMNS: [Statistic; 12] = [
     ("mean", |numbers, figure| numbers.amount(Some(figure.mean))),
-    ("±95%", |_, figure| format!("{} ", plus_minus(figure.error, figure.mean))),
+    (ERROR, |_, figure| format!("{} ", plus_minus(figure.error, figure.mean))),
+    ("low", |numbers, figure| numbers.amount(figure.error.half_width().map(|_| figure.bounds().0))),
+    ("high", |numbers, figure| numbers.amount(figure.error.half_width().map(|_| figure.bounds().1))),
     ("σ", |numbers, figure| numbers.amount(figure.sigma())),
     ("var", |_, figure| {
         figure.variance.map_or_else(|| format!("{MISSING} "), |number| format!("{} ", scientific(number)))
     }),
     ("min", |numbers, _| numbers.quantile(0.0)),
+    ("max", |numbers, _| numbers.quantile(1.0)),
     ("p50", |numbers, _| numbers.quantile(0.5)),
     ("p99", |numbers, _| numbers.quantile(0.99)),
-    ("max", |numbers, _| numbers.quantile(1.0)),
     ("total", |numbers, _| numbers.amount(numbers.total)),
     ("CV", |_, figure| {
         figure.cv().map_or_else(|| format!("{MISSING} "), |cv| format!("{} ", crate::tui::text::percent(cv)))
     }),
 ];
 
+/// The column whose name has the level of the intervals.
+const ERROR: &str = "±";
+
 fn statistics(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'static>> {
     let figures = page.model.figures(index);
     let columns = &STATISTICS_COLUMNS[..(width.saturating_sub(LABEL) / CELL).min(STATISTICS_COLUMNS.len())];
     let cell = CELL.max(width.saturating_sub(LABEL) / columns.len().max(1)).min(CELL + 4);
     let mut head = Line::from(page.span(Role::Header, " ".repeat(LABEL)));
-    for (name, _) in columns {
+    for &(name, _) in columns {
+        let name = if name == ERROR { page.model.error_head() } else { name.into() };
         head.push_span(page.span(Role::Header, right(&format!("{name} "), cell)));
     }
-    let mut sorted = rates(page, index);
-    sorted.sort_by(f64::total_cmp);
-    let totals = page.model.monitor.row(index);
-    let total = |mean: Option<f64>| {
-        let factor = Measure::Total.factor(&page.model.monitor, &totals)?;
-        mean.map(|mean| mean * factor)
+    let event = page.model.monitor.row(index);
+    let numbers = |series: Series, total: Option<Uncertain>| {
+        let mut sorted = rates(page, index, series);
+        sorted.sort_by(f64::total_cmp);
+        Numbers { unit: &event.event.event.unit, sorted, total: total.map(|total| total.value) }
     };
-    let unit = &totals.event.event.unit;
     let row = |label: &str, role: Role, figure: Option<Figure>, numbers: Numbers<'_>| {
         let mut line = Line::from(page.span(role, left(label, LABEL)));
         for (_, text) in columns {
@@ -216,14 +220,36 @@ fn statistics(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'sta
         }
         line
     };
-    let raw = Numbers { unit, sorted: Some(&sorted), total: total(totals.raw.rate.mean()) };
-    let corrected = Numbers { unit, sorted: None, total: total(totals.estimate.mean) };
     vec![
         head,
-        row("raw", Role::Raw, figures.raw, raw),
-        row("corrected", Role::Corrected, figures.corrected, corrected),
+        row("raw", Role::Raw, figures.raw, numbers(Series::RAW, event.scaled)),
+        row("corrected", Role::Corrected, figures.corrected, numbers(Series::CORRECTED, event.estimate.total)),
+        moved(page, index, width),
         running(page, index, width, columns.iter().all(|(name, _)| *name != "total")),
     ]
+}
+
+/// `moved     +1.1% in all: R1 +1.5%, R4 −0.4%`.
+fn moved(page: &Page<'_>, index: EventIndex, width: usize) -> Line<'static> {
+    let row = page.model.monitor.row(index);
+    let mut line = Line::from(page.span(Role::Dim, left("moved", LABEL)));
+    let raw = row.scaled.map(|raw| raw.value).filter(|&raw| raw != 0.0);
+    let unit = &row.event.event.unit;
+    // Of a number that wasn't there, or was 0, there are no parts.
+    let amount_of =
+        |counts: f64| raw.map_or_else(|| amount(counts, unit).trim_end().to_owned(), |raw| change(counts / raw));
+    let words = match row.correction() {
+        Some(correction) => {
+            let parts = row.estimate.parts.iter();
+            let parts: Vec<_> =
+                parts.map(|part| format!("{} {}", page.model.cause(part.by), amount_of(part.counts))).collect();
+            let moved = correction.count.value - correction.raw.map_or(0.0, |raw| raw.value);
+            format!("{} in all: {}", amount_of(moved), parts.join(", "))
+        }
+        None => strip::why_unmoved(&row),
+    };
+    line.push_span(page.span(Role::Text, cut(&words, width.saturating_sub(LABEL)).into_owned()));
+    line
 }
 
 /// `enabled 83.0 s  running 41.5 s (50%)  scale ×2.00  group {A, B}`.
@@ -245,7 +271,9 @@ fn running(page: &Page<'_>, index: EventIndex, width: usize, with_total: bool) -
     if let Some(count) = count {
         parts.insert(0, ("total", amount(count, &row.event.event.unit).trim_end().to_owned()));
     }
-    if row.raw.run.error() == Error::Exact {
+    if let (Some(share), Some(core)) = (row.core_share, row.event.event.core()) {
+        parts.push(("on", format!("{}, {:.0}% of the time", crate::words::shown(core), share * 100.0)));
+    } else if row.raw.run.is_exact() {
         parts.push(("counted", "all the time".into()));
     }
     let group = header.groups.iter().find(|group| group.members.contains(&index));

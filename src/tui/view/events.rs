@@ -5,10 +5,11 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout::Room;
-use super::{Page, top};
+use super::{Page, Target, top};
 use crate::monitor::{LOW_RUN_RATIO, Point};
 use crate::plan::EventIndex;
-use crate::tui::figures::{Basis, Figure, Figures};
+use crate::rates::Uncertain;
+use crate::tui::figures::{Basis, Change, Figure, Figures};
 use crate::tui::model::{Column as Sorted, Motion};
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
 use crate::tui::text::{amount, change, cut_middle, left, percent, plus_minus, right, scientific, width};
@@ -18,7 +19,7 @@ use crate::tui::theme::Role;
 const FULL_RUN_RATIO: f64 = 0.95;
 
 /// Cells of the trend.
-const LEAST_TREND: usize = 8;
+const LEAST_TREND: usize = 6;
 const MOST_TREND: usize = 40;
 
 /// Cells of a name, before others leave for its sake.
@@ -38,6 +39,7 @@ enum Column {
     Max,
     Samples,
     Raw,
+    RawError,
     Run,
     Off,
     Correction,
@@ -46,8 +48,10 @@ enum Column {
 }
 
 /// In the order of the screen.
-const ALL: [Column; 15] = [
+const ALL: [Column; 16] = [
     Column::Event,
+    Column::Raw,
+    Column::RawError,
     Column::Mean,
     Column::Error,
     Column::Variance,
@@ -56,7 +60,6 @@ const ALL: [Column; 15] = [
     Column::Min,
     Column::Max,
     Column::Samples,
-    Column::Raw,
     Column::Run,
     Column::Off,
     Column::Correction,
@@ -65,19 +68,23 @@ const ALL: [Column; 15] = [
 ];
 
 /// Those that only a large screen has.
-const LARGE: [Column; 6] = [Column::Raw, Column::Max, Column::Min, Column::Samples, Column::Cv, Column::Sigma];
+const LARGE: [Column; 5] = [Column::Max, Column::Min, Column::Samples, Column::Cv, Column::Sigma];
+
+/// Those that a large screen has, and one that shows both raw and corrected numbers.
+const BOTH: [Column; 2] = [Column::Raw, Column::RawError];
 
 /// The order in which columns leave a screen that gets narrower.
-const LEAVING: [Column; 12] = [
-    Column::Raw,
+const LEAVING: [Column; 13] = [
     Column::Max,
     Column::Min,
     Column::Samples,
     Column::Cv,
     Column::Sigma,
-    Column::By,
     Column::Variance,
     Column::Trend,
+    Column::By,
+    Column::RawError,
+    Column::Raw,
     Column::Correction,
     Column::Off,
     Column::Run,
@@ -88,7 +95,7 @@ impl Column {
         match self {
             Self::Event => LEAST_NAME,
             Self::Mean => 10,
-            Self::Error | Self::Correction | Self::Variance | Self::Off => 7,
+            Self::Error | Self::RawError | Self::Correction | Self::Variance | Self::Off => 7,
             Self::Sigma | Self::Min | Self::Max | Self::Raw => 8,
             Self::Cv | Self::Samples => 6,
             Self::Run => 5,
@@ -114,11 +121,13 @@ impl Column {
 type Layout = Vec<(Column, usize)>;
 
 /// Which columns fit into `room` cells; what is left goes to the trend and the names.
-fn layout(room: usize, gap: usize, large: bool, truth: bool, longest_name: usize) -> Layout {
+fn layout(room: usize, gap: usize, large: bool, (basis, truth): (Basis, bool), longest_name: usize) -> Layout {
+    let with_both = basis == Basis::Both || (large && basis == Basis::Corrected);
     let mut columns: Layout = ALL
         .into_iter()
         .filter(|column| large || !LARGE.contains(column))
         .filter(|column| truth || *column != Column::Off)
+        .filter(|column| with_both || !BOTH.contains(column))
         .map(|column| (column, column.width()))
         .collect();
     let name = longest_name.clamp(5, MOST_NAME);
@@ -153,7 +162,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     let gap = if cells < 60 { 1 } else { 2 };
     let names = (0..model.monitor.header().events.len()).map(|index| width(&model.event_name(index)));
     let has_truth = !model.monitor.header().truths.is_empty();
-    let columns = layout(cells, gap, room == Room::Large, has_truth, names.max().unwrap_or(5));
+    let columns = layout(cells, gap, room == Room::Large, (model.basis, has_truth), names.max().unwrap_or(5));
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
         page.line(row, heads(page, &columns, gap));
@@ -170,6 +179,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     for (&index, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
         let line = event_line(page, index, &columns, gap);
         page.line(row, line);
+        page.target(row, Target::Event(index));
         if index == model.events.selected {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
@@ -216,12 +226,8 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
     for (place, &(column, width)) in columns.iter().enumerate() {
         let mut text: String = match column {
             Column::Event => "EVENT".into(),
-            Column::Mean => format!(
-                "{}{}",
-                if model.measure.suffix(model.monitor.header()).is_empty() { "TOTAL" } else { "MEAN" },
-                model.measure.suffix(model.monitor.header())
-            ),
-            Column::Error => "±95%".into(),
+            Column::Mean => mean_head(page, columns.iter().any(|(column, _)| *column == Column::Raw)),
+            Column::Error | Column::RawError => model.error_head(),
             Column::Variance => "VAR".into(),
             Column::Sigma => "σ".into(),
             Column::Cv => "CV".into(),
@@ -255,20 +261,33 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
 fn off(page: &Page<'_>, index: EventIndex) -> (Role, String) {
     let truth = page.model.monitor.truth(index);
     let error = truth.and_then(|truth| match page.model.basis {
-        Basis::Corrected => truth.corrected.or(truth.scaled),
+        Basis::Corrected | Basis::Both => truth.corrected.or(truth.scaled),
         Basis::Raw => truth.scaled,
     });
-    error.map_or_else(|| (Role::Dim, MISSING.into()), |error| (Role::Text, change(error)))
+    let words = |error: f64| format!("{:+.1}%", error * 100.0);
+    error.map_or_else(|| (Role::Dim, MISSING.into()), |error| (Role::Text, words(error)))
+}
+
+/// What the numbers are; beside raw ones, that they aren't.
+fn mean_head(page: &Page<'_>, beside_raw: bool) -> String {
+    let suffix = page.model.measure.suffix(page.model.monitor.header());
+    match suffix {
+        _ if beside_raw => "CORRECTED".into(),
+        "" => "TOTAL".into(),
+        suffix => format!("MEAN{suffix}"),
+    }
 }
 
 fn trend_head(page: &Page<'_>, width: usize) -> String {
     let interval = page.model.monitor.header().interval_ns.as_secs();
     let seconds = interval * width as f64;
-    match seconds {
-        _ if seconds >= 120.0 => format!("LAST {:.0} min", seconds / 60.0),
-        _ if seconds >= 1.0 => format!("LAST {seconds:.0} s"),
-        _ => format!("LAST {:.0} ms", seconds * 1000.0),
-    }
+    let span = match seconds {
+        _ if seconds >= 120.0 => format!("{:.0} min", seconds / 60.0),
+        _ if seconds >= 1.0 => format!("{seconds:.0} s"),
+        _ => format!("{:.0} ms", seconds * 1000.0),
+    };
+    let head = format!("LAST {span}");
+    if head.len() <= width { head } else { span }
 }
 
 fn event_line(page: &Page<'_>, index: EventIndex, columns: &Layout, gap: usize) -> Line<'static> {
@@ -323,6 +342,7 @@ fn cell(
     let number = |number: Option<f64>| number.map_or_else(|| format!("{MISSING} "), |number| amount(number, unit));
     let (role, text) = match column {
         Column::Mean => (Role::Title, amount(figure.mean, unit)),
+        Column::Error if figures.is_partial => (Role::Text, "partial".into()),
         Column::Error => (Role::Text, plus_minus(figure.error, figure.mean)),
         Column::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
         Column::Sigma => (Role::Dim, number(figure.sigma())),
@@ -331,15 +351,20 @@ fn cell(
         Column::Max => (Role::Dim, number(extreme(page, index, f64::max))),
         Column::Samples => (Role::Dim, model.monitor.row(index).raw.rate.samples().to_string()),
         Column::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
-        Column::Run => return run_cell(page, width, figures.run),
+        Column::RawError => {
+            let error = figures.raw.map_or_else(|| MISSING.into(), |raw| plus_minus(raw.error, raw.mean));
+            (Role::Dim, error)
+        }
+        Column::Run => return run_cell(page, width, figures),
         Column::Off => off(page, index),
-        Column::Correction if figures.derived => (Role::Corrected, "derived".into()),
         Column::Correction => match figures.correction {
-            Some(part) => (Role::Corrected, change(part)),
-            None => (Role::Dim, MISSING.into()),
+            Change::Derived => (Role::Corrected, "derived".into()),
+            Change::By(Some(part)) => (Role::Corrected, change(part)),
+            Change::By(None) => (Role::Corrected, "yes".into()),
+            Change::None => (Role::Dim, MISSING.into()),
         },
         Column::By => {
-            let by = figures.by.map_or_else(|| MISSING.into(), |relation| model.relation_id(relation));
+            let by = figures.by.map_or_else(|| MISSING.into(), |cause| model.cause(cause));
             return vec![page.span(if figures.by.is_some() { Role::Text } else { Role::Dim }, left(&by, width))];
         }
         Column::Trend => return trend(page, index, width),
@@ -349,9 +374,11 @@ fn cell(
 }
 
 /// The warning's place is kept free, so that digits stand below one another.
-fn run_cell(page: &Page<'_>, width: usize, run: Option<f64>) -> Vec<Span<'static>> {
-    let Some(run) = run else { return vec![page.span(Role::Dim, right(&format!("{MISSING} "), width))] };
+fn run_cell(page: &Page<'_>, width: usize, figures: &Figures) -> Vec<Span<'static>> {
+    let Some(run) = figures.run else { return vec![page.span(Role::Dim, right(&format!("{MISSING} "), width))] };
     let (role, mark) = match run {
+        // The time on one kind of core.
+        _ if figures.is_partial => (Role::RunPart, " "),
         run if run < LOW_RUN_RATIO => (Role::RunLow, WARN),
         run if run < FULL_RUN_RATIO => (Role::RunPart, " "),
         _ => (Role::RunFull, " "),
@@ -364,14 +391,19 @@ fn run_cell(page: &Page<'_>, width: usize, run: Option<f64>) -> Vec<Span<'static
 fn extreme(page: &Page<'_>, index: EventIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
     let row = page.model.monitor.row(index);
     let points = page.model.measure.points(&page.model.monitor, &row);
-    points.iter().filter_map(|point| point.rate).reduce(pick)
+    points.iter().filter_map(|point| Some(shown_point(page, point)?.value)).reduce(pick)
+}
+
+/// The interval's number that the table shows.
+fn shown_point(page: &Page<'_>, point: &Point) -> Option<Uncertain> {
+    if page.model.basis == Basis::Raw { point.raw } else { point.corrected }
 }
 
 /// The newest intervals, at least as tall as they differ; an interval without a sample is a gap.
 fn trend(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>> {
     let history = page.model.measure.points(&page.model.monitor, &page.model.monitor.row(index));
     let points: Vec<&Point> = history.iter().skip(history.len().saturating_sub(width)).collect();
-    let rates = || points.iter().filter_map(|point| point.rate);
+    let rates = || points.iter().filter_map(|point| Some(shown_point(page, point)?.value));
     let (low, high) =
         rates().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), rate| (low.min(rate), high.max(rate)));
     // Noise of a few percent must not look like a mountain range.
@@ -379,9 +411,9 @@ fn trend(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>>
     let (low, range) = if high - low < least { ((low + high - least) / 2.0, least) } else { (low, high - low) };
     let mut spans = vec![Span::raw(" ".repeat(width - points.len()))];
     for point in points {
-        spans.push(match point.rate {
+        spans.push(match shown_point(page, point) {
             Some(rate) => {
-                let part = if range > 0.0 { (rate - low) / range } else { 0.0 };
+                let part = if range > 0.0 { (rate.value - low) / range } else { 0.0 };
                 Span::styled(level(part), page.theme().height(part))
             }
             None => Span::styled("·", page.style(Role::Missing)),
@@ -431,26 +463,35 @@ fn short_value(page: &Page<'_>, index: EventIndex) -> String {
 mod tests {
     use super::*;
 
+    fn shown_with(room: usize, large: bool, basis: Basis) -> Vec<Column> {
+        layout(room, if room < 60 { 1 } else { 2 }, large, (basis, false), 12)
+            .into_iter()
+            .map(|(column, _)| column)
+            .collect()
+    }
+
     fn shown(room: usize, large: bool) -> Vec<Column> {
-        layout(room, if room < 60 { 1 } else { 2 }, large, false, 12).into_iter().map(|(column, _)| column).collect()
+        shown_with(room, large, Basis::Corrected)
     }
 
     #[test]
     fn columns_leave_in_order() {
         use Column::*;
         assert_eq!(shown(74, false), [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
-        assert_eq!(shown(70, false), [Event, Mean, Error, Variance, Run, Correction, Trend]);
+        assert_eq!(shown(70, false), [Event, Mean, Error, Run, Correction, By, Trend]);
         assert_eq!(shown(46, false), [Event, Mean, Error, Run, Correction]);
         assert_eq!(shown(30, false), [Event, Mean, Error]);
         assert_eq!(shown(3, false), [Event, Mean, Error]);
         assert_eq!(shown(200, true).len(), ALL.len());
+        assert_eq!(shown_with(74, false, Basis::Both), [Event, Raw, RawError, Mean, Error, Run, Correction, By]);
+        assert_eq!(shown_with(46, false, Basis::Both), [Event, Mean, Error, Run, Correction]);
     }
 
     #[test]
     fn the_columns_fill_the_room_and_no_more() {
         for room in 32..200 {
             let gap = if room < 60 { 1 } else { 2 };
-            let columns = layout(room, gap, room > 120, true, 20);
+            let columns = layout(room, gap, room > 120, (Basis::Both, true), 20);
             let used: usize = columns.iter().map(|(_, width)| width + gap).sum::<usize>() - gap;
             assert!(used <= room, "{room}: {used}");
         }

@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::Page;
 use crate::monitor::LOW_RUN_RATIO;
-use crate::tui::keys::{BINDINGS, Binding};
+use crate::tui::keys::{Action, Bound};
 use crate::tui::model::{Model, Notice, Over, Screen};
 use crate::tui::symbols::{ERROR, OK, WARN};
 use crate::tui::text::{cut, width};
@@ -39,6 +39,14 @@ fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
             page.span(Role::Dim, "  Enter keeps it, Esc takes it back"),
         ]));
     }
+    if let Over::Jump { text } = &model.over {
+        return Some(Line::from(vec![
+            page.span(Role::Key, " to "),
+            page.span(Role::Text, crate::words::shown(text).into_owned()),
+            page.span(Role::Key, "▏"),
+            page.span(Role::Dim, "  seconds or minutes:seconds; Enter goes there"),
+        ]));
+    }
     let (glyph, role, text) = match model.notice.as_ref()? {
         Notice::Done(text) => (OK, Role::Ok, text),
         Notice::Failed(text) => (ERROR, Role::Error, text),
@@ -51,7 +59,7 @@ fn advice(page: &Page<'_>) -> Option<Line<'static>> {
     let model = page.model;
     let run = match model.screen {
         Screen::Events | Screen::Detail => selected_run(model)?,
-        Screen::Relations | Screen::Log => return None,
+        Screen::Relations | Screen::Groups | Screen::Log => return None,
     };
     if run >= LOW_RUN_RATIO {
         return None;
@@ -88,14 +96,18 @@ fn draw_hints(page: &mut Page<'_>, area: Rect) {
         return;
     }
     let screen = page.model.screen;
-    let hints = BINDINGS.iter().filter(|binding| binding.works_on(screen)).filter_map(|binding| {
-        let words = match binding.hint? {
-            "raw" => page.model.basis.other().word(),
+    let keymap = &page.model.options.keymap;
+    let hints = keymap.on(screen).filter_map(|bound| {
+        let words = match bound.binding.hint? {
+            "raw" => page.model.basis.next().word(),
             words => words,
         };
-        Some((first_key(binding), words))
+        Some((first_key(bound), words))
     });
-    let always = [("?".to_owned(), "help"), ("q".to_owned(), "quit")];
+    let always = [(Action::Help, "help"), (Action::Quit, "quit")].map(|(action, words)| {
+        let bound = keymap.on(screen).find(|bound| bound.binding.action == action);
+        (bound.map_or_else(String::new, first_key), words)
+    });
     let length = |(key, words): &(String, &str)| width(key) + 1 + width(words) + 2;
     let mut room = usize::from(area.width).saturating_sub(always.iter().map(length).sum::<usize>());
     let mut chosen = Vec::new();
@@ -115,9 +127,9 @@ fn draw_hints(page: &mut Page<'_>, area: Rect) {
 }
 
 /// Moving is shown with both arrows, everything else with its first key.
-fn first_key(binding: &Binding) -> String {
-    match binding.hint {
+fn first_key(bound: Bound<'_>) -> String {
+    match bound.binding.hint {
         Some("move") => "↑↓".into(),
-        _ => binding.keys.first().map_or_else(String::new, |key| key.name()),
+        _ => bound.keys.first().map_or_else(String::new, |key| key.name()),
     }
 }

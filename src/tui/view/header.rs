@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::Page;
+use super::{Page, Target};
 use crate::monitor::Severity;
 use crate::tui::Mode;
 use crate::tui::model::{Model, Motion, Over, Screen};
@@ -91,14 +91,23 @@ fn state(page: &Page<'_>) -> Span<'static> {
             Some(exit) => (Role::Info, format!("{ENDED} ENDED {exit}")),
             None => (Role::Info, format!("{ENDED} ENDED")),
         },
-        (_, _, Mode::Replay { length }) => {
+        (_, _, Mode::Replay { length, .. }) => {
             let now = short_clock(model.monitor.now());
-            (Role::Info, format!("{REPLAY} REPLAY {now}/{}", short_clock(length)))
+            (Role::Info, format!("{} {now}/{}", replaying(model), short_clock(length)))
         }
         (_, None, Mode::Live) if model.monitor.intervals() == 0 => (Role::Dim, format!("{WAITING} WAIT")),
         (_, None, Mode::Live) => (Role::Ok, format!("{OK} RUN")),
     };
     page.span(role, text)
+}
+
+/// `▶ REPLAY x4`, `❚❚ PAUSED`.
+fn replaying(model: &Model) -> String {
+    match &model.tape {
+        Some(tape) if !tape.playing => format!("{FROZEN} PAUSED"),
+        Some(tape) if tape.speed != 1.0 && tape.speed > 0.0 => format!("{REPLAY} REPLAY x{}", tape.speed),
+        _ => format!("{REPLAY} REPLAY"),
+    }
 }
 
 /// How many findings are warnings.
@@ -114,6 +123,7 @@ pub(super) fn tabs(page: &mut Page<'_>, area: Rect) {
         let current = screen == model.screen;
         let (number, name) = if current { (Role::Key, Role::Title) } else { (Role::Dim, Role::Dim) };
         let mark = if current { "[" } else { " " };
+        let start = line.width();
         line.push_span(page.span(Role::Key, mark));
         line.push_span(page.span(number, format!("{} ", i + 1)));
         line.push_span(page.span(name, screen.name()));
@@ -121,6 +131,9 @@ pub(super) fn tabs(page: &mut Page<'_>, area: Rect) {
             line.push_span(page.span(Role::Warn, format!(" {}{WARN}", warnings(model))));
         }
         line.push_span(page.span(Role::Key, if current { "] " } else { "  " }));
+        let [start, end] = [start, line.width()].map(|at| u16::try_from(at).unwrap_or(u16::MAX));
+        let place = Rect { x: area.x.saturating_add(start), width: end - start, ..area };
+        page.target(place.intersection(area), Target::Screen(screen));
     }
     let right = Line::from(vec![page.span(Role::Key, "?"), page.span(help, " help ")]).right_aligned();
     let fits = line.width() + right.width() <= usize::from(area.width);

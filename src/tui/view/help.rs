@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::Page;
 use super::layout::split_right;
-use crate::tui::keys::{BINDINGS, Binding};
+use crate::tui::keys::Bound;
 use crate::tui::model::Model;
 use crate::tui::symbols::{ERROR, MISSING, OK, WAITING, WARN};
 use crate::tui::text::{left, wrap};
@@ -79,7 +79,7 @@ fn show(page: &mut Page<'_>, area: Rect, lines: Vec<Line<'static>>, top: usize) 
 
 /// How many lines the help of this screen has.
 pub(in crate::tui) fn lines(model: &Model) -> usize {
-    let keys = BINDINGS.iter().filter(|binding| binding.works_on(model.screen)).count();
+    let keys = model.options.keymap.on(model.screen).count();
     // Three heads, two blank lines.
     keys + LEGEND.len() + 5
 }
@@ -87,12 +87,12 @@ pub(in crate::tui) fn lines(model: &Model) -> usize {
 fn key_lines(page: &Page<'_>) -> Vec<Line<'static>> {
     let screen = page.model.screen;
     let (everywhere, here): (Vec<_>, Vec<_>) =
-        BINDINGS.iter().filter(|binding| binding.works_on(screen)).partition(|binding| binding.is_global());
+        page.model.options.keymap.on(screen).partition(|bound| bound.binding.is_global());
     let head = |words: String| Line::from(page.span(Role::Title, words));
     let mut lines = vec![head(format!("On {}", screen.name()))];
-    lines.extend(here.into_iter().map(|binding| key_line(page, binding)));
+    lines.extend(here.into_iter().map(|bound| key_line(page, bound)));
     lines.extend([Line::default(), head("Everywhere".into())]);
-    lines.extend(everywhere.into_iter().map(|binding| key_line(page, binding)));
+    lines.extend(everywhere.into_iter().map(|bound| key_line(page, bound)));
     lines
 }
 
@@ -107,6 +107,6 @@ fn legend_lines(page: &Page<'_>, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn key_line(page: &Page<'_>, binding: &Binding) -> Line<'static> {
-    Line::from(vec![page.span(Role::Key, left(&binding.names(), KEYS)), page.span(Role::Text, binding.words)])
+fn key_line(page: &Page<'_>, bound: Bound<'_>) -> Line<'static> {
+    Line::from(vec![page.span(Role::Key, left(&bound.names(), KEYS)), page.span(Role::Text, bound.binding.words)])
 }

@@ -11,11 +11,16 @@ use ratatui::widgets::{Block, BorderType, Padding, Widget};
 
 use super::model::{Model, Over, Pane, Screen};
 use super::theme::{Role, Theme};
+use crate::estimate::RelationIndex;
+use crate::plan::EventIndex;
 
 mod chart;
 mod detail;
 mod events;
+mod export;
 mod footer;
+mod graph;
+mod groups;
 mod header;
 mod help;
 mod histogram;
@@ -37,9 +42,30 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
 
 /// The same without a terminal.
 pub(super) fn draw_on(model: &Model, area: Rect, buffer: &mut Buffer) {
+    draw_and_find(model, area, buffer);
+}
+
+/// What a click can be on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Target {
+    Screen(Screen),
+    Event(EventIndex),
+    Relation(RelationIndex),
+    Group(usize),
+}
+
+/// What stands at a place of the screen. The screen is drawn for it once more, so that only what is
+/// drawn can be clicked on.
+pub(super) fn target_at(model: &Model, column: u16, row: u16) -> Option<Target> {
+    let area = Rect::new(0, 0, model.size.0, model.size.1);
+    let targets = draw_and_find(model, area, &mut Buffer::empty(area));
+    targets.into_iter().rfind(|(place, _)| place.contains((column, row).into())).map(|(_, target)| target)
+}
+
+fn draw_and_find(model: &Model, area: Rect, buffer: &mut Buffer) -> Vec<(Rect, Target)> {
     let theme = &model.theme;
     buffer.set_style(area, theme.style(Role::Background).patch(theme.style(Role::Text)));
-    let mut page = Page { model, buffer };
+    let mut page = Page { model, buffer, targets: Vec::new() };
     match Room::of(area) {
         Room::TooSmall => too_small(&mut page, area),
         room => {
@@ -51,11 +77,13 @@ pub(super) fn draw_on(model: &Model, area: Rect, buffer: &mut Buffer) {
             match model.over {
                 Over::Help(top) => help::draw(&mut page, area, top),
                 Over::AskQuit { pid } => quit::draw(&mut page, area, pid),
-                Over::Nothing | Over::Filter { .. } => {}
+                Over::AskExport => export::draw(&mut page, area),
+                Over::Nothing | Over::Filter { .. } | Over::Jump { .. } => {}
             }
         }
     }
     model.options.symbols.apply(page.buffer);
+    page.targets
 }
 
 fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
@@ -69,6 +97,7 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
         (Screen::Events, _) => overview(page, area, room),
         (Screen::Detail, _) => detail::draw(page, area, true),
         (Screen::Relations, _) => relations::draw(page, area, true),
+        (Screen::Groups, _) => groups::draw(page, area),
         (Screen::Log, _) => log::draw(page, area),
     }
 }
@@ -91,7 +120,7 @@ pub(super) fn shows_output(model: &Model) -> bool {
     match model.screen {
         Screen::Log => model.log.pane == Pane::Output,
         Screen::Events => matches!(Room::of(area), Room::Medium | Room::Large),
-        Screen::Detail | Screen::Relations => false,
+        Screen::Detail | Screen::Relations | Screen::Groups => false,
     }
 }
 
@@ -109,6 +138,8 @@ fn too_small(page: &mut Page<'_>, area: Rect) {
 struct Page<'a> {
     model: &'a Model,
     buffer: &'a mut Buffer,
+    /// Where a click means something; what is drawn later lies above.
+    targets: Vec<(Rect, Target)>,
 }
 
 impl<'a> Page<'a> {
@@ -158,6 +189,11 @@ impl<'a> Page<'a> {
         if let Some(cell) = self.buffer.cell_mut((x, y)) {
             cell.set_symbol(glyph).set_style(style);
         }
+    }
+
+    /// Makes a place one that can be clicked on.
+    fn target(&mut self, area: Rect, target: Target) {
+        self.targets.push((area, target));
     }
 
     /// Marks a row as selected. Reversed text keeps one colour, or it would be a row of patches.

@@ -4,27 +4,32 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::split_below;
-use super::{Page, top};
-use crate::estimate::{RelationIndex, RelationState, Standing};
+use super::{Page, Target, graph, top};
+use crate::estimate::{Moved, RelationIndex, RelationState, Standing};
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
 use crate::tui::text::{change, cut, left, right, signed, width, wrap};
 use crate::tui::theme::Role;
 use crate::words::shown;
 
-/// Cells of the columns after the formula: residual, z, used, state.
+/// Cells of the columns after the formula: residual, z, used, trust, state.
 const RESIDUAL: usize = 8;
 const Z: usize = 6;
 const USED: usize = 6;
+const TRUST: usize = 5;
 const STATE: usize = 10;
 
 /// Cells of a formula, before columns leave for its sake.
 const LEAST_FORMULA: usize = 16;
+
+/// Rows of the list below the graph.
+const LEAST_LIST: u16 = 6;
 
 /// Rows of the panel that has the whole formula.
 const WHOLE: u16 = 6;
 
 pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
     let model = page.model;
+    let area = if focus && model.graph { draw_graph(page, area) } else { area };
     let (list, whole) = split_below(area, if focus && area.height >= 14 { WHOLE } else { 0 });
     let inner = page.panel(list, title(page), count(page), focus);
     let mut rows = inner.rows();
@@ -45,6 +50,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
     let selected = order.iter().position(|&index| index == model.relations.selected).unwrap_or(0);
     for (&index, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
         page.line(row, relation_line(page, index, &columns));
+        page.target(row, Target::Relation(index));
         if focus && index == model.relations.selected {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
@@ -52,6 +58,19 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
     if whole.height > 0 && !order.is_empty() {
         draw_whole(page, whole, model.relations.selected);
     }
+}
+
+/// The graph above the list, where there is room for both; gives what is left for the list.
+fn draw_graph(page: &mut Page<'_>, area: Rect) -> Rect {
+    let inside =
+        Rect { width: area.width.saturating_sub(4), height: area.height.saturating_sub(LEAST_LIST + 2), ..area };
+    let Some(drawing) = graph::fit(page, inside) else { return area };
+    let (above, below) = split_below(area, area.height.saturating_sub(drawing.rows() + 2).max(LEAST_LIST));
+    let title = Line::from(page.span(Role::Title, "What corrects what"));
+    let right = Line::from(page.span(Role::Dim, "t: list only"));
+    let inner = page.panel(above, title, right, false);
+    drawing.draw(page, inner);
+    below
 }
 
 fn title(page: &Page<'_>) -> Line<'static> {
@@ -88,40 +107,49 @@ struct Columns {
     residual: usize,
     z: usize,
     used: usize,
+    trust: usize,
     state: usize,
 }
 
 impl Columns {
-    /// USED leaves first, then z, then RESIDUAL: the state says what follows from them.
+    /// USED leaves first, then z, RESIDUAL and TRUST: the state says what follows from them.
     fn of(room: usize, id: usize, cursor: bool) -> Self {
         let id = id.clamp(2, 12);
-        let mut columns = Self { cursor, id, formula: 0, residual: RESIDUAL, z: Z, used: USED, state: STATE };
+        let mut columns =
+            Self { cursor, id, formula: 0, residual: RESIDUAL, z: Z, used: USED, trust: TRUST, state: STATE };
         // The Relations screen has the whole formula of the selected one below.
         let least_formula = if cursor { LEAST_FORMULA } else { 2 * LEAST_FORMULA };
-        if columns.rest() + least_formula > room {
-            columns.used = 0;
-        }
-        if columns.rest() + least_formula > room {
-            columns.z = 0;
-        }
-        if columns.rest() + least_formula > room {
-            columns.residual = 0;
+        let leaving: [fn(&mut Self) -> &mut usize; 4] = [
+            |columns| &mut columns.used,
+            |columns| &mut columns.z,
+            |columns| &mut columns.residual,
+            |columns| &mut columns.trust,
+        ];
+        for column in leaving {
+            if columns.rest() + least_formula > room {
+                *column(&mut columns) = 0;
+            }
         }
         columns.formula = room.saturating_sub(columns.rest());
         columns
     }
 
     fn rest(&self) -> usize {
-        let gaps = [self.residual, self.z, self.used].iter().filter(|width| **width > 0).count() * 2;
+        let numbers: usize = self.numbers().iter().filter(|width| **width > 0).map(|width| width + 2).sum();
         let cursor = if self.cursor { 2 } else { 0 };
-        cursor + self.id + 2 + self.residual + self.z + self.used + gaps + 2 + self.state
+        cursor + self.id + 2 + numbers + 2 + self.state
+    }
+
+    /// Those of numbers, in the order of the screen.
+    fn numbers(&self) -> [usize; 4] {
+        [self.residual, self.z, self.used, self.trust]
     }
 }
 
 fn heads(page: &Page<'_>, columns: &Columns) -> Line<'static> {
     let cursor = if columns.cursor { "  " } else { "" };
     let mut text = format!("{cursor}{}  {}", left("ID", columns.id), left("FORMULA", columns.formula));
-    for (word, width) in [("RESIDUAL", columns.residual), ("z", columns.z), ("USED", columns.used)] {
+    for (word, width) in ["RESIDUAL", "z", "USED", "TRUST"].into_iter().zip(columns.numbers()) {
         if width > 0 {
             text.push_str("  ");
             text.push_str(&right(word, width));
@@ -141,16 +169,21 @@ fn relation_line(page: &Page<'_>, index: RelationIndex, columns: &Columns) -> Li
     }
     let (role, state) = state(&standing.state);
     let active = role != Role::Missing;
-    let text = if active { Role::Text } else { Role::Dim };
+    let text = match standing.state {
+        RelationState::Violated => Role::Error,
+        _ if active => Role::Text,
+        _ => Role::Dim,
+    };
     line.push_span(page.span(text, left(&model.relation_id(index), columns.id)));
     line.push_span(page.span(text, format!("  {}", left(&model.relation_formula(index), columns.formula))));
     let numbers = [
-        (columns.residual, standing.relative.map(change)),
-        (columns.z, standing.z.map(signed)),
-        (columns.used, (standing.uses > 0).then(|| standing.uses.to_string())),
+        standing.relative.map(change),
+        standing.z.map(signed),
+        (standing.uses > 0).then(|| standing.uses.to_string()),
+        standing.trust.map(trust),
     ];
     let number_role = if standing.state == RelationState::Violated { Role::Error } else { Role::Dim };
-    for (width, number) in numbers.into_iter().filter(|(width, _)| *width > 0) {
+    for (width, number) in columns.numbers().into_iter().zip(numbers).filter(|(width, _)| *width > 0) {
         let number = number.unwrap_or_else(|| MISSING.into());
         line.push_span(page.span(number_role, format!("  {}", right(&number, width))));
     }
@@ -160,6 +193,11 @@ fn relation_line(page: &Page<'_>, index: RelationIndex, columns: &Columns) -> Li
 
 fn standing(page: &Page<'_>, index: RelationIndex) -> Standing {
     page.model.monitor.standings().get(index).cloned().unwrap_or_default()
+}
+
+/// In whole percents.
+fn trust(part: f64) -> String {
+    format!("{:.0}%", part * 100.0)
 }
 
 /// A glyph and a word, and how they look.
@@ -180,8 +218,9 @@ pub(super) fn sentence(page: &Page<'_>, index: RelationIndex, room: usize) -> Li
     let (role, word) = state(&standing.state);
     let residual = standing.relative.map_or_else(String::new, |part| format!("  residual {}", change(part)));
     let z = standing.z.map_or_else(String::new, |z| format!("  z {}", signed(z)));
+    let trust = standing.trust.map_or_else(String::new, |part| format!("  trust {}", trust(part)));
     let id = page.model.relation_id(index);
-    let tail = width(&residual) + width(&z) + 2 + width(&word);
+    let tail = width(&residual) + width(&z) + width(&trust) + 2 + width(&word);
     let formula_room = room.saturating_sub(width(&id) + 2 + tail);
     let formula = page.model.relation_formula(index);
     Line::from(vec![
@@ -189,6 +228,7 @@ pub(super) fn sentence(page: &Page<'_>, index: RelationIndex, room: usize) -> Li
         page.span(Role::Text, format!("  {}", left(&cut(&formula, formula_room), formula_room))),
         page.span(Role::Dim, residual),
         page.span(Role::Dim, z),
+        page.span(Role::Dim, trust),
         page.span(role, format!("  {word}")),
     ])
 }
@@ -201,11 +241,25 @@ fn draw_whole(page: &mut Page<'_>, area: Rect, index: RelationIndex) {
         .into_iter()
         .map(|line| Line::from(page.span(Role::Text, line)))
         .collect();
-    lines.truncate(usize::from(inner.height.saturating_sub(1)));
-    let (role, words) = consequence(page, &standing(page, index).state);
+    let standing = standing(page, index);
+    let moved = standing.moved.map(|moved| moved_words(page, moved));
+    lines.truncate(usize::from(inner.height).saturating_sub(1 + usize::from(moved.is_some())));
+    let (role, words) = consequence(page, &standing.state);
     lines.push(Line::from(page.span(role, cut(&words, usize::from(inner.width)).into_owned())));
+    lines.extend(
+        moved.map(|words| Line::from(page.span(Role::Dim, cut(&words, usize::from(inner.width)).into_owned()))),
+    );
     for (line, row) in lines.into_iter().zip(inner.rows()) {
         page.line(row, line);
+    }
+}
+
+/// What it moved most.
+fn moved_words(page: &Page<'_>, moved: Moved) -> String {
+    let event = page.model.event_name(moved.event);
+    match moved.relative {
+        Some(part) => format!("it moved {event} most, by {} of its scaled count", change(part)),
+        None => format!("it gives {event} its number, which was counted nowhere"),
     }
 }
 
@@ -214,7 +268,7 @@ fn consequence(page: &Page<'_>, standing: &RelationState) -> (Role, String) {
     let words = match standing {
         RelationState::Agrees => "it corrects its events by what the others counted".into(),
         RelationState::Violated => "what is counted contradicts it, so it corrects nothing".into(),
-        RelationState::Waiting => "its events haven't all been counted yet".into(),
+        RelationState::Waiting => "too little has been counted to judge it".into(),
         RelationState::Inactive { missing } => {
             let missing: Vec<_> = missing.iter().map(|name| shown(name)).collect();
             format!("needs {}", missing.join(", "))

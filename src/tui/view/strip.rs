@@ -4,6 +4,8 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::{Page, relations};
+use crate::estimate::Cause;
+use crate::monitor::Row;
 use crate::plan::EventIndex;
 use crate::tui::figures::Figure;
 use crate::tui::symbols::MISSING;
@@ -31,7 +33,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
 pub(super) fn lines(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'static>> {
     let model = page.model;
     let figures = model.figures(index);
-    let scaled = figures.run.filter(|run| *run > 0.0 && *run < 1.0);
+    let scaled = figures.run.filter(|run| !figures.is_partial && *run > 0.0 && *run < 1.0);
     let raw = scaled.map_or_else(|| "raw".to_owned(), |run| format!("raw (scaled ×{:.2})", 1.0 / run));
     let axis = Axis::of([figures.raw, figures.corrected]);
     let tail = narrowing(figures.raw, figures.corrected);
@@ -41,16 +43,19 @@ pub(super) fn lines(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Lin
         value_line(page, index, Role::Corrected, "corrected", figures.corrected, axis, bar, &tail),
     ];
     lines.push(match figures.by {
-        Some(relation) => relations::sentence(page, relation, width),
-        None => Line::from(page.span(Role::Dim, no_relation(page, index))),
+        Some(Cause::Relation(relation)) => relations::sentence(page, relation, width),
+        Some(cause) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
+        None => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(index)))),
     });
     lines
 }
 
-fn no_relation(page: &Page<'_>, index: EventIndex) -> String {
-    match page.model.monitor.row(index).absence {
+/// Why nothing corrects a number.
+pub(super) fn why_unmoved(row: &Row<'_>) -> String {
+    match row.absence {
         Some(absence) => format!("{MISSING} {}", absence.words()),
-        None => "no relation corrects it".into(),
+        None if row.raw.run.is_exact() => "counted all the time: nothing to correct".into(),
+        None => "nothing corrects it".into(),
     }
 }
 
@@ -80,7 +85,11 @@ fn value_line(
 
 /// How much the corrected interval is narrower than the raw one.
 fn narrowing(raw: Option<Figure>, corrected: Option<Figure>) -> String {
-    let widths = raw.and_then(|raw| raw.error.half_width()).zip(corrected.and_then(|one| one.error.half_width()));
+    let width = |figure: Option<Figure>| {
+        let bounds = figure.filter(|figure| figure.error.half_width().is_some()).map(|figure| figure.bounds());
+        bounds.map(|(low, high)| high - low)
+    };
+    let widths = width(raw).zip(width(corrected));
     match widths {
         Some((raw, corrected)) if raw > 0.0 && corrected < 0.995 * raw => {
             format!("{:.0}% narrower", (1.0 - corrected / raw) * 100.0)
@@ -102,10 +111,7 @@ struct Axis {
 impl Axis {
     /// An axis that shows all intervals whole.
     fn of(figures: [Option<Figure>; 2]) -> Option<Self> {
-        let ends = figures.into_iter().flatten().flat_map(|figure| {
-            let half = figure.error.half_width().unwrap_or(0.0);
-            [figure.mean - half, figure.mean + half]
-        });
+        let ends = figures.into_iter().flatten().flat_map(|figure| <[f64; 2]>::from(figure.bounds()));
         let (low, high) =
             ends.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), end| (low.min(end), high.max(end)));
         if !(low.is_finite() && high.is_finite()) {
@@ -125,8 +131,8 @@ impl Axis {
             let part = (number - self.low) / (self.high - self.low);
             (part.clamp(0.0, 1.0) * (cells - 1) as f64).round() as usize
         };
-        let half = figure.error.half_width().unwrap_or(0.0);
-        let (low, mean, high) = (place(figure.mean - half), place(figure.mean), place(figure.mean + half));
+        let (low, high) = figure.bounds();
+        let (low, mean, high) = (place(low), place(figure.mean), place(high));
         let glyph = |cell: usize| match cell {
             cell if cell == mean => '┼',
             cell if cell == low => '├',
@@ -144,7 +150,7 @@ mod tests {
     use crate::rates::Error;
 
     fn figure(mean: f64, half: f64) -> Figure {
-        Figure { mean, error: Error::Within(half), variance: None }
+        Figure { mean, error: Error::of(half), variance: None }
     }
 
     #[test]

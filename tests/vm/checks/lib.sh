@@ -23,7 +23,12 @@ near() {
 
 # has NAME FILE PATTERN: passes where a line of the file matches.
 has() {
-  if grep -q -- "$3" "$2"; then echo "ok $1"; else echo "FAIL $1: expected /$3/, found $(tr '\n' '|' < "$2")"; fi
+  if grep -q -- "$3" "$2"; then echo "ok $1"; else echo "FAIL $1: expected /$3/, found $(tr "\n" "|" < "$2" | cut -c 1-400)"; fi
+}
+
+# configs FILE: the raw codes of a recording's events, in decimal, one a line.
+configs() {
+  head -n 1 "$1" | grep -o '"encoding":{"pmu_type":[0-9]*,"config":[0-9]*' | sed 's/.*://'
 }
 
 # value EVENT KEY FILE: what the JSON lines of `stat -j` say of an event; in several lines if they do.

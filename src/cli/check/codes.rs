@@ -1,0 +1,339 @@
+//! The code of an error or a warning in, what it means and what to do out: one table for all.
+
+use std::fmt::Write as _;
+
+use super::report::wrapped;
+
+/// What there is to know about a code.
+struct Explained {
+    code: &'static str,
+    /// What happened, in a line.
+    title: &'static str,
+    /// What becomes of the run.
+    consequence: &'static str,
+    /// How it comes to that.
+    meaning: &'static str,
+    /// What to do about it.
+    remedy: &'static [&'static str],
+}
+
+const TABLE: &[Explained] = &[
+    Explained {
+        code: "E01",
+        title: "this user may not count the events",
+        consequence: "nothing is measured, exit 125; one event of several: the others are counted",
+        meaning: "The kernel, a seccomp filter or a security module refuses perf_event_open. perfprop asks with smaller \
+                  and smaller questions (the event in user space only, a software event of its own process) and names \
+                  the first layer that says no. perf_event_paranoid 2, the default of most systems, allows user space \
+                  of your own processes; 1 adds the kernel's side, 0 whole CPUs. Levels 3 and 4 of Debian and Ubuntu \
+                  allow nothing.",
+        remedy: &[
+            "which layer it is:             perfprop check",
+            "counting for one program:      sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"",
+            "counting for all users:        sudo sysctl kernel.perf_event_paranoid=1   (0 for -a, -C, -G)",
+            "in a container:                --cap-add PERFMON --security-opt seccomp=unconfined",
+        ],
+    },
+    Explained {
+        code: "E02",
+        title: "this machine does not count the events",
+        consequence: "nothing is measured, exit 125; one event of several: the others are counted",
+        meaning: "Either there is no hardware counter at all, as in most virtual machines: then sysfs lists no PMU of \
+                  the cores and root does not help. Or the PMU has no such event. Zeros are never printed instead.",
+        remedy: &[
+            "what there is:                 perfprop check; perfprop list",
+            "in a guest:                    give it a virtual PMU on the host (qemu: -cpu host,pmu=on)",
+            "without hardware counters:     -e task-clock,page-faults,context-switches, tracepoints, probes",
+        ],
+    },
+    Explained {
+        code: "E03",
+        title: "a name in -e is wrong",
+        consequence: "nothing is started, exit 2",
+        meaning: "Names are those of perf, of the PMUs in sysfs, of tracefs, of libpfm, of a vendor's tables \
+                  (--event-tables) and perfprop's presets. Every wrong name of the option is told at once, with its \
+                  position, and with the nearest names that this machine has.",
+        remedy: &[
+            "all names:                     perfprop list",
+            "names with a word in them:     perfprop list '*MISS*'",
+        ],
+    },
+    Explained {
+        code: "E04",
+        title: "a group in braces does not fit on the counters",
+        consequence: "nothing is started, exit 125",
+        meaning: "Events in braces are counted at the same time or not at all. perfprop tries the group before the \
+                  start, because some kernels accept groups that can never run. The NMI watchdog holds one counter of \
+                  each CPU.",
+        remedy: &[
+            "how many fit:                  perfprop check -e EVENTS",
+            "let the events take turns:     drop the braces, or write {a,b,c}:W",
+            "free the watchdog's counter:   sudo sysctl kernel.nmi_watchdog=0",
+        ],
+    },
+    Explained {
+        code: "E05",
+        title: "too many open files",
+        consequence: "nothing is measured, exit 125",
+        meaning: "Each event takes a descriptor in each place where it is counted: a thread, a CPU, a thread on a CPU. \
+                  perfprop raises the limit to the hard one by itself before it gives up.",
+        remedy: &[
+            "fewer places:                  -C 0-15, or -t TID for single threads",
+            "a higher hard limit, as root:  ulimit -n 65536",
+        ],
+    },
+    Explained {
+        code: "E06",
+        title: "the command cannot be executed",
+        consequence: "nothing is measured; exit 127 if there is no such command, 126 if it may not be executed",
+        meaning: "It is looked up before the start as a shell would look it up: in PATH, or by its path if there is a \
+                  slash in it. Built-in commands of shells need the shell: sh -c 'command'.",
+        remedy: &["make a file executable:        chmod +x FILE", "something in this folder:      ./NAME"],
+    },
+    Explained {
+        code: "E07",
+        title: "a relation file is wrong",
+        consequence: "nothing is started, exit 2; `check FILE` exits with 1",
+        meaning: "Everything that is wrong with the file is told at once, each with its line, its column and what was \
+                  expected there.",
+        remedy: &[
+            "look through files:            perfprop check FILE...",
+            "go on without what is wrong:   --relations-lenient",
+        ],
+    },
+    Explained {
+        code: "E08",
+        title: "a relation needs an event that is not measured",
+        consequence: "a line in the Log (W07); everything else is measured",
+        meaning: "A relation whose events are not all in -e corrects nothing and is shown as inactive. That is usual: \
+                  a file may hold relations for many sets of events. It is an error of none of them.",
+        remedy: &["let it take part:              add the events that the Log names to -e"],
+    },
+    Explained {
+        code: "E09",
+        title: "there is no terminal to draw on",
+        consequence: "goes on and prints a block of text every interval, as --batch does",
+        meaning: "The screens of `top` need a terminal on standard input and standard output. Into a file or a pipe \
+                  the same numbers are written as text, without a single escape.",
+        remedy: &[
+            "text on purpose:               perfprop top --batch",
+            "for programs:                  perfprop stat -I 1000 -j",
+        ],
+    },
+    Explained {
+        code: "E10",
+        title: "the terminal is too small",
+        consequence: "drawn in place of the screen; counting goes on, q quits",
+        meaning: "Below the size that is named there is no room for a single row. As soon as the terminal is larger \
+                  the screen is back, and nothing was lost meanwhile.",
+        remedy: &["make the terminal larger, or:  perfprop top --batch"],
+    },
+    Explained {
+        code: "E11",
+        title: "the process does not exist, or has ended",
+        consequence: "at the start: exit 125; later: a line in the Log, final values are kept",
+        meaning: "A process or thread given with -p or -t is not there (ESRCH). When the last one that is measured \
+                  ends, so does the measurement.",
+        remedy: &["find it:                       pgrep -a NAME"],
+    },
+    Explained {
+        code: "E12",
+        title: "the process is not yours to measure",
+        consequence: "nothing is measured, exit 125",
+        meaning: "Counters of another user's process need the right to trace it, whatever perf_event_paranoid says.",
+        remedy: &[
+            "as that user, or:              sudo perfprop ... -p PID",
+            "or, for one program:           sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"",
+        ],
+    },
+    Explained {
+        code: "E14",
+        title: "the emulated PMU needs valgrind",
+        consequence: "nothing was started, exit 125",
+        meaning: "--source emulate runs the command under valgrind's callgrind, which models caches and branches. It is \
+                  looked for in PATH.",
+        remedy: &[
+            "Debian, Ubuntu:                apt install valgrind",
+            "others:                        dnf or pacman, the same name",
+        ],
+    },
+    Explained {
+        code: "W01",
+        title: "rounds came too late or found no room",
+        consequence: "totals are not affected; intervals are coarser for a while",
+        meaning: "Counts are cumulative, so a round that is left out costs resolution and nothing else. The machine \
+                  is busy, or what reads the rounds is slower than they come.",
+        remedy: &["fewer rounds:                  a longer -I"],
+    },
+    Explained {
+        code: "W02",
+        title: "a count or a time went backwards",
+        consequence: "that round gives no sample",
+        meaning: "The kernel's counts only grow. One that fell was reset, or overflowed, or comes from a broken \
+                  driver; a rate from it would be invented.",
+        remedy: &["if it comes often:             leave the event out, and tell what kernel and CPU it is"],
+    },
+    Explained {
+        code: "W03",
+        title: "an event ran for a small part of the time",
+        consequence: "its total is scaled; its error is wide",
+        meaning: "More hardware events are asked for than there are counters, so they take turns. What happened while \
+                  an event had no counter is unknown, and its ± says how much that may be.",
+        remedy: &[
+            "what to expect before a run:   perfprop check -e EVENTS",
+            "narrower errors:               fewer hardware events, or relations that tie them together",
+            "one counter more:              sudo sysctl kernel.nmi_watchdog=0",
+        ],
+    },
+    Explained {
+        code: "W04",
+        title: "this machine has no such event",
+        consequence: "the event is shown as not supported, never as 0; the others are counted",
+        meaning: "The same as E02, for one event of several.",
+        remedy: &["why:                           perfprop check -e EVENT"],
+    },
+    Explained {
+        code: "W05",
+        title: "this user may not count the event",
+        consequence: "the event is shown as forbidden, never as 0; the others are counted",
+        meaning: "The same as E01, for one event of several.",
+        remedy: &["why:                           perfprop check -e EVENT"],
+    },
+    Explained {
+        code: "W06",
+        title: "an event is counted in user space only",
+        consequence: "its name gets :u, and so do files and screens",
+        meaning: "perf_event_paranoid allows this user no look at the kernel. Counts are smaller than with the \
+                  kernel's part: for some events, such as page faults of system calls, by far.",
+        remedy: &[
+            "the kernel's side too:         sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"",
+            "or for all users:              sudo sysctl kernel.perf_event_paranoid=1",
+        ],
+    },
+    Explained {
+        code: "W07",
+        title: "a relation is inactive",
+        consequence: "it corrects nothing; everything else is measured",
+        meaning: "Not all of its events are measured (E08).",
+        remedy: &["let it take part:              add the events that the Log names to -e"],
+    },
+    Explained {
+        code: "W08",
+        title: "a relation contradicts what is counted",
+        consequence: "it corrects nothing any more",
+        meaning: "What the relation predicts differs from the counts by more than their errors and its tolerance can \
+                  explain. Either it does not hold for this program or this CPU, or one of the events does not count \
+                  what its name says.",
+        remedy: &[
+            "it is nearly right:            raise its \"tolerance\" in the file",
+            "it is wrong:                   leave it out",
+        ],
+    },
+    Explained {
+        code: "W09",
+        title: "a relation agrees with what is counted again",
+        consequence: "it corrects again",
+        meaning: "It was put aside (W08), and has come back within its error since.",
+        remedy: &["nothing has to be done"],
+    },
+    Explained {
+        code: "W10",
+        title: "an event counts on one kind of core only",
+        consequence: "its number is a part of the whole, which is shown as it is and not scaled",
+        meaning: "This CPU has cores of several kinds, and each kind has counters of its own. While the \
+                  program ran on the others, this event saw nothing.",
+        remedy: &["name the event without a PMU in front: it is counted on each kind of core, in a row each"],
+    },
+    Explained {
+        code: "W20",
+        title: "all counts are modelled",
+        consequence: "they are the same in every run, and are not those of this CPU",
+        meaning: "A model of two levels of caches and of branch prediction counted, and no hardware. Its time is \
+                  instructions, so that rates are per 10^9 of them.",
+        remedy: &[
+            "its caches:                    --model i1=SIZE,WAYS,LINE,d1=...,ll=...",
+            "what it counts:                perfprop list --source emulate",
+        ],
+    },
+];
+
+/// The text for a code, in any case of letters; the list of all for an empty one.
+pub(super) fn explain(code: &str) -> Option<String> {
+    if code.is_empty() {
+        return Some(TABLE.iter().map(|row| format!("{}  {}\n", row.code, row.title)).collect());
+    }
+    let row = TABLE.iter().find(|row| row.code.eq_ignore_ascii_case(code))?;
+    let mut text = format!("{}  {}\n", row.code, row.title);
+    let _ = writeln!(text, "     {}\n", row.consequence);
+    let meaning: Vec<_> = row.meaning.split_whitespace().collect();
+    let _ = writeln!(text, "{}\n", wrapped(&meaning.join(" "), 0));
+    row.remedy.iter().for_each(|line| text.push_str(&format!("  {line}\n")));
+    Some(text)
+}
+
+/// What to say of a code that isn't one.
+pub(super) fn unknown(code: &str) -> String {
+    let known: Vec<_> = TABLE.iter().map(|row| row.code).collect();
+    format!("no error or warning is called {}; there are {}", crate::words::quoted(code), known.join(" "))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::collections::BTreeSet;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// Every code in the sources of a folder but this file's, as `"E01` or `E01 ` in a text.
+    fn raised(folder: &Path, codes: &mut BTreeSet<String>) {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                raised(&path, codes);
+            } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("check/codes.rs") {
+                codes.extend(codes_in(&fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+
+    fn codes_in(text: &str) -> Vec<String> {
+        let words = text.split(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+        let is_code = |word: &&str| {
+            word.len() == 3 && word.starts_with(['E', 'W']) && word[1..].bytes().all(|byte| byte.is_ascii_digit())
+        };
+        words.filter(is_code).map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn whatever_is_raised_is_explained_and_nothing_else() {
+        let mut found = BTreeSet::new();
+        raised(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut found);
+        let explained: BTreeSet<_> = TABLE.iter().map(|row| row.code.to_owned()).collect();
+        let lacking: Vec<_> = found.difference(&explained).collect();
+        assert!(lacking.is_empty(), "without an explanation: {lacking:?}");
+        // E10 is drawn where there is no room for its name.
+        let idle: Vec<_> = explained.difference(&found).filter(|code| *code != "E10").collect();
+        assert!(idle.is_empty(), "explained and never raised: {idle:?}");
+    }
+
+    #[test]
+    fn a_code_is_found_in_a_text() {
+        assert_eq!(codes_in("write!(f, \"E01 perfprop\"), W123, XE01, E0a, (\"W09\")"), ["E01", "W09"]);
+    }
+
+    #[test]
+    fn the_table_is_in_order_and_each_text_fits_a_terminal() {
+        let codes: Vec<_> = TABLE.iter().map(|row| row.code).collect();
+        assert!(codes.is_sorted() && codes.windows(2).all(|pair| pair[0] != pair[1]));
+        for row in TABLE {
+            let text = explain(&row.code.to_lowercase()).unwrap();
+            let longest = text.lines().map(|line| line.chars().count()).max();
+            assert!(longest <= Some(110) && text.starts_with(row.code), "{text}");
+        }
+        assert_eq!(explain("").unwrap().lines().count(), TABLE.len());
+        assert_eq!(explain("E99"), None);
+    }
+}

@@ -1,0 +1,258 @@
+//! The text of `-e` and a machine in; how each event is read, whether it opens, the groups, and how
+//! long each of them will run out.
+
+use serde_json::{Value, json};
+
+use crate::events::{Binding, Event, EventError, Group, Kind, Source};
+use crate::machine::{self, Denial, Host, Kernel, Verdict, Waiting, cpus_of, verdict};
+use crate::plan::{self, Fit, Plan, PlannedGroup, Unschedulable};
+use crate::sources::perf::{Whose, parse_cpus};
+
+/// What becomes of an `-e` option.
+#[derive(Debug)]
+pub(super) enum Events {
+    /// The names are wrong.
+    Unread(EventError),
+    /// They can be read.
+    Read { events: Vec<Tried>, groups: Result<Vec<Grouped>, Unschedulable> },
+}
+
+/// An event that was tried.
+#[derive(Debug)]
+pub(super) struct Tried {
+    pub(super) event: Event,
+    source: Option<Source>,
+    pub(super) verdict: Verdict,
+    whose: Whose,
+}
+
+/// A group, and what to expect of it.
+#[derive(Debug)]
+pub(super) struct Grouped {
+    /// The names of its events that can be counted.
+    pub(super) events: Vec<String>,
+    /// The PMU that it is counted on; the kernel counts the others without one.
+    pub(super) pmu: Option<String>,
+    /// The expected part of the time that it runs, from 0 to 1; `None` where a thread of this
+    /// process can't try it.
+    pub(super) ratio: Option<f64>,
+}
+
+impl Events {
+    /// Reads and tries the events.
+    pub(super) fn try_out(text: &str, host: &Host, kernel: &dyn Kernel) -> Self {
+        let groups = match host.resolver.parse(text) {
+            Ok(groups) => groups,
+            Err(error) => return Self::Unread(error),
+        };
+        let events: Vec<_> =
+            groups.iter().flat_map(|group| &group.events).map(|event| tried(event, host, kernel)).collect();
+        let groups = grouped(groups, &events, host, kernel);
+        Self::Read { events, groups }
+    }
+
+    /// Whether all that was asked for can be counted.
+    pub(super) fn is_well(&self) -> bool {
+        match self {
+            Self::Unread(_) => false,
+            Self::Read { events, groups } => groups.is_ok() && events.iter().all(|event| event.verdict.counts()),
+        }
+    }
+
+    pub(super) fn json(&self) -> (Value, Value) {
+        match self {
+            Self::Unread(error) => (json!({ "error": error.to_string() }), json!([])),
+            Self::Read { events, groups } => {
+                let groups = match groups {
+                    Ok(groups) => groups.iter().map(Grouped::json).collect(),
+                    Err(group) => json!({ "unschedulable": group.names, "fit": group.fit }),
+                };
+                (events.iter().map(Tried::json).collect(), groups)
+            }
+        }
+    }
+}
+
+fn tried(event: &Event, host: &Host, kernel: &dyn Kernel) -> Tried {
+    // A PMU outside of the cores is asked about a CPU that it listens to.
+    let of_type = host.resolver.pmus().iter().find(|pmu| pmu.pmu_type == event.encoding.pmu_type);
+    let whole = of_type.filter(|pmu| pmu.counts_whole_cpus());
+    let first = |list: String| parse_cpus(&list)?.first().copied();
+    let whose = match whole {
+        Some(pmu) => Whose::Cpu(pmu.says("cpumask").and_then(first).unwrap_or(0)),
+        None => Whose::Mine,
+    };
+    let verdict = verdict(host, kernel, event, whose);
+    Tried { event: event.clone(), source: host.resolver.source_of(event), verdict, whose }
+}
+
+/// The groups of the events that can be counted, as a plan has them.
+fn grouped(
+    groups: Vec<Group>,
+    events: &[Tried],
+    host: &Host,
+    kernel: &dyn Kernel,
+) -> Result<Vec<Grouped>, Unschedulable> {
+    let mut next = events.iter();
+    let mut counted = |group: Group| {
+        let tried: Vec<_> = group.events.iter().zip(next.by_ref()).collect();
+        let events: Vec<_> =
+            tried.into_iter().filter(|(_, tried)| tried.verdict.counts()).map(|(event, _)| event.clone()).collect();
+        (!events.is_empty()).then_some(Group { events, ..group })
+    };
+    let groups: Vec<_> = groups.into_iter().filter_map(&mut counted).collect();
+    debug_assert!(groups.iter().all(|group| group.binding != Binding::Free || group.events.len() == 1));
+    let mut fit = |events: &[&Event]| kernel.fit(events, &cpus(events, host));
+    let plan = Plan::new(groups, &mut fit)?.anchored(|_| Vec::new(), &mut fit);
+    let ratios = run_ratios(&plan, &mut fit);
+    let name = |&member: &usize| match plan.events.get(member) {
+        Some(event) => event.name.clone(),
+        None => format!("({})", plan.event(member).name),
+    };
+    let group = |(group, ratio): (&PlannedGroup, Option<f64>)| Grouped {
+        events: group.members.iter().map(name).collect(),
+        pmu: hardware(&plan, group).first().map(|event| pmu_name(event, host)),
+        ratio,
+    };
+    Ok(plan.groups.iter().zip(ratios).map(group).collect())
+}
+
+/// Groups wait for each other where they share a PMU.
+fn run_ratios(plan: &Plan, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Option<f64>> {
+    let mut ratios = vec![Some(1.0); plan.groups.len()];
+    let pmu = |group: &PlannedGroup| hardware(plan, group).first().map(|event| plan::pmu_of(event));
+    let mut pmus: Vec<_> = plan.groups.iter().filter_map(pmu).collect();
+    pmus.sort_unstable();
+    pmus.dedup();
+    for one in pmus {
+        let mut sharing: Vec<_> = (0..ratios.len()).filter(|&group| pmu(&plan.groups[group]) == Some(one)).collect();
+        sharing.retain(|&group| {
+            let known = fit(&hardware(plan, &plan.groups[group])) != Fit::Unknown;
+            ratios[group] = ratios[group].filter(|_| known);
+            known
+        });
+        let events: Vec<_> = sharing.iter().map(|&group| hardware(plan, &plan.groups[group])).collect();
+        let waiting: Vec<_> = events
+            .iter()
+            .map(|events| Waiting { pinned: events.first().is_some_and(|event| event.modifiers.pinned) })
+            .collect();
+        let mut together = |groups: &[usize]| {
+            let all: Vec<_> = groups.iter().flat_map(|&group| events[group].iter().copied()).collect();
+            fit(&all) == Fit::Fits
+        };
+        for (&group, ratio) in sharing.iter().zip(machine::ratios(&waiting, &mut together)) {
+            ratios[group] = Some(ratio);
+        }
+    }
+    ratios
+}
+
+fn hardware<'a>(plan: &'a Plan, group: &PlannedGroup) -> Vec<&'a Event> {
+    let events = group.members.iter().map(|&member| plan.event(member));
+    events.filter(|event| !event.kind.is_software()).collect()
+}
+
+/// The core PMU that an event is opened on: its type, or the upper half of a generic configuration.
+fn pmu_of<'a>(event: &Event, host: &'a Host) -> Option<&'a crate::events::Pmu> {
+    let (kind, core) = plan::pmu_of(event);
+    let is_meant = |pmu: &&crate::events::Pmu| u64::from(pmu.pmu_type) == core || pmu.pmu_type == kind;
+    let named = host.resolver.pmus().iter().find(|pmu| pmu.pmu_type == event.encoding.pmu_type && kind != 0);
+    named.or_else(|| host.cores().find(is_meant)).or_else(|| host.cores().next().filter(|_| kind == 0 && core == 0))
+}
+
+fn pmu_name(event: &Event, host: &Host) -> String {
+    pmu_of(event, host).map_or_else(|| "cpu".to_owned(), |pmu| pmu.name.clone())
+}
+
+/// Where a thread has to be to count these; anywhere but on hybrid machines.
+fn cpus(events: &[&Event], host: &Host) -> Vec<u32> {
+    let hybrid = host.cores().count() > 1;
+    events.first().filter(|_| hybrid).and_then(|event| pmu_of(event, host)).map(cpus_of).unwrap_or_default()
+}
+
+impl Tried {
+    /// How the name was read.
+    pub(super) fn reading(&self) -> String {
+        let by = match (self.source, self.event.kind) {
+            (Some(Source::Preset), _) => "preset",
+            (Some(Source::Perf), Kind::Software) => "software event",
+            (Some(Source::Perf), _) => "perf's generic event",
+            (Some(Source::Sysfs), _) => "PMU event of sysfs",
+            (Some(Source::Libpfm), _) => "libpfm",
+            (Some(Source::Tables), _) => "vendor table",
+            (Some(Source::Tracefs), _) => "tracepoint",
+            (Some(Source::Model), _) => "the emulated PMU",
+            (None, Kind::Breakpoint) => "breakpoint",
+            (None, Kind::Probe) => "probe",
+            (None, _) => "raw code",
+        };
+        let same = self.event.is_called(&self.event.canonical) && self.event.name == self.event.canonical;
+        if same { by.to_owned() } else { format!("{by} {}", self.event.canonical) }
+    }
+
+    /// Whether it opens, and the layer that refuses it where it doesn't.
+    pub(super) fn answer(&self) -> String {
+        match self.verdict {
+            Verdict::Counted if matches!(self.whose, Whose::Cpu(_)) => {
+                "opens for whole CPUs (-a), not for a program".into()
+            }
+            Verdict::Counted => "opens".into(),
+            Verdict::UserOnly => "opens in user space only: perf_event_paranoid forbids the kernel's side".into(),
+            Verdict::Absent(error) => match self.event.unavailable() {
+                Some(reason) => format!("{reason} (E02)"),
+                None => format!("not on this machine: {error:?} (E02)"),
+            },
+            Verdict::Refused(error) => format!("the kernel refuses its bits: {error:?}, {}", error.desc()),
+            Verdict::Denied(denial) => format!("{} (E01)", self.layer(denial)),
+        }
+    }
+
+    fn layer(&self, denial: Denial) -> String {
+        match denial {
+            Denial::Level { level, allows } => {
+                let level = level.map_or_else(|| "?".to_owned(), |level| level.to_string());
+                format!("perf_event_paranoid={level} forbids it, {allows} would not")
+            }
+            Denial::Seccomp(error) => format!("seccomp: a filter refuses perf_event_open, {error:?}"),
+            Denial::NoSystemCall => "kernel: it has no perf_event_open, ENOSYS".to_owned(),
+            Denial::Everything(error) => format!("perf_event_open is refused altogether, {error:?}"),
+            Denial::Target => "the target is not yours, EACCES".to_owned(),
+        }
+    }
+
+    fn json(&self) -> Value {
+        let (status, errno) = match self.verdict {
+            Verdict::Counted => ("counted", None),
+            Verdict::UserOnly => ("user-only", None),
+            Verdict::Absent(error) => ("not-supported", Some(error)),
+            Verdict::Refused(error) => ("refused", Some(error)),
+            Verdict::Denied(Denial::Level { .. }) => ("forbidden-by-level", None),
+            Verdict::Denied(Denial::Seccomp(error)) => ("forbidden-by-seccomp", Some(error)),
+            Verdict::Denied(Denial::NoSystemCall) => ("no-system-call", None),
+            Verdict::Denied(Denial::Everything(error)) => ("forbidden-altogether", Some(error)),
+            Verdict::Denied(Denial::Target) => ("not-yours", None),
+        };
+        json!({
+            "event": self.event.name,
+            "canonical": self.event.canonical,
+            "source": self.source,
+            "kind": self.event.kind,
+            "counts": self.verdict.counts(),
+            "status": status,
+            "errno": errno.map(|error| format!("{error:?}")),
+            "whole-cpus": matches!(self.whose, Whose::Cpu(_)),
+            "answer": self.answer(),
+        })
+    }
+}
+
+impl Grouped {
+    fn json(&self) -> Value {
+        json!({
+            "events": self.events,
+            "pmu": self.pmu,
+            "counters": if self.pmu.is_some() { self.events.len() } else { 0 },
+            "run-ratio": self.ratio,
+        })
+    }
+}

@@ -1,0 +1,69 @@
+//! `perfprop check`: this machine, events, relation files in; what is well, what isn't, and the
+//! commands that mend it out.
+
+use std::io::IsTerminal;
+
+use super::Error;
+use super::args::{Check, When};
+use super::prepare::resolver;
+use super::stream::Stream;
+use crate::machine::{Host, ThisKernel, facts};
+use crate::tui::{Config, Depth, theme_of_base16};
+use crate::words::shown;
+
+mod codes;
+mod events;
+mod files;
+mod report;
+
+use events::Events;
+use files::CheckedFile;
+use report::{Paint, Report};
+
+#[cfg(test)]
+mod tests;
+
+pub(super) fn run(args: &Check) -> Result<u8, Error> {
+    let paint = paint(args.color);
+    if let Some(code) = &args.explain {
+        let text = codes::explain(code).ok_or_else(|| Error::Usage(codes::unknown(code)))?;
+        Stream::stdout().print(&text)?;
+        return Ok(0);
+    }
+    if args.default_config {
+        Stream::stdout().print(&Config::default_text())?;
+        return Ok(0);
+    }
+    if let Some(path) = &args.import_theme {
+        let failed = |error: String| Error::Theme(format!("{}: {error}", shown(&path.to_string_lossy())));
+        let scheme = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        Stream::stdout().print(&theme_of_base16(&scheme).map_err(|error| failed(error.to_string()))?)?;
+        return Ok(0);
+    }
+    let files: Vec<_> = args.files.iter().map(|path| CheckedFile::read(path)).collect();
+    let only_files = !files.is_empty() && args.events.is_empty();
+    let report = if only_files {
+        Report { facts: Vec::new(), events: None, files }
+    } else {
+        let host = Host::with(resolver(args.event_tables.as_deref())?);
+        let text = args.events.join(",");
+        let events = (!args.events.is_empty()).then(|| Events::try_out(&text, &host, &ThisKernel));
+        Report { facts: facts(&host, &ThisKernel), events, files }
+    };
+    let text = if args.json { report.json() } else { report.text(paint) };
+    Stream::stdout().print(&text)?;
+    Ok(u8::from(!report.is_well()))
+}
+
+/// Colour where people look, unless the environment says otherwise.
+fn paint(when: When) -> Paint {
+    let variable = |name: &str| std::env::var(name).ok();
+    let [no_color, colorterm, term] = ["NO_COLOR", "COLORTERM", "TERM"].map(variable);
+    let depth = Depth::detect(no_color.as_deref(), colorterm.as_deref(), term.as_deref());
+    let coloured = match when {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => std::io::stdout().is_terminal() && depth != Depth::Mono,
+    };
+    if coloured { Paint::Colour } else { Paint::Plain }
+}

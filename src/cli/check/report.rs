@@ -1,0 +1,274 @@
+//! What was found in, the text for people or the JSON for programs out.
+
+use std::fmt::Write as _;
+
+use serde_json::json;
+
+use super::events::{Events, Grouped, Tried};
+use super::files::CheckedFile;
+use crate::cli::Error;
+use crate::machine::{Fact, Section, Standing};
+use crate::words::shown;
+
+/// The width that text is wrapped at.
+const WIDTH: usize = 80;
+/// Where what was found of a fact begins: behind the word, the longest name, and gaps.
+const FOUND_AT: usize = 29;
+/// Where the lines about a fact that isn't well begin.
+const NOTE_AT: usize = 8;
+
+/// Everything that `check` found.
+#[derive(Debug)]
+pub(super) struct Report {
+    pub(super) facts: Vec<Fact>,
+    pub(super) events: Option<Events>,
+    pub(super) files: Vec<CheckedFile>,
+}
+
+/// Whether words are coloured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paint {
+    Colour,
+    Plain,
+}
+
+impl Paint {
+    fn with(self, code: &str, text: &str) -> String {
+        match self {
+            Self::Colour => format!("\x1b[{code}m{text}\x1b[0m"),
+            Self::Plain => text.to_owned(),
+        }
+    }
+
+    fn heading(self, text: &str) -> String {
+        self.with("1", text)
+    }
+
+    /// The word for a standing, four columns wide.
+    fn standing(self, standing: Standing) -> String {
+        let word = format!("{:<4}", standing.word());
+        match standing {
+            Standing::Ok => self.with("32", &word),
+            Standing::Unknown => self.with("2", &word),
+            Standing::Warn => self.with("33", &word),
+            Standing::Fail => self.with("1;31", &word),
+        }
+    }
+}
+
+impl Report {
+    /// Whether what was asked for can be measured: the events, else at least software events; and
+    /// whether the relation files are right.
+    pub(super) fn is_well(&self) -> bool {
+        let counts = match &self.events {
+            Some(events) => events.is_well(),
+            None => !self.facts.iter().any(|fact| fact.standing == Standing::Fail),
+        };
+        counts && self.files.iter().all(CheckedFile::is_right)
+    }
+
+    pub(super) fn json(&self) -> String {
+        let (events, groups) = self.events.as_ref().map(Events::json).unwrap_or_default();
+        let report = json!({
+            "version": 1,
+            "perfprop": env!("CARGO_PKG_VERSION"),
+            "ok": self.is_well(),
+            "facts": self.facts,
+            "events": events,
+            "groups": groups,
+            "relation-files": self.files.iter().map(CheckedFile::json).collect::<Vec<_>>(),
+        });
+        format!("{report}\n")
+    }
+
+    pub(super) fn text(&self, paint: Paint) -> String {
+        let mut parts: Vec<String> = Vec::new();
+        let sections = self.facts.chunk_by(|a, b| a.section == b.section);
+        parts.extend(sections.filter_map(|facts| Some(section(facts.first()?.section, facts, paint))));
+        parts.extend(self.events.iter().map(|events| events_text(events, &self.facts, paint)));
+        if !self.files.is_empty() {
+            parts.push(self.files_text(paint));
+        }
+        parts.extend(self.summary());
+        parts.join("\n")
+    }
+
+    fn files_text(&self, paint: Paint) -> String {
+        let mut text = format!("{}\n", paint.heading("Relation files"));
+        for file in &self.files {
+            let standing = if file.is_right() { Standing::Ok } else { Standing::Fail };
+            let fine = match file.relations().len() {
+                1 => "1 relation is right".to_owned(),
+                fine => format!("{fine} relations are right"),
+            };
+            let _ = writeln!(text, "  {}  {}: {fine}", paint.standing(standing), shown(&file.name));
+            for relation in file.relations() {
+                let _ = writeln!(text, "        {}  {}", shown(&relation.id), shown(&relation.formula()));
+            }
+            // Each complaint escapes what it quotes of the file.
+            file.complaints().into_iter().for_each(|complaints| text.push_str(&format!("{complaints}\n")));
+        }
+        text
+    }
+
+    /// The last line: what all of it comes to.
+    fn summary(&self) -> Option<String> {
+        let yes = |name: &str| fact(&self.facts, name).and_then(|fact| fact.value.as_bool()) == Some(true);
+        let text = match &self.events {
+            _ if self.facts.is_empty() => return None,
+            Some(Events::Read { events, groups: Ok(_) }) => {
+                let counted = events.iter().filter(|event| event.verdict.counts()).count();
+                format!("{counted} of {} events can be counted here.", events.len())
+            }
+            Some(_) => "These events cannot be counted as they are written.".to_owned(),
+            None if !yes("software") => "Nothing can be counted here by this user.".to_owned(),
+            None if yes("cycles") => "Software and hardware events can be counted here.".to_owned(),
+            None => "Software events can be counted here, hardware events cannot.".to_owned(),
+        };
+        Some(format!("{text}\n"))
+    }
+}
+
+fn section(section: Section, facts: &[Fact], paint: Paint) -> String {
+    let mut text = format!("{}\n", paint.heading(section.title()));
+    for fact in facts {
+        let found = wrapped(&shown(&fact.found), FOUND_AT);
+        let _ = writeln!(text, "  {}  {:<19}  {found}", paint.standing(fact.standing), fact.name);
+        if fact.standing > Standing::Ok {
+            let _ = writeln!(text, "{:NOTE_AT$}{}", "", wrapped(fact.why, NOTE_AT));
+        }
+        if let Some(fix) = &fact.fix {
+            let _ = writeln!(text, "{:NOTE_AT$}fix: {}", "", paint.heading(&shown(fix)));
+        }
+    }
+    text
+}
+
+fn events_text(events: &Events, facts: &[Fact], paint: Paint) -> String {
+    let mut text = format!("{}\n", paint.heading("Events"));
+    match events {
+        Events::Unread(error) => text.push_str(&format!("{error}\n")),
+        Events::Read { events, groups } => {
+            events.iter().for_each(|event| event_text(&mut text, event, paint));
+            let _ = writeln!(text, "\n{}", paint.heading("Groups"));
+            match groups {
+                Ok(groups) => groups_text(&mut text, groups, facts),
+                Err(group) => text.push_str(&format!("{}\n", Error::Unschedulable(group.clone()))),
+            }
+        }
+    }
+    text
+}
+
+fn event_text(text: &mut String, event: &Tried, paint: Paint) {
+    let standing = match event.verdict.counts() {
+        true if event.event.modifiers.exclude_kernel || event.verdict == crate::machine::Verdict::Counted => {
+            Standing::Ok
+        }
+        true => Standing::Warn,
+        false => Standing::Fail,
+    };
+    let _ = writeln!(text, "  {}  {}", paint.standing(standing), shown(&event.event.name));
+    let line = format!("{}; {}", shown(&event.reading()), shown(&event.answer()));
+    let _ = writeln!(text, "{:NOTE_AT$}{}", "", wrapped(&line, NOTE_AT));
+}
+
+fn groups_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
+    for (number, group) in groups.iter().enumerate() {
+        let what = match &group.pmu {
+            None => "without counters, runs all the time".to_owned(),
+            Some(pmu) => {
+                let needed = group.events.len();
+                let of = fact(facts, "counters").and_then(|fact| fact.value.get(pmu)?.as_u64());
+                let of = of.map_or_else(String::new, |all| format!(" of {all}"));
+                let ratio = match group.ratio {
+                    Some(ratio) if ratio >= 1.0 => "runs all the time".to_owned(),
+                    Some(ratio) => format!("runs {:.0} % of the time", ratio * 100.0),
+                    None => "for whole CPUs".to_owned(),
+                };
+                format!("{needed}{of} counters of {}, {ratio}", shown(pmu))
+            }
+        };
+        let names: Vec<_> = group.events.iter().map(|name| shown(name)).collect();
+        let _ = writeln!(text, "  {:>4}  {what}", number + 1);
+        let _ = writeln!(text, "{:NOTE_AT$}{}", "", wrapped(&names.join(" "), NOTE_AT));
+    }
+    if groups.is_empty() {
+        text.push_str("  none: no event can be counted\n");
+    }
+    turns_text(text, groups, facts);
+}
+
+/// What follows from groups that take turns.
+fn turns_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
+    let Some(pmu) =
+        groups.iter().find(|group| group.ratio.is_some_and(|ratio| ratio < 1.0)).and_then(|group| group.pmu.as_ref())
+    else {
+        return;
+    };
+    text.push_str("  Groups take turns; what they count is scaled, with the error of that.\n");
+    let turn = fact(facts, "mux interval").and_then(|fact| fact.value.get(pmu)?.as_u64());
+    if let Some(turn) = turn {
+        let all = groups.iter().filter(|group| group.pmu.as_ref() == Some(pmu)).count() as u64 * turn;
+        let _ = writeln!(
+            text,
+            "  A turn takes {turn} ms, all of them {all} ms: intervals (-I) of {} ms see each.",
+            2 * all
+        );
+    }
+    if fact(facts, "nmi_watchdog").is_some_and(|fact| fact.standing == Standing::Warn) {
+        text.push_str("  The NMI watchdog holds a counter: sudo sysctl kernel.nmi_watchdog=0\n");
+    }
+}
+
+fn fact<'a>(facts: &'a [Fact], name: &str) -> Option<&'a Fact> {
+    facts.iter().find(|fact| fact.name == name)
+}
+
+/// Words in lines that end before the width, all but the first one indented. A word that is longer
+/// than a line is broken.
+pub(super) fn wrapped(text: &str, indent: usize) -> String {
+    let mut lines = String::new();
+    let mut column = indent;
+    for word in text.split(' ') {
+        let mut letters: Vec<char> = word.chars().collect();
+        if column > indent && column + 1 + letters.len() > WIDTH {
+            let _ = write!(lines, "\n{:indent$}", "");
+            column = indent;
+        } else if column > indent {
+            lines.push(' ');
+            column += 1;
+        }
+        while letters.len() > WIDTH - indent {
+            lines.extend(letters.drain(..WIDTH - indent));
+            let _ = write!(lines, "\n{:indent$}", "");
+        }
+        column += letters.len();
+        lines.extend(letters);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn text_is_wrapped_between_words() {
+        let text = wrapped(&"word ".repeat(20), 29);
+        assert!(text.lines().all(|line| line.len() <= WIDTH) && text.lines().count() == 2);
+        assert_eq!(wrapped("", 8), "");
+    }
+
+    proptest! {
+        #[test]
+        fn wrapping_loses_no_word(words in prop::collection::vec("[a-z]{1,90}", 0..30)) {
+            let text = words.join(" ");
+            let wrapped = wrapped(&text, 8);
+            prop_assert!(wrapped.lines().all(|line| line.chars().count() <= WIDTH));
+            prop_assert_eq!(wrapped.split_whitespace().collect::<String>(), words.concat());
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! Why a measurement could not begin in, the error with its true cause out: found by asking the
+//! kernel, because one errno has many causes.
+
+use super::Error;
+use crate::events::Event;
+use crate::machine::{Denial, Host, ThisKernel, Verdict, target_denial, verdict};
+use crate::plan::Plan;
+use crate::session::{Launch, StartError};
+use crate::sources::perf::{OpenError, Row, Who, Whose};
+use crate::sources::{Counter, Status};
+
+/// The error for a plan and a target that could not be measured.
+pub(super) fn refused(error: StartError, plan: &Plan, launch: &Launch) -> Error {
+    match error {
+        StartError::Command { command, source } => Error::Command { command, source, similar: None },
+        StartError::Open(error) => not_opened(error, plan),
+        StartError::System(error) => Error::System(error),
+        StartError::NoValgrind => Error::NoValgrind,
+        StartError::NoTarget => Error::Usage("nothing to measure".into()),
+        StartError::NothingOpened(rows) => nothing_opened(&rows, plan, launch),
+    }
+}
+
+/// A process that can't be measured is somebody else's, unless nothing can be measured at all.
+fn not_opened(error: OpenError, plan: &Plan) -> Error {
+    let OpenError::NotYours(pid) = error else { return Error::Open(error) };
+    match target_denial(&Host::here(), &ThisKernel, pid) {
+        Some(denial) if denial != Denial::Target => {
+            Error::NotPermitted { events: names(&plan.events), denial, works_alone: false }
+        }
+        _ => Error::Open(error),
+    }
+}
+
+fn nothing_opened(rows: &[Row], plan: &Plan, launch: &Launch) -> Error {
+    if launch.counter != Counter::Kernel {
+        return Error::NotModelled(plan.events.iter().filter_map(Event::unavailable).collect());
+    }
+    let host = Host::here();
+    let events = names(&plan.events);
+    let Some(row) = rows.iter().find(|row| row.status == Status::Forbidden) else {
+        return Error::NoCounters { events, has_pmu: host.cores().next().is_some(), guest: host.guest() };
+    };
+    let event = &plan.events[row.event];
+    let whose = whose(launch);
+    match verdict(&host, &ThisKernel, event, whose) {
+        Verdict::Denied(Denial::Target) => match whose {
+            Whose::Task(pid) => Error::Open(OpenError::NotYours(pid)),
+            Whose::Mine | Whose::Cpu(_) => Error::NotPermitted { events, denial: Denial::Target, works_alone: false },
+        },
+        Verdict::Denied(denial) => {
+            let works_alone = whose != Whose::Mine && verdict(&host, &ThisKernel, event, Whose::Mine).counts();
+            Error::NotPermitted { events, denial, works_alone }
+        }
+        // What was refused a moment ago is allowed now: the level is what changes.
+        _ => Error::NotPermitted {
+            events,
+            denial: Denial::Level { level: host.setting("perf_event_paranoid"), allows: 1 },
+            works_alone: false,
+        },
+    }
+}
+
+fn whose(launch: &Launch) -> Whose {
+    match &launch.aim {
+        None | Some(Who::Held(_)) => Whose::Mine,
+        Some(Who::Processes(tasks) | Who::Threads(tasks)) => {
+            tasks.first().map_or(Whose::Mine, |&task| Whose::Task(task))
+        }
+        Some(Who::Everyone | Who::Cgroup(_)) => {
+            Whose::Cpu(launch.cpus.as_ref().and_then(|cpus| cpus.first().copied()).unwrap_or(0))
+        }
+    }
+}
+
+fn names(events: &[Event]) -> Vec<String> {
+    events.iter().map(|event| event.name.clone()).collect()
+}

@@ -1,0 +1,56 @@
+//! A PMU in, how many events it counts at the same time out: measured by groups of growing size.
+
+use super::{Host, Kernel};
+use crate::events::{Event, Pmu};
+use crate::plan::Fit;
+
+/// More counters than any core PMU has.
+const MOST: usize = 64;
+
+/// The generic events that have counters of their own on some CPUs (Intel's fixed counters, Arm's
+/// cycle counter); the first takes the general ones.
+const TRIED: [&str; 3] = ["instructions", "cycles", "ref-cycles"];
+
+/// How many events of each kind a PMU counts at once, all together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counters {
+    /// The event, and how many of it were counted beside the others.
+    pub each: Vec<(&'static str, usize)>,
+}
+
+impl Counters {
+    /// How many counters that is.
+    pub fn total(&self) -> usize {
+        self.each.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// Counts the counters of a core PMU; `None` where none of the events can be counted.
+///
+/// As many copies of the first event as fit are counted together, then as many of the next beside
+/// them. What the NMI watchdog or others hold isn't there to be counted.
+pub fn measure(host: &Host, kernel: &dyn Kernel, pmu: &Pmu) -> Option<Counters> {
+    let cpus = if host.cores().count() > 1 { cpus_of(pmu) } else { Vec::new() };
+    let mut group: Vec<Event> = Vec::new();
+    let mut each = Vec::new();
+    for name in TRIED {
+        let Some(event) = host.event(&format!("{}/{name}/", pmu.name)) else { continue };
+        let before = group.len();
+        while group.len() < MOST {
+            group.push(event.clone());
+            if kernel.fit(&group.iter().collect::<Vec<_>>(), &cpus) != Fit::Fits {
+                group.pop();
+                break;
+            }
+        }
+        if group.len() > before {
+            each.push((name, group.len() - before));
+        }
+    }
+    (!group.is_empty()).then_some(Counters { each })
+}
+
+/// The CPUs that a core PMU of a hybrid machine belongs to.
+pub fn cpus_of(pmu: &Pmu) -> Vec<u32> {
+    pmu.says("cpus").and_then(|list| crate::sources::perf::parse_cpus(&list)).unwrap_or_default()
+}

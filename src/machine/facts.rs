@@ -1,0 +1,442 @@
+//! A host and its kernel in, everything there is to know about counting on it out, in the order of
+//! the report.
+
+use nix::unistd::Pid;
+use serde_json::{Value, json};
+
+use super::{Capability, Denial, Fact, Host, Kernel, Section, Standing, Verdict, measure, verdict};
+use crate::events::{Event, TracefsError};
+use crate::sources::perf::Whose;
+
+/// What `setcap` is given where rights are missing.
+const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
+/// Linux 4.13 is the first that reads a group of inherited events.
+const FIRST_KERNEL: (u32, u32) = (4, 13);
+/// The events whose descriptors must fit where each CPU is counted for itself.
+const EVENTS_ON_EACH_CPU: u64 = 16;
+
+impl Host {
+    /// The first event that a text for `-e` stands for here.
+    pub fn event(&self, text: &str) -> Option<Event> {
+        self.resolver.first(text).ok()?
+    }
+}
+
+/// Finds out everything.
+pub fn facts(host: &Host, kernel: &dyn Kernel) -> Vec<Fact> {
+    let software = software(host, kernel);
+    let nothing = software.standing == Standing::Fail;
+    let mut facts = vec![linux(host), processor(host), hypervisor(host), container(host)];
+    facts.extend([user(host), paranoid(host, nothing), seccomp(host, nothing), no_new_privs(host)]);
+    facts.push(software);
+    if !nothing {
+        facts.extend([whole_machine(host, kernel), others(host, kernel)]);
+        facts.extend(hardware(host, kernel));
+        facts.extend([tracepoints(host, kernel), probes(host)]);
+    }
+    facts.extend([pmus(host), libpfm(host)]);
+    facts.extend(hybrid(host));
+    facts.extend([counters(host, kernel), watchdog(host), mux_interval(host)]);
+    facts.extend([tracefs(host), kernel_symbols(host), locked_memory(host), descriptors(host)]);
+    facts
+}
+
+fn linux(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Machine, "kernel", "groups of inherited events are read since Linux 4.13");
+    let Some(release) = host.release() else { return fact };
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
+    let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
+    let found = format!("Linux {release}");
+    if version >= FIRST_KERNEL { fact.ok(release, found) } else { fact.warn(release, found) }
+}
+
+fn processor(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Machine, "processor", "presets are codes of a family of CPUs");
+    let Some(processor) = host.processor() else { return fact };
+    let presets = match host.resolver.family_title() {
+        Some(family) => format!("presets of {family}"),
+        None => "presets by perf's generic events".to_owned(),
+    };
+    let cpus = host.cpus().map_or_else(String::new, |cpus| format!("{cpus} x "));
+    fact.ok(processor.clone(), format!("{cpus}{processor}; {presets}"))
+}
+
+fn hypervisor(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Machine, "hypervisor", "a guest has the counters that its host gives it");
+    match host.guest() {
+        None => fact.ok(Value::Null, "none found"),
+        Some(guest) => fact.ok(guest.clone(), guest),
+    }
+}
+
+fn container(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Machine, "container", "containers filter system calls and drop capabilities");
+    match host.container() {
+        None => fact.ok(Value::Null, "none found"),
+        Some(name) => fact.ok(name.clone(), format!("inside ({name})")),
+    }
+}
+
+fn user(host: &Host) -> Fact {
+    let why = "CAP_PERFMON (or CAP_SYS_ADMIN) counts everything, whatever perf_event_paranoid says";
+    let fact = Fact::new(Section::Permissions, "capabilities", why);
+    let process = host.process();
+    let held = Capability::ALL.into_iter().filter(|&capability| process.can(capability));
+    let names: Vec<_> = held.map(Capability::name).collect();
+    let list = match (process.in_user_namespace, names.is_empty()) {
+        (true, _) => "those of a user namespace, which don't reach the kernel".to_owned(),
+        (false, true) => "none for counting".to_owned(),
+        (false, false) => names.join(", "),
+    };
+    let found = format!("uid {}, {list}", process.uid);
+    let free = host.setting("perf_event_paranoid").is_some_and(|level| level < 0);
+    if process.may_count_everything() || free {
+        return fact.ok(names, found);
+    }
+    let fact = fact.warn(names, found);
+    match host.container() {
+        Some(container) if process.uid == 0 => fact.fix(container_fix(&container)),
+        _ if process.in_user_namespace || process.no_new_privs => fact,
+        _ => fact.fix(SETCAP),
+    }
+}
+
+/// How a container is started that may count.
+fn container_fix(container: &str) -> String {
+    let program = if container.contains("podman") || container.contains("libpod") { "podman" } else { "docker" };
+    format!("{program} run --cap-add PERFMON --security-opt seccomp=unconfined ...")
+}
+
+/// How a filter is told to let the system call pass.
+fn filter_fix(host: &Host) -> String {
+    match host.container() {
+        Some(container) => container_fix(&container),
+        None => "where the filter is set (systemd: SystemCallFilter=perf_event_open)".to_owned(),
+    }
+}
+
+fn paranoid(host: &Host, nothing: bool) -> Fact {
+    let why = "-1 allows all; 0 no raw tracepoints; 1 no whole CPUs; 2 no kernel; 3 and 4 (Debian, Ubuntu) nothing";
+    let fact = Fact::new(Section::Permissions, "perf_event_paranoid", why);
+    let Some(level) = host.setting("perf_event_paranoid") else {
+        return fact.found(Standing::Fail, Value::Null, "not there: this kernel has no perf events");
+    };
+    let keeps_from = match level {
+        ..=0 => "nothing that perfprop counts",
+        1 => "whole CPUs (-a, -C, -G)",
+        3.. if nothing => "everything",
+        // Levels above 2 are Debian's and Ubuntu's; other kernels take them for 2.
+        _ => "whole CPUs (-a, -C, -G) and the kernel's side",
+    };
+    if host.process().may_count_everything() {
+        return fact.ok(level, format!("{level}, which does not concern this user"));
+    }
+    let found = format!("{level}, keeps this user from {keeps_from}");
+    let fix = "sudo sysctl kernel.perf_event_paranoid=0";
+    match level {
+        ..=0 => fact.ok(level, found),
+        3.. if nothing => fact.found(Standing::Fail, level, found).fix(fix),
+        _ => fact.warn(level, found).fix(fix),
+    }
+}
+
+fn seccomp(host: &Host, nothing: bool) -> Fact {
+    let fact = Fact::new(Section::Permissions, "seccomp", "a filter can refuse the system call perf_event_open");
+    match (host.process().filtered, nothing) {
+        (false, _) => fact.ok(false, "no filter"),
+        (true, false) => fact.ok(true, "a filter, which lets perf_event_open pass"),
+        (true, true) => {
+            let fact = fact.found(Standing::Fail, true, "a filter, and perf_event_open is refused");
+            fact.fix(filter_fix(host))
+        }
+    }
+}
+
+fn no_new_privs(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Permissions, "no_new_privs", "where it is set, setcap and sudo give no rights");
+    match host.process().no_new_privs {
+        false => fact.ok(false, "not set"),
+        true if host.process().may_count_everything() => fact.ok(true, "set"),
+        true => fact.warn(true, "set: setcap and sudo give no rights in here"),
+    }
+}
+
+/// What became of an event, as a fact of the section of what can be counted.
+fn tried(host: &Host, fact: Fact, verdict: Verdict, needed: Standing) -> Fact {
+    let value = json!(verdict.counts());
+    match verdict {
+        Verdict::Counted => fact.ok(value, "yes"),
+        Verdict::UserOnly => {
+            let fact = fact.warn(value, "in user space only");
+            fix_of(host, fact, Denial::Level { level: None, allows: 1 })
+        }
+        Verdict::Absent(error) => fact.found(needed, value, format!("no: not on this machine ({error:?})")),
+        Verdict::Refused(error) => fact.found(needed, value, format!("no: {}", error.desc())),
+        Verdict::Denied(denial) => {
+            let fact = fact.found(needed, value, format!("no: {}", denial_words(denial)));
+            fix_of(host, fact, denial)
+        }
+    }
+}
+
+/// Who it is that refuses.
+fn denial_words(denial: Denial) -> String {
+    match denial {
+        Denial::Level { level: Some(level), .. } => format!("perf_event_paranoid={level} forbids it (EACCES)"),
+        Denial::Level { level: None, .. } => "perf_event_paranoid forbids it (EACCES)".to_owned(),
+        Denial::Seccomp(error) => format!("a seccomp filter refuses perf_event_open ({error:?})"),
+        Denial::NoSystemCall => "this kernel has no perf events (ENOSYS)".to_owned(),
+        Denial::Everything(error) => format!("perf_event_open is refused altogether ({error:?})"),
+        Denial::Target => "other users' processes are not yours to measure (EACCES)".to_owned(),
+    }
+}
+
+fn fix_of(host: &Host, fact: Fact, denial: Denial) -> Fact {
+    match denial {
+        Denial::Level { allows, .. } => fact.fix(format!("sudo sysctl kernel.perf_event_paranoid={allows}")),
+        Denial::Seccomp(_) => fact.fix(filter_fix(host)),
+        Denial::Target => fact.fix(SETCAP),
+        Denial::NoSystemCall | Denial::Everything(_) => fact,
+    }
+}
+
+fn software(host: &Host, kernel: &dyn Kernel) -> Fact {
+    let fact =
+        Fact::new(Section::Counting, "software", "the kernel counts these without a counter: task-clock, faults");
+    match host.event("task-clock") {
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Mine), Standing::Fail),
+        None => fact,
+    }
+}
+
+fn whole_machine(host: &Host, kernel: &dyn Kernel) -> Fact {
+    let fact = Fact::new(Section::Counting, "whole machine", "-a, -C and -G count whatever runs on CPUs");
+    match host.event("cpu-clock") {
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Cpu(0)), Standing::Warn),
+        None => fact,
+    }
+}
+
+fn others(host: &Host, kernel: &dyn Kernel) -> Fact {
+    let fact = Fact::new(Section::Counting, "others' processes", "-p of another user's process; tried on pid 1");
+    match host.event("task-clock:u") {
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Task(Pid::from_raw(1))), Standing::Warn),
+        None => fact,
+    }
+}
+
+/// Hardware events by kind; where there is no PMU at all, that once.
+fn hardware(host: &Host, kernel: &dyn Kernel) -> Vec<Fact> {
+    let fact = |name, why| Fact::new(Section::Counting, name, why);
+    let ask = |event: &str| host.event(event).map(|event| verdict(host, kernel, &event, Whose::Mine));
+    let cycles = fact("cycles", "the most usual hardware event");
+    if host.cores().next().is_none()
+        && let Some(Verdict::Absent(error)) = ask("cycles")
+    {
+        let place = host.guest().map_or("no PMU of the cores", |_| "this guest is given no PMU");
+        let found = format!("no: {place} ({error:?}); root does not help");
+        let fact = cycles.warn(false, found);
+        return vec![match host.guest() {
+            Some(_) => fact.fix("on the host: give the guest a PMU (qemu: -cpu host,pmu=on)"),
+            None => fact,
+        }];
+    }
+    let kinds = [
+        (cycles, "cycles"),
+        (fact("instructions", "what most ratios are made of"), "instructions"),
+        (fact("cache events", "perf's generic cache events; not every CPU has each"), "L1-dcache-load-misses"),
+        (fact("raw codes", "presets, libpfm and vendor tables need them"), "r11"),
+    ];
+    let tried = |(fact, event)| match ask(event) {
+        Some(verdict) => tried(host, fact, verdict, Standing::Warn),
+        None => fact,
+    };
+    kinds.into_iter().map(tried).collect()
+}
+
+fn tracepoints(host: &Host, kernel: &dyn Kernel) -> Fact {
+    let fact = Fact::new(Section::Counting, "tracepoints", "events in the kernel, such as sched:sched_switch");
+    if host.resolver.machine().tracepoints().is_err() {
+        return fact.warn(false, "no: tracefs can't be read (see tracefs below)");
+    }
+    match host.event("sched:sched_switch") {
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Mine), Standing::Warn),
+        None => fact.warn(false, "no: the ids of events in tracefs can't be read (see tracefs below)"),
+    }
+}
+
+fn probes(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Counting, "probes", "uprobe: and kprobe: count calls of functions");
+    let has = |name: &&&str| host.resolver.pmus().iter().any(|pmu| pmu.name == ***name);
+    let names: Vec<&str> = ["uprobe", "kprobe"].iter().filter(has).copied().collect();
+    match names.as_slice() {
+        [] => fact.warn(json!([]), "no: this kernel has neither uprobes nor kprobes as events"),
+        [only] => fact.ok(json!(names), format!("this kernel has {only}s only")),
+        _ => fact.ok(json!(names), "this kernel has uprobes and kprobes"),
+    }
+}
+
+fn pmus(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Hardware, "PMUs", "what sysfs lists in /sys/bus/event_source/devices");
+    let names: Vec<_> = host.resolver.pmus().iter().map(|pmu| pmu.name.clone()).collect();
+    let cores: Vec<_> = host.cores().map(|pmu| pmu.name.clone()).collect();
+    let list = if names.is_empty() { "none".to_owned() } else { names.join(" ") };
+    if cores.is_empty() {
+        return fact.ok(names, format!("{list}; none of the cores"));
+    }
+    fact.ok(names, format!("{list}; of the cores: {}", cores.join(" ")))
+}
+
+#[cfg(feature = "pfm")]
+fn libpfm(host: &Host) -> Fact {
+    use crate::events::pfm;
+    let fact = Fact::new(Section::Hardware, "libpfm", "its tables go by the CPU's id; the kernel may still refuse");
+    if !host.resolver.machine().has_libpfm() {
+        return fact.found(Standing::Unknown, Value::Null, "not asked");
+    }
+    let pmus = pfm::pmus();
+    let names: Vec<_> = pmus.iter().map(|pmu| pmu.name.clone()).collect();
+    let table = |pmu: &pfm::PfmPmu| match pmu.is_core {
+        true => format!("{} (core, {} general and {} fixed counters)", pmu.name, pmu.counters, pmu.fixed_counters),
+        false => pmu.name.clone(),
+    };
+    match pmus.iter().any(|pmu| pmu.is_core) {
+        true => fact.ok(names, pmus.iter().map(table).collect::<Vec<_>>().join(", ")),
+        false => fact.warn(names, "no table for this CPU's cores: its names don't resolve here"),
+    }
+}
+
+#[cfg(not(feature = "pfm"))]
+fn libpfm(_: &Host) -> Fact {
+    let fact = Fact::new(Section::Hardware, "libpfm", "its names are another way to write events");
+    fact.found(Standing::Unknown, Value::Null, "not built in")
+}
+
+fn hybrid(host: &Host) -> Option<Fact> {
+    let why = "an event counts on one kind of core only, so it is opened for each and its counts are partial";
+    let cores: Vec<_> = host.cores().collect();
+    let cpus = |pmu: &crate::events::Pmu| format!("{} on CPUs {}", pmu.name, pmu.says("cpus").unwrap_or_default());
+    let list: Vec<_> = cores.iter().map(|pmu| cpus(pmu)).collect();
+    let names: Vec<_> = cores.iter().map(|pmu| pmu.name.clone()).collect();
+    (cores.len() > 1).then(|| Fact::new(Section::Hardware, "hybrid", why).ok(names, list.join(", ")))
+}
+
+fn counters(host: &Host, kernel: &dyn Kernel) -> Fact {
+    let fact = Fact::new(Section::Hardware, "counters", "more events than this take turns and are scaled");
+    if host.cores().next().is_none() {
+        return fact.warn(0, "none");
+    }
+    let measured: Vec<_> = host.cores().map(|pmu| (pmu, measure(host, kernel, pmu))).collect();
+    let value = |(pmu, counters): &(&crate::events::Pmu, Option<super::Counters>)| {
+        (pmu.name.clone(), counters.as_ref().map_or(Value::Null, |counters| json!(counters.total())))
+    };
+    let value: serde_json::Map<_, _> = measured.iter().map(value).collect();
+    let words = |(pmu, counters): &(&crate::events::Pmu, Option<super::Counters>)| match counters {
+        Some(counters) => {
+            let each: Vec<_> = counters.each.iter().map(|(name, count)| format!("{count} x {name}")).collect();
+            format!("{} counts {} events at once ({})", pmu.name, counters.total(), each.join(", "))
+        }
+        None => format!("{} counts none for this user", pmu.name),
+    };
+    let found: Vec<_> = measured.iter().map(words).collect();
+    let all = measured.iter().all(|(_, counters)| counters.is_some());
+    fact.found(if all { Standing::Ok } else { Standing::Warn }, value, found.join(", "))
+}
+
+fn watchdog(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Hardware, "nmi_watchdog", "without it each CPU has one counter more");
+    match (host.setting("nmi_watchdog"), host.cores().next()) {
+        (None, _) => fact.ok(Value::Null, "this kernel has none"),
+        (Some(0), _) => fact.ok(0, "off"),
+        (Some(on), None) => fact.ok(on, "on; there is no counter for it to hold"),
+        (Some(on), Some(_)) => {
+            fact.warn(on, "on: holds one counter of each CPU").fix("sudo sysctl kernel.nmi_watchdog=0")
+        }
+    }
+}
+
+fn mux_interval(host: &Host) -> Fact {
+    let why = "how long a group is counted before the next has its turn";
+    let fact = Fact::new(Section::Hardware, "mux interval", why);
+    let interval = |pmu: &crate::events::Pmu| {
+        let ms: u64 = pmu.says("perf_event_mux_interval_ms")?.parse().ok()?;
+        Some((pmu.name.clone(), json!(ms)))
+    };
+    let each: serde_json::Map<_, _> = host.cores().filter_map(interval).collect();
+    if each.is_empty() {
+        return match host.cores().next() {
+            None => fact.ok(Value::Null, "nothing takes turns"),
+            Some(_) => fact,
+        };
+    }
+    let found: Vec<_> = each.iter().map(|(pmu, ms)| format!("{ms} ms ({pmu})")).collect();
+    fact.ok(each, found.join(", "))
+}
+
+fn tracefs(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Limits, "tracefs", "tracepoints are looked up there");
+    match host.resolver.machine().tracepoints() {
+        Ok(folder) => match host.event("sched:sched_switch") {
+            Some(_) => fact.ok(true, host.inside(&folder)),
+            None => fact.warn(false, "mounted, but this user may not read the ids of its events").fix(REMOUNT),
+        },
+        Err(TracefsError::NotMounted(folder)) => fact
+            .warn(false, format!("not mounted at {}", host.inside(&folder)))
+            .fix("sudo mount -t tracefs tracefs /sys/kernel/tracing"),
+        Err(TracefsError::Forbidden(folder)) => {
+            fact.warn(false, format!("{} may not be read by this user", host.inside(&folder))).fix(REMOUNT)
+        }
+    }
+}
+
+/// The folder is open to root alone, its files to root and a group.
+const REMOUNT: &str = "sudo mount -o remount,mode=755,gid=$(id -g) /sys/kernel/tracing";
+
+fn kernel_symbols(host: &Host) -> Fact {
+    let fact = Fact::new(Section::Limits, "kernel symbols", "names of the kernel's functions need their addresses");
+    let restrict = host.setting("kptr_restrict");
+    let level = restrict.map_or_else(String::new, |level| format!("kptr_restrict {level}"));
+    match host.sees_kernel_addresses() {
+        Some(true) => fact.ok(true, format!("readable ({level})")),
+        Some(false) => fact.warn(false, format!("hidden from this user ({level})")).fix(match restrict {
+            Some(0) => "sudo sysctl kernel.perf_event_paranoid=1",
+            _ => "sudo sysctl kernel.kptr_restrict=0 kernel.perf_event_paranoid=1",
+        }),
+        None => fact,
+    }
+}
+
+fn locked_memory(host: &Host) -> Fact {
+    /// What the kernel gives by default: 512 KiB and a page of each CPU.
+    const USUAL: i64 = 516;
+    let fact = Fact::new(Section::Limits, "locked memory", "the kernel locks the buffers that samples are read from");
+    let Some(kb) = host.setting("perf_event_mlock_kb") else { return fact };
+    let limit = host.limit("Max locked memory").map_or_else(String::new, |limit| match limit.soft {
+        None => ", and without limit beyond".to_owned(),
+        Some(bytes) => format!(", and {} KiB beyond", bytes / 1024),
+    });
+    let free = host.process().can(Capability::IpcLock);
+    let found = match free {
+        true => format!("{kb} KiB a CPU, without limit by CAP_IPC_LOCK"),
+        false => format!("{kb} KiB a CPU{limit}"),
+    };
+    if free || kb >= USUAL {
+        return fact.ok(kb, found);
+    }
+    fact.warn(kb, found).fix(format!("sudo sysctl kernel.perf_event_mlock_kb={USUAL}"))
+}
+
+fn descriptors(host: &Host) -> Fact {
+    let why = "each event takes a descriptor in each place that it is counted in";
+    let fact = Fact::new(Section::Limits, "descriptors", why);
+    let Some(limit) = host.limit("Max open files") else { return fact };
+    let cpus = host.cpus().unwrap_or(1) as u64;
+    let needed = EVENTS_ON_EACH_CPU * cpus + 64;
+    match limit.hard {
+        None => fact.ok(Value::Null, "without limit"),
+        Some(hard) if hard >= needed => fact.ok(hard, format!("{hard} (perfprop raises the soft limit by itself)")),
+        Some(hard) => fact
+            .warn(hard, format!("{hard}: too few for {EVENTS_ON_EACH_CPU} events on each of {cpus} CPUs"))
+            .fix(format!("sudo prlimit --pid $$ --nofile={needed}")),
+    }
+}

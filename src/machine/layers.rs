@@ -1,0 +1,234 @@
+//! An event and whom to count it of in, which layer refuses it out: found by asking the kernel.
+//!
+//! One errno has many causes: EACCES may hide that there is no PMU, and a seccomp filter's EPERM
+//! looks like a missing right. So the question is made smaller until it is answered:
+//!
+//! ```text
+//! the event of the target     opens: counted
+//!   in user space only        opens: the kernel's side is what is forbidden; ENOENT: no such event
+//!     task-clock of itself    fails: perf_event_open as a whole is forbidden
+//!       of the target         fails: the target is
+//! ```
+
+use std::thread;
+
+use nix::errno::Errno;
+use nix::sched::{CpuSet, sched_setaffinity};
+use nix::unistd::Pid;
+
+use super::Host;
+use crate::events::{Event, Modifiers};
+use crate::plan::Fit;
+use crate::sources::perf::{self, Whose};
+
+/// What a kernel answers.
+pub trait Kernel {
+    /// What `perf_event_open` says to this event.
+    ///
+    /// # Errors
+    /// The kernel's errno.
+    fn open(&self, event: &Event, whose: Whose) -> Result<(), Errno>;
+
+    /// Whether a thread on one of these CPUs, on any where there are none, can count these events of
+    /// one PMU at the same time.
+    fn fit(&self, events: &[&Event], cpus: &[u32]) -> Fit;
+}
+
+/// The kernel that runs this program.
+#[derive(Clone, Copy, Debug)]
+pub struct ThisKernel;
+
+impl Kernel for ThisKernel {
+    fn open(&self, event: &Event, whose: Whose) -> Result<(), Errno> {
+        perf::ask(event, whose).map_err(|error| error.raw_os_error().map_or(Errno::EINVAL, Errno::from_raw))
+    }
+
+    fn fit(&self, events: &[&Event], cpus: &[u32]) -> Fit {
+        if cpus.is_empty() {
+            return perf::fit(events);
+        }
+        // A thread of its own, so that this one stays where it may be.
+        let on_cpus = || if stay_on(cpus).is_ok() { perf::fit(events) } else { Fit::Unknown };
+        thread::scope(|scope| scope.spawn(on_cpus).join()).unwrap_or(Fit::Unknown)
+    }
+}
+
+fn stay_on(cpus: &[u32]) -> nix::Result<()> {
+    let mut set = CpuSet::new();
+    for &cpu in cpus {
+        set.set(usize::try_from(cpu).unwrap_or(usize::MAX))?;
+    }
+    sched_setaffinity(Pid::from_raw(0), &set)
+}
+
+/// What becomes of an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It can be counted as asked.
+    Counted,
+    /// It can be counted in user space only: the kernel's side needs more rights.
+    UserOnly,
+    /// This machine or kernel has no such event.
+    Absent(Errno),
+    /// This user may not count it.
+    Denied(Denial),
+    /// The kernel says something that has no general meaning.
+    Refused(Errno),
+}
+
+/// Why this user may not count an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Denial {
+    /// `perf_event_paranoid` keeps it from users without `CAP_PERFMON`.
+    Level {
+        /// The level, where it can be read.
+        level: Option<i64>,
+        /// The highest level that allows it.
+        allows: i64,
+    },
+    /// A seccomp filter refuses every `perf_event_open`.
+    Seccomp(Errno),
+    /// The kernel is built without `perf_event_open`, or what plays the kernel has none.
+    NoSystemCall,
+    /// Something refuses every `perf_event_open`, and doesn't say what it is.
+    Everything(Errno),
+    /// The target is somebody else's.
+    Target,
+}
+
+impl Verdict {
+    /// Whether there will be numbers.
+    pub fn counts(self) -> bool {
+        matches!(self, Self::Counted | Self::UserOnly)
+    }
+}
+
+/// Asks the kernel why an event of the target can't be counted, or whether it can.
+pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose) -> Verdict {
+    let Err(error) = kernel.open(event, whose) else { return Verdict::Counted };
+    if is_absent(error) {
+        return Verdict::Absent(error);
+    }
+    if !is_denied(error) {
+        return Verdict::Refused(error);
+    }
+    if event.happens_in_user_space() && !event.modifiers.exclude_kernel {
+        match kernel.open(&user_side(event), whose) {
+            Ok(()) => return Verdict::UserOnly,
+            Err(error) if is_absent(error) => return Verdict::Absent(error),
+            Err(_) => {}
+        }
+    }
+    Verdict::Denied(denial(host, kernel, whose, error))
+}
+
+/// Which layer it is when the event itself isn't: all counting, the target, or the level.
+fn denial(host: &Host, kernel: &dyn Kernel, whose: Whose, error: Errno) -> Denial {
+    let Some(clock) = host.event("task-clock:u") else { return Denial::Everything(error) };
+    if let Err(error) = kernel.open(&clock, Whose::Mine) {
+        return blocked(host, error);
+    }
+    if let Whose::Task(_) = whose
+        && kernel.open(&clock, whose).is_err()
+    {
+        return Denial::Target;
+    }
+    let allows = if let Whose::Cpu(_) = whose { 0 } else { 1 };
+    Denial::Level { level: host.setting("perf_event_paranoid"), allows }
+}
+
+/// Who it is that refuses even a software event of this very process.
+fn blocked(host: &Host, error: Errno) -> Denial {
+    let level = host.setting("perf_event_paranoid");
+    match error {
+        // Debian's and Ubuntu's levels 3 and 4 answer EACCES; a filter answers EPERM or ENOSYS.
+        Errno::EACCES if level.is_some_and(|level| level > 2) => Denial::Level { level, allows: 2 },
+        Errno::ENOSYS if level.is_none() => Denial::NoSystemCall,
+        _ if host.process().filtered => Denial::Seccomp(error),
+        _ => Denial::Everything(error),
+    }
+}
+
+/// Why a process, whatever is counted of it, can't be measured.
+pub fn target_denial(host: &Host, kernel: &dyn Kernel, pid: Pid) -> Option<Denial> {
+    match verdict(host, kernel, &host.event("task-clock:u")?, Whose::Task(pid)) {
+        Verdict::Denied(denial) => Some(denial),
+        _ => None,
+    }
+}
+
+fn user_side(event: &Event) -> Event {
+    let modifiers = Modifiers { exclude_kernel: true, exclude_hv: true, ..event.modifiers.clone() };
+    Event { modifiers, ..event.clone() }
+}
+
+fn is_absent(error: Errno) -> bool {
+    matches!(error, Errno::ENOENT | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP)
+}
+
+fn is_denied(error: Errno) -> bool {
+    matches!(error, Errno::EACCES | Errno::EPERM | Errno::ENOSYS)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::path::Path;
+
+    use super::*;
+
+    /// A kernel of one rule.
+    struct Rule(fn(&Event, Whose) -> Result<(), Errno>);
+
+    impl Kernel for Rule {
+        fn open(&self, event: &Event, whose: Whose) -> Result<(), Errno> {
+            self.0(event, whose)
+        }
+
+        fn fit(&self, _: &[&Event], _: &[u32]) -> Fit {
+            Fit::Unknown
+        }
+    }
+
+    const OTHER: Whose = Whose::Task(Pid::from_raw(1));
+
+    fn found(name: &str, whose: Whose, rule: fn(&Event, Whose) -> Result<(), Errno>) -> Verdict {
+        // Without files: no level can be read, and no filter is known of.
+        let host = Host::under(Path::new("/nonexistent"));
+        verdict(&host, &Rule(rule), &host.event(name).unwrap(), whose)
+    }
+
+    #[test]
+    fn a_missing_pmu_is_found_behind_a_missing_right() {
+        let rule = |event: &Event, _| match event.modifiers.exclude_kernel {
+            true => Err(Errno::ENOENT),
+            false => Err(Errno::EACCES),
+        };
+        assert_eq!(found("cycles", Whose::Mine, rule), Verdict::Absent(Errno::ENOENT));
+        assert_eq!(found("cycles", Whose::Mine, |_, _| Err(Errno::EINVAL)), Verdict::Refused(Errno::EINVAL));
+        assert_eq!(found("cycles", Whose::Mine, |_, _| Ok(())), Verdict::Counted);
+    }
+
+    #[test]
+    fn the_kernels_side_alone_may_be_forbidden() {
+        let rule = |event: &Event, _| if event.modifiers.exclude_kernel { Ok(()) } else { Err(Errno::EACCES) };
+        assert_eq!(found("cycles", Whose::Mine, rule), Verdict::UserOnly);
+        // Switches happen in the kernel: in user space there is nothing left to count.
+        let level = |allows| Verdict::Denied(Denial::Level { level: None, allows });
+        assert_eq!(found("context-switches", Whose::Mine, rule), level(1));
+        let whole = |_: &Event, whose| if let Whose::Cpu(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
+        assert_eq!(found("cycles", Whose::Cpu(3), whole), level(0));
+    }
+
+    #[test]
+    fn the_target_is_told_from_the_level_and_both_from_everything() {
+        let strangers = |_: &Event, whose| if let Whose::Task(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
+        assert_eq!(found("page-faults", OTHER, strangers), Verdict::Denied(Denial::Target));
+        assert_eq!(found("page-faults", OTHER, |_, _| Err(Errno::EPERM)), {
+            Verdict::Denied(Denial::Everything(Errno::EPERM))
+        });
+        let no_call = Verdict::Denied(Denial::NoSystemCall);
+        assert_eq!(found("cycles", Whose::Mine, |_, _| Err(Errno::ENOSYS)), no_call);
+    }
+}

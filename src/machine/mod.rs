@@ -1,0 +1,126 @@
+//! What a machine says of itself, and what its kernel answers, in; facts, each with the command that
+//! mends it, out: why something can't be counted here.
+//!
+//! ```no_run
+//! use perfprop::machine::{Host, Standing, ThisKernel, facts};
+//!
+//! for fact in facts(&Host::here(), &ThisKernel) {
+//!     if fact.standing != Standing::Ok {
+//!         println!("{}: {} {:?}", fact.name, fact.found, fact.fix);
+//!     }
+//! }
+//! ```
+//!
+//! [`Host`] reads files and [`Kernel`] answers questions, so tests make machines of both.
+
+use serde::Serialize;
+use serde_json::Value;
+
+mod counters;
+mod facts;
+mod host;
+mod layers;
+mod turns;
+
+pub use counters::{Counters, cpus_of, measure};
+pub use facts::facts;
+pub use host::{Capability, Host, Limit, Process};
+pub use layers::{Denial, Kernel, ThisKernel, Verdict, target_denial, verdict};
+pub use turns::{Waiting, ratios};
+
+/// Something found on a machine.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Fact {
+    /// What it is about.
+    pub section: Section,
+    /// Its name, the same in every version.
+    pub name: &'static str,
+    /// What was found, for people.
+    pub found: String,
+    /// What was found, for programs: a number, a text, a list; null where nothing was.
+    pub value: Value,
+    /// Whether that is well.
+    pub standing: Standing,
+    /// Why it matters.
+    pub why: &'static str,
+    /// The command that mends it, where something has to be mended and can be.
+    pub fix: Option<String>,
+}
+
+/// What facts are about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Section {
+    /// The machine itself.
+    Machine,
+    /// What this user may do.
+    Permissions,
+    /// What can be counted, by trying.
+    Counting,
+    /// The counters of the CPUs.
+    Hardware,
+    /// What else is limited.
+    Limits,
+}
+
+impl Section {
+    /// Its heading.
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Machine => "Machine",
+            Self::Permissions => "Permissions",
+            Self::Counting => "What can be counted (tried)",
+            Self::Hardware => "Hardware counters",
+            Self::Limits => "Limits",
+        }
+    }
+}
+
+/// Whether what was found is well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Standing {
+    /// It is.
+    Ok,
+    /// It can't be found out.
+    Unknown,
+    /// Something can't be counted, or less well.
+    Warn,
+    /// Nothing can be counted.
+    Fail,
+}
+
+impl Standing {
+    /// The word for it in texts.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Unknown => "?",
+            Self::Warn => "warn",
+            Self::Fail => "FAIL",
+        }
+    }
+}
+
+impl Fact {
+    fn new(section: Section, name: &'static str, why: &'static str) -> Self {
+        let (found, value) = ("not known".to_owned(), Value::Null);
+        Self { section, name, found, value, standing: Standing::Unknown, why, fix: None }
+    }
+
+    fn found(self, standing: Standing, value: impl Into<Value>, found: impl Into<String>) -> Self {
+        Self { standing, value: value.into(), found: found.into(), ..self }
+    }
+
+    fn ok(self, value: impl Into<Value>, found: impl Into<String>) -> Self {
+        self.found(Standing::Ok, value, found)
+    }
+
+    fn warn(self, value: impl Into<Value>, found: impl Into<String>) -> Self {
+        self.found(Standing::Warn, value, found)
+    }
+
+    fn fix(self, command: impl Into<String>) -> Self {
+        Self { fix: Some(command.into()), ..self }
+    }
+}

@@ -1,0 +1,183 @@
+//! A plan in, the same plan with anchors in the groups that have room out.
+//!
+//! Groups of one PMU take turns, so no two of them count at the same time. An anchor is an event that
+//! all of them count: it ties what one group saw to what the others did, and is itself seen nearly
+//! all the time.
+//!
+//! ```text
+//! group 1   L1_MISSES L2_MISSES instructions cycles
+//! group 2   L3_MISSES branch-misses (instructions) (cycles)      where counters are free
+//! ```
+//!
+//! Each repeated instance has readings of its own: what the user asked for is counted in its group,
+//! and nothing is added to it.
+
+use super::{Cohesion, EventIndex, Fit, Plan, pmu_of};
+use crate::events::Event;
+
+/// Events that make the best anchors: nearly every other count goes along with them, and many CPUs
+/// have counters that take nothing else.
+const BEST: [&str; 2] = ["instructions", "cycles"];
+
+impl Plan {
+    /// Adds anchors to the groups that perfprop made: cycles and instructions if they were asked for,
+    /// else the first event of the PMU that `related` names. `fit` is asked as in [`Plan::new`].
+    pub fn anchored(
+        mut self,
+        related: impl Fn(&[Event]) -> Vec<EventIndex>,
+        fit: &mut dyn FnMut(&[&Event]) -> Fit,
+    ) -> Self {
+        let mut related_events = None;
+        for group in 0..self.groups.len() {
+            let Some(pmu) = self.shared_pmu(group) else { continue };
+            let mut anchors = self.best_anchors(pmu);
+            if anchors.is_empty() {
+                let related = related_events.get_or_insert_with(|| related(&self.events));
+                anchors.extend(related.iter().copied().filter(|&event| self.takes_turns(event, pmu)).min());
+            }
+            for anchor in anchors {
+                self.add_anchor(group, anchor, fit);
+            }
+        }
+        self
+    }
+
+    /// The PMU of a group that perfprop made, if other groups take turns with it there.
+    fn shared_pmu(&self, group: usize) -> Option<(u32, u64)> {
+        let leader = *self.groups[group].members.first()?;
+        let pmu = pmu_of(self.event(leader));
+        let chosen = self.groups[group].cohesion == Cohesion::Chosen && self.takes_turns(leader, pmu);
+        let on_pmu = |group: &&super::PlannedGroup| {
+            group
+                .members
+                .iter()
+                .any(|&member| !self.event(member).kind.is_software() && pmu_of(self.event(member)) == pmu)
+        };
+        (chosen && self.groups.iter().filter(on_pmu).count() > 1).then_some(pmu)
+    }
+
+    /// Whether an event is one that takes turns on this PMU, so that others can go along with it.
+    fn takes_turns(&self, member: EventIndex, pmu: (u32, u64)) -> bool {
+        let event = self.event(member);
+        let alone = event.kind.is_software() || event.modifiers.pinned || event.modifiers.exclusive;
+        !alone && event.unavailable().is_none() && pmu_of(event) == pmu
+    }
+
+    fn best_anchors(&self, pmu: (u32, u64)) -> Vec<EventIndex> {
+        let first = |name: &&str| {
+            (0..self.events.len()).find(|&event| self.takes_turns(event, pmu) && is(&self.events[event], name))
+        };
+        BEST.iter().filter_map(first).collect()
+    }
+
+    fn add_anchor(&mut self, group: usize, anchor: EventIndex, fit: &mut dyn FnMut(&[&Event]) -> Fit) {
+        let members = &self.groups[group].members;
+        let mut together: Vec<_> = members.iter().map(|&member| self.event(member)).collect();
+        let event = &self.events[anchor];
+        if together.iter().any(|member| member.identity() == event.identity()) {
+            return;
+        }
+        together.push(event);
+        if fit(&together) == Fit::Fits {
+            let member = self.width();
+            self.anchors.push(anchor);
+            self.groups[group].members.push(member);
+        }
+    }
+}
+
+/// Whether an event is the one of this name, on whichever core PMU it was asked for.
+fn is(event: &Event, name: &str) -> bool {
+    let canonical = event.canonical.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    canonical.eq_ignore_ascii_case(name) || event.is_called(name)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::events::{Binding, Encoding, Group, Kind, Modifiers, Unit};
+
+    fn event(number: u64, name: &str) -> Event {
+        Event {
+            name: name.into(),
+            canonical: name.into(),
+            kind: if name == "task-clock" { Kind::Software } else { Kind::Raw },
+            encoding: Encoding { pmu_type: 4, config: number, ..Encoding::default() },
+            modifiers: Modifiers::default(),
+            unit: Unit::Count,
+        }
+    }
+
+    /// A plan of free events for so many counters, `cycles` having one of its own beside them.
+    fn plan(names: &[&str], counters: usize, related: &[EventIndex]) -> Plan {
+        let free = |(number, name): (usize, &&str)| Group {
+            name: None,
+            events: vec![event(number as u64, name)],
+            binding: Binding::Free,
+        };
+        let mut fit = |events: &[&Event]| {
+            let general = events.iter().filter(|event| event.name != "cycles").count();
+            if general <= counters { Fit::Fits } else { Fit::TooMany }
+        };
+        let groups = names.iter().enumerate().map(free).collect();
+        Plan::new(groups, &mut fit).unwrap().anchored(|_| related.to_vec(), &mut fit)
+    }
+
+    fn groups(plan: &Plan) -> Vec<Vec<&str>> {
+        let names = |members: &[EventIndex]| members.iter().map(|&member| plan.event(member).name.as_str()).collect();
+        plan.groups.iter().map(|group| names(&group.members)).collect()
+    }
+
+    #[test]
+    fn cycles_and_instructions_are_repeated_where_there_is_room() {
+        let plan = plan(&["instructions", "cycles", "a", "b", "c", "d", "e"], 3, &[]);
+        // Six of the events need one of three counters; cycles has its own.
+        assert_eq!(groups(&plan), [vec!["instructions", "cycles", "a", "b"], vec!["c", "d", "e", "cycles"]]);
+        assert_eq!((plan.anchors.as_slice(), plan.width()), (&[1][..], 8));
+    }
+
+    #[test]
+    fn a_free_counter_takes_instructions_too() {
+        let plan = plan(&["instructions", "a", "b", "c"], 3, &[]);
+        assert_eq!(groups(&plan), [vec!["instructions", "a", "b"], vec!["c", "instructions"]]);
+    }
+
+    #[test]
+    fn without_them_the_first_related_event_is_the_anchor() {
+        assert_eq!(groups(&plan(&["a", "b", "c", "d"], 3, &[2, 1])), [vec!["a", "b", "c"], vec!["d", "b"]]);
+        assert!(plan(&["a", "b", "c", "d"], 3, &[]).anchors.is_empty());
+    }
+
+    #[test]
+    fn one_group_needs_no_anchor_and_software_none_either() {
+        assert!(plan(&["instructions", "a", "task-clock"], 3, &[1]).anchors.is_empty());
+    }
+
+    #[test]
+    fn columns_of_anchors_lie_behind_those_of_all_events() {
+        let plan = plan(&["a", "b", "c"], 2, &[0]);
+        assert_eq!((plan.events.len(), plan.anchors.len()), (3, 1));
+        let columns = |scope| (0..plan.width()).map(|member| plan.column(member, scope, 2)).collect::<Vec<_>>();
+        assert_eq!((columns(0), columns(1)), (vec![0, 1, 2, 6], vec![3, 4, 5, 7]));
+    }
+
+    proptest! {
+        #[test]
+        fn a_group_with_anchors_still_fits_and_repeats_nothing(count in 0usize..30, counters in 1usize..6, related in 0usize..30) {
+            let names = ["cycles", "a", "instructions", "b", "c", "task-clock"];
+            let names: Vec<_> = (0..count).map(|number| names[number % names.len()]).collect();
+            let plan = plan(&names, counters, &[related.min(count.saturating_sub(1))][..count.min(1)]);
+            for group in &plan.groups {
+                let general = group.members.iter().filter(|&&member| !["cycles", "task-clock"].contains(&plan.event(member).name.as_str()));
+                prop_assert!(general.count() <= counters);
+            }
+            let mut members: Vec<_> = plan.groups.iter().flat_map(|group| group.members.clone()).collect();
+            members.sort_unstable();
+            prop_assert_eq!(members, (0..plan.width()).collect::<Vec<_>>());
+        }
+    }
+}

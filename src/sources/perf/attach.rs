@@ -1,0 +1,183 @@
+//! A plan and a target in, the open counters of every place out.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+
+use nix::unistd::Pid;
+
+use super::open::Opening;
+use super::target::{Place, Target, Who};
+use super::{OpenError, OpenGroup, Row};
+use crate::plan::Plan;
+use crate::sources::{Reading, Scope, Status, process};
+
+/// The opening of all counters of a plan.
+pub(super) struct Attaching<'a> {
+    plan: &'a Plan,
+    target: &'a Target,
+    /// The rows of one scope after those of another: its events and its anchors.
+    rows: Vec<Row>,
+    groups: Vec<OpenGroup>,
+    /// The first row of each scope.
+    scopes: HashMap<Scope, usize>,
+    places: usize,
+}
+
+impl<'a> Attaching<'a> {
+    /// Opens what can be opened in every place of the target.
+    pub(super) fn all(plan: &'a Plan, target: &'a Target) -> Result<(Vec<Row>, Vec<OpenGroup>), OpenError> {
+        let (rows, groups, scopes) = (Vec::new(), Vec::new(), HashMap::new());
+        let mut attaching = Self { plan, target, rows, groups, scopes, places: 0 };
+        attaching.target().map_err(|error| error.with_count(plan.width(), attaching.places.max(1)))?;
+        Ok(attaching.in_order())
+    }
+
+    fn target(&mut self) -> Result<(), OpenError> {
+        match &self.target.who {
+            Who::Held(task) => self.task(*task),
+            Who::Threads(threads) => threads.iter().try_for_each(|&thread| self.task(thread)),
+            Who::Processes(pids) => pids.iter().try_for_each(|&pid| self.process(pid)),
+            Who::Everyone | Who::Cgroup(_) => self.places(self.target.places_of_all()?),
+        }
+    }
+
+    /// Attaches to all threads of a process, and looks again until no more have come up.
+    fn process(&mut self, pid: Pid) -> Result<(), OpenError> {
+        let mut threads = Threads::default();
+        let mut attached = 0;
+        loop {
+            let new = match process::threads(pid) {
+                Ok(listed) => threads.unattached(listed),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+                Err(error) => return Err(OpenError::System(error)),
+            };
+            if new.is_empty() {
+                break;
+            }
+            for thread in new {
+                match self.task(thread) {
+                    Ok(()) => attached += 1,
+                    // It has ended meanwhile.
+                    Err(OpenError::NoProcess(_)) => continue,
+                    Err(error) => return Err(error),
+                }
+                if self.target.inherit && threads.inherited_after.is_none() {
+                    threads.inherited_after = last_id();
+                }
+            }
+        }
+        if attached == 0 { Err(OpenError::NoProcess(pid)) } else { Ok(()) }
+    }
+
+    fn task(&mut self, task: Pid) -> Result<(), OpenError> {
+        self.places(self.target.places_of(task)?)
+    }
+
+    fn places(&mut self, places: Vec<Place>) -> Result<(), OpenError> {
+        self.places += places.len();
+        places.iter().try_for_each(|place| self.place(place))
+    }
+
+    fn place(&mut self, place: &Place) -> Result<(), OpenError> {
+        let first = self.rows_of(&place.scope);
+        for group in &self.plan.groups {
+            let rows = &mut self.rows[first..first + self.plan.width()];
+            let Target { start, inherit, .. } = *self.target;
+            let mut opening = Opening { plan: self.plan, place, start, inherit, rows };
+            for open in opening.group(group)? {
+                let members: Vec<_> = open.members.iter().map(|member| first + member).collect();
+                let last = vec![Reading::default(); members.len()];
+                self.groups.push(OpenGroup { leader: open.leader, _siblings: open.siblings, members, last });
+            }
+        }
+        Ok(())
+    }
+
+    /// The first row of a scope; its rows are made when it is seen first.
+    fn rows_of(&mut self, scope: &Scope) -> usize {
+        if let Some(&first) = self.scopes.get(scope) {
+            return first;
+        }
+        let first = self.rows.len();
+        let row = |event, anchor_of| Row { event, scope: scope.clone(), status: Status::NotSupported, anchor_of };
+        let events = (0..self.plan.events.len()).map(|event| row(event, None));
+        let anchors = self.plan.anchors.iter().map(|&event| row(event, Some(event)));
+        self.rows.extend(events.chain(anchors));
+        self.scopes.insert(scope.clone(), first);
+        first
+    }
+
+    /// The rows in the order of readings, all anchors behind all events; groups follow.
+    fn in_order(self) -> (Vec<Row>, Vec<OpenGroup>) {
+        let Self { plan, rows, mut groups, scopes, .. } = self;
+        let (width, scopes) = (plan.width().max(1), scopes.len());
+        let column = |row: usize| plan.column(row % width, row / width, scopes);
+        for member in groups.iter_mut().flat_map(|group| &mut group.members) {
+            *member = column(*member);
+        }
+        let mut ordered: Vec<_> = rows.into_iter().enumerate().collect();
+        for (place, row) in &mut ordered {
+            row.anchor_of = row.anchor_of.map(|event| plan.column(event, *place / width, scopes));
+        }
+        ordered.sort_by_key(|(place, _)| column(*place));
+        (ordered.into_iter().map(|(_, row)| row).collect(), groups)
+    }
+}
+
+/// The threads of a process as they are found.
+///
+/// While thousands are attached to, others start. One whose starter was attached to already has
+/// inherited its counters; attaching to it as well would count it twice. Who started a thread can't
+/// be told, but when: ids are given out in ascending order. The first thread of a process, which is
+/// attached to first, starts most others, so a thread that came after that is taken to be counted.
+#[derive(Default)]
+struct Threads {
+    known: HashSet<Pid>,
+    /// The last id that had been given out when counters began to be inherited.
+    inherited_after: Option<Pid>,
+}
+
+impl Threads {
+    /// Of the threads that there are, those to attach to: each once.
+    fn unattached(&mut self, listed: Vec<Pid>) -> Vec<Pid> {
+        let mut new = listed;
+        new.retain(|&thread| self.known.insert(thread) && self.inherited_after.is_none_or(|last| thread <= last));
+        new
+    }
+}
+
+/// The last id that the kernel gave to a thread: the end of `/proc/loadavg`.
+fn last_id() -> Option<Pid> {
+    let text = fs::read_to_string("/proc/loadavg").ok()?;
+    text.split_whitespace().last()?.parse().ok().map(Pid::from_raw)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    fn pids(ids: &[i32]) -> Vec<Pid> {
+        ids.iter().copied().map(Pid::from_raw).collect()
+    }
+
+    #[test]
+    fn threads_are_attached_to_once_and_not_if_they_inherit() {
+        let mut threads = Threads::default();
+        assert_eq!(threads.unattached(pids(&[10, 11])), pids(&[10, 11]));
+        threads.inherited_after = Some(Pid::from_raw(20));
+        // 15 was there, or was being started, before anything was inherited; 21 came later.
+        assert_eq!(threads.unattached(pids(&[10, 11, 15, 21])), pids(&[15]));
+        assert_eq!(threads.unattached(pids(&[10, 11, 15, 21])), []);
+    }
+
+    #[test]
+    fn a_thread_that_starts_has_a_later_id_than_the_last() {
+        let Some(before) = last_id() else { return };
+        let id = std::thread::spawn(nix::unistd::gettid).join().unwrap();
+        // Unless the ids began anew in between.
+        assert!(id > before || id < Pid::from_raw(1000), "{before} {id}");
+    }
+}

@@ -1,0 +1,139 @@
+//! Keys of a replay in, where in the recording the screens stand and how fast it goes on out.
+
+use std::io;
+
+use crate::monitor::Monitor;
+use crate::recording::Speed;
+use crate::sources::Round;
+use crate::units::WallNs;
+
+/// A recording that the screens can wind.
+pub trait Timeline {
+    /// Gives the rounds after a time at this speed through [`samples`](super::Feed::samples), which
+    /// is another channel then.
+    ///
+    /// # Errors
+    /// The operating system's, when nothing can play them.
+    fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()>;
+
+    /// Gives no more rounds.
+    fn stop(&mut self);
+
+    /// The rounds after a time (from the beginning if `None`) up to another, each with the number of
+    /// rounds lost before it.
+    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)>;
+
+    /// A monitor that has seen nothing yet.
+    fn monitor(&self) -> Monitor;
+}
+
+/// The speeds that keys go through.
+const SPEEDS: [f64; 9] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0];
+
+/// How a replay goes on.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Tape {
+    pub(super) playing: bool,
+    /// Seconds of the recording a second; 0 is at once.
+    pub(super) speed: f64,
+    /// Times that the user marked, in order.
+    pub(super) marks: Vec<WallNs>,
+}
+
+impl Tape {
+    pub(super) fn new(speed: f64) -> Self {
+        Self { playing: true, speed, marks: Vec::new() }
+    }
+
+    pub(super) fn pace(&self) -> Speed {
+        if self.speed > 0.0 { Speed::Times(self.speed) } else { Speed::AtOnce }
+    }
+
+    /// The next of the known speeds.
+    pub(super) fn faster(&mut self) {
+        self.speed = SPEEDS.into_iter().find(|&speed| speed > self.speed).unwrap_or(SPEEDS[SPEEDS.len() - 1]);
+    }
+
+    pub(super) fn slower(&mut self) {
+        self.speed = SPEEDS.into_iter().rev().find(|&speed| speed < self.speed).unwrap_or(SPEEDS[0]);
+    }
+
+    /// Marks a time, or takes its mark away.
+    pub(super) fn mark(&mut self, now: WallNs) -> bool {
+        match self.marks.binary_search(&now) {
+            Ok(place) => {
+                self.marks.remove(place);
+                false
+            }
+            Err(place) => {
+                self.marks.insert(place, now);
+                true
+            }
+        }
+    }
+
+    /// The mark after a time; the first behind the last.
+    pub(super) fn next_mark(&self, now: WallNs) -> Option<WallNs> {
+        self.marks.iter().find(|&&mark| mark > now).or(self.marks.first()).copied()
+    }
+}
+
+/// A time as people write it: `83`, `83.5`, `1:23`, `0:01:23`; `None` if it is none.
+pub(super) fn parse_time(text: &str) -> Option<WallNs> {
+    let mut seconds = 0.0;
+    let parts: Vec<&str> = text.trim().split(':').collect();
+    if parts.len() > 3 {
+        return None;
+    }
+    for (place, part) in parts.iter().enumerate() {
+        let last = place + 1 == parts.len();
+        let digits = part.bytes().all(|byte| byte.is_ascii_digit() || (last && byte == b'.'));
+        let number: f64 = part.parse().ok().filter(|_| digits)?;
+        if place > 0 && number >= 60.0 {
+            return None;
+        }
+        seconds = seconds * 60.0 + number;
+    }
+    Some(WallNs((seconds * 1e9) as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: u64 = 1_000_000_000;
+
+    #[test]
+    fn times_are_read_as_people_write_them() {
+        let good = [("83", 83.0), ("83.5", 83.5), ("1:23", 83.0), ("0:01:23", 83.0), ("2:00:00", 7200.0)];
+        for (text, seconds) in good {
+            assert_eq!(parse_time(text), Some(WallNs((seconds * 1e9) as u64)), "{text}");
+        }
+        for bad in ["", ":", "1:", "1:60", "1.5:00", "-3", "1e3", "a", "1:2:3:4", "inf"] {
+            assert_eq!(parse_time(bad), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn speeds_go_up_and_down_to_an_end() {
+        let mut tape = Tape::new(1.0);
+        tape.faster();
+        assert_eq!((tape.speed, tape.pace()), (2.0, Speed::Times(2.0)));
+        (0..20).for_each(|_| tape.faster());
+        assert_eq!(tape.speed, 64.0);
+        (0..20).for_each(|_| tape.slower());
+        assert_eq!(tape.speed, 0.125);
+        assert_eq!(Tape::new(0.0).pace(), Speed::AtOnce);
+    }
+
+    #[test]
+    fn marks_stay_in_order_and_go_round() {
+        let mut tape = Tape::new(1.0);
+        assert_eq!(tape.next_mark(WallNs(0)), None);
+        assert!(tape.mark(WallNs(9 * SECOND)) && tape.mark(WallNs(3 * SECOND)));
+        assert_eq!(tape.next_mark(WallNs(3 * SECOND)), Some(WallNs(9 * SECOND)));
+        assert_eq!(tape.next_mark(WallNs(9 * SECOND)), Some(WallNs(3 * SECOND)));
+        assert!(!tape.mark(WallNs(3 * SECOND)));
+        assert_eq!(tape.marks, [WallNs(9 * SECOND)]);
+    }
+}

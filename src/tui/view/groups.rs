@@ -1,0 +1,204 @@
+//! Groups and the newest rounds in, which events share a group and when each group ran out.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::layout::split_below;
+use super::{Page, Target, top};
+use crate::plan::{Cohesion, PlannedGroup};
+use crate::sources::Round;
+use crate::tui::symbols::{CURSOR, LEVELS, MISSING};
+use crate::tui::text::{cut, left, percent, right, span, width, wrap};
+use crate::tui::theme::Role;
+use crate::units::WallNs;
+
+/// Cells of the group's number, its run ratio and why it is one.
+const NUMBER: usize = 3;
+const RUN: usize = 5;
+const WHY: usize = 9;
+
+/// Cells of the events' names, and of the timeline, before the reason leaves for their sake.
+const LEAST_NAMES: usize = 16;
+const LEAST_TIMELINE: usize = 16;
+
+/// Rows of the panel with all members of the selected group.
+const MEMBERS: u16 = 6;
+
+/// A round in which no task was on a CPU.
+const IDLE: &str = "·";
+
+pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+    let (list, members) = split_below(area, if area.height >= 14 { MEMBERS } else { 0 });
+    let groups = &page.model.monitor.header().groups;
+    let columns = Columns::of(usize::from(list.width.saturating_sub(4)), page);
+    let title = Line::from(page.span(Role::Title, "Groups"));
+    let inner = page.panel(list, title, legend(page, list), true);
+    let mut rows = inner.rows();
+    if let Some(row) = rows.next() {
+        page.line(row, heads(page, &columns));
+    }
+    let height = usize::from(inner.height.saturating_sub(1));
+    let selected = page.model.group.min(groups.len().saturating_sub(1));
+    for ((index, group), row) in groups.iter().enumerate().skip(top(selected, groups.len(), height)).zip(rows) {
+        page.line(row, group_line(page, index, group, &columns));
+        page.target(row, Target::Group(index));
+        if index == selected {
+            page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
+        }
+    }
+    if let (true, Some(group)) = (members.height > 0, groups.get(selected)) {
+        draw_members(page, members, selected, group);
+    }
+}
+
+/// What a cell of the timeline is, where there is room for it.
+fn legend(page: &Page<'_>, area: Rect) -> Line<'static> {
+    let words = match (period(page), area.width >= 70) {
+        (Some(period), true) => format!("a cell is {}; its height, the part on counters", span(period)),
+        _ => String::new(),
+    };
+    Line::from(page.span(Role::Dim, words))
+}
+
+/// The time between the newest two rounds.
+fn period(page: &Page<'_>) -> Option<WallNs> {
+    let mut rounds = page.model.kept.seen().rev();
+    let (newest, before) = (rounds.next()?, rounds.next()?);
+    Some(newest.at - before.at)
+}
+
+/// Widths; 0 for a column that has left.
+struct Columns {
+    names: usize,
+    why: usize,
+    timeline: usize,
+}
+
+impl Columns {
+    /// The reason leaves first. Names get what the longest needs, at most half of the room.
+    fn of(room: usize, page: &Page<'_>) -> Self {
+        let longest = page.model.monitor.header().groups.iter().map(|group| width(&names(page, group))).max();
+        let fixed = 2 + NUMBER + 1 + 1 + RUN + 2;
+        let why = if room > fixed + LEAST_NAMES + LEAST_TIMELINE + WHY { WHY } else { 0 };
+        let rest = room.saturating_sub(fixed + if why > 0 { why + 1 } else { 0 });
+        let names = longest.unwrap_or(LEAST_NAMES).clamp(LEAST_NAMES, (rest / 2).max(LEAST_NAMES)).min(rest);
+        Self { names, why, timeline: rest - names }
+    }
+}
+
+fn heads(page: &Page<'_>, columns: &Columns) -> Line<'static> {
+    let mut text = format!("  {} {} {}", right("#", NUMBER), left("EVENTS", columns.names), right("RUN%", RUN));
+    if columns.why > 0 {
+        text.push_str(&format!("  {}", left("WHY", columns.why - 1)));
+    }
+    let seconds = period(page).map(|period| WallNs(period.0.saturating_mul(columns.timeline as u64)));
+    let last = seconds.map_or_else(|| "LAST".into(), |seconds| format!("LAST {}", span(seconds)));
+    text.push_str(&format!("  {}", cut(&last, columns.timeline)));
+    Line::from(page.span(Role::Header, text))
+}
+
+fn group_line(page: &Page<'_>, index: usize, group: &PlannedGroup, columns: &Columns) -> Line<'static> {
+    let cursor = if index == page.model.group { CURSOR } else { " " };
+    let run = run_ratio(page, group);
+    let names = names(page, group);
+    let mut line = Line::from(vec![
+        page.span(Role::Key, format!("{cursor} ")),
+        page.span(Role::Dim, format!("{} ", right(&index.to_string(), NUMBER))),
+        page.span(Role::Text, format!("{} ", left(&cut(&names, columns.names), columns.names))),
+        page.span(run_role(run), right(&run.map_or_else(|| MISSING.into(), whole_percent), RUN)),
+    ]);
+    if columns.why > 0 {
+        line.push_span(page.span(Role::Dim, format!("  {}", left(why(page, group), columns.why - 1))));
+    }
+    line.push_span(page.span(Role::Dim, "  "));
+    line.push_span(page.span(Role::Raw, timeline(page, group, columns.timeline)));
+    line
+}
+
+fn whole_percent(part: f64) -> String {
+    if part >= 0.9995 { "100%".into() } else { percent(part) }
+}
+
+fn run_role(run: Option<f64>) -> Role {
+    match run {
+        None => Role::Missing,
+        Some(run) if run >= 0.95 => Role::RunFull,
+        Some(run) if run >= crate::monitor::LOW_RUN_RATIO => Role::RunPart,
+        Some(_) => Role::RunLow,
+    }
+}
+
+fn names(page: &Page<'_>, group: &PlannedGroup) -> String {
+    let names: Vec<_> = group.members.iter().map(|&event| page.model.event_name(event)).collect();
+    names.join(" ")
+}
+
+/// Why its events are together, in a word.
+fn why(page: &Page<'_>, group: &PlannedGroup) -> &'static str {
+    let events = &page.model.monitor.header().events;
+    let software =
+        group.members.iter().all(|&event| events.get(event).is_some_and(|event| event.event.kind.is_software()));
+    match group.cohesion {
+        Cohesion::Required => "braces",
+        Cohesion::Preferred => "braces:W",
+        Cohesion::Chosen if software => "software",
+        Cohesion::Chosen => "packed",
+    }
+}
+
+/// Over the whole run; that of the member that ran most, as they run together.
+fn run_ratio(page: &Page<'_>, group: &PlannedGroup) -> Option<f64> {
+    let monitor = &page.model.monitor;
+    let ratios = group.members.iter().filter_map(|&event| monitor.row(event).raw.run.run_ratio());
+    ratios.reduce(f64::max)
+}
+
+/// A cell for each of the newest rounds: how much of the time between it and the one before the
+/// group was on counters.
+fn timeline(page: &Page<'_>, group: &PlannedGroup, cells: usize) -> String {
+    let mut newest: Vec<&Round> = page.model.kept.seen().rev().take(cells + 1).collect();
+    newest.reverse();
+    let parts: Vec<&str> = newest.windows(2).map(|pair| cell(pair[0], pair[1], group)).collect();
+    format!("{}{}", " ".repeat(cells.saturating_sub(parts.len())), parts.concat())
+}
+
+fn cell(before: &Round, after: &Round, group: &PlannedGroup) -> &'static str {
+    let part = group.members.iter().find_map(|&event| {
+        let reading = |round: &Round| round.readings.get(event).copied().flatten();
+        let (before, after) = (reading(before)?, reading(after)?);
+        let enabled = after.enabled.0.saturating_sub(before.enabled.0);
+        Some((enabled, after.running.0.saturating_sub(before.running.0)))
+    });
+    match part {
+        None => MISSING,
+        Some((0, _)) => IDLE,
+        Some((_, 0)) => " ",
+        Some((enabled, running)) => {
+            let eighths = (running as f64 / enabled as f64 * 8.0).ceil() as usize;
+            LEVELS[eighths.clamp(1, 8) - 1]
+        }
+    }
+}
+
+fn draw_members(page: &mut Page<'_>, area: Rect, index: usize, group: &PlannedGroup) {
+    let reason = match (why(page, group), group.members.len()) {
+        ("software", _) => "software events: each counts all the time, and one read gets them all",
+        ("packed", 1) => "alone: no other event fitted beside it, or there is none",
+        ("packed", _) => "put together by perfprop, as many as the counters take at once",
+        ("braces", _) => "in braces: on counters together or not at all",
+        _ => "in braces with :W: together, because that fits",
+    };
+    let title = Line::from(page.span(Role::Title, format!("group {index}")));
+    let inner = page.panel(area, title, Line::default(), false);
+    let mut lines = vec![(Role::Dim, reason.to_owned())];
+    let members = group.members.iter().map(|&event| {
+        let run = page.model.monitor.row(event).raw.run.run_ratio();
+        format!("{} {}", page.model.event_name(event), run.map_or_else(|| MISSING.into(), whole_percent))
+    });
+    let members: Vec<_> = members.collect();
+    lines.extend(wrap(&members.join(", "), usize::from(inner.width)).into_iter().map(|line| (Role::Text, line)));
+    for ((role, text), row) in lines.into_iter().zip(inner.rows()) {
+        let text = cut(&text, usize::from(row.width)).into_owned();
+        page.line(row, Line::from(page.span(role, text)));
+    }
+}

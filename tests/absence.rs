@@ -1,0 +1,200 @@
+//! An event without a number, and one with a part of it: every text, file and screen says which.
+
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use perfprop::estimate::Scale;
+use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
+use perfprop::monitor::Monitor;
+use perfprop::recording::{self, End, Header, Machine, RecordedAnchor, RecordedEvent, Recorder, Target};
+use perfprop::sources::{Reading, Round, Scope, Status};
+use perfprop::text::{self, Repeats};
+use perfprop::units::{CpuNs, WallNs};
+use serde_json::Value;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Name, status, kind of core.
+const EVENTS: [(&str, Status, Option<&str>); 6] = [
+    ("counts", Status::Counted, None),
+    ("absent", Status::NotSupported, None),
+    ("forbidden", Status::Forbidden, None),
+    ("waits", Status::Counted, None),
+    ("pauses", Status::Counted, None),
+    ("cpu_core/cycles/", Status::Counted, Some("cpu_core")),
+];
+
+fn header() -> Header {
+    let events = EVENTS.iter().map(|(name, status, core)| RecordedEvent {
+        event: Event {
+            name: (*name).into(),
+            canonical: (*name).into(),
+            kind: Kind::Hardware,
+            encoding: Encoding { core: core.map(str::to_owned), ..Encoding::default() },
+            modifiers: Modifiers::default(),
+            unit: Unit::Count,
+        },
+        status: status.clone(),
+        scope: Scope::All,
+    });
+    Header {
+        version: recording::VERSION,
+        perfprop: "test".into(),
+        started: 0.0,
+        machine: Machine::default(),
+        target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+        events: events.collect(),
+        anchors: vec![RecordedAnchor { anchor_of: 0, group: 0, status: Status::Counted }],
+        truths: vec![],
+        modelled: None,
+        groups: Vec::new(),
+        relations: Vec::new(),
+        estimator: "scale".into(),
+        period_ns: WallNs(SECOND),
+        interval_ns: WallNs(SECOND),
+    }
+}
+
+/// A second of CPU time each: `waits` never gets on a counter, `pauses` only in the first second, and
+/// a quarter of the time is spent on `cpu_core`. The last reading is an anchor's.
+fn round(second: u64) -> Round {
+    let reading = |count, running| Some(Reading { count, enabled: CpuNs(second * SECOND), running: CpuNs(running) });
+    let whole = second * SECOND;
+    let readings = vec![
+        reading(1000 * second, whole),
+        None,
+        None,
+        reading(0, 0),
+        reading(500, SECOND / 2),
+        reading(250 * second, whole / 4),
+        reading(77_777 * second, whole),
+    ];
+    Round { at: WallNs(whole), readings }
+}
+
+fn monitor(seconds: u64, ended: bool) -> Monitor {
+    let header = header();
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let mut monitor = Monitor::new(header, Vec::new(), Box::new(Scale::new(&events, &[])));
+    for second in 1..=seconds {
+        monitor.round(&round(second), 0);
+    }
+    if ended {
+        monitor.end(End { at_ns: WallNs(seconds * SECOND), ..End::default() });
+    }
+    monitor
+}
+
+/// The lines of a text that speak of each event, in their order.
+fn lines(text: &str) -> Vec<String> {
+    // Titles of screens name one of them, too.
+    let is_row = |line: &&str, name: &str| line.contains(name) && !line.contains("Events");
+    let of = |name: &str| text.lines().find(|line| is_row(line, name)).unwrap_or_default().to_owned();
+    assert!(!text.contains("77777") && !text.contains("155554"), "anchors aren't listed: {text}");
+    EVENTS.iter().map(|(name, ..)| of(name)).collect()
+}
+
+#[track_caller]
+fn has(lines: &[String], words: [&str; 6]) {
+    for (line, word) in lines.iter().zip(words) {
+        assert!(line.contains(word), "expected {word:?} in {line:?}");
+    }
+}
+
+const CELLS: [&str; 6] = ["2,000", "<not supported>", "<not permitted>", "<not counted>", "2,000", "500"];
+const RUNNING: [&str; 6] = ["1k", "not supported", "not permitted", "not yet counted", "1k", "1k"];
+
+#[test]
+fn the_summary_of_stat_tells_them_apart() {
+    let ended = [monitor(2, true)];
+    let text = text::summary(&Repeats(&ended));
+    has(&lines(&text), CELLS);
+    assert!(lines(&text)[5].contains("partial") && lines(&text)[5].contains("25.0% on cpu_core"), "{text}");
+    assert!(text.contains("partial: what one kind of core counted"), "{text}");
+}
+
+#[test]
+fn intervals_tell_them_apart() {
+    let text = text::interval(&monitor(1, false));
+    has(&lines(&text), ["1,000", "<not supported>", "<not permitted>", "<not yet counted>", "1,000", "partial"]);
+    // One that had its turn before isn't one that has yet to have it.
+    has(
+        &lines(&text::interval(&monitor(2, false))),
+        ["1,000", "<not sup", "<not per", "<not yet", "<not counted>", "250"],
+    );
+}
+
+#[test]
+fn fields_tell_them_apart() {
+    let ended = [monitor(2, true)];
+    let text = text::csv_totals(&Repeats(&ended), ",");
+    has(
+        &lines(&text),
+        ["2000,,counts", "<not supported>,,", "<not permitted>,,", "<not counted>,,", "2000,,", "500,,"],
+    );
+    has(&lines(&text), ["counted", "not supported", "not permitted", "never counted", "counted", "partial"]);
+    assert!(lines(&text)[5].contains(",25.00,"), "{text}");
+    let text = text::csv_interval(&monitor(2, false), ",");
+    has(&lines(&text), ["counted", "not supported", "not permitted", "not yet counted", "not counted", "partial"]);
+}
+
+#[test]
+fn json_tells_them_apart() {
+    let of = |text: String, key: &str| {
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()[key].clone()).collect::<Vec<_>>()
+    };
+    let ended = [monitor(2, true)];
+    let status = of(text::json_totals(&Repeats(&ended)), "status");
+    assert_eq!(status, ["counted", "not supported", "not permitted", "never counted", "counted", "partial"]);
+    let values = of(text::json_totals(&Repeats(&ended)), "counter-value");
+    assert_eq!(values, [Some(2000.0), None, None, None, Some(2000.0), Some(500.0)].map(Value::from));
+    let status = of(text::json_interval(&monitor(2, false)), "status");
+    assert_eq!(status, ["counted", "not supported", "not permitted", "not yet counted", "not counted", "partial"]);
+}
+
+#[test]
+fn blocks_of_text_tell_them_apart() {
+    has(&lines(&text::block(&monitor(2, false), perfprop::monitor::Measure::default())), RUNNING);
+    let text = text::block(&monitor(2, true), perfprop::monitor::Measure::default());
+    has(&lines(&text), ["exact", "not supported", "not permitted", "never counted", "±", "partial"]);
+    assert!(lines(&text)[5].contains("25%"), "{text}");
+}
+
+#[test]
+fn recordings_tell_them_apart() {
+    let mut bytes = Vec::new();
+    let mut recorder = Recorder::new(&mut bytes, &header()).unwrap();
+    recorder.round(&round(1), 0).unwrap();
+    drop(recorder);
+    let text = String::from_utf8(bytes.clone()).unwrap();
+    assert!(text.contains(r#""count":[1000,null,null,0,500,250,77777]"#), "{text}");
+    assert!(text.contains(r#""anchors":[{"anchor_of":0,"group":0,"status":"counted"}]"#), "{text}");
+    let recording = recording::read(&bytes[..]).unwrap();
+    assert_eq!((&recording.header, &recording.rounds[0].0), (&header(), &round(1)));
+    let statuses: Vec<_> = recording.header.events.iter().map(|event| event.status.clone()).collect();
+    assert_eq!(statuses, EVENTS.map(|(_, status, _)| status));
+}
+
+#[cfg(feature = "tui")]
+#[test]
+fn screens_tell_them_apart() {
+    use perfprop::tui::{self, Format, Options, Picture};
+    let wanted = Picture { size: (120, 40), format: Format::Text, ..Picture::default() };
+    let screen = |ended| lines(&tui::picture(monitor(2, ended), &wanted, &Options::default()));
+    has(&screen(false), RUNNING);
+    has(&screen(true), ["exact", "not supported", "not permitted", "never counted", "±", "partial"]);
+}
+
+#[test]
+fn what_one_kind_of_core_counted_is_not_scaled() {
+    let monitor = monitor(4, true);
+    let row = monitor.row(5);
+    assert_eq!((row.raw.run.estimate(), row.core_share), (Some(1000.0), Some(0.25)));
+    assert!(monitor.findings().iter().any(|noted| noted.finding.code() == "W10"));
+    assert!(
+        !monitor.findings().iter().any(|noted| noted
+            .finding
+            .words(&monitor)
+            .to_string()
+            .contains("cpu_core/cycles/ ran"))
+    );
+}

@@ -44,6 +44,8 @@ fn header() -> Header {
         target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
         events: events.collect(),
         anchors: vec![RecordedAnchor { anchor_of: 0, group: 0, status: Status::Counted }],
+        truths: vec![],
+        modelled: None,
         groups: Vec::new(),
         metrics: Vec::new(),
         relations: Vec::new(),

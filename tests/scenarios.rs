@@ -206,6 +206,8 @@ fn header(scenario: &Scenario) -> Header {
         target: Target::Command { argv: vec!["scenario".into()], pid: 1 },
         events: scenario.events.iter().map(event).collect(),
         anchors: Vec::new(),
+        truths: vec![],
+        modelled: None,
         groups: Vec::new(),
         metrics: vec![],
         relations: Vec::new(),

@@ -82,6 +82,8 @@ fn header() -> Header {
         target: Target::Command { argv: vec!["./prog".into(), "--size=1000".into()], pid: 4121 },
         events: events.collect(),
         anchors: Vec::new(),
+        truths: vec![],
+        modelled: None,
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
         metrics: vec![],
         relations: vec![],

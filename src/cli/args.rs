@@ -59,7 +59,31 @@ pub(super) struct Events {
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
     #[command(flatten)]
+    pub(super) counting: Counting,
+    #[command(flatten)]
     pub(super) corrections: Corrections,
+}
+
+/// Who counts.
+#[derive(Debug, Group)]
+pub(super) struct Counting {
+    /// Who counts: the kernel, or a model of a machine in valgrind, which needs no hardware counters
+    #[arg(long, value_name = "NAME", default_value = "perf")]
+    pub(super) source: SourceName,
+    /// The caches of the model, size, associativity and line size each: `i1=32k,8,64,d1=32k,8,64,ll=8m,16,64`
+    #[arg(long, value_name = "CACHES")]
+    pub(super) model: Option<String>,
+    /// Count only so many events at once, in turns, and the truth beside: what multiplexing costs
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) counters: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SourceName {
+    /// The counters of this machine, by perf_event_open
+    Perf,
+    /// valgrind's model of caches and branch prediction
+    Emulate,
 }
 
 /// What corrects the numbers. Of a recording, what was recorded with it is the default.
@@ -241,6 +265,9 @@ pub(super) struct Stat {
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: u32,
+    /// Print how far the scaled and corrected counts are from the truth; needs --counters
+    #[arg(long, requires = "counters")]
+    pub(super) truth: bool,
     /// Count cache events too, as perf does; twice and three times for more
     #[arg(short, long, action = ArgAction::Count)]
     pub(super) detailed: u8,
@@ -318,6 +345,9 @@ pub(super) struct List {
     /// Print names only, one a line
     #[arg(long, conflicts_with = "json")]
     pub(super) names: bool,
+    /// Whose events: those of this machine, or of the model in valgrind
+    #[arg(long, value_name = "NAME", default_value = "perf")]
+    pub(super) source: SourceName,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,

@@ -60,6 +60,10 @@ pub enum Error {
         /// What this machine is, if it is a virtual one.
         guest: Option<String>,
     },
+    /// The model needs valgrind, and it isn't installed.
+    NoValgrind,
+    /// The model counts nothing of what was asked for, and why.
+    NotModelled(Vec<String>),
     /// The command can't be executed.
     Command {
         /// As given.
@@ -146,6 +150,8 @@ impl Error {
             Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
+            | Self::NoValgrind
+            | Self::NotModelled(_)
             | Self::Open(_)
             | Self::Sampling(_)
             | Self::Unschedulable(_)
@@ -176,6 +182,15 @@ impl fmt::Display for Error {
             Self::RelationFile(error) => error.fmt(f),
             Self::NotPermitted { events, denial, works_alone } => not_permitted(f, events, *denial, *works_alone),
             Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
+            Self::NoValgrind => f.write_str(
+                "E15 perfprop: --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
+                 install it:  apt install valgrind   or: dnf install valgrind   or: pacman -S valgrind",
+            ),
+            Self::NotModelled(reasons) => write!(
+                f,
+                "E02 perfprop: the emulated PMU counts none of these events\n      {}\n      what it counts:  perfprop list --source emulate",
+                shown(&reasons.join("; "))
+            ),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
             Self::Open(error) => not_opened(f, error),
             Self::Sampling(error) => super::stacks::explain(f, error),
@@ -261,7 +276,11 @@ fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, gue
         f,
         "E02 perfprop: this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
     )?;
-    write!(f, "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check")
+    write!(
+        f,
+        "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check\n      \
+         cache and branch misses of a model instead:  --source emulate"
+    )
 }
 
 fn no_command(

@@ -5,13 +5,13 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::args::List;
+use super::args::{List, SourceName};
 use super::prepare::resolver;
 use super::stream::Stream;
 use super::{Error, metrics};
-use crate::events::{self, Availability, Entry, Kind, Pattern, Prober, Question, Resolver, Source};
+use crate::events::{self, Availability, Entry, Event, Kind, Machine, Pattern, Prober, Question, Resolver, Source};
 use crate::metrics::{Facts, Metric, Scope};
-use crate::sources::{Status, perf};
+use crate::sources::{Status, emulate, perf};
 use crate::words::{glob, shown};
 
 /// The width of the column of names, as in `perf list`.
@@ -22,7 +22,10 @@ const NAME_WIDTH: usize = 50;
 const PIECE: usize = 16 * 1024;
 
 pub(super) fn run(args: &List) -> Result<u8, Error> {
-    let resolver = resolver(args.event_tables.as_deref())?;
+    let resolver = match args.source {
+        SourceName::Perf => resolver(args.event_tables.as_deref())?,
+        SourceName::Emulate => Resolver::new(Machine::emulated()),
+    };
     let patterns: Vec<_> = args.patterns.iter().map(|text| Pattern::new(text)).collect();
     let matches = |entry: &Entry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(entry));
     let prober = Prober::new(&resolver, &probe);
@@ -154,6 +157,9 @@ impl Page {
 
 /// What no list can hold: names that have a parameter.
 fn other_ways(text: &mut String, resolver: &Resolver) {
+    if resolver.machine().is_emulated() {
+        return;
+    }
     let kernel = |pmu: &str| resolver.machine().devices().join(pmu).exists();
     let here = |pmu: &str| if kernel(pmu) { "" } else { " (not in this kernel)" };
     let _ = write!(
@@ -164,13 +170,18 @@ fn other_ways(text: &mut String, resolver: &Resolver) {
          uretprobe:./prog:function  uprobe:./prog:0x1139     returns from it; an address as nm shows it\n  \
          kprobe:function  kretprobe:function                 calls and returns in the kernel{}\n  \
          mem:0x4010:w  mem:0x4010/8:rw                       accesses to an address\n  \
-         {{a,b}}:u  a:k  'sched:*'                             groups, modifiers, patterns\n",
+         {{a,b}}:u  a:k  'sched:*'                             groups, modifiers, patterns\n  \
+         --source emulate                                    what a model of a machine counts: perfprop list --source emulate\n",
         here("uprobe"),
         here("kprobe"),
     );
 }
 
 fn probe(question: Question<'_>) -> Availability {
+    if let Question::Open(Event { kind: Kind::Modelled, .. }) = question {
+        let missing = || Availability::No("needs valgrind, which is not in PATH".into());
+        return emulate::find().map_or_else(missing, |_| Availability::Yes);
+    }
     let status = match question {
         Question::Allowed => perf::permission(),
         Question::Open(event) => perf::probe(event),
@@ -205,6 +216,11 @@ fn heading(text: &mut String, section: &mut Option<Section>, entry: &Entry) {
         (Source::Tables, _) => format!("Events of {part} (event tables)"),
         (Source::Libpfm, _) => format!("Events of {part} (libpfm)"),
         (Source::Tracefs, _) => format!("Tracepoints of {part}"),
+        (Source::Model, _) => {
+            "Events of the emulated PMU, modelled by valgrind's callgrind; it has two levels of caches, \
+                               so that L2 and LLC are the same"
+                .to_owned()
+        }
     };
     let gap = if section.is_some() { "\n" } else { "" };
     let _ = writeln!(text, "{gap}{words}:");
@@ -216,7 +232,11 @@ fn describe(text: &mut String, entry: &Entry, availability: &Availability) {
     for alias in &entry.aliases {
         let _ = write!(name, " OR {}", shown(alias));
     }
-    let class = if entry.kind.is_software() { "software" } else { "hardware" };
+    let class = match entry.kind {
+        Kind::Modelled => "modelled",
+        kind if kind.is_software() => "software",
+        _ => "hardware",
+    };
     let here = match availability {
         Availability::Yes => "● yes".into(),
         Availability::UserOnly => "i with :u".into(),

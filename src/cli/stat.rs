@@ -49,6 +49,9 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
     if args.interval.is_none() || args.repeat > 1 {
         let runs = Repeats(&runs);
         out.print(&Form::of(args).totals(&runs))?;
+        if args.truth && Form::of(args) == Form::People {
+            out.print(&text::truth(&runs))?;
+        }
     }
     Ok(code)
 }

@@ -25,6 +25,7 @@ pub struct Machine {
     /// The first that exists and isn't empty is taken.
     tracefs: Vec<PathBuf>,
     libpfm: bool,
+    emulated: bool,
 }
 
 impl Machine {
@@ -45,7 +46,19 @@ impl Machine {
             kallsyms: root.join("proc/kallsyms"),
             tracefs: vec![kernel.join("tracing"), kernel.join("debug/tracing")],
             libpfm: false,
+            emulated: false,
         }
+    }
+
+    /// The emulated PMU, which has the events of its model and no others.
+    pub fn emulated() -> Self {
+        // A folder that no machine has: what the kernel knows isn't counted by the model.
+        Self { emulated: true, ..Self::under(Path::new("/proc/self/emulated")) }
+    }
+
+    /// Whether it is the emulated PMU.
+    pub fn is_emulated(&self) -> bool {
+        self.emulated
     }
 
     /// Whether libpfm may be asked about this machine.

@@ -26,10 +26,12 @@ use crate::units::{CpuNs, WallNs};
 mod finding;
 mod measure;
 mod metrics;
+mod truth;
 
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
 pub use metrics::MetricRow;
+pub use truth::Truth;
 
 /// Intervals that are kept for charts: an hour of seconds.
 const HISTORY: usize = 3600;
@@ -48,6 +50,8 @@ pub struct Monitor {
     derived: Vec<(usize, Derived)>,
     tracks: Vec<Track>,
     tally: Tally,
+    /// What each event counted in truth, where that was recorded.
+    truths: Vec<Option<u64>>,
     estimator: Box<dyn Estimator>,
     /// When the current interval ends.
     due: WallNs,
@@ -217,6 +221,7 @@ impl Monitor {
             tracks: vec![Track::default(); events],
             tally: Tally::new(events),
             derived: metrics::derived(&header),
+            truths: vec![None; events],
             header,
             relations,
             estimator,
@@ -246,6 +251,7 @@ impl Monitor {
             self.note(Finding::LostRounds { rounds: lost - self.lost });
             self.lost = lost;
         }
+        self.take_truths(round);
         let deltas: Vec<_> = (0..self.tracks.len()).map(|event| self.delta(event, round)).collect();
         self.tally.round(&deltas);
         self.estimator.round(before, round.at, &deltas);
@@ -434,6 +440,9 @@ impl Monitor {
 
     fn note_openings(&mut self) {
         use crate::sources::Status;
+        if self.header.modelled.is_some() {
+            self.note(Finding::Modelled);
+        }
         for event in 0..self.header.events.len() {
             match self.header.events[event].status {
                 Status::Counted | Status::UserOnly if self.header.events[event].event.core().is_some() => {

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use crate::events::Event;
 use crate::plan::{EventIndex, PlannedGroup};
 use crate::sources::command::Exit;
+use crate::sources::emulate::Model;
 use crate::sources::{Reading, Round, Scope, Status};
 use crate::stacks::Sampled;
 use crate::units::{CpuNs, WallNs};
@@ -55,6 +56,12 @@ pub struct Header {
     /// events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anchors: Vec<RecordedAnchor>,
+    /// What the events counted in truth, where they were made to take turns; its readings stand last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub truths: Vec<RecordedTruth>,
+    /// The caches of the model that counted, where no real machine did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modelled: Option<Model>,
     /// The groups that the events were counted in.
     pub groups: Vec<PlannedGroup>,
     /// The metrics over them.
@@ -91,6 +98,13 @@ impl RecordedEvent {
             scope => format!("{scope} {}", self.event.name),
         }
     }
+}
+
+/// A column with all that an event counted, off the emulated counters too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedTruth {
+    /// The event.
+    pub truth_of: EventIndex,
 }
 
 /// A further instance of an event, counted in another group than the event itself. Screens don't list
@@ -260,9 +274,15 @@ impl RoundLine {
 }
 
 impl Header {
-    /// How many readings a round has: one for each event and each anchor.
+    /// How many readings a round has: one for each event, each anchor and each truth.
     pub fn columns(&self) -> usize {
-        self.events.len() + self.anchors.len()
+        self.events.len() + self.anchors.len() + self.truths.len()
+    }
+
+    /// The word for numbers that no real machine counted, and of which model they are.
+    pub fn modelled_words(&self) -> Option<String> {
+        let model = self.modelled.as_ref()?;
+        Some(format!("modelled by valgrind's callgrind: {model}; two cache levels, L2 is LL"))
     }
 
     /// The words of the target, for titles: the command line, or names and ids.

@@ -238,6 +238,8 @@ mod tests {
             target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
             events: (0..events).map(event).collect(),
             anchors: vec![],
+            truths: vec![],
+            modelled: None,
             groups: vec![],
             metrics: vec![],
             relations: vec![],

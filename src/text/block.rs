@@ -21,8 +21,11 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
         monitor.now().as_secs(),
         monitor.intervals()
     );
+    if let Some(words) = header.modelled_words() {
+        let _ = writeln!(out, "{words}");
+    }
     let width = header.events.iter().map(|event| shown(&event.title()).chars().count()).max().unwrap_or(0).max(5);
-    let mean = format!("MEAN{}", measure.suffix());
+    let mean = format!("MEAN{}", measure.suffix(header));
     let _ = writeln!(
         out,
         "{:<width$}  {mean:>11}  {:>7}  {:>9}  {:>6}  CORRECTED",

@@ -161,7 +161,19 @@ fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, num
     key("corrected-ci-hi", high.into());
     key("correction-percent", corrected.and_then(|correction| correction.relative()).map(|part| part * 100.0).into());
     key("confidence", monitor.confidence().level().into());
-    key("schema", json!(SCHEMA));
+    if monitor.header().modelled.is_some() {
+        key("modelled", true.into());
+    }
+    truth_keys(line, monitor, row);
+    line.insert("schema".into(), json!(SCHEMA));
+}
+
+/// What emulated counters would have counted had they been enough, and how far off it the numbers are.
+fn truth_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>) {
+    let Some(truth) = monitor.truth(row.index) else { return };
+    line.insert("truth".into(), counted(truth.count as f64, &row.event.event.unit).value.into());
+    line.insert("scaled-error-pcnt".into(), truth.scaled.map(|error| error * 100.0).into());
+    line.insert("corrected-error-pcnt".into(), truth.corrected.map(|error| error * 100.0).into());
 }
 
 fn finish(line: Map<String, Value>) -> String {

@@ -39,7 +39,8 @@ pub fn summary(runs: &Repeats<'_>) -> String {
     } else {
         String::new()
     };
-    let _ = writeln!(out, "\n Performance counter stats for '{}'{times}:\n", shown(&title(last)));
+    let modelled = if last.header().modelled.is_some() { ", modelled" } else { "" };
+    let _ = writeln!(out, "\n Performance counter stats for '{}'{times}{modelled}:\n", shown(&title(last)));
     let columns = Columns::of(last);
     for row in last.rows() {
         with_metrics(&mut out, &line(last, &row, runs, columns), &metric::over_runs(runs, last, &row), || {
@@ -215,6 +216,9 @@ pub(super) fn perfs_metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) ->
             metric(part * 100.0, words)
         }
         _ if event.unit != Unit::Count => None,
+        "instructions" | "Ir" if monitor.header().modelled.is_some() => None,
+        // The time of a model is its instructions.
+        _ if monitor.header().modelled.is_some() => metric(count / span.cpu_ns * 1000.0, "per 1,000 instructions"),
         _ => match count / span.cpu_ns * 1e9 {
             rate if rate >= 1e9 => metric(rate / 1e9, "G/sec"),
             rate if rate >= 1e6 => metric(rate / 1e6, "M/sec"),
@@ -274,6 +278,9 @@ fn legend(out: &mut String, monitor: &Monitor) {
     if monitor.rows().any(|row| row.core_share.is_some()) {
         out.push_str("\n partial: what one kind of core counted, unscaled, and the part of the CPU time spent there\n");
     }
+    if let Some(words) = monitor.header().modelled_words() {
+        let _ = writeln!(out, "\n {words}");
+    }
 }
 
 fn times_of(out: &mut String, runs: &Repeats<'_>) {
@@ -290,8 +297,9 @@ fn times_of(out: &mut String, runs: &Repeats<'_>) {
     let mut time = |time: CpuNs, words: &str| {
         let _ = writeln!(out, "  {:>16.9} seconds {words}", time.as_secs());
     };
-    time(cpu.user_ns, "user");
-    time(cpu.system_ns, "sys");
+    let whose = if runs.0.iter().any(|run| run.header().modelled.is_some()) { " (of the model)" } else { "" };
+    time(cpu.user_ns, &format!("user{whose}"));
+    time(cpu.system_ns, &format!("sys{whose}"));
     out.push('\n');
 }
 

@@ -174,6 +174,17 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
+        code: "E15",
+        title: "the emulated PMU needs valgrind",
+        consequence: "nothing was started, exit 125",
+        meaning: "--source emulate runs the command under valgrind's callgrind, which models caches and branches. It is \
+                  looked for in PATH.",
+        remedy: &[
+            "Debian, Ubuntu:                apt install valgrind",
+            "others:                        dnf or pacman, the same name",
+        ],
+    },
+    Explained {
         code: "W01",
         title: "rounds came too late or found no room",
         consequence: "totals are not affected; intervals are coarser for a while",
@@ -259,6 +270,17 @@ const TABLE: &[Explained] = &[
         meaning: "This CPU has cores of several kinds, and each kind has counters of its own. While the \
                   program ran on the others, this event saw nothing.",
         remedy: &["name the event without a PMU in front: it is counted on each kind of core, in a row each"],
+    },
+    Explained {
+        code: "W20",
+        title: "all counts are modelled",
+        consequence: "they are the same in every run, and are not those of this CPU",
+        meaning: "A model of two levels of caches and of branch prediction counted, and no hardware. Its time is \
+                  instructions, so that rates are per 10^9 of them.",
+        remedy: &[
+            "its caches:                    --model i1=SIZE,WAYS,LINE,d1=...,ll=...",
+            "what it counts:                perfprop list --source emulate",
+        ],
     },
 ];
 

@@ -294,6 +294,8 @@ fn measured(relations: &str, metric: RecordedMetric) -> Monitor {
         version: recording::VERSION,
         perfprop: "test".into(),
         started: 0.0,
+        modelled: None,
+        truths: Vec::new(),
         machine: recording::Machine::default(),
         target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
         events: vec![event("page-faults"), event("context-switches")],

@@ -6,6 +6,7 @@
 use crate::plan::EventIndex;
 use crate::rates::{Delta, Error, Moments, Scaling};
 
+pub mod gp;
 mod judge;
 mod linear;
 mod scale;

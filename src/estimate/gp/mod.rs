@@ -1,0 +1,319 @@
+//! Rounds of multiplexed counts in, estimates with intervals out: a Gaussian process over all
+//! events that learns how they vary together.
+
+mod blocks;
+mod covariance;
+mod learn;
+mod linear_algebra;
+mod prior;
+mod time;
+mod window;
+
+pub use blocks::Delta;
+pub use prior::Prior;
+pub use time::Span;
+
+use blocks::Blocks;
+use covariance::Covariances;
+use window::{Observation, Solved};
+
+/// An event as the estimator knows it.
+#[derive(Clone, Debug)]
+pub struct EventSpec {
+    /// Its name, by which a prior knows it.
+    pub name: String,
+    /// Whether it has a counter of its own.
+    pub always_counted: bool,
+}
+
+/// Temporary knobs.
+#[derive(Clone, Debug)]
+pub struct Tuning {
+    pub context: f64,
+    pub longest: f64,
+    pub longest_always: f64,
+    pub nu: f64,
+    pub decay: f64,
+    pub replays: usize,
+    pub rate_floor: f64,
+    pub rate_start: f64,
+    pub rate_slope: f64,
+    pub replay_rate: f64,
+    pub pull: f64,
+    pub n_scale: [f64; time::PROCESSES],
+    pub z: f64,
+    pub kappa: f64,
+    pub noise: f64,
+    pub prior_diagonal: f64,
+    pub no_prior: bool,
+    pub reservoir: usize,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        let mut tuning = Self {
+            context: 50.0,
+            longest: 20.0,
+            longest_always: 4.0,
+            nu: 6.0,
+            decay: 0.985,
+            replays: 2,
+            rate_floor: 0.4,
+            rate_start: 0.6,
+            rate_slope: 0.15,
+            replay_rate: 1.0,
+            pull: 0.0,
+            n_scale: [1.0, 2.0, 2.0, 1.0],
+            z: 2.2,
+            kappa: 0.13,
+            noise: 2e-4,
+            prior_diagonal: 0.2,
+            no_prior: false,
+            reservoir: 200,
+        };
+        let text = std::env::var("GP").unwrap_or_default();
+        for pair in text.split_whitespace() {
+            let (key, value) = pair.split_once('=').expect("k=v");
+            let number = || value.parse::<f64>().expect("number");
+            match key {
+                "context" => tuning.context = number(),
+                "longest" => tuning.longest = number(),
+                "longest_always" => tuning.longest_always = number(),
+                "nu" => tuning.nu = number(),
+                "decay" => tuning.decay = number(),
+                "replays" => tuning.replays = number() as usize,
+                "rate_floor" => tuning.rate_floor = number(),
+                "rate_start" => tuning.rate_start = number(),
+                "rate_slope" => tuning.rate_slope = number(),
+                "replay_rate" => tuning.replay_rate = number(),
+                "pull" => tuning.pull = number(),
+                "n" => {
+                    for (to, from) in tuning.n_scale.iter_mut().zip(value.split(',')) {
+                        *to = from.parse().expect("number");
+                    }
+                }
+                "z" => tuning.z = number(),
+                "kappa" => tuning.kappa = number(),
+                "noise" => tuning.noise = number(),
+                "prior_diagonal" => tuning.prior_diagonal = number(),
+                "no_prior" => tuning.no_prior = true,
+                "reservoir" => tuning.reservoir = number() as usize,
+                _ => panic!("{key}"),
+            }
+        }
+        tuning
+    }
+}
+
+/// An estimate of a count with its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct IntervalEstimate {
+    /// The count.
+    pub estimate: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// The running mean of an event's rate.
+#[derive(Clone, Copy, Debug, Default)]
+struct Level {
+    count: f64,
+    time: f64,
+}
+
+impl Level {
+    fn rate(&self) -> Option<f64> {
+        (self.time > 0.0).then(|| (self.count / self.time).max(0.0025))
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    raw: f64,
+    enabled: f64,
+    running: f64,
+}
+
+/// The estimator.
+pub struct Gp {
+    tuning: Tuning,
+    events: Vec<EventSpec>,
+    blocks: Blocks,
+    levels: Vec<Level>,
+    interval: Vec<Sum>,
+    run: Vec<Sum>,
+    start: f64,
+    end: f64,
+    covariances: Covariances,
+    prior: Covariances,
+    kappa: Vec<f64>,
+    windows: u64,
+    stored: Vec<Vec<Observation>>,
+    random: u64,
+    totals: Vec<f64>,
+    total_variances: Vec<f64>,
+}
+
+impl Gp {
+    /// `read_ms`: the time between rounds; `mux_ms`: between rotations.
+    pub fn new(events: &[EventSpec], read_ms: f64, mux_ms: f64, prior: &Prior) -> Self {
+        let tuning = Tuning::default();
+        let always: Vec<bool> = events.iter().map(|event| event.always_counted).collect();
+        let n = events.len();
+        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        let covariances =
+            if tuning.no_prior { Prior::default().covariances(&names, 0.2) } else { prior.covariances(&names, tuning.prior_diagonal) };
+        Self {
+            events: events.to_vec(),
+            blocks: Blocks::new(&always, [tuning.longest, tuning.longest_always], mux_ms >= read_ms),
+            levels: vec![Level::default(); n],
+            interval: vec![Sum::default(); n],
+            run: vec![Sum::default(); n],
+            start: 0.0,
+            end: 0.0,
+            prior: covariances.clone(),
+            covariances,
+            kappa: vec![1.0; n],
+            windows: 0,
+            stored: Vec::new(),
+            random: 0x9e37_79b9_7f4a_7c15,
+            totals: vec![0.0; n],
+            total_variances: vec![0.0; n],
+            tuning,
+        }
+    }
+
+    /// Takes a round.
+    pub fn round(&mut self, round: Span, deltas: &[Delta]) {
+        for (event, delta) in deltas.iter().enumerate() {
+            self.blocks.push(event, round, delta);
+            for sum in [&mut self.interval[event], &mut self.run[event]] {
+                sum.raw += delta.raw;
+                sum.enabled += delta.enabled_ns;
+                sum.running += delta.running_ns;
+            }
+        }
+        self.end = round.end;
+    }
+
+    fn observations(&self, from: f64) -> Vec<Observation> {
+        let mut observations = Vec::new();
+        for block in self.blocks.done() {
+            if block.span.end <= from + 1e-9 {
+                continue;
+            }
+            let Some(rate) = self.levels[block.event].rate() else { continue };
+            let value = block.count / (rate * block.counted) - 1.0;
+            let mut noise = self.tuning.noise;
+            if block.counted < 0.999 * block.span.length() {
+                let (part, whole) = (time::variances(block.counted), time::variances(block.span.length()));
+                let own = self.covariances.at(block.event, block.event);
+                noise += (0..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum::<f64>();
+            }
+            let turn = if self.events[block.event].always_counted { u64::MAX } else { block.turn };
+            observations.push(Observation { event: block.event, span: block.span, value, noise, turn });
+        }
+        observations
+    }
+
+    /// Ends an interval: the counts since the last.
+    pub fn interval(&mut self) -> Vec<IntervalEstimate> {
+        let span = Span { start: self.start, end: self.end };
+        self.start = self.end;
+        self.blocks.cut();
+        let decay = self.tuning.decay.powf(span.length() / 100.0);
+        for (level, sum) in self.levels.iter_mut().zip(&self.interval) {
+            let fraction = if sum.enabled > 0.0 { sum.running / sum.enabled } else { 0.0 };
+            level.count = decay * level.count + sum.raw;
+            level.time = decay * level.time + fraction * span.length();
+        }
+        let observations = self.observations(span.start - self.tuning.context);
+        let estimates = self.window(span, &observations);
+        for sum in &mut self.interval {
+            *sum = Sum::default();
+        }
+        self.learn(observations);
+        self.blocks.forget(span.end - self.tuning.context);
+        self.windows += 1;
+        estimates
+    }
+
+    fn window(&mut self, span: Span, observations: &[Observation]) -> Vec<IntervalEstimate> {
+        let Some(mut solved) = Solved::new(observations, &self.covariances) else {
+            return vec![IntervalEstimate::default(); self.events.len()];
+        };
+        let posterior = solved.sums(span, &self.covariances);
+        let nu = self.tuning.nu;
+        let scale = (nu + solved.surprise) / (nu + observations.len() as f64);
+        let kappa = &mut self.kappa;
+        let rate = self.tuning.kappa;
+        solved.left_out(span, |event, residual, variance| {
+            let ratio = (residual * residual / (variance * scale)).min(25.0);
+            kappa[event] += rate * (ratio - kappa[event]);
+        });
+        let mut estimates = Vec::new();
+        for event in 0..self.events.len() {
+            let sum = self.interval[event];
+            let rate = self.levels[event].rate().unwrap_or(0.0);
+            if self.events[event].always_counted || sum.running >= 0.9999 * sum.enabled {
+                self.totals[event] += sum.raw;
+                estimates.push(IntervalEstimate { estimate: sum.raw, low: sum.raw, high: sum.raw });
+                continue;
+            }
+            let estimate = (rate * (posterior.mean[event] + span.length())).max(sum.raw);
+            let variance = posterior.covariance.at(event, event).max(0.0)
+                * scale.max(0.25)
+                * self.kappa[event].clamp(0.5, 12.0)
+                * rate
+                * rate;
+            let half = self.tuning.z * variance.sqrt();
+            self.totals[event] += estimate;
+            self.total_variances[event] += variance;
+            estimates.push(IntervalEstimate {
+                estimate,
+                low: (estimate - half).max(sum.raw),
+                high: (estimate + half).max(sum.raw),
+            });
+        }
+        estimates
+    }
+
+    fn learn(&mut self, observations: Vec<Observation>) {
+        let tuning = &self.tuning;
+        let rate = (tuning.rate_start / (1.0 + tuning.rate_slope * self.windows as f64)).max(tuning.rate_floor);
+        learn::step(&observations, &mut self.covariances, &self.prior, rate, tuning);
+        if self.stored.len() < tuning.reservoir {
+            self.stored.push(observations);
+        } else {
+            let place = self.next_random(self.windows as usize + 1);
+            if place < self.stored.len() {
+                self.stored[place] = observations;
+            }
+        }
+        for _ in 0..self.tuning.replays {
+            let place = self.next_random(self.stored.len());
+            let stored = &self.stored[place];
+            learn::step(stored, &mut self.covariances, &self.prior, rate * self.tuning.replay_rate, &self.tuning);
+        }
+    }
+
+    fn next_random(&mut self, below: usize) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % below as u64) as usize
+    }
+
+    /// The run's counts.
+    pub fn totals(&mut self) -> Vec<IntervalEstimate> {
+        let totals = self.totals.iter().zip(&self.total_variances);
+        totals
+            .map(|(&estimate, variance)| {
+                let half = self.tuning.z * variance.sqrt();
+                IntervalEstimate { estimate, low: estimate - half, high: estimate + half }
+            })
+            .collect()
+    }
+}

@@ -1,0 +1,146 @@
+//! Complete counts of programs in, how events by name tend to vary together out.
+
+use super::covariance::Covariances;
+use super::linear_algebra::Square;
+use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
+
+/// How events vary together in programs at large, by their names.
+#[derive(Clone, Debug, Default)]
+pub struct Prior {
+    names: Vec<String>,
+    values: Vec<PerProcess>,
+}
+
+/// Without any knowledge: the variance of a relative rate in each process.
+const UNKNOWN: PerProcess = [0.04, 0.04, 0.02, 0.02];
+
+impl Prior {
+    pub(crate) fn covariances(&self, names: &[&str], diagonal: f64) -> Covariances {
+        let places: Vec<Option<usize>> =
+            names.iter().map(|name| self.names.iter().position(|known| known == name)).collect();
+        let mut covariances = Covariances::zeros(names.len());
+        for a in 0..names.len() {
+            for b in 0..names.len() {
+                let value = match (places[a], places[b]) {
+                    (Some(a), Some(b)) => self.values[a * self.names.len() + b],
+                    _ if a == b => UNKNOWN,
+                    _ => [0.0; PROCESSES],
+                };
+                *covariances.at_mut(a, b) = if a == b { value.map(|v| v + 1e-4) } else { value.map(|v| (1.0 - diagonal) * v) };
+            }
+        }
+        covariances
+    }
+
+    /// From programs' complete counts: names, rows of counts, the length of a row in ms.
+    pub fn learn(programs: &[(&[String], &[Vec<f64>], f64)]) -> Self {
+        let mut names: Vec<String> = Vec::new();
+        for (columns, _, _) in programs {
+            for name in *columns {
+                if !names.contains(name) {
+                    names.push(name.clone());
+                }
+            }
+        }
+        let n = names.len();
+        let mut sums = vec![[0.0; PROCESSES]; n * n];
+        let mut weights = vec![0.0; n * n];
+        for (columns, rows, row_ms) in programs {
+            let rounds = (4.0 / row_ms) as usize;
+            let fitted = fit(&relative(rows, rounds), rounds as f64 * row_ms);
+            for (i, a) in columns.iter().enumerate() {
+                for (j, b) in columns.iter().enumerate() {
+                    let (a, b) = (
+                        names.iter().position(|name| name == a).unwrap_or(0),
+                        names.iter().position(|name| name == b).unwrap_or(0),
+                    );
+                    for k in 0..PROCESSES {
+                        sums[a * n + b][k] += fitted[k].at(i, j);
+                    }
+                    weights[a * n + b] += 1.0;
+                }
+            }
+        }
+        let values = sums.iter().zip(&weights).map(|(sum, &w)| sum.map(|v| if w > 0.0 { v / w } else { 0.0 })).collect();
+        Self { names, values }
+    }
+}
+
+/// Relative deviations from the running mean, of rounds of so many rows.
+fn relative(rows: &[Vec<f64>], per_round: usize) -> Vec<Vec<f64>> {
+    let events = rows.first().map_or(0, Vec::len);
+    let mut count = vec![0.0; events];
+    let mut time = 0.0;
+    let mut series = Vec::new();
+    for (i, chunk) in rows.chunks_exact(per_round).enumerate() {
+        let sums: Vec<f64> = (0..events).map(|e| chunk.iter().map(|row| row[e]).sum()).collect();
+        let decay = super::Tuning::default().decay.powf(0.04);
+        time = decay * time + 1.0;
+        for e in 0..events {
+            count[e] = decay * count[e] + sums[e];
+        }
+        if i >= 50 {
+            series.push((0..events).map(|e| sums[e] / (count[e] / time).max(0.01) - 1.0).collect::<Vec<f64>>());
+        }
+    }
+    for e in 0..events {
+        let variance = series.iter().map(|row| row[e] * row[e]).sum::<f64>() / series.len().max(1) as f64;
+        if variance > 9.0 {
+            let scale = 3.0 / variance.sqrt();
+            series.iter_mut().for_each(|row| row[e] *= scale);
+        }
+    }
+    series
+}
+
+const LAGS: [usize; 12] = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 36, 50];
+
+/// Least squares of lagged covariances on the processes', each clipped to be positive semidefinite.
+fn fit(series: &[Vec<f64>], round_ms: f64) -> Vec<Square> {
+    let events = series.first().map_or(0, Vec::len);
+    let lagged: Vec<Square> = LAGS.iter().map(|&lag| lagged(series, lag, events)).collect();
+    let span = |lag: usize| {
+        let start = lag as f64 * round_ms;
+        TimedSpan::new(Span { start, end: start + round_ms }, 0.0)
+    };
+    let basis: Vec<PerProcess> = LAGS.iter().map(|&lag| span(0).covariances(&span(lag))).collect();
+    let mut fitted = vec![Square::zeros(events); PROCESSES];
+    for _ in 0..6 {
+        for j in 0..PROCESSES {
+            let norm: f64 = basis.iter().map(|b| b[j] * b[j]).sum();
+            let mut matrix = Square::zeros(events);
+            for a in 0..events {
+                for b in 0..events {
+                    let mut sum = 0.0;
+                    for (lag, basis) in lagged.iter().zip(&basis) {
+                        let others: f64 = (0..PROCESSES).filter(|&k| k != j).map(|k| basis[k] * fitted[k].at(a, b)).sum();
+                        sum += basis[j] * (lag.at(a, b) - others);
+                    }
+                    *matrix.at_mut(a, b) = sum / norm;
+                }
+            }
+            fitted[j] = super::linear_algebra::clipped(&matrix, 0.0);
+        }
+    }
+    fitted
+}
+
+fn lagged(series: &[Vec<f64>], lag: usize, events: usize) -> Square {
+    let mut sums = Square::zeros(events);
+    let pairs = series.len().saturating_sub(lag);
+    for t in 0..pairs {
+        for a in 0..events {
+            let value = series[t][a];
+            for (to, other) in sums.row_mut(a).iter_mut().zip(&series[t + lag]) {
+                *to += value * other / pairs as f64;
+            }
+        }
+    }
+    let mut symmetric = Square::zeros(events);
+    for a in 0..events {
+        for b in 0..events {
+            *symmetric.at_mut(a, b) = 0.5 * (sums.at(a, b) + sums.at(b, a));
+        }
+    }
+    symmetric
+}

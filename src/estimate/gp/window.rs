@@ -1,0 +1,198 @@
+//! Observations and covariances in, what a window counted and what they say of the covariances out.
+
+use super::covariance::Covariances;
+use super::linear_algebra::{Square, dot};
+use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
+
+/// A mean rate over a span, relative to the event's mean: zero is the mean, one twice the mean.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Observation {
+    pub(crate) event: usize,
+    pub(crate) span: Span,
+    pub(crate) value: f64,
+    /// The variance that is no part of the rate over the span.
+    pub(crate) noise: f64,
+    /// Numbers the times that the event was on a counter.
+    pub(crate) turn: u64,
+}
+
+/// A window's observations, solved for.
+pub(crate) struct Solved<'a> {
+    pub(crate) observations: &'a [Observation],
+    spans: Vec<TimedSpan>,
+    /// Covariances in time of each pair of observations; the lower triangle, row after row.
+    time: Vec<PerProcess>,
+    /// The observations times the inverse of their covariance.
+    pub(crate) weights: Vec<f64>,
+    /// Inverse of the Cholesky factor of their covariance.
+    whitening: Square,
+    inverse: Option<Square>,
+    /// Squared Mahalanobis length of the observations.
+    pub(crate) surprise: f64,
+    pub(crate) log_likelihood: f64,
+}
+
+/// Means and covariances of events in a window, in relative units times its length.
+pub(crate) struct Posterior {
+    pub(crate) mean: Vec<f64>,
+    pub(crate) covariance: Square,
+}
+
+impl<'a> Solved<'a> {
+    /// `None` where rounding leaves the covariance not positive definite.
+    pub(crate) fn new(observations: &'a [Observation], covariances: &Covariances) -> Option<Self> {
+        let n = observations.len();
+        let origin = observations.first().map_or(0.0, |first| first.span.start);
+        let spans: Vec<_> = observations.iter().map(|o| TimedSpan::new(o.span, origin)).collect();
+        let mut time = Vec::with_capacity(n * (n + 1) / 2);
+        let mut whitening = Square::zeros(n);
+        for a in 0..n {
+            let row = whitening.row_mut(a);
+            for b in 0..=a {
+                let in_time = spans[a].covariances(&spans[b]);
+                let between = covariances.at(observations[a].event, observations[b].event);
+                row[b] = sum_of_products(&in_time, between);
+                time.push(in_time);
+            }
+            row[a] += observations[a].noise;
+        }
+        if !whitening.cholesky() {
+            return None;
+        }
+        let log_determinant: f64 = (0..n).map(|a| whitening.at(a, a).ln()).sum();
+        whitening.invert_lower();
+        let whitened: Vec<f64> = (0..n)
+            .map(|a| whitening.row(a)[..=a].iter().zip(observations).map(|(factor, o)| factor * o.value).sum())
+            .collect();
+        let mut weights = vec![0.0; n];
+        for (row, &value) in whitened.iter().enumerate() {
+            for (weight, factor) in weights.iter_mut().zip(&whitening.row(row)[..=row]) {
+                *weight += factor * value;
+            }
+        }
+        let surprise = dot(&whitened, &whitened);
+        let log_likelihood = -0.5 * surprise - log_determinant;
+        Some(Self { observations, spans, time, weights, whitening, inverse: None, surprise, log_likelihood })
+    }
+
+    fn inverse(&mut self) -> &Square {
+        self.inverse.get_or_insert_with(|| self.whitening.gram_of_lower())
+    }
+
+    /// What the events' sums over a span were, in relative units times milliseconds.
+    pub(crate) fn sums(&self, span: Span, covariances: &Covariances) -> Posterior {
+        let events = covariances.events();
+        let n = self.observations.len();
+        let origin = self.observations.first().map_or(0.0, |first| first.span.start);
+        let target = TimedSpan::new(span, origin);
+        let in_time: Vec<PerProcess> = self.spans.iter().map(|span| span.covariances(&target)).collect();
+        let own = target.covariances(&target);
+        let length = span.length();
+        let mut mean = vec![0.0; events];
+        let mut covariance = Square::zeros(events);
+        let mut whitened = vec![vec![0.0; n]; events];
+        let mut cross = vec![0.0; n];
+        for event in 0..events {
+            for (a, observation) in self.observations.iter().enumerate() {
+                cross[a] = length * sum_of_products(&in_time[a], covariances.at(event, observation.event));
+            }
+            mean[event] = dot(&cross, &self.weights);
+            for a in 0..n {
+                whitened[event][a] = dot(&self.whitening.row(a)[..=a], &cross[..=a]);
+            }
+            for other in 0..=event {
+                let prior = length * length * sum_of_products(&own, covariances.at(event, other));
+                let value = prior - dot(&whitened[event], &whitened[other]);
+                *covariance.at_mut(event, other) = value;
+                *covariance.at_mut(other, event) = value;
+            }
+        }
+        Posterior { mean, covariance }
+    }
+
+    /// For each turn of an event on a counter within `span`: what all else says of the turn's
+    /// counts, as the residual of their sum and its variance.
+    pub(crate) fn left_out(&mut self, span: Span, mut take: impl FnMut(usize, f64, f64)) {
+        self.inverse();
+        let Some(inverse) = &self.inverse else { return };
+        let mut turns: Vec<(usize, u64, Vec<usize>)> = Vec::new();
+        for (a, observation) in self.observations.iter().enumerate() {
+            if observation.span.start < span.start - 1e-9 || observation.turn == u64::MAX {
+                continue;
+            }
+            match turns.iter_mut().find(|(event, turn, _)| (*event, *turn) == (observation.event, observation.turn)) {
+                Some((_, _, members)) => members.push(a),
+                None => turns.push((observation.event, observation.turn, vec![a])),
+            }
+        }
+        let at = |a: usize, b: usize| inverse.at(a.max(b), a.min(b));
+        for (event, _, members) in turns {
+            if let [a] = members[..] {
+                take(event, self.weights[a] / at(a, a), 1.0 / at(a, a));
+                continue;
+            }
+            let mut block = Square::zeros(members.len());
+            for (i, &a) in members.iter().enumerate() {
+                for (j, &b) in members.iter().enumerate() {
+                    *block.at_mut(i, j) = at(a, b);
+                }
+            }
+            if !block.cholesky() {
+                continue;
+            }
+            block.invert_lower();
+            let mut variances = block.gram_of_lower();
+            variances.mirror();
+            let lengths: Vec<f64> = members.iter().map(|&a| self.observations[a].span.length()).collect();
+            let total: f64 = lengths.iter().sum();
+            let (mut residual, mut variance) = (0.0, 0.0);
+            for (i, length) in lengths.iter().enumerate() {
+                for (j, &b) in members.iter().enumerate() {
+                    residual += length * variances.at(i, j) * self.weights[b] / total;
+                    variance += length * variances.at(i, j) * lengths[j] / (total * total);
+                }
+            }
+            take(event, residual, variance);
+        }
+    }
+
+    /// Twice the derivative of the log likelihood by the covariances of each process, over the
+    /// events `active` in that order; the data's part times `weight`.
+    pub(crate) fn gradient(&mut self, active: &[usize], weight: f64) -> Vec<Square> {
+        self.inverse();
+        let mut places = vec![usize::MAX; active.iter().max().map_or(0, |last| last + 1)];
+        for (place, &event) in active.iter().enumerate() {
+            places[event] = place;
+        }
+        let size = active.len();
+        let mut sums = vec![[0.0; PROCESSES]; size * size];
+        let Some(inverse) = &self.inverse else { return Vec::new() };
+        let mut time = self.time.iter();
+        for a in 0..self.observations.len() {
+            let place = places[self.observations[a].event] * size;
+            let row = inverse.row(a);
+            for b in 0..=a {
+                let Some(in_time) = time.next() else { break };
+                let value = weight * self.weights[a] * self.weights[b] - row[b];
+                let value = if a == b { 0.5 * value } else { value };
+                let sum = &mut sums[place + places[self.observations[b].event]];
+                for j in 0..PROCESSES {
+                    sum[j] += value * in_time[j];
+                }
+            }
+        }
+        let mut gradient = vec![Square::zeros(size); PROCESSES];
+        for a in 0..size {
+            for b in 0..size {
+                for (j, matrix) in gradient.iter_mut().enumerate() {
+                    *matrix.at_mut(a, b) = sums[a * size + b][j] + sums[b * size + a][j];
+                }
+            }
+        }
+        gradient
+    }
+}
+
+fn sum_of_products(a: &PerProcess, b: &PerProcess) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}

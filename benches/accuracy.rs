@@ -47,11 +47,12 @@ fn main() {
     let get = |key: &str| arguments.iter().find_map(|a| a.strip_prefix(&format!("{key}=")).map(str::to_owned));
     let kernel = get("family").as_deref() == Some("kernel");
     let programs: Vec<&Program> = all.iter().filter(|p| p.name.starts_with("k_") == kernel).collect();
+    let chosen = get("programs");
     let folds: Vec<Prior> = (0..2)
         .map(|fold| {
             let mut training = Vec::new();
             for (i, program) in programs.iter().enumerate() {
-                if i % 2 != fold {
+                if get("others").is_some() || i % 2 != fold {
                     for trace in [Some(&program.trace), program.other.as_ref()].into_iter().flatten() {
                         training.push((trace.names.as_slice(), trace.rows.as_slice(), trace.row_ms));
                     }
@@ -83,6 +84,9 @@ fn main() {
         let mut worst: f64 = 0.0;
         let mut ms = Vec::new();
         for (i, program) in programs.iter().enumerate() {
+            if chosen.as_ref().is_some_and(|names| !names.split(',').any(|name| program.name.starts_with(name))) {
+                continue;
+            }
             let own;
             let prior = if get("self").is_some() {
                 own = Prior::learn(&[(program.trace.names.as_slice(), program.trace.rows.as_slice(), program.trace.row_ms)]);

@@ -348,7 +348,7 @@ pub fn simulate<E: Estimating>(
             }
             let due = round + 1 == every;
             let end_ms = row as f64 * trace.row_ms;
-            let before = std::time::Instant::now();
+            let before = cpu_now();
             let answer = estimator.round(end_ms - read_ms, end_ms, &counted, due);
             if setup.schedule == Schedule::User {
                 next = match estimator.next() {
@@ -357,7 +357,7 @@ pub fn simulate<E: Estimating>(
                 };
                 position += k;
             }
-            spent += before.elapsed();
+            spent += cpu_now() - before;
             answers.extend(answer);
         }
         let _ = report;
@@ -468,4 +468,10 @@ impl Summary {
             pairs: scores.len(),
         }
     }
+}
+
+/// The CPU time that this process has taken.
+fn cpu_now() -> std::time::Duration {
+    let clock = nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID);
+    clock.map_or(std::time::Duration::ZERO, std::time::Duration::from)
 }

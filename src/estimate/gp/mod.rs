@@ -15,7 +15,9 @@ pub use time::Span;
 
 use blocks::Blocks;
 use covariance::Covariances;
-use window::{Observation, Solved};
+mod scale;
+use scale::Volatility;
+use window::{Observation, Scale, Solved};
 
 /// An event as the estimator knows it.
 #[derive(Clone, Debug)]
@@ -47,6 +49,16 @@ pub struct Tuning {
     pub prior_diagonal: f64,
     pub no_prior: bool,
     pub reservoir: usize,
+    pub v_decay: f64,
+    pub v_pseudo: f64,
+    pub v_level: f64,
+    pub v_on: f64,
+    pub v_floor: f64,
+    pub v_lag: f64,
+    pub unknown: f64,
+    pub power: f64,
+    pub memory: f64,
+    pub memories: Vec<f64>,
 }
 
 impl Default for Tuning {
@@ -70,6 +82,16 @@ impl Default for Tuning {
             prior_diagonal: 0.2,
             no_prior: false,
             reservoir: 200,
+            v_decay: 0.85,
+            v_pseudo: 2.0,
+            v_level: 0.7,
+            v_on: 1.0,
+            v_floor: 0.02,
+            v_lag: 20.0,
+            unknown: 1.0,
+            power: 2.0,
+            memory: 0.9,
+            memories: vec![0.985, 0.85, 0.5],
         };
         let text = std::env::var("GP").unwrap_or_default();
         for pair in text.split_whitespace() {
@@ -98,6 +120,16 @@ impl Default for Tuning {
                 "prior_diagonal" => tuning.prior_diagonal = number(),
                 "no_prior" => tuning.no_prior = true,
                 "reservoir" => tuning.reservoir = number() as usize,
+                "power" => tuning.power = number(),
+                "memory" => tuning.memory = number(),
+                "memories" => tuning.memories = value.split(',').map(|v| v.parse().expect("n")).collect(),
+                "unknown" => tuning.unknown = number(),
+                "v_decay" => tuning.v_decay = number(),
+                "v_pseudo" => tuning.v_pseudo = number(),
+                "v_level" => tuning.v_level = number(),
+                "v_on" => tuning.v_on = number(),
+                "v_floor" => tuning.v_floor = number(),
+                "v_lag" => tuning.v_lag = number(),
                 _ => panic!("{key}"),
             }
         }
@@ -116,18 +148,8 @@ pub struct IntervalEstimate {
     pub high: f64,
 }
 
-/// The running mean of an event's rate.
-#[derive(Clone, Copy, Debug, Default)]
-struct Level {
-    count: f64,
-    time: f64,
-}
-
-impl Level {
-    fn rate(&self) -> Option<f64> {
-        (self.time > 0.0).then(|| (self.count / self.time).max(0.0025))
-    }
-}
+mod level;
+use level::Level;
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Sum {
@@ -148,6 +170,7 @@ pub struct Gp {
     end: f64,
     covariances: Covariances,
     prior: Covariances,
+    scales: Vec<Volatility>,
     kappa: Vec<f64>,
     windows: u64,
     stored: Vec<Vec<Observation>>,
@@ -168,7 +191,7 @@ impl Gp {
         Self {
             events: events.to_vec(),
             blocks: Blocks::new(&always, [tuning.longest, tuning.longest_always], mux_ms >= read_ms),
-            levels: vec![Level::default(); n],
+            levels: vec![Level::new(&tuning); n],
             interval: vec![Sum::default(); n],
             run: vec![Sum::default(); n],
             start: 0.0,
@@ -176,6 +199,7 @@ impl Gp {
             prior: covariances.clone(),
             covariances,
             kappa: vec![1.0; n],
+            scales: vec![Volatility::new(&tuning); n],
             windows: 0,
             stored: Vec::new(),
             random: 0x9e37_79b9_7f4a_7c15,
@@ -206,16 +230,23 @@ impl Gp {
             }
             let Some(rate) = self.levels[block.event].rate() else { continue };
             let value = block.count / (rate * block.counted) - 1.0;
-            let mut noise = self.tuning.noise;
-            if block.counted < 0.999 * block.span.length() {
-                let (part, whole) = (time::variances(block.counted), time::variances(block.span.length()));
-                let own = self.covariances.at(block.event, block.event);
-                noise += (0..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum::<f64>();
-            }
+            let noise = 0.0;
+            let counted = block.counted;
             let turn = if self.events[block.event].always_counted { u64::MAX } else { block.turn };
-            observations.push(Observation { event: block.event, span: block.span, value, noise, turn });
+            observations.push(Observation { event: block.event, span: block.span, value, noise, turn, counted, scale: self.scales[block.event].scale() });
         }
         observations
+    }
+
+    fn noise_of(&self, counted: f64, o: &Observation) -> f64 {
+        let scale = self.scales[o.event].scale();
+        let mut noise = self.tuning.noise * scale.rest.powi(2) * (self.covariances.at(o.event, o.event)[1] * 10.0).min(1.0) + 1e-9;
+        if counted < 0.999 * o.span.length() {
+            let (part, whole) = (time::variances(counted), time::variances(o.span.length()));
+            let own = self.covariances.at(o.event, o.event);
+            noise += scale.rest.powi(2) * (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum::<f64>();
+        }
+        noise
     }
 
     /// Ends an interval: the counts since the last.
@@ -223,13 +254,20 @@ impl Gp {
         let span = Span { start: self.start, end: self.end };
         self.start = self.end;
         self.blocks.cut();
-        let decay = self.tuning.decay.powf(span.length() / 100.0);
         for (level, sum) in self.levels.iter_mut().zip(&self.interval) {
             let fraction = if sum.enabled > 0.0 { sum.running / sum.enabled } else { 0.0 };
-            level.count = decay * level.count + sum.raw;
-            level.time = decay * level.time + fraction * span.length();
+            level.update(sum.raw, fraction * span.length(), span.length());
         }
-        let observations = self.observations(span.start - self.tuning.context);
+        let mut observations = self.observations(span.start - self.tuning.context);
+        for event in 0..self.events.len() {
+            let level = self.levels[event].rate().unwrap_or(1.0);
+            self.scales[event].update(event, span, &observations, &self.covariances, level);
+        }
+        for observation in &mut observations {
+            let event = observation.event;
+            observation.scale = self.scales[event].scale();
+            observation.noise = self.noise_of(observation.counted, observation);
+        }
         let estimates = self.window(span, &observations);
         for sum in &mut self.interval {
             *sum = Sum::default();
@@ -244,7 +282,7 @@ impl Gp {
         let Some(mut solved) = Solved::new(observations, &self.covariances) else {
             return vec![IntervalEstimate::default(); self.events.len()];
         };
-        let posterior = solved.sums(span, &self.covariances);
+        let posterior = solved.sums(span, &self.covariances, &self.scales.iter().map(Volatility::scale).collect::<Vec<Scale>>());
         let nu = self.tuning.nu;
         let scale = (nu + solved.surprise) / (nu + observations.len() as f64);
         let kappa = &mut self.kappa;

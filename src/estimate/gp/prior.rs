@@ -23,7 +23,7 @@ impl Prior {
             for b in 0..names.len() {
                 let value = match (places[a], places[b]) {
                     (Some(a), Some(b)) => self.values[a * self.names.len() + b],
-                    _ if a == b => UNKNOWN,
+                    _ if a == b => UNKNOWN.map(|v| v * super::Tuning::default().unknown),
                     _ => [0.0; PROCESSES],
                 };
                 *covariances.at_mut(a, b) = if a == b { value.map(|v| v + 1e-4) } else { value.map(|v| (1.0 - diagonal) * v) };
@@ -69,18 +69,24 @@ impl Prior {
 /// Relative deviations from the running mean, of rounds of so many rows.
 fn relative(rows: &[Vec<f64>], per_round: usize) -> Vec<Vec<f64>> {
     let events = rows.first().map_or(0, Vec::len);
-    let mut count = vec![0.0; events];
-    let mut time = 0.0;
+    let tuning = super::Tuning::default();
+    let mut levels = vec![super::level::Level::new(&tuning); events];
+    let mut pending: Vec<Vec<f64>> = Vec::new();
     let mut series = Vec::new();
     for (i, chunk) in rows.chunks_exact(per_round).enumerate() {
         let sums: Vec<f64> = (0..events).map(|e| chunk.iter().map(|row| row[e]).sum()).collect();
-        let decay = super::Tuning::default().decay.powf(0.04);
-        time = decay * time + 1.0;
+        pending.push(sums);
+        if pending.len() < 25 {
+            continue;
+        }
+        let window = std::mem::take(&mut pending);
         for e in 0..events {
-            count[e] = decay * count[e] + sums[e];
+            levels[e].update(window.iter().map(|row| row[e]).sum(), 25.0, 100.0);
         }
         if i >= 50 {
-            series.push((0..events).map(|e| sums[e] / (count[e] / time).max(0.01) - 1.0).collect::<Vec<f64>>());
+            for sums in &window {
+                series.push((0..events).map(|e| sums[e] / levels[e].rate().unwrap_or(1.0).max(0.01) - 1.0).collect::<Vec<f64>>());
+            }
         }
     }
     for e in 0..events {

@@ -14,6 +14,26 @@ pub(crate) struct Observation {
     pub(crate) noise: f64,
     /// Numbers the times that the event was on a counter.
     pub(crate) turn: u64,
+    pub(crate) counted: f64,
+    /// How much the event's level and its rate vary at present, over how they do at large.
+    pub(crate) scale: Scale,
+}
+
+/// Factors on what is constant in a window, and on what isn't.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Scale {
+    pub(crate) level: f64,
+    pub(crate) rest: f64,
+}
+
+impl Scale {
+    pub(crate) const ONE: Self = Self { level: 1.0, rest: 1.0 };
+
+    /// The sum over processes of covariances, each times the product of both scales.
+    fn covariance(self, other: Self, in_time: &PerProcess, between: &PerProcess) -> f64 {
+        let rest: f64 = (1..PROCESSES).map(|j| in_time[j] * between[j]).sum();
+        self.level * other.level * in_time[0] * between[0] + self.rest * other.rest * rest
+    }
 }
 
 /// A window's observations, solved for.
@@ -51,7 +71,7 @@ impl<'a> Solved<'a> {
             for b in 0..=a {
                 let in_time = spans[a].covariances(&spans[b]);
                 let between = covariances.at(observations[a].event, observations[b].event);
-                row[b] = sum_of_products(&in_time, between);
+                row[b] = observations[a].scale.covariance(observations[b].scale, &in_time, between);
                 time.push(in_time);
             }
             row[a] += observations[a].noise;
@@ -80,7 +100,7 @@ impl<'a> Solved<'a> {
     }
 
     /// What the events' sums over a span were, in relative units times milliseconds.
-    pub(crate) fn sums(&self, span: Span, covariances: &Covariances) -> Posterior {
+    pub(crate) fn sums(&self, span: Span, covariances: &Covariances, scales: &[Scale]) -> Posterior {
         let events = covariances.events();
         let n = self.observations.len();
         let origin = self.observations.first().map_or(0.0, |first| first.span.start);
@@ -94,14 +114,16 @@ impl<'a> Solved<'a> {
         let mut cross = vec![0.0; n];
         for event in 0..events {
             for (a, observation) in self.observations.iter().enumerate() {
-                cross[a] = length * sum_of_products(&in_time[a], covariances.at(event, observation.event));
+                let between = covariances.at(event, observation.event);
+                cross[a] = length * scales[event].covariance(observation.scale, &in_time[a], between);
             }
             mean[event] = dot(&cross, &self.weights);
             for a in 0..n {
                 whitened[event][a] = dot(&self.whitening.row(a)[..=a], &cross[..=a]);
             }
             for other in 0..=event {
-                let prior = length * length * sum_of_products(&own, covariances.at(event, other));
+                let between = covariances.at(event, other);
+                let prior = length * length * scales[event].covariance(scales[other], &own, between);
                 let value = prior - dot(&whitened[event], &whitened[other]);
                 *covariance.at_mut(event, other) = value;
                 *covariance.at_mut(other, event) = value;
@@ -176,7 +198,10 @@ impl<'a> Solved<'a> {
                 let value = weight * self.weights[a] * self.weights[b] - row[b];
                 let value = if a == b { 0.5 * value } else { value };
                 let sum = &mut sums[place + places[self.observations[b].event]];
-                for j in 0..PROCESSES {
+                let (one, other) = (self.observations[a].scale, self.observations[b].scale);
+                sum[0] += value * one.level * other.level * in_time[0];
+                let value = value * one.rest * other.rest;
+                for j in 1..PROCESSES {
                     sum[j] += value * in_time[j];
                 }
             }
@@ -193,6 +218,42 @@ impl<'a> Solved<'a> {
     }
 }
 
-fn sum_of_products(a: &PerProcess, b: &PerProcess) -> f64 {
-    a.iter().zip(b).map(|(a, b)| a * b).sum()
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gradient_is_that_of_the_log_likelihood() {
+        let mut covariances = Covariances::zeros(3);
+        for a in 0..3 {
+            for b in 0..3 {
+                for j in 0..PROCESSES {
+                    covariances.at_mut(a, b)[j] = if a == b { 0.3 } else { 0.05 * (j as f64 + 1.0) };
+                }
+            }
+        }
+        let observation = |i: usize| {
+            let start = 4.0 * i as f64;
+            let span = Span { start, end: start + 4.0 + 8.0 * (i % 2) as f64 };
+            Observation { event: i % 3, span, value: (i as f64).sin(), noise: 0.01, turn: 0, counted: 0.0, scale: Scale { level: 0.7, rest: 1.5 } }
+        };
+        let observations: Vec<_> = (0..9).map(observation).collect();
+        let mut solved = Solved::new(&observations, &covariances).expect("positive definite");
+        let gradient = solved.gradient(&[0, 1, 2], 1.0);
+        for j in 0..PROCESSES {
+            for (a, b) in [(0, 0), (1, 0), (2, 1)] {
+                let moved = |by: f64| {
+                    let mut moved = covariances.clone();
+                    moved.at_mut(a, b)[j] += by;
+                    if a != b {
+                        moved.at_mut(b, a)[j] += by;
+                    }
+                    Solved::new(&observations, &moved).expect("positive definite").log_likelihood
+                };
+                let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+                let expected = gradient[j].at(a, b) * if a == b { 0.5 } else { 1.0 };
+                assert!((slope - expected).abs() < 1e-4 * (1.0 + expected.abs()), "{j} {a} {b}: {slope} {expected}");
+            }
+        }
+    }
 }

@@ -15,6 +15,8 @@ pub use time::Span;
 
 use blocks::Blocks;
 use covariance::Covariances;
+mod trust;
+use trust::{Trust, Turns};
 mod scale;
 use scale::Volatility;
 use window::{Observation, Scale, Solved};
@@ -49,6 +51,8 @@ pub struct Tuning {
     pub prior_diagonal: f64,
     pub no_prior: bool,
     pub reservoir: usize,
+    pub t_pseudo: f64,
+    pub t_decay: f64,
     pub v_decay: f64,
     pub v_pseudo: f64,
     pub v_level: f64,
@@ -65,11 +69,11 @@ impl Default for Tuning {
     fn default() -> Self {
         let mut tuning = Self {
             context: 50.0,
-            longest: 20.0,
+            longest: 8.0,
             longest_always: 4.0,
             nu: 6.0,
             decay: 0.985,
-            replays: 2,
+            replays: 0,
             rate_floor: 0.4,
             rate_start: 0.6,
             rate_slope: 0.15,
@@ -82,16 +86,18 @@ impl Default for Tuning {
             prior_diagonal: 0.2,
             no_prior: false,
             reservoir: 200,
-            v_decay: 0.85,
-            v_pseudo: 2.0,
+            t_pseudo: 2.0,
+            t_decay: 0.95,
+            v_decay: 0.9,
+            v_pseudo: 1.0,
             v_level: 0.7,
             v_on: 1.0,
             v_floor: 0.02,
-            v_lag: 20.0,
+            v_lag: 8.0,
             unknown: 1.0,
             power: 2.0,
             memory: 0.9,
-            memories: vec![0.985, 0.85, 0.5],
+            memories: vec![0.985],
         };
         let text = std::env::var("GP").unwrap_or_default();
         for pair in text.split_whitespace() {
@@ -130,6 +136,8 @@ impl Default for Tuning {
                 "v_on" => tuning.v_on = number(),
                 "v_floor" => tuning.v_floor = number(),
                 "v_lag" => tuning.v_lag = number(),
+                "t_pseudo" => tuning.t_pseudo = number(),
+                "t_decay" => tuning.t_decay = number(),
                 _ => panic!("{key}"),
             }
         }
@@ -171,7 +179,8 @@ pub struct Gp {
     covariances: Covariances,
     prior: Covariances,
     scales: Vec<Volatility>,
-    kappa: Vec<f64>,
+    trust: Vec<Trust>,
+    turns: Vec<Turns>,
     windows: u64,
     stored: Vec<Vec<Observation>>,
     random: u64,
@@ -198,7 +207,8 @@ impl Gp {
             end: 0.0,
             prior: covariances.clone(),
             covariances,
-            kappa: vec![1.0; n],
+            trust: vec![Trust::default(); n],
+            turns: vec![Turns::default(); n],
             scales: vec![Volatility::new(&tuning); n],
             windows: 0,
             stored: Vec::new(),
@@ -220,6 +230,9 @@ impl Gp {
             }
         }
         self.end = round.end;
+        for (event, delta) in deltas.iter().enumerate() {
+            self.turns[event].push(delta.raw, delta.running_ns);
+        }
     }
 
     fn observations(&self, from: f64) -> Vec<Observation> {
@@ -285,12 +298,13 @@ impl Gp {
         let posterior = solved.sums(span, &self.covariances, &self.scales.iter().map(Volatility::scale).collect::<Vec<Scale>>());
         let nu = self.tuning.nu;
         let scale = (nu + solved.surprise) / (nu + observations.len() as f64);
-        let kappa = &mut self.kappa;
-        let rate = self.tuning.kappa;
-        solved.left_out(span, |event, residual, variance| {
-            let ratio = (residual * residual / (variance * scale)).min(25.0);
-            kappa[event] += rate * (ratio - kappa[event]);
-        });
+        for turn in solved.left_out(span.start) {
+            let level = self.levels[turn.event].rate().unwrap_or(1.0);
+            let trust = &mut self.trust[turn.event];
+            let before = turn.others.or(trust.last.map(|rate| rate / level - 1.0));
+            trust.last = Some(level * (turn.value + 1.0));
+            trust.update(turn.residual, turn.variance * scale, before.map(|before| turn.value - before), &self.tuning);
+        }
         let mut estimates = Vec::new();
         for event in 0..self.events.len() {
             let sum = self.interval[event];
@@ -300,10 +314,13 @@ impl Gp {
                 estimates.push(IntervalEstimate { estimate: sum.raw, low: sum.raw, high: sum.raw });
                 continue;
             }
-            let estimate = (rate * (posterior.mean[event] + span.length())).max(sum.raw);
+            let mixed = rate * (posterior.mean[event] + span.length());
+            let scaled = if sum.running > 0.0 { sum.raw * sum.enabled / sum.running } else { self.trust[event].last.unwrap_or(rate) * span.length() };
+            let weight = self.trust[event].weight(&self.tuning);
+            let estimate = (weight * mixed + (1.0 - weight) * scaled).max(sum.raw);
             let variance = posterior.covariance.at(event, event).max(0.0)
                 * scale.max(0.25)
-                * self.kappa[event].clamp(0.5, 12.0)
+                * self.trust[event].kappa.clamp(0.1, 25.0)
                 * rate
                 * rate;
             let half = self.tuning.z * variance.sqrt();
@@ -346,12 +363,16 @@ impl Gp {
 
     /// The run's counts.
     pub fn totals(&mut self) -> Vec<IntervalEstimate> {
-        let totals = self.totals.iter().zip(&self.total_variances);
+        let mut totals = Vec::new();
+        for (event, sum) in self.run.iter().enumerate() {
+            if sum.running <= 0.0 {
+                totals.push(IntervalEstimate::default());
+                continue;
+            }
+            let scaled = sum.raw * sum.enabled / sum.running;
+            let half = if sum.running >= 0.9999 * sum.enabled { 0.0 } else { self.turns[event].half_width(scaled, sum.running / sum.enabled, self.totals[event]) };
+            totals.push(IntervalEstimate { estimate: scaled, low: (scaled - half).max(sum.raw), high: scaled + half });
+        }
         totals
-            .map(|(&estimate, variance)| {
-                let half = self.tuning.z * variance.sqrt();
-                IntervalEstimate { estimate, low: estimate - half, high: estimate + half }
-            })
-            .collect()
     }
 }

@@ -52,6 +52,21 @@ pub(crate) struct Solved<'a> {
     pub(crate) log_likelihood: f64,
 }
 
+/// What is known of an event's turn on a counter without the turn itself, in relative units.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LeftOut {
+    pub(crate) event: usize,
+    pub(crate) start: f64,
+    pub(crate) length: f64,
+    /// What was counted.
+    pub(crate) value: f64,
+    /// That, less what all other observations say of it, and the variance of this.
+    pub(crate) residual: f64,
+    pub(crate) variance: f64,
+    /// The mean over the event's other turns in the window.
+    pub(crate) others: Option<f64>,
+}
+
 /// Means and covariances of events in a window, in relative units times its length.
 pub(crate) struct Posterior {
     pub(crate) mean: Vec<f64>,
@@ -132,14 +147,13 @@ impl<'a> Solved<'a> {
         Posterior { mean, covariance }
     }
 
-    /// For each turn of an event on a counter within `span`: what all else says of the turn's
-    /// counts, as the residual of their sum and its variance.
-    pub(crate) fn left_out(&mut self, span: Span, mut take: impl FnMut(usize, f64, f64)) {
+    /// For each turn of a multiplexed event on a counter since `since`: what all else says of it.
+    pub(crate) fn left_out(&mut self, since: f64) -> Vec<LeftOut> {
         self.inverse();
-        let Some(inverse) = &self.inverse else { return };
+        let Some(inverse) = &self.inverse else { return Vec::new() };
         let mut turns: Vec<(usize, u64, Vec<usize>)> = Vec::new();
         for (a, observation) in self.observations.iter().enumerate() {
-            if observation.span.start < span.start - 1e-9 || observation.turn == u64::MAX {
+            if observation.turn == u64::MAX {
                 continue;
             }
             match turns.iter_mut().find(|(event, turn, _)| (*event, *turn) == (observation.event, observation.turn)) {
@@ -147,35 +161,62 @@ impl<'a> Solved<'a> {
                 None => turns.push((observation.event, observation.turn, vec![a])),
             }
         }
+        let recent = |members: &[usize]| members.iter().all(|&a| self.observations[a].span.start >= since - 1e-9);
+        let mut left_out: Vec<LeftOut> = turns
+            .iter()
+            .filter(|(_, _, members)| recent(members))
+            .filter_map(|(event, turn, members)| {
+                let (residual, variance) = self.residual(inverse, members)?;
+                let (own, own_length) = self.mean_of(members);
+                let others = turns.iter().filter(|(e, t, _)| e == event && t != turn);
+                let (sum, length) = others.fold((0.0, 0.0), |(sum, length), (_, _, members)| {
+                    let (mean, own) = self.mean_of(members);
+                    (sum + mean * own, length + own)
+                });
+                let others = (length > 0.0).then(|| sum / length);
+                let start = self.observations[members[0]].span.start;
+                Some(LeftOut { event: *event, start, length: own_length, value: own, residual, variance, others })
+            })
+            .collect();
+        left_out.sort_by(|a, b| a.start.total_cmp(&b.start));
+        left_out
+    }
+
+    fn mean_of(&self, members: &[usize]) -> (f64, f64) {
+        let length: f64 = members.iter().map(|&a| self.observations[a].counted).sum();
+        let sum: f64 = members.iter().map(|&a| self.observations[a].counted * self.observations[a].value).sum();
+        (sum / length, length)
+    }
+
+    /// The mean of some observations less what all others say of it, and the variance of that: the
+    /// inverse of their block of the inverse covariance times their weights.
+    fn residual(&self, inverse: &Square, members: &[usize]) -> Option<(f64, f64)> {
         let at = |a: usize, b: usize| inverse.at(a.max(b), a.min(b));
-        for (event, _, members) in turns {
-            if let [a] = members[..] {
-                take(event, self.weights[a] / at(a, a), 1.0 / at(a, a));
-                continue;
-            }
-            let mut block = Square::zeros(members.len());
-            for (i, &a) in members.iter().enumerate() {
-                for (j, &b) in members.iter().enumerate() {
-                    *block.at_mut(i, j) = at(a, b);
-                }
-            }
-            if !block.cholesky() {
-                continue;
-            }
-            block.invert_lower();
-            let mut variances = block.gram_of_lower();
-            variances.mirror();
-            let lengths: Vec<f64> = members.iter().map(|&a| self.observations[a].span.length()).collect();
-            let total: f64 = lengths.iter().sum();
-            let (mut residual, mut variance) = (0.0, 0.0);
-            for (i, length) in lengths.iter().enumerate() {
-                for (j, &b) in members.iter().enumerate() {
-                    residual += length * variances.at(i, j) * self.weights[b] / total;
-                    variance += length * variances.at(i, j) * lengths[j] / (total * total);
-                }
-            }
-            take(event, residual, variance);
+        if let [a] = *members {
+            return Some((self.weights[a] / at(a, a), 1.0 / at(a, a)));
         }
+        let mut block = Square::zeros(members.len());
+        for (i, &a) in members.iter().enumerate() {
+            for (j, &b) in members.iter().enumerate() {
+                *block.at_mut(i, j) = at(a, b);
+            }
+        }
+        if !block.cholesky() {
+            return None;
+        }
+        block.invert_lower();
+        let mut variances = block.gram_of_lower();
+        variances.mirror();
+        let lengths: Vec<f64> = members.iter().map(|&a| self.observations[a].span.length()).collect();
+        let total: f64 = lengths.iter().sum();
+        let (mut residual, mut variance) = (0.0, 0.0);
+        for (i, length) in lengths.iter().enumerate() {
+            for (j, &b) in members.iter().enumerate() {
+                residual += length * variances.at(i, j) * self.weights[b] / total;
+                variance += length * variances.at(i, j) * lengths[j] / (total * total);
+            }
+        }
+        Some((residual, variance))
     }
 
     /// Twice the derivative of the log likelihood by the covariances of each process, over the

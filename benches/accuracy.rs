@@ -48,11 +48,12 @@ fn main() {
     let kernel = get("family").as_deref() == Some("kernel");
     let programs: Vec<&Program> = all.iter().filter(|p| p.name.starts_with("k_") == kernel).collect();
     let chosen = get("programs");
-    let folds: Vec<Prior> = (0..2)
+    let folds_count = get("folds").map_or(2, |n| n.parse().unwrap());
+    let folds: Vec<Prior> = (0..folds_count)
         .map(|fold| {
             let mut training = Vec::new();
             for (i, program) in programs.iter().enumerate() {
-                if get("others").is_some() || i % 2 != fold {
+                if i % folds_count != fold {
                     for trace in [Some(&program.trace), program.other.as_ref()].into_iter().flatten() {
                         training.push((trace.names.as_slice(), trace.rows.as_slice(), trace.row_ms));
                     }
@@ -92,7 +93,7 @@ fn main() {
                 own = Prior::learn(&[(program.trace.names.as_slice(), program.trace.rows.as_slice(), program.trace.row_ms)]);
                 &own
             } else {
-                &folds[i % 2]
+                &folds[i % folds_count]
             };
             let (run, _) = simulate(&program.trace, Part::Whole, &setup, 0, |init| Scored::new(init, prior));
             let reference = if none {

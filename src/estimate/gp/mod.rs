@@ -51,6 +51,8 @@ pub struct Tuning {
     pub prior_diagonal: f64,
     pub no_prior: bool,
     pub reservoir: usize,
+    pub standard: bool,
+    pub equal: bool,
     pub t_pseudo: f64,
     pub t_decay: f64,
     pub v_decay: f64,
@@ -86,6 +88,8 @@ impl Default for Tuning {
             prior_diagonal: 0.2,
             no_prior: false,
             reservoir: 200,
+            standard: true,
+            equal: true,
             t_pseudo: 2.0,
             t_decay: 0.95,
             v_decay: 0.9,
@@ -138,6 +142,8 @@ impl Default for Tuning {
                 "v_lag" => tuning.v_lag = number(),
                 "t_pseudo" => tuning.t_pseudo = number(),
                 "t_decay" => tuning.t_decay = number(),
+                "standard" => tuning.standard = number() > 0.0,
+                "equal" => tuning.equal = number() > 0.0,
                 _ => panic!("{key}"),
             }
         }

@@ -45,9 +45,22 @@ impl Prior {
         let n = names.len();
         let mut sums = vec![[0.0; PROCESSES]; n * n];
         let mut weights = vec![0.0; n * n];
+        let mut log_sizes = vec![(0.0f64, 0.0f64); n];
         for (columns, rows, row_ms) in programs {
             let rounds = (4.0 / row_ms) as usize;
-            let fitted = fit(&relative(rows, rounds), rounds as f64 * row_ms);
+            let mut series = relative(rows, rounds);
+            let sizes: Vec<f64> = (0..columns.len())
+                .map(|e| (series.iter().map(|row| row[e] * row[e]).sum::<f64>() / series.len().max(1) as f64).sqrt().max(1e-3))
+                .collect();
+            if super::Tuning::default().equal {
+                series.iter_mut().for_each(|row| row.iter_mut().zip(&sizes).for_each(|(v, size)| *v /= size));
+                for (i, a) in columns.iter().enumerate() {
+                    let a = names.iter().position(|name| name == a).unwrap_or(0);
+                    log_sizes[a].0 += sizes[i].ln();
+                    log_sizes[a].1 += 1.0;
+                }
+            }
+            let fitted = fit(&series, rounds as f64 * row_ms);
             for (i, a) in columns.iter().enumerate() {
                 for (j, b) in columns.iter().enumerate() {
                     let (a, b) = (
@@ -62,6 +75,13 @@ impl Prior {
             }
         }
         let values = sums.iter().zip(&weights).map(|(sum, &w)| sum.map(|v| if w > 0.0 { v / w } else { 0.0 })).collect();
+        let mut values: Vec<PerProcess> = values;
+        for a in 0..n {
+            for b in 0..n {
+                let size = |e: usize| if log_sizes[e].1 > 0.0 { (log_sizes[e].0 / log_sizes[e].1).exp() } else { 1.0 };
+                values[a * n + b] = values[a * n + b].map(|v| v * size(a) * size(b));
+            }
+        }
         Self { names, values }
     }
 }
@@ -89,6 +109,9 @@ fn relative(rows: &[Vec<f64>], per_round: usize) -> Vec<Vec<f64>> {
             }
         }
     }
+    if tuning.standard {
+        standardise(&mut series, events);
+    }
     for e in 0..events {
         let variance = series.iter().map(|row| row[e] * row[e]).sum::<f64>() / series.len().max(1) as f64;
         if variance > 9.0 {
@@ -97,6 +120,31 @@ fn relative(rows: &[Vec<f64>], per_round: usize) -> Vec<Vec<f64>> {
         }
     }
     series
+}
+
+/// Scales deviations from windows' means so that they are as large in every window as on average.
+fn standardise(series: &mut [Vec<f64>], events: usize) {
+    for e in 0..events {
+        let windows: Vec<(f64, f64)> = series
+            .chunks_exact(25)
+            .map(|window| {
+                let mean = window.iter().map(|row| row[e]).sum::<f64>() / 25.0;
+                (mean, window.iter().map(|row| (row[e] - mean).powi(2)).sum::<f64>() / 25.0)
+            })
+            .collect();
+        let overall = windows.iter().map(|w| w.1).sum::<f64>() / windows.len().max(1) as f64 + 1e-12;
+        let level = windows.iter().map(|w| w.0 * w.0).sum::<f64>() / windows.len().max(1) as f64 + 1e-12;
+        let (mut rest_now, mut level_now) = ((overall, 1.0), (0.3 * level, 0.3));
+        for (window, (mean, variance)) in series.chunks_exact_mut(25).zip(windows) {
+            rest_now = (0.9 * rest_now.0 + variance, 0.9 * rest_now.1 + 1.0);
+            level_now = (0.7 * level_now.0 + mean * mean, 0.7 * level_now.1 + 1.0);
+            let rest = (overall / (rest_now.0 / rest_now.1)).clamp(1e-2, 1e3).sqrt();
+            let by_level = (level / (level_now.0 / level_now.1)).clamp(1.0 / 400.0, 4.0).sqrt();
+            for row in window {
+                row[e] = by_level * mean + rest * (row[e] - mean);
+            }
+        }
+    }
 }
 
 const LAGS: [usize; 12] = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 36, 50];

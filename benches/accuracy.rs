@@ -4,25 +4,32 @@
 #[path = "../tests/scoring/mod.rs"]
 mod scoring;
 
-use perfprop::estimate::gp::{Delta, EventSpec, Gp, IntervalEstimate, Prior, Span};
+use perfprop::estimate::gp::{Delta, EventSpec, Gp, IntervalEstimate, Model, Prior, Settings, Span, Timing, Complete};
 use scoring::*;
 
 struct Scored(Gp);
 
 impl Scored {
-    fn new(init: &Init, prior: &Prior) -> Self {
+    fn new(init: &Init, prior: &Prior, model: Option<&Model>) -> Self {
         let events: Vec<_> = init
             .events
             .iter()
             .map(|(name, fixed)| EventSpec { name: name.clone(), always_counted: *fixed })
             .collect();
         let user = init.setup.schedule == Schedule::User;
-        Self(Gp::new(&events, init.read_ms, if user { init.read_ms } else { init.setup.mux_ms }, prior))
+        let rotation_ms = if user { init.read_ms } else { init.setup.mux_ms };
+        let timing = Timing { read_ms: init.read_ms, rotation_ms, counters: init.setup.counters };
+        let settings = match std::env::args().find_map(|a| a.strip_prefix("settings=").map(str::to_owned)) {
+            Some(json) => serde_json::from_str(&json).unwrap(),
+            None => Settings::default(),
+        };
+        let settings = if model.is_some() { settings.with_model() } else { settings };
+        Self(Gp::new(&events, timing, settings, prior, model))
     }
 }
 
-fn answers(estimates: Vec<IntervalEstimate>) -> Vec<Answer> {
-    estimates.into_iter().map(|e| Answer { estimate: e.estimate, low: e.low, high: e.high }).collect()
+fn answers(estimates: Vec<Option<IntervalEstimate>>) -> Vec<Answer> {
+    estimates.into_iter().map(Option::unwrap_or_default).map(|e| Answer { estimate: e.estimate, low: e.low, high: e.high }).collect()
 }
 
 impl Estimating for Scored {
@@ -40,6 +47,10 @@ impl Estimating for Scored {
     }
 }
 
+fn complete(trace: &Trace) -> Complete<'_> {
+    Complete { names: &trace.names, rows: &trace.rows, row_ms: trace.row_ms }
+}
+
 fn main() {
     let folder = std::env::var("PERFPROP_TRACES").unwrap_or_else(|_| "../shared/traces".into());
     let all = programs(folder.as_ref()).unwrap();
@@ -55,7 +66,7 @@ fn main() {
             for (i, program) in programs.iter().enumerate() {
                 if i % folds_count != fold {
                     for trace in [Some(&program.trace), program.other.as_ref()].into_iter().flatten() {
-                        training.push((trace.names.as_slice(), trace.rows.as_slice(), trace.row_ms));
+                        training.push(complete(trace));
                     }
                 }
             }
@@ -90,12 +101,20 @@ fn main() {
             }
             let own;
             let prior = if get("self").is_some() {
-                own = Prior::learn(&[(program.trace.names.as_slice(), program.trace.rows.as_slice(), program.trace.row_ms)]);
+                own = Prior::learn(&[complete(&program.trace)]);
                 &own
             } else {
                 &folds[i % folds_count]
             };
-            let (run, _) = simulate(&program.trace, Part::Whole, &setup, 0, |init| Scored::new(init, prior));
+            let mut model = None;
+            if get("learn").is_some() {
+                let Some(other) = &program.other else { continue };
+                for seed in 1000..1003 {
+                    let (_, learnt) = simulate(other, Part::Whole, &setup, seed, |init| Scored::new(init, prior, model.as_ref()));
+                    model = Some(learnt.0.model());
+                }
+            }
+            let (run, _) = simulate(&program.trace, Part::Whole, &setup, 0, |init| Scored::new(init, prior, model.as_ref()));
             let reference = if none {
                 Setup { grouping: Grouping::None, mux_ms: 4.0, schedule: Schedule::Kernel, ..setup }
             } else {

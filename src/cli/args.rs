@@ -26,6 +26,12 @@ pub(super) enum Verb {
     Replay(Replay),
     /// List events, and whether they can be counted on this machine
     List(List),
+    /// Relations between events: learn how they vary together
+    #[command(subcommand)]
+    Relations(Relations),
+    /// Estimate rounds of counts that another program feeds in as JSON lines
+    #[command(hide = true)]
+    Estimate(Estimate),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -265,6 +271,29 @@ pub(super) struct List {
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Relations {
+    /// Learn from complete counts of programs (CSV, gzipped or not) how events vary together
+    Learn(Learn),
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Learn {
+    /// The file to write; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) prior: PathBuf,
+    /// Tables of counts: a header of event names, a row for each millisecond
+    #[arg(required = true, value_name = "TRACE")]
+    pub(super) traces: Vec<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Estimate {
+    /// Learn from the run alone, without what is known of programs at large
+    #[arg(long)]
+    pub(super) no_prior: bool,
 }
 
 #[derive(Debug, Group)]

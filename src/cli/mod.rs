@@ -6,8 +6,10 @@ use clap::Parser;
 
 mod args;
 mod error;
+mod estimate;
 mod generate;
 mod list;
+mod learn;
 mod look;
 mod prepare;
 mod pump;
@@ -21,7 +23,7 @@ mod top;
 pub use args::command;
 pub use error::Error;
 
-use args::{Args, Verb};
+use args::{Args, Relations, Verb};
 
 /// Runs the program with the process' own arguments.
 pub fn main() -> ExitCode {
@@ -42,6 +44,8 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Record(args) => record::run(args),
         Verb::Replay(args) => replay::run(args),
         Verb::List(args) => list::run(args),
+        Verb::Relations(Relations::Learn(args)) => learn::run(args),
+        Verb::Estimate(args) => estimate::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

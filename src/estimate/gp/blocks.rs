@@ -7,12 +7,37 @@ use super::time::Span;
 /// What a round says of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Delta {
-    /// What was counted.
+    /// What was counted; up to 2^53 exactly.
     pub raw: f64,
     /// The time that the event was enabled.
     pub enabled_ns: f64,
     /// The time of it that the event was on a counter.
     pub running_ns: f64,
+}
+
+impl Delta {
+    /// With what can't be put right: counts and times are not negative, none runs for longer than
+    /// it is enabled, and what didn't run counted nothing.
+    pub(crate) fn sane(self) -> Self {
+        let positive = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
+        let enabled_ns = positive(self.enabled_ns);
+        let running_ns = positive(self.running_ns).min(enabled_ns);
+        let raw = if running_ns > 0.0 { positive(self.raw) } else { 0.0 };
+        Self { raw, enabled_ns, running_ns }
+    }
+
+    /// The part of the time that the event was on a counter.
+    pub(crate) fn part(&self) -> f64 {
+        if self.enabled_ns > 0.0 { self.running_ns / self.enabled_ns } else { 0.0 }
+    }
+}
+
+impl std::ops::AddAssign for Delta {
+    fn add_assign(&mut self, other: Self) {
+        self.raw += other.raw;
+        self.enabled_ns += other.enabled_ns;
+        self.running_ns += other.running_ns;
+    }
 }
 
 /// A count over a span of time.
@@ -42,15 +67,15 @@ pub(crate) struct Blocks {
     done: VecDeque<Block>,
 }
 
-/// Running for so much of a round is running for all of it.
-const WHOLE: f64 = 0.999;
+/// Running for so much of a time is running for all of it.
+pub(crate) const WHOLE: f64 = 0.999;
 
 impl Blocks {
     pub(crate) fn new(always: &[bool], longest: [f64; 2], placed: bool) -> Self {
         let events = always.len();
         Self {
             longest,
-            placed: placed && std::env::var("LOOSE").is_err(),
+            placed,
             open: vec![None; events],
             turns: vec![0; events],
             running_until: vec![f64::NEG_INFINITY; events],
@@ -61,7 +86,7 @@ impl Blocks {
 
     /// Takes what a round says of an event.
     pub(crate) fn push(&mut self, event: usize, round: Span, delta: &Delta) {
-        let part = if delta.enabled_ns > 0.0 { (delta.running_ns / delta.enabled_ns).min(1.0) } else { 0.0 };
+        let part = delta.part();
         if part <= 0.0 {
             return self.close(event);
         }

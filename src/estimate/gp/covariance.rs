@@ -4,7 +4,7 @@ use super::linear_algebra::Square;
 use super::time::{PROCESSES, PerProcess};
 
 /// For each process, the covariances of all pairs of events, of rates relative to their means.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Covariances {
     events: usize,
     values: Vec<PerProcess>,

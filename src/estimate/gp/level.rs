@@ -1,61 +1,38 @@
 //! Counts in, the rate that an event has at large out.
 
-use super::Tuning;
-
-/// The running mean of an event's rate, over the memory that has foretold it best.
-#[derive(Clone, Debug)]
+/// The running mean of an event's rate.
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Level {
-    memories: Vec<Memory>,
-    power: f64,
-    memory: f64,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Memory {
-    decay: f64,
     count: f64,
     time: f64,
-    error: f64,
+    ever: bool,
 }
 
+/// Rates below this many counts a millisecond differ from none by too little to divide by.
+const LEAST_RATE: f64 = 0.0025;
+
 impl Level {
-    pub(crate) fn new(tuning: &Tuning) -> Self {
-        let memories = &tuning.memories;
-        let memories = memories.iter().map(|&decay| Memory { decay, count: 0.0, time: 0.0, error: 0.0 }).collect();
-        Self { memories, power: tuning.power, memory: tuning.memory }
-    }
-
-    /// The rate per millisecond.
+    /// The rate per millisecond; `None` if the event was never counted.
     pub(crate) fn rate(&self) -> Option<f64> {
-        if self.memories[0].time <= 0.0 {
-            return None;
-        }
-        let least = self.memories.iter().map(|m| m.error).fold(f64::INFINITY, f64::min);
-        let (mut sum, mut weights) = (0.0, 0.0);
-        for memory in &self.memories {
-            let weight = ((least + 1e-12) / (memory.error + 1e-12)).powf(self.power);
-            sum += weight * memory.count / memory.time;
-            weights += weight;
-        }
-        Some((sum / weights).max(0.0025))
+        (self.time > 0.0).then(|| (self.count / self.time).max(LEAST_RATE))
     }
 
-    /// Takes a count over a time (ms) in an interval of some length.
-    pub(crate) fn update(&mut self, count: f64, time: f64, length: f64) {
-        if time <= 0.0 {
-            return;
-        }
-        let rate = count / time;
-        for memory in &mut self.memories {
-            if memory.time > 0.0 {
-                let expected = memory.count / memory.time;
-                let error = (rate - expected).powi(2) / (rate + expected + 1e-9).powi(2);
-                let forget = self.memory.powf(length / 100.0);
-                memory.error = forget * memory.error + error;
-            }
-            let decay = memory.decay.powf(length / 100.0);
-            memory.count = decay * memory.count + count;
-            memory.time = decay * memory.time + time;
-        }
+    /// Whether the event has never happened while it was counted.
+    pub(crate) fn is_silent(&self) -> bool {
+        !self.ever
+    }
+
+    /// The time that it remembers.
+    pub(crate) fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Takes a count over a time (ms) in an interval of some length, with what is remembered of the
+    /// time before 100 ms.
+    pub(crate) fn update(&mut self, count: f64, time: f64, length: f64, memory: f64) {
+        let kept = memory.powf(length / 100.0);
+        self.count = kept * self.count + count;
+        self.time = kept * self.time + time;
+        self.ever |= count > 0.0;
     }
 }

@@ -12,8 +12,9 @@ pub(crate) struct Observation {
     pub(crate) value: f64,
     /// The variance that is no part of the rate over the span.
     pub(crate) noise: f64,
-    /// Numbers the times that the event was on a counter.
-    pub(crate) turn: u64,
+    /// Numbers the times that the event was on a counter; `None` if it always is.
+    pub(crate) turn: Option<u64>,
+    /// How long of the span the event was counted.
     pub(crate) counted: f64,
     /// How much the event's level and its rate vary at present, over how they do at large.
     pub(crate) scale: Scale,
@@ -27,8 +28,6 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    pub(crate) const ONE: Self = Self { level: 1.0, rest: 1.0 };
-
     /// The sum over processes of covariances, each times the product of both scales.
     fn covariance(self, other: Self, in_time: &PerProcess, between: &PerProcess) -> f64 {
         let rest: f64 = (1..PROCESSES).map(|j| in_time[j] * between[j]).sum();
@@ -49,6 +48,7 @@ pub(crate) struct Solved<'a> {
     inverse: Option<Square>,
     /// Squared Mahalanobis length of the observations.
     pub(crate) surprise: f64,
+    /// But for a constant.
     pub(crate) log_likelihood: f64,
 }
 
@@ -57,7 +57,6 @@ pub(crate) struct Solved<'a> {
 pub(crate) struct LeftOut {
     pub(crate) event: usize,
     pub(crate) start: f64,
-    pub(crate) length: f64,
     /// What was counted.
     pub(crate) value: f64,
     /// That, less what all other observations say of it, and the variance of this.
@@ -110,6 +109,14 @@ impl<'a> Solved<'a> {
         Some(Self { observations, spans, time, weights, whitening, inverse: None, surprise, log_likelihood })
     }
 
+    /// Degrees of freedom of the t distribution that windows are taken to follow.
+    pub(crate) const DEGREES: f64 = 6.0;
+
+    /// How much larger than expected squared deviations are in this window.
+    pub(crate) fn scale(&self) -> f64 {
+        (Self::DEGREES + self.surprise) / (Self::DEGREES + self.observations.len() as f64)
+    }
+
     fn inverse(&mut self) -> &Square {
         self.inverse.get_or_insert_with(|| self.whitening.gram_of_lower())
     }
@@ -153,12 +160,11 @@ impl<'a> Solved<'a> {
         let Some(inverse) = &self.inverse else { return Vec::new() };
         let mut turns: Vec<(usize, u64, Vec<usize>)> = Vec::new();
         for (a, observation) in self.observations.iter().enumerate() {
-            if observation.turn == u64::MAX {
-                continue;
-            }
-            match turns.iter_mut().find(|(event, turn, _)| (*event, *turn) == (observation.event, observation.turn)) {
+            let Some(turn) = observation.turn else { continue };
+            let same = |(event, t, _): &&mut (usize, u64, Vec<usize>)| (*event, *t) == (observation.event, turn);
+            match turns.iter_mut().find(same) {
                 Some((_, _, members)) => members.push(a),
-                None => turns.push((observation.event, observation.turn, vec![a])),
+                None => turns.push((observation.event, turn, vec![a])),
             }
         }
         let recent = |members: &[usize]| members.iter().all(|&a| self.observations[a].span.start >= since - 1e-9);
@@ -167,7 +173,7 @@ impl<'a> Solved<'a> {
             .filter(|(_, _, members)| recent(members))
             .filter_map(|(event, turn, members)| {
                 let (residual, variance) = self.residual(inverse, members)?;
-                let (own, own_length) = self.mean_of(members);
+                let (own, _) = self.mean_of(members);
                 let others = turns.iter().filter(|(e, t, _)| e == event && t != turn);
                 let (sum, length) = others.fold((0.0, 0.0), |(sum, length), (_, _, members)| {
                     let (mean, own) = self.mean_of(members);
@@ -175,7 +181,7 @@ impl<'a> Solved<'a> {
                 });
                 let others = (length > 0.0).then(|| sum / length);
                 let start = self.observations[members[0]].span.start;
-                Some(LeftOut { event: *event, start, length: own_length, value: own, residual, variance, others })
+                Some(LeftOut { event: *event, start, value: own, residual, variance, others })
             })
             .collect();
         left_out.sort_by(|a, b| a.start.total_cmp(&b.start));
@@ -276,7 +282,7 @@ mod tests {
         let observation = |i: usize| {
             let start = 4.0 * i as f64;
             let span = Span { start, end: start + 4.0 + 8.0 * (i % 2) as f64 };
-            Observation { event: i % 3, span, value: (i as f64).sin(), noise: 0.01, turn: 0, counted: 0.0, scale: Scale { level: 0.7, rest: 1.5 } }
+            Observation { event: i % 3, span, value: (i as f64).sin(), noise: 0.01, turn: None, counted: 0.0, scale: Scale { level: 0.7, rest: 1.5 } }
         };
         let observations: Vec<_> = (0..9).map(observation).collect();
         let mut solved = Solved::new(&observations, &covariances).expect("positive definite");

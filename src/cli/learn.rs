@@ -27,10 +27,8 @@ pub(super) fn run(args: &Learn) -> Result<u8, Error> {
     let tables: Result<Vec<Table>, Error> =
         args.traces.iter().map(|path| read(path).map_err(|error| wrong(path, error))).collect();
     let tables = tables?;
-    let programs: Vec<Complete<'_>> = tables
-        .iter()
-        .map(|table| Complete { names: &table.names, rows: &table.rows, row_ms: table.row_ms })
-        .collect();
+    let programs: Vec<Complete<'_>> =
+        tables.iter().map(|table| Complete { names: &table.names, rows: &table.rows, row_ms: table.row_ms }).collect();
     let text = Prior::learn(&programs).to_json().map_err(io::Error::from);
     let text = text.map_err(|source| Error::Write { path: args.prior.clone(), source })?;
     Stream::file(&args.prior, false)?.print(&(text + "\n"))?;
@@ -49,8 +47,11 @@ fn read(path: &Path) -> io::Result<Table> {
     let mut rows = Vec::new();
     for (number, line) in lines.enumerate() {
         let line = line?;
-        let row: Option<Vec<f64>> =
-            line.split(',').skip(usize::from(wall)).map(|field| field.parse().ok().filter(|v: &f64| v.is_finite())).collect();
+        let row: Option<Vec<f64>> = line
+            .split(',')
+            .skip(usize::from(wall))
+            .map(|field| field.parse().ok().filter(|v: &f64| v.is_finite()))
+            .collect();
         match row {
             Some(row) if row.len() == names.len() => rows.push(row),
             _ => return Err(io::Error::other(format!("line {}: not {} counts", number + 2, names.len()))),

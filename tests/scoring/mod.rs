@@ -3,7 +3,10 @@
 //! Simulates how the kernel multiplexes counters over a trace, feeds the estimator the rounds that a
 //! profiler would have read, and holds its answers against the complete counts.
 
-#![allow(dead_code, reason = "each program that includes this uses a part of it")]
+#![allow(dead_code, unreachable_pub, reason = "each program that includes this uses a part of it")]
+#![allow(missing_docs, reason = "names say it")]
+
+pub mod gp;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
@@ -326,7 +329,7 @@ pub fn simulate<E: Estimating>(
     let mut answers = Vec::new();
     let mut spent = std::time::Duration::ZERO;
     let mut row = 0;
-    for report in 0..reports {
+    for _ in 0..reports {
         let mut sums = vec![0.0; columns.len()];
         for round in 0..every {
             let mut counted = vec![[0u64; 3]; columns.len()];
@@ -360,7 +363,6 @@ pub fn simulate<E: Estimating>(
             spent += cpu_now() - before;
             answers.extend(answer);
         }
-        let _ = report;
         truth.push(sums);
     }
     let totals = estimator.totals();

@@ -143,7 +143,8 @@ fn is(name: &str, event: &str) -> bool {
         return true;
     }
     let name = name.to_lowercase();
-    let plain = name.rsplit_once(':').filter(|(_, modifiers)| modifiers.len() <= 3).map_or(name.as_str(), |(plain, _)| plain);
+    let plain =
+        name.rsplit_once(':').filter(|(_, modifiers)| modifiers.len() <= 3).map_or(name.as_str(), |(plain, _)| plain);
     plain == event || ALIASES.iter().any(|(alias, known)| *alias == plain && *known == event)
 }
 
@@ -284,7 +285,8 @@ fn fit(series: &[Vec<f64>], round_ms: f64) -> Vec<Square> {
                 for b in 0..events {
                     let mut sum = 0.0;
                     for (lag, basis) in lagged.iter().zip(&basis) {
-                        let others: f64 = (0..PROCESSES).filter(|&k| k != j).map(|k| basis[k] * fitted[k].at(a, b)).sum();
+                        let others: f64 =
+                            (0..PROCESSES).filter(|&k| k != j).map(|k| basis[k] * fitted[k].at(a, b)).sum();
                         sum += basis[j] * (lag.at(a, b) - others);
                     }
                     *matrix.at_mut(a, b) = sum / norm;

@@ -49,14 +49,18 @@ impl Volatility {
     }
 
     pub(crate) fn scale(&self) -> Scale {
-        Scale {
-            level: self.level.get().clamp(0.25, 400.0).sqrt(),
-            rest: self.rest.get().clamp(4e-4, 100.0).sqrt(),
-        }
+        Scale { level: self.level.get().clamp(0.25, 400.0).sqrt(), rest: self.rest.get().clamp(4e-4, 100.0).sqrt() }
     }
 
     /// Takes a window's observations of the event, in the order of time.
-    pub(crate) fn update(&mut self, since: f64, end: f64, mine: &[&Observation], own: &PerProcess, settings: &Settings) {
+    pub(crate) fn update(
+        &mut self,
+        since: f64,
+        end: f64,
+        mine: &[&Observation],
+        own: &PerProcess,
+        settings: &Settings,
+    ) {
         let length: f64 = mine.iter().map(|o| o.span.length()).sum();
         if length <= 0.0 {
             return;

@@ -63,7 +63,7 @@ impl Default for Settings {
             least_step: 0.4,
             replays: 0,
             doubt: 0.05,
-            half_width: 2.6,
+            half_width: 2.75,
         }
     }
 }

@@ -14,8 +14,9 @@ pub(crate) struct Turns {
     turns: f64,
 }
 
-/// The half width of 95 % intervals in standard deviations; turns are many in a run.
-const HALF_WIDTH: f64 = 2.1;
+/// The half width of 95 % intervals in standard deviations: more than the normal 1.96, as bursts
+/// that fell between turns are in no difference.
+const HALF_WIDTH: f64 = 2.5;
 
 impl Turns {
     /// Takes a round's count and the time in it that the event was on a counter.

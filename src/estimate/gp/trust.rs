@@ -35,7 +35,7 @@ impl Trust {
 
     /// The factor on variances.
     pub(crate) fn kappa(&self) -> f64 {
-        self.kappa.clamp(0.1, 25.0)
+        self.kappa.clamp(0.1, 50.0)
     }
 
     /// The rate of the last turn.
@@ -49,7 +49,7 @@ impl Trust {
         self.last = Some(rate);
         let weight = self.weight();
         let shown = scaling.map_or(residual, |scaling| weight * residual + (1.0 - weight) * scaling);
-        let ratio = (shown * shown / variance).min(25.0);
+        let ratio = (shown * shown / variance).min(60.0);
         if !ratio.is_finite() {
             return;
         }

@@ -190,9 +190,9 @@ impl Perf {
 impl Estimating for Perf {
     fn round(&mut self, _: f64, _: f64, counted: &[Counted], report: bool) -> Option<Vec<Answer>> {
         for (event, counted) in counted.iter().enumerate() {
-            for i in 0..3 {
-                self.interval[event][i] += counted[i] as f64;
-                self.run[event][i] += counted[i] as f64;
+            for (i, &value) in counted.iter().enumerate() {
+                self.interval[event][i] += value as f64;
+                self.run[event][i] += value as f64;
             }
         }
         report.then(|| {
@@ -334,7 +334,7 @@ pub fn simulate<E: Estimating>(
         for round in 0..every {
             let mut counted = vec![[0u64; 3]; columns.len()];
             for _ in 0..rows_per_round {
-                if row > 0 && (row + phase) % ticks == 0 && setup.schedule == Schedule::Kernel {
+                if row > 0 && (row + phase).is_multiple_of(ticks) && setup.schedule == Schedule::Kernel {
                     rotation.tick();
                 }
                 let row_ns = (trace.row_ms * 1e6) as u64;

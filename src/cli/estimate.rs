@@ -171,7 +171,7 @@ impl Session {
             (answer.est, answer.lo, answer.hi) = (Some(estimates), Some(low), Some(high));
         }
         if self.schedule == Schedule::User {
-            answer.next = Some(self.gp.next());
+            answer.next = Some(self.gp.next_events());
         }
         Ok(answer)
     }

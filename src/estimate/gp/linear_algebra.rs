@@ -144,58 +144,6 @@ fn add_scaled(to: &mut [f64], rows: [&[f64]; 4], scales: [f64; 4]) {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn inverse(matrix: &Square) -> Square {
-        let mut lower = matrix.clone();
-        assert!(lower.cholesky());
-        lower.invert_lower();
-        let mut inverse = lower.gram_of_lower();
-        inverse.mirror();
-        inverse
-    }
-
-    #[test]
-    fn two_by_two_by_hand() {
-        // The inverse of [[4, 2], [2, 3]] is [[3, -2], [-2, 4]] / 8.
-        let matrix = Square { size: 2, values: vec![4.0, 2.0, 2.0, 3.0] };
-        let inverse = inverse(&matrix);
-        for (got, wanted) in inverse.values.iter().zip([0.375, -0.25, -0.25, 0.5]) {
-            assert!((got - wanted).abs() < 1e-12);
-        }
-    }
-
-    #[test]
-    fn what_is_not_positive_definite_is_refused() {
-        assert!(!Square { size: 2, values: vec![1.0, 2.0, 2.0, 1.0] }.cholesky());
-        assert!(!Square { size: 1, values: vec![f64::NAN] }.cholesky());
-        assert!(Square::zeros(0).cholesky());
-    }
-
-    proptest! {
-        #[test]
-        fn a_matrix_times_its_inverse_is_one(size in 1usize..30, seed in prop::collection::vec(-1.0f64..1.0, 900)) {
-            let mut matrix = Square::zeros(size);
-            for i in 0..size {
-                for j in 0..size {
-                    let product: f64 = (0..size).map(|k| seed[i * 30 + k] * seed[j * 30 + k]).sum();
-                    *matrix.at_mut(i, j) = product + if i == j { 0.1 } else { 0.0 };
-                }
-            }
-            let inverse = inverse(&matrix);
-            for i in 0..size {
-                for j in 0..size {
-                    let one: f64 = (0..size).map(|k| matrix.at(i, k) * inverse.at(k, j)).sum();
-                    prop_assert!((one - f64::from(u8::from(i == j))).abs() < 1e-8);
-                }
-            }
-        }
-    }
-}
-
 /// The nearest symmetric matrix with no eigenvalue below `floor`, by Jacobi's rotations.
 pub(crate) fn clipped(matrix: &Square, floor: f64) -> Square {
     let n = matrix.size;
@@ -251,6 +199,58 @@ fn rotate(a: &mut Square, vectors: &mut Square, p: usize, q: usize) {
             let (x, y) = (matrix.at(p, k), matrix.at(q, k));
             *matrix.at_mut(p, k) = c * x - s * y;
             *matrix.at_mut(q, k) = s * x + c * y;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn inverse(matrix: &Square) -> Square {
+        let mut lower = matrix.clone();
+        assert!(lower.cholesky());
+        lower.invert_lower();
+        let mut inverse = lower.gram_of_lower();
+        inverse.mirror();
+        inverse
+    }
+
+    #[test]
+    fn two_by_two_by_hand() {
+        // The inverse of [[4, 2], [2, 3]] is [[3, -2], [-2, 4]] / 8.
+        let matrix = Square { size: 2, values: vec![4.0, 2.0, 2.0, 3.0] };
+        let inverse = inverse(&matrix);
+        for (got, wanted) in inverse.values.iter().zip([0.375, -0.25, -0.25, 0.5]) {
+            assert!((got - wanted).abs() < 1e-12);
+        }
+    }
+
+    #[test]
+    fn what_is_not_positive_definite_is_refused() {
+        assert!(!Square { size: 2, values: vec![1.0, 2.0, 2.0, 1.0] }.cholesky());
+        assert!(!Square { size: 1, values: vec![f64::NAN] }.cholesky());
+        assert!(Square::zeros(0).cholesky());
+    }
+
+    proptest! {
+        #[test]
+        fn a_matrix_times_its_inverse_is_one(size in 1usize..30, seed in prop::collection::vec(-1.0f64..1.0, 900)) {
+            let mut matrix = Square::zeros(size);
+            for i in 0..size {
+                for j in 0..size {
+                    let product: f64 = (0..size).map(|k| seed[i * 30 + k] * seed[j * 30 + k]).sum();
+                    *matrix.at_mut(i, j) = product + if i == j { 0.1 } else { 0.0 };
+                }
+            }
+            let inverse = inverse(&matrix);
+            for i in 0..size {
+                for j in 0..size {
+                    let one: f64 = (0..size).map(|k| matrix.at(i, k) * inverse.at(k, j)).sum();
+                    prop_assert!((one - f64::from(u8::from(i == j))).abs() < 1e-8);
+                }
+            }
         }
     }
 }

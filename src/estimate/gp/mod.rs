@@ -246,7 +246,7 @@ impl Gp {
 
     /// The events that should be counted until the next round, where the schedule is free: each in
     /// its turn. Choosing what is least certain starves what is taken to be certain.
-    pub fn next(&mut self) -> Vec<usize> {
+    pub fn next_events(&mut self) -> Vec<usize> {
         let multiplexed: Vec<usize> = (0..self.events.len()).filter(|&e| !self.events[e].always_counted).collect();
         let count = self.timing.counters.min(multiplexed.len());
         let next = (0..count).map(|i| multiplexed[(self.next + i) % multiplexed.len()]).collect();

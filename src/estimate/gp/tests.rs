@@ -105,7 +105,7 @@ fn a_model_comes_back_from_its_file_as_it_was() {
 }
 
 #[test]
-fn next_gives_every_event_its_turn() {
+fn the_schedule_gives_every_event_its_turn() {
     let mut gp = Gp::new(
         &specs(&[true, false, false, false]),
         Timing { counters: 2, ..TIMING },
@@ -113,7 +113,7 @@ fn next_gives_every_event_its_turn() {
         &Prior::default(),
         None,
     );
-    assert_eq!([gp.next(), gp.next(), gp.next()], [[1, 2], [3, 1], [2, 3]]);
+    assert_eq!([gp.next_events(), gp.next_events(), gp.next_events()], [[1, 2], [3, 1], [2, 3]]);
 }
 
 fn any_delta() -> impl Strategy<Value = Delta> {

@@ -12,7 +12,14 @@ pub(crate) struct Trust {
     /// the residual of scaling's.
     difference: f64,
     product: f64,
+    /// Turns without a count since the last that had one.
+    quiet: i32,
 }
+
+/// After so many quiet turns an event may have stopped, and for each more the process, which knows
+/// rates only, is believed less by this factor.
+const MAY_HAVE_STOPPED: i32 = 2;
+const STOPPED: f64 = 0.7;
 
 /// The weight of the latest turn in the running ratio.
 const LATEST: f64 = 0.13;
@@ -23,14 +30,15 @@ const START: f64 = 2.0;
 
 impl Default for Trust {
     fn default() -> Self {
-        Self { kappa: 1.0, last: None, difference: 0.0, product: 0.0 }
+        Self { kappa: 1.0, last: None, difference: 0.0, product: 0.0, quiet: 0 }
     }
 }
 
 impl Trust {
     /// The weight of the process against scaling: what least squares give for the turns left out.
     pub(crate) fn weight(&self) -> f64 {
-        ((self.product + START) / (self.difference + START)).clamp(0.0, 1.0)
+        let quiet = STOPPED.powi((self.quiet - MAY_HAVE_STOPPED).max(0));
+        quiet * ((self.product + START) / (self.difference + START)).clamp(0.0, 1.0)
     }
 
     /// The factor on variances.
@@ -47,6 +55,7 @@ impl Trust {
     /// residual of scaling from other turns.
     pub(crate) fn update(&mut self, rate: f64, residual: f64, variance: f64, scaling: Option<f64>) {
         self.last = Some(rate);
+        self.quiet = if rate > 1e-9 { 0 } else { (self.quiet + 1).min(100) };
         let weight = self.weight();
         let shown = scaling.map_or(residual, |scaling| weight * residual + (1.0 - weight) * scaling);
         let ratio = (shown * shown / variance).min(60.0);

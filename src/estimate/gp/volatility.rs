@@ -10,8 +10,6 @@ use super::window::{Observation, Scale};
 struct Ratio {
     sum: f64,
     count: f64,
-    /// For how many squares the start counts.
-    start: f64,
 }
 
 impl Ratio {
@@ -21,7 +19,7 @@ impl Ratio {
     }
 
     fn get(&self) -> f64 {
-        (self.sum + self.start) / (self.count + self.start)
+        self.sum / self.count
     }
 }
 
@@ -44,12 +42,12 @@ const LARGEST: f64 = 100.0;
 
 impl Volatility {
     pub(crate) fn new() -> Self {
-        let ratio = |start| Ratio { sum: 0.0, count: 0.0, start };
-        Self { rest: ratio(1.0), level: ratio(0.3) }
+        let as_expected = |count| Ratio { sum: count, count };
+        Self { rest: as_expected(1.0), level: as_expected(0.3) }
     }
 
     pub(crate) fn scale(&self) -> Scale {
-        Scale { level: self.level.get().clamp(0.25, 400.0).sqrt(), rest: self.rest.get().clamp(4e-4, 100.0).sqrt() }
+        Scale { level: self.level.get().clamp(0.25, 400.0).sqrt(), rest: self.rest.get().clamp(1e-6, 100.0).sqrt() }
     }
 
     /// Takes a window's observations of the event, in the order of time.

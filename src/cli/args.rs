@@ -37,6 +37,9 @@ pub(super) enum Verb {
     Relations(Relations),
     /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
     Export(Export),
+    /// Estimate rounds of counts that another program feeds in as JSON lines
+    #[command(hide = true)]
+    Estimate(Estimate),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -354,6 +357,23 @@ pub(super) struct List {
 }
 
 #[derive(Debug, Group)]
+pub(super) struct Learn {
+    /// The file to write; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) prior: PathBuf,
+    /// Tables of counts: a header of event names, a row for each millisecond
+    #[arg(required = true, value_name = "TRACE")]
+    pub(super) traces: Vec<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Estimate {
+    /// Learn from the run alone, without what is known of programs at large
+    #[arg(long)]
+    pub(super) no_prior: bool,
+}
+
+#[derive(Debug, Group)]
 pub(super) struct Check {
     /// Relation files to look through
     #[arg(value_name = "FILE")]
@@ -393,6 +413,8 @@ pub(super) enum RelationVerb {
     Show(Show),
     /// Make a relation file of a vendor's metric tables
     Import(Import),
+    /// Learn from complete counts of programs (CSV, gzipped or not) how events vary together
+    Learn(Learn),
 }
 
 #[derive(Debug, Group)]

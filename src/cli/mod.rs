@@ -7,8 +7,10 @@ use clap::Parser;
 mod args;
 mod check;
 mod error;
+mod estimate;
 mod export;
 mod generate;
+mod learn;
 mod list;
 mod look;
 mod metrics;
@@ -51,6 +53,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Check(args) => check::run(args),
         Verb::Relations(args) => relations::run(args),
         Verb::Export(args) => export::run(args),
+        Verb::Estimate(args) => estimate::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

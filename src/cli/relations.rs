@@ -18,6 +18,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     match &args.verb {
         RelationVerb::Show(args) => show(args),
         RelationVerb::Import(args) => import(args),
+        RelationVerb::Learn(args) => super::learn::run(args),
     }
 }
 

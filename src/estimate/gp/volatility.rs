@@ -12,6 +12,9 @@ struct Ratio {
     count: f64,
 }
 
+/// For so many squares it stays as expected, whatever is seen.
+const ALWAYS: f64 = 0.3;
+
 impl Ratio {
     fn add(&mut self, sum: f64, count: f64, kept: f64) {
         self.sum = kept * self.sum + sum;
@@ -19,7 +22,7 @@ impl Ratio {
     }
 
     fn get(&self) -> f64 {
-        self.sum / self.count
+        (self.sum + ALWAYS) / (self.count + ALWAYS)
     }
 }
 

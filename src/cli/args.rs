@@ -98,7 +98,7 @@ pub(super) struct Corrections {
     /// Go on without the relations of a file that are wrong
     #[arg(long)]
     pub(super) relations_lenient: bool,
-    /// How numbers are estimated; as recorded, else `linear` where there are relations and `scale` where not
+    /// How numbers are estimated; as recorded, else `gp`
     #[arg(long, value_name = "NAME")]
     pub(super) estimator: Option<estimate::Kind>,
     /// How often an interval is to hold the truth

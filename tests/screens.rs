@@ -228,8 +228,8 @@ fn screens_at_all_sizes() {
                 ("1", "events"),
                 ("jjj2", "detail"),
                 ("3", "relations"),
-                ("4", "groups"),
-                ("5", "log"),
+                ("5", "groups"),
+                ("6", "log"),
                 ("o", "output"),
                 ("?", "help"),
             ] {
@@ -540,7 +540,7 @@ fn ascii_and_mono() {
     };
     with_loop((120, 40), options, |session| {
         session.rounds(&rounds(640));
-        for (key, name) in [("1", "ascii-events"), ("jjj2", "ascii-detail"), ("4?", "ascii-help")] {
+        for (key, name) in [("1", "ascii-events"), ("jjj2", "ascii-detail"), ("5?", "ascii-help")] {
             session.script.keys(key);
             let screen = session.script.screen();
             assert!(screen.is_ascii(), "{screen}");
@@ -561,7 +561,8 @@ fn pictures_are_the_same_twice_in_every_format() {
                     mode: Mode::Replay { length: WallNs(64 * SECOND), speed: 1.0 },
                     ..Options::default()
                 };
-                let wanted = Picture { size: (120, 40), format, event: Some(3), output: output(), rounds: rounds(40) };
+                let (output, rounds) = (output(), rounds(40));
+                let wanted = Picture { size: (120, 40), format, event: Some(3), output, rounds, ..Picture::default() };
                 let first = tui::picture(monitor(300), &wanted, &options);
                 assert_eq!(first, tui::picture(monitor(300), &wanted, &options));
                 assert!(first.contains("REPLAY") || format == Format::Svg);

@@ -182,6 +182,7 @@ pub(super) enum ScreenName {
     Events,
     Detail,
     Relations,
+    Profile,
     Groups,
     Log,
     Help,

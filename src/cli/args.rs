@@ -33,8 +33,13 @@ pub(super) enum Verb {
     List(List),
     /// Find out what can be counted here and what forbids it, and whether relation files are right
     Check(Check),
+    /// Relations between events, and metrics over them
+    Relations(Relations),
     /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
     Export(Export),
+    /// Estimate rounds of counts that another program feeds in as JSON lines
+    #[command(hide = true)]
+    Estimate(Estimate),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -50,11 +55,38 @@ pub(super) struct Events {
     /// Events as in perf: names, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub(super) events: Vec<String>,
+    /// Metrics such as IPC, by name, pattern or group, with the events that they need; repeatable
+    #[arg(short = 'M', long = "metrics", value_name = "METRICS")]
+    pub(super) metrics: Vec<String>,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
     #[command(flatten)]
+    pub(super) counting: Counting,
+    #[command(flatten)]
     pub(super) corrections: Corrections,
+}
+
+/// Who counts.
+#[derive(Debug, Group)]
+pub(super) struct Counting {
+    /// Who counts: the kernel, or a model of a machine in valgrind, which needs no hardware counters
+    #[arg(long, value_name = "NAME", default_value = "perf")]
+    pub(super) source: SourceName,
+    /// The caches of the model, size, associativity and line size each: `i1=32k,8,64,d1=32k,8,64,ll=8m,16,64`
+    #[arg(long, value_name = "CACHES")]
+    pub(super) model: Option<String>,
+    /// Count only so many events at once, in turns, and the truth beside: what multiplexing costs
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(super) counters: Option<u16>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum SourceName {
+    /// The counters of this machine, by perf_event_open
+    Perf,
+    /// valgrind's model of caches and branch prediction
+    Emulate,
 }
 
 /// What corrects the numbers. Of a recording, what was recorded with it is the default.
@@ -237,6 +269,9 @@ pub(super) struct Stat {
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: u32,
+    /// Print how far the scaled and corrected counts are from the truth; needs --counters
+    #[arg(long, requires = "counters")]
+    pub(super) truth: bool,
     /// Count cache events too, as perf does; twice and three times for more
     #[arg(short, long, action = ArgAction::Count)]
     pub(super) detailed: u8,
@@ -314,9 +349,29 @@ pub(super) struct List {
     /// Print names only, one a line
     #[arg(long, conflicts_with = "json")]
     pub(super) names: bool,
+    /// Whose events: those of this machine, or of the model in valgrind
+    #[arg(long, value_name = "NAME", default_value = "perf")]
+    pub(super) source: SourceName,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Learn {
+    /// The file to write; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) prior: PathBuf,
+    /// Tables of counts: a header of event names, a row for each millisecond
+    #[arg(required = true, value_name = "TRACE")]
+    pub(super) traces: Vec<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Estimate {
+    /// Learn from the run alone, without what is known of programs at large
+    #[arg(long)]
+    pub(super) no_prior: bool,
 }
 
 #[derive(Debug, Group)]
@@ -345,6 +400,45 @@ pub(super) struct Check {
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(super) color: When,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Relations {
+    #[command(subcommand)]
+    pub(super) verb: RelationVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RelationVerb {
+    /// Print what relation files say in one form, what it needs, and whether that is counted here
+    Show(Show),
+    /// Make a relation file of a vendor's metric tables
+    Import(Import),
+    /// Learn from complete counts of programs (CSV, gzipped or not) how events vary together
+    Learn(Learn),
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Show {
+    /// Relation files; without any, the metrics that are there anyway
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Go on without the relations of a file that are wrong
+    #[arg(long)]
+    pub(super) relations_lenient: bool,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Import {
+    /// perf's folder pmu-events, one CPU's folder of JSON files, or a file of perf's or Intel's form
+    #[arg(value_name = "DIR|FILE")]
+    pub(super) from: PathBuf,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Group)]

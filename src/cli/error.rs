@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use crate::events::{EventError, TableError};
 use crate::export::{Fault, What, WriteError};
 use crate::machine::Denial;
+use crate::metrics::Unknown;
 use crate::plan::Unschedulable;
 use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
@@ -33,6 +34,8 @@ pub enum Error {
     Usage(String),
     /// Names after `-e` are wrong.
     Events(EventError),
+    /// Metrics after `-M` are wrong, or can't be measured here.
+    Metrics(Unknown),
     /// A folder of event tables can't be used.
     Tables(TableError),
     /// Relation files are wrong.
@@ -57,6 +60,10 @@ pub enum Error {
         /// What this machine is, if it is a virtual one.
         guest: Option<String>,
     },
+    /// The model needs valgrind, and it isn't installed.
+    NoValgrind,
+    /// The model counts nothing of what was asked for, and why.
+    NotModelled(Vec<String>),
     /// The command can't be executed.
     Command {
         /// As given.
@@ -133,6 +140,7 @@ impl Error {
             Self::Usage(_)
             | Self::Events(_)
             | Self::Tables(_)
+            | Self::Metrics(_)
             | Self::Relations(_)
             | Self::RelationFile(_)
             | Self::Theme(_)
@@ -142,6 +150,8 @@ impl Error {
             Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
+            | Self::NoValgrind
+            | Self::NotModelled(_)
             | Self::Open(_)
             | Self::Sampling(_)
             | Self::Unschedulable(_)
@@ -164,6 +174,7 @@ impl fmt::Display for Error {
             Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
             Self::Events(error) => error.fmt(f),
             Self::Tables(error) => error.fmt(f),
+            Self::Metrics(error) => error.fmt(f),
             Self::Relations(files) => {
                 let texts: Vec<_> = files.iter().map(|diagnostics| diagnostics.to_string()).collect();
                 f.write_str(texts.join("\n").trim_end())
@@ -171,6 +182,15 @@ impl fmt::Display for Error {
             Self::RelationFile(error) => error.fmt(f),
             Self::NotPermitted { events, denial, works_alone } => not_permitted(f, events, *denial, *works_alone),
             Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
+            Self::NoValgrind => f.write_str(
+                "E15 perfprop: --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
+                 install it:  apt install valgrind   or: dnf install valgrind   or: pacman -S valgrind",
+            ),
+            Self::NotModelled(reasons) => write!(
+                f,
+                "E02 perfprop: the emulated PMU counts none of these events\n      {}\n      what it counts:  perfprop list --source emulate",
+                shown(&reasons.join("; "))
+            ),
             Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
             Self::Open(error) => not_opened(f, error),
             Self::Sampling(error) => super::stacks::explain(f, error),
@@ -256,7 +276,11 @@ fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, gue
         f,
         "E02 perfprop: this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
     )?;
-    write!(f, "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check")
+    write!(
+        f,
+        "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check\n      \
+         cache and branch misses of a model instead:  --source emulate"
+    )
 }
 
 fn no_command(

@@ -1,17 +1,18 @@
-//! `perfprop list`: patterns in, the events that match out, and whether they can be counted here.
+//! `perfprop list`: patterns in, the events and metrics that match out, and whether they can be counted here.
 
 use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::Error;
-use super::args::List;
+use super::args::{List, SourceName};
 use super::prepare::resolver;
 use super::stream::Stream;
-use crate::events::{self, Availability, Entry, Kind, Pattern, Prober, Question, Resolver, Source};
-use crate::sources::{Status, perf};
-use crate::words::shown;
+use super::{Error, metrics};
+use crate::events::{self, Availability, Entry, Event, Kind, Machine, Pattern, Prober, Question, Resolver, Source};
+use crate::metrics::{Facts, Metric, Scope};
+use crate::sources::{Status, emulate, perf};
+use crate::words::{glob, shown};
 
 /// The width of the column of names, as in `perf list`.
 const NAME_WIDTH: usize = 50;
@@ -21,7 +22,10 @@ const NAME_WIDTH: usize = 50;
 const PIECE: usize = 16 * 1024;
 
 pub(super) fn run(args: &List) -> Result<u8, Error> {
-    let resolver = resolver(args.event_tables.as_deref())?;
+    let resolver = match args.source {
+        SourceName::Perf => resolver(args.event_tables.as_deref())?,
+        SourceName::Emulate => Resolver::new(Machine::emulated()),
+    };
     let patterns: Vec<_> = args.patterns.iter().map(|text| Pattern::new(text)).collect();
     let matches = |entry: &Entry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(entry));
     let prober = Prober::new(&resolver, &probe);
@@ -42,6 +46,7 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
             out.print(&std::mem::take(&mut text))?;
         }
     }
+    any |= list_metrics(&mut text, args, &resolver, &page)?;
     if let (Page::Text(_), []) = (&page, patterns.as_slice()) {
         other_ways(&mut text, &resolver);
     }
@@ -52,6 +57,70 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
     let similar =
         args.patterns.iter().flat_map(|pattern| events::similar(&resolver, pattern.trim_matches('*'))).collect();
     Err(Error::NoMatch { patterns: args.patterns.clone(), similar })
+}
+
+/// The metrics that match: by name or group, or all for the word `metric`.
+fn list_metrics(text: &mut String, args: &List, resolver: &Resolver, page: &Page) -> Result<bool, Error> {
+    let catalog = metrics::catalog(&[], resolver.tables())?;
+    let patterns: Vec<_> = args.patterns.iter().map(|pattern| MetricPattern::new(pattern)).collect();
+    let is_meant = |metric: &&Metric| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(metric));
+    let facts = Facts::new(resolver, Scope::Part);
+    let mut any = false;
+    for metric in catalog.metrics().iter().filter(is_meant) {
+        let name = shown(&metric.name);
+        let _ = match page {
+            Page::Names(_) => writeln!(text, "{name}"),
+            Page::Json => writeln!(text, "{}", metric_json(metric, metrics::refusal(metric, &catalog, &facts))),
+            Page::Text(_) => {
+                text.push_str(if any { "" } else { "\nMetrics (for -M):\n" });
+                let here = metrics::refusal(metric, &catalog, &facts);
+                let here = here.map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
+                let groups =
+                    if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
+                let description =
+                    if metric.description.is_empty() { &groups } else { &format!("{}{groups}", metric.description) };
+                writeln!(text, "  {name:<NAME_WIDTH$}  metric    {here}\n        {}", shown(description))
+            }
+        };
+        any = true;
+    }
+    Ok(any)
+}
+
+fn metric_json(metric: &Metric, refusal: Option<String>) -> serde_json::Value {
+    serde_json::json!({
+        "name": metric.name,
+        "kind": "metric",
+        "description": metric.description,
+        "formula": metric.formula.to_string(),
+        "unit": metric.scale.unit,
+        "groups": metric.groups,
+        "available": if refusal.is_none() { "yes" } else { "no" },
+        "reason": refusal,
+    })
+}
+
+/// A pattern as it means metrics.
+struct MetricPattern {
+    glob: String,
+}
+
+impl MetricPattern {
+    fn new(text: &str) -> Self {
+        let word = text.to_lowercase();
+        Self {
+            glob: match word.as_str() {
+                "metric" | "metrics" => "*".to_owned(),
+                word if glob::is_pattern(word) => word.to_owned(),
+                word => format!("*{word}*"),
+            },
+        }
+    }
+
+    fn matches(&self, metric: &Metric) -> bool {
+        let is = |name: &str| glob::matches(&self.glob, &name.to_lowercase());
+        is(&metric.name) || metric.groups.iter().any(|group| is(group))
+    }
 }
 
 /// What is printed of the events.
@@ -88,6 +157,9 @@ impl Page {
 
 /// What no list can hold: names that have a parameter.
 fn other_ways(text: &mut String, resolver: &Resolver) {
+    if resolver.machine().is_emulated() {
+        return;
+    }
     let kernel = |pmu: &str| resolver.machine().devices().join(pmu).exists();
     let here = |pmu: &str| if kernel(pmu) { "" } else { " (not in this kernel)" };
     let _ = write!(
@@ -98,13 +170,18 @@ fn other_ways(text: &mut String, resolver: &Resolver) {
          uretprobe:./prog:function  uprobe:./prog:0x1139     returns from it; an address as nm shows it\n  \
          kprobe:function  kretprobe:function                 calls and returns in the kernel{}\n  \
          mem:0x4010:w  mem:0x4010/8:rw                       accesses to an address\n  \
-         {{a,b}}:u  a:k  'sched:*'                             groups, modifiers, patterns\n",
+         {{a,b}}:u  a:k  'sched:*'                             groups, modifiers, patterns\n  \
+         --source emulate                                    what a model of a machine counts: perfprop list --source emulate\n",
         here("uprobe"),
         here("kprobe"),
     );
 }
 
 fn probe(question: Question<'_>) -> Availability {
+    if let Question::Open(Event { kind: Kind::Modelled, .. }) = question {
+        let missing = || Availability::No("needs valgrind, which is not in PATH".into());
+        return emulate::find().map_or_else(missing, |_| Availability::Yes);
+    }
     let status = match question {
         Question::Allowed => perf::permission(),
         Question::Open(event) => perf::probe(event),
@@ -139,6 +216,11 @@ fn heading(text: &mut String, section: &mut Option<Section>, entry: &Entry) {
         (Source::Tables, _) => format!("Events of {part} (event tables)"),
         (Source::Libpfm, _) => format!("Events of {part} (libpfm)"),
         (Source::Tracefs, _) => format!("Tracepoints of {part}"),
+        (Source::Model, _) => {
+            "Events of the emulated PMU, modelled by valgrind's callgrind; it has two levels of caches, \
+                               so that L2 and LLC are the same"
+                .to_owned()
+        }
     };
     let gap = if section.is_some() { "\n" } else { "" };
     let _ = writeln!(text, "{gap}{words}:");
@@ -150,7 +232,11 @@ fn describe(text: &mut String, entry: &Entry, availability: &Availability) {
     for alias in &entry.aliases {
         let _ = write!(name, " OR {}", shown(alias));
     }
-    let class = if entry.kind.is_software() { "software" } else { "hardware" };
+    let class = match entry.kind {
+        Kind::Modelled => "modelled",
+        kind if kind.is_software() => "software",
+        _ => "hardware",
+    };
     let here = match availability {
         Availability::Yes => "● yes".into(),
         Availability::UserOnly => "i with :u".into(),

@@ -79,13 +79,6 @@ pub(super) fn pump_all(
 ) -> Result<Finished, Error> {
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
     let mut flow = ControlFlow::Continue(());
-    let stop_if_enough = |flow: ControlFlow<()>| {
-        if flow.is_break() {
-            session.request(Request::Stop);
-            session.terminate();
-        }
-        flow
-    };
     loop {
         if taking == Taking::Batches && session.samples().is_empty() {
             select! {
@@ -101,15 +94,20 @@ pub(super) fn pump_all(
             recv(session.samples()) -> sample => match sample {
                 Ok(Sample::Round { round, lost }) => {
                     if flow.is_continue() {
-                        flow = stop_if_enough(take(Given::Round(&round, lost))?);
+                        flow = take(Given::Round(&round, lost))?;
+                        if flow.is_break() {
+                            session.request(Request::Stop);
+                            session.terminate();
+                        }
                     }
                     (last, lost_rounds) = (round, lost);
                 }
                 Ok(Sample::End) | Err(_) => break,
             },
             recv(batches) -> batch => match batch {
-                Ok(batch) if flow.is_continue() => flow = stop_if_enough(take(Given::Stacks(&batch))?),
-                Ok(_) => {}
+                Ok(batch) => {
+                    let _ = take(Given::Stacks(&batch))?;
+                }
                 Err(_) => batches = never(),
             },
             recv(signals) -> number => {

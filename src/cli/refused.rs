@@ -6,8 +6,8 @@ use crate::events::Event;
 use crate::machine::{Denial, Host, ThisKernel, Verdict, target_denial, verdict};
 use crate::plan::Plan;
 use crate::session::{Launch, StartError};
-use crate::sources::Status;
 use crate::sources::perf::{OpenError, Row, Who, Whose};
+use crate::sources::{Counter, Status};
 use crate::stacks::live::StackError;
 
 /// The error for a plan and a target that could not be measured.
@@ -17,6 +17,7 @@ pub(super) fn refused(error: StartError, plan: &Plan, launch: &Launch) -> Error 
         StartError::Open(error) | StartError::Stacks(StackError::Open(error)) => not_opened(error, plan),
         StartError::Stacks(error) => Error::Sampling(error),
         StartError::System(error) => Error::System(error),
+        StartError::NoValgrind => Error::NoValgrind,
         StartError::NoTarget => Error::Usage("nothing to measure".into()),
         StartError::NothingOpened(rows) => nothing_opened(&rows, plan, launch),
     }
@@ -34,6 +35,9 @@ fn not_opened(error: OpenError, plan: &Plan) -> Error {
 }
 
 fn nothing_opened(rows: &[Row], plan: &Plan, launch: &Launch) -> Error {
+    if launch.counter != Counter::Kernel {
+        return Error::NotModelled(plan.events.iter().filter_map(Event::unavailable).collect());
+    }
     let host = Host::here();
     let events = names(&plan.events);
     let Some(row) = rows.iter().find(|row| row.status == Status::Forbidden) else {

@@ -10,6 +10,7 @@ use crate::events::Event;
 use crate::machine::Host;
 use crate::profile::Options;
 use crate::session::Session;
+use crate::sources::Counter;
 use crate::stacks::live::{self, StackError, Wanted};
 use crate::stacks::{CallGraph, Gathering, Rate};
 use crate::text;
@@ -30,6 +31,11 @@ pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> R
         }
         (false, None) => return Ok(None),
     };
+    if wishes.counter != Counter::Kernel {
+        return Err(Error::Usage(
+            "the model of --source emulate samples no call stacks: leave out -g or the model".into(),
+        ));
+    }
     let rate = args.frequency.map(frequency).transpose()?.or(args.count.map(Rate::Period));
     let events = if events.events.is_empty() { default_events()? } else { wishes.plan.events.clone() };
     Ok(Some(Wanted { events, rate, call_graph }))

@@ -12,7 +12,7 @@ use super::pmu::Pmu;
 use super::resolve::Resolver;
 use super::symbols::{self, Row, Symbol};
 use super::tables::TableEvent;
-use super::{Event, Kind, presets, tracepoints};
+use super::{Event, Kind, emulate, presets, tracepoints};
 use crate::words;
 use crate::words::glob;
 
@@ -63,6 +63,8 @@ pub enum Source {
     Tables,
     /// tracefs.
     Tracefs,
+    /// The emulated PMU.
+    Model,
 }
 
 impl Entry {
@@ -98,7 +100,24 @@ impl Entry {
 /// Every event of the resolver's machine: presets, software, hardware and cache events, PMUs of
 /// sysfs, the vendor's tables where it knows some, tracepoints, libpfm's tables. The two slow parts,
 /// tracefs and libpfm, are read by threads meanwhile.
-pub fn catalog(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
+pub fn catalog(resolver: &Resolver) -> Box<dyn Iterator<Item = Entry> + '_> {
+    if resolver.machine().is_emulated() { Box::new(model_entries()) } else { Box::new(real_entries(resolver)) }
+}
+
+/// What the emulated PMU counts: its costs, and the names that mean sums of them.
+fn model_entries() -> impl Iterator<Item = Entry> {
+    let entry = |name: &str| Entry::new(name, Kind::Modelled, Source::Model);
+    let costs = emulate::costs().iter();
+    let costs = costs.map(move |cost| Entry { description: cost.description.clone(), ..entry(&cost.name) });
+    let sums = emulate::rows().iter().filter(|row| row.is_counted());
+    costs.chain(sums.map(move |row| Entry {
+        aliases: row.names[1..].to_vec(),
+        description: row.formula(),
+        ..entry(&row.names[0])
+    }))
+}
+
+fn real_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
     let machine = resolver.machine().clone();
     let libpfm = meanwhile(move || libpfm_entries(&machine).collect());
     let machine = resolver.machine().clone();
@@ -301,7 +320,7 @@ impl<'a> Prober<'a> {
 
     fn open(&self, entry: &Entry) -> Availability {
         let event = match entry.source {
-            Source::Preset | Source::Perf => self.resolver.built_in(&entry.name),
+            Source::Preset | Source::Perf | Source::Model => self.resolver.built_in(&entry.name),
             // A table may describe more than the kernel has an encoding for.
             _ => self.resolver.first(&entry.example()).ok().flatten(),
         };

@@ -6,6 +6,7 @@
 
 mod catalog;
 mod cpu;
+pub mod emulate;
 mod error;
 mod machine;
 mod modifiers;
@@ -28,7 +29,7 @@ pub use machine::{Machine, TracefsError};
 pub use modifiers::{Letters, LettersError};
 pub use pmu::Pmu;
 pub use resolve::{Resolver, with_letters};
-pub use tables::{TableError, TableEvent, Tables};
+pub use tables::{TableError, TableEvent, TableMetric, Tables};
 
 /// One event to count: the name as the user wrote it, and what it means to the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -74,7 +75,7 @@ impl Event {
         match self.kind {
             Kind::Software => !IN_KERNEL.contains(&self.encoding.config),
             Kind::Tracepoint | Kind::Probe => false,
-            Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu | Kind::Breakpoint => true,
+            Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu | Kind::Breakpoint | Kind::Modelled => true,
         }
     }
 
@@ -105,6 +106,8 @@ pub enum Kind {
     Breakpoint,
     /// A dynamic probe on a kernel or user function.
     Probe,
+    /// A cost of the emulated PMU's model, or a sum of some.
+    Modelled,
 }
 
 impl Kind {
@@ -167,6 +170,9 @@ impl Encoding {
     /// The type that [`absent`](Self::absent) encodings carry. No PMU has it, so that even an
     /// open by mistake is refused (ENOENT) and never counts something else.
     const NO_PMU: u32 = u32::MAX;
+
+    /// The type of what the emulated PMU counts; the kernel has none of this number either.
+    const MODEL: u32 = u32::MAX - 1;
 
     /// The encoding of an event whose name is known and for which this machine has no code;
     /// `why` names the event.

@@ -14,7 +14,7 @@ use super::presets::{self, Family, Meaning, Preset};
 use super::symbols::{self, Symbol};
 use super::syntax::{self, Head, Item, Place, Spec, Term};
 use super::tables::{TableEvent, Tables};
-use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Source, Unit, catalog, probe, tracepoints};
+use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Source, Unit, catalog, emulate, probe, tracepoints};
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
@@ -142,6 +142,14 @@ impl Resolver {
         if list.problems.is_empty() { Ok(list.groups) } else { Err(EventError { problems: list.problems }) }
     }
 
+    /// The events that one name stands for, several where several units count it; none where it isn't
+    /// known. Nothing is suggested, which takes longer than a whole list.
+    pub fn called(&self, name: &str) -> Vec<Event> {
+        let items = syntax::parse(name).unwrap_or_default();
+        let [Item::Single(spec)] = items.as_slice() else { return Vec::new() };
+        self.spec(spec).unwrap_or_default().into_iter().map(|member| member.event).collect()
+    }
+
     /// What one event means, a [`Member`] for each event that it stands for.
     fn spec(&self, spec: &Spec<'_>) -> Result<Vec<Member>, Cause> {
         let terms = spec.terms.as_deref();
@@ -153,6 +161,7 @@ impl Resolver {
             }
             ref head => Named { found: vec![other_head(head, terms)?], letters: "" },
         };
+        let named = if self.machine.is_emulated() { only_modelled(named) } else { named };
         let written = if spec.modifiers.is_empty() { named.letters } else { spec.modifiers };
         let letters = Letters::parse(written).map_err(Cause::Letters)?;
         let several = named.found.len() > 1;
@@ -170,6 +179,10 @@ impl Resolver {
     ) -> Result<Member, Cause> {
         let mut modifiers = found.modifiers;
         letters.apply_to_event(&mut modifiers).map_err(Cause::Letters)?;
+        let mut encoding = found.encoding;
+        if found.kind == Kind::Modelled && modifiers.exclude_user {
+            encoding = Encoding::absent("not supported by the model: it runs no kernel");
+        }
         // perf writes modifiers right behind a slash.
         let colon = if written.is_empty() || found.canonical.ends_with('/') { "" } else { ":" };
         let name = match found.name {
@@ -177,14 +190,7 @@ impl Resolver {
             None if several => format!("{}{colon}{written}", found.canonical),
             None => text.to_owned(),
         };
-        let event = Event {
-            name,
-            canonical: found.canonical,
-            kind: found.kind,
-            encoding: found.encoding,
-            modifiers,
-            unit: found.unit,
-        };
+        let event = Event { name, canonical: found.canonical, kind: found.kind, encoding, modifiers, unit: found.unit };
         Ok(Member { event, guest_chosen: letters.chooses_guest() })
     }
 
@@ -197,7 +203,8 @@ impl Resolver {
 
     /// The event of a name that is known to be a preset's or perf's own.
     pub(super) fn built_in(&self, name: &str) -> Option<Event> {
-        let found = self.symbol(name).or_else(|| self.preset(name))?.into_iter().next()?;
+        let known = self.modelled(name).or_else(|| self.symbol(name)).or_else(|| self.preset(name));
+        let found = known?.into_iter().next()?;
         Some(self.member(found, name, "", Letters::default(), false).ok()?.event)
     }
 
@@ -224,7 +231,8 @@ impl Resolver {
         }
         let (base, letters) = name.split_once(':').unwrap_or((name, ""));
         let known = self
-            .symbol(base)
+            .modelled(base)
+            .or_else(|| self.symbol(base))
             .map(Ok)
             .or_else(|| self.sysfs_event(base))
             .or_else(|| self.preset(base).map(Ok))
@@ -246,7 +254,7 @@ impl Resolver {
     /// `cycles/name=c/`, `cpu/event=0x3c/`, `sched:sched_switch/call-graph=fp/`.
     fn name_with_terms<'a>(&self, name: &'a str, terms: &[Term<'_>]) -> Result<Named<'a>, Cause> {
         let tracepoint = self.tracepoint(name).and_then(Result::ok);
-        let known = || self.symbol(name).or_else(|| self.preset(name));
+        let known = || self.modelled(name).or_else(|| self.symbol(name)).or_else(|| self.preset(name));
         let found = match tracepoint {
             Some(named) => Some(named.found),
             None if self.pmus().iter().any(|pmu| pmu.name == name) => None,
@@ -372,6 +380,18 @@ impl Resolver {
         if found.is_empty() { None } else { Some(Ok(Named { found, letters })) }
     }
 
+    /// What the emulated PMU counts, or knows that it can't; nothing on a real machine.
+    fn modelled(&self, name: &str) -> Option<Vec<Found>> {
+        if !self.machine.is_emulated() {
+            return None;
+        }
+        let canonical = symbols::find(name).map_or_else(|| name.to_owned(), |symbol| symbol.canonical);
+        let (canonical, encoding) = emulate::find(&canonical)?;
+        // It sees what the program executes in user space, without being asked to.
+        let modifiers = Modifiers::default();
+        Some(vec![Found { modifiers, ..Found::new(canonical, Kind::Modelled, encoding) }])
+    }
+
     /// perf's symbols; on a hybrid machine a hardware event for each kind of core.
     fn symbol(&self, name: &str) -> Option<Vec<Found>> {
         let found = Found::from(symbols::find(name)?);
@@ -422,6 +442,7 @@ impl Resolver {
         match event.kind {
             Kind::Software | Kind::Hardware | Kind::Cache => Some(Source::Perf),
             Kind::Tracepoint => Some(Source::Tracefs),
+            Kind::Modelled => Some(Source::Model),
             Kind::Pmu if event.canonical.contains("::") => Some(Source::Libpfm),
             Kind::Pmu if self.tables.find(base).is_some() => Some(Source::Tables),
             Kind::Pmu => Some(Source::Sysfs),
@@ -433,6 +454,15 @@ impl Resolver {
     fn family(&self) -> Option<&'static Family> {
         *self.family.get_or_init(|| presets::family(&self.machine.cpu_id()?))
     }
+}
+
+/// The same, with what the model doesn't count known as such.
+fn only_modelled(named: Named<'_>) -> Named<'_> {
+    let modelled = |found: Found| match found.kind {
+        Kind::Modelled => found,
+        _ => Found { encoding: emulate::not_modelled(&found.canonical), kind: Kind::Modelled, ..found },
+    };
+    Named { found: named.found.into_iter().map(modelled).collect(), ..named }
 }
 
 /// A name that nobody knows; [`List::problem`] adds the suggestions.

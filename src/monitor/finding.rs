@@ -70,6 +70,8 @@ pub enum Finding {
         /// The residual in standard errors.
         z: f64,
     },
+    /// No real machine counted.
+    Modelled,
     /// The processes that were watched have ended, or watching them has.
     TargetEnded,
     /// What is counted agrees with a relation again.
@@ -97,6 +99,7 @@ impl Finding {
             Self::RelationInactive { .. }
             | Self::RelationRecovered { .. }
             | Self::UserOnly { .. }
+            | Self::Modelled
             | Self::OneKindOfCore { .. }
             | Self::TargetEnded => Severity::Info,
             _ => Severity::Warning,
@@ -115,6 +118,7 @@ impl Finding {
             Self::RelationInactive { .. } => "W07",
             Self::RelationViolated { .. } => "W08",
             Self::RelationRecovered { .. } => "W09",
+            Self::Modelled => "W20",
             Self::OneKindOfCore { .. } => "W10",
             Self::TargetEnded => "E11",
         }
@@ -176,6 +180,10 @@ impl fmt::Display for Words<'_> {
                     "{} contradicts what is counted (z {z:+.1}); it corrects nothing now",
                     self.relation(*relation)
                 )
+            }
+            Finding::Modelled => {
+                let words = self.monitor.header().modelled_words().unwrap_or_default();
+                write!(f, "all counts are {words}")
             }
             Finding::TargetEnded => {
                 write!(

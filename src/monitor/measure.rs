@@ -2,6 +2,7 @@
 
 use super::{Monitor, Point, Row};
 use crate::rates::Moments;
+use crate::recording::Header;
 use crate::units::{CpuNs, WallNs};
 
 /// How counts are expressed on screens and in texts.
@@ -22,9 +23,11 @@ impl Measure {
     /// All, in the order in which a key goes through them.
     pub const ALL: [Self; 4] = [Self::PerCpuSecond, Self::PerSecond, Self::PerKiloInstruction, Self::Total];
 
-    /// The suffix of a number: `/cpu-s`; empty for totals.
-    pub fn suffix(self) -> &'static str {
+    /// The suffix of a number: `/cpu-s`; empty for totals. A model's time is its instructions, of which
+    /// it executes one a nanosecond, so that its second is 10^9 of them: `/Ginst`.
+    pub fn suffix(self, header: &Header) -> &'static str {
         match self {
+            Self::PerCpuSecond if header.modelled.is_some() => "/Ginst",
             Self::PerCpuSecond => "/cpu-s",
             Self::PerSecond => "/s",
             Self::PerKiloInstruction => "/kinst",
@@ -96,7 +99,8 @@ fn positive(number: f64) -> Option<f64> {
 
 impl Monitor {
     fn instructions_row(&self) -> Option<Row<'_>> {
-        let index = self.header().events.iter().position(|event| event.event.is_called("instructions"))?;
+        let counts = |event: &crate::events::Event| event.is_called("instructions") || event.canonical == "Ir";
+        let index = self.header().events.iter().position(|event| counts(&event.event))?;
         Some(self.row(index))
     }
 }

@@ -15,6 +15,7 @@
 use std::collections::VecDeque;
 
 use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standing};
+use crate::metrics::Derived;
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Delta, Raw, Tally, Uncertain};
 use crate::recording::{End, Header, RecordedEvent, Target};
@@ -24,9 +25,13 @@ use crate::units::{CpuNs, WallNs};
 
 mod finding;
 mod measure;
+mod metrics;
+mod truth;
 
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
+pub use metrics::MetricRow;
+pub use truth::Truth;
 
 /// Intervals that are kept for charts: an hour of seconds.
 const HISTORY: usize = 3600;
@@ -41,8 +46,12 @@ const SETTLED: u64 = 3;
 pub struct Monitor {
     header: Header,
     relations: Vec<Relation>,
+    /// The metrics of the header by their places there.
+    derived: Vec<(usize, Derived)>,
     tracks: Vec<Track>,
     tally: Tally,
+    /// What each event counted in truth, where that was recorded.
+    truths: Vec<Option<u64>>,
     estimator: Box<dyn Estimator>,
     /// When the current interval ends.
     due: WallNs,
@@ -91,6 +100,11 @@ impl Point {
         Self { raw: scaled(self.raw), corrected: scaled(self.corrected), ..*self }
     }
 
+    /// The best that is known of the interval's count: what the estimator makes of it, else the scaled one.
+    pub fn best(&self) -> Option<Uncertain> {
+        self.corrected.or(self.raw)
+    }
+
     /// Running over enabled, at most 1; `None` if no CPU time passed.
     pub fn run_ratio(&self) -> Option<f64> {
         let Delta { enabled, running, .. } = self.counted;
@@ -123,6 +137,11 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// The best that is known of the run's count: what the estimator makes of it, else the scaled one.
+    pub fn best(&self) -> Option<Uncertain> {
+        self.estimate.total.or(self.scaled)
+    }
+
     /// How the run's number was corrected, or where one that was never counted comes from; `None`
     /// where it is what was counted, or scaled.
     pub fn correction(&self) -> Option<Correction> {
@@ -201,6 +220,8 @@ impl Monitor {
             due: header.interval_ns,
             tracks: vec![Track::default(); events],
             tally: Tally::new(events),
+            derived: metrics::derived(&header),
+            truths: vec![None; events],
             header,
             relations,
             estimator,
@@ -230,6 +251,7 @@ impl Monitor {
             self.note(Finding::LostRounds { rounds: lost - self.lost });
             self.lost = lost;
         }
+        self.take_truths(round);
         let deltas: Vec<_> = (0..self.tracks.len()).map(|event| self.delta(event, round)).collect();
         self.tally.round(&deltas);
         self.estimator.round(before, round.at, &deltas);
@@ -418,6 +440,9 @@ impl Monitor {
 
     fn note_openings(&mut self) {
         use crate::sources::Status;
+        if self.header.modelled.is_some() {
+            self.note(Finding::Modelled);
+        }
         for event in 0..self.header.events.len() {
             match self.header.events[event].status {
                 Status::Counted | Status::UserOnly if self.header.events[event].event.core().is_some() => {

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::events::{self, Binding, Event};
 
 mod anchors;
+mod limited;
 
 /// The place of an event in the list that the user asked for.
 pub type EventIndex = usize;

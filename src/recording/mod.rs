@@ -12,11 +12,14 @@
 //! whoever reads it. Lines of another type are passed over: a later version may write more of them. A file
 //! that was cut off is good up to its last whole line.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::events::Event;
 use crate::plan::{EventIndex, PlannedGroup};
 use crate::sources::command::Exit;
+use crate::sources::emulate::Model;
 use crate::sources::{Reading, Round, Scope, Status};
 use crate::stacks::Sampled;
 use crate::units::{CpuNs, WallNs};
@@ -53,8 +56,17 @@ pub struct Header {
     /// events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anchors: Vec<RecordedAnchor>,
+    /// What the events counted in truth, where they were made to take turns; its readings stand last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub truths: Vec<RecordedTruth>,
+    /// The caches of the model that counted, where no real machine did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modelled: Option<Model>,
     /// The groups that the events were counted in.
     pub groups: Vec<PlannedGroup>,
+    /// The metrics over them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<RecordedMetric>,
     /// The relation files, as they were.
     pub relations: Vec<RelationFile>,
     /// The estimator that was chosen.
@@ -86,6 +98,13 @@ impl RecordedEvent {
             scope => format!("{scope} {}", self.event.name),
         }
     }
+}
+
+/// A column with all that an event counted, off the emulated counters too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecordedTruth {
+    /// The event.
+    pub truth_of: EventIndex,
 }
 
 /// A further instance of an event, counted in another group than the event itself. Screens don't list
@@ -160,6 +179,29 @@ pub struct RelationFile {
     pub text: String,
 }
 
+/// A metric over the events of a recording. What the machine knows is in its formula as a number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedMetric {
+    /// What it is called.
+    pub name: String,
+    /// The formula over counts, as relation files write it.
+    pub formula: String,
+    /// What isn't 0 where the value is one to look into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<String>,
+    /// What the value is multiplied with to be in the unit.
+    pub factor: f64,
+    /// The unit; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// What it says.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The events that each name in the formula is the sum of, by their places in one part of the
+    /// target.
+    pub events: BTreeMap<String, Vec<EventIndex>>,
+}
+
 /// How a measurement ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct End {
@@ -232,9 +274,15 @@ impl RoundLine {
 }
 
 impl Header {
-    /// How many readings a round has: one for each event and each anchor.
+    /// How many readings a round has: one for each event, each anchor and each truth.
     pub fn columns(&self) -> usize {
-        self.events.len() + self.anchors.len()
+        self.events.len() + self.anchors.len() + self.truths.len()
+    }
+
+    /// The word for numbers that no real machine counted, and of which model they are.
+    pub fn modelled_words(&self) -> Option<String> {
+        let model = self.modelled.as_ref()?;
+        Some(format!("modelled by valgrind's callgrind: {model}; two cache levels, L2 is LL"))
     }
 
     /// The words of the target, for titles: the command line, or names and ids.

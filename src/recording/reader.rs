@@ -238,7 +238,10 @@ mod tests {
             target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
             events: (0..events).map(event).collect(),
             anchors: vec![],
+            truths: vec![],
+            modelled: None,
             groups: vec![],
+            metrics: vec![],
             relations: vec![],
             estimator: "scale".into(),
             period_ns: WallNs(100),
@@ -332,7 +335,7 @@ mod tests {
     fn lines_of_an_unknown_type_are_passed_over() {
         let mut bytes = write(&[round(10, 5)], None, 2);
         bytes.extend_from_slice(b"{\"type\":\"of-the-future\",\"x\":[1]}\n");
-        bytes.extend_from_slice(&write(&[round(20, 7)], None, 2).split_inclusive(|&b| b == b'\n').nth(1).unwrap());
+        bytes.extend_from_slice(write(&[round(20, 7)], None, 2).split_inclusive(|&b| b == b'\n').nth(1).unwrap());
         assert_eq!(read(&bytes[..]).unwrap().rounds, [round(10, 5), round(20, 7)]);
     }
 

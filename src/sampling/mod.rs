@@ -150,10 +150,15 @@ struct Worker<S> {
 impl<S: CounterSource> Worker<S> {
     fn run(&mut self, period: Duration) {
         let mut due = Instant::now() + period;
+        let mut tick = self.next_tick();
         loop {
-            match self.requests.next_before(due) {
+            match self.requests.next_before(tick.map_or(due, |tick| tick.min(due))) {
                 Some(Request::Enable) => self.source.enable(),
                 Some(Request::Stop) => return self.finish(),
+                None if Instant::now() < due => {
+                    self.source.tick();
+                    tick = self.next_tick();
+                }
                 None => {
                     match self.source.read() {
                         Next::Round(round) => self.offer(round),
@@ -165,6 +170,11 @@ impl<S: CounterSource> Worker<S> {
                 }
             }
         }
+    }
+
+    /// When the source wants its next tick. It is counted from now: ticks that came late aren't made up for.
+    fn next_tick(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.source.beat()?)
     }
 
     fn offer(&mut self, round: Round) {

@@ -22,8 +22,10 @@ use crate::plan::Plan;
 use crate::recording::{CpuTime, End, Process, Target};
 use crate::sampling::{Request, Sample, Sampler};
 use crate::sources::command::{Exit, Held};
+use crate::sources::emulate::{self, Emulator, Model, Told};
+use crate::sources::limited::{Limited, TURN};
 use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Who};
-use crate::sources::{CounterSource, Round, process};
+use crate::sources::{Counter, CounterSource, Round, process};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
 use crate::units::CpuNs;
@@ -56,6 +58,10 @@ pub struct Launch {
     /// What is sampled with its call stacks, beside what is counted.
     #[cfg(feature = "stacks")]
     pub stacks: Option<live::Wanted>,
+    /// Who counts.
+    pub counter: Counter,
+    /// How many events are counted at once, if fewer than can be; the truth is then counted beside.
+    pub counters: Option<usize>,
 }
 
 /// A command to start.
@@ -85,6 +91,8 @@ impl Launch {
             timeout: None,
             #[cfg(feature = "stacks")]
             stacks: None,
+            counter: Counter::Kernel,
+            counters: None,
         }
     }
 }
@@ -119,6 +127,8 @@ pub enum StartError {
     /// Call stacks can't be sampled.
     #[cfg(feature = "stacks")]
     Stacks(live::StackError),
+    /// The model needs valgrind, which isn't installed.
+    NoValgrind,
     /// The operating system can't make a process or a thread.
     System(io::Error),
 }
@@ -129,9 +139,19 @@ pub struct Session {
     sampler: Sampler,
     target: Target,
     rows: Vec<Row>,
+    model: Option<Model>,
     command: Option<Running>,
     output: Receiver<OutputLine>,
+    #[cfg_attr(not(feature = "stacks"), expect(dead_code, reason = "there is nothing in it"))]
     stacks: stacks::Sampling,
+}
+
+/// Counters that are open, with what became of each row.
+struct Opened {
+    source: Box<dyn CounterSource>,
+    rows: Vec<Row>,
+    /// Where the model is told that counts.
+    told: Option<Told>,
 }
 
 /// A command that was started.
@@ -152,20 +172,25 @@ impl Session {
         let Some(line) = &launch.command else {
             let aim = launch.aim.clone().ok_or(StartError::NoTarget)?;
             let stacks = stacks::start(launch, &aim)?;
-            let mut source = open(plan, launch, aim)?;
-            source.start_clock();
+            let mut opened = open(plan, launch, aim)?;
+            opened.source.start_clock();
             let described = described(launch, None);
-            let session = Self::sample(source, launch, described, None, crossbeam_channel::never(), period)?;
+            let session = Self::sample(opened, launch, described, None, crossbeam_channel::never(), period)?;
             return Ok(Self { stacks, ..session });
         };
-        let held = Held::spawn(command(line)).map_err(StartError::System)?;
+        let emulator = emulator(launch)?;
+        let argv = emulator.as_ref().map_or_else(|| line.argv.clone(), |emulator| emulator.command_line(&line.argv));
+        let held = Held::spawn(command(&argv, line.io)).map_err(StartError::System)?;
         let pid = held.pid();
         let aim = launch.aim.clone().unwrap_or(Who::Held(pid));
         let stacks = stacks::start(launch, &aim)?;
-        let mut source = open(plan, launch, aim)?;
+        let mut opened = match emulator {
+            Some(emulator) => emulated(emulator, plan, launch, pid)?,
+            None => open(plan, launch, aim)?,
+        };
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
-        source.start_clock();
+        opened.source.start_clock();
         let mut child = held.release().map_err(failed)?;
         let ended = Arc::new(OnceLock::new());
         // From here on whatever goes wrong ends the command: dropping the running one does.
@@ -173,7 +198,7 @@ impl Session {
             Running { pid, ended: Arc::clone(&ended), drains: output::Drains::default(), detached: false };
         let (drains, output) = output::drain(&mut child).map_err(StartError::System)?;
         running.drains = drains;
-        let session = Self::sample(source, launch, described(launch, Some(pid)), Some(running), output, period)?;
+        let session = Self::sample(opened, launch, described(launch, Some(pid)), Some(running), output, period)?;
         let remote = session.sampler.remote();
         let wait = move || wait(child, before, &ended, || remote.request(Request::Stop));
         thread::Builder::new().name("wait".into()).spawn(wait).map_err(StartError::System)?;
@@ -181,14 +206,14 @@ impl Session {
     }
 
     fn sample(
-        source: PerfSource,
+        opened: Opened,
         launch: &Launch,
         target: Target,
         command: Option<Running>,
         output: Receiver<OutputLine>,
         period: Duration,
     ) -> Result<Self, StartError> {
-        let rows = source.rows().to_vec();
+        let Opened { source, rows, told } = opened;
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
             let remote = sampler.remote();
@@ -208,7 +233,8 @@ impl Session {
             };
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
-        Ok(Self { sampler, target, rows, command, output, stacks: stacks::Sampling::default() })
+        let model = told.map(Told::model);
+        Ok(Self { sampler, target, rows, model, command, output, stacks: Default::default() })
     }
 
     /// Whom it measures.
@@ -219,6 +245,11 @@ impl Session {
     /// What became of each event of the plan, in each part of the target.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    /// The model that counts, if no real machine does.
+    pub fn model(&self) -> Option<&Model> {
+        self.model.as_ref()
     }
 
     /// Where rounds come out.
@@ -281,10 +312,14 @@ impl Session {
     /// Lets the command run on when the session is dropped.
     ///
     /// # Errors
-    /// The operating system's, when nothing can take over reading the command's output; then it
+    /// When it runs under a model; the operating system's, when nothing can take over reading the command's output; then it
     /// will see a closed pipe.
     pub fn detach(&mut self) -> io::Result<()> {
         let Some(command) = &mut self.command else { return Ok(()) };
+        if self.model.is_some() {
+            // Nobody would delete what callgrind writes.
+            return Err(io::Error::other("it runs under a model, which needs perfprop"));
+        }
         command.detached = true;
         command.drains.hand_over()
     }
@@ -335,8 +370,8 @@ fn begin(launch: &Launch, who: &Who) -> Start {
     if on_exec { Start::OnExec } else { Start::Later }
 }
 
-/// Opens what can be opened; nothing at all is an error.
-fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<PerfSource, StartError> {
+/// Opens what can be opened of the kernel's counters.
+fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<Opened, StartError> {
     let start = begin(launch, &who);
     let target = perf::Target { who, cpus: launch.cpus.clone(), inherit: launch.inherit, split: launch.split, start };
     let mut source = PerfSource::open(plan, &target).map_err(StartError::Open)?;
@@ -344,10 +379,47 @@ fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<PerfSource, StartError
     if start == Start::Later && launch.delay.is_none() {
         source.enable();
     }
-    if source.rows().iter().any(|row| row.status.is_open()) {
-        Ok(source)
-    } else {
-        Err(StartError::NothingOpened(source.rows().to_vec()))
+    let rows = source.rows().to_vec();
+    Opened::new(source, rows, plan, launch, Some(TURN))
+}
+
+/// What runs the command under a model, if that is to count.
+fn emulator(launch: &Launch) -> Result<Option<Emulator>, StartError> {
+    let Counter::Model(model) = &launch.counter else { return Ok(None) };
+    let valgrind = emulate::find().ok_or(StartError::NoValgrind)?;
+    Emulator::new(valgrind, model, launch.inherit).map(Some).map_err(StartError::System)
+}
+
+/// The counters of a model.
+fn emulated(emulator: Emulator, plan: &Plan, launch: &Launch, pid: Pid) -> Result<Opened, StartError> {
+    let told = emulator.told(pid);
+    let mut source = emulator.source(plan, pid);
+    if launch.delay.is_some() {
+        source.wait_for_enable();
+    }
+    let rows = source.rows().to_vec();
+    // A turn of the kernel's length would be shorter than an answer takes.
+    Ok(Opened { told: Some(told), ..Opened::new(source, rows, plan, launch, None)? })
+}
+
+impl Opened {
+    /// A source as it is, or limited to some counters with a turn of this length; no event at all is an
+    /// error.
+    fn new(
+        source: impl CounterSource + 'static,
+        rows: Vec<Row>,
+        plan: &Plan,
+        launch: &Launch,
+        turn: Option<Duration>,
+    ) -> Result<Self, StartError> {
+        if !rows.iter().any(|row| row.status.is_open()) {
+            return Err(StartError::NothingOpened(rows));
+        }
+        let source: Box<dyn CounterSource> = match launch.counters {
+            Some(counters) => Box::new(Limited::new(source, plan, &rows, counters, turn)),
+            None => Box::new(source),
+        };
+        Ok(Self { source, rows, told: None })
     }
 }
 
@@ -367,8 +439,7 @@ fn described(launch: &Launch, command: Option<Pid>) -> Target {
     }
 }
 
-fn command(line: &CommandLine) -> Command {
-    let CommandLine { argv, io } = line;
+fn command(argv: &[OsString], io: ChildIo) -> Command {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
     match io {

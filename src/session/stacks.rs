@@ -33,10 +33,12 @@ pub(super) fn start(launch: &Launch, who: &Who) -> Result<Sampling, StartError> 
     Ok(Some(stacks))
 }
 
+/// Nothing that could be sampled.
 #[cfg(not(feature = "stacks"))]
-pub(super) type Sampling = ();
+#[derive(Debug, Default)]
+pub(super) struct Sampling;
 
 #[cfg(not(feature = "stacks"))]
 pub(super) fn start(_: &Launch, _: &Who) -> Result<Sampling, StartError> {
-    Ok(())
+    Ok(Sampling)
 }

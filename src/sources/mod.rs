@@ -4,12 +4,15 @@
 //! ([`perf`]), a recording ([`crate::recording`]) or a script ([`scripted`]).
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::units::{CpuNs, WallNs};
 
 pub mod command;
+pub mod emulate;
+pub mod limited;
 pub mod perf;
 pub mod process;
 pub mod scripted;
@@ -58,6 +61,49 @@ pub trait CounterSource: Send {
 
     /// Begins to count, where that hasn't begun by itself.
     fn enable(&mut self) {}
+
+    /// Sets the time that rounds are counted from: the moment of exec.
+    fn start_clock(&mut self) {}
+
+    /// How often [`tick`](Self::tick) is to be called between rounds; never where `None`.
+    fn beat(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Does what has to be done more often than rounds are read.
+    fn tick(&mut self) {}
+}
+
+impl CounterSource for Box<dyn CounterSource> {
+    fn read(&mut self) -> Next {
+        self.as_mut().read()
+    }
+
+    fn enable(&mut self) {
+        self.as_mut().enable();
+    }
+
+    fn start_clock(&mut self) {
+        self.as_mut().start_clock();
+    }
+
+    fn beat(&self) -> Option<Duration> {
+        self.as_ref().beat()
+    }
+
+    fn tick(&mut self) {
+        self.as_mut().tick();
+    }
+}
+
+/// Who counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Counter {
+    /// The kernel, with the counters of this machine.
+    #[default]
+    Kernel,
+    /// valgrind, with a model of a machine.
+    Model(emulate::Model),
 }
 
 /// Which part of the target a row counts.

@@ -3,13 +3,14 @@
 use crate::words::shown;
 use std::fmt::Write;
 
+use super::metric;
 use super::number::{amount, plus_minus, si};
 use super::summary::correction_text;
 use crate::estimate::RelationState;
 use crate::monitor::{Measure, Monitor, Row};
 use crate::rates::{Error, Uncertain};
 
-/// One block of text: a line of state, a heading, a line an event, a line a relation in use.
+/// One block of text: a line of state, a heading, a line an event, a metric, a relation in use.
 pub fn block(monitor: &Monitor, measure: Measure) -> String {
     let header = monitor.header();
     let mut out = String::new();
@@ -20,8 +21,11 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
         monitor.now().as_secs(),
         monitor.intervals()
     );
+    if let Some(words) = header.modelled_words() {
+        let _ = writeln!(out, "{words}");
+    }
     let width = header.events.iter().map(|event| shown(&event.title()).chars().count()).max().unwrap_or(0).max(5);
-    let mean = format!("MEAN{}", measure.suffix());
+    let mean = format!("MEAN{}", measure.suffix(header));
     let _ = writeln!(
         out,
         "{:<width$}  {mean:>11}  {:>7}  {:>9}  {:>6}  CORRECTED",
@@ -32,6 +36,9 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
     );
     for row in monitor.rows() {
         let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.title()), cells(monitor, &row, measure).trim_end());
+    }
+    for metric in metric::all(monitor) {
+        let _ = writeln!(out, "{}", metric.text());
     }
     relations(&mut out, monitor);
     out

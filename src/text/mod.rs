@@ -4,12 +4,15 @@
 mod block;
 mod csv;
 mod json;
+mod metric;
 pub mod number;
 mod stacks;
 mod summary;
+mod truth;
 
 pub use block::block;
 pub use csv::{interval as csv_interval, totals as csv_totals};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use stacks::stacks;
 pub use summary::{Repeats, interval, interval_heading, summary};
+pub use truth::truth;

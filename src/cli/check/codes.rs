@@ -147,6 +147,19 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
+        code: "E13",
+        title: "a metric is not known, or can't be measured here",
+        consequence: "nothing is measured, exit 2; one of a pattern or group: it is told, the others are measured",
+        meaning: "-M takes the metrics of relation files, of the vendor's tables and perfprop's own, by name, pattern \
+                  or group. Either none is called so, or this machine lacks one of its events, or does not tell what \
+                  its formula asks for, such as the number of slots.",
+        remedy: &[
+            "which there are:               perfprop list metric",
+            "what one needs:                perfprop relations show",
+            "the vendor's as well:          --event-tables DIR",
+        ],
+    },
+    Explained {
         code: "E14",
         title: "call stacks can't be sampled",
         consequence: "nothing is measured, exit 125",
@@ -158,6 +171,17 @@ const TABLE: &[Explained] = &[
             "what is sampled everywhere:    perfprop record -g -e cpu-clock",
             "without LBR:                   perfprop record --call-graph dwarf",
             "more memory for ring buffers:  sudo sysctl kernel.perf_event_mlock_kb=4096",
+        ],
+    },
+    Explained {
+        code: "E15",
+        title: "the emulated PMU needs valgrind",
+        consequence: "nothing was started, exit 125",
+        meaning: "--source emulate runs the command under valgrind's callgrind, which models caches and branches. It is \
+                  looked for in PATH.",
+        remedy: &[
+            "Debian, Ubuntu:                apt install valgrind",
+            "others:                        dnf or pacman, the same name",
         ],
     },
     Explained {
@@ -246,6 +270,17 @@ const TABLE: &[Explained] = &[
         meaning: "This CPU has cores of several kinds, and each kind has counters of its own. While the \
                   program ran on the others, this event saw nothing.",
         remedy: &["name the event without a PMU in front: it is counted on each kind of core, in a row each"],
+    },
+    Explained {
+        code: "W20",
+        title: "all counts are modelled",
+        consequence: "they are the same in every run, and are not those of this CPU",
+        meaning: "A model of two levels of caches and of branch prediction counted, and no hardware. Its time is \
+                  instructions, so that rates are per 10^9 of them.",
+        remedy: &[
+            "its caches:                    --model i1=SIZE,WAYS,LINE,d1=...,ll=...",
+            "what it counts:                perfprop list --source emulate",
+        ],
     },
 ];
 

@@ -181,6 +181,7 @@ impl Tried {
             (Some(Source::Libpfm), _) => "libpfm",
             (Some(Source::Tables), _) => "vendor table",
             (Some(Source::Tracefs), _) => "tracepoint",
+            (Some(Source::Model), _) => "the emulated PMU",
             (None, Kind::Breakpoint) => "breakpoint",
             (None, Kind::Probe) => "probe",
             (None, _) => "raw code",

@@ -147,11 +147,6 @@ impl PerfSource {
         &self.rows
     }
 
-    /// Sets the time that rounds are counted from: the moment of exec.
-    pub fn start_clock(&mut self) {
-        self.started = Instant::now();
-    }
-
     fn targets_ended(&self) -> bool {
         !self.awaited.is_empty() && !self.awaited.iter().any(|&pid| process::is_alive(pid))
     }
@@ -214,6 +209,10 @@ impl CounterSource for PerfSource {
             // A task that has ended since cannot be enabled, and needs not be.
             let _ = group.leader.enable_group();
         }
+    }
+
+    fn start_clock(&mut self) {
+        self.started = Instant::now();
     }
 }
 

@@ -350,7 +350,9 @@ impl<'a> Places<'a> {
 fn rate(asked: Option<Rate>, event: &Event) -> Rate {
     let default = match event.kind {
         Kind::Tracepoint | Kind::Probe | Kind::Breakpoint => Rate::Period(1),
-        Kind::Software | Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu => Rate::Frequency(DEFAULT_FREQUENCY),
+        Kind::Software | Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu | Kind::Modelled => {
+            Rate::Frequency(DEFAULT_FREQUENCY)
+        }
     };
     match asked.unwrap_or(default) {
         Rate::Frequency(hz) => Rate::Frequency(max_frequency().map_or(hz, |max| hz.min(max))),

@@ -616,7 +616,12 @@ impl Model {
         Some(figure.map_or_else(
             || name.clone(),
             |figure| {
-                format!("{name} {}{} {}", figure.mean, self.measure.suffix(), plus_minus(figure.error, figure.mean))
+                format!(
+                    "{name} {}{} {}",
+                    figure.mean,
+                    self.measure.suffix(self.monitor.header()),
+                    plus_minus(figure.error, figure.mean)
+                )
             },
         ))
     }

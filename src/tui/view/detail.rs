@@ -65,7 +65,8 @@ fn title(page: &Page<'_>, index: EventIndex) -> Line<'static> {
         Some(figure) => {
             let role = if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected };
             let mean = amount(figure.mean, unit);
-            line.push_span(page.span(role, format!("{}{}", mean.trim_end(), model.measure.suffix())));
+            let suffix = model.measure.suffix(model.monitor.header());
+            line.push_span(page.span(role, format!("{}{suffix}", mean.trim_end())));
             let error = if figures.is_partial { "partial".into() } else { plus_minus(figure.error, figure.mean) };
             line.push_span(page.span(Role::Dim, format!(" {error}")));
             if let Some(cause) = figures.by.filter(|_| model.basis != Basis::Raw) {
@@ -137,7 +138,7 @@ fn draw_histogram(page: &mut Page<'_>, area: Rect, index: EventIndex) {
     let unit = &page.model.monitor.header().events[index].event.unit;
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
-        let suffix = page.model.measure.of_intervals().suffix();
+        let suffix = page.model.measure.of_intervals().suffix(page.model.monitor.header());
         let words = format!("{} intervals, each{suffix}", rates.len());
         page.line(row, Line::from(page.span(Role::Header, words)));
     }

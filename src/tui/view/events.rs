@@ -41,13 +41,14 @@ enum Column {
     Raw,
     RawError,
     Run,
+    Off,
     Correction,
     By,
     Trend,
 }
 
 /// In the order of the screen.
-const ALL: [Column; 15] = [
+const ALL: [Column; 16] = [
     Column::Event,
     Column::Raw,
     Column::RawError,
@@ -60,6 +61,7 @@ const ALL: [Column; 15] = [
     Column::Max,
     Column::Samples,
     Column::Run,
+    Column::Off,
     Column::Correction,
     Column::By,
     Column::Trend,
@@ -72,7 +74,7 @@ const LARGE: [Column; 5] = [Column::Max, Column::Min, Column::Samples, Column::C
 const BOTH: [Column; 2] = [Column::Raw, Column::RawError];
 
 /// The order in which columns leave a screen that gets narrower.
-const LEAVING: [Column; 12] = [
+const LEAVING: [Column; 13] = [
     Column::Max,
     Column::Min,
     Column::Samples,
@@ -84,6 +86,7 @@ const LEAVING: [Column; 12] = [
     Column::RawError,
     Column::Raw,
     Column::Correction,
+    Column::Off,
     Column::Run,
 ];
 
@@ -92,7 +95,7 @@ impl Column {
         match self {
             Self::Event => LEAST_NAME,
             Self::Mean => 10,
-            Self::Error | Self::RawError | Self::Correction | Self::Variance => 7,
+            Self::Error | Self::RawError | Self::Correction | Self::Variance | Self::Off => 7,
             Self::Sigma | Self::Min | Self::Max | Self::Raw => 8,
             Self::Cv | Self::Samples => 6,
             Self::Run => 5,
@@ -118,11 +121,12 @@ impl Column {
 type Layout = Vec<(Column, usize)>;
 
 /// Which columns fit into `room` cells; what is left goes to the trend and the names.
-fn layout(room: usize, gap: usize, large: bool, basis: Basis, longest_name: usize) -> Layout {
+fn layout(room: usize, gap: usize, large: bool, (basis, truth): (Basis, bool), longest_name: usize) -> Layout {
     let with_both = basis == Basis::Both || (large && basis == Basis::Corrected);
     let mut columns: Layout = ALL
         .into_iter()
         .filter(|column| large || !LARGE.contains(column))
+        .filter(|column| truth || *column != Column::Off)
         .filter(|column| with_both || !BOTH.contains(column))
         .map(|column| (column, column.width()))
         .collect();
@@ -157,7 +161,8 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     let cells = usize::from(inner.width).saturating_sub(2);
     let gap = if cells < 60 { 1 } else { 2 };
     let names = (0..model.monitor.header().events.len()).map(|index| width(&model.event_name(index)));
-    let columns = layout(cells, gap, room == Room::Large, model.basis, names.max().unwrap_or(5));
+    let has_truth = !model.monitor.header().truths.is_empty();
+    let columns = layout(cells, gap, room == Room::Large, (model.basis, has_truth), names.max().unwrap_or(5));
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
         page.line(row, heads(page, &columns, gap));
@@ -231,6 +236,7 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
             Column::Samples => "n".into(),
             Column::Raw => "RAW".into(),
             Column::Run => "RUN%".into(),
+            Column::Off => "OFF".into(),
             Column::Correction => "CORR".into(),
             Column::By => "BY".into(),
             Column::Trend => trend_head(page, width),
@@ -251,9 +257,20 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
     line
 }
 
+/// How far the number is from the truth, where that is counted beside.
+fn off(page: &Page<'_>, index: EventIndex) -> (Role, String) {
+    let truth = page.model.monitor.truth(index);
+    let error = truth.and_then(|truth| match page.model.basis {
+        Basis::Corrected | Basis::Both => truth.corrected.or(truth.scaled),
+        Basis::Raw => truth.scaled,
+    });
+    let words = |error: f64| format!("{:+.1}%", error * 100.0);
+    error.map_or_else(|| (Role::Dim, MISSING.into()), |error| (Role::Text, words(error)))
+}
+
 /// What the numbers are; beside raw ones, that they aren't.
 fn mean_head(page: &Page<'_>, beside_raw: bool) -> String {
-    let suffix = page.model.measure.suffix();
+    let suffix = page.model.measure.suffix(page.model.monitor.header());
     match suffix {
         _ if beside_raw => "CORRECTED".into(),
         "" => "TOTAL".into(),
@@ -339,6 +356,7 @@ fn cell(
             (Role::Dim, error)
         }
         Column::Run => return run_cell(page, width, figures),
+        Column::Off => off(page, index),
         Column::Correction => match figures.correction {
             Change::Derived => (Role::Corrected, "derived".into()),
             Change::By(Some(part)) => (Role::Corrected, change(part)),
@@ -446,7 +464,10 @@ mod tests {
     use super::*;
 
     fn shown_with(room: usize, large: bool, basis: Basis) -> Vec<Column> {
-        layout(room, if room < 60 { 1 } else { 2 }, large, basis, 12).into_iter().map(|(column, _)| column).collect()
+        layout(room, if room < 60 { 1 } else { 2 }, large, (basis, false), 12)
+            .into_iter()
+            .map(|(column, _)| column)
+            .collect()
     }
 
     fn shown(room: usize, large: bool) -> Vec<Column> {
@@ -461,7 +482,8 @@ mod tests {
         assert_eq!(shown(46, false), [Event, Mean, Error, Run, Correction]);
         assert_eq!(shown(30, false), [Event, Mean, Error]);
         assert_eq!(shown(3, false), [Event, Mean, Error]);
-        assert_eq!(shown(200, true).len(), ALL.len());
+        // Without a truth there is nothing to be off from.
+        assert_eq!(shown(200, true).len(), ALL.len() - 1);
         assert_eq!(shown_with(74, false, Basis::Both), [Event, Raw, RawError, Mean, Error, Run, Correction, By]);
         assert_eq!(shown_with(46, false, Basis::Both), [Event, Mean, Error, Run, Correction]);
     }
@@ -470,7 +492,7 @@ mod tests {
     fn the_columns_fill_the_room_and_no_more() {
         for room in 32..200 {
             let gap = if room < 60 { 1 } else { 2 };
-            let columns = layout(room, gap, room > 120, Basis::Both, 20);
+            let columns = layout(room, gap, room > 120, (Basis::Both, true), 20);
             let used: usize = columns.iter().map(|(_, width)| width + gap).sum::<usize>() - gap;
             assert!(used <= room, "{room}: {used}");
         }

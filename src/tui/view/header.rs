@@ -60,6 +60,9 @@ fn parts(page: &Page<'_>) -> Vec<Part> {
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
         part(5, Role::Dim, plural(header.events.len())),
     ];
+    if header.modelled.is_some() {
+        parts.push(part(0, Role::Info, "MODELLED".into()));
+    }
     if let Some(own) = model.own {
         parts.push(part(6, Role::Dim, format!("own {}", percent(own))));
     }

@@ -18,6 +18,7 @@ mod shape;
 
 pub(in crate::tui) use calls::{Calls, FrameIndex, Label, Origin};
 pub(in crate::tui) use functions::Function;
+use place::Order;
 pub(in crate::tui) use place::Place;
 pub(in crate::tui) use search::Search;
 pub(in crate::tui) use shape::{Node, Shape};
@@ -116,32 +117,32 @@ impl Profile {
             self.event = event.index();
         }
         self.match_labels();
-        self.show();
+        self.show(Order::Held);
     }
 
     /// The numbers of the event, through all that is shown of them.
-    fn show(&mut self) {
+    fn show(&mut self, order: Order) {
         let own = self.calls.events.get(self.event).map(|event| event.own.clone());
         let paths = self.calls.paths.clone();
         let own = own.unwrap_or_else(|| vec![Amount::ZERO; paths.frames.len()]);
         let total = paths.add_up(&own);
-        self.tree.take(paths, own, total);
-        self.list();
+        self.tree.take((paths, own, total), order);
+        self.list(order);
     }
 
     /// What the listing and the search make of the tree; done anew when either or the zoom changes.
-    fn list(&mut self) {
+    fn list(&mut self, order: Order) {
         match self.listing {
             Listing::Tree => {}
             Listing::Flat => {
-                self.functions = functions::functions(&self.tree.shape, self.tree.root(), &self.functions);
+                let before = if order == Order::Held { self.functions.as_slice() } else { &[] };
+                self.functions = functions::functions(&self.tree.shape, self.tree.root(), before);
                 if !self.functions.iter().any(|function| function.frame == self.function) {
                     self.function = self.functions.first().map_or(0, |function| function.frame);
                 }
             }
             Listing::Callers => {
-                let (paths, own, total) = functions::callers(&self.tree.shape, self.function);
-                self.callers.take(paths, own, total);
+                self.callers.take(functions::callers(&self.tree.shape, self.function), order);
             }
         }
         self.find();
@@ -317,7 +318,7 @@ impl Profile {
             self.callers = Place::default();
         }
         self.tree.settle();
-        self.list();
+        self.list(Order::Anew);
         if self.listing == Listing::Flat {
             self.line = self.function_row();
         }
@@ -329,7 +330,7 @@ impl Profile {
             self.listing = Listing::Tree;
         }
         let is_new = self.place_mut().zoom_in();
-        self.list();
+        self.list(Order::Anew);
         if is_new { Ok(()) } else { Err("this frame has the whole width already; Esc goes one level out") }
     }
 
@@ -338,10 +339,10 @@ impl Profile {
         if !self.search.is_empty() {
             self.set_search(String::new());
         } else if self.place_mut().zoom_out(height) {
-            self.list();
+            self.list(Order::Anew);
         } else if self.listing != Listing::Tree {
             self.listing = Listing::Tree;
-            self.list();
+            self.list(Order::Anew);
         } else if self.emphasis != Emphasis::Both {
             self.emphasis = Emphasis::Both;
         } else {
@@ -363,7 +364,7 @@ impl Profile {
     pub(in crate::tui) fn set_event(&mut self, event: usize) {
         if event != self.event && event < self.calls.events.len() {
             self.event = event;
-            self.show();
+            self.show(Order::Anew);
         }
     }
 

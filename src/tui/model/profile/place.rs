@@ -3,8 +3,8 @@
 //! All that the reader chose is kept by path: when the tree has grown, the same frames are selected, zoomed into and
 //! unfolded, and the selected row stays on its line of the screen.
 
-use super::shape::{Node, Paths, Shape};
-use crate::profile::Amount;
+use super::functions::Counted;
+use super::shape::{Node, Shape};
 use crate::tui::model::update::Step;
 
 /// Until the reader moves, what has at least this part of all is unfolded.
@@ -18,6 +18,15 @@ enum Fold {
     Unsaid,
     Open,
     Closed,
+}
+
+/// In which order those under one node stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they stood, but for those that have surely overtaken others.
+    Held,
+    /// By weight.
+    Anew,
 }
 
 /// Where the reader is in a tree.
@@ -38,9 +47,10 @@ pub(in crate::tui) struct Place {
 
 impl Place {
     /// Takes over a tree that has grown, or another event's numbers.
-    pub(super) fn take(&mut self, paths: Paths, own: Vec<Amount>, total: Vec<Amount>) {
+    pub(super) fn take(&mut self, (paths, own, total): Counted, order: Order) {
         let places = self.shape.paths().among(&paths);
-        let shape = Shape::new(paths, own, total, Some((&self.shape, &places)));
+        let before = (order == Order::Held).then_some((&self.shape, places.as_slice()));
+        let shape = Shape::new(paths, own, total, before);
         let place = |node: Node| places.get(node as usize).copied().flatten();
         let mut folds = vec![Fold::Unsaid; shape.len()];
         for (fold, place) in self.folds.iter().zip(&places) {
@@ -240,7 +250,9 @@ pub(super) fn line(row: usize, first: usize, count: usize, height: usize) -> usi
 
 #[cfg(test)]
 mod tests {
+    use super::super::shape::Paths;
     use super::*;
+    use crate::profile::Amount;
 
     /// all ─ a ─ b ─ c, a ─ d, e
     fn place(samples: [u64; 6]) -> Place {
@@ -253,7 +265,7 @@ mod tests {
     fn take(place: &mut Place, paths: Paths, samples: &[u64]) {
         let own: Vec<_> = samples.iter().map(|&samples| Amount { samples, weight: samples }).collect();
         let total = paths.add_up(&own);
-        place.take(paths, own, total);
+        place.take((paths, own, total), Order::Held);
     }
 
     #[test]

@@ -42,12 +42,13 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
             title(page, profile, usize::from(parts.right.width.saturating_sub(6)))
         };
         page.panel(parts.right, title, Line::default(), false);
-    } else if parts.icicle.height > 0 && parts.heads.height > 0 {
-        divide(page, parts.panel, parts.heads.y);
     }
     let columns = Columns::of(usize::from(parts.table.width));
     if parts.heads.height > 0 {
         table::draw_heads(page, parts.heads, profile, &columns);
+    }
+    if parts.right.area() == 0 && parts.icicle.height > 0 && parts.heads.height > 0 {
+        divide(page, parts.panel, parts.heads.y, focus);
     }
     table::draw(page, parts.table, profile, &columns, focus);
     if parts.path.height > 0 {
@@ -146,14 +147,20 @@ fn found(profile: &Profile) -> String {
     }
 }
 
-/// A line between icicle and table; the table's heads lie on it.
-fn divide(page: &mut Page<'_>, panel: Rect, y: u16) {
-    let style = page.style(Role::Border);
-    for x in panel.x + 1..panel.right().saturating_sub(1) {
-        page.put(x, y, "─", style);
-    }
-    page.put(panel.x, y, "├", style);
-    page.put(panel.right().saturating_sub(1), y, "┤", style);
+/// A line between icicle and table, on which the table's heads lie.
+fn divide(page: &mut Page<'_>, panel: Rect, y: u16, focus: bool) {
+    let style = page.style(if focus { Role::BorderFocus } else { Role::Border });
+    let (first, last) = (panel.x, panel.right().saturating_sub(1));
+    let is_blank = |page: &Page<'_>, x: u16| page.buffer.cell((x, y)).is_some_and(|cell| cell.symbol() == " ");
+    // One blank cell stays around each word.
+    let line = (first + 1..last).filter(|&x| {
+        let is_near = |near: u16| near <= first || near >= last || is_blank(page, near);
+        is_blank(page, x) && is_near(x - 1) && is_near(x + 1)
+    });
+    let line: Vec<_> = line.collect();
+    line.into_iter().for_each(|x| page.put(x, y, "─", style));
+    page.put(first, y, "├", style);
+    page.put(last, y, "┤", style);
 }
 
 /// `leaf_chase: 16.8k samples, 93.7%; prog, load.c` on the lower border.

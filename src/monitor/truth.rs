@@ -1,0 +1,63 @@
+//! A measurement on emulated counters in, how far its numbers are from the truth out.
+
+use super::Monitor;
+use crate::estimate::Quality;
+use crate::plan::EventIndex;
+
+/// What an event counted in truth, and the relative errors of what few counters made of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Truth {
+    /// All that it counted.
+    pub count: u64,
+    /// (scaled count - truth) / truth; `None` if it never ran or the truth is 0.
+    pub scaled: Option<f64>,
+    /// The same of what the estimator made of it; `None` where it corrected nothing.
+    pub corrected: Option<f64>,
+    /// Whether the interval of the scaled count has the truth in it; `None` without an interval.
+    pub is_covered: Option<bool>,
+}
+
+impl Monitor {
+    /// The truth of an event, where the recording has it.
+    pub fn truth(&self, event: EventIndex) -> Option<Truth> {
+        let count = (*self.truths.get(event)?)?;
+        let row = self.row(event);
+        let scaled = row.scaled.map(|scaled| scaled.value);
+        let is_corrected = matches!(row.estimate.quality, Quality::Corrected | Quality::Derived);
+        let corrected = row.estimate.total.filter(|_| is_corrected).map(|total| total.value);
+        let is_covered = |(low, high): (f64, f64)| (low..=high).contains(&(count as f64));
+        Some(Truth {
+            count,
+            scaled: scaled.and_then(|estimate| relative(estimate, count)),
+            corrected: corrected.and_then(|estimate| relative(estimate, count)),
+            is_covered: row.scaled.and_then(|scaled| scaled.bounds()).map(is_covered),
+        })
+    }
+
+    /// Takes the columns behind those of the events.
+    pub(super) fn take_truths(&mut self, round: &crate::sources::Round) {
+        let first = self.header.columns() - self.header.truths.len();
+        for (truth, reading) in self.header.truths.iter().zip(round.readings.iter().skip(first)) {
+            if let (Some(place), Some(reading)) = (self.truths.get_mut(truth.truth_of), reading) {
+                *place = Some(reading.count);
+            }
+        }
+    }
+}
+
+/// How far an estimate is from a true count, as a part of it.
+fn relative(estimate: f64, truth: u64) -> Option<f64> {
+    (truth > 0).then(|| estimate / truth as f64 - 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn errors_are_parts_of_the_truth() {
+        assert_eq!(relative(110.0, 100).map(|error| (error * 1000.0).round()), Some(100.0));
+        assert_eq!(relative(0.0, 100), Some(-1.0));
+        assert_eq!(relative(1.0, 0), None);
+    }
+}

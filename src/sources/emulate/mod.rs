@@ -1,0 +1,361 @@
+//! A command line in, the same under valgrind's model out; and while it runs, rounds of what the model
+//! has counted.
+//!
+//! callgrind runs the program on a simulated machine with two levels of caches and a branch predictor.
+//! Every few million basic blocks, and when a process ends, forks or executes another program, it writes
+//! what was counted since it last did; such a part is added up and deleted at once:
+//!
+//! ```text
+//! process 7   ├─────────┬─────────┬──┤fork           ├────────┬──┤exit
+//!                   7.1 ┘     7.2 ┘  └ 7.3           7.4      ┘  └ 7
+//! process 8                          ├─┤exec  ├─────────┬────────┤exit
+//!                                  8.1 ┘            8.1 ┘        └ 8
+//! ```
+//!
+//! A process starts at nothing when it is forked, because the costs of its parent are written just
+//! before; so no instruction counts twice, and none is lost when a process executes another program.
+//! Time is counted in instructions: one is a nanosecond of `enabled`, all of it `running`.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder, File};
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::unistd::Pid;
+
+use super::perf::Row;
+use super::{CounterSource, Next, Reading, Round, Scope, Status};
+use crate::events::emulate::Formula;
+use crate::plan::Plan;
+use crate::units::{CpuNs, WallNs};
+
+mod costs;
+mod model;
+
+pub use costs::Costs;
+pub use model::{Cache, Model};
+
+/// How often parts are looked for, so that few of them lie on the disk and none is overwritten: a process
+/// that executes another program numbers its parts anew, and valgrind takes longer than this to start it.
+const BEAT: Duration = Duration::from_millis(50);
+
+/// Basic blocks between parts: a tenth to a fifth of a second of a program under the model.
+const PART: u32 = 2_000_000;
+
+/// How long valgrind may take to say what it models.
+const START: Duration = Duration::from_secs(10);
+
+/// The head of an output file with its summary; a command line is the longest part.
+const HEAD: u64 = 4 << 20;
+
+/// Functions before which the costs are written: what a child copies of its parent, and what a process
+/// did before it became another, is then in a file.
+const BOUNDARIES: [&str; 8] =
+    ["_Fork", "fork", "__fork", "__libc_fork", "*vfork", "posix_spawn*", "execve*", "fexecve"];
+
+const LOG: &str = "log.";
+const OUTPUT: &str = "costs.";
+
+/// valgrind, and a folder for what it writes.
+#[derive(Debug)]
+pub struct Emulator {
+    valgrind: PathBuf,
+    folder: Scratch,
+    model: Model,
+    /// Whether processes that the command starts are counted too.
+    inherit: bool,
+}
+
+/// A folder that goes when it is dropped.
+#[derive(Debug)]
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new() -> io::Result<Self> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("perfprop-emulate-{}-{number}", process::id()));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // What can't be deleted is in the folder of temporary files.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Emulator {
+    /// Makes everything ready for a command.
+    ///
+    /// # Errors
+    /// The operating system's, when no folder for temporary files can be made.
+    pub fn new(valgrind: PathBuf, model: &Model, inherit: bool) -> io::Result<Self> {
+        Ok(Self { valgrind, folder: Scratch::new()?, model: model.clone(), inherit })
+    }
+
+    /// The command line that runs a command under the model. The environment stays as it is: callgrind
+    /// counts differently where it is longer.
+    pub fn command_line(&self, argv: &[OsString]) -> Vec<OsString> {
+        let path = |name: &str| self.folder.0.join(name).into_os_string();
+        let with_path = |option: &str, name: &str| {
+            let mut text = OsString::from(option);
+            text.push(path(name));
+            text
+        };
+        let children = if self.inherit { "yes" } else { "no" };
+        let mut line = vec![self.valgrind.clone().into_os_string()];
+        // Options of the environment and of files would change the model behind our back.
+        let fixed = "--command-line-only=yes -v -v --tool=callgrind --cache-sim=yes --branch-sim=yes";
+        line.extend(fixed.split(' ').map(OsString::from));
+        line.push(format!("--trace-children={children}").into());
+        line.push(format!("--dump-every-bb={PART}").into());
+        line.push(with_path("--log-file=", "log.%p"));
+        line.push(with_path("--callgrind-out-file=", "costs.%p"));
+        line.extend(BOUNDARIES.map(|function| format!("--dump-before={function}").into()));
+        line.extend(self.model.options().map(OsString::from));
+        line.extend(argv.iter().cloned());
+        line
+    }
+
+    /// Where valgrind will say what it models for the command, which is process `pid`.
+    pub fn told(&self, pid: Pid) -> Told {
+        Told { log: self.folder.0.join(format!("{LOG}{pid}")), pid, asked: self.model.clone() }
+    }
+
+    /// The counters of the command, which is held or runs already as process `pid`.
+    pub fn source(self, plan: &Plan, pid: Pid) -> Emulated {
+        let row = |(event, formula): (usize, &Option<Formula>)| Row {
+            event,
+            scope: Scope::All,
+            anchor_of: None,
+            status: if formula.is_some() { Status::Counted } else { Status::NotSupported },
+        };
+        let formulas: Vec<_> = plan.events.iter().map(Formula::of).collect();
+        Emulated {
+            rows: formulas.iter().enumerate().map(row).collect(),
+            formulas,
+            root: pid,
+            inherit: self.inherit,
+            folder: self.folder,
+            total: Costs::default(),
+            before: Some(Costs::default()),
+            started: Instant::now(),
+        }
+    }
+}
+
+/// Where valgrind says what it models.
+#[derive(Debug)]
+pub struct Told {
+    log: PathBuf,
+    pid: Pid,
+    asked: Model,
+}
+
+impl Told {
+    /// Waits until valgrind has said it, and gives that; what it was asked for if it doesn't.
+    pub fn model(self) -> Model {
+        let begun = Instant::now();
+        loop {
+            let text = fs::read(&self.log).unwrap_or_default();
+            if let Some(model) = Model::from_log(&String::from_utf8_lossy(&text)) {
+                return model;
+            }
+            if begun.elapsed() > START || !super::process::is_alive(self.pid) {
+                return self.asked;
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+}
+
+/// The running model of a command and all that it starts.
+#[derive(Debug)]
+pub struct Emulated {
+    rows: Vec<Row>,
+    formulas: Vec<Option<Formula>>,
+    root: Pid,
+    inherit: bool,
+    folder: Scratch,
+    /// All parts so far.
+    total: Costs,
+    /// The costs when counting began; `None` before.
+    before: Option<Costs>,
+    started: Instant,
+}
+
+impl Emulated {
+    /// What became of each row.
+    pub fn rows(&self) -> &[Row] {
+        &self.rows
+    }
+
+    /// Begins to count only when the source is [enabled](CounterSource::enable).
+    pub fn wait_for_enable(&mut self) {
+        self.before = None;
+    }
+
+    /// Adds up and deletes what was written.
+    fn collect(&mut self) {
+        let Ok(entries) = fs::read_dir(&self.folder.0) else { return };
+        for name in entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
+            if let Some((pid, number)) = part(&name) {
+                self.take_part(pid, number, &name);
+            }
+        }
+    }
+
+    fn take_part(&mut self, pid: i32, number: Option<u32>, name: &str) {
+        let path = self.folder.0.join(name);
+        // Its summary stands at its beginning; what callgrind still writes behind it goes nowhere.
+        let Some(costs) = head(&path).as_deref().and_then(costs::summary) else { return };
+        let _ = fs::remove_file(path);
+        let is_root = pid == self.root.as_raw();
+        if self.inherit || is_root {
+            self.total.add(&costs);
+        }
+        if number.is_none() && !is_root {
+            let _ = fs::remove_file(self.folder.0.join(format!("{LOG}{pid}")));
+        }
+    }
+}
+
+impl Drop for Emulated {
+    /// Deletes what killed processes left: valgrind makes FIFOs for debuggers in the folder of temporary
+    /// files. They can't lie elsewhere, because a program may read the name of one that is mapped.
+    fn drop(&mut self) {
+        let names = |folder: &Path| {
+            let entries = fs::read_dir(folder).into_iter().flatten();
+            entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect::<Vec<_>>()
+        };
+        let pids = names(&self.folder.0).into_iter().filter_map(|name| name.strip_prefix(LOG)?.parse().ok());
+        let ended: Vec<i32> = pids.filter(|&pid| !super::process::is_alive(Pid::from_raw(pid))).collect();
+        let temporary = std::env::temp_dir();
+        let is_left = |name: &&String| {
+            let is_of = |pid: &i32| name.contains(&format!("-{pid}-by-"));
+            name.starts_with("vgdb-pipe-") && ended.iter().any(is_of)
+        };
+        for name in names(&temporary).iter().filter(is_left) {
+            let _ = fs::remove_file(temporary.join(name));
+        }
+    }
+}
+
+impl CounterSource for Emulated {
+    fn read(&mut self) -> Next {
+        self.collect();
+        let at = WallNs::from(self.started.elapsed());
+        let costs = self.before.as_ref().map_or_else(Costs::default, |before| self.total.since(before));
+        // The first cost is instructions, the model's only measure of time.
+        let time = CpuNs(costs.0[0]);
+        let reading = |formula: &Formula| Reading { count: formula.count(&costs.0), enabled: time, running: time };
+        let readings = self.formulas.iter().map(|formula| formula.as_ref().map(reading)).collect();
+        Next::Round(Round { at, readings })
+    }
+
+    fn enable(&mut self) {
+        self.collect();
+        if self.before.is_none() {
+            self.before = Some(self.total);
+        }
+    }
+
+    fn start_clock(&mut self) {
+        self.started = Instant::now();
+    }
+
+    fn beat(&self) -> Option<Duration> {
+        Some(BEAT)
+    }
+
+    fn tick(&mut self) {
+        self.collect();
+    }
+}
+
+/// The process and the number of the part in an output file, `costs.7.2`; the last part has none.
+fn part(name: &str) -> Option<(i32, Option<u32>)> {
+    let rest = name.strip_prefix(OUTPUT)?;
+    match rest.split_once('.') {
+        Some((pid, number)) => Some((pid.parse().ok()?, Some(number.parse().ok()?))),
+        None => Some((rest.parse().ok()?, None)),
+    }
+}
+
+/// The beginning of a file, as far as it is written.
+fn head(path: &Path) -> Option<String> {
+    let mut head = Vec::new();
+    File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    Some(String::from_utf8_lossy(&head).into_owned())
+}
+
+/// Where valgrind is; `None` where it isn't installed.
+pub fn find() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let found =
+        |folder: PathBuf| Some(folder.join(OsStr::new("valgrind"))).filter(|file| super::process::is_executable(file));
+    std::env::split_paths(&path).find_map(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn parts_are_told_by_their_names() {
+        assert_eq!(part("costs.7.2"), Some((7, Some(2))));
+        assert_eq!(part("costs.7"), Some((7, None)));
+        assert!(
+            ["costs.", "costs.x", "log.7", "costs.7.x", "vgdb-shared-mem-vgdb-7-by-a-on-b"]
+                .iter()
+                .all(|name| part(name).is_none())
+        );
+    }
+
+    #[test]
+    fn parts_are_added_up_and_deleted_once_their_summary_is_whole() {
+        let model = Model::default();
+        let emulator = Emulator::new("valgrind".into(), &model, true).unwrap();
+        let folder = emulator.folder.0.clone();
+        let mut source = emulator.source(&Plan::default(), Pid::from_raw(7));
+        let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
+        write("costs.7.1", "events: Ir Dr\nsummary: 100 20\n\nfn=(1)\n");
+        write("costs.8", "events: Ir Dr\nsummary: 5 1\n");
+        write("log.8", "");
+        write("costs.7.2", "events: Ir Dr\nsummary: 1");
+        source.collect();
+        assert_eq!(source.total.0[..2], [105, 21]);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+        // The same name again is another program of the process.
+        write("costs.7.1", "events: Ir Dr\nsummary: 1 1\n");
+        write("costs.7.2", "events: Ir Dr\nsummary: 10 2\n");
+        source.collect();
+        assert_eq!(source.total.0[..2], [116, 24]);
+        drop(source);
+        assert!(!folder.exists());
+    }
+
+    #[test]
+    fn without_inheritance_the_command_alone_counts() {
+        let emulator = Emulator::new("valgrind".into(), &Model::default(), false).unwrap();
+        let folder = emulator.folder.0.clone();
+        let line = emulator.command_line(&["prog".into(), "-x".into()]);
+        assert!(line.contains(&"--trace-children=no".into()) && line.ends_with(&["prog".into(), "-x".into()]));
+        let mut source = emulator.source(&Plan::default(), Pid::from_raw(7));
+        for name in ["costs.7", "costs.8"] {
+            fs::write(folder.join(name), "events: Ir\nsummary: 3\n").unwrap();
+        }
+        source.collect();
+        assert_eq!(source.total.0[0], 3);
+    }
+}

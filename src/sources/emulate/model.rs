@@ -1,0 +1,226 @@
+//! The text of `--model` in, the caches of the model out, or what is wrong with them.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The three caches of the model; one that isn't given is as valgrind finds it in this CPU.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Model {
+    /// For instructions, first level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub i1: Option<Cache>,
+    /// For data, first level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub d1: Option<Cache>,
+    /// For both, last level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ll: Option<Cache>,
+}
+
+/// A cache.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cache {
+    /// Bytes in all.
+    pub size: u64,
+    /// Lines in a set.
+    pub associativity: u64,
+    /// Bytes in a line.
+    pub line: u64,
+}
+
+/// The shortest line that valgrind models: its widest register must fit in one.
+const SHORTEST_LINE: u64 = 32;
+
+/// Larger caches than any CPU has.
+const LARGEST: u64 = 1 << 30;
+
+impl Cache {
+    /// What valgrind has against a cache of this shape.
+    fn complaint(self) -> Option<String> {
+        let Self { size, associativity, line } = self;
+        if !line.is_power_of_two() || line < SHORTEST_LINE {
+            return Some(format!("a line of {line} bytes: a power of two from {SHORTEST_LINE} is needed"));
+        }
+        if size > LARGEST {
+            return Some(format!("a size of {size} bytes: at most {LARGEST} can be modelled"));
+        }
+        let set = associativity.checked_mul(line).filter(|&set| set > 0 && set <= size);
+        let Some(set) = set else {
+            return Some(format!(
+                "{associativity} lines of {line} bytes make a set, which is more than nothing and at most {size}"
+            ));
+        };
+        if size % set != 0 || !(size / set).is_power_of_two() {
+            let fits = (size / set).max(1).ilog2();
+            let near = [set << fits, set << (fits + 1)];
+            return Some(format!(
+                "{size} bytes are no power of two times a set ({associativity} x {line} bytes): {} or {} are",
+                near[0], near[1]
+            ));
+        }
+        None
+    }
+}
+
+impl Model {
+    /// Reads `i1=32768,8,64,d1=32768,8,64,ll=8388608,16,64`, any of the three: size, associativity and
+    /// line size as valgrind takes them; a size may end with `k` or `m`.
+    ///
+    /// # Errors
+    /// What is wrong, where, and what would be right.
+    pub fn parse(text: &str) -> Result<Self, String> {
+        let mut model = Self::default();
+        let mut rest: Vec<&str> = text.split(',').map(str::trim).collect();
+        rest.reverse();
+        while let Some(first) = rest.pop() {
+            let (name, size) = first.split_once('=').ok_or_else(|| format!("'{first}': {EXPECTED}"))?;
+            let place = match name.trim().to_ascii_lowercase().as_str() {
+                "i1" => &mut model.i1,
+                "d1" => &mut model.d1,
+                "ll" => &mut model.ll,
+                _ => return Err(format!("'{name}' is none of the model's caches i1, d1 and ll; {EXPECTED}")),
+            };
+            if place.is_some() {
+                return Err(format!("'{name}' is given twice"));
+            }
+            let mut number = |what: &str| {
+                let text = rest.pop().filter(|text| !text.contains('='));
+                let text = text.ok_or_else(|| format!("'{name}' has no {what}; {EXPECTED}"))?;
+                text.parse().map_err(|_| format!("'{text}' is no {what} of {name}: a whole number is needed"))
+            };
+            let size = bytes(size.trim()).ok_or_else(|| format!("'{size}' is no size of {name}; {EXPECTED}"))?;
+            let cache = Cache { size, associativity: number("associativity")?, line: number("line size")? };
+            if let Some(complaint) = cache.complaint() {
+                return Err(format!("{name} can't be modelled with {complaint}"));
+            }
+            *place = Some(cache);
+        }
+        Ok(model)
+    }
+
+    /// What valgrind says of the caches that it models, in its log with `-v -v`:
+    /// `I1: 32,768 B, 8-way, 64 B lines`. `None` until all are there.
+    pub(super) fn from_log(log: &str) -> Option<Self> {
+        let cache = |name: &str| {
+            let line = log.lines().find_map(|line| line.split_once(&format!(" {name}: "))).map(|(_, rest)| rest)?;
+            // Commas stand in large numbers and between them.
+            let digits = line.replace(", ", " ").replace(',', "");
+            let mut numbers = digits.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
+            let mut number = || numbers.next()?.parse().ok();
+            Some(Cache { size: number()?, associativity: number()?, line: number()? })
+        };
+        let whole = log.rfind('\n').is_some_and(|end| log[..end].contains(" LL: "));
+        Some(Self { i1: Some(cache("I1")?), d1: Some(cache("D1")?), ll: Some(cache("LL").filter(|_| whole)?) })
+    }
+
+    /// The options that tell valgrind.
+    pub(super) fn options(&self) -> impl Iterator<Item = String> {
+        let caches = [("I1", self.i1), ("D1", self.d1), ("LL", self.ll)];
+        caches.into_iter().filter_map(|(name, cache)| {
+            let Cache { size, associativity, line } = cache?;
+            Some(format!("--{name}={size},{associativity},{line}"))
+        })
+    }
+}
+
+const EXPECTED: &str =
+    "give caches as in i1=32768,8,64,d1=32768,8,64,ll=8388608,16,64 (size, associativity, line size)";
+
+fn bytes(text: &str) -> Option<u64> {
+    let (digits, unit) = match text.char_indices().last()? {
+        (end, 'k' | 'K') => (&text[..end], 1 << 10),
+        (end, 'm' | 'M') => (&text[..end], 1 << 20),
+        _ => (text, 1_u64),
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
+impl fmt::Display for Cache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { size, associativity, line } = self;
+        match size {
+            _ if size % (1 << 20) == 0 => write!(f, "{} MiB", size >> 20)?,
+            _ if size % (1 << 10) == 0 => write!(f, "{} KiB", size >> 10)?,
+            _ => write!(f, "{size} B")?,
+        }
+        write!(f, " {associativity}-way {line} B")
+    }
+}
+
+impl fmt::Display for Model {
+    /// `I1 32 KiB 8-way 64 B, D1 32 KiB 8-way 64 B, LL 8 MiB 16-way 64 B`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let caches = [("I1", self.i1), ("D1", self.d1), ("LL", self.ll)];
+        let words = caches.map(|(name, cache)| match cache {
+            Some(cache) => format!("{name} {cache}"),
+            None => format!("{name} as in this CPU"),
+        });
+        f.write_str(&words.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn caches_are_read_as_valgrind_takes_them() {
+        let model = Model::parse("d1=32k,8,64, ll=8m,16,64").unwrap();
+        assert_eq!(model.d1, Some(Cache { size: 32768, associativity: 8, line: 64 }));
+        assert_eq!(model.i1, None);
+        assert_eq!(model.options().collect::<Vec<_>>(), ["--D1=32768,8,64", "--LL=8388608,16,64"]);
+        assert_eq!(model.to_string(), "I1 as in this CPU, D1 32 KiB 8-way 64 B, LL 8 MiB 16-way 64 B");
+    }
+
+    #[test]
+    fn what_valgrind_would_refuse_is_refused_with_the_reason() {
+        let cases = [
+            ("", "give caches"),
+            ("d1=1,2", "has no line size"),
+            ("d1=x,8,64", "no size of d1"),
+            ("d1=32768,y,64", "no associativity of d1"),
+            ("l2=32768,8,64", "none of the model's caches"),
+            ("d1=32768,8,64,d1=32768,8,64", "twice"),
+            ("d1=32768,8,48", "power of two from 32"),
+            ("d1=32768,8,8", "power of two from 32"),
+            ("d1=33000,8,64", "32768 or 65536"),
+            ("d1=512,16,64", "make a set"),
+            ("d1=32768,0,64", "make a set"),
+            ("d1=99999999999999,1,64", "at most"),
+            ("d1=32768,8,d1=32768", "has no line size"),
+        ];
+        for (text, words) in cases {
+            let error = Model::parse(text).unwrap_err();
+            assert!(error.contains(words), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn valgrinds_log_tells_what_it_models() {
+        let log = "==7== Cache configuration used:\n==7==   I1: 32,768 B, 8-way, 64 B lines\n\
+                   ==7==   D1: 49,152 B, 12-way, 64 B lines\n==7==   LL: 268,435,456 B, 1-way, 64 B lines\n";
+        let model = Model::from_log(log).unwrap();
+        assert_eq!(model.to_string(), "I1 32 KiB 8-way 64 B, D1 48 KiB 12-way 64 B, LL 256 MiB 1-way 64 B");
+        assert_eq!(Model::from_log(&log[..log.len() - 30]), None);
+        assert_eq!(Model::from_log(""), None);
+    }
+
+    proptest! {
+        #[test]
+        fn a_good_cache_comes_back_and_no_text_panics(
+            sets in 0u32..12, associativity in 1u64..20, line in 5u32..9, text in ".{0,40}"
+        ) {
+            let line = 1 << line;
+            let size = (associativity * line) << sets;
+            let cache = Cache { size, associativity, line };
+            let model = Model::parse(&format!("ll={size},{associativity},{line}"));
+            prop_assert_eq!(model, Ok(Model { ll: Some(cache), ..Model::default() }));
+            let _ = (Model::parse(&text), Model::from_log(&text));
+        }
+    }
+}

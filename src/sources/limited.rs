@@ -1,0 +1,309 @@
+//! A source that counts everything in, the same as if it had few counters out, with the truth beside.
+//!
+//! The events take turns as the kernel's do: groups stand in a list, those at its head are on the
+//! counters as far as they fit, and each turn moves the head to the tail.
+//!
+//! ```text
+//! --counters 2, groups {a} {b} {c}       turn 0   turn 1   turn 2   turn 3
+//!                              on        a b      b c      c a      a b
+//! ```
+//!
+//! What an event counts while it is off is left out of its reading, and only there: the truth is the
+//! source's own reading, in a column of its own. So the error of every estimate can be told, for a real
+//! program on any machine.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::perf::{Row, RowIndex};
+use super::{CounterSource, Next, Reading, Round};
+use crate::plan::Plan;
+use crate::units::WallNs;
+
+/// The kernel's turn at 250 Hz.
+pub const TURN: Duration = Duration::from_millis(4);
+
+/// A source whose events take turns on a few counters.
+#[derive(Debug)]
+pub struct Limited<S> {
+    source: S,
+    /// How many events are counted at once.
+    counters: usize,
+    /// The groups that take turns, the next ones first.
+    queue: VecDeque<Turn>,
+    /// Those that never leave: what is pinned.
+    fixed: Vec<Turn>,
+    /// How long a turn is; a round where `None`.
+    turn: Option<Duration>,
+    /// The truth so far, and what of it was counted.
+    truth: Vec<Option<Reading>>,
+    counted: Vec<Option<Reading>>,
+    at: WallNs,
+    state: State,
+}
+
+/// How far the source is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Runs,
+    /// It has ended, and its last round was not given yet.
+    LastRound,
+    Ended,
+}
+
+/// A group that is on the counters or off as a whole, in all scopes.
+#[derive(Clone, Debug)]
+struct Turn {
+    rows: Vec<RowIndex>,
+    counters: usize,
+}
+
+impl<S: CounterSource> Limited<S> {
+    /// Lets the groups of a plan take turns on so many counters, a turn every `turn`, or every round
+    /// where that is `None`. `rows` are those of the source.
+    pub fn new(source: S, plan: &Plan, rows: &[Row], counters: usize, turn: Option<Duration>) -> Self {
+        let mut limited = Self {
+            source,
+            counters,
+            queue: VecDeque::new(),
+            fixed: Vec::new(),
+            turn,
+            truth: vec![None; rows.len()],
+            counted: vec![None; rows.len()],
+            at: WallNs(0),
+            state: State::Runs,
+        };
+        for group in &plan.groups {
+            let is_member = |row: &Row| group.members.contains(&row.event) && row.status.is_open();
+            let places = rows.iter().enumerate().filter(|(_, row)| is_member(row)).map(|(place, _)| place).collect();
+            let open = |event: &&usize| rows.iter().any(|row| row.event == **event && row.status.is_open());
+            let turn = Turn { rows: places, counters: group.members.iter().filter(open).count() };
+            match group.members.first().is_some_and(|&leader| plan.events[leader].modifiers.pinned) {
+                _ if turn.counters == 0 => {}
+                true => limited.fixed.push(turn),
+                false => limited.queue.push_back(turn),
+            }
+        }
+        limited
+    }
+
+    /// Adds what came since the last look to the groups that were on, and changes turns.
+    fn advance(&mut self) {
+        match self.source.read() {
+            Next::Ended if self.state == State::Runs => self.state = State::LastRound,
+            Next::Ended => {}
+            Next::Round(round) => {
+                self.at = round.at;
+                self.take(&round);
+            }
+        }
+    }
+
+    fn take(&mut self, round: &Round) {
+        let mut is_on = vec![false; self.truth.len()];
+        self.on_counters().flat_map(|turn| &turn.rows).for_each(|&row| is_on[row] = true);
+        let mut time_passed = false;
+        for (row, now) in round.readings.iter().enumerate().take(self.truth.len()) {
+            let Some(now) = *now else { continue };
+            let before = self.truth[row].replace(now).unwrap_or_default();
+            // A reading that went backwards is a finding of its own, in the truth.
+            let Some(delta) = since(before, now) else { continue };
+            time_passed |= delta.enabled.0 > 0;
+            let counted = self.counted[row].get_or_insert_default();
+            counted.enabled += delta.enabled;
+            if is_on[row] {
+                counted.count = counted.count.saturating_add(delta.count);
+                counted.running += delta.running;
+            }
+        }
+        // The kernel's clock of turns stands while nothing runs.
+        if time_passed && let Some(head) = self.queue.pop_front() {
+            self.queue.push_back(head);
+        }
+    }
+
+    /// As the kernel fills its counters: from the head, until a group doesn't fit.
+    fn on_counters(&self) -> impl Iterator<Item = &Turn> {
+        let mut left = self.counters;
+        self.fixed.iter().chain(&self.queue).take_while(move |turn| {
+            let fits = turn.counters <= left;
+            left = left.saturating_sub(turn.counters);
+            fits
+        })
+    }
+}
+
+/// What came between two readings; `None` if one went backwards.
+fn since(earlier: Reading, later: Reading) -> Option<Reading> {
+    Some(Reading {
+        count: later.count.checked_sub(earlier.count)?,
+        enabled: later.enabled.checked_sub(earlier.enabled)?,
+        running: later.running.checked_sub(earlier.running)?,
+    })
+}
+
+impl<S: CounterSource> CounterSource for Limited<S> {
+    fn read(&mut self) -> Next {
+        if self.state == State::Runs {
+            self.advance();
+        }
+        match self.state {
+            State::Ended => return Next::Ended,
+            // Turns within a round have read the last one already.
+            State::LastRound if self.turn.is_some() => self.state = State::Ended,
+            State::LastRound => return Next::Ended,
+            State::Runs => {}
+        }
+        let readings = self.counted.iter().chain(&self.truth).copied().collect();
+        Next::Round(Round { at: self.at, readings })
+    }
+
+    fn enable(&mut self) {
+        self.source.enable();
+    }
+
+    fn start_clock(&mut self) {
+        self.source.start_clock();
+    }
+
+    fn beat(&self) -> Option<Duration> {
+        self.turn.or(self.source.beat())
+    }
+
+    fn tick(&mut self) {
+        match self.turn {
+            Some(_) if self.state == State::Runs => self.advance(),
+            Some(_) => {}
+            None => self.source.tick(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::events::{Encoding, Event, Kind, Modifiers, Unit};
+    use crate::plan::{Cohesion, PlannedGroup};
+    use crate::sources::scripted::Scripted;
+    use crate::sources::{Scope, Status};
+    use crate::units::CpuNs;
+
+    fn plan(groups: &[&[usize]]) -> Plan {
+        let event = |index: &usize| Event {
+            name: format!("e{index}"),
+            canonical: format!("e{index}"),
+            kind: Kind::Raw,
+            encoding: Encoding::default(),
+            modifiers: Modifiers::default(),
+            unit: Unit::Count,
+        };
+        Plan {
+            events: groups.concat().iter().map(event).collect(),
+            anchors: vec![],
+            groups: groups
+                .iter()
+                .map(|members| PlannedGroup { members: members.to_vec(), cohesion: Cohesion::Chosen })
+                .collect(),
+        }
+    }
+
+    fn rows(events: usize) -> Vec<Row> {
+        (0..events).map(|event| Row { event, scope: Scope::All, status: Status::Counted, anchor_of: None }).collect()
+    }
+
+    /// Every event counts 10 a round, of 1 ns.
+    fn steady(events: usize, rounds: u64) -> Scripted {
+        let reading = |n: u64| Some(Reading { count: 10 * n, enabled: CpuNs(n), running: CpuNs(n) });
+        Scripted::new((1..=rounds).map(move |n| Round { at: WallNs(n), readings: vec![reading(n); events] }))
+    }
+
+    fn counts(mut source: impl CounterSource) -> Vec<Vec<(u64, u64)>> {
+        let mut all = Vec::new();
+        while let Next::Round(round) = source.read() {
+            all.push(round.readings.iter().flatten().map(|reading| (reading.count, reading.running.0)).collect());
+        }
+        all
+    }
+
+    #[test]
+    fn single_events_take_turns_as_in_the_picture() {
+        let limited = Limited::new(steady(3, 4), &plan(&[&[0], &[1], &[2]]), &rows(3), 2, None);
+        let rounds = counts(limited);
+        assert_eq!(rounds.len(), 4);
+        // a b | b c | c a | a b
+        let on: Vec<_> = rounds.iter().map(|round| [round[0].1, round[1].1, round[2].1]).collect();
+        assert_eq!(on, [[1, 1, 0], [1, 2, 1], [2, 2, 2], [3, 3, 2]]);
+        assert_eq!(rounds[3][3..], [(40, 4); 3]);
+    }
+
+    #[test]
+    fn a_group_that_does_not_fit_ends_the_filling_as_in_the_kernel() {
+        // {0} {1,2} {3} on 2 counters: 0 alone, although 3 would fit too; 1 and 2; 3 and 0.
+        let limited = Limited::new(steady(4, 3), &plan(&[&[0], &[1, 2], &[3]]), &rows(4), 2, None);
+        let rounds = counts(limited);
+        assert_eq!(rounds[0][..4], [(10, 1), (0, 0), (0, 0), (0, 0)]);
+        assert_eq!(rounds[1][..4], [(10, 1), (10, 1), (10, 1), (0, 0)]);
+        assert_eq!(rounds[2][..4], [(20, 2), (10, 1), (10, 1), (10, 1)]);
+    }
+
+    #[test]
+    fn pinned_events_stay_and_closed_ones_take_no_counter() {
+        let mut plan = plan(&[&[0], &[1], &[2]]);
+        plan.events[2].modifiers.pinned = true;
+        let mut rows = rows(3);
+        rows[0].status = Status::NotSupported;
+        let rounds = counts(Limited::new(steady(3, 4), &plan, &rows, 2, None));
+        assert_eq!(rounds[3][1..3], [(40, 4); 2]);
+    }
+
+    #[test]
+    fn the_clock_of_turns_stands_while_nothing_runs() {
+        let idle = Reading { count: 5, enabled: CpuNs(5), running: CpuNs(5) };
+        let busy = Reading { count: 9, enabled: CpuNs(9), running: CpuNs(9) };
+        let rounds = [idle, idle, idle, busy].map(|reading| Round { at: WallNs(1), readings: vec![Some(reading); 2] });
+        let rounds = counts(Limited::new(Scripted::new(rounds), &plan(&[&[0], &[1]]), &rows(2), 1, None));
+        assert_eq!(rounds[3][..2], [(5, 5), (4, 4)]);
+    }
+
+    #[test]
+    fn turns_within_a_round_lose_no_last_round() {
+        let mut limited = Limited::new(steady(2, 3), &plan(&[&[0], &[1]]), &rows(2), 1, Some(TURN));
+        (0..5).for_each(|_| limited.tick());
+        let rounds = counts(limited);
+        assert_eq!(rounds.len(), 1);
+        assert_eq!(rounds[0], [(20, 2), (10, 1), (30, 3), (30, 3)]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_counted_is_a_part_of_the_truth(
+            events in 1usize..8, counters in 1usize..5, deltas in prop::collection::vec((0u64..1000, 0u64..5), 1..50)
+        ) {
+            let mut now = Reading::default();
+            let script: Vec<_> = deltas.iter().map(|&(count, time)| {
+                now.count += count;
+                now.enabled += CpuNs(time);
+                now.running += CpuNs(time);
+                Round { at: WallNs(1), readings: vec![Some(now); events] }
+            }).collect();
+            let groups: Vec<Vec<usize>> = (0..events).map(|event| vec![event]).collect();
+            let groups: Vec<&[usize]> = groups.iter().map(Vec::as_slice).collect();
+            let mut limited = Limited::new(Scripted::new(script), &plan(&groups), &rows(events), counters, None);
+            let mut last = None;
+            while let Next::Round(round) = limited.read() {
+                last = Some(round.readings);
+            }
+            let last = last.unwrap_or_default();
+            for (counted, truth) in last[..events].iter().zip(&last[events..]) {
+                let (Some(counted), Some(truth)) = (counted, truth) else { continue };
+                prop_assert!(counted.count <= truth.count && counted.running <= counted.enabled);
+                prop_assert_eq!(counted.enabled, truth.enabled);
+            }
+            let running: u64 = last[..events].iter().flatten().map(|reading| reading.running.0).sum();
+            let most = now.running.0 * counters.min(events) as u64;
+            prop_assert!(running <= most);
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Runs on emulated counters in, a table of how far their numbers are from the truth out.
+
+use std::fmt::Write;
+
+use super::block::error_text;
+use super::number::{amount, percent};
+use super::summary::Repeats;
+use crate::monitor::{Row, Truth};
+use crate::words::shown;
+
+/// The table: of one run the errors with their signs, of several the means of their sizes, and in how
+/// many the interval of the scaled count had the truth in it.
+pub fn truth(runs: &Repeats<'_>) -> String {
+    let Some(last) = runs.0.last() else { return String::new() };
+    let mut out = String::from("\n Errors against the truth, which was counted beside:\n\n");
+    let _ = writeln!(out, "{:>12}  {:>10}  {:>9}  {:>9}  {:>9}  EVENT", "TRUTH", "SCALED", "±95%", "IN ±", "CORRECTED");
+    for row in last.rows() {
+        let truths: Vec<_> = runs.0.iter().filter_map(|run| run.truth(row.index)).collect();
+        let cells = match truths.as_slice() {
+            [] => format!("{:>12}  {:>10}  {:>9}  {:>9}  {:>9}", "—", "—", "—", "—", "—"),
+            [one] => one_run(&row, one),
+            several => several_runs(&row, several),
+        };
+        let _ = writeln!(out, "{cells}  {}", shown(&row.event.event.name));
+    }
+    out.push('\n');
+    out
+}
+
+fn one_run(row: &Row<'_>, truth: &Truth) -> String {
+    let interval = row.scaled.map_or_else(|| "—".into(), error_text);
+    let covered = match truth.is_covered {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "—",
+    };
+    let number = amount(truth.count as f64, &row.event.event.unit);
+    format!("{number:>12}  {:>10}  {interval:>9}  {covered:>9}  {:>9}", signed(truth.scaled), signed(truth.corrected))
+}
+
+fn several_runs(row: &Row<'_>, truths: &[Truth]) -> String {
+    let mean = truths.iter().map(|truth| truth.count as f64).sum::<f64>() / truths.len() as f64;
+    let size = |error: fn(&Truth) -> Option<f64>| {
+        let sizes: Vec<_> = truths.iter().filter_map(error).map(f64::abs).collect();
+        if sizes.is_empty() { "—".into() } else { percent(sizes.iter().sum::<f64>() / sizes.len() as f64) }
+    };
+    let known = truths.iter().filter(|truth| truth.is_covered.is_some()).count();
+    let covered = truths.iter().filter(|truth| truth.is_covered == Some(true)).count();
+    let number = amount(mean, &row.event.event.unit);
+    let covered = format!("{covered} of {known}");
+    format!(
+        "{number:>12}  {:>10}  {:>9}  {covered:>9}  {:>9}",
+        size(|truth| truth.scaled),
+        "",
+        size(|truth| truth.corrected)
+    )
+}
+
+fn signed(error: Option<f64>) -> String {
+    error.map_or_else(|| "—".into(), |error| format!("{:+.2}%", error * 100.0))
+}

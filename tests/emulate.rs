@@ -1,0 +1,318 @@
+//! The emulated PMU beside callgrind itself, and emulated counters beside the truth.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
+use perfprop::plan::{Cohesion, Plan, PlannedGroup};
+use perfprop::rates::{Confidence, Delta, Scaling};
+use perfprop::sources::limited::Limited;
+use perfprop::sources::perf::Row;
+use perfprop::sources::scripted::Scripted;
+use perfprop::sources::{CounterSource, Next, Reading, Round, Scope, Status};
+use perfprop::units::{CpuNs, WallNs};
+use serde_json::Value;
+
+const PERFPROP: &str = env!("CARGO_BIN_EXE_perfprop");
+
+/// callgrind's order.
+const COSTS: &str = "Ir,Dr,Dw,I1mr,D1mr,D1mw,ILmr,DLmr,DLmw,Bc,Bcm,Bi,Bim";
+
+/// A machine of its own, so that this CPU's caches don't matter.
+const MODEL: &str = "i1=32768,8,64,d1=32768,8,64,ll=1048576,16,64";
+const CACHES: [&str; 3] = ["--I1=32768,8,64", "--D1=32768,8,64", "--LL=1048576,16,64"];
+
+/// What makes parts of what a child would copy, or a process leave behind.
+const PARTS: [&str; 3] = ["--dump-before=_Fork", "--dump-before=fork", "--dump-before=execve*"];
+
+/// A folder that goes with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("perfprop-test-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn there_is(program: &str) -> bool {
+    let found = Command::new(program).arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: no {program} here");
+    }
+    found
+}
+
+/// Compiles a program; `None`, and why, where there is no compiler.
+fn compiled(folder: &Folder, compiler: &str, text: &str) -> Option<String> {
+    if !there_is("valgrind") || !there_is(compiler) {
+        return None;
+    }
+    let (source, program) = (folder.0.join("p.src"), folder.0.join("p"));
+    fs::write(&source, text).unwrap();
+    let mut command = Command::new(compiler);
+    match compiler {
+        "cc" => command.args(["-x", "c", "-O1"]),
+        _ => command.args(["-O", "--crate-name", "p", "--edition", "2021"]),
+    };
+    let done = command.arg(&source).arg("-o").arg(&program).output().unwrap();
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    Some(program.display().to_string())
+}
+
+/// callgrind counts differently where the environment is longer.
+fn in_small_environment(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().env("PATH", std::env::var_os("PATH").unwrap());
+    command
+}
+
+fn perfprop(arguments: &[&str], command: &[&str]) -> Output {
+    in_small_environment(PERFPROP).args(arguments).arg("--").args(command).output().unwrap()
+}
+
+/// The totals of perfprop, in callgrind's order.
+fn totals(command: &[&str]) -> Vec<u64> {
+    let output = perfprop(&["stat", "-j", "--source", "emulate", "--model", MODEL, "-e", COSTS], command);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    assert_eq!(lines.len(), 13, "{text}");
+    assert!(lines.iter().all(|line| line["modelled"] == true && line["status"] == "counted"), "{text}");
+    lines.iter().map(|line| line["counter-value"].as_f64().unwrap() as u64).collect()
+}
+
+/// The sum of callgrind's own lines `summary:`, over all processes and parts.
+fn callgrind(folder: &Folder, options: &[&str], command: &[&str]) -> Vec<u64> {
+    let out = folder.0.join("out.%p").display().to_string();
+    let mut valgrind = in_small_environment("valgrind");
+    valgrind.args(["-q", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes", "--trace-children=yes"]);
+    valgrind.args(CACHES).args(options).arg(format!("--callgrind-out-file={out}")).args(command);
+    assert!(valgrind.output().unwrap().status.success());
+    let mut sum = vec![0; 13];
+    for file in fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()) {
+        if !file.file_name().unwrap().to_string_lossy().starts_with("out.") {
+            continue;
+        }
+        let text = fs::read_to_string(&file).unwrap();
+        for line in text.lines().filter_map(|line| line.strip_prefix("summary: ")) {
+            line.split(' ').zip(&mut sum).for_each(|(number, sum)| *sum += number.parse::<u64>().unwrap());
+        }
+        fs::remove_file(file).unwrap();
+    }
+    sum
+}
+
+/// Runs over a megabyte with branches that depend on what is there.
+const WORK: &str = "#include <stdlib.h>\n\
+    int main(void) { unsigned x = 1, s = 0; char *a = calloc(1 << 20, 1);\n\
+    for (int i = 0; i < 300000; i++) { x = x * 1664525u + 1013904223u; a[x >> 12]++; if (x & 64) s += a[i]; }\n\
+    return s == 1; }";
+
+#[test]
+fn totals_of_a_c_program_are_callgrinds_own_in_every_run() {
+    let folder = Folder::new("c");
+    let Some(program) = compiled(&folder, "cc", WORK) else { return };
+    let own = callgrind(&folder, &[], &[&program]);
+    assert!(own[0] > 1_000_000 && own[4] + own[5] > 100_000, "{own:?}");
+    assert_eq!(totals(&[&program]), own);
+    assert_eq!(totals(&[&program]), own);
+}
+
+#[test]
+fn totals_of_a_rust_program_are_callgrinds_own() {
+    let folder = Folder::new("rust");
+    let text = "fn main() { let mut v: Vec<u32> = (0..20000u32).map(|i| i.wrapping_mul(2654435761)).collect();\n\
+        v.sort(); std::process::exit((v[1] == 7) as i32) }";
+    let Some(program) = compiled(&folder, "rustc", text) else { return };
+    assert_eq!(totals(&[&program]), callgrind(&folder, &[], &[&program]));
+}
+
+#[test]
+fn processes_that_fork_and_execute_count_each_instruction_once() {
+    let folder = Folder::new("forks");
+    // Before the fork 300,000 rounds; then a child that goes on, and one that becomes another program.
+    let text = "#include <unistd.h>\n#include <sys/wait.h>\n\
+        static void work(int n) { for (volatile int i = 0; i < n; i++); }\n\
+        int main(void) { work(300000); if (!fork()) { work(100000); _exit(0); } wait(0);\n\
+        if (!fork()) { execlp(\"true\", \"true\", (char *)0); _exit(1); } wait(0); return 0; }";
+    let Some(program) = compiled(&folder, "cc", text) else { return };
+    let ours = totals(&[&program]);
+    assert_eq!(ours, callgrind(&folder, &PARTS, &[&program]));
+    // By itself callgrind copies the parent's costs into the child that goes on.
+    let copied = callgrind(&folder, &[], &[&program]);
+    assert!(ours[0] + 300_000 < copied[0], "{ours:?} {copied:?}");
+}
+
+#[test]
+fn live_readings_add_up_to_the_totals() {
+    let folder = Folder::new("live");
+    let text = WORK.replace("300000", "5000000").replace("a[i]", "a[i & 1048575]");
+    let Some(program) = compiled(&folder, "cc", &text) else { return };
+    let file = folder.0.join("r.jsonl");
+    let path = file.display().to_string();
+    let output = perfprop(
+        &["record", "-I", "20", "-o", &path, "--source", "emulate", "--model", MODEL, "-e", "Ir,L1_MISSES,L2_MISSES"],
+        &[&program],
+    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines: Vec<Value> =
+        fs::read_to_string(&file).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["modelled"]["d1"]["size"], 32768);
+    let instructions: Vec<u64> = lines.iter().filter_map(|line| line["count"][0].as_u64()).collect();
+    assert!(instructions.is_sorted(), "{instructions:?}");
+    let mut steps = instructions.clone();
+    steps.dedup();
+    // The program is ten parts long: several of them were seen while it ran.
+    assert!(steps.len() > 3, "{steps:?}");
+    let own = callgrind(&folder, &[], &[&program]);
+    let end = lines.last().unwrap();
+    assert_eq!(end["type"], "end");
+    let total = |event: usize| end["totals"][event]["count"].as_u64().unwrap();
+    assert_eq!([total(0), total(1), total(2)], [own[0], own[4] + own[5], own[7] + own[8]]);
+    assert_eq!(Some(&total(0)), instructions.last());
+    let screen = Command::new(PERFPROP).args(["replay", "--dump", "txt", &path]).output().unwrap();
+    assert!(String::from_utf8_lossy(&screen.stdout).contains("MODELLED"));
+}
+
+#[test]
+fn what_cannot_be_modelled_is_told_before_anything_starts() {
+    let run = |arguments: &[&str]| {
+        let output = Command::new(PERFPROP).args(arguments).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    let no_valgrind = Command::new(PERFPROP)
+        .env("PATH", "/nonexistent")
+        .args(["stat", "--source", "emulate", "--", "/bin/true"])
+        .output()
+        .unwrap();
+    assert_eq!(no_valgrind.status.code(), Some(125));
+    let text = String::from_utf8_lossy(&no_valgrind.stderr).into_owned();
+    assert!(text.starts_with("E15 ") && text.contains("apt install valgrind"), "{text}");
+    let (code, text) = run(&["stat", "--model", MODEL, "--", "true"]);
+    assert!(code == Some(2) && text.contains("--source emulate"), "{text}");
+    if !there_is("valgrind") {
+        return;
+    }
+    let (code, text) = run(&["stat", "--source", "emulate", "--model", "d1=33000,8,64", "--", "true"]);
+    assert!(code == Some(2) && text.contains("32768 or 65536"), "{text}");
+    let (code, text) = run(&["stat", "--source", "emulate", "-p", "1"]);
+    assert!(code == Some(2) && text.contains("runs already"), "{text}");
+    let (code, text) = run(&["stat", "--source", "emulate", "-e", "cycles,page-faults", "--", "true"]);
+    assert!(code == Some(125) && text.contains("no clock") && text.contains("list --source emulate"), "{text}");
+    let (code, text) = run(&["stat", "--source", "emulate", "-e", "L1_MISES", "--", "true"]);
+    assert!(code == Some(2) && text.contains("did you mean L1_MISSES"), "{text}");
+}
+
+#[test]
+fn the_truth_stands_beside_what_few_counters_saw() {
+    let events = "syscalls:sys_enter_execve,minor-faults,task-clock";
+    let tree = ["sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do cat /etc/passwd > /dev/null; done"];
+    let output = perfprop(&["stat", "-j", "--counters", "1", "-e", events], &tree);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    if lines.len() != 3 {
+        eprintln!("skipped: {events} can't be counted here: {text}");
+        return;
+    }
+    assert_eq!(lines[0]["truth"], 10.0);
+    let running: f64 = lines.iter().map(|line| line["pcnt-running"].as_f64().unwrap()).sum();
+    assert!((99.0..101.0).contains(&running), "{text}");
+}
+
+/// Counts of a made program in steps of a millisecond: two events that vary with its phases and with
+/// chance, in the way of xorshift (Marsaglia, 2003).
+fn program(seed: u64, steps: u64) -> Vec<Round> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+    let mut random = move || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state % 1000
+    };
+    let mut counts = [0_u64; 4];
+    let round = |step: u64| {
+        let phase = 500 + 400 * (step / 137 % 3);
+        for (event, count) in counts.iter_mut().enumerate() {
+            *count += phase * (event as u64 + 1) + random();
+        }
+        let time = CpuNs(step * 1_000_000);
+        let reading = |&count: &u64| Some(Reading { count, enabled: time, running: time });
+        Round { at: WallNs(time.0), readings: counts.iter().map(reading).collect() }
+    };
+    (1..=steps).map(round).collect()
+}
+
+fn limited(rounds: Vec<Round>, counters: usize) -> Limited<Scripted> {
+    let event = |index: usize| Event {
+        name: format!("e{index}"),
+        canonical: format!("e{index}"),
+        kind: Kind::Raw,
+        encoding: Encoding::default(),
+        modifiers: Modifiers::default(),
+        unit: Unit::Count,
+    };
+    let group = |index: usize| PlannedGroup { members: vec![index], cohesion: Cohesion::Chosen };
+    let plan = Plan { events: (0..4).map(event).collect(), anchors: vec![], groups: (0..4).map(group).collect() };
+    let rows: Vec<_> =
+        (0..4).map(|event| Row { event, scope: Scope::All, status: Status::Counted, anchor_of: None }).collect();
+    Limited::new(Scripted::new(rounds), &plan, &rows, counters, None)
+}
+
+#[test]
+fn intervals_cover_the_truth_as_often_as_they_claim() {
+    for counters in 1..=3 {
+        let mut covered = 0;
+        for seed in 1..=20 {
+            let mut source = limited(program(seed, 2000), counters);
+            let mut scaling = [Scaling::default(); 4];
+            let mut last = vec![Reading::default(); 8];
+            while let Next::Round(round) = source.read() {
+                for (event, scaling) in scaling.iter_mut().enumerate() {
+                    let now = round.readings[event].unwrap();
+                    scaling.add(Delta::between(last[event], now).unwrap());
+                }
+                last = round.readings.into_iter().map(Option::unwrap).collect();
+            }
+            let covers = |event: usize| {
+                let scaled = scaling[event].scaled(Confidence::default()).unwrap();
+                let (low, high) = scaled.bounds().unwrap();
+                (low..=high).contains(&(last[4 + event].count as f64))
+            };
+            covered += (0..4).filter(|&event| covers(event)).count();
+        }
+        // Of 80 at 95 %, fewer than 69 would be seen once in a thousand times.
+        assert!(covered >= 69, "{covered} of 80 with {counters} counters");
+    }
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    if !there_is("valgrind") {
+        return;
+    }
+    let folder = Folder::new("temporary");
+    let run = |command: &[&str]| {
+        let mut perfprop = in_small_environment(PERFPROP);
+        perfprop
+            .env("TMPDIR", &folder.0)
+            .args(["stat", "--source", "emulate", "--timeout", "4000", "--"])
+            .args(command);
+        perfprop.output().unwrap();
+        fs::read_dir(Path::new(&folder.0)).unwrap().count()
+    };
+    assert_eq!(run(&["true"]), 0);
+    // Ended before its time, and a child that had no chance to clean up.
+    assert_eq!(run(&["sleep", "60"]), 0);
+    assert_eq!(run(&["sh", "-c", "sleep 60 & sleep 1; kill -9 $!; wait"]), 0);
+}

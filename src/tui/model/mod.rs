@@ -159,6 +159,8 @@ pub(super) struct Events {
     pub(super) order: Vec<EventIndex>,
     /// Stays with the event when the order changes.
     pub(super) selected: EventIndex,
+    /// Whether the user selected it.
+    pub(super) is_chosen: bool,
     pub(super) sort: Sort,
     pub(super) filter: Filter,
 }
@@ -417,11 +419,16 @@ impl Model {
 
     /// Takes over what was sampled up to the end of the last interval.
     pub(super) fn take_profile(&mut self, tree: &Tree, losses: Losses) {
+        let is_first = self.profile.is_none();
         self.profile.get_or_insert_default().take(tree, losses);
+        if is_first && self.events.is_chosen {
+            self.share_event();
+        }
     }
 
-    /// Shows the selected event in the profile too, if it was sampled.
+    /// Shows the event that the user selected in the profile too, if it was sampled.
     pub(super) fn share_event(&mut self) {
+        self.events.is_chosen = true;
         let events = &self.monitor.header().events;
         let (Some(profile), Some(event)) = (&mut self.profile, events.get(self.events.selected)) else { return };
         let name = &event.event.name;

@@ -214,6 +214,7 @@ pub(super) enum ScreenName {
     Events,
     Detail,
     Relations,
+    Profile,
     Groups,
     Log,
     Help,

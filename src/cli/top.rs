@@ -11,13 +11,15 @@ use super::pump::{Taking, pump};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals, stacks};
 use crate::monitor::{Measure, Monitor};
+use crate::profile::Tree;
 use crate::recording::End;
 use crate::sampling::Sample;
 use crate::session::{ChildIo, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::Gathering;
+use crate::stacks::{Gathering, Losses};
 use crate::text::{self, Repeats};
 use crate::tui::{self, Feed, Outcome};
+use crate::units::WallNs;
 
 pub(super) fn run(args: &Top) -> Result<u8, Error> {
     if args.batch || args.iterations.is_some() {
@@ -120,11 +122,21 @@ impl Feed for Live {
         self.session.output()
     }
 
-    fn profile(&self) -> Option<&Gathering> {
-        self.profile.as_ref()
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+        if let Some(profile) = &self.profile {
+            let gathered = profile.look();
+            see(gathered.tree(), gathered.losses());
+        }
+    }
+
+    fn is_profile_coming(&self) -> bool {
+        self.profile.as_ref().is_some_and(Gathering::is_running)
     }
 
     fn end(&mut self, last: &Round, lost: u64) -> End {
+        if let Some(stacks) = self.session.stacks() {
+            stacks.stop();
+        }
         self.session.end(last, lost)
     }
 

@@ -68,6 +68,11 @@ impl Gathering {
         &self.sampled
     }
 
+    /// Whether samples may still come.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+    }
+
     /// Waits until the channel has ended and all of it is gathered.
     pub fn finish(&mut self) {
         if let Some(thread) = self.thread.take() {

@@ -19,10 +19,12 @@ use crate::units::WallNs;
 mod gather;
 #[cfg(feature = "stacks")]
 pub mod live;
+mod replayed;
 mod table;
 mod tree;
 
 pub use gather::{Gathered, Gathering};
+pub use replayed::Replayed;
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 

@@ -123,13 +123,16 @@ impl Paths {
             Candidate { worth: inclusive.zip(&totals).map(of_total).fold(0.0, f64::max), path }
         };
         let root = |&function: &usize| Path { caller: None, function, shares: vec![1.0; graph.events + 1] };
-        let mut ahead: BinaryHeap<Candidate> = acyclic.roots.iter().map(root).map(candidate).collect();
+        let has_any = |function: usize| acyclic.inclusive[function].iter().any(|&all| all > 0.0);
+        let roots = acyclic.roots.iter().filter(|&&function| has_any(function));
+        let mut ahead: BinaryHeap<Candidate> = roots.map(root).map(candidate).collect();
         let mut made: Vec<Path> = Vec::new();
         let mut of_function = vec![Vec::new(); acyclic.arcs.len()];
         while let Some(Candidate { path, .. }) = (made.len() < most).then(|| ahead.pop()).flatten() {
             let place = made.len();
             of_function[path.function].push(place);
-            ahead.extend(acyclic.arcs[path.function].iter().map(|arc| {
+            let arcs = acyclic.arcs[path.function].iter().filter(|arc| arc.count > 0 || has_any(arc.callee));
+            ahead.extend(arcs.map(|arc| {
                 let shares = arc.parts.iter().zip(&path.shares).map(|(part, share)| part * share).collect();
                 candidate(Path { caller: Some(place), function: arc.callee, shares })
             }));

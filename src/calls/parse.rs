@@ -9,7 +9,7 @@ use std::fmt;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{CallGraph, Function, FunctionId};
+use super::{CallGraph, Function, FunctionId, add};
 
 /// What the lines so far told; lines come one at a time, so a file may be as long as it likes.
 #[derive(Debug, Default)]
@@ -24,6 +24,8 @@ pub struct Parts {
     pub functions: Vec<Function>,
     /// Whether the line `totals:`, the last of a part, was met.
     pub is_whole: bool,
+    /// The sum of the lines `summary:`.
+    summary: Vec<u64>,
     /// How many words before the costs tell a position.
     positions: usize,
     ids: HashMap<(Name, Name, Name), FunctionId, FxBuildHasher>,
@@ -37,6 +39,9 @@ pub struct Parts {
     called: Called,
     expects: Expects,
 }
+
+/// The function of what callgrind says of none.
+const UNATTRIBUTED: &str = "(unattributed)";
 
 /// A text by number.
 type Name = u32;
@@ -157,6 +162,18 @@ impl Parts {
         }
     }
 
+    /// Ends a whole file: what callgrind counted and says of no function, as of a few instructions
+    /// at a program's end, becomes a function of its own, so that totals are those of `summary:`.
+    pub fn finish(&mut self) {
+        let totals = self.graph.totals();
+        let rest: Vec<u64> = self.summary.iter().zip(totals).map(|(all, known)| all.saturating_sub(known)).collect();
+        if self.is_whole && rest.iter().any(|&rest| rest > 0) {
+            let function = FunctionId(self.functions.len() as u32);
+            self.functions.push(Function { name: UNATTRIBUTED.into(), ..Function::default() });
+            self.graph.add_own(function, &rest);
+        }
+    }
+
     fn head(&mut self, key: &str, value: &str) -> Faulty {
         match key {
             "events" => {
@@ -173,6 +190,11 @@ impl Parts {
             "cmd" => {
                 let first = value.split_whitespace().next().unwrap_or_default();
                 self.program = first.rsplit('/').next().unwrap_or_default().to_owned();
+            }
+            "summary" => {
+                self.summary.resize(self.events.len(), 0);
+                let costs: Vec<u64> = value.split_whitespace().filter_map(|cost| cost.parse().ok()).collect();
+                add(&mut self.summary, &costs);
             }
             "totals" => self.is_whole = true,
             _ => {}
@@ -276,6 +298,17 @@ mod tests {
     }
 
     use super::super::Calls;
+
+    #[test]
+    fn totals_are_those_of_the_summary() {
+        let mut parts = parsed(&FILE.replace("summary: 14 3", "summary: 16 3")).unwrap();
+        parts.finish();
+        assert_eq!(parts.graph.totals(), [16, 3]);
+        assert_eq!(parts.functions.last().unwrap().name, "(unattributed)");
+        let mut exact = parsed(FILE).unwrap();
+        exact.finish();
+        assert_eq!((exact.graph.totals(), exact.functions.len()), (vec![14, 3], 3));
+    }
 
     #[test]
     fn what_is_wrong_is_said() {

@@ -14,6 +14,7 @@ use crate::profile::{Event, Frame, FrameId, Kind, Measure, Tree};
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
     let mut parts = Parts::new();
     let result = take(lines, &mut parts);
+    parts.finish();
     let mut chosen = Chosen::new(&options.events);
     let sum = |name: &String| Event::new(name, Measure::Sum("count".into()));
     let events: Vec<_> = parts.events.iter().map(|name| chosen.takes(name).then(|| tree.event(&sum(name)))).collect();
@@ -43,8 +44,6 @@ fn take<R: Read>(lines: &mut Lines<R>, parts: &mut Parts) -> Result<(), Fault> {
 fn frame(function: &Function, tree: &mut Tree, options: &ReadOptions) -> FrameId {
     let mut name = String::new();
     let frame = options.names.frame(function.plain_name(), &function.module, &mut name);
-    // Names such as `(below main)` are no list of arguments.
-    let frame = if frame.name.is_empty() { Frame { name: function.plain_name(), ..frame } } else { frame };
     let file = if frame.module.is_empty() { "" } else { function.file.as_str() };
     tree.frame(&Frame { file, ..frame })
 }

@@ -81,6 +81,7 @@ impl Worker {
         let mut parts = Parts::new();
         let wrong = part.text.lines().filter(|line| parts.line(line).is_err()).count();
         self.next.losses.malformed += wrong as u64;
+        parts.finish();
         self.next.losses.cut += u64::from(!parts.is_whole);
         let places: Vec<_> = parts.events.iter().map(|name| cost(name)).collect();
         let formulas = self.formulas.clone();

@@ -500,6 +500,8 @@ pub(super) enum StackFormat {
     Pprof,
     /// What `perfprop record -g` writes
     Recording,
+    /// What valgrind's callgrind writes, `callgrind.out.PID`
+    Callgrind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

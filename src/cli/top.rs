@@ -69,8 +69,10 @@ fn batch(args: &Top) -> Result<u8, Error> {
     monitor.end(finished.end.clone());
     stacks::finish(&session, profile.as_mut());
     if monitor.intervals() > intervals && !enough {
-        out.print(&format!("{}{}", text::block(&monitor, Measure::default()), stacks::text(profile.as_ref())))?;
+        out.print(&text::block(&monitor, Measure::default()))?;
     }
+    // What was on its way when the last block was printed.
+    out.print(&stacks::text(profile.as_ref()))?;
     // A command that was ended because enough was seen has not failed.
     Ok(if enough { 0 } else { finished.code() })
 }

@@ -52,6 +52,7 @@ impl Gathering {
                 if gathered.stacks.take(&batch).is_err() {
                     gathered.losses.malformed += 1;
                 }
+                gathered.stacks.settle();
             }
         };
         let thread = thread::Builder::new().name("profile".into()).spawn(gather)?;

@@ -13,6 +13,7 @@ pub mod events;
 pub mod export;
 pub mod expr;
 pub mod machine;
+pub mod metrics;
 pub mod monitor;
 pub mod plan;
 pub mod profile;

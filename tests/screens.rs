@@ -85,6 +85,7 @@ fn header() -> Header {
         truths: vec![],
         modelled: None,
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
+        metrics: vec![],
         relations: vec![],
         estimator: "linear".into(),
         period_ns: WallNs(SECOND / 10),

@@ -33,8 +33,13 @@ pub(super) enum Verb {
     List(List),
     /// Find out what can be counted here and what forbids it, and whether relation files are right
     Check(Check),
+    /// Relations between events, and metrics over them
+    Relations(Relations),
     /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
     Export(Export),
+    /// Estimate rounds of counts that another program feeds in as JSON lines
+    #[command(hide = true)]
+    Estimate(Estimate),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -50,6 +55,9 @@ pub(super) struct Events {
     /// Events as in perf: names, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub(super) events: Vec<String>,
+    /// Metrics such as IPC, by name, pattern or group, with the events that they need; repeatable
+    #[arg(short = 'M', long = "metrics", value_name = "METRICS")]
+    pub(super) metrics: Vec<String>,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
@@ -349,6 +357,23 @@ pub(super) struct List {
 }
 
 #[derive(Debug, Group)]
+pub(super) struct Learn {
+    /// The file to write; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) prior: PathBuf,
+    /// Tables of counts: a header of event names, a row for each millisecond
+    #[arg(required = true, value_name = "TRACE")]
+    pub(super) traces: Vec<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Estimate {
+    /// Learn from the run alone, without what is known of programs at large
+    #[arg(long)]
+    pub(super) no_prior: bool,
+}
+
+#[derive(Debug, Group)]
 pub(super) struct Check {
     /// Relation files to look through
     #[arg(value_name = "FILE")]
@@ -374,6 +399,45 @@ pub(super) struct Check {
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(super) color: When,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Relations {
+    #[command(subcommand)]
+    pub(super) verb: RelationVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RelationVerb {
+    /// Print what relation files say in one form, what it needs, and whether that is counted here
+    Show(Show),
+    /// Make a relation file of a vendor's metric tables
+    Import(Import),
+    /// Learn from complete counts of programs (CSV, gzipped or not) how events vary together
+    Learn(Learn),
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Show {
+    /// Relation files; without any, the metrics that are there anyway
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Go on without the relations of a file that are wrong
+    #[arg(long)]
+    pub(super) relations_lenient: bool,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Import {
+    /// perf's folder pmu-events, one CPU's folder of JSON files, or a file of perf's or Intel's form
+    #[arg(value_name = "DIR|FILE")]
+    pub(super) from: PathBuf,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Group)]

@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use crate::events::{EventError, TableError};
 use crate::export::{Fault, What, WriteError};
 use crate::machine::Denial;
+use crate::metrics::Unknown;
 use crate::plan::Unschedulable;
 use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
@@ -33,6 +34,8 @@ pub enum Error {
     Usage(String),
     /// Names after `-e` are wrong.
     Events(EventError),
+    /// Metrics after `-M` are wrong, or can't be measured here.
+    Metrics(Unknown),
     /// A folder of event tables can't be used.
     Tables(TableError),
     /// Relation files are wrong.
@@ -137,6 +140,7 @@ impl Error {
             Self::Usage(_)
             | Self::Events(_)
             | Self::Tables(_)
+            | Self::Metrics(_)
             | Self::Relations(_)
             | Self::RelationFile(_)
             | Self::Theme(_)
@@ -170,6 +174,7 @@ impl fmt::Display for Error {
             Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
             Self::Events(error) => error.fmt(f),
             Self::Tables(error) => error.fmt(f),
+            Self::Metrics(error) => error.fmt(f),
             Self::Relations(files) => {
                 let texts: Vec<_> = files.iter().map(|diagnostics| diagnostics.to_string()).collect();
                 f.write_str(texts.join("\n").trim_end())

@@ -20,7 +20,7 @@ use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let mut launch = prepare::launch(&args.target, ChildIo::Inherit)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen().map_err(Error::System)?;
     let failed = |source| Error::Write { path: args.output.clone(), source };

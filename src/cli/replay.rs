@@ -196,7 +196,9 @@ fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error> {
     let relations = if args.corrections.relations.is_empty() {
         prepare::recorded_relations(&header.relations)
     } else {
-        let Relations { all, files } = prepare::load_relations(&args.corrections)?;
+        let mut relations = prepare::load_relations(&args.corrections)?;
+        relations.expand_elsewhere()?;
+        let Relations { all, files, .. } = relations;
         header.relations = files;
         header.estimator = Kind::Linear.name().into();
         all

@@ -45,7 +45,7 @@ const NO_TERMINAL: &str =
 /// A block of text an interval on standard output; the command's output goes to standard error.
 fn batch(args: &Top) -> Result<u8, Error> {
     let mut launch = prepare::launch(&args.target, ChildIo::ToStderr)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen().map_err(Error::System)?;
     let interval = interval(args)?;
@@ -78,7 +78,7 @@ fn screens(args: &Top) -> Result<u8, Error> {
     options.exit_with_child = args.exit_with_child;
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
     let mut launch = prepare::launch(&args.target, ChildIo::Capture)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen_for_screens().map_err(Error::System)?;
     let interval = interval(args)?;

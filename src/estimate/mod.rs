@@ -24,6 +24,7 @@ use crate::rates::{Delta, Tally, Uncertain};
 use crate::relations::Relation;
 use crate::units::WallNs;
 
+pub mod gp;
 mod judge;
 mod levels;
 mod linear;

@@ -241,6 +241,7 @@ mod tests {
             truths: vec![],
             modelled: None,
             groups: vec![],
+            metrics: vec![],
             relations: vec![],
             estimator: "scale".into(),
             period_ns: WallNs(100),

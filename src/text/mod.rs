@@ -4,6 +4,7 @@
 mod block;
 mod csv;
 mod json;
+mod metric;
 pub mod number;
 mod stacks;
 mod summary;

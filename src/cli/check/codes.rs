@@ -147,6 +147,19 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
+        code: "E13",
+        title: "a metric is not known, or can't be measured here",
+        consequence: "nothing is measured, exit 2; one of a pattern or group: it is told, the others are measured",
+        meaning: "-M takes the metrics of relation files, of the vendor's tables and perfprop's own, by name, pattern \
+                  or group. Either none is called so, or this machine lacks one of its events, or does not tell what \
+                  its formula asks for, such as the number of slots.",
+        remedy: &[
+            "which there are:               perfprop list metric",
+            "what one needs:                perfprop relations show",
+            "the vendor's as well:          --event-tables DIR",
+        ],
+    },
+    Explained {
         code: "E14",
         title: "call stacks can't be sampled",
         consequence: "nothing is measured, exit 125",

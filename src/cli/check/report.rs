@@ -97,13 +97,13 @@ impl Report {
         let mut text = format!("{}\n", paint.heading("Relation files"));
         for file in &self.files {
             let standing = if file.is_right() { Standing::Ok } else { Standing::Fail };
-            let fine = match file.relations().len() {
-                1 => "1 relation is right".to_owned(),
-                fine => format!("{fine} relations are right"),
-            };
+            let fine = fine_text(file.relations().len(), file.metrics().len());
             let _ = writeln!(text, "  {}  {}: {fine}", paint.standing(standing), shown(&file.name));
             for relation in file.relations() {
                 let _ = writeln!(text, "        {}  {}", shown(&relation.id), shown(&relation.formula()));
+            }
+            for metric in file.metrics() {
+                let _ = writeln!(text, "        {}  {}", shown(&metric.name), shown(&metric.formula.to_string()));
             }
             // Each complaint escapes what it quotes of the file.
             file.complaints().into_iter().for_each(|complaints| text.push_str(&format!("{complaints}\n")));
@@ -127,6 +127,17 @@ impl Report {
         };
         Some(format!("{text}\n"))
     }
+}
+
+/// How much of a relation file is right. Metrics are named where there are some.
+fn fine_text(relations: usize, metrics: usize) -> String {
+    let some = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
+    let text = match (relations, metrics) {
+        (relations, 0) => some(relations, "relation"),
+        (0, metrics) => some(metrics, "metric"),
+        (relations, metrics) => format!("{} and {}", some(relations, "relation"), some(metrics, "metric")),
+    };
+    format!("{text} {} right", if relations + metrics == 1 { "is" } else { "are" })
 }
 
 fn section(section: Section, facts: &[Fact], paint: Paint) -> String {

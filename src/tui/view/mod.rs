@@ -26,6 +26,7 @@ mod help;
 mod histogram;
 mod layout;
 mod log;
+mod metrics;
 mod quit;
 mod relations;
 mod strip;
@@ -91,7 +92,9 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
         (Screen::Events, Room::Lines) => events::lines(page, area),
         (Screen::Events, Room::Small) => {
             let (table, lower) = layout::above_strip(area);
+            let (table, below) = metrics::below_events(page, table);
             events::draw(page, table, room);
+            metrics::draw(page, below);
             strip::draw(page, lower);
         }
         (Screen::Events, _) => overview(page, area, room),
@@ -105,7 +108,9 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
 /// Everything at once, where there is room.
 fn overview(page: &mut Page<'_>, area: Rect, room: Room) {
     let panels = layout::overview(area, room, page.model.has_output());
-    events::draw(page, panels.events, room);
+    let (table, below) = metrics::below_events(page, panels.events);
+    events::draw(page, table, room);
+    metrics::draw(page, below);
     detail::draw(page, panels.detail, false);
     relations::draw(page, panels.relations, false);
     log::findings(page, panels.log, false);

@@ -26,7 +26,7 @@ struct Exchange {
 impl Plan {
     /// Parts events that `ties` names together, where there is a choice. `fit` is asked as in
     /// [`Plan::new`].
-    pub fn apart(mut self, ties: &[Vec<EventIndex>], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Self {
+    pub(super) fn apart(mut self, ties: &[Vec<EventIndex>], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Self {
         let tied = Ties::new(self.events.len(), ties);
         // Each exchange leaves fewer tied pairs in groups, so this ends.
         while let Some(exchange) = self.best_exchange(&tied, fit) {

@@ -41,7 +41,12 @@ const GUARD: &str = r#"trap "" HUP INT QUIT TERM PIPE; read -r _; echo "$1""#;
 /// A PMU whose groups take turns at another interval than before; the old one is back once this is dropped.
 #[derive(Debug)]
 pub struct Interval {
-    before: u32,
+    /// The name of the PMU.
+    pub pmu: String,
+    /// What holds again afterwards, in milliseconds.
+    pub before: u32,
+    /// What holds now.
+    pub now: u32,
     guard: Child,
     /// Closed, it lets the guard go on.
     waits: Option<ChildStdin>,
@@ -78,7 +83,7 @@ pub enum Cause {
 /// # Errors
 /// See [`MuxError`].
 pub fn set(pmu: &str, milliseconds: u32) -> Result<Interval, MuxError> {
-    set_in(&Path::new(DEVICES).join(pmu).join(FILE), milliseconds)
+    set_in(&Path::new(DEVICES).join(pmu), milliseconds)
 }
 
 /// How long a turn of the kernel is on this PMU; `None` where it doesn't say.
@@ -86,10 +91,11 @@ pub fn interval(pmu: &str) -> Option<Duration> {
     read(&Path::new(DEVICES).join(pmu).join(FILE)).ok().map(|ms| Duration::from_millis(ms.into()))
 }
 
-fn set_in(path: &Path, milliseconds: u32) -> Result<Interval, MuxError> {
-    let failed = |cause: Cause| MuxError { path: path.into(), cause };
-    let before = read(path).map_err(|error| failed(Cause::Absent(error)))?;
-    let file = OpenOptions::new().write(true).open(path).map_err(|error| failed(Cause::of(error)))?;
+fn set_in(folder: &Path, milliseconds: u32) -> Result<Interval, MuxError> {
+    let path = folder.join(FILE);
+    let failed = |cause: Cause| MuxError { path: path.clone(), cause };
+    let before = read(&path).map_err(|error| failed(Cause::Absent(error)))?;
+    let file = OpenOptions::new().write(true).open(&path).map_err(|error| failed(Cause::of(error)))?;
     let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
         Errno::EWOULDBLOCK => failed(Cause::Taken),
         errno => failed(Cause::Refused(errno.into())),
@@ -97,7 +103,8 @@ fn set_in(path: &Path, milliseconds: u32) -> Result<Interval, MuxError> {
     let (guard, waits) = guard(&file, before).map_err(|error| failed(Cause::NoGuard(error)))?;
     let written = file.write_all(format!("{milliseconds}\n").as_bytes());
     // Dropped on the error's way out, it is as it was.
-    let interval = Interval { before, guard, waits: Some(waits), _file: file };
+    let pmu = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let interval = Interval { pmu, before, now: milliseconds, guard, waits: Some(waits), _file: file };
     written.map_err(|error| failed(Cause::of(error)))?;
     Ok(interval)
 }
@@ -116,13 +123,6 @@ fn guard(file: &File, before: u32) -> io::Result<(Child, ChildStdin)> {
     let mut guard = command.process_group(0).spawn()?;
     let waits = guard.stdin.take().ok_or_else(|| io::Error::other("the guard has no input"))?;
     Ok((guard, waits))
-}
-
-impl Interval {
-    /// What holds again afterwards, in milliseconds.
-    pub fn before(&self) -> u32 {
-        self.before
-    }
 }
 
 impl Drop for Interval {
@@ -160,43 +160,44 @@ mod tests {
 
     use super::*;
 
-    /// A file that stands for the kernel's; a real one remembers only what was written last.
-    fn file(name: &str, text: &str) -> PathBuf {
-        let path = std::env::temp_dir().join(format!("perfprop-mux-{}-{name}", std::process::id()));
-        fs::write(&path, text).unwrap();
-        path
+    /// A folder that stands for a PMU's; unlike the kernel's its file remembers more than what was written last.
+    fn pmu(name: &str, text: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("perfprop-mux-{}-{name}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(FILE), text).unwrap();
+        folder
     }
 
-    fn last(path: &Path) -> String {
-        fs::read_to_string(path).unwrap().lines().last().unwrap().to_owned()
+    fn last(folder: &Path) -> String {
+        fs::read_to_string(folder.join(FILE)).unwrap().lines().last().unwrap().to_owned()
     }
 
     #[test]
     fn an_interval_holds_until_it_is_dropped() {
-        let path = file("held", "4\n");
-        let interval = set_in(&path, 1).unwrap();
-        assert_eq!((last(&path).as_str(), interval.before()), ("1", 4));
+        let folder = pmu("held", "4\n");
+        let interval = set_in(&folder, 1).unwrap();
+        assert_eq!((last(&folder).as_str(), interval.before, interval.now), ("1", 4, 1));
         drop(interval);
-        assert_eq!(last(&path), "4");
-        fs::remove_file(path).unwrap();
+        assert_eq!(last(&folder), "4");
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn two_cannot_hold_one() {
-        let path = file("taken", "4\n");
-        let interval = set_in(&path, 1).unwrap();
-        assert!(matches!(set_in(&path, 2).unwrap_err().cause, Cause::Taken));
+        let folder = pmu("taken", "4\n");
+        let interval = set_in(&folder, 1).unwrap();
+        assert!(matches!(set_in(&folder, 2).unwrap_err().cause, Cause::Taken));
         drop(interval);
-        drop(set_in(&path, 2).unwrap());
-        fs::remove_file(path).unwrap();
+        drop(set_in(&folder, 2).unwrap());
+        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn what_is_no_interval_is_not_changed() {
-        let path = file("words", "four\n");
-        assert!(matches!(set_in(&path, 1).unwrap_err().cause, Cause::Absent(_)));
-        assert_eq!(last(&path), "four");
-        assert!(matches!(set_in(Path::new("/nonexistent/interval"), 1).unwrap_err().cause, Cause::Absent(_)));
-        fs::remove_file(path).unwrap();
+        let folder = pmu("words", "four\n");
+        assert!(matches!(set_in(&folder, 1).unwrap_err().cause, Cause::Absent(_)));
+        assert_eq!(last(&folder), "four");
+        assert!(matches!(set_in(Path::new("/nonexistent"), 1).unwrap_err().cause, Cause::Absent(_)));
+        fs::remove_dir_all(folder).unwrap();
     }
 }

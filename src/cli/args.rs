@@ -64,6 +64,8 @@ pub(super) struct Events {
     #[command(flatten)]
     pub(super) counting: Counting,
     #[command(flatten)]
+    pub(super) turns: Turns,
+    #[command(flatten)]
     pub(super) corrections: Corrections,
 }
 
@@ -79,6 +81,27 @@ pub(super) struct Counting {
     /// Count only so many events at once, in turns, and the truth beside: what multiplexing costs
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) counters: Option<u16>,
+}
+
+/// How groups take turns, where there are more than counters.
+#[derive(Debug, Group)]
+pub(super) struct Turns {
+    /// Who gives groups their turns on the counters
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    pub(super) schedule: ScheduleName,
+    /// Let the kernel give a turn every so many milliseconds, as root; set back afterwards, even if killed
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) mux: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ScheduleName {
+    /// perfprop if that costs no more than 1 % of a CPU, else the kernel
+    Auto,
+    /// The kernel, by its timer
+    Kernel,
+    /// perfprop, every 2 ms
+    User,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

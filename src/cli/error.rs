@@ -14,6 +14,7 @@ use crate::plan::Unschedulable;
 use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
 use crate::sources::perf::OpenError;
+use crate::sources::perf::mux::MuxError;
 use crate::sources::process;
 use crate::stacks::live::StackError;
 use crate::words::shown;
@@ -115,6 +116,8 @@ pub enum Error {
         /// What there is that looks like it.
         similar: Vec<String>,
     },
+    /// The kernel's turns can't be made shorter.
+    Mux(MuxError),
     /// The operating system can't do something as usual as starting a thread.
     System(io::Error),
 }
@@ -157,6 +160,7 @@ impl Error {
             | Self::Unschedulable(_)
             | Self::Write { .. }
             | Self::Terminal(_)
+            | Self::Mux(_)
             | Self::System(_) => MEASURING,
         }
     }
@@ -195,6 +199,7 @@ impl fmt::Display for Error {
             Self::Open(error) => not_opened(f, error),
             Self::Sampling(error) => super::stacks::explain(f, error),
             Self::Unschedulable(group) => unschedulable(f, group),
+            Self::Mux(error) => super::turns::explain(f, error),
             Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
             Self::Stacks { path, source } => {
                 write!(f, "perfprop: {}: {source}", shown(&path.to_string_lossy()))?;

@@ -25,6 +25,7 @@ mod stacks;
 mod stat;
 mod stream;
 mod top;
+mod turns;
 
 pub use args::command;
 pub use error::Error;

@@ -12,6 +12,7 @@ use nix::unistd::Pid;
 use super::args::{Corrections, Counting, Events, SourceName, Target};
 use super::refused::refused;
 use super::stream::say;
+use super::turns;
 use super::{Error, metrics};
 use crate::estimate::Kind;
 use crate::events::{self, Event, Machine, Pmu, Resolver, Tables, with_letters};
@@ -22,7 +23,7 @@ use crate::plan::{EventIndex, Fit, Plan, PlannedGroup};
 use crate::rates::Confidence;
 use crate::recording::{self, Header, RecordedAnchor, RecordedEvent, RecordedMetric, RecordedTruth, RelationFile};
 use crate::relations::{self, LoadError, Relation};
-use crate::session::{ChildIo, CommandLine, Launch, Session, find_command};
+use crate::session::{ChildIo, CommandLine, Launch, Schedule, Session, find_command};
 use crate::sources::perf::{self, Cgroup, Row, Split, Who, parse_cpus};
 use crate::sources::{Counter, Status, emulate, process};
 use crate::units::WallNs;
@@ -54,6 +55,7 @@ pub(super) struct Wishes {
     pub(super) counter: Counter,
     /// How many events are counted at once, where the options say so.
     pub(super) counters: Option<usize>,
+    pub(super) schedule: Schedule,
     pub(super) relations: Relations,
     pub(super) estimator: Estimation,
 }
@@ -95,9 +97,10 @@ pub(super) fn wishes_with(events: &Events, target: &Target, further: &[&str]) ->
     let related = |events: &[Event]| related(&relations.all, events);
     let groups = groups(&resolver, &events.events, &request, further)?;
     let plan = plan(&resolver, groups, &request, counters, related)?;
+    let schedule = turns::schedule(events, &plan, &resolver)?;
     let kind = events.corrections.estimator.unwrap_or(DEFAULT_ESTIMATOR);
     let estimator = Estimation { kind, confidence: events.corrections.confidence };
-    Ok(Wishes { metrics: request.recorded(&plan), plan, counter, counters, relations, estimator })
+    Ok(Wishes { metrics: request.recorded(&plan), plan, counter, counters, schedule, relations, estimator })
 }
 
 impl Relations {
@@ -122,13 +125,13 @@ impl Relations {
     }
 }
 
-/// The events that relations tie to others.
-fn related(relations: &[Relation], events: &[Event]) -> Vec<EventIndex> {
+/// The events that each relation ties together.
+fn related(relations: &[Relation], events: &[Event]) -> Vec<Vec<EventIndex>> {
     let events_of = |relation: &Relation| match relation.bind(events) {
         relations::Binding::Active(bound) => bound.events(),
         relations::Binding::Inactive { .. } | relations::Binding::SelfRelation { .. } => Vec::new(),
     };
-    relations.iter().flat_map(events_of).collect()
+    relations.iter().map(events_of).collect()
 }
 
 /// A resolver of this machine's events, and of those in a folder of event tables.
@@ -172,7 +175,7 @@ fn plan(
     groups: Vec<events::Group>,
     request: &Request,
     counters: Option<usize>,
-    related: impl Fn(&[Event]) -> Vec<EventIndex>,
+    related: impl Fn(&[Event]) -> Vec<Vec<EventIndex>>,
 ) -> Result<Plan, Error> {
     // The model counts everything at once.
     let plan = match counters.or(resolver.machine().is_emulated().then_some(usize::MAX)) {
@@ -182,7 +185,7 @@ fn plan(
         }
         // Anchors come last: they take what room the groups of metrics leave.
         None => Plan::new(request.add_to(groups, &mut perf::fit), &mut perf::fit)
-            .map(|plan| plan.anchored(related, &mut perf::fit)),
+            .map(|plan| plan.linked(related, &mut perf::fit)),
     };
     plan.map_err(Error::Unschedulable)
 }
@@ -378,7 +381,12 @@ pub(super) fn start(
     interval: Duration,
 ) -> Result<(Session, Header), Error> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let launch = &Launch { counter: wishes.counter.clone(), counters: wishes.counters, ..launch.clone() };
+    let launch = &Launch {
+        counter: wishes.counter.clone(),
+        counters: wishes.counters,
+        schedule: wishes.schedule.clone(),
+        ..launch.clone()
+    };
     check_modelled(launch)?;
     let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan, launch))?;
     let recorded = |row: &Row| RecordedEvent {
@@ -388,6 +396,7 @@ pub(super) fn start(
     };
     let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
     tell_partial(&events);
+    turns::tell(session.intervals());
     session.stacks().inspect(|stacks| super::stacks::tell_unsampled(stacks));
     let anchors = anchors(&wishes.plan, &session.rows()[events.len()..]);
     let groups = groups_of_rows(&wishes.plan, events.len());

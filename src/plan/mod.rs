@@ -15,14 +15,20 @@
 //! Free hardware events fill the counters. The kernel gives its groups turns: with one event a
 //! group it moves one event a turn, and each is off for as long as all the others need; groups that
 //! fill the counters come round as soon as can be. Where one of them has a counter left, an
-//! [anchor](anchors) is counted there once more.
+//! [anchor](anchors) is counted there once more. Events that relations tie together go into different
+//! groups ([apart]), and perfprop can move the groups itself, in [turns](rotation) of its own.
 
 use serde::{Deserialize, Serialize};
 
 use crate::events::{self, Binding, Event};
 
 mod anchors;
+mod apart;
+pub mod expectation;
 mod limited;
+mod rotation;
+
+pub use rotation::{GroupIndex, Rotation};
 
 /// The place of an event in the list that the user asked for.
 pub type EventIndex = usize;

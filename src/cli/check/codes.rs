@@ -185,6 +185,18 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
+        code: "E16",
+        title: "the kernel's turns can't be made shorter",
+        consequence: "nothing was started, exit 125; the interval is what it was",
+        meaning: "--mux writes perf_event_mux_interval_ms of the PMUs that are counted on, which takes root and a \
+                  /sys that is not read-only (containers). A guard process (sh) sets it back, so one that can't be \
+                  started is a reason too, as is another perfprop that has changed it.",
+        remedy: &[
+            "turns that need no right:      --schedule user",
+            "the interval, by hand:         /sys/bus/event_source/devices/*/perf_event_mux_interval_ms",
+        ],
+    },
+    Explained {
         code: "W01",
         title: "rounds came too late or found no room",
         consequence: "totals are not affected; intervals are coarser for a while",

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::events::{Events, Grouped, Tried};
+use super::expected::Expected;
 use super::files::CheckedFile;
 use crate::cli::Error;
 use crate::machine::{Fact, Section, Standing};
@@ -76,6 +77,7 @@ impl Report {
             "facts": self.facts,
             "events": events,
             "groups": groups,
+            "expected": self.events.as_ref().and_then(Events::expected).map(Expected::json),
             "relation-files": self.files.iter().map(CheckedFile::json).collect::<Vec<_>>(),
         });
         format!("{report}\n")
@@ -163,7 +165,10 @@ fn events_text(events: &Events, facts: &[Fact], paint: Paint) -> String {
             events.iter().for_each(|event| event_text(&mut text, event, paint));
             let _ = writeln!(text, "\n{}", paint.heading("Groups"));
             match groups {
-                Ok(groups) => groups_text(&mut text, groups, facts),
+                Ok(planned) => {
+                    groups_text(&mut text, &planned.groups, facts);
+                    planned.expected.iter().for_each(|expected| text.push_str(&expected.text()));
+                }
                 Err(group) => text.push_str(&format!("{}\n", Error::Unschedulable(group.clone()))),
             }
         }

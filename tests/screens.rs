@@ -19,8 +19,8 @@ use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::tui::{
-    self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Screen, Script, Symbols, Terminal, Theme,
-    Timeline,
+    self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Scene, Screen, Script, Symbols, Terminal,
+    Theme, Timeline,
 };
 use perfprop::units::{CpuNs, WallNs};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
@@ -628,13 +628,13 @@ fn no_size_and_no_state_stops_the_drawing() {
     ];
     let steps = |most: u16| (0..=most).filter(|n| *n < 24 || n % 17 == 0 || [40, 80, 120, 170, 200].contains(n));
     for (i, state) in states.iter().enumerate() {
+        let mut scene = Scene::new(state(), None, &Options::default());
         for screen in Screen::ALL {
             for width in steps(250) {
                 for height in steps(80).filter(|height| *height < 14 || (usize::from(*height) + i) % 3 == 0) {
-                    let options = Options { screen, ..Options::default() };
                     let wanted =
                         Picture { size: (width, height), event: Some(i + 2), output: output(), ..Picture::default() };
-                    let text = tui::picture(state(), &wanted, &options);
+                    let text = scene.picture(screen, &wanted);
                     assert_eq!(text.lines().count(), usize::from(if width == 0 { 0 } else { height }));
                 }
             }

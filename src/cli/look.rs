@@ -108,6 +108,7 @@ fn screen(name: Option<ScreenName>) -> Screen {
         Some(ScreenName::Relations) => Screen::Relations,
         Some(ScreenName::Groups) => Screen::Groups,
         Some(ScreenName::Log) => Screen::Log,
+        Some(ScreenName::Compare) => Screen::Compare,
     }
 }
 

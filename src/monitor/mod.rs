@@ -22,10 +22,12 @@ use crate::relations::Relation;
 use crate::sources::{Reading, Round};
 use crate::units::{CpuNs, WallNs};
 
+mod beside;
 mod finding;
 mod measure;
 mod truth;
 
+pub use beside::{Compare, Compared, Difference, Side, compare};
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
 pub use truth::Truth;

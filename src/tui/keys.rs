@@ -87,8 +87,9 @@ const fn code(code: KeyCode) -> Key {
     Key { code, control: false }
 }
 
-const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log];
-const PAGED: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Groups, Screen::Log];
+const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log, Screen::Compare];
+const PAGED: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Groups, Screen::Log, Screen::Compare];
+const TABLES: &[Screen] = &[Screen::Events, Screen::Compare];
 
 macro_rules! bindings {
     ($($action:expr, $name:literal, [$($key:expr),*], $words:literal, $hint:expr, $on:expr;)*) => {
@@ -106,13 +107,13 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, PAGED;
     Action::First, "first", [key('g'), code(KeyCode::Home)], "to the first", None, &[];
     Action::Last, "last", [key('G'), code(KeyCode::End)], "to the last", None, &[];
-    Action::Open, "open", [code(KeyCode::Enter)], "the event in detail", Some("detail"), &[Screen::Events];
+    Action::Open, "open", [code(KeyCode::Enter)], "the event in detail", Some("detail"), TABLES;
     Action::Filter, "filter", [key('/')], "filter: words or a glob, small letters match both", Some("filter"), LISTS;
     Action::NextColumn, "sort-next", [key('s'), code(KeyCode::F(6)), key('>'), code(KeyCode::Right), key('l')],
-        "sort by the next column", Some("sort"), &[Screen::Events];
+        "sort by the next column", Some("sort"), TABLES;
     Action::PreviousColumn, "sort-previous", [key('<'), code(KeyCode::Left), key('h')], "sort by the column before", None,
-        &[Screen::Events];
-    Action::Invert, "sort-invert", [key('I')], "invert the order", None, &[Screen::Events];
+        TABLES;
+    Action::Invert, "sort-invert", [key('I')], "invert the order", None, TABLES;
     Action::NextEvent, "next-event", [key(']'), code(KeyCode::Right), key('l')], "the next event", None, &[Screen::Detail];
     Action::PreviousEvent, "previous-event", [key('['), code(KeyCode::Left), key('h')], "the event before", None, &[Screen::Detail];
     Action::Output, "output", [key('o'), code(KeyCode::Right), key('l'), code(KeyCode::Left), key('h')],
@@ -130,6 +131,7 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Go(Screen::Relations), "relations", [key('3')], "Relations", None, &[];
     Action::Go(Screen::Groups), "groups", [key('4')], "Groups: what is counted together, and when", None, &[];
     Action::Go(Screen::Log), "log", [key('5')], "Log", None, &[];
+    Action::Go(Screen::Compare), "compare", [key('0')], "two recordings side by side", None, &[];
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the screen before", None, &[];
     Action::Back, "back", [code(KeyCode::Esc)], "one level back; clears a filter", None, &[];
@@ -222,7 +224,7 @@ impl Binding {
 
     /// Whether both work on some screen.
     fn meets(&self, other: &Self) -> bool {
-        Screen::ALL.iter().any(|&screen| self.works_on(screen) && other.works_on(screen))
+        Screen::ALL.into_iter().chain([Screen::Compare]).any(|screen| self.works_on(screen) && other.works_on(screen))
     }
 
     /// Whether it works everywhere.

@@ -13,7 +13,7 @@ use super::picture::Format;
 use super::symbols::MISSING;
 use super::tape::Tape;
 use super::theme::Theme;
-use super::{Mode, Options};
+use super::{Beside, Mode, Options};
 use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Noted};
@@ -26,10 +26,12 @@ use crate::sources::Round;
 use crate::units::WallNs;
 use crate::words::shown;
 
+mod compare;
 mod filter;
 mod kept;
 mod update;
 
+pub(super) use compare::{CompareColumn, Comparison};
 pub(super) use filter::Filter;
 pub(super) use kept::{Kept, create};
 pub(super) use update::update;
@@ -57,10 +59,12 @@ pub enum Screen {
     Groups,
     /// What was noticed, and the command's output.
     Log,
+    /// Two recordings side by side; there only where two are open.
+    Compare,
 }
 
 impl Screen {
-    /// All, in the order of their keys.
+    /// Those of every measurement, in the order of their keys.
     pub const ALL: [Self; 5] = [Self::Events, Self::Detail, Self::Relations, Self::Groups, Self::Log];
 
     /// Its name on the command line and in the configuration.
@@ -71,6 +75,7 @@ impl Screen {
             Self::Relations => "relations",
             Self::Groups => "groups",
             Self::Log => "log",
+            Self::Compare => "compare",
         }
     }
 
@@ -82,6 +87,7 @@ impl Screen {
             Self::Relations => "Relations",
             Self::Groups => "Groups",
             Self::Log => "Log",
+            Self::Compare => "Compare",
         }
     }
 }
@@ -226,6 +232,9 @@ pub(super) struct Model {
     pub(super) relations: Relations,
     /// Whether relations are drawn as a graph too.
     pub(super) graph: bool,
+    /// The recording to compare with, and the list of what differs.
+    pub(super) beside: Option<Beside>,
+    pub(super) comparison: Comparison,
     /// The selected group.
     pub(super) group: usize,
     pub(super) log: Log,
@@ -324,6 +333,8 @@ impl Model {
             events: Events::default(),
             relations: Relations::default(),
             graph: true,
+            beside: None,
+            comparison: Comparison::default(),
             group: 0,
             log: Log::default(),
             output: Output::default(),
@@ -394,6 +405,7 @@ impl Model {
             Screen::Events => Some(&self.events.filter),
             Screen::Relations => Some(&self.relations.filter),
             Screen::Log => Some(&self.log.filter),
+            Screen::Compare => Some(&self.comparison.filter),
             Screen::Detail | Screen::Groups => None,
         }
     }

@@ -4,11 +4,14 @@ use std::cmp::Ordering;
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
 
-use super::{Column, Command, Filter, Kept, Message, Model, Motion, Notice, Over, Pane, Screen, Tail, WINDOWS};
+use super::{
+    Column, Command, CompareColumn, Filter, Kept, Message, Model, Motion, Notice, Over, Pane, Screen, Tail, WINDOWS,
+};
 use crate::plan::EventIndex;
-use crate::rates::Error;
+use crate::rates::{Error, Uncertain};
 use crate::tui::keys::{Action, Key};
 use crate::tui::picture::Format;
+use crate::tui::symbols::MISSING;
 use crate::tui::tape::parse_time;
 use crate::tui::text::{plus_minus, short_clock};
 use crate::tui::theme::Theme;
@@ -26,6 +29,8 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
         Message::Ended(end) => {
             model.kept.end = Some(end);
             model.follow();
+            model.go_along();
+            model.compare();
             true
         }
         Message::Output(line) => model.take_output(line),
@@ -59,6 +64,7 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
         Message::Rewound(monitor) => {
             model.monitor = *monitor;
             model.kept = Kept::default();
+            model.go_along();
             model.arrange();
             true
         }
@@ -103,6 +109,7 @@ impl Model {
         self.catch_up();
         let closed = self.monitor.intervals() != before;
         if closed {
+            self.go_along();
             self.arrange();
         }
         // Until the first interval is complete, the time to it is counted down.
@@ -146,6 +153,7 @@ impl Model {
             self.relations.selected = order.first().copied().unwrap_or(0);
         }
         self.relations.order = order;
+        self.compare();
     }
 
     fn sort_key(&self, column: Column, index: EventIndex) -> SortKey {
@@ -166,13 +174,13 @@ impl Model {
     }
 }
 
-enum SortKey {
+pub(super) enum SortKey {
     Name(String),
     Number(Option<f64>),
 }
 
 /// What has no number stands last, whatever the direction.
-fn compare(a: &SortKey, b: &SortKey, ascending: bool) -> Ordering {
+pub(super) fn compare(a: &SortKey, b: &SortKey, ascending: bool) -> Ordering {
     let directed = |order: Ordering| if ascending { order } else { order.reverse() };
     match (a, b) {
         (SortKey::Name(a), SortKey::Name(b)) => directed(a.cmp(b)),
@@ -291,6 +299,7 @@ impl Model {
                 self.log.filter = filter;
                 (self.log.findings, self.log.output) = (Tail::Follow, Tail::Follow);
             }
+            Screen::Compare => self.comparison.filter = filter,
             Screen::Detail | Screen::Groups => {}
         }
         self.arrange();
@@ -321,10 +330,15 @@ impl Model {
             Action::Suspend => return Some(Command::Suspend),
             Action::Help => self.over = Over::Help(0),
             Action::Back => self.back(),
+            Action::Go(Screen::Compare) if self.beside.is_none() => {
+                self.notice = Some(Notice::Failed("only replay of two recordings compares".into()));
+            }
             Action::Go(screen) => self.screen = screen,
-            Action::NextScreen => self.screen = neighbour(&Screen::ALL, self.screen, 1),
-            Action::PreviousScreen => self.screen = neighbour(&Screen::ALL, self.screen, Screen::ALL.len() - 1),
-            Action::Open => self.screen = Screen::Detail,
+            Action::NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
+            Action::PreviousScreen => {
+                self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1)
+            }
+            Action::Open => self.open(),
             Action::Filter => self.begin_filter(),
             Action::Freeze => self.freeze(),
             Action::Basis => {
@@ -341,8 +355,14 @@ impl Model {
             Action::Output => {
                 self.log.pane = if self.log.pane == Pane::Findings { Pane::Output } else { Pane::Findings };
             }
+            Action::NextColumn if self.screen == Screen::Compare => self.sort_comparison(1),
+            Action::PreviousColumn if self.screen == Screen::Compare => self.sort_comparison(CompareColumn::ALL.len()),
             Action::NextColumn => self.sort_by_neighbour(1),
             Action::PreviousColumn => self.sort_by_neighbour(Column::SORTABLE.len()),
+            Action::Invert if self.screen == Screen::Compare => {
+                self.comparison.inverted = !self.comparison.inverted;
+                self.compare();
+            }
             Action::Invert => {
                 self.events.sort.inverted = !self.events.sort.inverted;
                 self.arrange();
@@ -354,6 +374,20 @@ impl Model {
         None
     }
 
+    /// The selected event in detail; of two recordings, that of the first.
+    fn open(&mut self) {
+        if self.screen == Screen::Compare {
+            match self.comparison.selected().map(|one| one.a) {
+                Some(Some(event)) => self.events.selected = event,
+                _ => {
+                    self.notice = Some(Notice::Failed("the first recording has no such event".into()));
+                    return;
+                }
+            }
+        }
+        self.screen = Screen::Detail;
+    }
+
     /// One level a press.
     fn back(&mut self) {
         if self.filter().is_some_and(|filter| !filter.is_empty()) {
@@ -361,7 +395,7 @@ impl Model {
         } else if self.screen == Screen::Log && self.log.pane == Pane::Output {
             self.log.pane = Pane::Findings;
         } else {
-            self.screen = Screen::Events;
+            self.screen = self.screens().next().unwrap_or_default();
         }
     }
 
@@ -401,6 +435,7 @@ impl Model {
         match (self.screen, self.log.pane) {
             (Screen::Events | Screen::Detail, _) => move_in(&self.events.order, &mut self.events.selected, step),
             (Screen::Relations, _) => move_in(&self.relations.order, &mut self.relations.selected, step),
+            (Screen::Compare, _) => move_in(&self.comparison.order, &mut self.comparison.selected, step),
             (Screen::Groups, _) => self.group = step.from(self.group, self.monitor.header().groups.len()),
             (Screen::Log, Pane::Findings) => {
                 self.log.findings = scrolled(self.log.findings, self.entries().len(), step)
@@ -501,6 +536,8 @@ impl Model {
     fn click(&mut self, target: Target) {
         match target {
             Target::Screen(screen) => self.screen = screen,
+            Target::Compared(place) if self.comparison.selected == place => self.open(),
+            Target::Compared(place) => self.comparison.selected = place,
             Target::Event(event) if self.events.selected == event => self.screen = Screen::Detail,
             Target::Event(event) => self.events.selected = event,
             Target::Group(group) => self.group = group,
@@ -523,6 +560,7 @@ impl Model {
                 format!("{{{}}}", names.join(","))
             }
             Screen::Log => self.log_line()?,
+            Screen::Compare => self.difference_in_words()?,
         };
         self.notice = Some(Notice::Done(format!("copied: {text}")));
         Some(Command::Copy(text))
@@ -543,6 +581,15 @@ impl Model {
                 )
             },
         ))
+    }
+
+    fn difference_in_words(&self) -> Option<String> {
+        let one = self.comparison.selected()?;
+        let number = |number: Option<Uncertain>| {
+            number.map_or_else(|| MISSING.into(), |n| format!("{} {}", n.value, plus_minus(n.error, n.value)))
+        };
+        let (a, b) = (number(one.a_number), number(one.b_number));
+        Some(format!("{} A {a} B {b} {}", shown(&one.name), one.difference.word()))
     }
 
     /// The line of the log at the bottom of the screen.
@@ -618,7 +665,7 @@ fn scrolled(tail: Tail, count: usize, step: Step) -> Tail {
     }
 }
 
-fn neighbour<T: Copy + PartialEq>(all: &[T], current: T, step: usize) -> T {
+pub(super) fn neighbour<T: Copy + PartialEq>(all: &[T], current: T, step: usize) -> T {
     let place = all.iter().position(|one| *one == current).unwrap_or(0);
     all[(place + step) % all.len()]
 }

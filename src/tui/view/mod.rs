@@ -15,6 +15,7 @@ use crate::estimate::RelationIndex;
 use crate::plan::EventIndex;
 
 mod chart;
+mod compare;
 mod detail;
 mod events;
 mod export;
@@ -52,6 +53,8 @@ pub(super) enum Target {
     Event(EventIndex),
     Relation(RelationIndex),
     Group(usize),
+    /// A line of the comparison of two recordings.
+    Compared(usize),
 }
 
 /// What stands at a place of the screen. The screen is drawn for it once more, so that only what is
@@ -99,6 +102,7 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
         (Screen::Relations, _) => relations::draw(page, area, true),
         (Screen::Groups, _) => groups::draw(page, area),
         (Screen::Log, _) => log::draw(page, area),
+        (Screen::Compare, _) => compare::draw(page, area),
     }
 }
 
@@ -120,7 +124,7 @@ pub(super) fn shows_output(model: &Model) -> bool {
     match model.screen {
         Screen::Log => model.log.pane == Pane::Output,
         Screen::Events => matches!(Room::of(area), Room::Medium | Room::Large),
-        Screen::Detail | Screen::Relations | Screen::Groups => false,
+        Screen::Detail | Screen::Relations | Screen::Groups | Screen::Compare => false,
     }
 }
 

@@ -630,7 +630,7 @@ fn no_size_and_no_state_stops_the_drawing() {
     for (i, state) in states.iter().enumerate() {
         let mut scene = Scene::new(state(), None, &Options::default());
         for screen in Screen::ALL {
-            for width in steps(250) {
+            for width in steps(250).filter(|width| *width < 14 || (usize::from(*width) + i) % 3 != 0) {
                 for height in steps(80).filter(|height| *height < 14 || (usize::from(*height) + i) % 3 == 0) {
                     let wanted =
                         Picture { size: (width, height), event: Some(i + 2), output: output(), ..Picture::default() };
@@ -652,4 +652,50 @@ fn names_from_outside_steer_nothing() {
     let wanted = Picture { size: (200, 60), event: Some(3), output: output(), ..Picture::default() };
     let text = tui::picture(monitor, &wanted, &Options::default());
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
+}
+
+/// Two CPUs with three events each: what is counted for each part of the target.
+fn per_cpu() -> Monitor {
+    let mut header = header();
+    let events = std::mem::take(&mut header.events);
+    for cpu in 0..2 {
+        let part = |event: &RecordedEvent| RecordedEvent { scope: perfprop::sources::Scope::Cpu(cpu), ..event.clone() };
+        header.events.extend([1, 3, 7].map(|event| part(&events[event])));
+    }
+    header.groups.clear();
+    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
+    let mut monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
+    for round in rounds(350) {
+        let mut of_cpu = |factor: u64| {
+            [1, 3, 7]
+                .map(|event| round.readings[event].map(|reading| Reading { count: reading.count / factor, ..reading }))
+        };
+        let readings = [of_cpu(1), of_cpu(3)].concat();
+        monitor.round(&Round { at: round.at, readings }, 0);
+    }
+    monitor
+}
+
+#[test]
+fn parts_fold_into_a_sum() {
+    let size = Picture { size: (80, 24), ..Picture::default() };
+    let mut scene = Scene::new(per_cpu(), None, &options());
+    golden("parts-folded", &scene.picture(Screen::Events, &size));
+    scene.keys("jE");
+    golden("parts-unfolded", &scene.picture(Screen::Events, &size));
+    scene.keys("ss");
+    golden("parts-sorted", &scene.picture(Screen::Events, &size));
+    scene.keys("C/CPU1<Enter>");
+    golden("parts-filtered", &scene.picture(Screen::Events, &size));
+    scene.keys("<Esc>");
+    let large = Picture { size: (200, 60), ..Picture::default() };
+    golden("parts-200x60", &scene.picture(Screen::Events, &large));
+    let lines = Picture { size: (39, 6), ..Picture::default() };
+    golden("parts-lines", &scene.picture(Screen::Events, &lines));
+    // Rates per CPU second are those of both CPUs' time, totals their sums.
+    let monitor = per_cpu();
+    let parts = monitor.parts();
+    assert_eq!(parts.iter().map(|parts| parts.events.clone()).collect::<Vec<_>>(), [[0, 3], [1, 4], [2, 5]]);
+    let sum = monitor.sum(&parts[0].events).scaled.unwrap();
+    assert_eq!(sum.value, monitor.row(0).scaled.unwrap().value + monitor.row(3).scaled.unwrap().value);
 }

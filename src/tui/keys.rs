@@ -36,6 +36,11 @@ pub(super) enum Action {
     Output,
     Save,
     Graph,
+    Unfold,
+    Fold,
+    Toggle,
+    UnfoldAll,
+    FoldAll,
     Pause,
     StepBack,
     StepForward,
@@ -114,6 +119,11 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::PreviousColumn, "sort-previous", [key('<'), code(KeyCode::Left), key('h')], "sort by the column before", None,
         TABLES;
     Action::Invert, "sort-invert", [key('I')], "invert the order", None, TABLES;
+    Action::Toggle, "toggle", [key(' ')], "show the threads or CPUs of a line, or hide them", None, &[Screen::Events];
+    Action::Unfold, "unfold", [key('+')], "show the threads or CPUs of a line", None, &[Screen::Events];
+    Action::Fold, "fold", [key('-')], "hide them", None, &[Screen::Events];
+    Action::UnfoldAll, "unfold-all", [key('E')], "show those of all lines", None, &[Screen::Events];
+    Action::FoldAll, "fold-all", [key('C')], "hide those of all lines", None, &[Screen::Events];
     Action::NextEvent, "next-event", [key(']'), code(KeyCode::Right), key('l')], "the next event", None, &[Screen::Detail];
     Action::PreviousEvent, "previous-event", [key('['), code(KeyCode::Left), key('h')], "the event before", None, &[Screen::Detail];
     Action::Output, "output", [key('o'), code(KeyCode::Right), key('l'), code(KeyCode::Left), key('h')],

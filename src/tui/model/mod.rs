@@ -29,11 +29,13 @@ use crate::words::shown;
 mod compare;
 mod filter;
 mod kept;
+mod unfold;
 mod update;
 
 pub(super) use compare::{CompareColumn, Comparison};
 pub(super) use filter::Filter;
 pub(super) use kept::{Kept, create};
+pub(super) use unfold::{Fold, Line};
 pub(super) use update::update;
 
 /// Lines of the command's output that are kept.
@@ -154,9 +156,13 @@ impl Sort {
 #[derive(Debug, Default)]
 pub(super) struct Events {
     /// What is shown, in this order.
-    pub(super) order: Vec<EventIndex>,
-    /// Stays with the event when the order changes.
+    pub(super) order: Vec<Line>,
+    /// Stays with its line when the order changes.
+    pub(super) cursor: Line,
+    /// The event of that line.
     pub(super) selected: EventIndex,
+    /// Events that are counted for each part of the target.
+    pub(super) folds: Vec<Fold>,
     pub(super) sort: Sort,
     pub(super) filter: Filter,
 }
@@ -358,7 +364,9 @@ impl Model {
         // A clock per second of CPU time is a second by definition: nothing to look at first.
         let is_clock = |event: &RecordedEvent| event.event.unit == Unit::Nanoseconds;
         let events = &model.monitor.header().events;
-        model.events.selected = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
+        let first = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
+        model.events.folds = model.monitor.parts().into_iter().map(|parts| Fold { parts, is_open: false }).collect();
+        model.events.select(model.events.fold_of(first).map_or(Line::Event(first), Line::Sum));
         model.arrange();
         model
     }

@@ -5,7 +5,8 @@ use std::cmp::Ordering;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
 
 use super::{
-    Column, Command, CompareColumn, Filter, Kept, Message, Model, Motion, Notice, Over, Pane, Screen, Tail, WINDOWS,
+    Column, Command, CompareColumn, Filter, Kept, Line, Message, Model, Motion, Notice, Over, Pane, Screen, Tail,
+    WINDOWS,
 };
 use crate::plan::EventIndex;
 use crate::rates::{Error, Uncertain};
@@ -130,20 +131,13 @@ impl Model {
 
     /// Puts events and relations in order, through their filters.
     pub(super) fn arrange(&mut self) {
-        let filter = &self.events.filter;
-        let events = &self.monitor.header().events;
-        let mut order: Vec<EventIndex> =
-            (0..events.len()).filter(|&index| filter.matches(&events[index].event.name)).collect();
-        if let Some(column) = self.events.sort.by {
-            let keyed: Vec<_> = (0..events.len()).map(|index| self.sort_key(column, index)).collect();
-            let ascending = self.events.sort.is_ascending();
-            order.sort_by(|&a, &b| compare(&keyed[a], &keyed[b], ascending));
-        } else if self.events.sort.inverted {
-            order.reverse();
-        }
-        if !order.contains(&self.events.selected) {
+        let mut lines = self.lines();
+        self.sort_lines(&mut lines, |(line, _)| *line);
+        lines.iter_mut().for_each(|(_, parts)| self.sort_lines(parts, |line| *line));
+        let order: Vec<_> = lines.into_iter().flat_map(|(line, parts)| std::iter::once(line).chain(parts)).collect();
+        if !order.contains(&self.events.cursor) {
             // Past the end is no event: where none matches, none is selected.
-            self.events.selected = order.first().copied().unwrap_or(EventIndex::MAX);
+            self.events.select(order.first().copied().unwrap_or(Line::Event(EventIndex::MAX)));
         }
         self.events.order = order;
         let filter = &self.relations.filter;
@@ -156,11 +150,25 @@ impl Model {
         self.compare();
     }
 
-    fn sort_key(&self, column: Column, index: EventIndex) -> SortKey {
-        let figures = self.figures(index);
+    /// Sums, or the parts of one.
+    fn sort_lines<T>(&self, lines: &mut Vec<T>, line_of: impl Fn(&T) -> Line) {
+        let Some(column) = self.events.sort.by else {
+            if self.events.sort.inverted {
+                lines.reverse();
+            }
+            return;
+        };
+        let ascending = self.events.sort.is_ascending();
+        let mut keyed: Vec<_> = lines.drain(..).map(|line| (self.sort_key(column, line_of(&line)), line)).collect();
+        keyed.sort_by(|(a, _), (b, _)| compare(a, b, ascending));
+        lines.extend(keyed.into_iter().map(|(_, line)| line));
+    }
+
+    fn sort_key(&self, column: Column, line: Line) -> SortKey {
+        let figures = self.line_figures(line);
         let shown = figures.shown(self.basis);
         let number = match column {
-            Column::Event => return SortKey::Name(self.event_name(index)),
+            Column::Event => return SortKey::Name(self.line_name(line)),
             Column::Mean => shown.map(|figure| figure.mean),
             Column::Error => shown.and_then(|figure| match figure.error {
                 Error::Exact => Some(0.0),
@@ -317,6 +325,7 @@ impl Model {
             | Action::Jump
             | Action::Mark
             | Action::NextMark => return self.wind(action),
+            Action::Unfold | Action::Fold | Action::Toggle | Action::UnfoldAll | Action::FoldAll => self.unfold(action),
             Action::Graph => self.graph = !self.graph,
             Action::Copy => return self.copied(),
             Action::Export => self.over = Over::AskExport,
@@ -376,9 +385,12 @@ impl Model {
 
     /// The selected event in detail; of two recordings, that of the first.
     fn open(&mut self) {
+        if let (Screen::Events, Line::Sum(_)) = (self.screen, self.events.cursor) {
+            return self.unfold(Action::Toggle);
+        }
         if self.screen == Screen::Compare {
             match self.comparison.selected().map(|one| one.a) {
-                Some(Some(event)) => self.events.selected = event,
+                Some(Some(event)) => self.events.select(Line::Event(event)),
                 _ => {
                     self.notice = Some(Notice::Failed("the first recording has no such event".into()));
                     return;
@@ -433,7 +445,10 @@ impl Model {
     /// Moves in the list of the screen.
     fn go(&mut self, step: Step) {
         match (self.screen, self.log.pane) {
-            (Screen::Events | Screen::Detail, _) => move_in(&self.events.order, &mut self.events.selected, step),
+            (Screen::Events | Screen::Detail, _) => {
+                move_in(&self.events.order, &mut self.events.cursor, step);
+                self.events.select(self.events.cursor);
+            }
             (Screen::Relations, _) => move_in(&self.relations.order, &mut self.relations.selected, step),
             (Screen::Compare, _) => move_in(&self.comparison.order, &mut self.comparison.selected, step),
             (Screen::Groups, _) => self.group = step.from(self.group, self.monitor.header().groups.len()),
@@ -538,8 +553,10 @@ impl Model {
             Target::Screen(screen) => self.screen = screen,
             Target::Compared(place) if self.comparison.selected == place => self.open(),
             Target::Compared(place) => self.comparison.selected = place,
-            Target::Event(event) if self.events.selected == event => self.screen = Screen::Detail,
-            Target::Event(event) => self.events.selected = event,
+            Target::Event(event) if self.events.cursor == Line::Event(event) => self.screen = Screen::Detail,
+            Target::Event(event) => self.events.select(Line::Event(event)),
+            Target::Sum(place) if self.events.cursor == Line::Sum(place) => self.unfold(Action::Toggle),
+            Target::Sum(place) => self.events.select(Line::Sum(place)),
             Target::Group(group) => self.group = group,
             Target::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,
             Target::Relation(relation) => self.relations.selected = relation,
@@ -549,7 +566,8 @@ impl Model {
     /// What is selected, in words: its name and its number.
     fn copied(&mut self) -> Option<Command> {
         let text = match self.screen {
-            Screen::Events | Screen::Detail => self.event_in_words(self.events.selected)?,
+            Screen::Events => self.event_in_words(self.events.cursor)?,
+            Screen::Detail => self.event_in_words(Line::Event(self.events.selected))?,
             Screen::Relations => {
                 let index = self.relations.selected;
                 format!("{}: {}", self.relation_id(index), self.relation_formula(index))
@@ -566,10 +584,10 @@ impl Model {
         Some(Command::Copy(text))
     }
 
-    fn event_in_words(&self, event: EventIndex) -> Option<String> {
-        self.monitor.header().events.get(event)?;
-        let name = self.event_name(event);
-        let figure = self.figures(event).shown(self.basis);
+    fn event_in_words(&self, line: Line) -> Option<String> {
+        self.monitor.header().events.get(self.events.selected)?;
+        let name = self.line_name(line);
+        let figure = self.line_figures(line).shown(self.basis);
         Some(figure.map_or_else(
             || name.clone(),
             |figure| {
@@ -646,7 +664,7 @@ impl Step {
     }
 }
 
-fn move_in(order: &[usize], selected: &mut usize, step: Step) {
+fn move_in<T: Copy + PartialEq>(order: &[T], selected: &mut T, step: Step) {
     let place = order.iter().position(|index| index == selected).unwrap_or(0);
     if let Some(&index) = order.get(step.from(place, order.len())) {
         *selected = index;

@@ -10,7 +10,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::model::{Message, Model, Screen, create, update};
+use super::model::{Line, Message, Model, Screen, create, update};
+use super::terminal::parse_keys;
 use super::{Beside, Options, view};
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
@@ -74,6 +75,13 @@ impl Scene {
         Self { model: Model::new(monitor, options).with_beside(beside) }
     }
 
+    /// Presses keys as [`Script::keys`](super::Script::keys) does; what they ask of the loop isn't done.
+    pub fn keys(&mut self, keys: &str) {
+        for key in parse_keys(keys) {
+            let _ = update(&mut self.model, Message::Key(key));
+        }
+    }
+
     /// Takes a picture of a screen. The event that is selected stays so where none is wanted.
     pub fn picture(&mut self, screen: Screen, wanted: &Picture) -> String {
         let (width, height) = wanted.size;
@@ -86,8 +94,9 @@ impl Scene {
         }
         wanted.rounds.iter().for_each(|round| model.kept.push(round.clone(), 0));
         model.kept.take().for_each(drop);
-        if let Some(event) = wanted.event.filter(|event| model.events.order.contains(event)) {
-            model.events.selected = event;
+        let line = wanted.event.map(Line::Event);
+        if let Some(line) = line.filter(|line| model.events.order.contains(line)) {
+            model.events.select(line);
         }
         drawn(model, wanted.format)
     }

@@ -30,6 +30,7 @@ mod log;
 mod quit;
 mod relations;
 mod strip;
+mod sum;
 
 pub(super) use help::lines as help_lines;
 pub(super) use layout::page;
@@ -51,6 +52,8 @@ pub(super) fn draw_on(model: &Model, area: Rect, buffer: &mut Buffer) {
 pub(super) enum Target {
     Screen(Screen),
     Event(EventIndex),
+    /// All parts of an event together.
+    Sum(usize),
     Relation(RelationIndex),
     Group(usize),
     /// A line of the comparison of two recordings.

@@ -21,8 +21,8 @@ use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::stacks::Losses;
 use perfprop::tui::{
-    self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Screen, Script, Symbols, Terminal, Theme,
-    Timeline,
+    self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Scene, Screen, Script, Symbols, Terminal,
+    Theme, Timeline,
 };
 use perfprop::units::{CpuNs, WallNs};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
@@ -653,13 +653,13 @@ fn no_size_and_no_state_stops_the_drawing() {
     ];
     let steps = |most: u16| (0..=most).filter(|n| *n < 24 || n % 17 == 0 || [40, 80, 120, 170, 200].contains(n));
     for (i, state) in states.iter().enumerate() {
+        let mut scene = Scene::new(state(), None, &Options::default());
         for screen in Screen::ALL {
-            for width in steps(250) {
+            for width in steps(250).filter(|width| *width < 14 || (usize::from(*width) + i) % 3 != 0) {
                 for height in steps(80).filter(|height| *height < 14 || (usize::from(*height) + i) % 3 == 0) {
-                    let options = Options { screen, ..Options::default() };
                     let wanted =
                         Picture { size: (width, height), event: Some(i + 2), output: output(), ..Picture::default() };
-                    let text = tui::picture(state(), &wanted, &options);
+                    let text = scene.picture(screen, &wanted);
                     assert_eq!(text.lines().count(), usize::from(if width == 0 { 0 } else { height }));
                 }
             }
@@ -959,4 +959,50 @@ fn no_size_stops_a_profile() {
             }
         }
     }
+}
+
+/// Two CPUs with three events each: what is counted for each part of the target.
+fn per_cpu() -> Monitor {
+    let mut header = header();
+    let events = std::mem::take(&mut header.events);
+    for cpu in 0..2 {
+        let part = |event: &RecordedEvent| RecordedEvent { scope: perfprop::sources::Scope::Cpu(cpu), ..event.clone() };
+        header.events.extend([1, 3, 7].map(|event| part(&events[event])));
+    }
+    header.groups.clear();
+    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
+    let mut monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
+    for round in rounds(350) {
+        let of_cpu = |factor: u64| {
+            [1, 3, 7]
+                .map(|event| round.readings[event].map(|reading| Reading { count: reading.count / factor, ..reading }))
+        };
+        let readings = [of_cpu(1), of_cpu(3)].concat();
+        monitor.round(&Round { at: round.at, readings }, 0);
+    }
+    monitor
+}
+
+#[test]
+fn parts_fold_into_a_sum() {
+    let size = Picture { size: (80, 24), ..Picture::default() };
+    let mut scene = Scene::new(per_cpu(), None, &options());
+    golden("parts-folded", &scene.picture(Screen::Events, &size));
+    scene.keys("jE");
+    golden("parts-unfolded", &scene.picture(Screen::Events, &size));
+    scene.keys("ss");
+    golden("parts-sorted", &scene.picture(Screen::Events, &size));
+    scene.keys("C/CPU1<Enter>");
+    golden("parts-filtered", &scene.picture(Screen::Events, &size));
+    scene.keys("<Esc>");
+    let large = Picture { size: (200, 60), ..Picture::default() };
+    golden("parts-200x60", &scene.picture(Screen::Events, &large));
+    let lines = Picture { size: (39, 6), ..Picture::default() };
+    golden("parts-lines", &scene.picture(Screen::Events, &lines));
+    // Rates per CPU second are those of both CPUs' time, totals their sums.
+    let monitor = per_cpu();
+    let parts = monitor.parts();
+    assert_eq!(parts.iter().map(|parts| parts.events.clone()).collect::<Vec<_>>(), [[0, 3], [1, 4], [2, 5]]);
+    let sum = monitor.sum(&parts[0].events).scaled.unwrap();
+    assert_eq!(sum.value, monitor.row(0).scaled.unwrap().value + monitor.row(3).scaled.unwrap().value);
 }

@@ -240,6 +240,7 @@ pub(super) enum ScreenName {
     Profile,
     Groups,
     Log,
+    Compare,
     Help,
 }
 
@@ -330,12 +331,15 @@ pub(super) struct Record {
 
 #[derive(Debug, Group)]
 pub(super) struct Replay {
-    /// The recording; `-` is standard input
-    #[arg(value_name = "FILE")]
-    pub(super) file: PathBuf,
-    /// How fast to play; 0 is at once
-    #[arg(long, value_name = "X", default_value_t = 1.0)]
-    pub(super) speed: f64,
+    /// The recording; `-` is standard input. Two are shown side by side
+    #[arg(value_name = "FILE", required = true)]
+    pub(super) files: Vec<PathBuf>,
+    /// How fast to play; 0 is at once. 1 by default, and 0 for two recordings
+    #[arg(long, value_name = "X")]
+    pub(super) speed: Option<f64>,
+    /// Print text instead of drawing screens
+    #[arg(long, conflicts_with = "dump")]
+    pub(super) print: bool,
     /// Begin at this second of the recording; with `--dump`, the second to show
     #[arg(long, value_name = "SECONDS")]
     pub(super) at: Option<f64>,

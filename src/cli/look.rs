@@ -109,6 +109,7 @@ fn screen(name: Option<ScreenName>) -> Screen {
         Some(ScreenName::Profile) => Screen::Profile,
         Some(ScreenName::Groups) => Screen::Groups,
         Some(ScreenName::Log) => Screen::Log,
+        Some(ScreenName::Compare) => Screen::Compare,
     }
 }
 

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
+mod beside;
 mod check;
 mod error;
 mod estimate;

@@ -6,7 +6,8 @@ use std::path::Path;
 
 use crossbeam_channel::Receiver;
 
-use super::args::{DumpFormat, Replay};
+use super::args::{DumpFormat, Replay, ScreenName};
+use super::beside::{self, Second};
 use super::prepare::{Estimation, Relations};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals};
@@ -20,29 +21,36 @@ use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::stacks::{Losses, Replayed};
 use crate::text;
-use crate::tui::{self, Feed, Format, Mode, Options, Outcome, Picture, Timeline};
+use crate::tui::{self, Beside, Feed, Format, Mode, Options, Outcome, Picture, Scene, Timeline};
 use crate::units::WallNs;
 use crate::words::shown;
 
 pub(super) fn run(args: &Replay) -> Result<u8, Error> {
-    if !(args.speed >= 0.0 && args.speed.is_finite()) {
+    if args.speed.is_some_and(|speed| !(speed >= 0.0 && speed.is_finite())) {
         return Err(Error::Usage("--speed takes a number from 0 up".into()));
     }
     if args.at.is_some_and(|at| !(at >= 0.0 && at.is_finite())) {
         return Err(Error::Usage("--at takes seconds from 0 up".into()));
     }
-    let recording = read(&args.file)?;
+    let (first, second) = match &args.files[..] {
+        [first] if args.look.screen == Some(ScreenName::Compare) => return Err(beside::alone(first)),
+        [first] => (first, None),
+        [first, second] => (first, Some(second)),
+        more => return Err(beside::too_many(more.len())),
+    };
+    let recording = read(first)?;
     let setup = setup(args, &recording)?;
-    match args.dump {
-        Some(format) => dump(args, &recording, setup.monitor(), format),
-        None if has_terminal() => screens(args, recording, setup),
-        None => blocks(&recording, setup.monitor()),
+    let second = second.map(|path| Second::open(args, path, (&recording, &setup))).transpose()?;
+    match (args.dump, second) {
+        (Some(format), second) => dump(args, &recording, setup.monitor(), second, format),
+        (None, second) if has_terminal() && !args.print => screens(args, recording, setup, second),
+        (None, Some(second)) => second.print(args, &recording, setup.monitor()),
+        (None, None) => blocks(&recording, setup.monitor()),
     }
 }
 
-/// One screen, at the second asked for or at the end.
-fn dump(args: &Replay, recording: &Recording, mut monitor: Monitor, format: DumpFormat) -> Result<u8, Error> {
-    let at = args.at.map_or(WallNs(u64::MAX), seconds);
+/// A monitor that has seen the rounds up to a time, and the end if that is not behind it.
+pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> Monitor {
     for (round, lost) in recording.rounds.iter().take_while(|(round, _)| round.at <= at) {
         monitor.round(round, *lost);
     }
@@ -50,6 +58,24 @@ fn dump(args: &Replay, recording: &Recording, mut monitor: Monitor, format: Dump
     if end.at_ns <= at {
         monitor.end(end);
     }
+    monitor
+}
+
+/// The time asked for; the end by default.
+pub(super) fn at(args: &Replay) -> WallNs {
+    args.at.map_or(WallNs(u64::MAX), seconds)
+}
+
+/// One screen, at the second asked for or at the end.
+fn dump(
+    args: &Replay,
+    recording: &Recording,
+    monitor: Monitor,
+    second: Option<Second>,
+    format: DumpFormat,
+) -> Result<u8, Error> {
+    let at = at(args);
+    let monitor = seen(recording, monitor, at);
     let format = match format {
         DumpFormat::Txt => Format::Text,
         DumpFormat::Ansi => Format::Ansi,
@@ -64,23 +90,27 @@ fn dump(args: &Replay, recording: &Recording, mut monitor: Monitor, format: Dump
         let (tree, losses) = profile.until(&stacks.sampled, &stacks.batches, at);
         (tree.clone(), losses)
     });
+    let screen = beside::first_screen(args, options.screen, second.as_ref());
     let wanted = Picture { size: args.size, format, rounds, profile, ..Picture::default() };
-    let picture = tui::picture(monitor, &wanted, &options);
+    let picture = Scene::new(monitor, second.map(Second::beside), &options).picture(screen, &wanted);
     Stream::stdout().print(&picture)?;
     Ok(0)
 }
 
-fn screens(args: &Replay, recording: Recording, setup: Setup) -> Result<u8, Error> {
+fn screens(args: &Replay, recording: Recording, setup: Setup, second: Option<Second>) -> Result<u8, Error> {
     let monitor = setup.monitor();
-    let options = Options { mode: mode(&recording, args.speed), ..look::on_terminal(&args.look)? };
+    let speed = args.speed.unwrap_or(if second.is_some() { 0.0 } else { 1.0 });
+    let options = Options { mode: mode(&recording, speed), ..look::on_terminal(&args.look)? };
+    let options = Options { screen: beside::first_screen(args, options.screen, second.as_ref()), ..options };
     let signals = signals::listen_for_screens().map_err(Error::System)?;
-    let speed = if args.speed == 0.0 { Speed::AtOnce } else { Speed::Times(args.speed) };
+    let speed = if speed == 0.0 { Speed::AtOnce } else { Speed::Times(speed) };
     let player =
         Player::start(recording.rounds.clone(), speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;
     let samples = player.samples().clone();
     let profile = recording.stacks.as_ref().map(|stacks| Replayed::new(&stacks.sampled));
     let output = crossbeam_channel::never();
-    let mut feed = Played { setup, recording, profile, samples, player: Some(player), output };
+    let beside = second.map(Second::beside);
+    let mut feed = Played { setup, recording, profile, samples, player: Some(player), output, beside };
     match tui::run(monitor, &mut feed, &signals, &options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         _ => Ok(0),
@@ -104,7 +134,7 @@ fn blocks(recording: &Recording, mut monitor: Monitor) -> Result<u8, Error> {
 }
 
 /// How the recording ended; one that was cut off ends with its last round.
-fn end(recording: &Recording) -> End {
+pub(super) fn end(recording: &Recording) -> End {
     let last = recording.rounds.last();
     recording.end.clone().unwrap_or_else(|| End {
         at_ns: last.map_or(WallNs(0), |(round, _)| round.at),
@@ -131,6 +161,7 @@ struct Played {
     /// `None` while it stands still.
     player: Option<Player>,
     output: Receiver<OutputLine>,
+    beside: Option<Beside>,
 }
 
 impl Timeline for Played {
@@ -177,12 +208,16 @@ impl Feed for Played {
         &self.output
     }
 
+    fn beside(&mut self) -> Option<Beside> {
+        self.beside.take()
+    }
+
     fn end(&mut self, _last: &Round, _lost: u64) -> End {
         end(&self.recording)
     }
 }
 
-fn read(path: &Path) -> Result<Recording, Error> {
+pub(super) fn read(path: &Path) -> Result<Recording, Error> {
     let failed = |source| Error::Recording { path: path.into(), source };
     let input: Box<dyn BufRead> = if path.as_os_str() == "-" {
         Box::new(BufReader::new(io::stdin()))
@@ -197,19 +232,19 @@ fn read(path: &Path) -> Result<Recording, Error> {
 }
 
 /// What a monitor of a recording needs: as the live run had it, or as the options change it.
-struct Setup {
-    header: Header,
+pub(super) struct Setup {
+    pub(super) header: Header,
     relations: Vec<Relation>,
     estimator: Estimation,
 }
 
 impl Setup {
-    fn monitor(&self) -> Monitor {
+    pub(super) fn monitor(&self) -> Monitor {
         prepare::monitor(self.header.clone(), self.relations.clone(), self.estimator)
     }
 }
 
-fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error> {
+pub(super) fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error> {
     let mut header = recording.header.clone();
     let relations = if args.corrections.relations.is_empty() {
         prepare::recorded_relations(&header.relations)

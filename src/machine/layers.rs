@@ -197,6 +197,10 @@ mod tests {
         fn fit(&self, _: &[&Event], _: &[u32]) -> Fit {
             Fit::Unknown
         }
+
+        fn switch_cost(&self, _: &Plan, _: &[Rotation]) -> Option<Duration> {
+            None
+        }
     }
 
     const OTHER: Whose = Whose::Task(Pid::from_raw(1));

@@ -1,6 +1,7 @@
 //! A count in, the number that people asked for out: per second, per instruction, in total.
 
 use super::{Monitor, Point, Row};
+use crate::plan::EventIndex;
 use crate::rates::Moments;
 use crate::recording::Header;
 use crate::units::{CpuNs, WallNs};
@@ -49,10 +50,10 @@ impl Measure {
     /// What a count over the run is to be multiplied with; `None` where that isn't known: no
     /// instructions were counted, no time passed.
     pub fn factor(self, monitor: &Monitor, row: &Row<'_>) -> Option<f64> {
-        self.of_span(row.cpu_time, monitor.closed_at(), || positive(monitor.instructions_row()?.scaled?.value))
+        self.of_span(row.cpu_time, monitor.closed_at(), || positive(monitor.instructions_row(row)?.scaled?.value))
     }
 
-    fn of_span(self, cpu: CpuNs, wall: WallNs, instructions: impl FnOnce() -> Option<f64>) -> Option<f64> {
+    pub(super) fn of_span(self, cpu: CpuNs, wall: WallNs, instructions: impl FnOnce() -> Option<f64>) -> Option<f64> {
         match self {
             Self::PerCpuSecond => positive(cpu.as_secs()).map(f64::recip),
             Self::PerSecond => positive(wall.as_secs()).map(f64::recip),
@@ -66,7 +67,7 @@ impl Measure {
     /// An interval in which no task was on a CPU has no rate per CPU second, and a rate of 0 per
     /// second of wall-clock time.
     pub fn points(self, monitor: &Monitor, row: &Row<'_>) -> Vec<Point> {
-        let instructions = monitor.instructions_row().map(|row| row.history);
+        let instructions = monitor.instructions_row(row).map(|row| row.history);
         let converted = |(place, point): (usize, &Point)| {
             let instructions = || positive(instructions?.get(place)?.raw?.value);
             point.times(self.of_intervals().of_span(point.cpu_time, point.length, instructions))
@@ -98,9 +99,18 @@ fn positive(number: f64) -> Option<f64> {
 }
 
 impl Monitor {
-    fn instructions_row(&self) -> Option<Row<'_>> {
+    /// The events that count instructions, one for each part of the target.
+    pub(super) fn instructions(&self) -> Vec<EventIndex> {
         let counts = |event: &crate::events::Event| event.is_called("instructions") || event.canonical == "Ir";
-        let index = self.header().events.iter().position(|event| counts(&event.event))?;
+        let events = &self.header().events;
+        let first = events.iter().find(|event| counts(&event.event)).map(|event| &event.event.name);
+        (0..events.len()).filter(|&index| Some(&events[index].event.name) == first).collect()
+    }
+
+    /// Instructions of the part of the target that a row is about.
+    fn instructions_row(&self, row: &Row<'_>) -> Option<Row<'_>> {
+        let events = &self.header().events;
+        let index = self.instructions().into_iter().find(|&index| events[index].scope == row.event.scope)?;
         Some(self.row(index))
     }
 }

@@ -23,14 +23,18 @@ use crate::relations::Relation;
 use crate::sources::{Reading, Round};
 use crate::units::{CpuNs, WallNs};
 
+mod beside;
 mod finding;
 mod measure;
 mod metrics;
+mod sum;
 mod truth;
 
+pub use beside::{Compare, Compared, Difference, Side, compare};
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
 pub use metrics::MetricRow;
+pub use sum::{Parts, Sum};
 pub use truth::Truth;
 
 /// Intervals that are kept for charts: an hour of seconds.

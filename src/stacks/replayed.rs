@@ -89,6 +89,7 @@ mod tests {
                 stacks: vec![StackNode { caller: number.checked_sub(1).map(StackId), frame: FrameId(number) }],
                 tasks: if i == 0 { vec![task] } else { Vec::new() },
                 samples: times.iter().map(sample).collect(),
+                costs: Vec::new(),
                 losses: Losses { lost: u64::from(number), ..Losses::default() },
             }
         };

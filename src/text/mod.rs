@@ -2,6 +2,7 @@
 //! programs read.
 
 mod block;
+mod compare;
 mod csv;
 mod json;
 mod metric;
@@ -11,6 +12,7 @@ mod summary;
 mod truth;
 
 pub use block::block;
+pub use compare::compare;
 pub use csv::{interval as csv_interval, totals as csv_totals};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use stacks::stacks;

@@ -62,7 +62,7 @@ impl<'a> App<'a> {
         signals: Receiver<i32>,
         options: &Options,
     ) -> Self {
-        let mut model = Model::new(monitor, options);
+        let mut model = Model::new(monitor, options).with_beside(feed.beside());
         model.size = terminal.size().unwrap_or((80, 24));
         Self {
             samples: feed.samples().clone(),

@@ -1,7 +1,7 @@
 //! A row of the monitor in, the numbers that a screen shows of it out.
 
 use crate::estimate::Cause;
-use crate::monitor::{Measure, Monitor, Row};
+use crate::monitor::{Measure, Monitor, Row, Sum};
 use crate::plan::EventIndex;
 use crate::rates::{Error, Uncertain};
 
@@ -125,6 +125,24 @@ impl Figures {
             run: row.core_share.or(row.raw.run.run_ratio()),
             is_partial: row.core_share.is_some(),
         }
+    }
+
+    /// Of all parts of an event together. The spread of a sum between intervals isn't kept.
+    pub(super) fn of_sum(monitor: &Monitor, sum: &Sum, measure: Measure) -> Self {
+        let factor = measure.factor_of_sum(monitor, sum).filter(|factor| factor.is_finite());
+        let figure = |count: Option<Uncertain>| {
+            let Uncertain { value, error } = count?.scaled(factor?);
+            Some(Figure { mean: value, error, variance: None })
+        };
+        let correction = match (sum.scaled, sum.estimate) {
+            (Some(raw), Some(estimate)) if raw != estimate => {
+                Change::By((raw.value != 0.0).then(|| (estimate.value - raw.value) / raw.value))
+            }
+            (None, Some(_)) => Change::Derived,
+            _ => Change::None,
+        };
+        let (raw, corrected) = (figure(sum.scaled), figure(sum.estimate));
+        Self { raw, corrected, correction, by: None, run: sum.run_ratio(), is_partial: false }
     }
 
     /// The figure to show first.

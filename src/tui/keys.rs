@@ -43,10 +43,10 @@ pub(super) enum Action {
     NextHit,
     PreviousHit,
     FindSame,
+    GoLeft,
+    GoRight,
     Fold,
     Unfold,
-    FoldRow,
-    UnfoldRow,
     Toggle,
     FoldAll,
     UnfoldAll,
@@ -103,8 +103,11 @@ const fn code(code: KeyCode) -> Key {
     Key { code, control: false }
 }
 
-const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log];
-const PAGED: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Profile, Screen::Groups, Screen::Log];
+const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log, Screen::Compare];
+const PAGED: &[Screen] =
+    &[Screen::Events, Screen::Relations, Screen::Profile, Screen::Groups, Screen::Log, Screen::Compare];
+const TABLES: &[Screen] = &[Screen::Events, Screen::Compare];
+const FOLDED: &[Screen] = &[Screen::Events, Screen::Profile];
 const PROFILE: &[Screen] = &[Screen::Profile];
 
 macro_rules! bindings {
@@ -123,13 +126,18 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, PAGED;
     Action::First, "first", [key('g'), code(KeyCode::Home)], "to the first", None, &[];
     Action::Last, "last", [key('G'), code(KeyCode::End)], "to the last", None, &[];
-    Action::Open, "open", [code(KeyCode::Enter)], "the event in detail", Some("detail"), &[Screen::Events];
+    Action::Open, "open", [code(KeyCode::Enter)], "the event in detail", Some("detail"), TABLES;
     Action::Filter, "filter", [key('/')], "filter: words or a glob, small letters match both", Some("filter"), LISTS;
     Action::NextColumn, "sort-next", [key('s'), code(KeyCode::F(6)), key('>'), code(KeyCode::Right), key('l')],
-        "sort by the next column", Some("sort"), &[Screen::Events];
+        "sort by the next column", Some("sort"), TABLES;
     Action::PreviousColumn, "sort-previous", [key('<'), code(KeyCode::Left), key('h')], "sort by the column before", None,
-        &[Screen::Events];
-    Action::Invert, "sort-invert", [key('I')], "invert the order", None, &[Screen::Events];
+        TABLES;
+    Action::Invert, "sort-invert", [key('I')], "invert the order", None, TABLES;
+    Action::Toggle, "toggle", [key(' ')], "unfold a line: threads, CPUs, calls; or fold it", None, FOLDED;
+    Action::Unfold, "unfold", [key('+')], "unfold it", None, FOLDED;
+    Action::Fold, "fold", [key('-')], "fold it", None, FOLDED;
+    Action::UnfoldAll, "unfold-all", [key('E')], "unfold all", None, FOLDED;
+    Action::FoldAll, "fold-all", [key('C')], "fold all", None, FOLDED;
     Action::NextEvent, "next-event", [key(']'), code(KeyCode::Right), key('l')], "the next event", None, &[Screen::Detail];
     Action::PreviousEvent, "previous-event", [key('['), code(KeyCode::Left), key('h')], "the event before", None, &[Screen::Detail];
     Action::Output, "output", [key('o'), code(KeyCode::Right), key('l'), code(KeyCode::Left), key('h')],
@@ -143,14 +151,9 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::FindSame, "find-same", [key('#')], "search for the selected name", None, PROFILE;
     Action::Listing, "listing", [key('t')], "list calls, functions, or the function's callers", Some("tree/flat/callers"),
         PROFILE;
-    Action::Fold, "left", [code(KeyCode::Left), key('h')], "fold, or to the caller; in the icicle to the left", None, PROFILE;
-    Action::Unfold, "right", [code(KeyCode::Right), key('l')], "unfold, or to the first call; in the icicle to the right",
+    Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or to the caller; in the icicle to the left", None, PROFILE;
+    Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or to the first call; in the icicle to the right",
         None, PROFILE;
-    Action::UnfoldRow, "unfold", [key('+')], "unfold", None, PROFILE;
-    Action::FoldRow, "fold", [key('-')], "fold", None, PROFILE;
-    Action::Toggle, "toggle", [key(' ')], "fold or unfold", Some("fold"), PROFILE;
-    Action::UnfoldAll, "unfold-all", [key('E')], "unfold all", None, PROFILE;
-    Action::FoldAll, "fold-all", [key('C')], "fold all", None, PROFILE;
     Action::NextSampled, "next-sampled", [key(']')], "the next event that was sampled", None, PROFILE;
     Action::PreviousSampled, "previous-sampled", [key('[')], "the sampled event before", None, PROFILE;
     Action::Emphasis, "enlarge", [key('m')], "the icicle alone, the table alone, or both", Some("enlarge"), PROFILE;
@@ -166,6 +169,7 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Go(Screen::Profile), "profile", [key('4')], "Profile of the sampled call stacks", None, &[];
     Action::Go(Screen::Groups), "groups", [key('5')], "Groups: what is counted together, and when", None, &[];
     Action::Go(Screen::Log), "log", [key('6')], "Log", None, &[];
+    Action::Go(Screen::Compare), "compare", [key('0')], "two recordings side by side", None, &[];
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the screen before", None, &[];
     Action::Back, "back", [code(KeyCode::Esc)], "one level back; clears a filter", None, &[];
@@ -258,7 +262,7 @@ impl Binding {
 
     /// Whether both work on some screen.
     fn meets(&self, other: &Self) -> bool {
-        Screen::ALL.iter().any(|&screen| self.works_on(screen) && other.works_on(screen))
+        Screen::ALL.into_iter().chain([Screen::Compare]).any(|screen| self.works_on(screen) && other.works_on(screen))
     }
 
     /// Whether it works everywhere.

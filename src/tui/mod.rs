@@ -24,6 +24,7 @@ use crate::stacks::Losses;
 use crate::units::WallNs;
 
 mod app;
+mod beside;
 mod complaint;
 mod config;
 mod figures;
@@ -37,12 +38,13 @@ mod text;
 mod theme;
 mod view;
 
+pub use beside::Beside;
 pub use complaint::Complaint;
 pub use config::Config;
 pub use figures::Basis;
 pub use keys::Keymap;
 pub use model::Screen;
-pub use picture::{Format, Picture, picture};
+pub use picture::{Format, Picture, Scene, picture};
 pub use symbols::Symbols;
 pub use tape::Timeline;
 pub use terminal::{Input, Script, Terminal};
@@ -78,6 +80,11 @@ pub trait Feed {
 
     /// The recording behind a replay, which can be wound; `None` for what runs.
     fn timeline(&mut self) -> Option<&mut dyn Timeline> {
+        None
+    }
+
+    /// A second recording to compare with; asked for once.
+    fn beside(&mut self) -> Option<Beside> {
         None
     }
 

@@ -20,6 +20,8 @@ pub(super) const CURSOR: &str = "▶";
 /// Sorted upwards, and downwards.
 pub(super) const UP: &str = "↑";
 pub(super) const DOWN: &str = "↓";
+/// Two numbers that aren't apart.
+pub(super) const SAME: &str = "≈";
 /// Heights of a sparkline, lowest first.
 pub(super) const LEVELS: [&str; 8] = ["▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"];
 /// Eighths of a horizontal bar, from one to eight.
@@ -65,6 +67,7 @@ const STAND_INS: &[(&str, &str)] = &[
     ("·", " "),
     ("µ", "u"),
     ("²", "2"),
+    ("≈", "="),
     ("░", "."),
     ("▁", "_"),
     ("▂", "."),

@@ -252,7 +252,7 @@ impl Script {
     }
 }
 
-fn parse_keys(keys: &str) -> Vec<KeyEvent> {
+pub(super) fn parse_keys(keys: &str) -> Vec<KeyEvent> {
     const NAMES: [(&str, KeyCode); 13] = [
         ("<Enter>", KeyCode::Enter),
         ("<Esc>", KeyCode::Esc),

@@ -13,7 +13,7 @@ use super::picture::Format;
 use super::symbols::MISSING;
 use super::tape::Tape;
 use super::theme::Theme;
-use super::{Mode, Options};
+use super::{Beside, Mode, Options};
 use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Noted};
@@ -28,14 +28,18 @@ use crate::stacks::Losses;
 use crate::units::WallNs;
 use crate::words::shown;
 
+mod compare;
 mod filter;
 mod kept;
 pub(super) mod profile;
+mod unfold;
 mod update;
 
+pub(super) use compare::{CompareColumn, Comparison};
 pub(super) use filter::Filter;
 pub(super) use kept::{Kept, create};
 pub(super) use profile::Profile;
+pub(super) use unfold::{Fold, Line};
 pub(super) use update::update;
 
 /// Lines of the command's output that are kept.
@@ -63,10 +67,12 @@ pub enum Screen {
     Groups,
     /// What was noticed, and the command's output.
     Log,
+    /// Two recordings side by side; there only where two are open.
+    Compare,
 }
 
 impl Screen {
-    /// All, in the order of their keys.
+    /// Those of every measurement, in the order of their keys.
     pub const ALL: [Self; 6] = [Self::Events, Self::Detail, Self::Relations, Self::Profile, Self::Groups, Self::Log];
 
     /// Its name on the command line and in the configuration.
@@ -78,6 +84,7 @@ impl Screen {
             Self::Profile => "profile",
             Self::Groups => "groups",
             Self::Log => "log",
+            Self::Compare => "compare",
         }
     }
 
@@ -90,6 +97,7 @@ impl Screen {
             Self::Profile => "Profile",
             Self::Groups => "Groups",
             Self::Log => "Log",
+            Self::Compare => "Compare",
         }
     }
 }
@@ -156,11 +164,15 @@ impl Sort {
 #[derive(Debug, Default)]
 pub(super) struct Events {
     /// What is shown, in this order.
-    pub(super) order: Vec<EventIndex>,
-    /// Stays with the event when the order changes.
+    pub(super) order: Vec<Line>,
+    /// Stays with its line when the order changes.
+    pub(super) cursor: Line,
+    /// The event of that line.
     pub(super) selected: EventIndex,
     /// Whether the user selected it.
     pub(super) is_chosen: bool,
+    /// Events that are counted for each part of the target.
+    pub(super) folds: Vec<Fold>,
     pub(super) sort: Sort,
     pub(super) filter: Filter,
 }
@@ -240,6 +252,9 @@ pub(super) struct Model {
     pub(super) profile: Option<Profile>,
     /// Whether the profile is that of an interval before the last.
     pub(super) profile_is_old: bool,
+    /// The recording to compare with, and the list of what differs.
+    pub(super) beside: Option<Beside>,
+    pub(super) comparison: Comparison,
     /// The selected group.
     pub(super) group: usize,
     pub(super) log: Log,
@@ -342,6 +357,8 @@ impl Model {
             graph: true,
             profile: None,
             profile_is_old: true,
+            beside: None,
+            comparison: Comparison::default(),
             group: 0,
             log: Log::default(),
             output: Output::default(),
@@ -365,7 +382,9 @@ impl Model {
         // A clock per second of CPU time is a second by definition: nothing to look at first.
         let is_clock = |event: &RecordedEvent| event.event.unit == Unit::Nanoseconds;
         let events = &model.monitor.header().events;
-        model.events.selected = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
+        let first = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
+        model.events.folds = model.monitor.parts().into_iter().map(|parts| Fold { parts, is_open: false }).collect();
+        model.events.select(model.events.fold_of(first).map_or(Line::Event(first), Line::Sum));
         model.arrange();
         model
     }
@@ -412,6 +431,7 @@ impl Model {
             Screen::Events => Some(self.events.filter.text()),
             Screen::Relations => Some(self.relations.filter.text()),
             Screen::Log => Some(self.log.filter.text()),
+            Screen::Compare => Some(self.comparison.filter.text()),
             Screen::Profile => self.profile.as_ref().map(|profile| profile.search.text()),
             Screen::Detail | Screen::Groups => None,
         }
@@ -442,8 +462,8 @@ impl Model {
         let Some(sampled) = self.profile.as_ref().and_then(Profile::event_name) else { return };
         let events = &self.monitor.header().events;
         let place = events.iter().position(|event| is_of(sampled, &event.event.name));
-        if let Some(place) = place.filter(|place| self.events.order.contains(place)) {
-            self.events.selected = place;
+        if let Some(line) = place.map(Line::Event).filter(|line| self.events.order.contains(line)) {
+            self.events.select(line);
         }
     }
 

@@ -5,12 +5,14 @@ use std::cmp::Ordering;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
 
 use super::{
-    Column, Command, Filter, Kept, Message, Model, Motion, Notice, Over, Pane, Profile, Screen, Tail, WINDOWS,
+    Column, Command, CompareColumn, Filter, Kept, Line, Message, Model, Motion, Notice, Over, Pane, Profile, Screen,
+    Tail, WINDOWS,
 };
 use crate::plan::EventIndex;
-use crate::rates::Error;
+use crate::rates::{Error, Uncertain};
 use crate::tui::keys::{Action, Key};
 use crate::tui::picture::Format;
+use crate::tui::symbols::MISSING;
 use crate::tui::tape::parse_time;
 use crate::tui::text::{plus_minus, short_clock};
 use crate::tui::theme::Theme;
@@ -28,6 +30,8 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
         Message::Ended(end) => {
             model.kept.end = Some(end);
             model.follow();
+            model.go_along();
+            model.compare();
             true
         }
         Message::Output(line) => model.take_output(line),
@@ -62,6 +66,7 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
             model.monitor = *monitor;
             model.kept = Kept::default();
             model.profile_is_old = true;
+            model.go_along();
             model.arrange();
             true
         }
@@ -111,6 +116,7 @@ impl Model {
         let closed = self.monitor.intervals() != before;
         self.profile_is_old |= closed || self.kept.end.is_some();
         if closed {
+            self.go_along();
             self.arrange();
         }
         // Until the first interval is complete, the time to it is counted down.
@@ -131,20 +137,13 @@ impl Model {
 
     /// Puts events and relations in order, through their filters.
     pub(super) fn arrange(&mut self) {
-        let filter = &self.events.filter;
-        let events = &self.monitor.header().events;
-        let mut order: Vec<EventIndex> =
-            (0..events.len()).filter(|&index| filter.matches(&events[index].event.name)).collect();
-        if let Some(column) = self.events.sort.by {
-            let keyed: Vec<_> = (0..events.len()).map(|index| self.sort_key(column, index)).collect();
-            let ascending = self.events.sort.is_ascending();
-            order.sort_by(|&a, &b| compare(&keyed[a], &keyed[b], ascending));
-        } else if self.events.sort.inverted {
-            order.reverse();
-        }
-        if !order.contains(&self.events.selected) {
+        let mut lines = self.lines();
+        self.sort_lines(&mut lines, |(line, _)| *line);
+        lines.iter_mut().for_each(|(_, parts)| self.sort_lines(parts, |line| *line));
+        let order: Vec<_> = lines.into_iter().flat_map(|(line, parts)| std::iter::once(line).chain(parts)).collect();
+        if !order.contains(&self.events.cursor) {
             // Past the end is no event: where none matches, none is selected.
-            self.events.selected = order.first().copied().unwrap_or(EventIndex::MAX);
+            self.events.select(order.first().copied().unwrap_or(Line::Event(EventIndex::MAX)));
         }
         self.events.order = order;
         let filter = &self.relations.filter;
@@ -154,13 +153,28 @@ impl Model {
             self.relations.selected = order.first().copied().unwrap_or(0);
         }
         self.relations.order = order;
+        self.compare();
     }
 
-    fn sort_key(&self, column: Column, index: EventIndex) -> SortKey {
-        let figures = self.figures(index);
+    /// Sums, or the parts of one.
+    fn sort_lines<T>(&self, lines: &mut Vec<T>, line_of: impl Fn(&T) -> Line) {
+        let Some(column) = self.events.sort.by else {
+            if self.events.sort.inverted {
+                lines.reverse();
+            }
+            return;
+        };
+        let ascending = self.events.sort.is_ascending();
+        let mut keyed: Vec<_> = lines.drain(..).map(|line| (self.sort_key(column, line_of(&line)), line)).collect();
+        keyed.sort_by(|(a, _), (b, _)| compare(a, b, ascending));
+        lines.extend(keyed.into_iter().map(|(_, line)| line));
+    }
+
+    fn sort_key(&self, column: Column, line: Line) -> SortKey {
+        let figures = self.line_figures(line);
         let shown = figures.shown(self.basis);
         let number = match column {
-            Column::Event => return SortKey::Name(self.event_name(index)),
+            Column::Event => return SortKey::Name(self.line_name(line)),
             Column::Mean => shown.map(|figure| figure.mean),
             Column::Error => shown.and_then(|figure| match figure.error {
                 Error::Exact => Some(0.0),
@@ -174,13 +188,13 @@ impl Model {
     }
 }
 
-enum SortKey {
+pub(super) enum SortKey {
     Name(String),
     Number(Option<f64>),
 }
 
 /// What has no number stands last, whatever the direction.
-fn compare(a: &SortKey, b: &SortKey, ascending: bool) -> Ordering {
+pub(super) fn compare(a: &SortKey, b: &SortKey, ascending: bool) -> Ordering {
     let directed = |order: Ordering| if ascending { order } else { order.reverse() };
     match (a, b) {
         (SortKey::Name(a), SortKey::Name(b)) => directed(a.cmp(b)),
@@ -303,6 +317,7 @@ impl Model {
                 self.log.filter = filter;
                 (self.log.findings, self.log.output) = (Tail::Follow, Tail::Follow);
             }
+            Screen::Compare => self.comparison.filter = filter,
             Screen::Detail | Screen::Profile | Screen::Groups => {}
         }
         self.arrange();
@@ -333,21 +348,31 @@ impl Model {
             Action::Suspend => return Some(Command::Suspend),
             Action::Help => self.over = Over::Help(0),
             Action::Back => self.back(),
+            Action::Go(Screen::Compare) if self.beside.is_none() => {
+                self.notice = Some(Notice::Failed("only replay of two recordings compares".into()));
+            }
             Action::Go(screen) => self.screen = screen,
-            Action::NextScreen => self.screen = neighbour(&Screen::ALL, self.screen, 1),
-            Action::PreviousScreen => self.screen = neighbour(&Screen::ALL, self.screen, Screen::ALL.len() - 1),
-            Action::Open => self.screen = Screen::Detail,
+            Action::NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
+            Action::PreviousScreen => {
+                self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1)
+            }
+            Action::Open => self.open(),
             Action::Filter | Action::Search => self.begin_filter(),
+            Action::Unfold | Action::Fold | Action::Toggle | Action::UnfoldAll | Action::FoldAll
+                if self.screen == Screen::Events =>
+            {
+                self.unfold(action)
+            }
             Action::Listing
             | Action::Emphasis
             | Action::Zoom
             | Action::NextHit
             | Action::PreviousHit
             | Action::FindSame
+            | Action::GoLeft
+            | Action::GoRight
             | Action::Fold
             | Action::Unfold
-            | Action::FoldRow
-            | Action::UnfoldRow
             | Action::Toggle
             | Action::FoldAll
             | Action::UnfoldAll
@@ -368,8 +393,14 @@ impl Model {
             Action::Output => {
                 self.log.pane = if self.log.pane == Pane::Findings { Pane::Output } else { Pane::Findings };
             }
+            Action::NextColumn if self.screen == Screen::Compare => self.sort_comparison(1),
+            Action::PreviousColumn if self.screen == Screen::Compare => self.sort_comparison(CompareColumn::ALL.len()),
             Action::NextColumn => self.sort_by_neighbour(1),
             Action::PreviousColumn => self.sort_by_neighbour(Column::SORTABLE.len()),
+            Action::Invert if self.screen == Screen::Compare => {
+                self.comparison.inverted = !self.comparison.inverted;
+                self.compare();
+            }
             Action::Invert => {
                 self.events.sort.inverted = !self.events.sort.inverted;
                 self.arrange();
@@ -379,6 +410,23 @@ impl Model {
             _ => self.go(Step::of(action, page(self.size))),
         }
         None
+    }
+
+    /// The selected event in detail; of two recordings, that of the first.
+    fn open(&mut self) {
+        if let (Screen::Events, Line::Sum(_)) = (self.screen, self.events.cursor) {
+            return self.unfold(Action::Toggle);
+        }
+        if self.screen == Screen::Compare {
+            match self.comparison.selected().map(|one| one.a) {
+                Some(Some(event)) => self.events.select(Line::Event(event)),
+                _ => {
+                    self.notice = Some(Notice::Failed("the first recording has no such event".into()));
+                    return;
+                }
+            }
+        }
+        self.screen = Screen::Detail;
     }
 
     /// One level a press.
@@ -394,7 +442,7 @@ impl Model {
         } else if self.screen == Screen::Log && self.log.pane == Pane::Output {
             self.log.pane = Pane::Findings;
         } else {
-            self.screen = Screen::Events;
+            self.screen = self.screens().next().unwrap_or_default();
         }
     }
 
@@ -433,7 +481,8 @@ impl Model {
     fn go(&mut self, step: Step) {
         match (self.screen, self.log.pane) {
             (Screen::Events | Screen::Detail, _) => {
-                move_in(&self.events.order, &mut self.events.selected, step);
+                move_in(&self.events.order, &mut self.events.cursor, step);
+                self.events.select(self.events.cursor);
                 self.share_event();
             }
             (Screen::Profile, _) => {
@@ -443,6 +492,7 @@ impl Model {
                 }
             }
             (Screen::Relations, _) => move_in(&self.relations.order, &mut self.relations.selected, step),
+            (Screen::Compare, _) => move_in(&self.comparison.order, &mut self.comparison.selected, step),
             (Screen::Groups, _) => self.group = step.from(self.group, self.monitor.header().groups.len()),
             (Screen::Log, Pane::Findings) => {
                 self.log.findings = scrolled(self.log.findings, self.entries().len(), step)
@@ -567,11 +617,15 @@ impl Model {
     fn click(&mut self, target: Target) {
         match target {
             Target::Screen(screen) => self.screen = screen,
-            Target::Event(event) if self.events.selected == event => self.screen = Screen::Detail,
+            Target::Compared(place) if self.comparison.selected == place => self.open(),
+            Target::Compared(place) => self.comparison.selected = place,
+            Target::Event(event) if self.events.cursor == Line::Event(event) => self.screen = Screen::Detail,
             Target::Event(event) => {
-                self.events.selected = event;
+                self.events.select(Line::Event(event));
                 self.share_event();
             }
+            Target::Sum(place) if self.events.cursor == Line::Sum(place) => self.unfold(Action::Toggle),
+            Target::Sum(place) => self.events.select(Line::Sum(place)),
             Target::Frame(node) => self.click_profile(|profile, height| profile.click(node, height)),
             Target::Function(frame) => self.click_profile(|profile, height| profile.click_function(frame, height)),
             Target::Group(group) => self.group = group,
@@ -592,7 +646,8 @@ impl Model {
     /// What is selected, in words: its name and its number.
     fn copied(&mut self) -> Option<Command> {
         let text = match self.screen {
-            Screen::Events | Screen::Detail => self.event_in_words(self.events.selected)?,
+            Screen::Events => self.event_in_words(self.events.cursor)?,
+            Screen::Detail => self.event_in_words(Line::Event(self.events.selected))?,
             Screen::Relations => {
                 let index = self.relations.selected;
                 format!("{}: {}", self.relation_id(index), self.relation_formula(index))
@@ -604,15 +659,16 @@ impl Model {
                 format!("{{{}}}", names.join(","))
             }
             Screen::Log => self.log_line()?,
+            Screen::Compare => self.difference_in_words()?,
         };
         self.notice = Some(Notice::Done(format!("copied: {text}")));
         Some(Command::Copy(text))
     }
 
-    fn event_in_words(&self, event: EventIndex) -> Option<String> {
-        self.monitor.header().events.get(event)?;
-        let name = self.event_name(event);
-        let figure = self.figures(event).shown(self.basis);
+    fn event_in_words(&self, line: Line) -> Option<String> {
+        self.monitor.header().events.get(self.events.selected)?;
+        let name = self.line_name(line);
+        let figure = self.line_figures(line).shown(self.basis);
         Some(figure.map_or_else(
             || name.clone(),
             |figure| {
@@ -624,6 +680,15 @@ impl Model {
                 )
             },
         ))
+    }
+
+    fn difference_in_words(&self) -> Option<String> {
+        let one = self.comparison.selected()?;
+        let number = |number: Option<Uncertain>| {
+            number.map_or_else(|| MISSING.into(), |n| format!("{} {}", n.value, plus_minus(n.error, n.value)))
+        };
+        let (a, b) = (number(one.a_number), number(one.b_number));
+        Some(format!("{} A {a} B {b} {}", shown(&one.name), one.difference.word()))
     }
 
     /// The line of the log at the bottom of the screen.
@@ -680,7 +745,7 @@ impl Step {
     }
 }
 
-fn move_in(order: &[usize], selected: &mut usize, step: Step) {
+fn move_in<T: Copy + PartialEq>(order: &[T], selected: &mut T, step: Step) {
     let place = order.iter().position(|index| index == selected).unwrap_or(0);
     if let Some(&index) = order.get(step.from(place, order.len())) {
         *selected = index;
@@ -699,7 +764,7 @@ fn scrolled(tail: Tail, count: usize, step: Step) -> Tail {
     }
 }
 
-fn neighbour<T: Copy + PartialEq>(all: &[T], current: T, step: usize) -> T {
+pub(super) fn neighbour<T: Copy + PartialEq>(all: &[T], current: T, step: usize) -> T {
     let place = all.iter().position(|one| *one == current).unwrap_or(0);
     all[(place + step) % all.len()]
 }

@@ -2,6 +2,7 @@
 //!
 //! The same monitor always gives the same bytes: there is no clock, no host and no chance in them.
 
+use std::fmt;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -9,9 +10,9 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::Options;
-use super::model::{Message, Model, create, update};
-use super::view;
+use super::model::{Line, Message, Model, Screen, create, update};
+use super::terminal::parse_keys;
+use super::{Beside, Options, view};
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
 use crate::profile::Tree;
@@ -59,21 +60,54 @@ impl Default for Picture {
 
 /// Takes a picture of the screen that `options` name.
 pub fn picture(monitor: Monitor, wanted: &Picture, options: &Options) -> String {
-    let (width, height) = wanted.size;
-    let mut model = Model::new(monitor, options);
-    let _ = update(&mut model, Message::Resized(width, height));
-    for line in &wanted.output {
-        let _ = update(&mut model, Message::Output(line.clone()));
+    Scene::new(monitor, None, options).picture(options.screen, wanted)
+}
+
+/// What pictures are taken of: a monitor, and what is beside it.
+pub struct Scene {
+    model: Model,
+}
+
+impl fmt::Debug for Scene {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Scene").finish_non_exhaustive()
     }
-    wanted.rounds.iter().for_each(|round| model.kept.push(round.clone(), 0));
-    model.kept.take().for_each(drop);
-    if let Some(event) = wanted.event.filter(|event| model.events.order.contains(event)) {
-        model.events.selected = event;
+}
+
+impl Scene {
+    /// A monitor, and a second recording to compare with.
+    pub fn new(monitor: Monitor, beside: Option<Beside>, options: &Options) -> Self {
+        Self { model: Model::new(monitor, options).with_beside(beside) }
     }
-    if let Some((tree, losses)) = &wanted.profile {
-        model.take_profile(tree, *losses);
+
+    /// Presses keys as [`Script::keys`](super::Script::keys) does; what they ask of the loop isn't done.
+    pub fn keys(&mut self, keys: &str) {
+        for key in parse_keys(keys) {
+            let _ = update(&mut self.model, Message::Key(key));
+        }
     }
-    drawn(&model, wanted.format)
+
+    /// Takes a picture of a screen. The event that is selected stays so where none is wanted.
+    pub fn picture(&mut self, screen: Screen, wanted: &Picture) -> String {
+        let (width, height) = wanted.size;
+        let model = &mut self.model;
+        model.screen = screen;
+        (model.output, model.kept) = Default::default();
+        let _ = update(model, Message::Resized(width, height));
+        for line in &wanted.output {
+            let _ = update(model, Message::Output(line.clone()));
+        }
+        wanted.rounds.iter().for_each(|round| model.kept.push(round.clone(), 0));
+        model.kept.take().for_each(drop);
+        let line = wanted.event.map(Line::Event);
+        if let Some(line) = line.filter(|line| model.events.order.contains(line)) {
+            model.events.select(line);
+        }
+        if let Some((tree, losses)) = &wanted.profile {
+            model.take_profile(tree, *losses);
+        }
+        drawn(model, wanted.format)
+    }
 }
 
 /// What a model shows now.

@@ -9,6 +9,7 @@
 //! ```
 
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 use ratatui::text::Line;
 
 use super::Page;
@@ -20,10 +21,13 @@ use crate::units::WallNs;
 
 /// What to draw.
 pub(super) struct Chart<'a> {
-    /// The intervals, in the unit of the screen.
-    pub(super) points: Vec<Point>,
-    /// The lines, each over those before it; the band and the gaps are those of the last.
+    /// The intervals of each history, in the unit of the screen.
+    pub(super) histories: Vec<Vec<Point>>,
+    /// The lines, each over those before it. The gaps are those of the last one, and the bands those of
+    /// the last one of each history.
     pub(super) series: &'a [Series],
+    /// What the times on the axis are counted from.
+    pub(super) clock: Clock,
     /// The time at the left and at the right.
     pub(super) from: WallNs,
     pub(super) to: WallNs,
@@ -33,9 +37,22 @@ pub(super) struct Chart<'a> {
     pub(super) label: &'a dyn Fn(f64) -> String,
 }
 
+/// What the times on an axis are counted from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clock {
+    /// Back from the end: `−60 s`, `now`.
+    Now,
+    /// From the start of a recording: `0 s`, `60 s`.
+    Start,
+}
+
 /// A line.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Series {
+    /// The place of its intervals in the list of histories.
+    pub(super) history: usize,
+    /// A letter at the end of the line, where colour alone would tell lines apart.
+    pub(super) letter: Option<char>,
     /// How it looks.
     pub(super) role: Role,
     /// Its number of an interval.
@@ -43,8 +60,9 @@ pub(super) struct Series {
 }
 
 impl Series {
-    pub(super) const RAW: Self = Self { role: Role::Raw, of: |point| point.raw };
-    pub(super) const CORRECTED: Self = Self { role: Role::Corrected, of: |point| point.corrected };
+    pub(super) const RAW: Self = Self { history: 0, letter: None, role: Role::Raw, of: |point| point.raw };
+    pub(super) const CORRECTED: Self =
+        Self { history: 0, letter: None, role: Role::Corrected, of: |point| point.corrected };
 }
 
 /// Dots in a cell.
@@ -104,9 +122,11 @@ fn draw_axes(page: &mut Page<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, lab
     for half in times {
         let column = plot.x + (plot.width.saturating_sub(1)) * half / 2;
         page.put(column, plot.bottom(), "┬", border);
-        let text = match half {
-            2 => "now".to_owned(),
-            half => format!("−{}", span(WallNs(long.0 * u64::from(2 - half) / 2))),
+        let text = match (chart.clock, half) {
+            (Clock::Now, 2) => "now".to_owned(),
+            (Clock::Now, half) => format!("−{}", span(WallNs(long.0 * u64::from(2 - half) / 2))),
+            (Clock::Start, 0) if chart.from == WallNs(0) => "0".to_owned(),
+            (Clock::Start, half) => span(chart.from + WallNs(long.0 * u64::from(half) / 2)),
         };
         let cells = width(&text) as u16;
         let start = match half {
@@ -123,10 +143,17 @@ fn draw_line(page: &mut Page<'_>, plot: Rect, chart: &Chart<'_>, scale: &Scale) 
     let strokes = |series: &Series| chart.strokes(*series, columns * ACROSS);
     let lines: Vec<_> = chart.series.iter().map(|series| (series.role, dots(&strokes(series), scale, rows))).collect();
     let last = chart.series.last().map(strokes).unwrap_or_default();
+    let banded: Vec<_> = chart.banded().map(strokes).collect();
     let reference = chart.reference.map(|mean| scale.row(mean, rows));
     for (column, pair) in last.chunks(ACROSS).enumerate() {
-        let bands = pair.iter().filter_map(|stroke| stroke.band).reduce(wider);
-        let band = bands.map(|(low, high)| (scale.row(high, rows), scale.row(low, rows)));
+        let bands: Vec<_> = banded
+            .iter()
+            .filter_map(|strokes| {
+                let dots = strokes.iter().skip(column * ACROSS).take(ACROSS);
+                dots.filter_map(|stroke| stroke.band).reduce(wider)
+            })
+            .map(|(low, high)| scale.row(high, rows)..=scale.row(low, rows))
+            .collect();
         let gap = pair.iter().all(|stroke| stroke.line.is_none()) && pair.iter().any(|stroke| stroke.gap);
         for row in 0..rows {
             let (x, y) = (plot.x + column as u16, plot.y + row as u16);
@@ -136,12 +163,28 @@ fn draw_line(page: &mut Page<'_>, plot: Rect, chart: &Chart<'_>, scale: &Scale) 
                 page.put(x, y, glyph.encode_utf8(&mut [0; 4]), page.style(*role));
             } else if gap {
                 page.put(x, y, "┊", page.style(Role::Border));
-            } else if band.is_some_and(|(top, bottom)| (top..=bottom).contains(&row)) {
+            } else if bands.iter().any(|band| band.contains(&row)) {
                 page.put(x, y, "░", page.style(Role::Band));
             } else if reference == Some(row) {
                 page.put(x, y, "┄", page.style(Role::Reference));
             }
         }
+    }
+    for (series, (role, dots)) in chart.series.iter().zip(&lines) {
+        put_letter(page, plot, *series, *role, dots);
+    }
+}
+
+/// The letter of a line, where the line ends.
+fn put_letter(page: &mut Page<'_>, plot: Rect, series: Series, role: Role, dots: &[Vec<u8>]) {
+    let Some(letter) = series.letter else { return };
+    let end = dots.iter().enumerate().rev().find_map(|(column, dots)| {
+        let row = dots.iter().position(|dots| *dots != 0)?;
+        Some((column, row))
+    });
+    if let Some((column, row)) = end {
+        let (x, y) = (plot.x + column as u16, plot.y + row as u16);
+        page.put(x, y, letter.encode_utf8(&mut [0; 4]), page.style(role).add_modifier(Modifier::BOLD));
     }
 }
 
@@ -174,6 +217,14 @@ fn braille(across: usize, down: usize) -> u8 {
 }
 
 impl Chart<'_> {
+    /// The last line of each history.
+    fn banded(&self) -> impl Iterator<Item = &Series> {
+        let later = |place: usize| &self.series[place + 1..];
+        let is_last =
+            move |(place, series): &(usize, &Series)| later(*place).iter().all(|l| l.history != series.history);
+        self.series.iter().enumerate().filter(is_last).map(|(_, series)| series)
+    }
+
     /// The rates of the time that each of so many columns covers. An interval lasts from its
     /// beginning to its end, so a column shows every interval that it touches.
     fn strokes(&self, series: Series, columns: usize) -> Vec<Stroke> {
@@ -183,7 +234,7 @@ impl Chart<'_> {
             return strokes;
         }
         let place = |seconds: f64| (seconds - from) / long * columns as f64;
-        for point in &self.points {
+        for point in self.histories.get(series.history).into_iter().flatten() {
             let (begin, end) = (place((point.at - point.length).as_secs()), place(point.at.as_secs()));
             if end <= 0.0 || begin >= columns as f64 {
                 continue;
@@ -290,8 +341,9 @@ mod tests {
 
     fn chart(points: &[Point], from: u64, to: u64) -> Chart<'static> {
         Chart {
-            points: points.to_vec(),
+            histories: vec![points.to_vec()],
             series: &[Series::RAW],
+            clock: Clock::Now,
             from: WallNs(from * 1_000_000_000),
             to: WallNs(to * 1_000_000_000),
             reference: None,

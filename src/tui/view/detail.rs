@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::chart::{self, Chart, Series};
+use super::chart::{self, Chart, Clock, Series};
 use super::layout::{split_below, split_right};
 use super::{Page, histogram, strip};
 use crate::monitor::Point;
@@ -123,8 +123,9 @@ fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
     let mean = if model.basis == Basis::Raw { row.scaled } else { row.estimate.total };
     let factor = model.measure.of_intervals().factor(&model.monitor, &row);
     let chart = Chart {
-        points,
+        histories: vec![points],
         series,
+        clock: Clock::Now,
         from,
         to,
         reference: mean.zip(factor).map(|(mean, factor)| mean.value * factor),

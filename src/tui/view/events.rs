@@ -5,12 +5,12 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout::Room;
-use super::{Page, Target, top};
+use super::{Page, Target, sum, top};
 use crate::monitor::{LOW_RUN_RATIO, Point};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
 use crate::tui::figures::{Basis, Change, Figure, Figures};
-use crate::tui::model::{Column as Sorted, Motion};
+use crate::tui::model::{Column as Sorted, Line as Shown, Motion};
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
 use crate::tui::text::{amount, change, cut_middle, left, percent, plus_minus, right, scientific, width};
 use crate::tui::theme::Role;
@@ -28,7 +28,7 @@ const MOST_NAME: usize = 36;
 
 /// A column, with what it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+pub(super) enum Column {
     Event,
     Mean,
     Error,
@@ -118,7 +118,7 @@ impl Column {
 }
 
 /// Columns with their widths.
-type Layout = Vec<(Column, usize)>;
+pub(super) type Layout = Vec<(Column, usize)>;
 
 /// Which columns fit into `room` cells; what is left goes to the trend and the names.
 fn layout(room: usize, gap: usize, large: bool, (basis, truth): (Basis, bool), longest_name: usize) -> Layout {
@@ -160,7 +160,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     let inner = page.panel(area, title(page), count(page), true);
     let cells = usize::from(inner.width).saturating_sub(2);
     let gap = if cells < 60 { 1 } else { 2 };
-    let names = (0..model.monitor.header().events.len()).map(|index| width(&model.event_name(index)));
+    let names = sum::names(page).into_iter().map(|name| width(&name));
     let has_truth = !model.monitor.header().truths.is_empty();
     let columns = layout(cells, gap, room == Room::Large, (model.basis, has_truth), names.max().unwrap_or(5));
     let mut rows = inner.rows();
@@ -175,12 +175,15 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     }
     let order = &model.events.order;
     let height = usize::from(inner.height.saturating_sub(1));
-    let selected = order.iter().position(|&index| index == model.events.selected).unwrap_or(0);
-    for (&index, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
-        let line = event_line(page, index, &columns, gap);
-        page.line(row, line);
-        page.target(row, Target::Event(index));
-        if index == model.events.selected {
+    let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
+    for (&line, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
+        let (text, target) = match line {
+            Shown::Event(event) => (event_line(page, event, &columns, gap), Target::Event(event)),
+            Shown::Sum(place) => (sum::line(page, place, &columns, gap), Target::Sum(place)),
+        };
+        page.line(row, text);
+        page.target(row, target);
+        if line == model.events.cursor {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
     }
@@ -215,7 +218,8 @@ fn title(page: &Page<'_>) -> Line<'static> {
 
 fn count(page: &Page<'_>) -> Line<'static> {
     let model = page.model;
-    let (shown, all) = (model.events.order.len(), model.monitor.header().events.len());
+    let wholes = model.events.wholes(model.monitor.header().events.len());
+    let (shown, all) = (wholes.iter().filter(|line| model.events.order.contains(line)).count(), wholes.len());
     Line::from(page.span(Role::Dim, format!("{shown} of {all}")))
 }
 
@@ -292,11 +296,11 @@ fn trend_head(page: &Page<'_>, width: usize) -> String {
 
 fn event_line(page: &Page<'_>, index: EventIndex, columns: &Layout, gap: usize) -> Line<'static> {
     let model = page.model;
-    let selected = index == model.events.selected;
+    let selected = model.events.cursor == Shown::Event(index);
     let cursor = if selected { CURSOR } else { " " };
     let mut line = Line::from(vec![page.span(Role::Key, format!("{cursor} "))]);
     let figures = model.figures(index);
-    let name = cut_middle(&model.event_name(index), columns[0].1).into_owned();
+    let name = cut_middle(&sum::part_name(page, index), columns[0].1).into_owned();
     let figure = figures.shown(model.basis);
     let absence = model.monitor.row(index).absence;
     let Some(figure) = figure else {
@@ -313,7 +317,7 @@ fn event_line(page: &Page<'_>, index: EventIndex, columns: &Layout, gap: usize) 
 }
 
 /// Words in place of numbers. They are never 0.
-fn why_missing(page: &Page<'_>, absence: Option<crate::monitor::Absence>) -> String {
+pub(super) fn why_missing(page: &Page<'_>, absence: Option<crate::monitor::Absence>) -> String {
     use crate::monitor::Absence;
     let monitor = &page.model.monitor;
     match absence {
@@ -374,7 +378,7 @@ fn cell(
 }
 
 /// The warning's place is kept free, so that digits stand below one another.
-fn run_cell(page: &Page<'_>, width: usize, figures: &Figures) -> Vec<Span<'static>> {
+pub(super) fn run_cell(page: &Page<'_>, width: usize, figures: &Figures) -> Vec<Span<'static>> {
     let Some(run) = figures.run else { return vec![page.span(Role::Dim, right(&format!("{MISSING} "), width))] };
     let (role, mark) = match run {
         // The time on one kind of core.
@@ -402,6 +406,10 @@ fn shown_point(page: &Page<'_>, point: &Point) -> Option<Uncertain> {
 /// The newest intervals, at least as tall as they differ; an interval without a sample is a gap.
 fn trend(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>> {
     let history = page.model.measure.points(&page.model.monitor, &page.model.monitor.row(index));
+    sparkline(page, &history, width)
+}
+
+pub(super) fn sparkline(page: &Page<'_>, history: &[Point], width: usize) -> Vec<Span<'static>> {
     let points: Vec<&Point> = history.iter().skip(history.len().saturating_sub(width)).collect();
     let rates = || points.iter().filter_map(|point| Some(shown_point(page, point)?.value));
     let (low, high) =
@@ -431,29 +439,33 @@ fn level(part: f64) -> &'static str {
 pub(super) fn lines(page: &mut Page<'_>, area: Rect) {
     let model = page.model;
     let order = &model.events.order;
-    let selected = order.iter().position(|&index| index == model.events.selected).unwrap_or(0);
-    for (&index, row) in order.iter().skip(top(selected, order.len(), usize::from(area.height))).zip(area.rows()) {
+    let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
+    for (&line, row) in order.iter().skip(top(selected, order.len(), usize::from(area.height))).zip(area.rows()) {
         let room = usize::from(area.width).saturating_sub(1);
-        let cursor = if index == model.events.selected { CURSOR } else { " " };
-        let value = short_value(page, index);
-        let name = cut_middle(&model.event_name(index), room.saturating_sub(width(&value) + 1).max(4)).into_owned();
+        let cursor = if line == model.events.cursor { CURSOR } else { " " };
+        let value = short_value(page, line);
+        let name = cut_middle(&sum::short_name(page, line), room.saturating_sub(width(&value) + 1).max(4)).into_owned();
         let gap = room.saturating_sub(width(&name));
-        let line = Line::from(vec![
+        let text = Line::from(vec![
             Span::styled(cursor, page.style(Role::Key)),
             page.span(Role::Text, name),
             Span::styled(right(&value, gap), Style::new()),
         ]);
-        page.line(row, line);
-        if index == model.events.selected {
+        page.line(row, text);
+        if line == model.events.cursor {
             page.select(row);
         }
     }
 }
 
-fn short_value(page: &Page<'_>, index: EventIndex) -> String {
+fn short_value(page: &Page<'_>, line: Shown) -> String {
     let model = page.model;
+    let index = match line {
+        Shown::Event(event) => event,
+        Shown::Sum(place) => model.events.folds[place].parts.events[0],
+    };
     let unit = &model.monitor.header().events[index].event.unit;
-    match model.figures(index).shown(model.basis) {
+    match model.line_figures(line).shown(model.basis) {
         Some(figure) => format!("{} {}", amount(figure.mean, unit).trim_end(), plus_minus(figure.error, figure.mean)),
         None => why_missing(page, model.monitor.row(index).absence),
     }

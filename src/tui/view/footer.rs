@@ -59,7 +59,7 @@ fn advice(page: &Page<'_>) -> Option<Line<'static>> {
     let model = page.model;
     let run = match model.screen {
         Screen::Events | Screen::Detail => selected_run(model)?,
-        Screen::Relations | Screen::Profile | Screen::Groups | Screen::Log => return None,
+        Screen::Relations | Screen::Profile | Screen::Groups | Screen::Log | Screen::Compare => return None,
     };
     if run >= LOW_RUN_RATIO {
         return None;

@@ -119,13 +119,15 @@ pub(super) fn tabs(page: &mut Page<'_>, area: Rect) {
     let model = page.model;
     let mut line = Line::raw(" ");
     let help = if matches!(model.over, Over::Help(_)) { Role::Title } else { Role::Dim };
-    for (i, screen) in Screen::ALL.into_iter().enumerate() {
+    for screen in model.screens() {
+        // The comparison isn't always there, and the others keep their numbers.
+        let key = Screen::ALL.iter().position(|other| *other == screen).map_or(0, |place| place + 1);
         let current = screen == model.screen;
         let (number, name) = if current { (Role::Key, Role::Title) } else { (Role::Dim, Role::Dim) };
         let mark = if current { "[" } else { " " };
         let start = line.width();
         line.push_span(page.span(Role::Key, mark));
-        line.push_span(page.span(number, format!("{} ", i + 1)));
+        line.push_span(page.span(number, format!("{key} ")));
         line.push_span(page.span(name, screen.name()));
         if screen == Screen::Log && warnings(model) > 0 {
             line.push_span(page.span(Role::Warn, format!(" {}{WARN}", warnings(model))));

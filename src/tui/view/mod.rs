@@ -16,6 +16,7 @@ use crate::estimate::RelationIndex;
 use crate::plan::EventIndex;
 
 mod chart;
+mod compare;
 mod detail;
 mod events;
 mod export;
@@ -32,6 +33,7 @@ mod profile;
 mod quit;
 mod relations;
 mod strip;
+mod sum;
 
 pub(super) use help::lines as help_lines;
 pub(super) use layout::page;
@@ -54,10 +56,14 @@ pub(super) fn draw_on(model: &Model, area: Rect, buffer: &mut Buffer) {
 pub(super) enum Target {
     Screen(Screen),
     Event(EventIndex),
+    /// All parts of an event together.
+    Sum(usize),
     Relation(RelationIndex),
     Frame(Node),
     Function(FrameIndex),
     Group(usize),
+    /// A line of the comparison of two recordings.
+    Compared(usize),
 }
 
 /// What stands at a place of the screen. The screen is drawn for it once more, so that only what is
@@ -113,6 +119,7 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
         (Screen::Profile, _) => profile::draw(page, area, true),
         (Screen::Groups, _) => groups::draw(page, area),
         (Screen::Log, _) => log::draw(page, area),
+        (Screen::Compare, _) => compare::draw(page, area),
     }
 }
 
@@ -136,7 +143,7 @@ pub(super) fn shows_output(model: &Model) -> bool {
     match model.screen {
         Screen::Log => model.log.pane == Pane::Output,
         Screen::Events => matches!(Room::of(area), Room::Medium | Room::Large),
-        Screen::Detail | Screen::Relations | Screen::Profile | Screen::Groups => false,
+        Screen::Detail | Screen::Relations | Screen::Profile | Screen::Groups | Screen::Compare => false,
     }
 }
 
@@ -146,7 +153,7 @@ pub(super) fn shows_profile(model: &Model) -> bool {
     match model.screen {
         Screen::Profile => true,
         Screen::Events => Room::of(area) == Room::Large,
-        Screen::Detail | Screen::Relations | Screen::Groups | Screen::Log => false,
+        Screen::Detail | Screen::Relations | Screen::Groups | Screen::Log | Screen::Compare => false,
     }
 }
 

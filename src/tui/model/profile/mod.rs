@@ -229,8 +229,8 @@ impl Profile {
                 self.set_search(name);
             }
             _ if self.emphasis == Emphasis::Icicle => self.go(action, height),
-            Action::Fold | Action::FoldRow if self.listing != Listing::Flat => self.place_mut().fold(height),
-            Action::Unfold | Action::UnfoldRow if self.listing != Listing::Flat => self.place_mut().unfold(height),
+            Action::GoLeft | Action::Fold if self.listing != Listing::Flat => self.place_mut().fold(height),
+            Action::GoRight | Action::Unfold if self.listing != Listing::Flat => self.place_mut().unfold(height),
             Action::Toggle if self.listing != Listing::Flat => self.place_mut().toggle(),
             Action::UnfoldAll if self.listing != Listing::Flat => self.place_mut().unfold_all(height),
             Action::FoldAll if self.listing != Listing::Flat => self.place_mut().fold_all(height),
@@ -243,8 +243,8 @@ impl Profile {
     fn go(&mut self, action: Action, height: usize) {
         let place = self.place_mut();
         let to = match action {
-            Action::Fold => place.sibling(-1),
-            Action::Unfold => place.sibling(1),
+            Action::GoLeft => place.sibling(-1),
+            Action::GoRight => place.sibling(1),
             _ => None,
         };
         if let Some(node) = to {

@@ -1,0 +1,225 @@
+//! The parts of an event, one for each thread or CPU, in; their sum out.
+//!
+//! Counts and times add up. Errors do so in squares, as those of numbers that were counted
+//! independently: each CPU and each thread goes through the groups at its own pace.
+
+use super::{Absence, Measure, Monitor, Point, Row};
+use crate::plan::EventIndex;
+use crate::rates::{Error, Uncertain};
+use crate::sources::Scope;
+use crate::units::{CpuNs, WallNs};
+
+/// An event that is counted for each part of the target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parts {
+    /// Its name.
+    pub name: String,
+    /// Its places in the list of events, one for each part.
+    pub events: Vec<EventIndex>,
+}
+
+/// What the parts of an event counted together, up to the end of the last interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sum {
+    /// The sum of the scaled counts; `None` if no part has one. Its error isn't known where a part was
+    /// never seen although it ran.
+    pub scaled: Option<Uncertain>,
+    /// The same of what the estimator makes of them.
+    pub estimate: Option<Uncertain>,
+    /// CPU time of all parts, and the part of it that they were on a counter.
+    pub enabled: CpuNs,
+    /// Time on a counter.
+    pub running: CpuNs,
+    /// Why there is no number, if no part has one.
+    pub absence: Option<Absence>,
+}
+
+impl Sum {
+    /// Running over enabled; `None` if no CPU time passed.
+    pub fn run_ratio(&self) -> Option<f64> {
+        (self.enabled.0 > 0).then(|| (self.running.0 as f64 / self.enabled.0 as f64).min(1.0))
+    }
+}
+
+/// Numbers that are added up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Total {
+    value: f64,
+    /// Sums of the squares of both sides.
+    below: f64,
+    above: f64,
+    numbers: usize,
+    has_unknown: bool,
+}
+
+impl Total {
+    /// A part without a number leaves the sum without an error, unless it had no time to count in.
+    fn add(&mut self, number: Option<Uncertain>, enabled: CpuNs) {
+        let Some(number) = number else {
+            self.has_unknown |= enabled.0 > 0;
+            return;
+        };
+        self.numbers += 1;
+        self.value += number.value;
+        match number.error {
+            Error::Exact => {}
+            Error::Within { below, above } => {
+                self.below += below * below;
+                self.above += above * above;
+            }
+            Error::Unknown => self.has_unknown = true,
+        }
+    }
+
+    fn sum(self) -> Option<Uncertain> {
+        let error = match self {
+            Self { has_unknown: true, .. } => Error::Unknown,
+            Self { below: 0.0, above: 0.0, .. } => Error::Exact,
+            Self { below, above, .. } => Error::Within { below: below.sqrt(), above: above.sqrt() },
+        };
+        (self.numbers > 0).then_some(Uncertain { value: self.value, error })
+    }
+}
+
+impl Monitor {
+    /// The events that are counted for each part of the target, in the order of their first parts.
+    pub fn parts(&self) -> Vec<Parts> {
+        let mut all: Vec<Parts> = Vec::new();
+        for (index, event) in self.header().events.iter().enumerate().filter(|(_, event)| event.scope != Scope::All) {
+            match all.iter_mut().find(|parts| parts.name == event.event.name) {
+                Some(parts) => parts.events.push(index),
+                None => all.push(Parts { name: event.event.name.clone(), events: vec![index] }),
+            }
+        }
+        all
+    }
+
+    /// What some events counted together.
+    ///
+    /// # Panics
+    /// If one of them isn't there.
+    pub fn sum(&self, events: &[EventIndex]) -> Sum {
+        let (mut scaled, mut estimate) = (Total::default(), Total::default());
+        let mut sum = Sum::default();
+        for row in events.iter().map(|&event| self.row(event)) {
+            let total = row.raw.run.total();
+            let unseen = unseen(&row);
+            scaled.add(row.scaled, unseen);
+            estimate.add(row.estimate.total, unseen);
+            sum.enabled += total.enabled;
+            sum.running += total.running;
+            // What may still come says more than what never will.
+            sum.absence = sum.absence.or(row.absence);
+        }
+        (sum.scaled, sum.estimate) = (scaled.sum(), estimate.sum());
+        if sum.scaled.is_some() || sum.estimate.is_some() {
+            sum.absence = None;
+        }
+        sum
+    }
+
+    /// The newest intervals of some events together, as counts.
+    fn sum_points(&self, events: &[EventIndex], most: usize) -> Vec<Point> {
+        let histories: Vec<_> = events.iter().map(|&event| self.row(event).history).collect();
+        let length = histories.iter().map(|history| history.len()).min().unwrap_or(0);
+        (length.saturating_sub(most)..length)
+            .map(|place| sum_of(histories.iter().map(|history| &history[place])))
+            .collect()
+    }
+}
+
+/// The time in which a part could have counted something that nobody saw. One that isn't open may
+/// have missed anything.
+fn unseen(row: &Row<'_>) -> CpuNs {
+    match row.absence {
+        Some(Absence::NotSupported | Absence::Forbidden) => CpuNs(u64::MAX),
+        _ => row.raw.run.total().enabled,
+    }
+}
+
+fn sum_of<'a>(parts: impl Iterator<Item = &'a Point>) -> Point {
+    let (mut sum, mut raw, mut corrected) = (Point::default(), Total::default(), Total::default());
+    for part in parts {
+        (sum.at, sum.length) = (part.at, part.length);
+        sum.cpu_time += part.counted.enabled;
+        sum.counted.count = sum.counted.count.saturating_add(part.counted.count);
+        sum.counted.enabled += part.counted.enabled;
+        sum.counted.running += part.counted.running;
+        raw.add(part.raw, part.counted.enabled);
+        corrected.add(part.corrected, part.counted.enabled);
+    }
+    Point { raw: raw.sum(), corrected: corrected.sum(), ..sum }
+}
+
+impl Measure {
+    /// What a sum over the run is to be multiplied with; `None` where that isn't known.
+    pub fn factor_of_sum(self, monitor: &Monitor, sum: &Sum) -> Option<f64> {
+        let instructions = || Some(monitor.sum(&monitor.instructions()).scaled?.value).filter(|&count| count > 0.0);
+        self.of_span(sum.enabled, monitor.closed_at(), instructions)
+    }
+
+    /// The newest intervals of some events together in this measure; for totals, per CPU second.
+    pub fn points_of_sum(self, monitor: &Monitor, events: &[EventIndex], most: usize) -> Vec<Point> {
+        let wanted = self.of_intervals();
+        let instructions = (wanted == Self::PerKiloInstruction)
+            .then(|| monitor.sum_points(&monitor.instructions(), most))
+            .unwrap_or_default();
+        let points = monitor.sum_points(events, most);
+        let converted = |(place, point): (usize, Point)| {
+            let count = || Some(instructions.get(place)?.raw?.value).filter(|&count| count > 0.0);
+            let (cpu, wall): (CpuNs, WallNs) = (point.cpu_time, point.length);
+            point.times(wanted.of_span(cpu, wall, count))
+        };
+        points.into_iter().enumerate().map(converted).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn number(value: f64, below: f64, above: f64) -> Option<Uncertain> {
+        Some(Uncertain { value, error: Error::Within { below, above } })
+    }
+
+    fn total(parts: &[(Option<Uncertain>, u64)]) -> Option<Uncertain> {
+        let mut total = Total::default();
+        parts.iter().for_each(|&(part, enabled)| total.add(part, CpuNs(enabled)));
+        total.sum()
+    }
+
+    #[test]
+    fn errors_add_up_in_squares() {
+        // 3 and 4 make 5, 6 and 8 make 10.
+        let sum = total(&[(number(10.0, 3.0, 6.0), 1), (number(20.0, 4.0, 8.0), 1)]);
+        assert_eq!(sum, number(30.0, 5.0, 10.0));
+        let exact = Some(Uncertain::exact(7.0));
+        assert_eq!(total(&[(exact, 1), (exact, 1)]), Some(Uncertain::exact(14.0)));
+    }
+
+    #[test]
+    fn what_was_not_seen_is_not_0() {
+        assert_eq!(total(&[]), None);
+        assert_eq!(total(&[(None, 5)]), None);
+        let unknown = Some(Uncertain { value: 7.0, error: Error::Unknown });
+        assert_eq!(total(&[(Some(Uncertain::exact(7.0)), 5), (None, 5)]), unknown);
+        // A thread that had no CPU time counted nothing.
+        assert_eq!(total(&[(Some(Uncertain::exact(7.0)), 5), (None, 0)]), Some(Uncertain::exact(7.0)));
+    }
+
+    proptest! {
+        #[test]
+        fn a_sum_is_no_surer_than_its_worst_part_and_no_worse_than_all_together(
+            parts in prop::collection::vec((0f64..1e6, 1f64..1e4, 1f64..1e4), 1..20),
+        ) {
+            let all: Vec<_> = parts.iter().map(|&(value, below, above)| (number(value, below, above), 1)).collect();
+            let half = total(&all).and_then(|sum| sum.error.half_width()).unwrap_or(f64::NAN);
+            let sides = parts.iter().map(|&(_, below, above)| below.max(above));
+            let worst = sides.clone().fold(0.0, f64::max);
+            let (belows, aboves) = (parts.iter().map(|part| part.1), parts.iter().map(|part| part.2));
+            prop_assert!(half >= worst * 0.999_999 && half <= belows.sum::<f64>().max(aboves.sum::<f64>()) * 1.000_001);
+        }
+    }
+}

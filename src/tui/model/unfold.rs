@@ -1,0 +1,129 @@
+//! Events that are counted for each thread or CPU in, a line for their sum that unfolds into them out.
+
+use super::{Events, Model, Notice};
+use crate::monitor::Parts;
+use crate::plan::EventIndex;
+use crate::tui::figures::Figures;
+use crate::tui::keys::Action;
+
+/// A line of the table of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tui) enum Line {
+    Event(EventIndex),
+    /// All parts of an event together: the place of a [`Fold`].
+    Sum(usize),
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self::Event(0)
+    }
+}
+
+/// The parts of an event, and whether they are shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tui) struct Fold {
+    pub(in crate::tui) parts: Parts,
+    pub(in crate::tui) is_open: bool,
+}
+
+impl Events {
+    /// Selects a line. What other screens show of a sum is its first part.
+    pub(in crate::tui) fn select(&mut self, line: Line) {
+        self.cursor = line;
+        self.selected = match line {
+            Line::Event(event) => event,
+            Line::Sum(place) => self.folds[place].parts.events.first().copied().unwrap_or(EventIndex::MAX),
+        };
+    }
+
+    /// The sum that an event is a part of.
+    pub(in crate::tui) fn fold_of(&self, event: EventIndex) -> Option<usize> {
+        self.folds.iter().position(|fold| fold.parts.events.contains(&event))
+    }
+
+    /// Lines of their own: sums, and events that are counted whole.
+    pub(in crate::tui) fn wholes(&self, events: usize) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for event in 0..events {
+            match self.fold_of(event) {
+                None => lines.push(Line::Event(event)),
+                Some(place) if self.folds[place].parts.events.first() == Some(&event) => lines.push(Line::Sum(place)),
+                Some(_) => {}
+            }
+        }
+        lines
+    }
+}
+
+impl Model {
+    /// The name of a line; that of a part says which part.
+    pub(in crate::tui) fn line_name(&self, line: Line) -> String {
+        match line {
+            Line::Event(event) => self.event_name(event),
+            Line::Sum(place) => crate::words::shown(&self.events.folds[place].parts.name).into_owned(),
+        }
+    }
+
+    pub(in crate::tui) fn line_figures(&self, line: Line) -> Figures {
+        match line {
+            Line::Event(event) => self.figures(event),
+            Line::Sum(place) => {
+                let sum = self.monitor.sum(&self.events.folds[place].parts.events);
+                Figures::of_sum(&self.monitor, &sum, self.measure)
+            }
+        }
+    }
+
+    /// The lines through the filter: a sum is there where one of its parts is, and open where the
+    /// filter is about parts.
+    pub(super) fn lines(&self) -> Vec<(Line, Vec<Line>)> {
+        let filter = &self.events.filter;
+        let events = &self.monitor.header().events;
+        let through = |event: &EventIndex| filter.matches(&events[*event].event.name);
+        let mut lines = Vec::new();
+        for line in self.events.wholes(events.len()) {
+            match line {
+                Line::Event(event) if through(&event) => lines.push((line, Vec::new())),
+                Line::Event(_) => {}
+                Line::Sum(place) => {
+                    let Fold { parts, is_open } = &self.events.folds[place];
+                    let named = parts.events.iter().any(through);
+                    let titled = |event: &&EventIndex| named || filter.matches(&events[**event].title());
+                    let shown: Vec<_> = parts.events.iter().filter(titled).map(|&event| Line::Event(event)).collect();
+                    if !shown.is_empty() {
+                        lines.push((line, if *is_open || !named { shown } else { Vec::new() }));
+                    }
+                }
+            }
+        }
+        lines
+    }
+
+    /// Shows parts, or hides them.
+    pub(super) fn unfold(&mut self, action: Action) {
+        if self.events.folds.is_empty() {
+            self.notice = Some(Notice::Failed("nothing to unfold: -A and --per-thread count parts".into()));
+            return;
+        }
+        let place = match self.events.cursor {
+            Line::Sum(place) => Some(place),
+            Line::Event(event) => self.events.fold_of(event),
+        };
+        for (index, fold) in self.events.folds.iter_mut().enumerate() {
+            match action {
+                Action::UnfoldAll => fold.is_open = true,
+                Action::FoldAll => fold.is_open = false,
+                _ if Some(index) != place => {}
+                Action::Unfold => fold.is_open = true,
+                Action::Fold => fold.is_open = false,
+                _ => fold.is_open = !fold.is_open,
+            }
+        }
+        // What is hidden can't be selected.
+        if let Some(place) = place.filter(|&place| !self.events.folds[place].is_open) {
+            self.events.select(Line::Sum(place));
+        }
+        self.arrange();
+    }
+}

@@ -230,7 +230,7 @@ fn a_plan_has_the_events_of_each_metric() {
     let written = Resolver::new(Machine::here()).parse("r11,r12,r13").unwrap();
     let plan = Plan::new(request.add_to(written, &mut counters(2)), &mut counters(2)).unwrap();
     let without_anchors = request.recorded(&plan);
-    let plan = plan.anchored(|_| vec![0], &mut counters(9));
+    let plan = plan.linked(|_| vec![vec![0]], &mut counters(9));
     assert!(!plan.anchors.is_empty());
     let recorded = request.recorded(&plan);
     assert_eq!(recorded, without_anchors, "no number is made of anchors");

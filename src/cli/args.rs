@@ -121,7 +121,7 @@ pub(super) struct Corrections {
     /// Go on without the relations of a file that are wrong
     #[arg(long)]
     pub(super) relations_lenient: bool,
-    /// How numbers are estimated; as recorded, else `linear` where there are relations and `scale` where not
+    /// How numbers are estimated; as recorded, else `gp`
     #[arg(long, value_name = "NAME")]
     pub(super) estimator: Option<estimate::Kind>,
     /// How often an interval is to hold the truth
@@ -237,6 +237,7 @@ pub(super) enum ScreenName {
     Events,
     Detail,
     Relations,
+    Profile,
     Groups,
     Log,
     Help,
@@ -522,6 +523,8 @@ pub(super) enum StackFormat {
     Pprof,
     /// What `perfprop record -g` writes
     Recording,
+    /// What valgrind's callgrind writes, `callgrind.out.PID`
+    Callgrind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

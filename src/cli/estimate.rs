@@ -196,5 +196,5 @@ fn constraint(sum: &ExactSum, events: &[EventSpec]) -> Option<Constraint> {
     let left = sum.sum.iter().map(|(name, &factor)| Some((place(name)?, factor)));
     let right = sum.equals.iter().map(|name| Some((place(name)?, -1.0)));
     let terms = left.chain(right).collect::<Option<Vec<_>>>()?;
-    Some(Constraint { terms, tolerance: SUM_TOLERANCE })
+    Some(Constraint { tolerance: SUM_TOLERANCE, ..Constraint::exact(terms) })
 }

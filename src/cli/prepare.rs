@@ -29,8 +29,15 @@ use crate::sources::{Counter, Status, emulate, process};
 use crate::units::WallNs;
 use crate::words::{nearest, shown};
 
+/// What gives the least errors of those that are known. Where nothing takes turns it does no more than
+/// `scale`.
+const DEFAULT_ESTIMATOR: Kind = Kind::Gp;
+
 /// Rounds under the intervals of screens and texts come at least this often.
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);
+
+/// Where events take turns and `gp` learns how they go together, as often as the kernel changes turns.
+const TURN: Duration = Duration::from_millis(4);
 
 /// Counted where there is a PMU and nobody says what to count.
 const DEFAULT_HARDWARE: &str =
@@ -91,7 +98,7 @@ pub(super) fn wishes_with(events: &Events, target: &Target, further: &[&str]) ->
     let groups = groups(&resolver, &events.events, &request, further)?;
     let plan = plan(&resolver, groups, &request, counters, related)?;
     let schedule = turns::schedule(events, &plan, &resolver)?;
-    let kind = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
+    let kind = events.corrections.estimator.unwrap_or(DEFAULT_ESTIMATOR);
     let estimator = Estimation { kind, confidence: events.corrections.confidence };
     Ok(Wishes { metrics: request.recorded(&plan), plan, counter, counters, schedule, relations, estimator })
 }
@@ -125,10 +132,6 @@ fn related(relations: &[Relation], events: &[Event]) -> Vec<Vec<EventIndex>> {
         relations::Binding::Inactive { .. } | relations::Binding::SelfRelation { .. } => Vec::new(),
     };
     relations.iter().map(events_of).collect()
-}
-
-fn default_estimator(relations: &Relations) -> Kind {
-    if relations.all.is_empty() { Kind::Scale } else { Kind::Linear }
 }
 
 /// A resolver of this machine's events, and of those in a folder of event tables.
@@ -360,10 +363,14 @@ fn similar_command(command: &OsString) -> Option<String> {
     Some(if in_this_folder { format!("./{nearest}") } else { full.display().to_string() })
 }
 
-/// The time between rounds for intervals of this length: so that whole rounds make an interval.
-pub(super) fn period(interval: Duration) -> Duration {
-    let rounds = interval.as_nanos().div_ceil(LONGEST_PERIOD.as_nanos()).max(1);
-    interval / u32::try_from(rounds).unwrap_or(u32::MAX)
+impl Wishes {
+    /// The time between rounds for intervals of this length: so that whole rounds make an interval.
+    pub(super) fn period(&self, interval: Duration) -> Duration {
+        let learns = self.estimator.kind == Kind::Gp && (self.counters.is_some() || self.plan.rotates());
+        let longest = if learns { TURN } else { LONGEST_PERIOD };
+        let rounds = interval.as_nanos().div_ceil(longest.as_nanos()).max(1);
+        interval / u32::try_from(rounds).unwrap_or(u32::MAX)
+    }
 }
 
 /// Starts measuring, and describes it.

@@ -12,11 +12,13 @@ use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals};
 use crate::estimate::Kind;
 use crate::monitor::{Measure, Monitor};
+use crate::profile::Tree;
 use crate::recording::{self, End, Header, Player, Recording, Speed};
 use crate::relations::Relation;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::Round;
+use crate::stacks::{Losses, Replayed};
 use crate::text;
 use crate::tui::{self, Feed, Format, Mode, Options, Outcome, Picture, Timeline};
 use crate::units::WallNs;
@@ -57,7 +59,13 @@ fn dump(args: &Replay, recording: &Recording, mut monitor: Monitor, format: Dump
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
-    let picture = tui::picture(monitor, &Picture { size: args.size, format, rounds, ..Picture::default() }, &options);
+    let profile = recording.stacks.as_ref().map(|stacks| {
+        let mut profile = Replayed::new(&stacks.sampled);
+        let (tree, losses) = profile.until(&stacks.sampled, &stacks.batches, at);
+        (tree.clone(), losses)
+    });
+    let wanted = Picture { size: args.size, format, rounds, profile, ..Picture::default() };
+    let picture = tui::picture(monitor, &wanted, &options);
     Stream::stdout().print(&picture)?;
     Ok(0)
 }
@@ -70,7 +78,9 @@ fn screens(args: &Replay, recording: Recording, setup: Setup) -> Result<u8, Erro
     let player =
         Player::start(recording.rounds.clone(), speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;
     let samples = player.samples().clone();
-    let mut feed = Played { setup, recording, samples, player: Some(player), output: crossbeam_channel::never() };
+    let profile = recording.stacks.as_ref().map(|stacks| Replayed::new(&stacks.sampled));
+    let output = crossbeam_channel::never();
+    let mut feed = Played { setup, recording, profile, samples, player: Some(player), output };
     match tui::run(monitor, &mut feed, &signals, &options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         _ => Ok(0),
@@ -116,6 +126,7 @@ fn seconds(seconds: f64) -> WallNs {
 struct Played {
     setup: Setup,
     recording: Recording,
+    profile: Option<Replayed>,
     samples: Receiver<Sample>,
     /// `None` while it stands still.
     player: Option<Player>,
@@ -149,6 +160,13 @@ impl Timeline for Played {
 impl Feed for Played {
     fn samples(&self) -> &Receiver<Sample> {
         &self.samples
+    }
+
+    fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+        if let (Some(profile), Some(stacks)) = (&mut self.profile, &self.recording.stacks) {
+            let (tree, losses) = profile.until(&stacks.sampled, &stacks.batches, until);
+            see(tree, losses);
+        }
     }
 
     fn timeline(&mut self) -> Option<&mut dyn Timeline> {

@@ -100,7 +100,7 @@ fn once(
     out: &mut Stream,
 ) -> Result<(Monitor, Finished), Error> {
     let interval = args.interval.map_or(UNSEEN_INTERVAL, Duration::from_millis);
-    let (session, header) = prepare::start(wishes, launch, prepare::period(interval), interval)?;
+    let (session, header) = prepare::start(wishes, launch, wishes.period(interval), interval)?;
     let mut monitor = prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator);
     let prints = args.interval.is_some();
     let form = Form::of(args);

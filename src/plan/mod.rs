@@ -145,6 +145,16 @@ impl Plan {
         member.checked_sub(self.events.len()).map_or_else(|| &self.events[member], anchor)
     }
 
+    /// Whether groups wait for one another: more than one has events of the same PMU.
+    pub fn rotates(&self) -> bool {
+        let hardware = |group: &PlannedGroup| {
+            let mut events = group.members.iter().map(|&member| self.event(member));
+            events.find(|event| !event.kind.is_software()).map(pmu_of)
+        };
+        let pmus: Vec<_> = self.groups.iter().filter_map(hardware).collect();
+        pmus.iter().enumerate().any(|(place, pmu)| pmus[..place].contains(pmu))
+    }
+
     /// Where the readings of a member are when the plan is counted in several scopes: the events of
     /// one scope after those of another, and behind them all the anchors in the same order.
     pub fn column(&self, member: EventIndex, scope: usize, scopes: usize) -> usize {

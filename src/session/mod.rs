@@ -194,12 +194,15 @@ impl Session {
             let session = Self::sample(opened, launch, described, None, crossbeam_channel::never(), period)?;
             return Ok(Self { stacks, ..session });
         };
-        let emulator = emulator(launch)?;
+        let mut emulator = emulator(launch)?;
         let argv = emulator.as_ref().map_or_else(|| line.argv.clone(), |emulator| emulator.command_line(&line.argv));
         let held = Held::spawn(command(&argv, line.io)).map_err(StartError::System)?;
         let pid = held.pid();
         let aim = launch.aim.clone().unwrap_or(Who::Held(pid));
-        let stacks = stacks::start(launch, &aim)?;
+        let stacks = match &mut emulator {
+            Some(emulator) => stacks::of_model(launch, plan, emulator)?,
+            None => stacks::start(launch, &aim)?,
+        };
         let mut opened = match emulator {
             Some(emulator) => emulated(emulator, plan, launch, pid)?,
             None => open(plan, launch, aim)?,

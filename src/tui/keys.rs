@@ -36,6 +36,22 @@ pub(super) enum Action {
     Output,
     Save,
     Graph,
+    Listing,
+    Emphasis,
+    Zoom,
+    Search,
+    NextHit,
+    PreviousHit,
+    FindSame,
+    Fold,
+    Unfold,
+    FoldRow,
+    UnfoldRow,
+    Toggle,
+    FoldAll,
+    UnfoldAll,
+    NextSampled,
+    PreviousSampled,
     Pause,
     StepBack,
     StepForward,
@@ -88,7 +104,8 @@ const fn code(code: KeyCode) -> Key {
 }
 
 const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log];
-const PAGED: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Groups, Screen::Log];
+const PAGED: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Profile, Screen::Groups, Screen::Log];
+const PROFILE: &[Screen] = &[Screen::Profile];
 
 macro_rules! bindings {
     ($($action:expr, $name:literal, [$($key:expr),*], $words:literal, $hint:expr, $on:expr;)*) => {
@@ -119,6 +136,24 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
         "what perfprop noticed, or the command's output", Some("output"), &[Screen::Log];
     Action::Graph, "graph", [key('t')], "relations as a graph too, or as a list only", Some("graph"),
         &[Screen::Relations];
+    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen", Some("zoom"), PROFILE;
+    Action::Search, "search", [key('/')], "search: a regular expression, small letters match both", Some("search"), PROFILE;
+    Action::NextHit, "next-hit", [key('n')], "the next frame that matches", None, PROFILE;
+    Action::PreviousHit, "previous-hit", [key('N')], "the frame before that matches", None, PROFILE;
+    Action::FindSame, "find-same", [key('#')], "search for the selected name", None, PROFILE;
+    Action::Listing, "listing", [key('t')], "list calls, functions, or the function's callers", Some("tree/flat/callers"),
+        PROFILE;
+    Action::Fold, "left", [code(KeyCode::Left), key('h')], "fold, or to the caller; in the icicle to the left", None, PROFILE;
+    Action::Unfold, "right", [code(KeyCode::Right), key('l')], "unfold, or to the first call; in the icicle to the right",
+        None, PROFILE;
+    Action::UnfoldRow, "unfold", [key('+')], "unfold", None, PROFILE;
+    Action::FoldRow, "fold", [key('-')], "fold", None, PROFILE;
+    Action::Toggle, "toggle", [key(' ')], "fold or unfold", Some("fold"), PROFILE;
+    Action::UnfoldAll, "unfold-all", [key('E')], "unfold all", None, PROFILE;
+    Action::FoldAll, "fold-all", [key('C')], "fold all", None, PROFILE;
+    Action::NextSampled, "next-sampled", [key(']')], "the next event that was sampled", None, PROFILE;
+    Action::PreviousSampled, "previous-sampled", [key('[')], "the sampled event before", None, PROFILE;
+    Action::Emphasis, "enlarge", [key('m')], "the icicle alone, the table alone, or both", Some("enlarge"), PROFILE;
     Action::Freeze, "freeze", [key('z'), key('Z')], "hold the view still; everything is still counted", Some("freeze"), &[];
     Action::Basis, "values", [key('c')], "corrected numbers, raw ones, or both", Some("raw"), &[];
     Action::Measure, "units", [key('u')], "units: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
@@ -128,8 +163,9 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Go(Screen::Events), "events", [key('1')], "Events", None, &[];
     Action::Go(Screen::Detail), "detail", [key('2')], "Detail of the selected event", None, &[];
     Action::Go(Screen::Relations), "relations", [key('3')], "Relations", None, &[];
-    Action::Go(Screen::Groups), "groups", [key('4')], "Groups: what is counted together, and when", None, &[];
-    Action::Go(Screen::Log), "log", [key('5')], "Log", None, &[];
+    Action::Go(Screen::Profile), "profile", [key('4')], "Profile of the sampled call stacks", None, &[];
+    Action::Go(Screen::Groups), "groups", [key('5')], "Groups: what is counted together, and when", None, &[];
+    Action::Go(Screen::Log), "log", [key('6')], "Log", None, &[];
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the screen before", None, &[];
     Action::Back, "back", [code(KeyCode::Esc)], "one level back; clears a filter", None, &[];
@@ -326,7 +362,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    const SCREENS: [Screen; 5] = Screen::ALL;
+    const SCREENS: [Screen; 6] = Screen::ALL;
 
     #[test]
     fn no_key_means_two_things_on_a_screen() {

@@ -42,6 +42,7 @@ use level::Level;
 use total::Turns;
 use trust::Trust;
 use volatility::Volatility;
+pub(super) use window::Posterior as Known;
 use window::{Observation, Posterior, Scale, Solved};
 
 /// An event as the estimator knows it.
@@ -176,6 +177,12 @@ impl Gp {
             random: 0x9e37_79b9_7f4a_7c15,
             next: 0,
         }
+    }
+
+    /// Puts these in place of what was known of the events' counts.
+    pub fn constrain_to(&mut self, constraints: Vec<Constraint>) {
+        self.constraints.clear();
+        constraints.into_iter().for_each(|constraint| self.constrain(constraint));
     }
 
     /// Adds what is known of the events' counts, as of each window from now on.
@@ -352,7 +359,8 @@ impl Gp {
         let scales: Vec<Scale> = self.volatilities.iter().map(Volatility::scale).collect();
         let mut known = solved.map(|solved| self.counts(span, solved, covariances, &scales));
         if let Some(known) = &mut known {
-            self.constraints.iter().for_each(|constraint| constraint.apply(known));
+            let cpu_ms = self.window.iter().map(|delta| delta.enabled_ns).fold(0.0, f64::max) / 1e6;
+            self.constraints.iter().for_each(|constraint| constraint.apply(known, cpu_ms));
         }
         for event in 0..self.events.len() {
             let counted = self.window[event];

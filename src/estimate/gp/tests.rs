@@ -149,7 +149,7 @@ proptest! {
     #[test]
     fn an_event_that_is_counted_whole_is_never_moved(counts in prop::collection::vec(0u32..1000, 25..80)) {
         let mut gp = gp(&[false, false, false]);
-        gp.constrain(Constraint { terms: vec![(0, 1.0), (1, -3.0)], tolerance: 1e-3 });
+        gp.constrain(Constraint { tolerance: 1e-3, ..Constraint::exact(vec![(0, 1.0), (1, -3.0)]) });
         let mut sum = 0.0;
         for (i, &count) in counts.iter().enumerate() {
             let (count, on) = (f64::from(count), f64::from(u8::from(i % 2 == 0)));

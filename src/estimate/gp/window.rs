@@ -73,6 +73,18 @@ pub(crate) struct Posterior {
     pub(crate) covariance: Square,
 }
 
+impl Posterior {
+    /// Independent counts, each with its standard error.
+    pub(crate) fn independent(counts: impl Iterator<Item = (f64, f64)>) -> Self {
+        let (mean, deviations): (Vec<_>, Vec<_>) = counts.unzip();
+        let mut covariance = Square::zeros(mean.len());
+        for (event, deviation) in deviations.into_iter().enumerate() {
+            *covariance.at_mut(event, event) = deviation * deviation;
+        }
+        Self { mean, covariance }
+    }
+}
+
 impl<'a> Solved<'a> {
     /// `None` where rounding leaves the covariance not positive definite.
     pub(crate) fn new(observations: &'a [Observation], covariances: &Covariances) -> Option<Self> {

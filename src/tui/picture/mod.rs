@@ -14,8 +14,10 @@ use super::model::{Message, Model, create, update};
 use super::view;
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
+use crate::profile::Tree;
 use crate::session::OutputLine;
 use crate::sources::Round;
+use crate::stacks::Losses;
 
 mod svg;
 
@@ -44,11 +46,14 @@ pub struct Picture {
     pub output: Vec<OutputLine>,
     /// The newest rounds that the monitor has taken, for what shows them one by one.
     pub rounds: Vec<Round>,
+    /// What was sampled, and what went missing of it.
+    pub profile: Option<(Tree, Losses)>,
 }
 
 impl Default for Picture {
     fn default() -> Self {
-        Self { size: (80, 24), format: Format::default(), event: None, output: Vec::new(), rounds: Vec::new() }
+        let (output, rounds) = (Vec::new(), Vec::new());
+        Self { size: (80, 24), format: Format::default(), event: None, output, rounds, profile: None }
     }
 }
 
@@ -64,6 +69,9 @@ pub fn picture(monitor: Monitor, wanted: &Picture, options: &Options) -> String 
     model.kept.take().for_each(drop);
     if let Some(event) = wanted.event.filter(|event| model.events.order.contains(event)) {
         model.events.selected = event;
+    }
+    if let Some((tree, losses)) = &wanted.profile {
+        model.take_profile(tree, *losses);
     }
     drawn(&model, wanted.format)
 }

@@ -9,6 +9,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Padding, Widget};
 
+use super::model::profile::{FrameIndex, Node};
 use super::model::{Model, Over, Pane, Screen};
 use super::theme::{Role, Theme};
 use crate::estimate::RelationIndex;
@@ -27,6 +28,7 @@ mod histogram;
 mod layout;
 mod log;
 mod metrics;
+mod profile;
 mod quit;
 mod relations;
 mod strip;
@@ -34,6 +36,7 @@ mod strip;
 pub(super) use help::lines as help_lines;
 pub(super) use layout::page;
 use layout::{Regions, Room};
+pub(super) use profile::table_rows as profile_rows;
 
 /// Draws the whole screen.
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
@@ -52,6 +55,8 @@ pub(super) enum Target {
     Screen(Screen),
     Event(EventIndex),
     Relation(RelationIndex),
+    Frame(Node),
+    Function(FrameIndex),
     Group(usize),
 }
 
@@ -97,9 +102,15 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
             metrics::draw(page, below);
             strip::draw(page, lower);
         }
+        (Screen::Events, Room::Large) if page.model.profile.is_some() => {
+            let (left, right) = layout::split_right(area, area.width * 26 / 100);
+            overview(page, left, room);
+            profile::draw(page, right, false);
+        }
         (Screen::Events, _) => overview(page, area, room),
         (Screen::Detail, _) => detail::draw(page, area, true),
         (Screen::Relations, _) => relations::draw(page, area, true),
+        (Screen::Profile, _) => profile::draw(page, area, true),
         (Screen::Groups, _) => groups::draw(page, area),
         (Screen::Log, _) => log::draw(page, area),
     }
@@ -125,7 +136,17 @@ pub(super) fn shows_output(model: &Model) -> bool {
     match model.screen {
         Screen::Log => model.log.pane == Pane::Output,
         Screen::Events => matches!(Room::of(area), Room::Medium | Room::Large),
-        Screen::Detail | Screen::Relations | Screen::Groups => false,
+        Screen::Detail | Screen::Relations | Screen::Profile | Screen::Groups => false,
+    }
+}
+
+/// Whether the profile is on the screen.
+pub(super) fn shows_profile(model: &Model) -> bool {
+    let area = Rect::new(0, 0, model.size.0, model.size.1);
+    match model.screen {
+        Screen::Profile => true,
+        Screen::Events => Room::of(area) == Room::Large,
+        Screen::Detail | Screen::Relations | Screen::Groups | Screen::Log => false,
     }
 }
 

@@ -35,7 +35,9 @@ pub trait Kernel {
     fn fit(&self, events: &[&Event], cpus: &[u32]) -> Fit;
 
     /// What it costs perfprop to end a turn of these and begin another; `None` where that isn't known.
-    fn switch_cost(&self, plan: &Plan, rotations: &[Rotation]) -> Option<Duration>;
+    fn switch_cost(&self, _plan: &Plan, _rotations: &[Rotation]) -> Option<Duration> {
+        None
+    }
 }
 
 /// The kernel that runs this program.

@@ -87,7 +87,7 @@ impl Plan {
             return;
         }
         together.push(event);
-        if fit(&together) == Fit::Fits {
+        if fit(&self.with_pinned(&together)) == Fit::Fits {
             let member = self.width();
             self.anchors.push(anchor);
             self.groups[group].members.push(member);

@@ -95,7 +95,8 @@ impl Plan {
         changed.exchange(exchange);
         [here, there].iter().all(|&group| {
             let members = &changed.groups[group].members;
-            fit(&members.iter().map(|&member| changed.event(member)).collect::<Vec<_>>()) == Fit::Fits
+            let events: Vec<_> = members.iter().map(|&member| changed.event(member)).collect();
+            fit(&changed.with_pinned(&events)) == Fit::Fits
         })
     }
 

@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn what_runs_always_has_no_error_and_what_never_runs_no_number() {
         assert_eq!(relative_error(1.0, 8 * MS, 100 * MS), Some(0.0));
-        assert_eq!(relative_error(0.5, 0 * MS, 100 * MS), Some(0.0));
+        assert_eq!(relative_error(0.5, Duration::ZERO, 100 * MS), Some(0.0));
         assert_eq!([0.0, -1.0, f64::NAN].map(|ratio| relative_error(ratio, 8 * MS, 100 * MS)), [None; 3]);
     }
 
@@ -93,7 +93,7 @@ mod tests {
         fn longer_intervals_and_shorter_cycles_are_better(ratio in 0.01f64..0.99, cycle in 2u32..200, interval in 1u32..2000) {
             let error = |cycle: u32, interval: u32| relative_error(ratio, MS * cycle, MS * interval).unwrap_or(f64::NAN);
             let this = error(cycle, interval);
-            prop_assert!(this >= 0.0 && this < 1.0);
+            prop_assert!((0.0..1.0).contains(&this));
             prop_assert!(error(cycle, interval * 2) <= this + 1e-12);
             prop_assert!(error(cycle / 2, interval) <= this + 1e-9);
         }

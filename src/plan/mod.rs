@@ -99,7 +99,9 @@ impl Plan {
     pub fn new(groups: Vec<events::Group>, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Result<Self, Unschedulable> {
         let mut plan = Self::default();
         let mut software = Vec::new();
-        let mut hardware = Packing::default();
+        let pinned = |event: &&Event| event.modifiers.pinned && !event.kind.is_software();
+        let pinned = groups.iter().flat_map(|group| &group.events).filter(pinned).cloned().collect();
+        let mut hardware = Packing { groups: Vec::new(), pinned };
         for group in groups {
             let first = plan.events.len();
             let members: Vec<_> = (first..first + group.events.len()).collect();
@@ -162,6 +164,13 @@ impl Plan {
         }
     }
 
+    /// These events with those that are pinned on their PMU: what has to fit for a group to have a turn.
+    fn with_pinned<'a>(&'a self, events: &[&'a Event]) -> Vec<&'a Event> {
+        let pmu = events.first().map(|event| pmu_of(event));
+        let holds = |event: &&Event| event.modifiers.pinned && !event.kind.is_software() && Some(pmu_of(event)) == pmu;
+        self.events.iter().filter(holds).chain(events.iter().copied()).collect()
+    }
+
     fn fits(&self, members: &[EventIndex], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
         let hardware: Vec<_> =
             members.iter().map(|&index| &self.events[index]).filter(|event| !event.kind.is_software()).collect();
@@ -180,9 +189,10 @@ impl Plan {
 }
 
 /// Groups of free hardware events as they fill up.
-#[derive(Default)]
 struct Packing {
     groups: Vec<Packed>,
+    /// What never gives its counter away, so that nothing else can be there.
+    pinned: Vec<Event>,
 }
 
 struct Packed {
@@ -198,7 +208,8 @@ impl Packing {
         let pmu = pmu_of(event);
         let joins = !event.modifiers.pinned && !event.modifiers.exclusive && fit(&[event]) == Fit::Fits;
         if joins && let Some(group) = self.groups.iter_mut().find(|group| group.pmu == pmu && !group.is_full) {
-            let with: Vec<_> = group.members.iter().chain([&index]).map(|&member| &events[member]).collect();
+            let members = group.members.iter().chain([&index]).map(|&member| &events[member]);
+            let with: Vec<_> = self.pinned.iter().filter(|event| pmu_of(event) == pmu).chain(members).collect();
             if fit(&with) == Fit::Fits {
                 group.members.push(index);
                 return;
@@ -296,6 +307,14 @@ mod tests {
         groups[2].events[0].encoding.pmu_type = 9;
         let plan = Plan::new(groups, &mut counters(4)).unwrap();
         assert_eq!(members(&plan), [vec![0], vec![1], vec![2]]);
+    }
+
+    #[test]
+    fn groups_fill_the_counters_that_pinned_events_leave() {
+        let mut groups = free(&["a", "b", "c", "d", "e"]);
+        groups[1].events[0].modifiers.pinned = true;
+        let plan = Plan::new(groups, &mut counters(3)).unwrap();
+        assert_eq!(members(&plan), [vec![0, 2], vec![1], vec![3, 4]]);
     }
 
     #[test]

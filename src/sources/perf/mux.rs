@@ -188,6 +188,7 @@ mod tests {
         let interval = set_in(&folder, 1).unwrap();
         assert!(matches!(set_in(&folder, 2).unwrap_err().cause, Cause::Taken));
         drop(interval);
+        fs::write(folder.join(FILE), "4\n").unwrap();
         drop(set_in(&folder, 2).unwrap());
         fs::remove_dir_all(folder).unwrap();
     }

@@ -10,7 +10,7 @@ use nix::errno::Errno;
 use nix::unistd::gettid;
 
 use super::{BUDGET, OpenError, PerfSource, Split, Start, Target, Who};
-use crate::events::Event;
+use crate::events::{Event, Modifiers};
 use crate::plan::{Cohesion, Fit, Plan, PlannedGroup, Rotation};
 use crate::sources::{CounterSource, Next};
 
@@ -35,12 +35,13 @@ pub fn switch_cost(plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
     Some(source.turns.cost()).filter(|cost| !cost.is_zero())
 }
 
-/// Whether these events, of one PMU, can be counted at the same time.
+/// Whether these events, of one PMU, can be counted at the same time. Whether they are pinned or exclusive, which the
+/// kernel takes of leaders only, is no part of the question.
 pub fn fit(events: &[&Event]) -> Fit {
     let members = (0..events.len()).collect();
     let group = PlannedGroup { members, cohesion: Cohesion::Required };
     let plan =
-        Plan { events: events.iter().map(|&event| event.clone()).collect(), groups: vec![group], ..Plan::default() };
+        Plan { events: events.iter().map(|&event| plain(event)).collect(), groups: vec![group], ..Plan::default() };
     let who = Who::Threads(vec![gettid()]);
     let target = Target { who, cpus: None, inherit: false, split: Split::Sum, start: Start::Later };
     match PerfSource::open(&plan, &target) {
@@ -49,6 +50,11 @@ pub fn fit(events: &[&Event]) -> Fit {
         Ok(source) if !source.rows().iter().all(|row| row.status.is_open()) => Fit::Unknown,
         Ok(mut source) => runs(&mut source),
     }
+}
+
+fn plain(event: &Event) -> Event {
+    let modifiers = Modifiers { pinned: false, exclusive: false, ..event.modifiers.clone() };
+    Event { modifiers, ..event.clone() }
 }
 
 fn runs(source: &mut PerfSource) -> Fit {

@@ -4,7 +4,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::plan::{Cohesion, Plan, PlannedGroup};
@@ -400,4 +401,32 @@ fn nothing_is_left_behind() {
     // Ended before its time, and a child that had no chance to clean up.
     assert_eq!(run(&["sleep", "60"]), 0);
     assert_eq!(run(&["sh", "-c", "sleep 60 & sleep 1; kill -9 $!; wait"]), 0);
+}
+
+#[test]
+fn a_killed_perfprop_leaves_nothing_once_its_program_has_ended() {
+    if !there_is("valgrind") {
+        return;
+    }
+    let folder = Folder::new("killed");
+    let entries = || fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let mut perfprop = in_small_environment(PERFPROP);
+    perfprop.env("TMPDIR", &folder.0).args(["stat", "--source", "emulate", "--", "sleep", "2"]);
+    let mut child = perfprop.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let wait_until = |is_so: &dyn Fn() -> bool| {
+        (0..600).any(|_| {
+            is_so() || {
+                std::thread::sleep(Duration::from_millis(50));
+                false
+            }
+        })
+    };
+    let has_log = |path: &PathBuf| {
+        let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        names.into_iter().any(|name| name.to_string_lossy().starts_with("log."))
+    };
+    assert!(wait_until(&|| entries().iter().any(has_log)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(wait_until(&|| entries().is_empty()), "{:?}", entries());
 }

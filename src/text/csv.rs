@@ -7,9 +7,10 @@
 //!     corrected value,low,high
 //! ```
 //!
-//! The first low and high are those of the value.
+//! The first low and high are those of the value. Under a model the status is `modelled`, and 10^9
+//! instructions are its CPU second.
 
-use super::json::{Numbers, status};
+use super::json::{COUNTED, Numbers, status};
 use super::summary::{Metric, Repeats, absence_cell, counted, interval_metric, run_metric};
 use crate::events::Unit;
 use crate::monitor::{Monitor, Row};
@@ -79,6 +80,11 @@ fn time_fields(running_ns: u64, run_ratio: Option<f64>, metric: Option<Metric>) 
     [running_ns.to_string(), percent, value, metric.map_or_else(String::new, |metric| metric.unit)]
 }
 
+/// What a model counted is never called counted.
+fn marked<'a>(monitor: &Monitor, status: &'a str) -> &'a str {
+    if status == COUNTED && monitor.header().modelled.is_some() { "modelled" } else { status }
+}
+
 fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) -> [String; 10] {
     let unit = &row.event.event.unit;
     let rates = numbers.rates(row);
@@ -97,7 +103,7 @@ fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) -> [String; 1
         text(rates.variance),
         text(rates.corrected),
         by,
-        Some(status(row, numbers.count).to_owned()),
+        Some(marked(monitor, status(row, numbers.count)).to_owned()),
         corrected.map(|corrected| number(corrected.value, unit)),
         corrected_low,
         corrected_high,

@@ -4,7 +4,8 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::plan::{Cohesion, Plan, PlannedGroup};
@@ -281,6 +282,40 @@ fn the_truth_stands_beside_what_few_counters_saw() {
     assert!((99.0..101.0).contains(&running), "{text}");
 }
 
+/// Faults on fresh pages, for a fifth of a second.
+const FAULTS: &str = "#include <sys/mman.h>\n#include <time.h>\n\
+    static long now(void) { struct timespec t; clock_gettime(CLOCK_MONOTONIC, &t); return t.tv_sec * 1000 + t.tv_nsec / 1000000; }\n\
+    int main(void) { long end = now() + 200; while (now() < end) for (int k = 0; k < 20; k++) {\n\
+    char *p = mmap(0, 1 << 18, 3, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0); for (int i = 0; i < 64; i++) p[i << 12] = 1;\n\
+    munmap(p, 1 << 18); } return 0; }";
+
+#[test]
+fn intervals_of_a_real_program_cover_the_truth_in_twenty_runs() {
+    let folder = Folder::new("faults");
+    let Some(program) = compiled(&folder, "cc", FAULTS) else { return };
+    let (mut covered, mut known) = (0, 0);
+    for _ in 0..20 {
+        let output =
+            perfprop(&["stat", "-j", "--counters", "1", "-e", "minor-faults,page-faults,task-clock"], &[&program]);
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        if lines.len() != 3 {
+            eprintln!("skipped: page faults can't be counted here: {text}");
+            return;
+        }
+        for line in &lines {
+            let number = |key: &str| line[key].as_f64();
+            let (Some(low), Some(high), Some(truth)) = (number("ci-lo"), number("ci-hi"), number("truth")) else {
+                continue;
+            };
+            known += 1;
+            covered += usize::from((low..=high).contains(&truth));
+        }
+    }
+    // Of 60 at 95 %, fewer than 49 would be seen less than once in ten thousand times.
+    assert!(known >= 30 && covered * 60 >= known * 49, "{covered} of {known}");
+}
+
 /// Counts of a made program in steps of a millisecond: two events that vary with its phases and with
 /// chance, in the way of xorshift (Marsaglia, 2003).
 fn program(seed: u64, steps: u64) -> Vec<Round> {
@@ -326,7 +361,7 @@ fn intervals_cover_the_truth_as_often_as_they_claim() {
         let mut covered = 0;
         for seed in 1..=20 {
             let mut source = limited(program(seed, 2000), counters);
-            let mut scaling = [Scaling::default(); 4];
+            let mut scaling = [Scaling::of_run(); 4];
             let mut last = vec![Reading::default(); 8];
             while let Next::Round(round) = source.read() {
                 for (event, scaling) in scaling.iter_mut().enumerate() {
@@ -366,4 +401,32 @@ fn nothing_is_left_behind() {
     // Ended before its time, and a child that had no chance to clean up.
     assert_eq!(run(&["sleep", "60"]), 0);
     assert_eq!(run(&["sh", "-c", "sleep 60 & sleep 1; kill -9 $!; wait"]), 0);
+}
+
+#[test]
+fn a_killed_perfprop_leaves_nothing_once_its_program_has_ended() {
+    if !there_is("valgrind") {
+        return;
+    }
+    let folder = Folder::new("killed");
+    let entries = || fs::read_dir(&folder.0).unwrap().map(|entry| entry.unwrap().path()).collect::<Vec<_>>();
+    let mut perfprop = in_small_environment(PERFPROP);
+    perfprop.env("TMPDIR", &folder.0).args(["stat", "--source", "emulate", "--", "sleep", "2"]);
+    let mut child = perfprop.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let wait_until = |is_so: &dyn Fn() -> bool| {
+        (0..600).any(|_| {
+            is_so() || {
+                std::thread::sleep(Duration::from_millis(50));
+                false
+            }
+        })
+    };
+    let has_log = |path: &PathBuf| {
+        let names = fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.file_name());
+        names.into_iter().any(|name| name.to_string_lossy().starts_with("log."))
+    };
+    assert!(wait_until(&|| entries().iter().any(has_log)));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(wait_until(&|| entries().is_empty()), "{:?}", entries());
 }

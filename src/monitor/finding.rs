@@ -183,7 +183,7 @@ impl fmt::Display for Words<'_> {
             }
             Finding::Modelled => {
                 let words = self.monitor.header().modelled_words().unwrap_or_default();
-                write!(f, "all counts are {words}")
+                write!(f, "all counts are {words}; of a process that is killed, what it wrote last")
             }
             Finding::TargetEnded => {
                 write!(

@@ -36,6 +36,11 @@ impl Measure {
         }
     }
 
+    /// Whether charts have a model's instructions for their time: rates by wall-clock time have that.
+    pub fn is_by_instructions(self, header: &Header) -> bool {
+        header.modelled.is_some() && self.of_intervals() != Self::PerSecond
+    }
+
     /// The next one.
     pub fn next(self) -> Self {
         let place = Self::ALL.iter().position(|&measure| measure == self).unwrap_or(0);

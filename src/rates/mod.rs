@@ -243,6 +243,11 @@ impl Uncertain {
 /// doesn't inflate.) It is never below what a Poisson process of the same count would leave
 /// unseen, `(count + 1/2) (E - R) E / R^2`: the predictive variance under Jeffreys' prior, which is
 /// what is known of an event that was counted rarely or never.
+///
+/// A program's beginning is not like the rest of it. What passed of a run before the event's first turn,
+/// L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between
+/// rounds instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. An event that was never seen
+/// but not looked for in the beginning has no known error: nothing tells the size of a burst there.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scaling {
     total: Delta,
@@ -254,15 +259,36 @@ pub struct Scaling {
     count_count: f64,
     count_running: f64,
     running_running: f64,
+    /// The sum of count^2 / running, from which the spread of rates follows.
+    squared_rates: f64,
+    lead: Lead,
+}
+
+/// What passed before an event's first turn.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+enum Lead {
+    /// The window is a part of a run, and begins like any other.
+    #[default]
+    Within,
+    /// The window is a run from its beginning, of which so much wasn't seen.
+    Beginning(CpuNs),
 }
 
 impl Scaling {
+    /// The window of a whole run.
+    pub fn of_run() -> Self {
+        Self { lead: Lead::Beginning(CpuNs(0)), ..Self::default() }
+    }
+
     /// Takes what a round counted.
     pub fn add(&mut self, delta: Delta) {
         self.total.count = self.total.count.saturating_add(delta.count);
         self.total.enabled += delta.enabled;
         self.total.running += delta.running;
         if delta.running.0 == 0 {
+            if let (Lead::Beginning(lead), 0) = (&mut self.lead, self.rounds) {
+                *lead += delta.enabled;
+            }
             return;
         }
         let this = (delta.count as f64, delta.running.as_ms());
@@ -272,6 +298,7 @@ impl Scaling {
             self.count_running += count * running;
             self.running_running += running * running;
         }
+        self.squared_rates += this.0 * this.0 / this.1;
         self.rounds += 1;
         self.last = this;
     }
@@ -326,13 +353,29 @@ impl Scaling {
         if self.is_exact() {
             return Spread::None;
         }
-        if self.rounds < 2 {
+        let lead = self.lead();
+        if self.rounds < 2 || (count == 0 && lead > 0.0) {
             return Spread::Unknown;
         }
         let (all, seen) = (enabled.as_ms(), running.as_ms());
         let poisson = (count as f64 + 0.5) * (all - seen) * all / (seen * seen);
-        let variance = self.sampling_variance(all, seen).max(poisson);
+        let variance = self.sampling_variance(all, seen).max(poisson) + lead * lead * self.rate_variance(seen);
         Spread::Of { deviation: variance.sqrt(), degrees: self.rounds - 1 }
+    }
+
+    /// The part of the beginning that wasn't seen, in ms.
+    fn lead(&self) -> f64 {
+        match self.lead {
+            Lead::Within => 0.0,
+            Lead::Beginning(lead) => lead.as_ms(),
+        }
+    }
+
+    /// The variance of the rate of one more round around the mean of those that were seen.
+    fn rate_variance(&self, seen: f64) -> f64 {
+        let (mean, n) = (self.total.count as f64 / seen, self.rounds as f64);
+        let variance = (self.squared_rates / seen - mean * mean).max(0.0) * n / (n - 1.0);
+        variance * (1.0 + 1.0 / n)
     }
 
     fn sampling_variance(&self, all: f64, seen: f64) -> f64 {
@@ -400,6 +443,32 @@ mod tests {
         assert_eq!((scaling.estimate(), error(&scaling)), (None, Error::Unknown));
         assert_eq!(scaling.run_ratio(), Some(0.0));
         assert_eq!(Scaling::default().run_ratio(), None);
+    }
+
+    #[test]
+    fn a_beginning_that_was_not_seen_is_predicted_not_sampled() {
+        let rounds = [delta(0, 10, 0), delta(10, 10, 10), delta(0, 10, 0), delta(30, 10, 10)];
+        let of = |mut scaling: Scaling| {
+            rounds.iter().for_each(|&delta| scaling.add(delta));
+            (scaling.estimate(), scaling.deviation().map(|deviation| deviation * LEVEL.normal() / LEVEL.student(1)))
+        };
+        let (within, beginning) = (of(Scaling::default()), of(Scaling::of_run()));
+        assert_eq!((within.0, beginning.0), (Some(80.0), Some(80.0)));
+        // Rates 1 and 3 a ms: variance 1 x 2/1, of one more round 2 x 3/2 = 3; 10^2 x 3 is added.
+        let added = beginning.1.unwrap_or(0.0).powi(2) - within.1.unwrap_or(0.0).powi(2);
+        assert!((added - 300.0).abs() < 1e-9, "{added}");
+    }
+
+    #[test]
+    fn what_was_never_seen_and_not_looked_for_at_first_has_no_known_error() {
+        let quiet = |first: Delta| {
+            let mut scaling = Scaling::of_run();
+            scaling.add(first);
+            (0..20).for_each(|_| [delta(0, 10, 10), delta(0, 10, 0)].into_iter().for_each(|delta| scaling.add(delta)));
+            error(&scaling)
+        };
+        assert_eq!(quiet(delta(0, 10, 0)), Error::Unknown);
+        assert!(quiet(delta(0, 10, 5)).half_width().is_some_and(|half_width| half_width < 5.0));
     }
 
     #[test]

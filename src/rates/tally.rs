@@ -37,7 +37,8 @@ struct Track {
 impl Tally {
     /// Nothing of so many events yet.
     pub fn new(events: usize) -> Self {
-        let (tracks, raw) = (vec![Track::default(); events], vec![Raw::default(); events]);
+        let track = Track { run: Scaling::of_run(), ..Track::default() };
+        let (tracks, raw) = (vec![track; events], vec![Raw::default(); events]);
         Self { confidence: Confidence::DEFAULT, tracks, raw }
     }
 

@@ -294,7 +294,11 @@ mod tests {
             stacks: vec![StackNode { caller: None, frame: FrameId(0) }],
             tasks: vec![Task { pid: 1, tid: 2, comm: "\u{1b}".into() }],
             samples: vec![sample(500, 10, Some(0)), sample(700, 20, None), sample(600, 20, Some(0))],
-            costs: Vec::new(),
+            costs: vec![crate::stacks::TaskCosts {
+                task: TaskId(0),
+                own: vec![(FrameId(0), vec![7])],
+                calls: vec![(FrameId(0), FrameId(0), 2, vec![5])],
+            }],
             losses: Losses { lost: 3, ..Losses::default() },
         }
     }

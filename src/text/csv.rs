@@ -9,9 +9,10 @@
 //!
 //! The first low and high are those of the value. Metrics that were asked for take the place of what perf
 //! derives, and where an event has several the second is on a line of its own, without the event's fields.
-//! Then every line has their last fields.
+//! Then every line has their last fields. Under a model the status is `modelled`, and 10^9 instructions are
+//! its CPU second.
 
-use super::json::{Numbers, status};
+use super::json::{COUNTED, Numbers, status};
 use super::metric::{self, Printed};
 use super::summary::{Metric, Repeats, absence_cell, counted, interval_metric, run_metric};
 use crate::events::Unit;
@@ -116,6 +117,11 @@ fn time_fields(running_ns: u64, run_ratio: Option<f64>, metric: Option<Metric>) 
     [running_ns.to_string(), percent, value, metric.map_or_else(String::new, |metric| metric.unit)]
 }
 
+/// What a model counted is never called counted.
+fn marked<'a>(monitor: &Monitor, status: &'a str) -> &'a str {
+    if status == COUNTED && monitor.header().modelled.is_some() { "modelled" } else { status }
+}
+
 fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) -> [String; OURS] {
     let unit = &row.event.event.unit;
     let rates = numbers.rates(row);
@@ -134,7 +140,7 @@ fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) -> [String; O
         text(rates.variance),
         text(rates.corrected),
         by,
-        Some(status(row, numbers.count).to_owned()),
+        Some(marked(monitor, status(row, numbers.count)).to_owned()),
         corrected.map(|corrected| number(corrected.value, unit)),
         corrected_low,
         corrected_high,

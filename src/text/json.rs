@@ -10,6 +10,9 @@ use crate::plan::EventIndex;
 use crate::rates::Uncertain;
 use crate::sources::Scope;
 
+/// The status of what has a number.
+pub(super) const COUNTED: &str = "counted";
+
 /// The version of these lines.
 const SCHEMA: u32 = 1;
 
@@ -132,7 +135,7 @@ pub(super) fn status(row: &Row<'_>, count: Option<Uncertain>) -> &'static str {
         // It ran before, and not in this interval.
         (None, None) => "not counted",
         (None, Some(_)) if row.core_share.is_some() => PARTIAL,
-        (None, Some(_)) => "counted",
+        (None, Some(_)) => COUNTED,
     }
 }
 
@@ -149,11 +152,14 @@ fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, num
     let corrected = numbers.corrected;
     let by = corrected.and_then(|correction| correction.by).map(|by| monitor.cause(by));
     key("status", status(row, numbers.count).into());
-    key("mean-per-cpu-sec", rates.mean.into());
-    key("sigma-per-cpu-sec", rates.variance.map(f64::sqrt).into());
+    // A model has no CPU seconds, but 10^9 instructions.
+    let is_modelled = monitor.header().modelled.is_some();
+    let per = if is_modelled { "ginst" } else { "cpu-sec" };
+    key(&format!("mean-per-{per}"), rates.mean.into());
+    key(&format!("sigma-per-{per}"), rates.variance.map(f64::sqrt).into());
     key("ci-lo", low.into());
     key("ci-hi", high.into());
-    key("corrected-per-cpu-sec", rates.corrected.into());
+    key(&format!("corrected-per-{per}"), rates.corrected.into());
     key("relation", by.into());
     key("corrected-value", corrected.map(|correction| value(correction.count.value)).into());
     let (low, high) = bounds(corrected.map(|correction| correction.count));
@@ -161,7 +167,7 @@ fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, num
     key("corrected-ci-hi", high.into());
     key("correction-percent", corrected.and_then(|correction| correction.relative()).map(|part| part * 100.0).into());
     key("confidence", monitor.confidence().level().into());
-    if monitor.header().modelled.is_some() {
+    if is_modelled {
         key("modelled", true.into());
     }
     truth_keys(line, monitor, row);

@@ -20,8 +20,9 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process;
+use std::process::{self, Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -83,9 +84,26 @@ pub struct Part {
     pub text: String,
 }
 
-/// A folder that goes when it is dropped.
+/// A folder that goes when it is dropped, and when perfprop is killed.
 #[derive(Debug)]
-struct Scratch(PathBuf);
+struct Scratch {
+    path: PathBuf,
+    /// A shell that waits for the end of its input, which only perfprop holds open.
+    guardian: Option<Child>,
+}
+
+/// What is left when perfprop is killed: a program that goes on under the model, and writes. Its parts are
+/// deleted every second while any of its processes lives, which their logs tell, and the folder at last.
+const GUARDIAN: &str = r#"read -r _
+cd / || exit
+while [ -d "$1" ]; do
+  rm -f "$1"/costs.*
+  alive=
+  for log in "$1"/log.*; do kill -0 "${log##*.}" 2>/dev/null && alive=1; done
+  [ "$alive" ] || break
+  sleep 1
+done
+rm -rf "$1""#;
 
 impl Scratch {
     fn new() -> io::Result<Self> {
@@ -93,14 +111,22 @@ impl Scratch {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("perfprop-emulate-{}-{number}", process::id()));
         DirBuilder::new().mode(0o700).create(&path)?;
-        Ok(Self(path))
+        // A group of its own: the keys of the terminal are not for it. Without a shell nothing is guarded.
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", GUARDIAN, "perfprop-guardian"]).arg(&path).process_group(0);
+        shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+        Ok(Self { path, guardian: shell.spawn().ok() })
     }
 }
 
 impl Drop for Scratch {
     fn drop(&mut self) {
         // What can't be deleted is in the folder of temporary files.
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
+        if let Some(guardian) = &mut self.guardian {
+            drop(guardian.stdin.take());
+            let _ = guardian.wait();
+        }
     }
 }
 
@@ -124,7 +150,7 @@ impl Emulator {
     /// The command line that runs a command under the model. The environment stays as it is: callgrind
     /// counts differently where it is longer.
     pub fn command_line(&self, argv: &[OsString]) -> Vec<OsString> {
-        let path = |name: &str| self.folder.0.join(name).into_os_string();
+        let path = |name: &str| self.folder.path.join(name).into_os_string();
         let with_path = |option: &str, name: &str| {
             let mut text = OsString::from(option);
             text.push(path(name));
@@ -147,7 +173,7 @@ impl Emulator {
 
     /// Where valgrind will say what it models for the command, which is process `pid`.
     pub fn told(&self, pid: Pid) -> Told {
-        Told { log: self.folder.0.join(format!("{LOG}{pid}")), pid, asked: self.model.clone() }
+        Told { log: self.folder.path.join(format!("{LOG}{pid}")), pid, asked: self.model.clone() }
     }
 
     /// The counters of the command, which is held or runs already as process `pid`.
@@ -227,7 +253,7 @@ impl Emulated {
 
     /// Adds up and deletes what was written.
     fn collect(&mut self) {
-        let Ok(entries) = fs::read_dir(&self.folder.0) else { return };
+        let Ok(entries) = fs::read_dir(&self.folder.path) else { return };
         for name in entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()) {
             if let Some((pid, number)) = part(&name) {
                 self.take_part(pid, number, &name);
@@ -236,7 +262,7 @@ impl Emulated {
     }
 
     fn take_part(&mut self, pid: i32, number: Option<u32>, name: &str) {
-        let path = self.folder.0.join(name);
+        let path = self.folder.path.join(name);
         // Its summary stands at its beginning; what callgrind still writes behind it goes nowhere.
         let Some(text) = self.text_of(&path, pid) else { return };
         let Some(costs) = costs::summary(&text) else { return };
@@ -247,7 +273,7 @@ impl Emulated {
             self.parts.as_ref().filter(|_| self.before.is_some()).map(|parts| parts.send(Part { pid, text }));
         }
         if number.is_none() && !is_root {
-            let _ = fs::remove_file(self.folder.0.join(format!("{LOG}{pid}")));
+            let _ = fs::remove_file(self.folder.path.join(format!("{LOG}{pid}")));
         }
     }
 }
@@ -272,7 +298,7 @@ impl Drop for Emulated {
             let entries = fs::read_dir(folder).into_iter().flatten();
             entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect::<Vec<_>>()
         };
-        let pids = names(&self.folder.0).into_iter().filter_map(|name| name.strip_prefix(LOG)?.parse().ok());
+        let pids = names(&self.folder.path).into_iter().filter_map(|name| name.strip_prefix(LOG)?.parse().ok());
         let ended: Vec<i32> = pids.filter(|&pid| !super::process::is_alive(Pid::from_raw(pid))).collect();
         let temporary = std::env::temp_dir();
         let is_left = |name: &&String| {
@@ -362,7 +388,7 @@ mod tests {
     fn parts_are_added_up_and_deleted_once_their_summary_is_whole() {
         let model = Model::default();
         let emulator = Emulator::new("valgrind".into(), &model, true).unwrap();
-        let folder = emulator.folder.0.clone();
+        let folder = emulator.folder.path.clone();
         let mut source = emulator.source(&Plan::default(), Pid::from_raw(7));
         let write = |name: &str, text: &str| fs::write(folder.join(name), text).unwrap();
         write("costs.7.1", "events: Ir Dr\nsummary: 100 20\n\nfn=(1)\n");
@@ -384,7 +410,7 @@ mod tests {
     #[test]
     fn without_inheritance_the_command_alone_counts() {
         let emulator = Emulator::new("valgrind".into(), &Model::default(), false).unwrap();
-        let folder = emulator.folder.0.clone();
+        let folder = emulator.folder.path.clone();
         let line = emulator.command_line(&["prog".into(), "-x".into()]);
         assert!(line.contains(&"--trace-children=no".into()) && line.ends_with(&["prog".into(), "-x".into()]));
         let mut source = emulator.source(&Plan::default(), Pid::from_raw(7));

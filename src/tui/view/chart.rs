@@ -15,7 +15,7 @@ use ratatui::text::Line;
 use super::Page;
 use crate::monitor::Point;
 use crate::rates::Uncertain;
-use crate::tui::text::{span, width};
+use crate::tui::text::width;
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
@@ -33,6 +33,8 @@ pub(super) struct Chart<'a> {
     pub(super) to: WallNs,
     /// The mean over the run, in the unit of the screen.
     pub(super) reference: Option<f64>,
+    /// How long ago something was, on the horizontal axis.
+    pub(super) span: fn(WallNs) -> String,
     /// A number on the vertical axis in words.
     pub(super) label: &'a dyn Fn(f64) -> String,
 }
@@ -124,9 +126,9 @@ fn draw_axes(page: &mut Page<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, lab
         page.put(column, plot.bottom(), "┬", border);
         let text = match (chart.clock, half) {
             (Clock::Now, 2) => "now".to_owned(),
-            (Clock::Now, half) => format!("−{}", span(WallNs(long.0 * u64::from(2 - half) / 2))),
+            (Clock::Now, half) => format!("−{}", (chart.span)(WallNs(long.0 * u64::from(2 - half) / 2))),
             (Clock::Start, 0) if chart.from == WallNs(0) => "0".to_owned(),
-            (Clock::Start, half) => span(chart.from + WallNs(long.0 * u64::from(half) / 2)),
+            (Clock::Start, half) => (chart.span)(chart.from + WallNs(long.0 * u64::from(half) / 2)),
         };
         let cells = width(&text) as u16;
         let start = match half {
@@ -341,6 +343,7 @@ mod tests {
 
     fn chart(points: &[Point], from: u64, to: u64) -> Chart<'static> {
         Chart {
+            span: crate::tui::text::span,
             histories: vec![points.to_vec()],
             series: &[Series::RAW],
             clock: Clock::Now,

@@ -253,6 +253,7 @@ fn draw_histories(page: &mut Page<'_>, area: Rect) {
     };
     let to = model.monitor.closed_at().max(beside.monitor.closed_at());
     let chart = Chart {
+        span: crate::tui::text::span,
         histories: vec![points(&model.monitor, one.a), points(&beside.monitor, one.b)],
         series: &SERIES[usize::from(model.basis == Basis::Raw)],
         clock: Clock::Start,

@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use super::chart::{self, Chart, Clock, Series};
 use super::layout::{split_below, split_right};
 use super::{Page, histogram, strip};
+use crate::events::Unit;
 use crate::monitor::Point;
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
@@ -118,7 +119,10 @@ fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
         page.line(area, Line::from(page.span(Role::Missing, format!("{MISSING} {words}"))));
         return;
     }
-    let (from, to) = visible(page);
+    let (mut points, (mut from, mut to), mut ago) = (points, visible(page), span as fn(WallNs) -> String);
+    if model.measure.is_by_instructions(model.monitor.header()) {
+        (from, to, ago) = (WallNs(0), by_instructions(&mut points), instructions);
+    }
     let unit = &row.event.event.unit;
     let mean = if model.basis == Basis::Raw { row.scaled } else { row.estimate.total };
     let factor = model.measure.of_intervals().factor(&model.monitor, &row);
@@ -128,10 +132,26 @@ fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
         clock: Clock::Now,
         from,
         to,
+        span: ago,
         reference: mean.zip(factor).map(|(mean, factor)| mean.value * factor),
         label: &|number| amount(number, unit),
     };
     chart::draw(page, area, &chart);
+}
+
+/// Puts intervals where they are in a model's time, one instruction a nanosecond, and gives its end.
+fn by_instructions(points: &mut [Point]) -> WallNs {
+    let mut passed = WallNs(0);
+    for point in points {
+        point.length = WallNs(point.cpu_time.0);
+        passed.0 += point.cpu_time.0;
+        point.at = passed;
+    }
+    passed
+}
+
+fn instructions(count: WallNs) -> String {
+    format!("{} inst", amount(count.0 as f64, &Unit::Count).trim())
 }
 
 fn draw_histogram(page: &mut Page<'_>, area: Rect, index: EventIndex) {

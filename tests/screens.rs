@@ -666,7 +666,7 @@ fn per_cpu() -> Monitor {
     let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
     let mut monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
     for round in rounds(350) {
-        let mut of_cpu = |factor: u64| {
+        let of_cpu = |factor: u64| {
             [1, 3, 7]
                 .map(|event| round.readings[event].map(|reading| Reading { count: reading.count / factor, ..reading }))
         };

@@ -5,6 +5,7 @@
 //! count, a plan puts them into groups, a source reads them in rounds, rounds become rates, rates
 //! and [`relations`] become estimates with intervals, and screens and files show them.
 
+pub mod calls;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod estimate;
@@ -13,6 +14,7 @@ pub mod events;
 pub mod export;
 pub mod expr;
 pub mod machine;
+pub mod metrics;
 pub mod monitor;
 pub mod plan;
 pub mod profile;

@@ -47,6 +47,7 @@ fn header() -> Header {
         truths: vec![],
         modelled: None,
         groups: Vec::new(),
+        metrics: Vec::new(),
         relations: Vec::new(),
         estimator: "scale".into(),
         period_ns: WallNs(SECOND),

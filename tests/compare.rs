@@ -64,6 +64,7 @@ fn header(specs: &[Spec]) -> Header {
         modelled: None,
         groups: vec![],
         relations: vec![],
+        metrics: vec![],
         estimator: "linear".into(),
         period_ns: WallNs(SECOND / 10),
         interval_ns: WallNs(SECOND),

@@ -185,6 +185,57 @@ fn live_readings_add_up_to_the_totals() {
     assert!(String::from_utf8_lossy(&screen.stdout).contains("MODELLED"));
 }
 
+/// The lines of folded stacks, and their sum.
+fn folded(file: &Path, event: &str) -> (Vec<(String, u64)>, u64) {
+    let options = ["export", "--to", "folded", "--canonical", "--event-filter", event];
+    let output = Command::new(PERFPROP).args(options).arg(file).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let line = |line: &str| {
+        let (path, count) = line.rsplit_once(' ').unwrap();
+        (path.to_owned(), count.parse().unwrap())
+    };
+    let lines: Vec<(String, u64)> = text.lines().map(line).collect();
+    let sum = lines.iter().map(|(_, count)| count).sum();
+    (lines, sum)
+}
+
+/// `leaf` is called by two functions, and one calls itself.
+const CALLS: &str = "#define F __attribute__((noinline))\n\
+    static volatile unsigned s; F void leaf(int n) { for (int i = 0; i < n; i++) s += i; }\n\
+    F void one(void) { for (int i = 0; i < 1000; i++) leaf(300); } F void two(void) { for (int i = 0; i < 1000; i++) leaf(100); }\n\
+    F int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }\n\
+    int main(void) { one(); two(); return fib(15) == 1; }";
+
+#[test]
+fn call_graphs_have_the_totals_of_the_counts_live_and_from_callgrinds_own_file() {
+    let folder = Folder::new("calls");
+    let Some(program) = compiled(&folder, "cc", CALLS) else { return };
+    let recording = folder.0.join("r.jsonl");
+    let path = recording.display().to_string();
+    let arguments = ["record", "-g", "-o", &path, "--source", "emulate", "--model", MODEL, "-e", "Ir,L1_MISSES"];
+    let output = perfprop(&arguments, &[&program]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = fs::read_to_string(&recording).unwrap();
+    let end: Value = serde_json::from_str(text.lines().last().unwrap()).unwrap();
+    let (lines, instructions) = folded(&recording, "Ir");
+    let misses = folded(&recording, "L1_MISSES").1;
+    assert_eq!(end["totals"][0]["count"], instructions);
+    assert_eq!(end["totals"][1]["count"], misses);
+    let on = |end: &str| lines.iter().find(|(path, _)| path.ends_with(end)).unwrap_or(&(String::new(), 0)).1;
+    // callgrind counts the calls' costs apart: three quarters of the leaf's, but for what a call costs.
+    let part = on("main;one;leaf") as f64 / (on("main;one;leaf") + on("main;two;leaf")) as f64;
+    assert!((0.74..0.76).contains(&part), "{lines:?}");
+    assert!(on("main;fib") > 10_000 && !lines.iter().any(|(path, _)| path.contains("fib;fib")), "{lines:?}");
+    let file = folder.0.join("callgrind.out");
+    let mut valgrind = in_small_environment("valgrind");
+    valgrind.args(["-q", "--tool=callgrind", "--cache-sim=yes", "--branch-sim=yes"]).args(CACHES);
+    valgrind.arg(format!("--callgrind-out-file={}", file.display())).arg(&program);
+    assert!(valgrind.output().unwrap().status.success());
+    assert_eq!(folded(&file, "Ir").1, instructions);
+    assert_eq!(folded(&file, "D1mr").1 + folded(&file, "D1mw").1, misses);
+}
+
 #[test]
 fn what_cannot_be_modelled_is_told_before_anything_starts() {
     let run = |arguments: &[&str]| {

@@ -172,10 +172,11 @@ fn is_printable(text: &str) -> bool {
 fn check(bytes: &[u8]) -> Result<(), TestCaseError> {
     let parsed = parse("f", bytes);
     let Diagnostics { list, fine, broken, .. } = &parsed.diagnostics;
-    prop_assert_eq!(*fine, parsed.relations.len());
+    prop_assert_eq!(*fine, parsed.relations.len() + parsed.metrics.len());
     prop_assert!(broken.is_empty() || !list.is_empty());
     prop_assert!(is_printable(&parsed.diagnostics.to_string()));
-    let mut ids = parsed.relations.iter().map(|relation| &relation.id).chain(broken).collect::<Vec<_>>();
+    let metrics = parsed.metrics.iter().map(|metric| &metric.name);
+    let mut ids = parsed.relations.iter().map(|relation| &relation.id).chain(metrics).chain(broken).collect::<Vec<_>>();
     ids.sort();
     ids.dedup();
     prop_assert_eq!(ids.len(), fine + broken.len());

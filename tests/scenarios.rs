@@ -209,6 +209,7 @@ fn header(scenario: &Scenario) -> Header {
         truths: vec![],
         modelled: None,
         groups: Vec::new(),
+        metrics: vec![],
         relations: Vec::new(),
         estimator: scenario.estimator.clone(),
         period_ns: WallNs(0),

@@ -11,6 +11,7 @@ use perfprop::estimate::{Cause, Estimate, Estimator, Linear, Moved, Part, Qualit
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
+use perfprop::profile::{self, Amount, Frame, FrameId, Measure, Tree};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Speed, Target};
 use perfprop::relations::Relation;
@@ -18,6 +19,7 @@ use perfprop::sampling::Sample;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
+use perfprop::stacks::Losses;
 use perfprop::tui::{
     self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Scene, Screen, Script, Symbols, Terminal,
     Theme, Timeline,
@@ -85,6 +87,7 @@ fn header() -> Header {
         truths: vec![],
         modelled: None,
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
+        metrics: vec![],
         relations: vec![],
         estimator: "linear".into(),
         period_ns: WallNs(SECOND / 10),
@@ -141,7 +144,11 @@ struct TestFeed {
     samples: Receiver<Sample>,
     output: Receiver<OutputLine>,
     command: Option<i32>,
+    profile: Option<SharedTree>,
 }
+
+/// A profile that grows while the screens look at it.
+type SharedTree = Arc<Mutex<Tree>>;
 
 impl Feed for TestFeed {
     fn samples(&self) -> &Receiver<Sample> {
@@ -150,6 +157,12 @@ impl Feed for TestFeed {
 
     fn output(&self) -> &Receiver<OutputLine> {
         &self.output
+    }
+
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+        if let Some(tree) = &self.profile {
+            see(&tree.lock().unwrap(), Losses { lost: 3, ..Losses::default() });
+        }
     }
 
     fn end(&mut self, last: &Round, lost: u64) -> End {
@@ -194,11 +207,21 @@ fn with_loop(
     options: Options,
     test: impl FnOnce(&mut Session) + Send + 'static,
 ) -> (Monitor, Outcome) {
+    with_profile(size, options, None, test)
+}
+
+/// The same with what was sampled.
+fn with_profile(
+    size: (u16, u16),
+    options: Options,
+    profile: Option<SharedTree>,
+    test: impl FnOnce(&mut Session) + Send + 'static,
+) -> (Monitor, Outcome) {
     let (terminal, script) = Terminal::scripted(size.0, size.1).unwrap();
     let (samples, samples_out) = bounded(0);
     let (output, output_out) = bounded(0);
     let (signals, signals_out) = bounded(0);
-    let mut feed = TestFeed { samples: samples_out, output: output_out, command: Some(4121) };
+    let mut feed = TestFeed { samples: samples_out, output: output_out, command: Some(4121), profile };
     let user = thread::spawn(move || {
         let mut session = Session { script, samples, output, signals };
         test(&mut session);
@@ -230,8 +253,9 @@ fn screens_at_all_sizes() {
                 ("1", "events"),
                 ("jjj2", "detail"),
                 ("3", "relations"),
-                ("4", "groups"),
-                ("5", "log"),
+                ("4", "no-profile"),
+                ("5", "groups"),
+                ("6", "log"),
                 ("o", "output"),
                 ("?", "help"),
             ] {
@@ -542,7 +566,7 @@ fn ascii_and_mono() {
     };
     with_loop((120, 40), options, |session| {
         session.rounds(&rounds(640));
-        for (key, name) in [("1", "ascii-events"), ("jjj2", "ascii-detail"), ("4?", "ascii-help")] {
+        for (key, name) in [("1", "ascii-events"), ("jjj2", "ascii-detail"), ("5?", "ascii-help")] {
             session.script.keys(key);
             let screen = session.script.screen();
             assert!(screen.is_ascii(), "{screen}");
@@ -563,7 +587,8 @@ fn pictures_are_the_same_twice_in_every_format() {
                     mode: Mode::Replay { length: WallNs(64 * SECOND), speed: 1.0 },
                     ..Options::default()
                 };
-                let wanted = Picture { size: (120, 40), format, event: Some(3), output: output(), rounds: rounds(40) };
+                let (output, rounds) = (output(), rounds(40));
+                let wanted = Picture { size: (120, 40), format, event: Some(3), output, rounds, ..Picture::default() };
                 let first = tui::picture(monitor(300), &wanted, &options);
                 assert_eq!(first, tui::picture(monitor(300), &wanted, &options));
                 assert!(first.contains("REPLAY") || format == Format::Svg);
@@ -652,6 +677,288 @@ fn names_from_outside_steer_nothing() {
     let wanted = Picture { size: (200, 60), event: Some(3), output: output(), ..Picture::default() };
     let text = tui::picture(monitor, &wanted, &Options::default());
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
+}
+
+/// Stacks of a small solver, outermost frame first: frames with their modules, samples of two events.
+const STACKS: [(&[&str], u64, u64); 12] = [
+    (&["solve", "main@solve", "mid_a@solve", "leaf_chase@solve"], 16_700, 40),
+    (&["solve", "main@solve", "mid_a@solve", "grow@solve", "malloc@/usr/lib/libc.so.6"], 150, 900),
+    (
+        &[
+            "solve",
+            "main@solve",
+            "mid_a@solve",
+            "grow@solve",
+            "malloc@/usr/lib/libc.so.6",
+            "page_fault@[kernel.kallsyms]",
+        ],
+        60,
+        2_100,
+    ),
+    (&["solve", "main@solve", "mid_b@solve", "leaf_fp@solve"], 900, 10),
+    (&["solve", "main@solve", "mid_b@solve", "leaf_fp@solve", "pow@/usr/lib/libm.so.6"], 120, 0),
+    (
+        &[
+            "solve",
+            "main@solve",
+            "mid_b@solve",
+            "std::vector<double, std::allocator<double> >::resize(unsigned long)@solve",
+        ],
+        30,
+        300,
+    ),
+    (&["solve", "main@solve", "script@perf-4121.map", "jitted_loop@perf-4121.map"], 75, 0),
+    (&["solve", "main@solve", "script@perf-4121.map", "[unknown]@"], 5, 0),
+    (&["solve", "main@solve"], 20, 1),
+    (&["solve", "_start@/usr/lib/ld-linux.so.2", "relocate@/usr/lib/ld-linux.so.2"], 2, 80),
+    (&["solve", "worker@solve", "leaf_fp@solve"], 200, 5),
+    (&["solve", "worker@solve", "wait@/usr/lib/libc.so.6", "schedule@[kernel.kallsyms]"], 8, 0),
+];
+
+fn add_stack(tree: &mut Tree, path: &[&str], event: &str, samples: u64) {
+    let frames: Vec<FrameId> = path
+        .iter()
+        .enumerate()
+        .map(|(i, frame)| {
+            let (name, module) = frame.rsplit_once('@').unwrap_or((frame, ""));
+            let kind = if i == 0 { profile::Kind::Process } else { profile::Kind::Function };
+            tree.frame(&Frame { kind, module, ..Frame::function(name) })
+        })
+        .collect();
+    let event = tree.event(&profile::Event::new(event, Measure::Weighted("count".into())));
+    let place = tree.sampled();
+    tree.stack(place, frames, event, Amount { samples, weight: samples * 1000 });
+    tree.end(place);
+}
+
+fn solver() -> Tree {
+    let mut tree = Tree::default();
+    for (path, misses, faults) in STACKS {
+        add_stack(&mut tree, path, "L1_MISSES", misses);
+        if faults > 0 {
+            add_stack(&mut tree, path, "page-faults", faults);
+        }
+    }
+    tree
+}
+
+fn shared(tree: Tree) -> Option<SharedTree> {
+    Some(Arc::new(Mutex::new(tree)))
+}
+
+#[test]
+fn profiles_at_all_sizes() {
+    for (width, height) in SIZES {
+        with_profile((width, height), options(), shared(solver()), move |session| {
+            session.rounds(&rounds(40));
+            let size = format!("{width}x{height}");
+            golden(&format!("events-with-profile-{size}"), &session.script.screen());
+            for (keys, name) in [
+                ("4", "profile"),
+                ("t", "profile-flat"),
+                ("jt", "profile-callers"),
+                ("tCjjl<Enter>/leaf<Enter>n", "profile-zoom-search"),
+                ("<Esc><Esc>m", "profile-icicle"),
+                ("mE]", "profile-faults"),
+                ("m?", "profile-help"),
+            ] {
+                session.script.keys(keys);
+                golden(&format!("{name}-{size}"), &session.script.screen());
+            }
+            session.signals.send(15).unwrap();
+        });
+    }
+}
+
+/// The line of the table with the cursor, and where on the screen it is.
+fn cursor(screen: &str) -> (usize, String) {
+    let (row, line) = screen.lines().enumerate().skip(2).find(|(_, line)| line.contains('▶')).unwrap();
+    (row, line.split('▶').nth(1).unwrap().trim_matches(['−', '+', ' ']).split("  ").next().unwrap().to_owned())
+}
+
+#[test]
+fn a_live_profile_moves_nothing_under_the_readers_eyes() {
+    let tree = shared(solver());
+    let grows = tree.clone().unwrap();
+    with_profile((80, 24), options(), tree, move |session| {
+        let all = rounds(60);
+        session.rounds(&all[..20]);
+        session.script.keys("4/leaf_fp<Enter>n<Enter><Esc>");
+        let (row, name) = cursor(&session.script.screen());
+        assert_eq!(name, "leaf_fp");
+        let zoomed = session.script.screen().contains("zoom: leaf_fp");
+        assert!(zoomed, "{}", session.script.screen());
+        session.script.keys("<Esc>");
+        let before = cursor(&session.script.screen());
+        // New siblings before and after, and others that grow, but by less than chance.
+        for (path, samples) in [
+            (&["solve", "main@solve", "mid_b@solve", "aaa@solve"][..], 5_000),
+            (&["solve", "main@solve", "aab@solve"], 40_000),
+            (&["aaa"], 9),
+        ] {
+            add_stack(&mut grows.lock().unwrap(), path, "L1_MISSES", samples);
+        }
+        session.rounds(&all[20..40]);
+        let screen = session.script.screen();
+        assert!(screen.contains("63.3k samples"), "{screen}");
+        assert_eq!(cursor(&screen), before, "{screen}");
+        assert_eq!(before.1, name);
+        // Frozen, the profile is held.
+        session.script.keys("z");
+        add_stack(&mut grows.lock().unwrap(), &["solve"], "L1_MISSES", 100_000);
+        session.rounds(&all[40..]);
+        assert!(session.script.screen().contains("63.3k samples"));
+        session.script.keys("z");
+        assert!(session.script.screen().contains("163k samples"), "{}", session.script.screen());
+        assert_eq!(cursor(&session.script.screen()).1, name);
+        let _ = row;
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn searches_tell_their_share_and_go_round() {
+    with_profile((120, 40), options(), shared(solver()), |session| {
+        session.rounds(&rounds(20));
+        // 900 + 120 + 200 of 18,270 samples.
+        session.script.keys("4/leaf_f.$<Enter>");
+        let screen = session.script.screen();
+        assert!(screen.contains("/leaf_f.$ 6.7% of all"), "{screen}");
+        let mut found = Vec::new();
+        for _ in 0..3 {
+            session.script.keys("n");
+            found.push(cursor(&session.script.screen()));
+        }
+        assert_eq!(found[0], found[2]);
+        assert!(found[0] != found[1] && found.iter().all(|(_, name)| name == "leaf_fp"), "{found:?}");
+        session.script.keys("N");
+        assert_eq!(cursor(&session.script.screen()), found[1]);
+        session.script.keys("<Esc>/vector<double, std::alloc<Enter>");
+        assert!(session.script.screen().contains("0.2% of all"), "{}", session.script.screen());
+        session.script.keys("<Esc>/nowhere<Enter>n");
+        let screen = session.script.screen();
+        assert!(screen.contains("/nowhere matches nothing") && screen.contains("no name here matches"), "{screen}");
+        session.script.keys("<Esc>#");
+        assert!(session.script.screen().contains("/^leaf_fp$ 6.7% of all"), "{}", session.script.screen());
+        session.script.keys("y");
+        let screen = session.script.screen();
+        assert!(screen.contains("copied: solve;"), "{screen}");
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn the_mouse_selects_and_zooms_frames() {
+    let left = MouseEventKind::Down(MouseButton::Left);
+    with_profile((80, 24), options(), shared(solver()), move |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("4");
+        // The third level of the icicle: header, tabs, border, two rows.
+        session.script.mouse(left, 10, 5);
+        assert_eq!(cursor(&session.script.screen()).1, "main");
+        session.script.mouse(left, 10, 5);
+        assert!(session.script.screen().contains("zoom: main"), "{}", session.script.screen());
+        session.script.keys("<Esc>");
+        let screen = session.script.screen();
+        let row = screen
+            .lines()
+            .position(|line| line.contains("+ grow"))
+            .or_else(|| screen.lines().skip(9).position(|line| line.contains("mid_b")).map(|row| row + 9))
+            .unwrap();
+        session.script.mouse(left, 20, u16::try_from(row).unwrap());
+        assert_eq!(cursor(&session.script.screen()).0, row);
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn events_and_profile_share_the_event() {
+    with_profile((120, 40), options(), shared(solver()), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("1G4");
+        assert!(session.script.screen().contains("page-faults (2 of 2)"), "{}", session.script.screen());
+        session.script.keys("[");
+        assert!(session.script.screen().contains("L1_MISSES (1 of 2)"));
+        session.script.keys("1");
+        assert!(cursor(&session.script.screen()).1.contains("L1_MISSES"), "{}", session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn profiles_in_ascii_and_mono() {
+    let options = Options {
+        symbols: Symbols::Ascii,
+        depth: Depth::Mono,
+        theme: Theme::built_in("mono", Depth::Mono).unwrap(),
+        ..options()
+    };
+    with_profile((80, 24), options, shared(solver()), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("4/leaf<Enter>n");
+        let screen = session.script.screen();
+        assert!(screen.is_ascii(), "{screen}");
+        golden("ascii-profile", &screen);
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn a_recursion_without_end_can_be_looked_at() {
+    const DEEP: usize = 100_000;
+    let mut tree = Tree::new(profile::Options { repeats: profile::Repeats::Keep, ..Default::default() });
+    let names: Vec<_> = (0..DEEP).map(|level| format!("f{}", level % 3)).collect();
+    let frames: Vec<_> = names.iter().map(String::as_str).collect();
+    add_stack(&mut tree, &frames, "L1_MISSES", 7);
+    add_stack(&mut tree, &frames[..DEEP / 2], "L1_MISSES", 3);
+    with_profile((80, 24), options(), shared(tree), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("4EG");
+        golden("profile-deep", &session.script.screen());
+        session.script.keys("mkkk/f1<Enter>nm<Esc>mt");
+        golden("profile-deep-flat", &session.script.screen());
+        session.script.keys("tCE<Esc>tg<Enter>");
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn names_of_frames_steer_nothing() {
+    let mut tree = Tree::default();
+    let evil = "\x1b]0;title\x07evil\u{202e}\x1b[2J@\x1b[31m/lib\n.so";
+    add_stack(&mut tree, &[evil, evil, "漢字の名前が長い関数@/x"], "e\x1b[2J", 5);
+    for size in SIZES {
+        for screen in [Screen::Profile, Screen::Events] {
+            let losses = Losses { lost: 1, cut: 2, ..Losses::default() };
+            let wanted = Picture { size, profile: Some((tree.clone(), losses)), ..Picture::default() };
+            let text = tui::picture(monitor(20), &wanted, &Options { screen, ..Options::default() });
+            assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'), "{text}");
+        }
+    }
+}
+
+#[test]
+fn no_size_stops_a_profile() {
+    let mut narrow = solver();
+    for i in 0..3000 {
+        add_stack(
+            &mut narrow,
+            &["solve", &format!("f{}@m{}", i % 700, i % 13), &format!("g{i}")],
+            "L1_MISSES",
+            i % 5 + 1,
+        );
+    }
+    for tree in [Tree::default(), solver(), narrow] {
+        for width in [0, 1, 2, 3, 5, 12, 20, 39, 40, 41, 60, 80, 120, 169, 170, 200, 250] {
+            for height in [0, 1, 3, 4, 5, 6, 7, 9, 11, 12, 14, 20, 24, 44, 45, 60, 80] {
+                let size = (width, height);
+                let wanted = Picture { size, profile: Some((tree.clone(), Losses::default())), ..Picture::default() };
+                let text =
+                    tui::picture(monitor(5), &wanted, &Options { screen: Screen::Profile, ..Options::default() });
+                assert_eq!(text.lines().count(), usize::from(if width == 0 { 0 } else { height }));
+            }
+        }
+    }
 }
 
 /// Two CPUs with three events each: what is counted for each part of the target.

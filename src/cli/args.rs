@@ -33,8 +33,13 @@ pub(super) enum Verb {
     List(List),
     /// Find out what can be counted here and what forbids it, and whether relation files are right
     Check(Check),
+    /// Relations between events, and metrics over them
+    Relations(Relations),
     /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
     Export(Export),
+    /// Estimate rounds of counts that another program feeds in as JSON lines
+    #[command(hide = true)]
+    Estimate(Estimate),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(Completions),
@@ -50,11 +55,16 @@ pub(super) struct Events {
     /// Events as in perf: names, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub(super) events: Vec<String>,
+    /// Metrics such as IPC, by name, pattern or group, with the events that they need; repeatable
+    #[arg(short = 'M', long = "metrics", value_name = "METRICS")]
+    pub(super) metrics: Vec<String>,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
     #[command(flatten)]
     pub(super) counting: Counting,
+    #[command(flatten)]
+    pub(super) turns: Turns,
     #[command(flatten)]
     pub(super) corrections: Corrections,
 }
@@ -71,6 +81,27 @@ pub(super) struct Counting {
     /// Count only so many events at once, in turns, and the truth beside: what multiplexing costs
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     pub(super) counters: Option<u16>,
+}
+
+/// How groups take turns, where there are more than counters.
+#[derive(Debug, Group)]
+pub(super) struct Turns {
+    /// Who gives groups their turns on the counters
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    pub(super) schedule: ScheduleName,
+    /// Let the kernel give a turn every so many milliseconds, as root; set back afterwards, even if killed
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(super) mux: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ScheduleName {
+    /// perfprop if that costs no more than 1 % of a CPU, else the kernel
+    Auto,
+    /// The kernel, by its timer
+    Kernel,
+    /// perfprop, every 2 ms
+    User,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -90,7 +121,7 @@ pub(super) struct Corrections {
     /// Go on without the relations of a file that are wrong
     #[arg(long)]
     pub(super) relations_lenient: bool,
-    /// How numbers are estimated; as recorded, else `linear` where there are relations and `scale` where not
+    /// How numbers are estimated; as recorded, else `gp`
     #[arg(long, value_name = "NAME")]
     pub(super) estimator: Option<estimate::Kind>,
     /// How often an interval is to hold the truth
@@ -206,6 +237,7 @@ pub(super) enum ScreenName {
     Events,
     Detail,
     Relations,
+    Profile,
     Groups,
     Log,
     Compare,
@@ -353,6 +385,23 @@ pub(super) struct List {
 }
 
 #[derive(Debug, Group)]
+pub(super) struct Learn {
+    /// The file to write; `-` is standard output
+    #[arg(long, value_name = "FILE")]
+    pub(super) prior: PathBuf,
+    /// Tables of counts: a header of event names, a row for each millisecond
+    #[arg(required = true, value_name = "TRACE")]
+    pub(super) traces: Vec<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Estimate {
+    /// Learn from the run alone, without what is known of programs at large
+    #[arg(long)]
+    pub(super) no_prior: bool,
+}
+
+#[derive(Debug, Group)]
 pub(super) struct Check {
     /// Relation files to look through
     #[arg(value_name = "FILE")]
@@ -378,6 +427,45 @@ pub(super) struct Check {
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(super) color: When,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Relations {
+    #[command(subcommand)]
+    pub(super) verb: RelationVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum RelationVerb {
+    /// Print what relation files say in one form, what it needs, and whether that is counted here
+    Show(Show),
+    /// Make a relation file of a vendor's metric tables
+    Import(Import),
+    /// Learn from complete counts of programs (CSV, gzipped or not) how events vary together
+    Learn(Learn),
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Show {
+    /// Relation files; without any, the metrics that are there anyway
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Go on without the relations of a file that are wrong
+    #[arg(long)]
+    pub(super) relations_lenient: bool,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+}
+
+#[derive(Debug, Group)]
+pub(super) struct Import {
+    /// perf's folder pmu-events, one CPU's folder of JSON files, or a file of perf's or Intel's form
+    #[arg(value_name = "DIR|FILE")]
+    pub(super) from: PathBuf,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
 }
 
 #[derive(Debug, Group)]
@@ -439,6 +527,8 @@ pub(super) enum StackFormat {
     Pprof,
     /// What `perfprop record -g` writes
     Recording,
+    /// What valgrind's callgrind writes, `callgrind.out.PID`
+    Callgrind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -9,10 +9,12 @@ use std::process::ExitCode;
 use crate::events::{EventError, TableError};
 use crate::export::{Fault, What, WriteError};
 use crate::machine::Denial;
+use crate::metrics::Unknown;
 use crate::plan::Unschedulable;
 use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
 use crate::sources::perf::OpenError;
+use crate::sources::perf::mux::MuxError;
 use crate::sources::process;
 use crate::stacks::live::StackError;
 use crate::words::shown;
@@ -33,6 +35,8 @@ pub enum Error {
     Usage(String),
     /// Names after `-e` are wrong.
     Events(EventError),
+    /// Metrics after `-M` are wrong, or can't be measured here.
+    Metrics(Unknown),
     /// A folder of event tables can't be used.
     Tables(TableError),
     /// Relation files are wrong.
@@ -112,6 +116,8 @@ pub enum Error {
         /// What there is that looks like it.
         similar: Vec<String>,
     },
+    /// The kernel's turns can't be made shorter.
+    Mux(MuxError),
     /// The operating system can't do something as usual as starting a thread.
     System(io::Error),
 }
@@ -137,6 +143,7 @@ impl Error {
             Self::Usage(_)
             | Self::Events(_)
             | Self::Tables(_)
+            | Self::Metrics(_)
             | Self::Relations(_)
             | Self::RelationFile(_)
             | Self::Theme(_)
@@ -153,6 +160,7 @@ impl Error {
             | Self::Unschedulable(_)
             | Self::Write { .. }
             | Self::Terminal(_)
+            | Self::Mux(_)
             | Self::System(_) => MEASURING,
         }
     }
@@ -170,6 +178,7 @@ impl fmt::Display for Error {
             Self::Usage(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
             Self::Events(error) => error.fmt(f),
             Self::Tables(error) => error.fmt(f),
+            Self::Metrics(error) => error.fmt(f),
             Self::Relations(files) => {
                 let texts: Vec<_> = files.iter().map(|diagnostics| diagnostics.to_string()).collect();
                 f.write_str(texts.join("\n").trim_end())
@@ -190,6 +199,7 @@ impl fmt::Display for Error {
             Self::Open(error) => not_opened(f, error),
             Self::Sampling(error) => super::stacks::explain(f, error),
             Self::Unschedulable(group) => unschedulable(f, group),
+            Self::Mux(error) => super::turns::explain(f, error),
             Self::Recording { path, source } => write!(f, "perfprop: {}: {source}", shown(&path.display().to_string())),
             Self::Stacks { path, source } => {
                 write!(f, "perfprop: {}: {source}", shown(&path.to_string_lossy()))?;

@@ -68,6 +68,7 @@ fn options(args: &Export) -> ReadOptions {
         StackFormat::Folded => Format::Folded,
         StackFormat::Pprof => Format::Pprof,
         StackFormat::Recording => Format::Recording,
+        StackFormat::Callgrind => Format::Callgrind,
     });
     let tree = Options {
         repeats: if args.canonical { Repeats::Fold } else { Repeats::Keep },

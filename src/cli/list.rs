@@ -1,17 +1,18 @@
-//! `perfprop list`: patterns in, the events that match out, and whether they can be counted here.
+//! `perfprop list`: patterns in, the events and metrics that match out, and whether they can be counted here.
 
 use std::collections::HashSet;
 use std::fmt::Write;
 
 use serde::Serialize;
 
-use super::Error;
 use super::args::{List, SourceName};
 use super::prepare::resolver;
 use super::stream::Stream;
+use super::{Error, metrics};
 use crate::events::{self, Availability, Entry, Event, Kind, Machine, Pattern, Prober, Question, Resolver, Source};
+use crate::metrics::{Facts, Metric, Scope};
 use crate::sources::{Status, emulate, perf};
-use crate::words::shown;
+use crate::words::{glob, shown};
 
 /// The width of the column of names, as in `perf list`.
 const NAME_WIDTH: usize = 50;
@@ -45,6 +46,7 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
             out.print(&std::mem::take(&mut text))?;
         }
     }
+    any |= list_metrics(&mut text, args, &resolver, &page)?;
     if let (Page::Text(_), []) = (&page, patterns.as_slice()) {
         other_ways(&mut text, &resolver);
     }
@@ -55,6 +57,70 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
     let similar =
         args.patterns.iter().flat_map(|pattern| events::similar(&resolver, pattern.trim_matches('*'))).collect();
     Err(Error::NoMatch { patterns: args.patterns.clone(), similar })
+}
+
+/// The metrics that match: by name or group, or all for the word `metric`.
+fn list_metrics(text: &mut String, args: &List, resolver: &Resolver, page: &Page) -> Result<bool, Error> {
+    let catalog = metrics::catalog(&[], resolver.tables())?;
+    let patterns: Vec<_> = args.patterns.iter().map(|pattern| MetricPattern::new(pattern)).collect();
+    let is_meant = |metric: &&Metric| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(metric));
+    let facts = Facts::new(resolver, Scope::Part);
+    let mut any = false;
+    for metric in catalog.metrics().iter().filter(is_meant) {
+        let name = shown(&metric.name);
+        let _ = match page {
+            Page::Names(_) => writeln!(text, "{name}"),
+            Page::Json => writeln!(text, "{}", metric_json(metric, metrics::refusal(metric, &catalog, &facts))),
+            Page::Text(_) => {
+                text.push_str(if any { "" } else { "\nMetrics (for -M):\n" });
+                let here = metrics::refusal(metric, &catalog, &facts);
+                let here = here.map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
+                let groups =
+                    if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };
+                let description =
+                    if metric.description.is_empty() { &groups } else { &format!("{}{groups}", metric.description) };
+                writeln!(text, "  {name:<NAME_WIDTH$}  metric    {here}\n        {}", shown(description))
+            }
+        };
+        any = true;
+    }
+    Ok(any)
+}
+
+fn metric_json(metric: &Metric, refusal: Option<String>) -> serde_json::Value {
+    serde_json::json!({
+        "name": metric.name,
+        "kind": "metric",
+        "description": metric.description,
+        "formula": metric.formula.to_string(),
+        "unit": metric.scale.unit,
+        "groups": metric.groups,
+        "available": if refusal.is_none() { "yes" } else { "no" },
+        "reason": refusal,
+    })
+}
+
+/// A pattern as it means metrics.
+struct MetricPattern {
+    glob: String,
+}
+
+impl MetricPattern {
+    fn new(text: &str) -> Self {
+        let word = text.to_lowercase();
+        Self {
+            glob: match word.as_str() {
+                "metric" | "metrics" => "*".to_owned(),
+                word if glob::is_pattern(word) => word.to_owned(),
+                word => format!("*{word}*"),
+            },
+        }
+    }
+
+    fn matches(&self, metric: &Metric) -> bool {
+        let is = |name: &str| glob::matches(&self.glob, &name.to_lowercase());
+        is(&metric.name) || metric.groups.iter().any(|group| is(group))
+    }
 }
 
 /// What is printed of the events.

@@ -106,6 +106,7 @@ fn screen(name: Option<ScreenName>) -> Screen {
         None | Some(ScreenName::Events | ScreenName::Help) => Screen::Events,
         Some(ScreenName::Detail) => Screen::Detail,
         Some(ScreenName::Relations) => Screen::Relations,
+        Some(ScreenName::Profile) => Screen::Profile,
         Some(ScreenName::Groups) => Screen::Groups,
         Some(ScreenName::Log) => Screen::Log,
         Some(ScreenName::Compare) => Screen::Compare,

@@ -8,20 +8,25 @@ mod args;
 mod beside;
 mod check;
 mod error;
+mod estimate;
 mod export;
 mod generate;
+mod learn;
 mod list;
 mod look;
+mod metrics;
 mod prepare;
 mod pump;
 mod record;
 mod refused;
+mod relations;
 mod replay;
 mod signals;
 mod stacks;
 mod stat;
 mod stream;
 mod top;
+mod turns;
 
 pub use args::command;
 pub use error::Error;
@@ -48,7 +53,9 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Replay(args) => replay::run(args),
         Verb::List(args) => list::run(args),
         Verb::Check(args) => check::run(args),
+        Verb::Relations(args) => relations::run(args),
         Verb::Export(args) => export::run(args),
+        Verb::Estimate(args) => estimate::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

@@ -9,25 +9,35 @@ use std::time::{Duration, SystemTime};
 
 use nix::unistd::Pid;
 
-use super::Error;
 use super::args::{Corrections, Counting, Events, SourceName, Target};
 use super::refused::refused;
 use super::stream::say;
+use super::turns;
+use super::{Error, metrics};
 use crate::estimate::Kind;
 use crate::events::{self, Event, Machine, Pmu, Resolver, Tables, with_letters};
+use crate::expr::Fact;
+use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
 use crate::monitor::Monitor;
-use crate::plan::{EventIndex, Plan, PlannedGroup};
+use crate::plan::{EventIndex, Fit, Plan, PlannedGroup};
 use crate::rates::Confidence;
-use crate::recording::{self, Header, RecordedAnchor, RecordedEvent, RecordedTruth, RelationFile};
+use crate::recording::{self, Header, RecordedAnchor, RecordedEvent, RecordedMetric, RecordedTruth, RelationFile};
 use crate::relations::{self, LoadError, Relation};
-use crate::session::{ChildIo, CommandLine, Launch, Session, find_command};
+use crate::session::{ChildIo, CommandLine, Launch, Schedule, Session, find_command};
 use crate::sources::perf::{self, Cgroup, Row, Split, Who, parse_cpus};
 use crate::sources::{Counter, Status, emulate, process};
 use crate::units::WallNs;
 use crate::words::{nearest, shown};
 
+/// What gives the least errors of those that are known. Where nothing takes turns it does no more than
+/// `scale`.
+const DEFAULT_ESTIMATOR: Kind = Kind::Gp;
+
 /// Rounds under the intervals of screens and texts come at least this often.
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);
+
+/// Where events take turns and `gp` learns how they go together, as often as the kernel changes turns.
+const TURN: Duration = Duration::from_millis(4);
 
 /// Counted where there is a PMU and nobody says what to count.
 const DEFAULT_HARDWARE: &str =
@@ -41,9 +51,11 @@ const DEFAULT_MODELLED: &str = "INSTRUCTIONS,L1_MISSES,LLC_MISSES,L1I_MISSES,BRA
 /// All that the options say about what to count.
 pub(super) struct Wishes {
     pub(super) plan: Plan,
+    pub(super) metrics: Vec<RecordedMetric>,
     pub(super) counter: Counter,
     /// How many events are counted at once, where the options say so.
     pub(super) counters: Option<usize>,
+    pub(super) schedule: Schedule,
     pub(super) relations: Relations,
     pub(super) estimator: Estimation,
 }
@@ -59,41 +71,67 @@ pub(super) struct Estimation {
 #[derive(Default)]
 pub(super) struct Relations {
     pub(super) all: Vec<Relation>,
+    pub(super) metrics: Vec<Metric>,
     pub(super) files: Vec<RelationFile>,
 }
 
 /// Reads the options of a verb that measures.
-pub(super) fn wishes(events: &Events) -> Result<Wishes, Error> {
-    wishes_with(events, &[])
+pub(super) fn wishes(events: &Events, target: &Target) -> Result<Wishes, Error> {
+    wishes_with(events, target, &[])
 }
 
 /// The same, with further events behind those that were asked for or are counted by default.
-pub(super) fn wishes_with(events: &Events, further: &[&str]) -> Result<Wishes, Error> {
+pub(super) fn wishes_with(events: &Events, target: &Target, further: &[&str]) -> Result<Wishes, Error> {
     let counter = counter(&events.counting)?;
     let counters = events.counting.counters.map(usize::from);
     let resolver = match counter {
         Counter::Kernel => resolver(events.event_tables.as_deref())?,
         Counter::Model(_) => Resolver::new(Machine::emulated()),
     };
-    let relations = load_relations(&events.corrections)?;
+    let mut relations = load_relations(&events.corrections)?;
+    let catalog = metrics::catalog(&relations.metrics, resolver.tables())?;
+    let scope = if target.all_cpus { Scope::Whole } else { Scope::Part };
+    let facts = Facts::new(&resolver, scope);
+    let request = metrics::request(&events.metrics, &catalog, &facts)?;
+    relations.expand(&catalog, &facts)?;
     let related = |events: &[Event]| related(&relations.all, events);
-    let plan = plan(&resolver, &events.events, further, counters, related)?;
-    let kind = events.corrections.estimator.unwrap_or_else(|| default_estimator(&relations));
+    let groups = groups(&resolver, &events.events, &request, further)?;
+    let plan = plan(&resolver, groups, &request, counters, related)?;
+    let schedule = turns::schedule(events, &plan, &resolver)?;
+    let kind = events.corrections.estimator.unwrap_or(DEFAULT_ESTIMATOR);
     let estimator = Estimation { kind, confidence: events.corrections.confidence };
-    Ok(Wishes { plan, counter, counters, relations, estimator })
+    Ok(Wishes { metrics: request.recorded(&plan), plan, counter, counters, schedule, relations, estimator })
 }
 
-/// The events that relations tie to others.
-fn related(relations: &[Relation], events: &[Event]) -> Vec<EventIndex> {
+impl Relations {
+    /// The same for a recording of another machine, of which no facts are known.
+    pub(super) fn expand_elsewhere(&mut self) -> Result<(), Error> {
+        let catalog = metrics::catalog(&self.metrics, &Tables::default())?;
+        self.all = metrics::expanded(std::mem::take(&mut self.all), &catalog, &|_| None)?;
+        Ok(())
+    }
+
+    /// Puts formulas in place of the metrics that equations name. Their definitions are recorded with
+    /// the relations, as what this machine knows and its event tables say isn't known elsewhere.
+    fn expand(&mut self, catalog: &Catalog, facts: &Facts<'_>) -> Result<(), Error> {
+        let know = |fact: &Fact| facts.know(fact);
+        let named = metrics::named(&self.all, catalog, &know);
+        self.all = metrics::expanded(std::mem::take(&mut self.all), catalog, &know)?;
+        if !named.is_empty() {
+            let text = relations::metric_file(&named);
+            self.files.insert(0, RelationFile { file: "metrics of this machine".into(), text });
+        }
+        Ok(())
+    }
+}
+
+/// The events that each relation ties together.
+fn related(relations: &[Relation], events: &[Event]) -> Vec<Vec<EventIndex>> {
     let events_of = |relation: &Relation| match relation.bind(events) {
         relations::Binding::Active(bound) => bound.events(),
         relations::Binding::Inactive { .. } | relations::Binding::SelfRelation { .. } => Vec::new(),
     };
-    relations.iter().flat_map(events_of).collect()
-}
-
-fn default_estimator(relations: &Relations) -> Kind {
-    if relations.all.is_empty() { Kind::Scale } else { Kind::Linear }
+    relations.iter().map(events_of).collect()
 }
 
 /// A resolver of this machine's events, and of those in a folder of event tables.
@@ -117,24 +155,37 @@ fn counter(counting: &Counting) -> Result<Counter, Error> {
     }
 }
 
-fn plan(
+/// The groups of what was asked for; those of metrics come to them.
+fn groups(
     resolver: &Resolver,
     events: &[String],
+    request: &Request,
     further: &[&str],
-    counters: Option<usize>,
-    related: impl Fn(&[Event]) -> Vec<EventIndex>,
-) -> Result<Plan, Error> {
+) -> Result<Vec<events::Group>, Error> {
     let mut names: Vec<_> = events.iter().map(String::as_str).collect();
-    if names.is_empty() {
+    if names.is_empty() && request.is_empty() {
         names.push(defaults(resolver));
     }
     names.extend(further);
-    let groups = resolver.parse(&names.join(",")).map_err(Error::Events)?;
-    let plan = match counters {
-        Some(counters) => Plan::limited(groups, counters),
-        // The model counts everything at once.
-        None if resolver.machine().is_emulated() => Plan::limited(groups, usize::MAX),
-        None => Plan::new(groups, &mut perf::fit).map(|plan| plan.anchored(related, &mut perf::fit)),
+    if names.is_empty() { Ok(Vec::new()) } else { resolver.parse(&names.join(",")).map_err(Error::Events) }
+}
+
+fn plan(
+    resolver: &Resolver,
+    groups: Vec<events::Group>,
+    request: &Request,
+    counters: Option<usize>,
+    related: impl Fn(&[Event]) -> Vec<Vec<EventIndex>>,
+) -> Result<Plan, Error> {
+    // The model counts everything at once.
+    let plan = match counters.or(resolver.machine().is_emulated().then_some(usize::MAX)) {
+        Some(counters) => {
+            let mut fit = |events: &[&Event]| if events.len() > counters { Fit::TooMany } else { Fit::Fits };
+            Plan::limited(request.add_to(groups, &mut fit), counters)
+        }
+        // Anchors come last: they take what room the groups of metrics leave.
+        None => Plan::new(request.add_to(groups, &mut perf::fit), &mut perf::fit)
+            .map(|plan| plan.linked(related, &mut perf::fit)),
     };
     plan.map_err(Error::Unschedulable)
 }
@@ -157,7 +208,11 @@ fn defaults(resolver: &Resolver) -> &'static str {
 
 /// Reads relation files; with `lenient`, goes on without what is wrong in them.
 pub(super) fn load_relations(corrections: &Corrections) -> Result<Relations, Error> {
-    let Corrections { relations: paths, relations_lenient: lenient, .. } = corrections;
+    load_files(&corrections.relations, corrections.relations_lenient)
+}
+
+/// The same of these files.
+pub(super) fn load_files(paths: &[PathBuf], lenient: bool) -> Result<Relations, Error> {
     let mut found = Relations::default();
     let mut wrong = Vec::new();
     for path in paths {
@@ -171,25 +226,28 @@ pub(super) fn load_relations(corrections: &Corrections) -> Result<Relations, Err
             wrong.push(parsed.diagnostics);
         }
         found.all.extend(parsed.relations);
+        found.metrics.extend(parsed.metrics);
     }
     distinguish(&mut found.all);
     if wrong.is_empty() {
         return Ok(found);
     }
     let error = Error::Relations(wrong);
-    if !*lenient {
+    if !lenient {
         return Err(error);
     }
     say(&format!("going on without the relations that are wrong:\n{error}"));
     Ok(found)
 }
 
-/// Reads the relations of a recording, which were read before.
+/// Reads the relations of a recording, which were read before. Metrics that they name are in its files.
 pub(super) fn recorded_relations(files: &[RelationFile]) -> Vec<Relation> {
-    let parsed = files.iter().map(|file| relations::parse(&file.file, file.text.as_bytes()));
-    let mut all: Vec<_> = parsed.flat_map(|parsed| parsed.relations).collect();
+    let parsed: Vec<_> = files.iter().map(|file| relations::parse(&file.file, file.text.as_bytes())).collect();
+    let catalog = Catalog::new(parsed.iter().flat_map(|parsed| parsed.metrics.iter().cloned()));
+    let mut all: Vec<_> = parsed.into_iter().flat_map(|parsed| parsed.relations).collect();
     distinguish(&mut all);
-    all
+    let expand = |relation: Relation| relation.expanded(&catalog, &|_| None).unwrap_or(relation);
+    all.into_iter().map(expand).collect()
 }
 
 /// Two files may each have an R1: the second one is called by its file, too.
@@ -206,6 +264,11 @@ fn distinguish(relations: &mut [Relation]) {
             taken.insert(relation.id.clone());
         }
     }
+}
+
+/// Whether this user can count an event here, tried by opening it.
+pub(super) fn can_count(event: &Event) -> bool {
+    event.unavailable().is_none() && perf::probe(event).is_open()
 }
 
 /// What to start and whom to measure.
@@ -300,10 +363,14 @@ fn similar_command(command: &OsString) -> Option<String> {
     Some(if in_this_folder { format!("./{nearest}") } else { full.display().to_string() })
 }
 
-/// The time between rounds for intervals of this length: so that whole rounds make an interval.
-pub(super) fn period(interval: Duration) -> Duration {
-    let rounds = interval.as_nanos().div_ceil(LONGEST_PERIOD.as_nanos()).max(1);
-    interval / u32::try_from(rounds).unwrap_or(u32::MAX)
+impl Wishes {
+    /// The time between rounds for intervals of this length: so that whole rounds make an interval.
+    pub(super) fn period(&self, interval: Duration) -> Duration {
+        let learns = self.estimator.kind == Kind::Gp && (self.counters.is_some() || self.plan.rotates());
+        let longest = if learns { TURN } else { LONGEST_PERIOD };
+        let rounds = interval.as_nanos().div_ceil(longest.as_nanos()).max(1);
+        interval / u32::try_from(rounds).unwrap_or(u32::MAX)
+    }
 }
 
 /// Starts measuring, and describes it.
@@ -314,7 +381,12 @@ pub(super) fn start(
     interval: Duration,
 ) -> Result<(Session, Header), Error> {
     let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let launch = &Launch { counter: wishes.counter.clone(), counters: wishes.counters, ..launch.clone() };
+    let launch = &Launch {
+        counter: wishes.counter.clone(),
+        counters: wishes.counters,
+        schedule: wishes.schedule.clone(),
+        ..launch.clone()
+    };
     check_modelled(launch)?;
     let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan, launch))?;
     let recorded = |row: &Row| RecordedEvent {
@@ -324,6 +396,7 @@ pub(super) fn start(
     };
     let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
     tell_partial(&events);
+    turns::tell(session.intervals());
     session.stacks().inspect(|stacks| super::stacks::tell_unsampled(stacks));
     let anchors = anchors(&wishes.plan, &session.rows()[events.len()..]);
     let groups = groups_of_rows(&wishes.plan, events.len());
@@ -338,6 +411,7 @@ pub(super) fn start(
         events,
         anchors,
         groups,
+        metrics: wishes.metrics.clone(),
         relations: wishes.relations.files.clone(),
         estimator: wishes.estimator.kind.name().into(),
         period_ns: WallNs::from(period),

@@ -20,7 +20,7 @@ use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let mut launch = prepare::launch(&args.target, ChildIo::Inherit)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen().map_err(Error::System)?;
     let failed = |source| Error::Write { path: args.output.clone(), source };
@@ -62,6 +62,8 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
 struct Written {
     rounds: u64,
     samples: u64,
+    /// Functions of a call graph that a model counted.
+    functions: usize,
     losses: Losses,
 }
 
@@ -71,6 +73,9 @@ impl Written {
             Given::Round(..) => self.rounds += 1,
             Given::Stacks(batch) => {
                 self.samples += batch.samples.len() as u64;
+                if !batch.costs.is_empty() {
+                    self.functions += batch.frames.len();
+                }
                 self.losses = batch.losses;
             }
         }
@@ -84,7 +89,10 @@ impl Written {
         if with_stacks {
             let losses = self.losses.to_string();
             let losses = if losses.is_empty() { losses } else { format!(" ({losses})") };
-            words += &format!(", {} samples with call stacks{losses}", self.samples);
+            words += &match self.functions {
+                0 => format!(", {} samples with call stacks{losses}", self.samples),
+                functions => format!(", the calls of {functions} functions{losses}"),
+            };
         }
         words
     }

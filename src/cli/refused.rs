@@ -16,6 +16,7 @@ pub(super) fn refused(error: StartError, plan: &Plan, launch: &Launch) -> Error 
         StartError::Command { command, source } => Error::Command { command, source, similar: None },
         StartError::Open(error) | StartError::Stacks(StackError::Open(error)) => not_opened(error, plan),
         StartError::Stacks(error) => Error::Sampling(error),
+        StartError::Mux(error) => Error::Mux(error),
         StartError::System(error) => Error::System(error),
         StartError::NoValgrind => Error::NoValgrind,
         StartError::NoTarget => Error::Usage("nothing to measure".into()),

@@ -13,11 +13,13 @@ use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals};
 use crate::estimate::Kind;
 use crate::monitor::{Measure, Monitor};
+use crate::profile::Tree;
 use crate::recording::{self, End, Header, Player, Recording, Speed};
 use crate::relations::Relation;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::Round;
+use crate::stacks::{Losses, Replayed};
 use crate::text;
 use crate::tui::{self, Beside, Feed, Format, Mode, Options, Outcome, Picture, Scene, Timeline};
 use crate::units::WallNs;
@@ -83,8 +85,13 @@ fn dump(
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
+    let profile = recording.stacks.as_ref().map(|stacks| {
+        let mut profile = Replayed::new(&stacks.sampled);
+        let (tree, losses) = profile.until(&stacks.sampled, &stacks.batches, at);
+        (tree.clone(), losses)
+    });
     let screen = beside::first_screen(args, options.screen, second.as_ref());
-    let wanted = Picture { size: args.size, format, rounds, ..Picture::default() };
+    let wanted = Picture { size: args.size, format, rounds, profile, ..Picture::default() };
     let picture = Scene::new(monitor, second.map(Second::beside), &options).picture(screen, &wanted);
     Stream::stdout().print(&picture)?;
     Ok(0)
@@ -100,9 +107,10 @@ fn screens(args: &Replay, recording: Recording, setup: Setup, second: Option<Sec
     let player =
         Player::start(recording.rounds.clone(), speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;
     let samples = player.samples().clone();
+    let profile = recording.stacks.as_ref().map(|stacks| Replayed::new(&stacks.sampled));
     let output = crossbeam_channel::never();
     let beside = second.map(Second::beside);
-    let mut feed = Played { setup, recording, samples, player: Some(player), output, beside };
+    let mut feed = Played { setup, recording, profile, samples, player: Some(player), output, beside };
     match tui::run(monitor, &mut feed, &signals, &options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         _ => Ok(0),
@@ -148,6 +156,7 @@ fn seconds(seconds: f64) -> WallNs {
 struct Played {
     setup: Setup,
     recording: Recording,
+    profile: Option<Replayed>,
     samples: Receiver<Sample>,
     /// `None` while it stands still.
     player: Option<Player>,
@@ -182,6 +191,13 @@ impl Timeline for Played {
 impl Feed for Played {
     fn samples(&self) -> &Receiver<Sample> {
         &self.samples
+    }
+
+    fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+        if let (Some(profile), Some(stacks)) = (&mut self.profile, &self.recording.stacks) {
+            let (tree, losses) = profile.until(&stacks.sampled, &stacks.batches, until);
+            see(tree, losses);
+        }
     }
 
     fn timeline(&mut self) -> Option<&mut dyn Timeline> {
@@ -233,7 +249,9 @@ pub(super) fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error
     let relations = if args.corrections.relations.is_empty() {
         prepare::recorded_relations(&header.relations)
     } else {
-        let Relations { all, files } = prepare::load_relations(&args.corrections)?;
+        let mut relations = prepare::load_relations(&args.corrections)?;
+        relations.expand_elsewhere()?;
+        let Relations { all, files, .. } = relations;
         header.relations = files;
         header.estimator = Kind::Linear.name().into();
         all

@@ -32,13 +32,20 @@ pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> R
         (false, None) => return Ok(None),
     };
     if wishes.counter != Counter::Kernel {
-        return Err(Error::Usage(
-            "the model of --source emulate samples no call stacks: leave out -g or the model".into(),
-        ));
+        return modelled(args, wishes).map(Some);
     }
     let rate = args.frequency.map(frequency).transpose()?.or(args.count.map(Rate::Period));
     let events = if events.events.is_empty() { default_events()? } else { wishes.plan.events.clone() };
     Ok(Some(Wanted { events, rate, call_graph }))
+}
+
+/// A model counts all calls of all events.
+fn modelled(args: &Stacks, wishes: &Wishes) -> Result<Wanted, Error> {
+    if args.call_graph.is_some() || args.frequency.is_some() || args.count.is_some() {
+        let why = "the model of --source emulate counts every call, and samples nothing";
+        return Err(Error::Usage(format!("{why}: give -g alone")));
+    }
+    Ok(Wanted { events: wishes.plan.events.clone(), rate: None, call_graph: CallGraph::Modelled })
 }
 
 /// Puts what is sampled into a tree, if anything is.

@@ -32,7 +32,7 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
     let detailed = &DETAILED[..DETAILED.len().min(args.detailed.into())];
-    let wishes = prepare::wishes_with(&args.events, detailed)?;
+    let wishes = prepare::wishes_with(&args.events, &args.target, detailed)?;
     let file = args.output.as_deref().map(|path| Stream::file(path, args.append));
     let mut out = file.unwrap_or_else(|| Ok(Stream::stderr()))?;
     let signals = signals::listen().map_err(Error::System)?;
@@ -100,7 +100,7 @@ fn once(
     out: &mut Stream,
 ) -> Result<(Monitor, Finished), Error> {
     let interval = args.interval.map_or(UNSEEN_INTERVAL, Duration::from_millis);
-    let (session, header) = prepare::start(wishes, launch, prepare::period(interval), interval)?;
+    let (session, header) = prepare::start(wishes, launch, wishes.period(interval), interval)?;
     let mut monitor = prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator);
     let prints = args.interval.is_some();
     let form = Form::of(args);

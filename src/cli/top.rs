@@ -11,13 +11,15 @@ use super::pump::{Taking, pump};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals, stacks};
 use crate::monitor::{Measure, Monitor};
+use crate::profile::Tree;
 use crate::recording::End;
 use crate::sampling::Sample;
 use crate::session::{ChildIo, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::Gathering;
+use crate::stacks::{Gathering, Losses};
 use crate::text::{self, Repeats};
 use crate::tui::{self, Feed, Outcome};
+use crate::units::WallNs;
 
 pub(super) fn run(args: &Top) -> Result<u8, Error> {
     if args.batch || args.iterations.is_some() {
@@ -45,11 +47,11 @@ const NO_TERMINAL: &str =
 /// A block of text an interval on standard output; the command's output goes to standard error.
 fn batch(args: &Top) -> Result<u8, Error> {
     let mut launch = prepare::launch(&args.target, ChildIo::ToStderr)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen().map_err(Error::System)?;
     let interval = interval(args)?;
-    let (session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
+    let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
     let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut profile = stacks::gather(&session)?;
     let mut out = Stream::stdout();
@@ -67,8 +69,10 @@ fn batch(args: &Top) -> Result<u8, Error> {
     monitor.end(finished.end.clone());
     stacks::finish(&session, profile.as_mut());
     if monitor.intervals() > intervals && !enough {
-        out.print(&format!("{}{}", text::block(&monitor, Measure::default()), stacks::text(profile.as_ref())))?;
+        out.print(&text::block(&monitor, Measure::default()))?;
     }
+    // What was on its way when the last block was printed.
+    out.print(&stacks::text(profile.as_ref()))?;
     // A command that was ended because enough was seen has not failed.
     Ok(if enough { 0 } else { finished.code() })
 }
@@ -78,11 +82,11 @@ fn screens(args: &Top) -> Result<u8, Error> {
     options.exit_with_child = args.exit_with_child;
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
     let mut launch = prepare::launch(&args.target, ChildIo::Capture)?;
-    let wishes = prepare::wishes(&args.events)?;
+    let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen_for_screens().map_err(Error::System)?;
     let interval = interval(args)?;
-    let (session, header) = prepare::start(&wishes, &launch, prepare::period(interval), interval)?;
+    let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
     let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut live = Live { profile: stacks::gather(&session)?, session };
     let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
@@ -120,11 +124,21 @@ impl Feed for Live {
         self.session.output()
     }
 
-    fn profile(&self) -> Option<&Gathering> {
-        self.profile.as_ref()
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+        if let Some(profile) = &self.profile {
+            let gathered = profile.look();
+            see(gathered.tree(), gathered.losses());
+        }
+    }
+
+    fn is_profile_coming(&self) -> bool {
+        self.profile.as_ref().is_some_and(Gathering::is_running)
     }
 
     fn end(&mut self, last: &Round, lost: u64) -> End {
+        if let Some(stacks) = self.session.stacks() {
+            stacks.stop();
+        }
         self.session.end(last, lost)
     }
 

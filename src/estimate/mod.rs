@@ -24,11 +24,14 @@ use crate::rates::{Delta, Tally, Uncertain};
 use crate::relations::Relation;
 use crate::units::WallNs;
 
+mod gaussian;
+pub mod gp;
 mod judge;
 mod levels;
 mod linear;
 mod scale;
 
+pub use gaussian::Gaussian;
 pub use linear::Linear;
 pub use scale::Scale;
 
@@ -60,17 +63,20 @@ pub enum Kind {
     Scale,
     /// [`Linear`].
     Linear,
+    /// [`Gaussian`].
+    Gp,
 }
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::Scale, Self::Linear];
+    pub const ALL: [Self; 3] = [Self::Scale, Self::Linear, Self::Gp];
 
     /// Its name in recordings and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Scale => "scale",
             Self::Linear => "linear",
+            Self::Gp => "gp",
         }
     }
 
@@ -79,6 +85,7 @@ impl Kind {
         match self {
             Self::Scale => "Count x enabled / running, as perf does",
             Self::Linear => "Means corrected towards what relations predict of them",
+            Self::Gp => "Counts corrected by what events were seen to have in common, and by relations",
         }
     }
 
@@ -92,6 +99,7 @@ impl Kind {
         match self {
             Self::Scale => Box::new(Scale::new(events, relations)),
             Self::Linear => Box::new(Linear::new(events, relations)),
+            Self::Gp => Box::new(Gaussian::new(events, relations)),
         }
     }
 }
@@ -260,6 +268,9 @@ mod tests {
         {"eventFrom": "c", "eventTo": "a", "expectedMean": "1 / {mean}", "weight": 0.5},
         {"relation": "a = b + c", "tolerance": 1}, {"relation": "a / b = d"}]"#;
 
+    /// The time between rounds.
+    const ROUND: u64 = 20_000_000;
+
     /// What was counted of an event in a round, of so many milliseconds of which it ran so many.
     fn delta((count, enabled, running): (u64, u64, u64)) -> Option<Delta> {
         let ms = |ms: u64| CpuNs(ms * 1_000_000);
@@ -275,7 +286,7 @@ mod tests {
         let mut tally = Tally::new(4);
         for (at, deltas) in (0..).zip(rounds) {
             tally.round(deltas);
-            estimator.round(WallNs(at), WallNs(at + 1), deltas);
+            estimator.round(WallNs(at * ROUND), WallNs((at + 1) * ROUND), deltas);
             if at % 3 == 2 {
                 tally.end_interval();
                 estimator.end_interval(&tally);

@@ -32,6 +32,13 @@ pub(super) fn from_midr(text: &str) -> Option<String> {
     hex(text).map(midr_id)
 }
 
+/// Whether the core of a MIDR is of the kind of `pattern`, another MIDR, and not of an older revision.
+pub(super) fn is_core(pattern: &str, midr: &str) -> bool {
+    let (Some(wanted), Some(found)) = (hex(pattern), hex(midr)) else { return false };
+    let revision = |midr: u64| (midr >> 20 & 0xF, midr & 0xF);
+    wanted & !MIDR_STEPPING == found & !MIDR_STEPPING && revision(found) >= revision(wanted)
+}
+
 fn midr_id(midr: u64) -> String {
     format!("{:#018x}", midr & !MIDR_STEPPING)
 }
@@ -83,6 +90,16 @@ mod tests {
         assert!(matches("AuthenticAMD-25-[[:xdigit:]]+", "AuthenticAMD-25-11-1"));
         assert!(!matches("AuthenticAMD-25-([245][[:xdigit:]]|[[:xdigit:]])", "AuthenticAMD-25-11-1"));
         assert!(matches("0x00000000410fd0c0", "0x00000000410fd0c0"));
+    }
+
+    #[test]
+    fn a_core_is_meant_from_its_revision_on() {
+        for (midr, expected) in
+            [("0x410fd493", true), ("0x411fd490", true), ("0x410fd492", false), ("0x410fd4a3", false)]
+        {
+            assert_eq!(is_core("0x410fd493", midr), expected, "{midr}");
+        }
+        assert!(!is_core("x", "0x1") && !is_core("0x1", "y"));
     }
 
     #[test]

@@ -15,6 +15,8 @@ const LONGEST_FILE: u64 = 64 * 1024;
 #[derive(Clone, Debug)]
 pub struct Machine {
     devices: PathBuf,
+    cpus: PathBuf,
+    pmem: PathBuf,
     cpuinfo: PathBuf,
     /// Where the kernel of an Arm machine tells which core the first one is.
     midr: PathBuf,
@@ -37,6 +39,8 @@ impl Machine {
         let kernel = root.join("sys/kernel");
         Self {
             devices: root.join("sys/bus/event_source/devices"),
+            cpus: root.join("sys/devices/system/cpu"),
+            pmem: root.join("sys/firmware/acpi/tables/NFIT"),
             cpuinfo: root.join("proc/cpuinfo"),
             midr: root.join("sys/devices/system/cpu/cpu0/regs/identification/midr_el1"),
             kallsyms: root.join("proc/kallsyms"),
@@ -65,6 +69,30 @@ impl Machine {
     /// The folder of the PMUs: `/sys/bus/event_source/devices`.
     pub fn devices(&self) -> &Path {
         &self.devices
+    }
+
+    /// The folder of the CPUs: `/sys/devices/system/cpu`.
+    pub fn cpus(&self) -> &Path {
+        &self.cpus
+    }
+
+    /// What the kernel tells of the processors: `/proc/cpuinfo`.
+    pub fn cpuinfo(&self) -> &Path {
+        &self.cpuinfo
+    }
+
+    /// Whether the firmware lists persistent memory.
+    pub fn has_pmem(&self) -> bool {
+        self.pmem.exists()
+    }
+
+    /// Whether the CPU is one that perf's `strcmp_cpuid_str` means by `pattern`. An Arm core is meant
+    /// from the revision of the pattern on.
+    pub fn is_cpu(&self, pattern: &str) -> bool {
+        match text(&self.midr) {
+            Ok(midr) => cpu::is_core(pattern, &midr),
+            Err(_) => self.cpu_id().is_some_and(|id| cpu::matches(pattern, &id)),
+        }
     }
 
     /// The kernel's own list of tracepoints, one a line; empty where there is none.

@@ -29,7 +29,7 @@ pub use machine::{Machine, TracefsError};
 pub use modifiers::{Letters, LettersError};
 pub use pmu::Pmu;
 pub use resolve::{Resolver, with_letters};
-pub use tables::{TableError, TableEvent, Tables};
+pub use tables::{TableError, TableEvent, TableMetric, Tables};
 
 /// One event to count: the name as the user wrote it, and what it means to the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]

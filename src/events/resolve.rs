@@ -142,6 +142,14 @@ impl Resolver {
         if list.problems.is_empty() { Ok(list.groups) } else { Err(EventError { problems: list.problems }) }
     }
 
+    /// The events that one name stands for, several where several units count it; none where it isn't
+    /// known. Nothing is suggested, which takes longer than a whole list.
+    pub fn called(&self, name: &str) -> Vec<Event> {
+        let items = syntax::parse(name).unwrap_or_default();
+        let [Item::Single(spec)] = items.as_slice() else { return Vec::new() };
+        self.spec(spec).unwrap_or_default().into_iter().map(|member| member.event).collect()
+    }
+
     /// What one event means, a [`Member`] for each event that it stands for.
     fn spec(&self, spec: &Spec<'_>) -> Result<Vec<Member>, Cause> {
         let terms = spec.terms.as_deref();

@@ -34,6 +34,16 @@ pub struct Tables {
     events: Vec<TableEvent>,
     /// The place of each name in `events`, in small letters.
     places: HashMap<String, usize>,
+    metrics: Vec<TableMetric>,
+}
+
+/// A metric of a vendor's table, as it is written there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableMetric {
+    /// The name of the file.
+    pub file: String,
+    /// Its fields.
+    pub fields: Map<String, Value>,
 }
 
 /// An event of a vendor's table.
@@ -88,6 +98,11 @@ impl Tables {
     /// The events, in the order of the files.
     pub fn events(&self) -> &[TableEvent] {
         &self.events
+    }
+
+    /// The metrics, in the order of the files.
+    pub fn metrics(&self) -> &[TableMetric] {
+        &self.metrics
     }
 
     /// The event of this name, in any case of letters.
@@ -193,7 +208,9 @@ fn standard_events(tables: &Path) -> HashMap<String, Map<String, Value>> {
     let Some(above) = tables.ancestors().skip(1).take(3).find(has_common) else { return HashMap::new() };
     let names = machine::names(above).into_iter().filter(|name| name.ends_with(".json"));
     let read = |name: String| serde_json::from_str::<Vec<Map<String, Value>>>(&text(&above.join(name)).ok()?).ok();
-    let name = |event: &Map<String, Value>| Some(event.get("EventName")?.as_str()?.to_lowercase());
+    let name = |event: &Map<String, Value>| {
+        Some(event.get("EventName").or_else(|| event.get("MetricName"))?.as_str()?.to_lowercase())
+    };
     names.filter_map(read).flatten().filter_map(|event| Some((name(&event)?, event))).collect()
 }
 
@@ -248,6 +265,10 @@ impl Reading {
             return self.problem(format!("{file}: entry {} isn't an object", index + 1));
         };
         let merged = self.with_standard(fields);
+        if fields.contains_key("MetricExpr") {
+            let fields = merged.as_ref().unwrap_or(fields).clone();
+            return self.tables.metrics.push(TableMetric { file: file.to_owned(), fields });
+        }
         if let (None, Some(Value::String(name))) = (&merged, fields.get("ArchStdEvent")) {
             if self.undescribed.0 == 0 {
                 self.undescribed.1 = format!("{} in {file}", shown(name));

@@ -3,6 +3,7 @@
 //! Reading is streaming but for pprof: memory grows with what differs between stacks, not with their
 //! number. What was read before a fault is kept.
 
+mod callgrind;
 mod firefox;
 mod flame;
 mod folded;

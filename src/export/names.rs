@@ -39,6 +39,10 @@ impl Names {
         if self == Self::ShortKernel && frame.is_kernel() {
             name.push_str("_[k]");
         }
+        // `(below main)` is a name, not a list of arguments.
+        if name.is_empty() {
+            name.push_str(symbol);
+        }
         // Equal names are one frame, as their lines will be one.
         let module = if self == Self::Full { module } else { "" };
         Frame { name, module, ..Frame::default() }

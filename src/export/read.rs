@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use super::lines::{Broken, LONGEST, Lines};
 use super::names::Names;
 use super::perf_script::{Periods, Process};
-use super::{folded, perf_script, pprof, recording};
+use super::{callgrind, folded, perf_script, pprof, recording};
 use crate::profile::{Options, Tree};
 use crate::words::quoted;
 
@@ -21,6 +21,8 @@ pub enum Format {
     Pprof,
     /// A recording of perfprop with sampled stacks.
     Recording,
+    /// Costs and calls of valgrind's callgrind.
+    Callgrind,
 }
 
 /// Which events of a file are read. In pprof's files events are types of samples.
@@ -95,6 +97,10 @@ pub enum What {
     Pprof(String),
     /// Something is wrong with a recording.
     Recording(String),
+    /// A line of callgrind's is wrong.
+    Callgrind(crate::calls::Wrong),
+    /// The last line of callgrind's, `totals:`, is missing.
+    CutOff,
     /// A recording has no stacks in it.
     NoStacks,
     /// No event has this name; those there are.
@@ -129,7 +135,8 @@ impl fmt::Display for Fault {
             What::Io(error) => write!(f, "{error}"),
             What::Empty => write!(f, "no samples"),
             What::Unknown => {
-                write!(f, "neither a recording nor `perf script` text nor folded stacks nor a pprof profile")
+                let others = "`perf script` text nor folded stacks nor a pprof profile nor callgrind's costs";
+                write!(f, "neither a recording nor {others}")
             }
             What::NoSample => write!(f, "no sample begins so; perf script prints `comm pid time: period event:`"),
             What::NoFrame => write!(f, "no frame; perf script prints `address symbol (module)`"),
@@ -138,6 +145,8 @@ impl fmt::Display for Fault {
             What::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
             What::Pprof(reason) => write!(f, "no valid pprof profile: {reason}"),
             What::Recording(reason) => f.write_str(reason),
+            What::Callgrind(wrong) => write!(f, "{wrong}"),
+            What::CutOff => write!(f, "the file is cut off: callgrind ends it with `totals:`"),
             What::NoStacks => write!(f, "no call stacks were recorded; perfprop record -g records them"),
             What::NoEvent(name, events) => {
                 let events: Vec<_> = events.iter().map(|event| quoted(event)).collect();
@@ -223,6 +232,7 @@ fn rest(begun: Vec<u8>, input: impl Read, tree: &mut Tree, options: &ReadOptions
     match options.format.or_else(|| guess(&begun)) {
         Some(Format::PerfScript) => perf_script::read(&mut Lines::new(begun, input), tree, options),
         Some(Format::Folded) => (false, folded::read(&mut Lines::new(begun, input), tree, options)),
+        Some(Format::Callgrind) => (false, callgrind::read(&mut Lines::new(begun, input), tree, options)),
         Some(Format::Recording) => {
             let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
             (false, recording::read(input, tree, options))
@@ -242,6 +252,9 @@ fn guess(begun: &[u8]) -> Option<Format> {
     }
     if recording::is_recording(begun) {
         return Some(Format::Recording);
+    }
+    if callgrind::is_callgrind(begun) {
+        return Some(Format::Callgrind);
     }
     let mut lines = begun.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"#"));
     let mut lines = lines.by_ref().skip_while(|line| line.trim_ascii().is_empty());
@@ -265,6 +278,7 @@ mod tests {
             ("rec \n\t 5b f\n\n", Some(Format::PerfScript)),
             ("a;b;c 12\n", Some(Format::Folded)),
             ("a b 12", Some(Format::Folded)),
+            ("version: 1\ncreator: callgrind-3.19.0\n", Some(Format::Callgrind)),
             ("\n\x04\x08\x01\x10\x02", Some(Format::Pprof)),
             ("\x1f\u{8b}", None),
             ("", None),

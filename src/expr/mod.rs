@@ -2,7 +2,8 @@
 //!
 //! [`parse()`] reads one expression and [`parse_equation`] the two sides of an equation. Every node
 //! of an [`Expr`] knows the bytes it was written in. [`Expr::compile`] ties variables to slots of
-//! an array and gives a [`Program`], which evaluates without allocating.
+//! an array and gives a [`Program`], which evaluates without allocating
+//! unless the expression is nested more deeply than people write.
 //!
 //! ```
 //! use perfprop::expr::{Dialect, Slot, parse};
@@ -29,7 +30,8 @@ mod tests;
 mod tree;
 
 pub use operations::{Notation, Operation};
+pub(crate) use parse::number_end;
 pub use parse::{MAX_DEPTH, MAX_LENGTH, ParseError, parse, parse_equation};
 pub use program::{Program, Slot, Unresolved};
 pub(crate) use tree::escaped_name;
-pub use tree::{Dialect, Expr, Kind, Moment, Node, Span, Subject, Variable};
+pub use tree::{Dialect, Expr, Fact, Kind, Moment, Node, Span, Subject, Variable};

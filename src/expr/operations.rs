@@ -22,7 +22,7 @@ pub enum Notation {
     Prefix,
     /// Between its two operands; the one of higher power takes the operand between two operators.
     Infix {
-        /// 1 for `|` to 5 for `*`.
+        /// 1 for `|` to 6 for `*`.
         power: u8,
     },
     /// As a name with one or two arguments in parentheses.
@@ -66,7 +66,7 @@ impl fmt::Debug for Operation {
 }
 
 /// The power of comparisons, which don't chain.
-pub(super) const COMPARISON: u8 = 3;
+pub(super) const COMPARISON: u8 = 4;
 
 /// The minus in front of an operand.
 pub(super) static NEGATE: Operation =
@@ -120,28 +120,38 @@ impl Operation {
     }
 }
 
-/// The operators and functions. `&` and `|` are 1 or 0, as perf's are between comparisons. Where
-/// `min`, `max` and `abs` have a kink, the slope is that of the first operand, and 0 for `abs`.
-static OPERATIONS: [Operation; 17] = [
-    operator("|", 1, |a, b| truth(a != 0.0 || b != 0.0, a, b)),
-    operator("&", 2, |a, b| truth(a != 0.0 && b != 0.0, a, b)),
+/// The operators and functions. `|`, `^` and `&` work on the bits of whole numbers, as perf's do; what
+/// stands behind the point is cut off. Where `min`, `max` and `abs` have a kink, the slope is that of
+/// the first operand, and 0 for `abs`.
+static OPERATIONS: [Operation; 20] = [
+    operator("|", 1, |a, b| bits(a, b, |a, b| a | b)),
+    operator("^", 2, |a, b| bits(a, b, |a, b| a ^ b)),
+    operator("&", 3, |a, b| bits(a, b, |a, b| a & b)),
     operator("<=", COMPARISON, |a, b| truth(a <= b, a, b)),
     operator(">=", COMPARISON, |a, b| truth(a >= b, a, b)),
     operator("==", COMPARISON, |a, b| truth(a == b, a, b)),
     operator("!=", COMPARISON, |a, b| truth(a != b, a, b)),
     operator("<", COMPARISON, |a, b| truth(a < b, a, b)),
     operator(">", COMPARISON, |a, b| truth(a > b, a, b)),
-    operator("+", 4, |a, b| a + b).slopes_are(|_, _| [1.0, 1.0]),
-    operator("-", 4, |a, b| a - b).slopes_are(|_, _| [1.0, -1.0]),
-    operator("*", 5, |a, b| a * b).slopes_are(|a, b| [b, a]),
-    operator("/", 5, |a, b| if b == 0.0 { f64::NAN } else { a / b }).slopes_are(|a, b| [1.0 / b, -a / b / b]),
+    operator("+", 5, |a, b| a + b).slopes_are(|_, _| [1.0, 1.0]),
+    operator("-", 5, |a, b| a - b).slopes_are(|_, _| [1.0, -1.0]),
+    operator("*", 6, |a, b| a * b).slopes_are(|a, b| [b, a]),
+    operator("/", 6, |a, b| if b == 0.0 { f64::NAN } else { a / b }).slopes_are(|a, b| [1.0 / b, -a / b / b]),
+    operator("%", 6, |a, b| a % b).slopes_are(|a, b| [1.0, -(a / b).trunc()]),
     call("min", 2, |a, b| either(a <= b, a, b)).slopes_are(|a, b| first(a <= b)),
     call("max", 2, |a, b| either(a >= b, a, b)).slopes_are(|a, b| first(a >= b)),
+    call("d_ratio", 2, |a, b| if b == 0.0 { 0.0 * a } else { a / b })
+        .slopes_are(|a, b| if b == 0.0 { [0.0, 0.0] } else { [1.0 / b, -a / b / b] }),
     call("abs", 1, |a, _| a.abs()).slopes_are(|a, _| [if a == 0.0 { 0.0 } else { a.signum() }, 0.0]),
     call("sqrt", 1, |a, _| a.sqrt()).slopes_are(|a, _| [0.5 / a.sqrt(), 0.0]),
     call("log2", 1, |a, _| if a > 0.0 { a.log2() } else { f64::NAN })
         .slopes_are(|a, _| [std::f64::consts::LOG2_E / a, 0.0]),
 ];
+
+fn bits(a: f64, b: f64, of: fn(i64, i64) -> i64) -> f64 {
+    // Casts keep to the range of whole numbers: what is too large becomes the largest.
+    if a.is_nan() || b.is_nan() { f64::NAN } else { of(a as i64, b as i64) as f64 }
+}
 
 fn flat(_: f64, _: f64) -> [f64; 2] {
     [0.0, 0.0]

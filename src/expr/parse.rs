@@ -2,19 +2,23 @@
 //!
 //! ```text
 //! equation   := expression '=' expression
-//! expression := choice [ 'if' choice 'else' expression ]
-//! choice     := both { '|' both }
+//! expression := choice [ 'if' expression 'else' expression ]
+//! choice     := exclusive { '|' exclusive }
+//! exclusive  := both { '^' both }
 //! both       := comparison { '&' comparison }
-//! comparison := sum [ ( '<' | '>' | '<=' | '>=' | '==' | '!=' ) sum ]
+//! comparison := sum [ ( '<' | '>' | '<=' | '>=' | '==' | '!=' ) sum ]   (the vendors' chain)
 //! sum        := product { ( '+' | '-' ) product }
-//! product    := operand { ( '*' | '/' ) operand }
-//! operand    := '-' operand | '(' expression ')' | function | number | variable
+//! product    := operand { ( '*' | '/' | '%' ) operand }
+//! operand    := '-' operand | '(' expression ')' | function | number | variable | fact
 //! function   := ( 'min' | 'max' | ... ) '(' expression { ',' expression } ')'
+//! fact       := '#' { letter | digit | '_' | '.' | '-' }                (in metrics)
+//!             | ( 'has_event' | 'source_count' | 'strcmp_cpuid_str' ) '(' text ')'
 //! number     := digits [ '.' [ digits ] ] [ exponent ] | '.' digits [ exponent ]
 //! exponent   := ( 'e' | 'E' ) [ '+' | '-' ] digits
-//! variable   := name                                                  (in equations)
+//! variable   := name                                                  (in equations and metrics)
 //!             | '{' [ event '.' ] ( 'mean' | 'variance' ) '}'         (in pairs)
 //! name       := ( letter | '_' | escape ) { letter | digit | '_' | '.' | ':' | escape | dash }
+//!             | { letter | digit | '_' | '.' | ':' | '?' | '@' | escape }   (the vendors')
 //! dash       := '-' where one of the others follows
 //! escape     := '\' any character that isn't a space
 //! ```
@@ -25,10 +29,10 @@
 use std::fmt;
 
 use nom::branch::alt;
-use nom::bytes::complete::{is_not, tag};
-use nom::character::complete::{anychar, char, digit0, digit1, multispace0, one_of, satisfy};
-use nom::combinator::{map, map_res, opt, peek, recognize};
-use nom::multi::many0_count;
+use nom::bytes::complete::{is_not, tag, take_while1};
+use nom::character::complete::{anychar, char, multispace0, one_of, satisfy};
+use nom::combinator::{fail, map, peek, recognize};
+use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser as _};
 
@@ -36,7 +40,8 @@ use super::operations::{COMPARISON, NEGATE, Operation, function, function_names,
 use crate::words::{is_hidden, nearest, quoted, shown};
 
 use super::tree::{
-    Dialect, Expr, Kind, Moment, Node, Span, Subject, Variable, escaped_name, is_name_char, is_name_start, is_reserved,
+    Dialect, Expr, Fact, Kind, Moment, Node, Span, Subject, Variable, escaped_name, fact_function, is_name_char,
+    is_name_start, is_reserved,
 };
 
 /// How many levels of parentheses, minus signs and `else` branches an expression can have. People
@@ -44,7 +49,9 @@ use super::tree::{
 pub const MAX_DEPTH: usize = 200;
 
 /// How long the text of an expression can be, in bytes.
-pub const MAX_LENGTH: usize = 64 * 1024;
+///
+/// The vendors' longest metric has 80 KB once the metrics that it names are put in.
+pub const MAX_LENGTH: usize = 256 * 1024;
 
 /// What is wrong with an expression. Its texts can be given to a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -123,6 +130,8 @@ enum Token<'a> {
     Name(&'a str),
     /// What stands between the braces.
     Braced(&'a str),
+    /// What stands behind a `#`.
+    Literal(&'a str),
     /// An operator, a parenthesis, a comma or an equals sign.
     Symbol(&'a str),
     /// A character that nothing begins with.
@@ -130,15 +139,40 @@ enum Token<'a> {
     End,
 }
 
-fn token(input: &str) -> IResult<&str, Token<'_>> {
+fn token(input: &str, dialect: Dialect) -> IResult<&str, Token<'_>> {
+    let word = move |input| match dialect {
+        Dialect::Vendor => vendor_word(input),
+        Dialect::Pair | Dialect::Equation | Dialect::Metric => {
+            alt((map(number, Token::Number), map(name, Token::Name))).parse(input)
+        }
+    };
     alt((
-        map(number, Token::Number),
-        map(name, Token::Name),
+        word,
         map(delimited(char('{'), is_not("{}"), char('}')), Token::Braced),
+        map(preceded(char('#'), literal), Token::Literal),
         map(symbol, Token::Symbol),
         map(anychar, Token::Unknown),
     ))
     .parse(input)
+}
+
+/// A number or a name, whichever is longer: `1e9` is a number, `2nd_try` a name.
+fn vendor_word(input: &str) -> IResult<&str, Token<'_>> {
+    let part = alt((satisfy(|c| is_name_char(c) || matches!(c, '?' | '@')), escape));
+    let name: IResult<&str, &str> = recognize(many1_count(part)).parse(input);
+    match (number(input), name) {
+        (Ok((after, number)), Ok((rest, _))) if after.len() <= rest.len() => Ok((after, Token::Number(number))),
+        (Ok((after, number)), Err(_)) => Ok((after, Token::Number(number))),
+        (_, name) => name.map(|(rest, name)| (rest, Token::Name(name))),
+    }
+}
+
+fn literal(input: &str) -> IResult<&str, &str> {
+    take_while1(|c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-')).parse(input)
+}
+
+fn escape(input: &str) -> IResult<&str, char> {
+    preceded(char('\\'), satisfy(|c| !c.is_whitespace() && !is_hidden(c))).parse(input)
 }
 
 fn blank(input: &str) -> IResult<&str, &str> {
@@ -146,17 +180,33 @@ fn blank(input: &str) -> IResult<&str, &str> {
 }
 
 fn number(input: &str) -> IResult<&str, f64> {
-    let fraction = |input| recognize((char('.'), digit1)).parse(input);
-    let whole = recognize((digit1, opt((char('.'), digit0))));
-    let exponent = (one_of("eE"), opt(one_of("+-")), digit1);
-    let text = recognize((alt((whole, fraction)), opt(exponent)));
-    map_res(text, str::parse).parse(input)
+    let end = number_end(input);
+    match input[..end].parse() {
+        Ok(number) => Ok((&input[end..], number)),
+        Err(_) => fail().parse(input),
+    }
+}
+
+/// Where the number without a sign ends that `text` begins with: at its beginning where there is none,
+/// and before an `e` that no digits follow.
+pub(crate) fn number_end(text: &str) -> usize {
+    let digits = |from: usize| text[from..].bytes().take_while(u8::is_ascii_digit).count();
+    let whole = digits(0);
+    let fraction = if text[whole..].starts_with('.') { digits(whole + 1) + 1 } else { 0 };
+    if whole == 0 && fraction < 2 {
+        return 0;
+    }
+    let end = whole + fraction;
+    let sign = |from: usize| usize::from(text[from..].starts_with(['+', '-']));
+    if !text[end..].starts_with(['e', 'E']) {
+        return end;
+    }
+    let exponent = end + 1 + sign(end + 1);
+    let width = digits(exponent);
+    if width > 0 { exponent + width } else { end }
 }
 
 fn name(input: &str) -> IResult<&str, &str> {
-    fn escape(input: &str) -> IResult<&str, char> {
-        preceded(char('\\'), satisfy(|c| !c.is_whitespace() && !is_hidden(c))).parse(input)
-    }
     fn inner(input: &str) -> IResult<&str, char> {
         alt((satisfy(is_name_char), escape)).parse(input)
     }
@@ -167,16 +217,16 @@ fn name(input: &str) -> IResult<&str, &str> {
 
 fn symbol(input: &str) -> IResult<&str, &str> {
     let comparison = alt((tag("<="), tag(">="), tag("=="), tag("!="), tag("<"), tag(">")));
-    alt((comparison, recognize(one_of("+-*/&|(),=")))).parse(input)
+    alt((comparison, recognize(one_of("+-*/%&^|(),=")))).parse(input)
 }
 
 /// The tokens of `text` with their places; the last one is `End`, right behind the one before.
-fn tokens(text: &str) -> Vec<(Token<'_>, Span)> {
+fn tokens(text: &str, dialect: Dialect) -> Vec<(Token<'_>, Span)> {
     let mut tokens = Vec::new();
     let mut rest = text;
     let mut end = 0;
     while let Ok((at, _)) = blank(rest)
-        && let Ok((after, found)) = token(at)
+        && let Ok((after, found)) = token(at, dialect)
     {
         let start = text.len() - at.len();
         end = text.len() - after.len();
@@ -203,7 +253,7 @@ impl<'a> Parser<'a> {
             let label = format!("at most {MAX_LENGTH} bytes");
             return Err(ParseError::new(Span { start: 0, end: 0 }, message, label));
         }
-        let tokens = tokens(text);
+        let tokens = tokens(text, dialect);
         Ok(Self { text, dialect, tokens, next: 0, depth: 0, nodes: Vec::new() })
     }
 
@@ -251,7 +301,7 @@ impl<'a> Parser<'a> {
             if !parser.take_word("if") {
                 return Ok(first);
             }
-            parser.choice()?;
+            parser.expression()?;
             if !parser.take_word("else") {
                 return Err(parser.expected("'else' or an operator"));
             }
@@ -279,12 +329,14 @@ impl<'a> Parser<'a> {
         let mut operand = self.operand()?;
         loop {
             let next = match self.token() {
+                // In a relation it would be taken for a power.
+                Token::Symbol("^") if !self.dialect.has_facts() => None,
                 Token::Symbol(symbol) => infix(symbol),
                 _ => None,
             };
             let floor = next.map_or(0, |(_, power)| power);
             while let Some((operation, power, left)) = waiting.pop_if(|(_, power, _)| *power >= floor) {
-                if (power, floor) == (COMPARISON, COMPARISON) {
+                if (power, floor) == (COMPARISON, COMPARISON) && self.dialect != Dialect::Vendor {
                     return Err(self.chained_comparison());
                 }
                 operand = self.push(Kind::Operation(operation), left, operand);
@@ -316,6 +368,7 @@ impl<'a> Parser<'a> {
                 return Err(ParseError::new(start, "a number is too large", "more than 1.8e308"));
             }
             Token::Name(name) if self.is_function(name) => return self.call(name),
+            Token::Literal(name) => Kind::Fact(self.literal(name)?),
             Token::Name(name) => Kind::Variable(self.bare_name(name)?),
             Token::Braced(content) => Kind::Variable(self.braced(content)?),
             Token::Symbol(_) | Token::Unknown(_) | Token::End => return Err(self.no_operand()),
@@ -334,10 +387,64 @@ impl<'a> Parser<'a> {
 
     fn is_function(&self, name: &str) -> bool {
         let is_called = matches!(self.tokens.get(self.next + 1), Some((Token::Symbol("("), _)));
-        function(name).is_some() || (is_called && !is_reserved(name))
+        let is_known = function(name).is_some() || fact_function(name).is_some();
+        (is_known && self.dialect != Dialect::Vendor) || (is_called && !matches!(name, "if" | "else"))
+    }
+
+    /// `#num_cpus`.
+    fn literal(&self, name: &str) -> Result<Fact, ParseError> {
+        match self.dialect.has_facts() {
+            true => Ok(Fact::Literal(name.to_ascii_lowercase())),
+            false => Err(self.no_facts(&format!("#{name}"))),
+        }
+    }
+
+    /// `has_event(NAME)`, up to the parenthesis that closes it.
+    fn fact(&mut self, name: &str, make: fn(String) -> Fact) -> Result<Span, ParseError> {
+        let start = self.span();
+        if !self.dialect.has_facts() {
+            return Err(self.no_facts(&format!("{name}()")));
+        }
+        self.next += 1;
+        let open = self.span();
+        if !self.take("(") {
+            return Err(self.expected("'('"));
+        }
+        let mut depth = 1_usize;
+        loop {
+            match self.token() {
+                Token::Symbol("(") => depth += 1,
+                Token::Symbol(")") => depth -= 1,
+                Token::End => return Err(self.expected("')'")),
+                _ => {}
+            }
+            if depth == 0 {
+                break;
+            }
+            self.next += 1;
+        }
+        let text = self.text.get(open.end..self.span().start).unwrap_or_default().trim();
+        if text.is_empty() || text.contains(|c: char| c.is_whitespace() || is_hidden(c)) {
+            let inside = Span { start: open.end, end: self.span().start };
+            return Err(ParseError::new(inside, format!("{name} takes one name"), "not a name"));
+        }
+        let fact = match make(self.name(text)) {
+            Fact::CpuIs(_) => Fact::CpuIs(text.to_owned()),
+            fact => fact,
+        };
+        let span = self.close(start)?;
+        Ok(self.push(Kind::Fact(fact), span, span))
+    }
+
+    /// What a name means, escapes taken away.
+    fn name(&self, raw: &str) -> String {
+        unescaped(raw, if self.dialect == Dialect::Vendor { '/' } else { '@' })
     }
 
     fn call(&mut self, name: &str) -> Result<Span, ParseError> {
+        if let Some(make) = fact_function(name) {
+            return self.fact(name, make);
+        }
         let start = self.span();
         let Some((operation, arity)) = function(name) else {
             return Err(self.unknown_function(name));
@@ -363,10 +470,13 @@ impl<'a> Parser<'a> {
     }
 
     fn bare_name(&self, raw: &str) -> Result<Variable, ParseError> {
-        let name = unescaped(raw);
+        let name = self.name(raw);
         match self.dialect {
-            Dialect::Equation if is_reserved(raw) => Err(self.no_operand()),
-            Dialect::Equation => Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean }),
+            Dialect::Equation | Dialect::Metric if is_reserved(raw) => Err(self.no_operand()),
+            Dialect::Vendor if matches!(raw, "if" | "else") => Err(self.no_operand()),
+            Dialect::Equation | Dialect::Metric | Dialect::Vendor => {
+                Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean })
+            }
             Dialect::Pair => {
                 let message = format!("{} is not in braces", quoted(raw));
                 let help = match nearest(&name, ["mean", "variance"]).first() {
@@ -387,7 +497,7 @@ impl<'a> Parser<'a> {
         let found = [Moment::Mean, Moment::Variance].into_iter().find(|known| known.name() == moment);
         let is_name = |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || is_hidden(c));
         match (self.dialect, event, found) {
-            (Dialect::Equation, ..) => Err(self.braces_in_equation(event)),
+            (Dialect::Equation | Dialect::Metric | Dialect::Vendor, ..) => Err(self.braces_in_equation(event)),
             (Dialect::Pair, None, Some(moment)) => Ok(Variable { subject: Subject::From, moment }),
             (Dialect::Pair, Some(event), Some(moment)) if is_name(event) => {
                 Ok(Variable { subject: Subject::Event(event.to_owned()), moment })
@@ -417,7 +527,7 @@ impl Parser<'_> {
     fn no_operand(&self) -> ParseError {
         match (self.token(), self.dialect) {
             (Token::Unknown(c), _) => self.unknown_character(c),
-            (_, Dialect::Equation) => self.expected("an event or '('"),
+            (_, Dialect::Equation | Dialect::Metric | Dialect::Vendor) => self.expected("an event or '('"),
             (_, Dialect::Pair) => self.expected("{mean}, a number or '('"),
         }
     }
@@ -427,7 +537,7 @@ impl Parser<'_> {
         let text = |span: Span| self.text.get(span.start..span.end).unwrap_or_default();
         match self.token() {
             Token::Unknown(c) => self.unknown_character(c),
-            Token::Name(_) | Token::Braced(_) | Token::Number(_) | Token::Symbol("(") => {
+            Token::Name(_) | Token::Braced(_) | Token::Number(_) | Token::Literal(_) | Token::Symbol("(") => {
                 let error = self.expected("an operator");
                 match (self.token(), self.before()) {
                     (Token::Symbol(_), _) | (_, None) => error,
@@ -437,6 +547,7 @@ impl Parser<'_> {
                     }
                 }
             }
+            Token::Symbol("^") => self.unknown_character('^').help("a square is written A * A"),
             Token::Symbol("=") => self.expected("an operator").help("two numbers are compared by '=='"),
             Token::Symbol(")") => ParseError::new(self.span(), "')' closes nothing", "no '(' belongs to this"),
             Token::Symbol(_) | Token::End => self.expected("an operator"),
@@ -450,6 +561,11 @@ impl Parser<'_> {
             Some((_, span)) => ParseError::new(*span, message, "'==' compares two numbers"),
             None => ParseError::new(self.span(), message, "it ends here"),
         }
+    }
+
+    fn no_facts(&self, what: &str) -> ParseError {
+        let message = format!("{} is known in metrics only", quoted(what));
+        ParseError::new(self.span(), message, "not in a relation").help("define a metric with it, and name that here")
     }
 
     fn chained_comparison(&self) -> ParseError {
@@ -471,15 +587,22 @@ impl Parser<'_> {
 
     fn unknown_function(&self, name: &str) -> ParseError {
         let error = ParseError::new(self.span(), format!("there is no function {}", quoted(name)), "not a function");
-        error.help(match nearest(name, function_names()).first() {
+        error.help(match nearest(name, self.functions()).first() {
             Some(similar) => format!("did you mean {similar}?"),
-            None => format!("functions: {}", function_names().collect::<Vec<_>>().join(", ")),
+            None => format!("functions: {}", self.functions().collect::<Vec<_>>().join(", ")),
         })
     }
 
+    /// The names of the functions that can be called here.
+    fn functions(&self) -> impl Iterator<Item = &'static str> {
+        let of_facts = Fact::FUNCTIONS.into_iter().map(|(name, _)| name).filter(|_| self.dialect.has_facts());
+        function_names().chain(of_facts)
+    }
+
     fn braces_in_equation(&self, event: Option<&str>) -> ParseError {
-        let label = "an equation has the events' names alone";
-        let error = ParseError::new(self.span(), "braces in an equation", label);
+        let what = if self.dialect == Dialect::Equation { "an equation" } else { "a metric" };
+        let label = format!("{what} has the events' names alone");
+        let error = ParseError::new(self.span(), format!("braces in {what}"), label);
         match event {
             Some(event) => error.help(format!("write {}", shown(&escaped_name(event)))),
             None => error,
@@ -510,11 +633,16 @@ fn arguments(count: usize) -> String {
     }
 }
 
-fn unescaped(name: &str) -> String {
+/// A name without its backslashes; `at` stands for a bare `@`.
+fn unescaped(name: &str, at: char) -> String {
     let mut out = String::with_capacity(name.len());
     let mut characters = name.chars();
     while let Some(c) = characters.next() {
-        out.extend(if c == '\\' { characters.next() } else { Some(c) });
+        match c {
+            '\\' => out.extend(characters.next()),
+            '@' => out.push(at),
+            c => out.push(c),
+        }
     }
     out
 }

@@ -1,7 +1,6 @@
 //! An expression and places for its variables in, code that computes value and derivatives out.
 
 use super::operations::{Operation, choose};
-use super::parse::MAX_DEPTH;
 use super::tree::{Expr, Kind, Node, Span, Variable};
 
 /// An index into the array that a [`Program`] reads its variables from.
@@ -35,16 +34,11 @@ pub struct Program {
     stack: usize,
 }
 
-/// The stack of nearly every expression that people write.
+/// The stack of nearly every expression that people write; a larger one is allocated.
 const SMALL_STACK: usize = 16;
 
-/// A level of nesting holds at most seven numbers back: `a` in front of `if`, one for each of the
-/// five powers of operators, and a function's first argument. The level itself takes one more, and
-/// so does the difference of two programs.
-const LARGE_STACK: usize = 7 * (MAX_DEPTH + 1) + 2;
-
 impl Expr {
-    /// Puts the variables into the slots that `resolve` names.
+    /// Puts the variables into the slots that `resolve` names. A fact that is still there has no value.
     ///
     /// # Errors
     /// Every variable that `resolve` has no slot for.
@@ -54,6 +48,7 @@ impl Expr {
         for Node { kind, span } in self.nodes() {
             steps.push(match kind {
                 Kind::Number(number) => Step::Constant(*number),
+                Kind::Fact(_) => Step::Constant(f64::NAN),
                 Kind::Operation(operation) if operation.arity() == 1 => Step::Unary(operation),
                 Kind::Operation(operation) => Step::Binary(operation),
                 Kind::Select => Step::Select,
@@ -110,7 +105,7 @@ impl Program {
         if self.stack <= SMALL_STACK {
             self.run(&mut [0.0; SMALL_STACK], load)
         } else {
-            self.run(&mut [0.0; LARGE_STACK], load)
+            self.run(&mut vec![0.0; self.stack], load)
         }
     }
 
@@ -134,7 +129,7 @@ impl Program {
         let result = if self.stack <= SMALL_STACK {
             self.run(&mut [Dual::constant(0.0); SMALL_STACK], load)
         } else {
-            self.run(&mut [Dual::constant(0.0); LARGE_STACK], load)
+            self.run(&mut vec![Dual::constant(0.0); self.stack], load)
         };
         if result.value.is_nan() { f64::NAN } else { result.slope }
     }

@@ -1,4 +1,4 @@
-#![allow(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
@@ -19,7 +19,7 @@ fn slot(variable: &Variable) -> Option<Slot> {
 }
 
 fn program(text: &str) -> Program {
-    let dialect = if text.contains('{') { Dialect::Pair } else { Dialect::Equation };
+    let dialect = if text.contains('{') { Dialect::Pair } else { Dialect::Metric };
     parse(text, dialect).unwrap().compile(slot).unwrap()
 }
 
@@ -45,6 +45,14 @@ fn operators_bind_as_in_perf_metrics() {
         ("A <= B", 0.0),
         ("A >= B & C == .25", 1.0),
         ("A != A | B > 4", 1.0),
+        ("6 & 3 | 8", 10.0),
+        ("1 | 6 ^ 2 & 3", 5.0),
+        ("5.9 ^ 1", 4.0),
+        ("7 % 4 * 2", 6.0),
+        ("-7 % 4", -3.0),
+        ("d_ratio(A, B - 5) + d_ratio(A, B)", 2.4),
+        ("A if (0 if B else 1) else C", 0.25),
+        ("A if 0 if B else 1 else C", 0.25),
         ("1 | 0 & 0", 1.0),
         ("A if B > 4 else C", 12.0),
         ("A if B > 5 else C if 0 else 7", 7.0),
@@ -79,6 +87,10 @@ fn what_has_no_value_is_not_a_number() {
         "0 / 0 < 1",
         "0 / 0 == 0 / 0",
         "1 | 0 / 0",
+        "1 ^ 0 / 0",
+        "A % 0",
+        "d_ratio(0 / 0, 0)",
+        "d_ratio(0, 0 / 0)",
         "1 if 0 / 0 else 2",
     ];
     for text in none {
@@ -100,6 +112,10 @@ fn gradients_are_those_of_the_rules_of_calculus() {
         ("A if B < C else B * C", [0.0, 0.25, 5.0]),
         ("(A < B) + B + C", [0.0, 1.0, 1.0]),
         ("abs(A - A) + B + C", [0.0, 1.0, 1.0]),
+        ("d_ratio(A, B) + C", [0.2, -0.48, 1.0]),
+        ("d_ratio(A, B - 5) + B + C", [0.0, 1.0, 1.0]),
+        ("A % B + C", [1.0, -2.0, 1.0]),
+        ("(A ^ 3) + B + C", [0.0, 1.0, 1.0]),
         ("sqrt(A - 12) + B + C", [f64::INFINITY, 1.0, 1.0]),
         ("A / 0 + B + C", [f64::NAN, f64::NAN, f64::NAN]),
     ];
@@ -146,6 +162,68 @@ fn names_are_read_to_their_end() {
     assert_eq!(value("A -B"), 7.0);
     assert_eq!(value("A- B"), 7.0);
     assert_eq!(value("A-(B)"), 7.0);
+}
+
+#[test]
+fn vendors_write_names_in_their_own_way() {
+    let name = |text: &str| match &parse(text, Dialect::Vendor).unwrap().nodes()[0].kind {
+        Kind::Variable(Variable { subject: Subject::Event(name), .. }) => name.clone(),
+        kind => panic!("{kind:?}"),
+    };
+    assert_eq!(name("cpu@event\\=0xc9\\,umask\\=4@u"), "cpu/event=0xc9,umask=4/u");
+    assert_eq!(name("cstate_core@c3\\-residency@"), "cstate_core/c3-residency/");
+    assert_eq!(name("a\\@b:k?"), "a@b:k?");
+    assert_eq!(name("2nd.try"), "2nd.try");
+    let canonical = |text: &str| parse(text, Dialect::Vendor).unwrap().to_string();
+    assert_eq!(canonical("A-B"), "A - B");
+    assert_eq!(canonical("1e-3*x_1"), "0.001 * x_1");
+    assert_eq!(canonical("a<b<c"), "(a < b) < c");
+    assert_eq!(canonical("#SMT_on|has_event(x@y@)"), "#smt_on | has_event(x\\/y\\/)");
+    assert_eq!(canonical("strcmp_cpuid_str(0x410f(d|e))"), "strcmp_cpuid_str(0x410f(d|e))");
+}
+
+#[test]
+fn parts_take_the_place_of_names_and_what_is_known_is_folded() {
+    let expr = parse("a * tma if #smt_on | has_event(x) else b", Dialect::Vendor).unwrap();
+    let part = |kind: &Kind| match kind {
+        Kind::Fact(Fact::Literal(name)) if name == "smt_on" => Expr::number(0.0, Dialect::Metric),
+        Kind::Fact(_) => Expr::number(1.0, Dialect::Metric),
+        Kind::Variable(variable) if variable.subject == Subject::Event("tma".into()) => {
+            parse("c + d", Dialect::Metric).ok()
+        }
+        _ => None,
+    };
+    let whole = expr.with_parts(100, part).unwrap();
+    assert_eq!(whole.to_string(), "a * (c + d) if 0 | 1 else b");
+    assert_eq!(whole.folded().to_string(), "a * (c + d)");
+    assert_eq!(expr.with_parts(8, part), None, "nine nodes are more than eight");
+    assert_eq!(Expr::number(-1.0, Dialect::Metric), None);
+}
+
+#[test]
+fn a_number_is_the_same_at_the_end_of_a_text() {
+    for (text, expected) in [("0.25", 0.25), ("1.5e3", 1500.0), ("7.", 7.0), (".5", 0.5), ("12", 12.0), ("2E-1", 0.2)] {
+        for text in [text.to_owned(), format!("{text} "), format!("({text})"), format!("0 + {text}")] {
+            for dialect in [Dialect::Metric, Dialect::Vendor] {
+                let program = parse(&text, dialect).unwrap().compile(slot).unwrap();
+                assert_eq!(program.eval(&[]), expected, "{text}");
+            }
+        }
+    }
+}
+
+#[test]
+fn facts_are_for_metrics() {
+    for text in ["A * #num_cpus", "has_event(A)", "A + source_count(B)"] {
+        assert!(error(text).contains("is known in metrics only"), "{text}: {}", error(text));
+        assert!(parse(text, Dialect::Metric).unwrap().compile(|_| Some(Slot(0))).unwrap().eval(&[1.0]).is_nan());
+    }
+    let wrong = |text| parse(text, Dialect::Metric).unwrap_err().to_string();
+    assert_eq!(wrong("has_event()"), "has_event takes one name (not a name)");
+    assert_eq!(wrong("has_event(a b)"), "has_event takes one name (not a name)");
+    assert_eq!(wrong("has_event(a"), "expected ')' after 'a' (it ends here)");
+    assert_eq!(wrong("has_event"), "expected '(' after 'has_event' (it ends here)");
+    assert_eq!(wrong("A + #"), "'#' means nothing in an expression ('#' here)");
 }
 
 #[test]
@@ -202,21 +280,23 @@ fn mistakes_say_what_was_expected_and_what_is_there() {
 #[test]
 fn deep_and_long_texts_are_refused_without_overflowing_the_stack() {
     let nested = |open: &str, close: &str, depth| format!("{}A{}", open.repeat(depth), close.repeat(depth));
+    let long = MAX_LENGTH / 8;
     for open in ["(", "-", "1|1&1<1+1*(", "abs(", "1 if 1 else ", "A if min(1, 1|1&1<1+1*("] {
-        let parsed = parse(&open.repeat(MAX_LENGTH / open.len()), Dialect::Equation);
+        let parsed = parse(&open.repeat(long / open.len()), Dialect::Equation);
         assert_eq!(parsed.unwrap_err().message, "the expression is nested too deeply", "{open}");
     }
     assert!(parse(&nested("(", ")", MAX_DEPTH), Dialect::Equation).is_ok());
     assert!(parse(&nested("(", ")", MAX_DEPTH + 1), Dialect::Equation).is_err());
     let million = "(".repeat(1_000_000);
-    assert_eq!(parse(&million, Dialect::Pair).unwrap_err().label, "at most 65536 bytes");
+    assert_eq!(parse(&million, Dialect::Pair).unwrap_err().label, "at most 262144 bytes");
 }
 
 #[test]
 fn the_greediest_expressions_fit_on_the_stack() {
-    // Seven numbers wait at each level, as the size of the large stack has it.
-    let open = "1 if 1 | 1 & 0 < 1 + 1 * max(2, ".repeat(MAX_DEPTH);
-    let greedy = program(&format!("{open}A{}", ") else 0".repeat(MAX_DEPTH)));
+    // Eight numbers wait at each level, and a condition is a level of its own.
+    let levels = MAX_DEPTH / 2;
+    let open = "1 if 1 | 1 ^ 1 & 0 < 1 + 1 * max(2, ".repeat(levels);
+    let greedy = program(&format!("{open}A{}", ") else 0".repeat(levels)));
     assert_eq!(greedy.eval_with_gradient(&VALUES, &mut [0.0]), 1.0);
     let sum = vec!["A"; 20_000].join("+");
     assert_eq!(value(&sum), 240_000.0);
@@ -258,7 +338,7 @@ fn binary((a, operator, b, bare): (String, &str, String, [bool; 2])) -> String {
     if compares(operator) { format!("(({a}) {operator} ({b}))") } else { format!("{a} {operator} {b}") }
 }
 
-const ALL: &[&str] = &["+", "-", "*", "/", "<", ">", "<=", ">=", "==", "!=", "&", "|"];
+const ALL: &[&str] = &["+", "-", "*", "/", "%", "<", ">", "<=", ">=", "==", "!=", "&", "|", "^"];
 const SMOOTH: &[&str] = &["+", "-", "*", "/"];
 
 fn config(cases: u32) -> ProptestConfig {
@@ -280,18 +360,19 @@ fn difference(program: &Program, values: [f64; 3], slot: Slot) -> (f64, f64) {
 }
 
 proptest! {
-    #![proptest_config(config(2000))]
+    #![proptest_config(config(800))]
 
     #[test]
     fn no_text_makes_the_parser_panic(text in "\\PC*") {
-        let _ = parse(&text, Dialect::Pair);
-        let _ = parse(&text, Dialect::Equation);
+        for dialect in [Dialect::Pair, Dialect::Equation, Dialect::Metric, Dialect::Vendor] {
+            let _ = parse(&text, dialect);
+        }
         let _ = parse_equation(&text);
     }
 
     #[test]
-    fn text_of_its_own_words_keeps_its_spans(text in "([-+*/()<>=!&|,.{}\\\\ AB1e]|mean|if|else|min|\\{mean\\}|é){0,30}") {
-        for dialect in [Dialect::Pair, Dialect::Equation] {
+    fn text_of_its_own_words_keeps_its_spans(text in "([-+*/%^#@?()<>=!&|,.{}\\\\ AB1e]|mean|if|else|min|has_event|\\{mean\\}|é){0,30}") {
+        for dialect in [Dialect::Pair, Dialect::Equation, Dialect::Metric, Dialect::Vendor] {
             match parse(&text, dialect) {
                 Ok(expr) => prop_assert!(expr.nodes().iter().all(|node| text.get(node.span.start..node.span.end).is_some())),
                 Err(error) => prop_assert!(text.get(error.span.start..error.span.end).is_some()),
@@ -300,10 +381,26 @@ proptest! {
     }
 
     #[test]
+    fn what_vendors_write_is_written_in_our_words(text in "([-+*/%^()<>&|,. ]|A|B1|2x|c@D@|e\\\\-f|9|1e3|#smt_on| if | else |has_event\\(a@b@\\)|max\\(|d_ratio\\(1,){0,20}") {
+        if let Ok(expr) = parse(&text, Dialect::Vendor) {
+            prop_assert_eq!(parse(&expr.to_string(), Dialect::Metric).unwrap(), expr);
+        }
+    }
+
+    #[test]
+    fn folding_keeps_the_value(text in expressions(ALL, 0.0..1e6), values in prop::array::uniform3(0.5..50.0_f64)) {
+        let expr = parse(&text, Dialect::Metric).unwrap();
+        let folded = expr.folded();
+        prop_assert!(folded.nodes().len() <= expr.nodes().len());
+        let [whole, short] = [&expr, &folded].map(|expr| expr.compile(slot).unwrap().eval(&values));
+        prop_assert!(whole.to_bits() == short.to_bits() || (whole.is_nan() && short.is_nan()), "{text}: {whole} {short}");
+    }
+
+    #[test]
     fn canonical_text_gives_the_same_tree(text in expressions(ALL, 0.0..f64::MAX)) {
-        let expr = parse(&text, Dialect::Equation).unwrap();
+        let expr = parse(&text, Dialect::Metric).unwrap();
         let canonical = expr.to_string();
-        prop_assert_eq!(&parse(&canonical, Dialect::Equation).unwrap(), &expr);
+        prop_assert_eq!(&parse(&canonical, Dialect::Metric).unwrap(), &expr);
         prop_assert!(canonical.len() <= 2 * text.len() + 8);
     }
 

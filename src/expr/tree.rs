@@ -24,12 +24,25 @@ pub enum Dialect {
     /// where another such character follows at once: `branch-misses` is one name,
     /// `branch - misses` a difference. A backslash makes any other character part of a name.
     Equation,
+    /// In a metric: names as in an equation, which stand for counts, and [facts](Fact) of the machine.
+    Metric,
+    /// In the vendors' metric tables, which perf reads. A name is made of letters, digits, `_`, `.`,
+    /// `:`, `?` and `@`, which stands for the slash of `pmu/event/`; a backslash makes any other
+    /// character part of it. What was read so is an expression of the dialect [`Metric`](Self::Metric).
+    Vendor,
+}
+
+impl Dialect {
+    /// Whether what isn't counted but known of the machine can be asked for.
+    pub(super) fn has_facts(self) -> bool {
+        matches!(self, Self::Metric | Self::Vendor)
+    }
 }
 
 /// Which statistic of an event a variable stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Moment {
-    /// The mean of its rate, in counts per CPU-millisecond.
+    /// The mean of its rate, in counts per CPU-millisecond; in a metric, its count.
     Mean,
     /// The variance of its rate between intervals, in the square of that.
     Variance,
@@ -78,6 +91,39 @@ impl Variable {
     }
 }
 
+/// What is known of a machine before anything is counted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Fact {
+    /// A property such as `#num_cpus`; the name without its `#`.
+    Literal(String),
+    /// `has_event(NAME)`: 1 if the machine has the event, else 0.
+    HasEvent(String),
+    /// `source_count(NAME)`: how many units count the event.
+    SourceCount(String),
+    /// `strcmp_cpuid_str(PATTERN)`: 1 if the CPU is one of those that the pattern means, else 0.
+    CpuIs(String),
+}
+
+/// What becomes of the name in the parentheses of a function that asks for a fact.
+pub(super) type MakeFact = fn(String) -> Fact;
+
+impl Fact {
+    /// The functions that ask for a fact.
+    pub(super) const FUNCTIONS: [(&'static str, MakeFact); 3] =
+        [("has_event", Self::HasEvent), ("source_count", Self::SourceCount), ("strcmp_cpuid_str", Self::CpuIs)];
+}
+
+impl fmt::Display for Fact {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Literal(name) => write!(f, "#{name}"),
+            Self::HasEvent(name) => write!(f, "has_event({})", escaped_name(name)),
+            Self::SourceCount(name) => write!(f, "source_count({})", escaped_name(name)),
+            Self::CpuIs(pattern) => write!(f, "strcmp_cpuid_str({pattern})"),
+        }
+    }
+}
+
 /// What a node does with its operands.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Kind {
@@ -85,6 +131,8 @@ pub enum Kind {
     Number(f64),
     /// A statistic of an event.
     Variable(Variable),
+    /// Something that is known of the machine.
+    Fact(Fact),
     /// An operator or function of one or two operands.
     Operation(&'static Operation),
     /// `a if condition else b`, whose operands are `a`, `condition`, `b` in this order.
@@ -95,7 +143,7 @@ impl Kind {
     /// How many operands it takes.
     pub fn arity(&self) -> usize {
         match self {
-            Self::Number(_) | Self::Variable(_) => 0,
+            Self::Number(_) | Self::Variable(_) | Self::Fact(_) => 0,
             Self::Operation(operation) => operation.arity(),
             Self::Select => 3,
         }
@@ -139,6 +187,7 @@ impl PartialEq for Expr {
 impl Expr {
     /// `nodes` must be one tree in postfix order, which only the parser can promise.
     pub(super) fn new(dialect: Dialect, nodes: Vec<Node>) -> Self {
+        let dialect = if dialect == Dialect::Vendor { Dialect::Metric } else { dialect };
         Self { dialect, nodes }
     }
 
@@ -160,6 +209,59 @@ impl Expr {
         })
     }
 
+    /// The facts in the order written, each as often as it is written.
+    pub fn facts(&self) -> impl Iterator<Item = (&Fact, Span)> {
+        self.nodes.iter().filter_map(|node| match &node.kind {
+            Kind::Fact(fact) => Some((fact, node.span)),
+            _ => None,
+        })
+    }
+
+    /// The expression with others in place of some of its variables and facts; they stand where what
+    /// they replace was written. `None` if it would have more than `most` nodes.
+    pub fn with_parts(&self, most: usize, mut part: impl FnMut(&Kind) -> Option<Self>) -> Option<Self> {
+        let mut nodes = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            match part(&node.kind).filter(|_| node.kind.arity() == 0) {
+                Some(part) => nodes.extend(part.nodes.into_iter().map(|Node { kind, .. }| Node { kind, ..*node })),
+                None => nodes.push(node.clone()),
+            }
+            if nodes.len() > most {
+                return None;
+            }
+        }
+        Some(Self { dialect: self.dialect, nodes })
+    }
+
+    /// A single number; `None` where no text says it.
+    pub fn number(number: f64, dialect: Dialect) -> Option<Self> {
+        let kind = Kind::Number(number);
+        let is_written = number.is_finite() && number >= 0.0;
+        is_written.then(|| Self { dialect, nodes: vec![Node { kind, span: Span { start: 0, end: 0 } }] })
+    }
+
+    /// The expression without what can't matter: choices whose condition is a number, and operations
+    /// on numbers alone.
+    pub fn folded(&self) -> Self {
+        let nodes = self.fold(|node, operands: Vec<Vec<Node>>| {
+            let numbers: Option<Vec<f64>> = operands.iter().map(|nodes| number_in(nodes)).collect();
+            if let (Kind::Select, Some(condition)) = (&node.kind, operands.get(1).and_then(|nodes| number_in(nodes))) {
+                let mut operands = operands;
+                return operands.swap_remove(if condition == 0.0 { 2 } else { 0 });
+            }
+            let known = match (&node.kind, numbers.as_deref()) {
+                (Kind::Operation(operation), Some([a])) => Some(operation.value(*a, 0.0)),
+                (Kind::Operation(operation), Some([a, b])) => Some(operation.value(*a, *b)),
+                _ => None,
+            };
+            match known.filter(|known| known.is_finite() && *known >= 0.0) {
+                Some(known) => vec![Node { kind: Kind::Number(known), span: node.span }],
+                None => joined(operands, node),
+            }
+        });
+        Self { dialect: self.dialect, nodes: nodes.unwrap_or_default() }
+    }
+
     /// Computes a value for every node from those of its operands, and returns that of the root.
     pub fn fold<T>(&self, mut step: impl FnMut(&Node, Vec<T>) -> T) -> Option<T> {
         let mut stack = Vec::new();
@@ -177,13 +279,31 @@ impl Expr {
     }
 }
 
+/// The number that `nodes` are.
+fn number_in(nodes: &[Node]) -> Option<f64> {
+    match nodes {
+        [Node { kind: Kind::Number(number), .. }] => Some(*number),
+        _ => None,
+    }
+}
+
+/// The operands' nodes one after another, and `last` behind them. Appends to the first, so that a
+/// long sum takes linear time.
+fn joined(operands: Vec<Vec<Node>>, last: &Node) -> Vec<Node> {
+    let mut operands = operands.into_iter();
+    let mut nodes = operands.next().unwrap_or_default();
+    nodes.extend(operands.flatten());
+    nodes.push(last.clone());
+    nodes
+}
+
 /// The canonical text: spaces around operators, no parentheses but those that are needed. Parsed
 /// again, it gives an equal expression.
 impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text_with(|variable| match self.dialect {
             Dialect::Pair => in_braces(variable),
-            Dialect::Equation => variable.in_formula("mean"),
+            Dialect::Equation | Dialect::Metric | Dialect::Vendor => variable.in_formula("mean"),
         }))
     }
 }
@@ -214,7 +334,12 @@ pub(crate) fn escaped_name(name: &str) -> String {
 
 /// Whether a bare `word` means something else than an event.
 pub(super) fn is_reserved(word: &str) -> bool {
-    matches!(word, "if" | "else") || function(word).is_some()
+    matches!(word, "if" | "else") || function(word).is_some() || fact_function(word).is_some()
+}
+
+/// The fact that the function called `word` asks for.
+pub(super) fn fact_function(word: &str) -> Option<MakeFact> {
+    Fact::FUNCTIONS.into_iter().find(|(name, _)| *name == word).map(|(_, make)| make)
 }
 
 /// Whether an event's name can begin with `c` without a backslash.
@@ -236,14 +361,15 @@ struct Printed {
 /// The powers around those of the infix operators.
 const SELECT: u8 = 0;
 const CONDITION: u8 = 1;
-const UNARY: u8 = 6;
-const ATOM: u8 = 7;
+const UNARY: u8 = 7;
+const ATOM: u8 = 8;
 
 impl Printed {
     fn new(kind: &Kind, operands: Vec<Self>, name: &impl Fn(&Variable) -> String) -> Self {
         match kind {
             Kind::Number(number) => Self { text: number_text(*number), power: ATOM },
             Kind::Variable(variable) => Self { text: name(variable), power: ATOM },
+            Kind::Fact(fact) => Self { text: fact.to_string(), power: ATOM },
             Kind::Operation(operation) => Self::operation(operation, operands),
             Kind::Select => {
                 let least = [CONDITION, CONDITION, SELECT];

@@ -11,6 +11,7 @@
 //! ```
 
 use std::thread;
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
@@ -18,7 +19,7 @@ use nix::unistd::Pid;
 
 use super::Host;
 use crate::events::{Event, Modifiers};
-use crate::plan::Fit;
+use crate::plan::{Fit, Plan, Rotation};
 use crate::sources::perf::{self, Whose};
 
 /// What a kernel answers.
@@ -32,6 +33,11 @@ pub trait Kernel {
     /// Whether a thread on one of these CPUs, on any where there are none, can count these events of
     /// one PMU at the same time.
     fn fit(&self, events: &[&Event], cpus: &[u32]) -> Fit;
+
+    /// What it costs perfprop to end a turn of these and begin another; `None` where that isn't known.
+    fn switch_cost(&self, _plan: &Plan, _rotations: &[Rotation]) -> Option<Duration> {
+        None
+    }
 }
 
 /// The kernel that runs this program.
@@ -50,6 +56,10 @@ impl Kernel for ThisKernel {
         // A thread of its own, so that this one stays where it may be.
         let on_cpus = || if stay_on(cpus).is_ok() { perf::fit(events) } else { Fit::Unknown };
         thread::scope(|scope| scope.spawn(on_cpus).join()).unwrap_or(Fit::Unknown)
+    }
+
+    fn switch_cost(&self, plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
+        perf::switch_cost(plan, rotations)
     }
 }
 
@@ -188,6 +198,10 @@ mod tests {
 
         fn fit(&self, _: &[&Event], _: &[u32]) -> Fit {
             Fit::Unknown
+        }
+
+        fn switch_cost(&self, _: &Plan, _: &[Rotation]) -> Option<Duration> {
+            None
         }
     }
 

@@ -15,6 +15,7 @@
 use std::collections::VecDeque;
 
 use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standing};
+use crate::metrics::Derived;
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Delta, Raw, Tally, Uncertain};
 use crate::recording::{End, Header, RecordedEvent, Target};
@@ -25,12 +26,14 @@ use crate::units::{CpuNs, WallNs};
 mod beside;
 mod finding;
 mod measure;
+mod metrics;
 mod sum;
 mod truth;
 
 pub use beside::{Compare, Compared, Difference, Side, compare};
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
+pub use metrics::MetricRow;
 pub use sum::{Parts, Sum};
 pub use truth::Truth;
 
@@ -47,6 +50,8 @@ const SETTLED: u64 = 3;
 pub struct Monitor {
     header: Header,
     relations: Vec<Relation>,
+    /// The metrics of the header by their places there.
+    derived: Vec<(usize, Derived)>,
     tracks: Vec<Track>,
     tally: Tally,
     /// What each event counted in truth, where that was recorded.
@@ -99,6 +104,11 @@ impl Point {
         Self { raw: scaled(self.raw), corrected: scaled(self.corrected), ..*self }
     }
 
+    /// The best that is known of the interval's count: what the estimator makes of it, else the scaled one.
+    pub fn best(&self) -> Option<Uncertain> {
+        self.corrected.or(self.raw)
+    }
+
     /// Running over enabled, at most 1; `None` if no CPU time passed.
     pub fn run_ratio(&self) -> Option<f64> {
         let Delta { enabled, running, .. } = self.counted;
@@ -131,6 +141,11 @@ pub struct Row<'a> {
 }
 
 impl Row<'_> {
+    /// The best that is known of the run's count: what the estimator makes of it, else the scaled one.
+    pub fn best(&self) -> Option<Uncertain> {
+        self.estimate.total.or(self.scaled)
+    }
+
     /// How the run's number was corrected, or where one that was never counted comes from; `None`
     /// where it is what was counted, or scaled.
     pub fn correction(&self) -> Option<Correction> {
@@ -209,6 +224,7 @@ impl Monitor {
             due: header.interval_ns,
             tracks: vec![Track::default(); events],
             tally: Tally::new(events),
+            derived: metrics::derived(&header),
             truths: vec![None; events],
             header,
             relations,

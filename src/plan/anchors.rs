@@ -20,19 +20,28 @@ use crate::events::Event;
 const BEST: [&str; 2] = ["instructions", "cycles"];
 
 impl Plan {
-    /// Adds anchors to the groups that perfprop made: cycles and instructions if they were asked for,
-    /// else the first event of the PMU that `related` names. `fit` is asked as in [`Plan::new`].
-    pub fn anchored(
-        mut self,
-        related: impl Fn(&[Event]) -> Vec<EventIndex>,
+    /// Parts the events that relations tie together, so that they are in different groups, and links
+    /// all groups by anchors: see [`apart`](Self::apart) and [`anchored`](Self::anchored). `related` names the
+    /// events of each relation; it is asked only where groups take turns.
+    pub fn linked(
+        self,
+        related: impl Fn(&[Event]) -> Vec<Vec<EventIndex>>,
         fit: &mut dyn FnMut(&[&Event]) -> Fit,
     ) -> Self {
-        let mut related_events = None;
+        if !(0..self.groups.len()).any(|group| self.shared_pmu(group).is_some()) {
+            return self;
+        }
+        let ties = related(&self.events);
+        self.apart(&ties, fit).anchored(&ties.concat(), fit)
+    }
+
+    /// Adds anchors to the groups that perfprop made: cycles and instructions if they were asked for,
+    /// else the first `related` event of the PMU. `fit` is asked as in [`Plan::new`].
+    fn anchored(mut self, related: &[EventIndex], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Self {
         for group in 0..self.groups.len() {
             let Some(pmu) = self.shared_pmu(group) else { continue };
             let mut anchors = self.best_anchors(pmu);
             if anchors.is_empty() {
-                let related = related_events.get_or_insert_with(|| related(&self.events));
                 anchors.extend(related.iter().copied().filter(|&event| self.takes_turns(event, pmu)).min());
             }
             for anchor in anchors {
@@ -78,7 +87,7 @@ impl Plan {
             return;
         }
         together.push(event);
-        if fit(&together) == Fit::Fits {
+        if fit(&self.with_pinned(&together)) == Fit::Fits {
             let member = self.width();
             self.anchors.push(anchor);
             self.groups[group].members.push(member);
@@ -124,7 +133,7 @@ mod tests {
             if general <= counters { Fit::Fits } else { Fit::TooMany }
         };
         let groups = names.iter().enumerate().map(free).collect();
-        Plan::new(groups, &mut fit).unwrap().anchored(|_| related.to_vec(), &mut fit)
+        Plan::new(groups, &mut fit).unwrap().anchored(related, &mut fit)
     }
 
     fn groups(plan: &Plan) -> Vec<Vec<&str>> {

@@ -15,14 +15,20 @@
 //! Free hardware events fill the counters. The kernel gives its groups turns: with one event a
 //! group it moves one event a turn, and each is off for as long as all the others need; groups that
 //! fill the counters come round as soon as can be. Where one of them has a counter left, an
-//! [anchor](anchors) is counted there once more.
+//! [anchor](anchors) is counted there once more. Events that relations tie together go into different
+//! groups ([apart]), and perfprop can move the groups itself, in [turns](rotation) of its own.
 
 use serde::{Deserialize, Serialize};
 
 use crate::events::{self, Binding, Event};
 
 mod anchors;
+mod apart;
+pub mod expectation;
 mod limited;
+mod rotation;
+
+pub use rotation::{GroupIndex, Rotation};
 
 /// The place of an event in the list that the user asked for.
 pub type EventIndex = usize;
@@ -93,7 +99,9 @@ impl Plan {
     pub fn new(groups: Vec<events::Group>, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Result<Self, Unschedulable> {
         let mut plan = Self::default();
         let mut software = Vec::new();
-        let mut hardware = Packing::default();
+        let pinned = |event: &&Event| event.modifiers.pinned && !event.kind.is_software();
+        let pinned = groups.iter().flat_map(|group| &group.events).filter(pinned).cloned().collect();
+        let mut hardware = Packing { groups: Vec::new(), pinned };
         for group in groups {
             let first = plan.events.len();
             let members: Vec<_> = (first..first + group.events.len()).collect();
@@ -137,6 +145,16 @@ impl Plan {
         member.checked_sub(self.events.len()).map_or_else(|| &self.events[member], anchor)
     }
 
+    /// Whether groups wait for one another: more than one has events of the same PMU.
+    pub fn rotates(&self) -> bool {
+        let hardware = |group: &PlannedGroup| {
+            let mut events = group.members.iter().map(|&member| self.event(member));
+            events.find(|event| !event.kind.is_software()).map(pmu_of)
+        };
+        let pmus: Vec<_> = self.groups.iter().filter_map(hardware).collect();
+        pmus.iter().enumerate().any(|(place, pmu)| pmus[..place].contains(pmu))
+    }
+
     /// Where the readings of a member are when the plan is counted in several scopes: the events of
     /// one scope after those of another, and behind them all the anchors in the same order.
     pub fn column(&self, member: EventIndex, scope: usize, scopes: usize) -> usize {
@@ -144,6 +162,13 @@ impl Plan {
             None => scope * self.events.len() + member,
             Some(anchor) => scopes * self.events.len() + scope * self.anchors.len() + anchor,
         }
+    }
+
+    /// These events with those that are pinned on their PMU: what has to fit for a group to have a turn.
+    fn with_pinned<'a>(&'a self, events: &[&'a Event]) -> Vec<&'a Event> {
+        let pmu = events.first().map(|event| pmu_of(event));
+        let holds = |event: &&Event| event.modifiers.pinned && !event.kind.is_software() && Some(pmu_of(event)) == pmu;
+        self.events.iter().filter(holds).chain(events.iter().copied()).collect()
     }
 
     fn fits(&self, members: &[EventIndex], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
@@ -164,9 +189,10 @@ impl Plan {
 }
 
 /// Groups of free hardware events as they fill up.
-#[derive(Default)]
 struct Packing {
     groups: Vec<Packed>,
+    /// What never gives its counter away, so that nothing else can be there.
+    pinned: Vec<Event>,
 }
 
 struct Packed {
@@ -182,7 +208,8 @@ impl Packing {
         let pmu = pmu_of(event);
         let joins = !event.modifiers.pinned && !event.modifiers.exclusive && fit(&[event]) == Fit::Fits;
         if joins && let Some(group) = self.groups.iter_mut().find(|group| group.pmu == pmu && !group.is_full) {
-            let with: Vec<_> = group.members.iter().chain([&index]).map(|&member| &events[member]).collect();
+            let members = group.members.iter().chain([&index]).map(|&member| &events[member]);
+            let with: Vec<_> = self.pinned.iter().filter(|event| pmu_of(event) == pmu).chain(members).collect();
             if fit(&with) == Fit::Fits {
                 group.members.push(index);
                 return;
@@ -280,6 +307,14 @@ mod tests {
         groups[2].events[0].encoding.pmu_type = 9;
         let plan = Plan::new(groups, &mut counters(4)).unwrap();
         assert_eq!(members(&plan), [vec![0], vec![1], vec![2]]);
+    }
+
+    #[test]
+    fn groups_fill_the_counters_that_pinned_events_leave() {
+        let mut groups = free(&["a", "b", "c", "d", "e"]);
+        groups[1].events[0].modifiers.pinned = true;
+        let plan = Plan::new(groups, &mut counters(3)).unwrap();
+        assert_eq!(members(&plan), [vec![0, 2], vec![1], vec![3, 4]]);
     }
 
     #[test]

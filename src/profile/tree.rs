@@ -143,6 +143,16 @@ impl Tree {
         EventId(self.events.len() as u32 - 1)
     }
 
+    /// Forgets all paths and what was counted on them; frames, events and threads stay, those at the root.
+    pub fn clear(&mut self) {
+        self.nodes = vec![Node::new(FrameId::ROOT, NodeId::NONE, 0)];
+        self.edges.clear();
+        self.columns.iter_mut().for_each(|column| *column = Column::default());
+        self.placed = vec![true];
+        self.has_calls = false;
+        self.threads.iter_mut().for_each(|stack| stack.truncate(1));
+    }
+
     /// The event of this name.
     pub fn find_event(&self, name: &str) -> Option<EventId> {
         self.event_ids().find(|id| self.events[id.index()].name == name)

@@ -29,6 +29,11 @@ impl Tree {
         Walk { tree: self, ahead: vec![NodeId::ROOT] }
     }
 
+    /// All nodes, in the order of their numbers: a node before its children.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = NodeRef<'_>> {
+        (0..self.len()).map(|index| self.node(NodeId(index as u32)))
+    }
+
     /// Hands every sequence to `see`, depth first: its frames from the root on, and the node where its
     /// numbers stand.
     pub fn sequences<'a>(&'a self, mut see: impl FnMut(&[FrameId], NodeRef<'a>)) {

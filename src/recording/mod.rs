@@ -12,6 +12,8 @@
 //! whoever reads it. Lines of another type are passed over: a later version may write more of them. A file
 //! that was cut off is good up to its last whole line.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::events::Event;
@@ -62,6 +64,9 @@ pub struct Header {
     pub modelled: Option<Model>,
     /// The groups that the events were counted in.
     pub groups: Vec<PlannedGroup>,
+    /// The metrics over them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<RecordedMetric>,
     /// The relation files, as they were.
     pub relations: Vec<RelationFile>,
     /// The estimator that was chosen.
@@ -172,6 +177,29 @@ pub struct RelationFile {
     pub file: String,
     /// What is in it.
     pub text: String,
+}
+
+/// A metric over the events of a recording. What the machine knows is in its formula as a number.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RecordedMetric {
+    /// What it is called.
+    pub name: String,
+    /// The formula over counts, as relation files write it.
+    pub formula: String,
+    /// What isn't 0 where the value is one to look into.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threshold: Option<String>,
+    /// What the value is multiplied with to be in the unit.
+    pub factor: f64,
+    /// The unit; empty where there is none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// What it says.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
+    /// The events that each name in the formula is the sum of, by their places in one part of the
+    /// target.
+    pub events: BTreeMap<String, Vec<EventIndex>>,
 }
 
 /// How a measurement ended.

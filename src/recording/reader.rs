@@ -241,6 +241,7 @@ mod tests {
             truths: vec![],
             modelled: None,
             groups: vec![],
+            metrics: vec![],
             relations: vec![],
             estimator: "scale".into(),
             period_ns: WallNs(100),
@@ -293,6 +294,7 @@ mod tests {
             stacks: vec![StackNode { caller: None, frame: FrameId(0) }],
             tasks: vec![Task { pid: 1, tid: 2, comm: "\u{1b}".into() }],
             samples: vec![sample(500, 10, Some(0)), sample(700, 20, None), sample(600, 20, Some(0))],
+            costs: Vec::new(),
             losses: Losses { lost: 3, ..Losses::default() },
         }
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stacks::{Frame, Losses, StackBatch, StackId, StackNode, StackSample, Task, TaskId};
+use crate::stacks::{Frame, Losses, StackBatch, StackId, StackNode, StackSample, Task, TaskCosts, TaskId};
 use crate::units::WallNs;
 
 /// A batch in columns. A column whose entries are all the same is that entry alone.
@@ -31,6 +31,8 @@ pub(super) struct StacksLine {
     weight: Column<u64>,
     #[serde(default)]
     stack: Vec<Option<StackId>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    costs: Vec<TaskCosts>,
     #[serde(default)]
     losses: Losses,
 }
@@ -92,6 +94,7 @@ impl From<&StackBatch> for StacksLine {
             event: samples().map(|sample| sample.event).collect(),
             weight: samples().map(|sample| sample.weight).collect(),
             stack: samples().map(|sample| sample.stack).collect(),
+            costs: batch.costs.clone(),
             losses: batch.losses,
         }
     }
@@ -119,6 +122,7 @@ impl TryFrom<StacksLine> for StackBatch {
             }
         });
         let samples = samples.collect();
-        Ok(Self { frames: line.frames, stacks: line.stacks, tasks: line.tasks, samples, losses: line.losses })
+        let StacksLine { frames, stacks, tasks, costs, losses, .. } = line;
+        Ok(Self { frames, stacks, tasks, samples, costs, losses })
     }
 }

@@ -1,15 +1,16 @@
-//! The objects of a relation file in, relations and everything that is wrong with them out.
+//! The objects of a relation file in, relations, metrics and everything that is wrong with them out.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::source::Source;
 use super::syntax::{Entry, Object, Problem, Problems, Value, read};
 use super::{Form, MAX_FILE, Parsed, Place, Relation, Tolerance, Weight};
 use crate::expr::{Dialect, Expr, ParseError, parse, parse_equation};
+use crate::metrics::{Catalog, ExpansionError, Grouping, Metric, Scale, list};
 use crate::words::{is_hidden, nearest, quoted, shown};
 
-/// The keys of a relation.
+/// The keys of a relation or of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Key {
     Id,
@@ -20,10 +21,18 @@ enum Key {
     Relation,
     Weight,
     Tolerance,
+    Metric,
+    Formula,
+    ScaleUnit,
+    Groups,
+    Threshold,
+    Description,
+    Grouping,
+    ApartIn,
 }
 
 impl Key {
-    const ALL: [(Self, &'static str); 8] = [
+    const ALL: [(Self, &'static str); 16] = [
         (Self::Id, "id"),
         (Self::EventFrom, "eventFrom"),
         (Self::EventTo, "eventTo"),
@@ -32,7 +41,20 @@ impl Key {
         (Self::Relation, "relation"),
         (Self::Weight, "weight"),
         (Self::Tolerance, "tolerance"),
+        (Self::Metric, "metric"),
+        (Self::Formula, "formula"),
+        (Self::ScaleUnit, "scaleUnit"),
+        (Self::Groups, "groups"),
+        (Self::Threshold, "threshold"),
+        (Self::Description, "description"),
+        (Self::Grouping, "grouping"),
+        (Self::ApartIn, "apartIn"),
     ];
+
+    /// Whether only metrics have it.
+    fn is_of_metrics(self) -> bool {
+        !matches!(self, Self::Id | Self::Relation | Self::Weight | Self::Tolerance) && !Self::OF_PAIRS.contains(&self)
+    }
 
     /// The keys that only pairs have.
     const OF_PAIRS: [Self; 4] = [Self::EventFrom, Self::EventTo, Self::ExpectedMean, Self::ExpectedVariance];
@@ -65,7 +87,7 @@ pub(super) fn check(file: &str, bytes: &[u8]) -> Parsed {
 
 fn unreadable(diagnostic: Diagnostic) -> Parsed {
     let diagnostics = Diagnostics { list: vec![diagnostic], ..Diagnostics::default() };
-    Parsed { relations: Vec::new(), diagnostics }
+    Parsed { relations: Vec::new(), metrics: Vec::new(), diagnostics }
 }
 
 fn not_utf8(file: &str, bytes: &[u8], valid: usize) -> Diagnostic {
@@ -86,20 +108,25 @@ fn check_text(file: &str, text: &str) -> Parsed {
     let (objects, problems) = read(text);
     let mut checker = Checker { source: &source, problems, object: 0 };
     let ids = checker.ids(&objects);
-    let mut relations = Vec::new();
+    let (mut relations, mut metrics) = (Vec::new(), Vec::new());
     let mut broken = Vec::new();
     for (index, (object, id)) in objects.iter().zip(&ids).enumerate() {
         checker.object = index;
-        match checker.relation(object, id) {
-            Some(relation) => relations.push(relation),
+        match checker.statement(object, id) {
+            Some(Statement::Relation(relation)) => relations.push(relation),
+            Some(Statement::Metric(metric)) => metrics.push((index, metric)),
             None => broken.push(id.clone()),
         }
     }
+    let endless = checker.endless(&objects, &metrics);
+    broken.extend(endless.iter().map(|&index| ids[index].clone()));
+    let metrics: Vec<_> =
+        metrics.into_iter().filter(|(index, _)| !endless.contains(index)).map(|(_, metric)| metric).collect();
     let Problems { mut list, unlisted } = checker.problems;
     list.sort_by_key(|problem| problem.offset);
     let list = list.into_iter().map(|problem| diagnostic(&source, &ids, problem)).collect();
-    let diagnostics = Diagnostics { list, unlisted, fine: relations.len(), broken };
-    Parsed { relations, diagnostics }
+    let diagnostics = Diagnostics { list, unlisted, fine: relations.len() + metrics.len(), broken };
+    Parsed { relations, metrics, diagnostics }
 }
 
 fn diagnostic(source: &Source<'_>, ids: &[String], problem: Problem) -> Diagnostic {
@@ -111,6 +138,12 @@ fn diagnostic(source: &Source<'_>, ids: &[String], problem: Problem) -> Diagnost
         help,
         relation: object.and_then(|index| ids.get(index)).cloned(),
     }
+}
+
+/// What an object says.
+enum Statement {
+    Relation(Relation),
+    Metric(Metric),
 }
 
 struct Checker<'a> {
@@ -161,7 +194,8 @@ impl Checker<'_> {
                 Some((own, Some(first))) if first == own.offset => own.text.to_string(),
                 Some((own, Some(first))) => {
                     self.object = index;
-                    let message = format!("a second relation is called {}", quoted(&own.text));
+                    let what = if is_metric(object) { "metric" } else { "relation" };
+                    let message = format!("a second {what} is called {}", quoted(&own.text));
                     let label = format!("the first one is in line {}", self.source.place(first).line);
                     self.wrong::<()>(own.offset, message, label, None);
                     made_id(index, &owners)
@@ -172,12 +206,121 @@ impl Checker<'_> {
         ids
     }
 
-    fn relation(&mut self, object: &Object<'_>, id: &str) -> Option<Relation> {
+    fn statement(&mut self, object: &Object<'_>, id: &str) -> Option<Statement> {
         let fields = self.fields(object);
-        let is_id_right = self.is_id_right(&fields, id);
-        let weight = self.fraction(&fields, Key::Weight, Weight::new);
-        let tolerance = self.fraction(&fields, Key::Tolerance, Tolerance::new);
-        let form = self.form(object, &fields);
+        let of_metric =
+            Key::ALL.into_iter().find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| key.is_of_metrics()));
+        match of_metric {
+            None => self.relation(object, &fields, id).map(Statement::Relation),
+            Some((key, value)) => self.metric(object, &fields, id, key, value).map(Statement::Metric),
+        }
+    }
+
+    /// A metric, of which `key` is the first thing that only metrics have.
+    fn metric(
+        &mut self,
+        object: &Object<'_>,
+        fields: &Fields<'_>,
+        id: &str,
+        key: Key,
+        value: &Value<'_>,
+    ) -> Option<Metric> {
+        let other =
+            Key::ALL.into_iter().find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| !key.is_of_metrics()));
+        if let Some((of_relation, value)) = other {
+            let message = format!("{} belongs to a relation, {} to a metric", of_relation.name(), key.name());
+            return self.wrong(value.offset, message, "an object is one or the other", None);
+        }
+        let name = self.event(fields, Key::Metric);
+        let formula = self.metric_expression(fields, Key::Formula);
+        let threshold = self.metric_expression(fields, Key::Threshold);
+        let scale = self.read(fields, Key::ScaleUnit, "a number and a unit, as in 100%", Scale::parse);
+        let words = Grouping::ALL.map(|(_, word)| word).join(", ");
+        let grouping = self.read(fields, Key::Grouping, &words, |text| {
+            Grouping::ALL.into_iter().find(|(_, word)| *word == text).map(|(grouping, _)| grouping)
+        });
+        let description = self.read(fields, Key::Description, "text", |text| Some(text.to_owned()));
+        let groups = self.read(fields, Key::Groups, "names", |text| Some(list(text)));
+        let apart_in = self.read(fields, Key::ApartIn, "names", |text| Some(list(text)));
+        for (key, what) in [(Key::Metric, "metric is missing"), (Key::Formula, "formula is missing")] {
+            if fields.are_all && fields.get(key).is_none() {
+                return self.wrong(value.offset.min(object.offset), what, "not in this metric", None);
+            }
+        }
+        let name = name.filter(|name| name == id)?;
+        let metric = Metric {
+            name,
+            formula: formula??,
+            scale: scale?.unwrap_or_default(),
+            groups: groups?.unwrap_or_default(),
+            threshold: threshold?,
+            description: description?.unwrap_or_default(),
+            grouping: grouping?.unwrap_or_default(),
+            apart_in: apart_in?.unwrap_or_default(),
+        };
+        fields.are_all.then_some(metric)
+    }
+
+    /// The expression at `key`: `Some(None)` if it isn't given, `None` if it is wrong.
+    fn metric_expression(&mut self, fields: &Fields<'_>, key: Key) -> Option<Option<Expr>> {
+        match fields.get(key) {
+            None => Some(None),
+            Some(value) => self.parsed(value, parse(&value.text, Dialect::Metric)).map(Some),
+        }
+    }
+
+    /// The string at `key`: `Some(None)` if it isn't given, `None` if it is wrong.
+    fn read<T>(
+        &mut self,
+        fields: &Fields<'_>,
+        key: Key,
+        expected: &str,
+        make: impl FnOnce(&str) -> Option<T>,
+    ) -> Option<Option<T>> {
+        let Some(value) = fields.get(key) else { return Some(None) };
+        match make(value.text.trim()).filter(|_| value.is_quoted) {
+            Some(read) => Some(Some(read)),
+            None => {
+                let message = format!("expected {expected} in quotes for {}", key.name());
+                self.wrong(value.offset, message, format!("{} here", quoted(value.text.trim())), None)
+            }
+        }
+    }
+
+    /// The objects of metrics that the file computes from themselves.
+    fn endless(&mut self, objects: &[Object<'_>], metrics: &[(usize, Metric)]) -> BTreeSet<usize> {
+        let catalog = Catalog::new(metrics.iter().map(|(_, metric)| metric.clone()));
+        let places: HashMap<&str, usize> =
+            metrics.iter().map(|(index, metric)| (metric.name.as_str(), *index)).collect();
+        let mut endless = BTreeSet::new();
+        // Of metrics that go round together, each would bring the same message; the first says it.
+        let mut told = HashSet::new();
+        for (place, error) in catalog.endless() {
+            let metric = &catalog.metrics()[place];
+            let Some(&index) = places.get(metric.name.as_str()) else { continue };
+            endless.insert(index);
+            let around: Vec<String> = match &error {
+                ExpansionError::Cycle(chain) => chain.clone(),
+                ExpansionError::TooDeep(_) | ExpansionError::TooLong(_) => vec![metric.name.clone()],
+            };
+            if around.iter().any(|name| told.contains(name)) {
+                continue;
+            }
+            told.extend(around);
+            self.object = index;
+            let formula = objects[index].entries.iter().find(|entry| Key::named(&entry.key.text) == Some(Key::Formula));
+            let offset = formula.and_then(|entry| entry.value.as_ref()).map_or(0, |value| value.offset);
+            let (message, label) = (format!("{} can't be computed", quoted(&metric.name)), error.to_string());
+            self.wrong::<()>(offset, message, label, None);
+        }
+        endless
+    }
+
+    fn relation(&mut self, object: &Object<'_>, fields: &Fields<'_>, id: &str) -> Option<Relation> {
+        let is_id_right = self.is_id_right(fields, id);
+        let weight = self.fraction(fields, Key::Weight, Weight::new);
+        let tolerance = self.fraction(fields, Key::Tolerance, Tolerance::new);
+        let form = self.form(object, fields);
         let (weight, tolerance, form) = (weight?, tolerance?, form?);
         (is_id_right && fields.are_all).then(|| Relation {
             id: id.to_owned(),
@@ -219,7 +362,7 @@ impl Checker<'_> {
             None => format!("keys: {}", names.join(", ")),
         };
         let message = format!("there is no key {}", quoted(&name.text));
-        self.wrong::<()>(name.offset, message, "not a key of a relation", Some(help));
+        self.wrong::<()>(name.offset, message, "not a key of a relation or metric", Some(help));
     }
 
     fn is_id_right(&mut self, fields: &Fields<'_>, id: &str) -> bool {
@@ -312,12 +455,14 @@ impl Checker<'_> {
             }
             None if value.text.is_empty() => {
                 let message = format!("{} is empty", key.name());
-                self.wrong(value.offset, message, "expected the name of an event", None)
+                let what = if key == Key::Metric { "a metric" } else { "an event" };
+                self.wrong(value.offset, message, format!("expected the name of {what}"), None)
             }
             Some((at, c)) => {
                 let place = value.offset_of(at);
                 let label = format!("{} here", quoted(c.encode_utf8(&mut [0; 4])));
-                let message = "events' names have no spaces or control characters";
+                let whose = if key == Key::Metric { "metrics'" } else { "events'" };
+                let message = format!("{whose} names have no spaces or control characters");
                 self.wrong(place, message, label, None)
             }
             None => Some(value.text.to_string()),
@@ -356,9 +501,14 @@ fn missing(fields: &Fields<'_>) -> Option<(&'static str, &'static str)> {
     }
 }
 
-/// The id that the object has itself.
+fn is_metric(object: &Object<'_>) -> bool {
+    object.entries.iter().any(|entry| Key::named(&entry.key.text) == Some(Key::Metric))
+}
+
+/// The id that the object has itself: that of a metric is its name.
 fn own_id<'a>(object: &'a Object<'a>) -> Option<&'a Value<'a>> {
-    let entry = object.entries.iter().find(|entry| Key::named(&entry.key.text) == Some(Key::Id))?;
+    let key = if is_metric(object) { Key::Metric } else { Key::Id };
+    let entry = object.entries.iter().find(|entry| Key::named(&entry.key.text) == Some(key))?;
     entry.value.as_ref().filter(|value| is_id(value))
 }
 

@@ -16,6 +16,9 @@
 //! # }
 //! ```
 //!
+//! A file may also define metrics, which equations can name and `-M` shows:
+//! `{ "metric": "IPC", "formula": instructions / cycles, "scaleUnit": "1insn per cycle" }`.
+//!
 //! Means are in counts per CPU-millisecond, variances in the square of that.
 //! [`Relation::bind`] gives a relation the form that estimators evaluate.
 
@@ -35,7 +38,8 @@ use serde::{Deserialize, Serialize};
 pub use bind::{Binding, BoundEquation, BoundForm, BoundPair, BoundRelation, mean_slot, variance_slot};
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, LoadError};
 
-use crate::expr::Expr;
+use crate::expr::{Expr, Fact, Subject};
+use crate::metrics::{Catalog, ExpansionError, Metric};
 use crate::words::shown;
 
 /// The largest relation file that is read, in bytes: twenty thousand relations of two lines.
@@ -82,6 +86,49 @@ pub enum Form {
 }
 
 impl Relation {
+    /// The relation with the formulas of metrics in place of their names; only equations can name them.
+    ///
+    /// # Errors
+    /// Metrics that can't be computed, and those that ask for what `know` doesn't tell.
+    pub fn expanded(&self, catalog: &Catalog, know: &dyn Fn(&Fact) -> Option<f64>) -> Result<Self, ExpansionError> {
+        let Form::Equation { left, right } = &self.form else { return Ok(self.clone()) };
+        let side = |expr: &Expr| match catalog.is_named_in(expr) {
+            true => catalog.expand(expr, know),
+            false => Ok(expr.clone()),
+        };
+        Ok(Self { form: Form::Equation { left: side(left)?, right: side(right)? }, ..self.clone() })
+    }
+
+    /// The names of its events, each once, in any case of letters.
+    pub fn events(&self) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        let mut add = |name: &str| {
+            if !names.iter().any(|known| known.eq_ignore_ascii_case(name)) {
+                names.push(name.to_owned());
+            }
+        };
+        let (ends, sides): ([Option<&String>; 2], [Option<&Expr>; 2]) = match &self.form {
+            Form::Equation { left, right } => ([None, None], [Some(left), Some(right)]),
+            Form::Pair { from, to, expected_mean, expected_variance } => {
+                ([Some(from), Some(to)], [expected_mean.as_ref(), expected_variance.as_ref()])
+            }
+        };
+        ends.into_iter().flatten().for_each(|name| add(name));
+        for (variable, _) in sides.into_iter().flatten().flat_map(Expr::variables) {
+            if let Subject::Event(name) = &variable.subject {
+                add(name);
+            }
+        }
+        names
+    }
+
+    /// Whether it is an equation in which `name`, in any case of letters, stands.
+    pub fn names(&self, name: &str) -> bool {
+        let Form::Equation { left, right } = &self.form else { return false };
+        let is = |subject: &Subject| matches!(subject, Subject::Event(event) if event.eq_ignore_ascii_case(name));
+        left.variables().chain(right.variables()).any(|(variable, _)| is(&variable.subject))
+    }
+
     /// What it says, on one line: `L2_MISSES = 2 * L1_MISSES`.
     pub fn formula(&self) -> String {
         match &self.form {
@@ -174,6 +221,8 @@ impl std::fmt::Display for Place {
 pub struct Parsed {
     /// The relations that nothing is wrong with, in the order of the file.
     pub relations: Vec<Relation>,
+    /// The metrics that nothing is wrong with.
+    pub metrics: Vec<Metric>,
     /// What is wrong with the others.
     pub diagnostics: Diagnostics,
 }
@@ -187,6 +236,21 @@ impl Parsed {
     pub fn strict(self) -> Result<Vec<Relation>, Diagnostics> {
         if self.diagnostics.is_empty() { Ok(self.relations) } else { Err(self.diagnostics) }
     }
+}
+
+/// The metrics that perfprop has itself, over presets and software events.
+///
+/// # Errors
+/// The file that is built in is wrong, which a test rules out.
+pub fn shipped_metrics() -> Result<Vec<Metric>, Diagnostics> {
+    let parsed = parse("relations/metrics.json", include_bytes!("../../relations/metrics.json"));
+    if parsed.diagnostics.is_empty() { Ok(parsed.metrics) } else { Err(parsed.diagnostics) }
+}
+
+/// A relation file that has these metrics.
+pub fn metric_file(metrics: &[Metric]) -> String {
+    let lines: Vec<_> = metrics.iter().map(saved::metric).collect();
+    if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
 }
 
 /// Reads the relations in `bytes`; messages call them `file`.

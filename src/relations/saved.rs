@@ -3,6 +3,26 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Form, Place, Relation, Tolerance, Weight, parse};
+use crate::metrics::{Grouping, Metric};
+
+/// A metric as an object of a relation file, on one line.
+pub(super) fn metric(metric: &Metric) -> String {
+    let mut line = serde_json::Map::new();
+    let mut put = |key: &str, text: String| {
+        if !text.is_empty() {
+            line.insert(key.to_owned(), text.into());
+        }
+    };
+    put("metric", metric.name.clone());
+    put("formula", metric.formula.to_string());
+    put("scaleUnit", metric.scale.to_string());
+    put("groups", metric.groups.join(";"));
+    put("threshold", metric.threshold.as_ref().map_or_else(String::new, ToString::to_string));
+    put("grouping", if metric.grouping == Grouping::Together { "" } else { metric.grouping.word() }.to_owned());
+    put("apartIn", metric.apart_in.join(";"));
+    put("description", metric.description.clone());
+    format!("  {}", serde_json::Value::Object(line))
+}
 
 /// A relation as recordings have it: strict JSON with the keys of relation files, and its place.
 #[derive(Clone, Serialize, Deserialize)]

@@ -24,6 +24,7 @@ use crate::sampling::{Request, Sample, Sampler};
 use crate::sources::command::{Exit, Held};
 use crate::sources::emulate::{self, Emulator, Model, Told};
 use crate::sources::limited::{Limited, TURN};
+use crate::sources::perf::mux::{Interval, MuxError};
 use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Who};
 use crate::sources::{Counter, CounterSource, Round, process};
 #[cfg(feature = "stacks")]
@@ -31,9 +32,11 @@ use crate::stacks::live;
 use crate::units::CpuNs;
 
 mod output;
+pub mod schedule;
 mod stacks;
 
 pub use output::{OutputLine, Stream};
+pub use schedule::Schedule;
 
 /// How long a process may take to end after SIGTERM.
 const TERM_PATIENCE: Duration = Duration::from_secs(2);
@@ -62,6 +65,8 @@ pub struct Launch {
     pub counter: Counter,
     /// How many events are counted at once, if fewer than can be; the truth is then counted beside.
     pub counters: Option<usize>,
+    /// Who gives groups their turns on the counters.
+    pub schedule: Schedule,
 }
 
 /// A command to start.
@@ -93,6 +98,7 @@ impl Launch {
             stacks: None,
             counter: Counter::Kernel,
             counters: None,
+            schedule: Schedule::default(),
         }
     }
 }
@@ -129,6 +135,8 @@ pub enum StartError {
     Stacks(live::StackError),
     /// The model needs valgrind, which isn't installed.
     NoValgrind,
+    /// The kernel's turns can't be made shorter.
+    Mux(MuxError),
     /// The operating system can't make a process or a thread.
     System(io::Error),
 }
@@ -144,6 +152,8 @@ pub struct Session {
     output: Receiver<OutputLine>,
     #[cfg_attr(not(feature = "stacks"), expect(dead_code, reason = "there is nothing in it"))]
     stacks: stacks::Sampling,
+    /// What of the kernel's turns is set back at the end.
+    intervals: Vec<Interval>,
 }
 
 /// Counters that are open, with what became of each row.
@@ -169,6 +179,12 @@ impl Session {
     /// # Errors
     /// See [`StartError`].
     pub fn start(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
+        // Before anything is counted, and set back if nothing comes of it.
+        let intervals = launch.schedule.set_intervals()?;
+        Ok(Self { intervals, ..Self::begin(plan, launch, period)? })
+    }
+
+    fn begin(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
         let Some(line) = &launch.command else {
             let aim = launch.aim.clone().ok_or(StartError::NoTarget)?;
             let stacks = stacks::start(launch, &aim)?;
@@ -178,12 +194,15 @@ impl Session {
             let session = Self::sample(opened, launch, described, None, crossbeam_channel::never(), period)?;
             return Ok(Self { stacks, ..session });
         };
-        let emulator = emulator(launch)?;
+        let mut emulator = emulator(launch)?;
         let argv = emulator.as_ref().map_or_else(|| line.argv.clone(), |emulator| emulator.command_line(&line.argv));
         let held = Held::spawn(command(&argv, line.io)).map_err(StartError::System)?;
         let pid = held.pid();
         let aim = launch.aim.clone().unwrap_or(Who::Held(pid));
-        let stacks = stacks::start(launch, &aim)?;
+        let stacks = match &mut emulator {
+            Some(emulator) => stacks::of_model(launch, plan, emulator)?,
+            None => stacks::start(launch, &aim)?,
+        };
         let mut opened = match emulator {
             Some(emulator) => emulated(emulator, plan, launch, pid)?,
             None => open(plan, launch, aim)?,
@@ -234,7 +253,7 @@ impl Session {
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
         let model = told.map(Told::model);
-        Ok(Self { sampler, target, rows, model, command, output, stacks: Default::default() })
+        Ok(Self { sampler, target, rows, model, command, output, stacks: Default::default(), intervals: Vec::new() })
     }
 
     /// Whom it measures.
@@ -250,6 +269,11 @@ impl Session {
     /// The model that counts, if no real machine does.
     pub fn model(&self) -> Option<&Model> {
         self.model.as_ref()
+    }
+
+    /// What of the kernel's turns was changed, and is set back at the end.
+    pub fn intervals(&self) -> &[Interval] {
+        &self.intervals
     }
 
     /// Where rounds come out.
@@ -374,7 +398,9 @@ fn begin(launch: &Launch, who: &Who) -> Start {
 fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<Opened, StartError> {
     let start = begin(launch, &who);
     let target = perf::Target { who, cpus: launch.cpus.clone(), inherit: launch.inherit, split: launch.split, start };
-    let mut source = PerfSource::open(plan, &target).map_err(StartError::Open)?;
+    let turns = schedule::turns(plan, launch);
+    let opened = PerfSource::open_in_turns(plan, &target, turns.rotations, turns.budget);
+    let mut source = opened.map_err(StartError::Open)?;
     // Before the command, if there is one, so that none of its time is left out.
     if start == Start::Later && launch.delay.is_none() {
         source.enable();

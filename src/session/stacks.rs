@@ -2,6 +2,8 @@
 //! library is built without it.
 
 use super::{Launch, StartError};
+use crate::plan::Plan;
+use crate::sources::emulate::Emulator;
 use crate::sources::perf::Who;
 
 #[cfg(feature = "stacks")]
@@ -33,6 +35,14 @@ pub(super) fn start(launch: &Launch, who: &Who) -> Result<Sampling, StartError> 
     Ok(Some(stacks))
 }
 
+/// Takes over the model's call graphs, if those are wanted.
+#[cfg(feature = "stacks")]
+pub(super) fn of_model(launch: &Launch, plan: &Plan, emulator: &mut Emulator) -> Result<Sampling, StartError> {
+    let Some(_) = &launch.stacks else { return Ok(None) };
+    let stacks = crate::stacks::live::Stacks::of_model(&plan.events, emulator.parts());
+    stacks.map(Some).map_err(StartError::System)
+}
+
 /// Nothing that could be sampled.
 #[cfg(not(feature = "stacks"))]
 #[derive(Debug, Default)]
@@ -40,5 +50,10 @@ pub(super) struct Sampling;
 
 #[cfg(not(feature = "stacks"))]
 pub(super) fn start(_: &Launch, _: &Who) -> Result<Sampling, StartError> {
+    Ok(Sampling)
+}
+
+#[cfg(not(feature = "stacks"))]
+pub(super) fn of_model(_: &Launch, _: &Plan, _: &mut Emulator) -> Result<Sampling, StartError> {
     Ok(Sampling)
 }

@@ -52,6 +52,7 @@ impl Gathering {
                 if gathered.stacks.take(&batch).is_err() {
                     gathered.losses.malformed += 1;
                 }
+                gathered.stacks.settle();
             }
         };
         let thread = thread::Builder::new().name("profile".into()).spawn(gather)?;
@@ -66,6 +67,11 @@ impl Gathering {
     /// What is sampled, and how.
     pub fn sampled(&self) -> &Sampled {
         &self.sampled
+    }
+
+    /// Whether samples may still come.
+    pub fn is_running(&self) -> bool {
+        self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
     }
 
     /// Waits until the channel has ended and all of it is gathered.

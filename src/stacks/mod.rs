@@ -19,10 +19,12 @@ use crate::units::WallNs;
 mod gather;
 #[cfg(feature = "stacks")]
 pub mod live;
+mod replayed;
 mod table;
 mod tree;
 
 pub use gather::{Gathered, Gathering};
+pub use replayed::Replayed;
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 
@@ -161,6 +163,29 @@ impl fmt::Display for Losses {
     }
 }
 
+/// What a model counted of a task's functions in some time. A frame is a function here, and two frames may
+/// have the same name: the turns of a recursion are functions of their own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskCosts {
+    /// Whose.
+    pub task: TaskId,
+    /// What a function counted of each of [`Sampled::events`], without what it called.
+    pub own: Vec<(FrameId, Vec<u64>)>,
+    /// Who called whom how often, and what that counted of each event with all below.
+    pub calls: Vec<(FrameId, FrameId, u64, Vec<u64>)>,
+}
+
+impl TaskCosts {
+    /// The costs of a graph whose functions have the numbers of frames.
+    pub fn new(task: TaskId, graph: &crate::calls::CallGraph) -> Self {
+        let own = graph.own().map(|(function, costs)| (FrameId(function.0), costs.to_vec())).collect();
+        let calls = graph.calls().into_iter();
+        let calls = calls
+            .map(|(caller, callee, calls)| (FrameId(caller.0), FrameId(callee.0), calls.count, calls.costs.clone()));
+        Self { task, own, calls: calls.collect() }
+    }
+}
+
 /// Some samples, and what is new in them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackBatch {
@@ -172,6 +197,8 @@ pub struct StackBatch {
     pub tasks: Vec<Task>,
     /// The samples, in the order of time within a batch.
     pub samples: Vec<StackSample>,
+    /// What functions cost and called since the batch before, where a model counts.
+    pub costs: Vec<TaskCosts>,
     /// What has gone missing so far.
     pub losses: Losses,
 }
@@ -186,6 +213,8 @@ pub enum CallGraph {
     Dwarf(u32),
     /// From the processor's record of calls (Intel's LBR).
     Lbr,
+    /// By a model that knows all calls: nothing is sampled, costs are given by [`StackBatch::costs`].
+    Modelled,
 }
 
 /// How often an event is sampled.

@@ -47,6 +47,12 @@ impl StackTable {
             check("task", sample.task.0, tasks)?;
             sample.stack.map_or(Ok(()), |stack| check("stack", stack.0, stacks))?;
         }
+        for costs in &batch.costs {
+            check("task", costs.task.0, tasks)?;
+            let called = costs.calls.iter().flat_map(|&(caller, callee, ..)| [caller, callee]);
+            let known = costs.own.iter().map(|(function, _)| *function).chain(called);
+            known.map(|frame| check("frame", frame.0, frames)).collect::<Result<(), _>>()?;
+        }
         self.frames.extend_from_slice(&batch.frames);
         self.stacks.extend_from_slice(&batch.stacks);
         self.tasks.extend_from_slice(&batch.tasks);

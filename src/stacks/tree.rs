@@ -1,9 +1,11 @@
 //! Batches of samples in, a profile tree out.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
 
-use super::{Frame, Sampled, StackBatch, StackTable, Task, Undefined};
+use super::{CallGraph, Frame, Sampled, StackBatch, StackTable, Task, TaskCosts, Undefined};
+use crate::calls::{self, FunctionId};
 use crate::events::Unit;
 use crate::profile::{self, Amount, EventId, FrameId, Kind, Measure, Options, ThreadId, Tree};
 
@@ -21,6 +23,8 @@ pub struct StackTree {
     tasks: Vec<Option<FrameId>>,
     /// The stack that is being entered, the outermost frame first.
     path: Vec<FrameId>,
+    /// What a model counted, by the frame above a task.
+    graphs: BTreeMap<Option<FrameId>, calls::CallGraph>,
 }
 
 /// A task in, its name out.
@@ -70,12 +74,15 @@ impl StackTree {
                 Unit::Nanoseconds => "nanoseconds",
                 Unit::Count | Unit::Scaled { .. } => "count",
             };
-            let measure = Measure::Weighted(unit.into());
+            let measure = match sampled.call_graph {
+                CallGraph::Modelled => Measure::Sum(unit.into()),
+                _ => Measure::Weighted(unit.into()),
+            };
             takes(&event.name).then(|| tree.event(&profile::Event::new(&event.name, measure)))
         });
         let events = chosen.collect();
         let (table, frames, tasks, path) = (StackTable::default(), Vec::new(), Vec::new(), Vec::new());
-        Self { tree, place, table, events, naming, frames, tasks, path }
+        Self { tree, place, table, events, naming, frames, tasks, path, graphs: BTreeMap::new() }
     }
 
     /// Adds the samples of a batch.
@@ -102,16 +109,40 @@ impl StackTree {
             let amount = Amount { samples: 1, weight: sample.weight };
             self.tree.stack(self.place, self.path.iter().rev().copied(), event, amount);
         }
+        batch.costs.iter().for_each(|costs| self.take_costs(costs));
         Ok(())
     }
 
-    /// The tree so far.
+    fn take_costs(&mut self, costs: &TaskCosts) {
+        let (above, events) = (self.tasks[costs.task.0 as usize], self.events.len());
+        let graph = self.graphs.entry(above).or_insert_with(|| calls::CallGraph::new(events));
+        for (function, counts) in &costs.own {
+            graph.add_own(FunctionId(function.0), counts);
+        }
+        for (caller, callee, count, counts) in &costs.calls {
+            graph.add_calls(FunctionId(caller.0), FunctionId(callee.0), *count, counts);
+        }
+    }
+
+    /// Makes the paths of what a model counted anew: which path has how much depends on all of it.
+    pub fn settle(&mut self) {
+        if self.graphs.is_empty() {
+            return;
+        }
+        self.tree.clear();
+        for (above, graph) in &self.graphs {
+            graph.add_to(&mut self.tree, above.as_slice(), &self.frames, &self.events);
+        }
+    }
+
+    /// The tree so far; of a model as it was [settled](Self::settle) last.
     pub fn tree(&self) -> &Tree {
         &self.tree
     }
 
     /// The tree alone.
-    pub fn into_tree(self) -> Tree {
+    pub fn into_tree(mut self) -> Tree {
+        self.settle();
         self.tree
     }
 }

@@ -3,13 +3,14 @@
 use crate::words::shown;
 use std::fmt::Write;
 
+use super::metric;
 use super::number::{amount, plus_minus, si};
 use super::summary::correction_text;
 use crate::estimate::RelationState;
 use crate::monitor::{Measure, Monitor, Row};
 use crate::rates::{Error, Uncertain};
 
-/// One block of text: a line of state, a heading, a line an event, a line a relation in use.
+/// One block of text: a line of state, a heading, a line an event, a metric, a relation in use.
 pub fn block(monitor: &Monitor, measure: Measure) -> String {
     let header = monitor.header();
     let mut out = String::new();
@@ -35,6 +36,9 @@ pub fn block(monitor: &Monitor, measure: Measure) -> String {
     );
     for row in monitor.rows() {
         let _ = writeln!(out, "{:<width$}  {}", shown(&row.event.title()), cells(monitor, &row, measure).trim_end());
+    }
+    for metric in metric::all(monitor) {
+        let _ = writeln!(out, "{}", metric.text());
     }
     relations(&mut out, monitor);
     out

@@ -4,12 +4,15 @@
 //! ```text
 //! [time,][CPU0,|comm-tid,]value,unit,event,[standard error%,]runtime,running%,metric,metric unit,
 //!     mean per CPU second,low,high,variance,corrected mean per CPU second,corrected by,status,
-//!     corrected value,low,high
+//!     corrected value,low,high[,metric low,high,threshold]
 //! ```
 //!
-//! The first low and high are those of the value.
+//! The first low and high are those of the value. Metrics that were asked for take the place of what perf
+//! derives, and where an event has several the second is on a line of its own, without the event's fields.
+//! Then every line has their last fields.
 
 use super::json::{Numbers, status};
+use super::metric::{self, Printed};
 use super::summary::{Metric, Repeats, absence_cell, counted, interval_metric, run_metric};
 use crate::events::Unit;
 use crate::monitor::{Monitor, Row};
@@ -28,11 +31,13 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
         }
         let total = row.raw.run.total();
         let run_ratio = row.core_share.or(row.raw.run.run_ratio());
-        fields.extend(time_fields(total.running.0, run_ratio, run_metric(runs, last, &row)));
+        let metrics = metric::over_runs(runs, last, &row);
+        let first = metrics.first().map_or_else(|| run_metric(runs, last, &row), Printed::field);
+        fields.extend(time_fields(total.running.0, run_ratio, first));
         fields.extend(our_fields(last, &row, &numbers));
-        fields
+        with_metrics(last, fields, &metrics, part_field(&row).len())
     };
-    joined(last.rows().map(line), separator)
+    joined(last.rows().flat_map(line), separator)
 }
 
 /// A line an event for the interval that ended last.
@@ -42,28 +47,60 @@ pub fn interval(monitor: &Monitor, separator: &str) -> String {
         let numbers = Numbers::of_interval(&row);
         let mut fields = vec![format!("{:>16.9}", monitor.now().as_secs())];
         fields.extend(counted_fields(&row, numbers.count));
-        let metric = point.and_then(|_| interval_metric(monitor, &row));
+        let metrics = metric::over_interval(monitor, &row);
+        let derived = || point.and_then(|_| interval_metric(monitor, &row));
         fields.extend(time_fields(
             point.map_or(0, |point| point.counted.running.0),
             row.core_share.or(point.and_then(|point| point.run_ratio())),
-            metric,
+            metrics.first().map_or_else(derived, Printed::field),
         ));
         fields.extend(our_fields(monitor, &row, &numbers));
-        fields
+        with_metrics(monitor, fields, &metrics, 1 + part_field(&row).len())
     };
-    joined(monitor.rows().map(line), separator)
+    joined(monitor.rows().flat_map(line), separator)
+}
+
+/// Fields that [`our_fields`] gives, and before them the two of perf's metrics.
+const OURS: usize = 10;
+const METRIC: usize = 2;
+
+/// The line of an event and those of its metrics but the first, which keep the first `kept` fields.
+fn with_metrics(monitor: &Monitor, mut fields: Vec<String>, metrics: &[Printed], kept: usize) -> Vec<Vec<String>> {
+    if monitor.header().metrics.is_empty() {
+        return vec![fields];
+    }
+    let blank = |metric: &Printed| {
+        let mut line = fields[..kept].to_vec();
+        line.resize(fields.len() - OURS - METRIC, String::new());
+        line.extend(
+            metric.field().map_or_else(Default::default, |metric| [format!("{:.3}", metric.value), metric.unit]),
+        );
+        line.resize(fields.len(), String::new());
+        line.extend(metric.our_fields());
+        line
+    };
+    let more: Vec<_> = metrics.iter().skip(1).map(blank).collect();
+    fields.extend(metrics.first().map_or_else(Default::default, Printed::our_fields));
+    std::iter::once(fields).chain(more).collect()
 }
 
 fn joined(lines: impl Iterator<Item = Vec<String>>, separator: &str) -> String {
     lines.map(|fields| fields.join(separator) + "\n").collect()
 }
 
+/// Part of the target; nothing where lines are about all of it.
+fn part_field(row: &Row<'_>) -> Vec<String> {
+    Some(shown(&row.event.scope.to_string()).into_owned()).filter(|part| !part.is_empty()).into_iter().collect()
+}
+
 /// Part of the target, value, unit, event.
 fn counted_fields(row: &Row<'_>, count: Option<Uncertain>) -> Vec<String> {
     let event = &row.event.event;
-    let scope = Some(shown(&row.event.scope.to_string()).into_owned()).filter(|scope| !scope.is_empty());
     let value = count.map_or_else(|| absence_cell(row.absence).to_owned(), |count| number(count.value, &event.unit));
-    scope.into_iter().chain([value, counted(0.0, &event.unit).unit, shown(&event.name).into_owned()]).collect()
+    part_field(row)
+        .into_iter()
+        .chain([value, counted(0.0, &event.unit).unit, shown(&event.name).into_owned()])
+        .collect()
 }
 
 /// Whole counts; what has a unit with two decimals.
@@ -79,7 +116,7 @@ fn time_fields(running_ns: u64, run_ratio: Option<f64>, metric: Option<Metric>) 
     [running_ns.to_string(), percent, value, metric.map_or_else(String::new, |metric| metric.unit)]
 }
 
-fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) -> [String; 10] {
+fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) -> [String; OURS] {
     let unit = &row.event.event.unit;
     let rates = numbers.rates(row);
     let bounds = |count: Option<Uncertain>| {

@@ -3,6 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::block::PARTIAL;
+use super::metric::{self, Printed};
 use super::summary::{Metric, Repeats, counted, interval_count, interval_metric, run_metric};
 use crate::monitor::{Correction, Monitor, Row};
 use crate::plan::EventIndex;
@@ -72,7 +73,7 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     let metric = run_metric(runs, monitor, row).filter(|_| numbers.count.is_some());
     time_keys(&mut line, runtime, row.core_share.or(row.raw.run.run_ratio()), metric);
     our_keys(&mut line, monitor, row, &numbers);
-    finish(line)
+    with_metrics(line, &metric::over_runs(runs, monitor, row), &["cpu", "thread"])
 }
 
 fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
@@ -85,7 +86,22 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     let run_ratio = row.core_share.or(point.and_then(|point| point.run_ratio()));
     time_keys(&mut line, point.map_or(0, |point| point.counted.running.0), run_ratio, metric);
     our_keys(&mut line, monitor, row, &numbers);
-    finish(line)
+    with_metrics(line, &metric::over_interval(monitor, row), &["interval", "cpu", "thread"])
+}
+
+/// The line of an event with the first of its metrics, and a line with the keys `kept` for each other.
+fn with_metrics(mut line: Map<String, Value>, metrics: &[Printed], kept: &[&str]) -> String {
+    let Some((first, more)) = metrics.split_first() else { return finish(line) };
+    first.keys(&mut line);
+    let others = more.iter().map(|metric| {
+        let of_line = kept.iter().filter_map(|&key| Some((key.to_owned(), line.get(key)?.clone())));
+        let mut other: Map<_, _> = of_line.collect();
+        metric.keys(&mut other);
+        other.insert("schema".into(), json!(SCHEMA));
+        finish(other)
+    });
+    let others: String = others.collect();
+    finish(line) + &others
 }
 
 /// The first of perf's keys, in its order.

@@ -5,6 +5,7 @@ mod block;
 mod compare;
 mod csv;
 mod json;
+mod metric;
 pub mod number;
 mod stacks;
 mod summary;

@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use crate::profile::{EventId, FrameId, Kind, Tree};
+use super::number::amount;
+use crate::events::Unit;
+use crate::profile::{EventId, FrameId, Kind, Measure, Tree};
 use crate::stacks::Gathered;
 use crate::words::shown;
 
@@ -18,7 +20,11 @@ pub fn stacks(gathered: &Gathered) -> String {
     for event in tree.event_ids() {
         let total = tree.total(event);
         let name = shown(&tree.event_of(event).name).into_owned();
-        out += &format!("{name}: {} samples with call stacks{missing}\n", total.samples);
+        let counted = match tree.event_of(event).measure {
+            Measure::Sum(_) => format!("{} with all calls, modelled", amount(total.weight as f64, &Unit::Count)),
+            _ => format!("{} samples with call stacks", total.samples),
+        };
+        out += &format!("{name}: {counted}{missing}\n");
         for (frame, weight) in hottest(tree, event) {
             let frame = tree.frame_of(frame);
             let share = 100.0 * weight as f64 / total.weight.max(1) as f64;

@@ -4,6 +4,7 @@ use crate::words::shown;
 use std::fmt::Write;
 
 use super::block::{error_cell, error_text};
+use super::metric::{self, Printed};
 use super::number::{grouped, percent, plus_minus};
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
@@ -42,8 +43,9 @@ pub fn summary(runs: &Repeats<'_>) -> String {
     let _ = writeln!(out, "\n Performance counter stats for '{}'{times}{modelled}:\n", shown(&title(last)));
     let columns = Columns::of(last);
     for row in last.rows() {
-        out.push_str(line(last, &row, runs, columns).trim_end());
-        out.push('\n');
+        with_metrics(&mut out, &line(last, &row, runs, columns), &metric::over_runs(runs, last, &row), || {
+            run_metric(runs, last, &row)
+        });
     }
     legend(&mut out, last);
     times_of(&mut out, runs);
@@ -85,6 +87,7 @@ impl Columns {
     }
 }
 
+/// What is said of an event, up to what is derived from it.
 fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: Columns) -> String {
     let name = shown(&row.event.event.name);
     let scope = columns.scope(row);
@@ -107,10 +110,25 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: Columns) 
     if let Some(correction) = correction {
         let _ = write!(text, "  {correction}");
     }
-    if let Some(metric) = run_metric(runs, monitor, row) {
-        let _ = write!(text, "  # {:>9.3} {}", metric.value, metric.unit);
-    }
     text
+}
+
+/// The line of an event with the metrics that stand with it, each on a line; where there are none, with
+/// what perf derives.
+fn with_metrics(out: &mut String, line: &str, metrics: &[Printed], derived: impl FnOnce() -> Option<Metric>) {
+    let derived = || derived().map(|metric| format!("# {:>9.3} {}", metric.value, metric.unit));
+    let texts: Vec<_> = match metrics {
+        [] => derived().into_iter().collect(),
+        metrics => metrics.iter().map(Printed::text).collect(),
+    };
+    let [first, more @ ..] = texts.as_slice() else {
+        let _ = writeln!(out, "{}", line.trim_end());
+        return;
+    };
+    let _ = writeln!(out, "{line}  {first}");
+    for text in more {
+        let _ = writeln!(out, "{:1$}  {text}", "", line.chars().count());
+    }
 }
 
 /// perf's words for a number that isn't there, and one of ours for the one that it hasn't.
@@ -180,7 +198,7 @@ pub(super) struct Span<'a> {
 
 /// What perf prints behind `#`. Its rates are per second of `task-clock`; the time that the kernel
 /// gives with every count is the same, so that no `task-clock` need be measured.
-pub(super) fn metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Option<Metric> {
+pub(super) fn perfs_metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Option<Metric> {
     let count = (span.count)(row)?;
     let event = &row.event.event;
     let metric = |value: f64, unit: &str| value.is_finite().then(|| Metric { value, unit: unit.into() });
@@ -233,15 +251,15 @@ fn neighbours<'a>(monitor: &'a Monitor, row: &Row<'a>) -> impl Iterator<Item = R
     (row.index - before..row.index + after).map(|index| monitor.row(index))
 }
 
-/// [`metric`] of whole runs: their mean count in their mean time.
+/// [`perfs_metric`] of whole runs: their mean count in their mean time.
 pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
     let mean = |value: &dyn Fn(&Monitor) -> f64| runs.0.iter().map(value).sum::<f64>() / runs.0.len() as f64;
     let cpu_ns = mean(&|run| run.row(row.index).raw.run.total().enabled.0 as f64);
     let wall_ns = mean(&|run| run.now().0 as f64);
-    metric(monitor, row, &Span { cpu_ns, wall_ns, count: &|row| runs.count(row.index).map(|count| count.value) })
+    perfs_metric(monitor, row, &Span { cpu_ns, wall_ns, count: &|row| runs.count(row.index).map(|count| count.value) })
 }
 
-/// [`metric`] of the interval that ended last.
+/// [`perfs_metric`] of the interval that ended last.
 pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
     let point = row.history.back()?;
     let span = Span {
@@ -249,7 +267,7 @@ pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<Metric
         wall_ns: point.length.0 as f64,
         count: &|row| row.history.back()?.raw.map(|raw| raw.value),
     };
-    metric(monitor, row, &span)
+    perfs_metric(monitor, row, &span)
 }
 
 fn legend(out: &mut String, monitor: &Monitor) {
@@ -286,7 +304,7 @@ fn times_of(out: &mut String, runs: &Repeats<'_>) {
 }
 
 impl Repeats<'_> {
-    fn confidence(&self) -> Confidence {
+    pub(super) fn confidence(&self) -> Confidence {
         self.0.first().map_or_else(Confidence::default, Monitor::confidence)
     }
 
@@ -301,6 +319,11 @@ impl Repeats<'_> {
         let error = if self.0.len() > 1 { Error::Unknown } else { counts.first()?.error };
         let sum: f64 = counts.iter().map(|count| count.value).sum();
         (!counts.is_empty()).then(|| Uncertain { value: sum / counts.len() as f64, error })
+    }
+
+    /// The same of the best that is known of each run's count.
+    pub(super) fn best(&self, event: EventIndex) -> Option<Uncertain> {
+        self.mean(event, |row| row.best())
     }
 
     /// How the mean was corrected: as that of the last run, with the mean of the estimates.
@@ -328,14 +351,14 @@ impl Repeats<'_> {
 }
 
 /// The mean of some runs, and what it may be off by.
-struct Spread {
+pub(super) struct Spread {
     mean: f64,
-    half_width: Option<f64>,
+    pub(super) half_width: Option<f64>,
 }
 
 impl Spread {
     /// Student's interval for the mean: t(n-1) times the standard deviation over the root of n.
-    fn of(values: &[f64], confidence: Confidence) -> Self {
+    pub(super) fn of(values: &[f64], confidence: Confidence) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
@@ -356,8 +379,7 @@ pub fn interval(monitor: &Monitor) -> String {
     let mut out = String::new();
     let columns = Columns::of(monitor);
     for row in monitor.rows() {
-        out.push_str(interval_line(monitor, &row, columns).trim_end());
-        out.push('\n');
+        with_metrics(&mut out, &interval_line(monitor, &row, columns), &metric::over_interval(monitor, &row), || None);
     }
     out
 }

@@ -8,7 +8,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
 use nix::sys::time::TimeValLike;
 
-use super::model::{Command, Message, Model, update};
+use super::model::{Command, Message, Model, Motion, update};
 use super::picture::{self, Format};
 use super::terminal::{Input, Terminal};
 use super::theme::Watched;
@@ -24,6 +24,9 @@ const MAX_LINES_AT_ONCE: usize = 1000;
 /// How long the last round of an ended command may take.
 const LAST_ROUND_PATIENCE: Duration = Duration::from_secs(2);
 
+/// How often samples are looked at that come after the end.
+const LAST_SAMPLES_PAUSE: Duration = Duration::from_millis(250);
+
 pub(super) struct App<'a> {
     terminal: Terminal,
     model: Model,
@@ -36,6 +39,8 @@ pub(super) struct App<'a> {
     drawn: (u64, Option<Instant>),
     own: OwnTime,
     theme_file: Option<Watched>,
+    /// Whether samples were still on their way when the profile was looked at last.
+    is_profile_coming: bool,
 }
 
 /// What woke the loop up.
@@ -70,6 +75,7 @@ impl<'a> App<'a> {
             drawn: (0, None),
             own: OwnTime::default(),
             theme_file: options.theme_file.clone().map(Watched::new),
+            is_profile_coming: false,
         }
     }
 
@@ -88,7 +94,7 @@ impl<'a> App<'a> {
     }
 
     fn wait(&mut self) -> Event {
-        let frame = self.next_frame().map_or_else(never, at);
+        let frame = self.next_frame().or_else(|| self.profile_due()).map_or_else(never, at);
         select! {
             recv(self.signals) -> signal => match signal {
                 Ok(signal) => Event::Signal(signal),
@@ -126,7 +132,7 @@ impl<'a> App<'a> {
             Event::Input(Input::Key(key)) => return self.take_key(key),
             Event::Signal(signal) => return self.take_signal(signal),
             Event::Hangup => return Ok(Some(Outcome::Signal(Signal::SIGHUP as i32))),
-            Event::FrameDue => {}
+            Event::FrameDue => self.await_samples(),
         }
         Ok(None)
     }
@@ -192,6 +198,8 @@ impl App<'_> {
         self.samples = never();
         let (last, lost) = self.model.kept.last().cloned().unwrap_or_default();
         let end = self.feed.end(&last, lost);
+        // Looked at once more in any case: the last samples have to be named first.
+        self.is_profile_coming = true;
         self.tell(Message::Ended(end));
     }
 
@@ -304,11 +312,35 @@ impl App<'_> {
     fn draw_if_due(&mut self) -> io::Result<()> {
         let due = self.next_frame().is_some_and(|due| due <= Instant::now());
         if due {
+            self.refresh_profile();
             let model = &self.model;
             self.terminal.draw(|frame| view::draw(model, frame))?;
             self.drawn = (self.model.revision, Some(Instant::now()));
         }
         Ok(())
+    }
+
+    /// Looks at what was sampled, if that is on the screen and an interval has ended since.
+    fn refresh_profile(&mut self) {
+        let model = &mut self.model;
+        if model.profile_is_old && model.motion == Motion::Moving && view::shows_profile(model) {
+            model.profile_is_old = false;
+            self.feed.profile(model.monitor.now(), &mut |tree, losses| model.take_profile(tree, losses));
+        }
+    }
+
+    /// When to look at it again after the end of the measurement, as long as samples are on their way.
+    fn profile_due(&self) -> Option<Instant> {
+        let is_awaited = self.model.kept.end.is_some() && (self.is_profile_coming || self.feed.is_profile_coming());
+        is_awaited.then(|| Instant::now() + LAST_SAMPLES_PAUSE)
+    }
+
+    fn await_samples(&mut self) {
+        if self.profile_due().is_some() {
+            // Once more after the last has come.
+            self.is_profile_coming = self.feed.is_profile_coming();
+            self.tell(Message::Sampled);
+        }
     }
 
     fn redraw(&mut self) -> io::Result<()> {

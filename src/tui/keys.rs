@@ -36,11 +36,22 @@ pub(super) enum Action {
     Output,
     Save,
     Graph,
-    Unfold,
+    Listing,
+    Emphasis,
+    Zoom,
+    Search,
+    NextHit,
+    PreviousHit,
+    FindSame,
+    GoLeft,
+    GoRight,
     Fold,
+    Unfold,
     Toggle,
-    UnfoldAll,
     FoldAll,
+    UnfoldAll,
+    NextSampled,
+    PreviousSampled,
     Pause,
     StepBack,
     StepForward,
@@ -93,8 +104,11 @@ const fn code(code: KeyCode) -> Key {
 }
 
 const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log, Screen::Compare];
-const PAGED: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Groups, Screen::Log, Screen::Compare];
+const PAGED: &[Screen] =
+    &[Screen::Events, Screen::Relations, Screen::Profile, Screen::Groups, Screen::Log, Screen::Compare];
 const TABLES: &[Screen] = &[Screen::Events, Screen::Compare];
+const FOLDED: &[Screen] = &[Screen::Events, Screen::Profile];
+const PROFILE: &[Screen] = &[Screen::Profile];
 
 macro_rules! bindings {
     ($($action:expr, $name:literal, [$($key:expr),*], $words:literal, $hint:expr, $on:expr;)*) => {
@@ -119,17 +133,30 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::PreviousColumn, "sort-previous", [key('<'), code(KeyCode::Left), key('h')], "sort by the column before", None,
         TABLES;
     Action::Invert, "sort-invert", [key('I')], "invert the order", None, TABLES;
-    Action::Toggle, "toggle", [key(' ')], "show the threads or CPUs of a line, or hide them", None, &[Screen::Events];
-    Action::Unfold, "unfold", [key('+')], "show the threads or CPUs of a line", None, &[Screen::Events];
-    Action::Fold, "fold", [key('-')], "hide them", None, &[Screen::Events];
-    Action::UnfoldAll, "unfold-all", [key('E')], "show those of all lines", None, &[Screen::Events];
-    Action::FoldAll, "fold-all", [key('C')], "hide those of all lines", None, &[Screen::Events];
+    Action::Toggle, "toggle", [key(' ')], "unfold a line: threads, CPUs, calls; or fold it", None, FOLDED;
+    Action::Unfold, "unfold", [key('+')], "unfold it", None, FOLDED;
+    Action::Fold, "fold", [key('-')], "fold it", None, FOLDED;
+    Action::UnfoldAll, "unfold-all", [key('E')], "unfold all", None, FOLDED;
+    Action::FoldAll, "fold-all", [key('C')], "fold all", None, FOLDED;
     Action::NextEvent, "next-event", [key(']'), code(KeyCode::Right), key('l')], "the next event", None, &[Screen::Detail];
     Action::PreviousEvent, "previous-event", [key('['), code(KeyCode::Left), key('h')], "the event before", None, &[Screen::Detail];
     Action::Output, "output", [key('o'), code(KeyCode::Right), key('l'), code(KeyCode::Left), key('h')],
         "what perfprop noticed, or the command's output", Some("output"), &[Screen::Log];
     Action::Graph, "graph", [key('t')], "relations as a graph too, or as a list only", Some("graph"),
         &[Screen::Relations];
+    Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen", Some("zoom"), PROFILE;
+    Action::Search, "search", [key('/')], "search: a regular expression, small letters match both", Some("search"), PROFILE;
+    Action::NextHit, "next-hit", [key('n')], "the next frame that matches", None, PROFILE;
+    Action::PreviousHit, "previous-hit", [key('N')], "the frame before that matches", None, PROFILE;
+    Action::FindSame, "find-same", [key('#')], "search for the selected name", None, PROFILE;
+    Action::Listing, "listing", [key('t')], "list calls, functions, or the function's callers", Some("tree/flat/callers"),
+        PROFILE;
+    Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or to the caller; in the icicle to the left", None, PROFILE;
+    Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or to the first call; in the icicle to the right",
+        None, PROFILE;
+    Action::NextSampled, "next-sampled", [key(']')], "the next event that was sampled", None, PROFILE;
+    Action::PreviousSampled, "previous-sampled", [key('[')], "the sampled event before", None, PROFILE;
+    Action::Emphasis, "enlarge", [key('m')], "the icicle alone, the table alone, or both", Some("enlarge"), PROFILE;
     Action::Freeze, "freeze", [key('z'), key('Z')], "hold the view still; everything is still counted", Some("freeze"), &[];
     Action::Basis, "values", [key('c')], "corrected numbers, raw ones, or both", Some("raw"), &[];
     Action::Measure, "units", [key('u')], "units: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
@@ -139,8 +166,9 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Go(Screen::Events), "events", [key('1')], "Events", None, &[];
     Action::Go(Screen::Detail), "detail", [key('2')], "Detail of the selected event", None, &[];
     Action::Go(Screen::Relations), "relations", [key('3')], "Relations", None, &[];
-    Action::Go(Screen::Groups), "groups", [key('4')], "Groups: what is counted together, and when", None, &[];
-    Action::Go(Screen::Log), "log", [key('5')], "Log", None, &[];
+    Action::Go(Screen::Profile), "profile", [key('4')], "Profile of the sampled call stacks", None, &[];
+    Action::Go(Screen::Groups), "groups", [key('5')], "Groups: what is counted together, and when", None, &[];
+    Action::Go(Screen::Log), "log", [key('6')], "Log", None, &[];
     Action::Go(Screen::Compare), "compare", [key('0')], "two recordings side by side", None, &[];
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the screen before", None, &[];
@@ -360,7 +388,7 @@ impl Key {
 mod tests {
     use super::*;
 
-    const SCREENS: [Screen; 5] = Screen::ALL;
+    const SCREENS: [Screen; 6] = Screen::ALL;
 
     #[test]
     fn no_key_means_two_things_on_a_screen() {

@@ -15,11 +15,12 @@ use std::path::PathBuf;
 use crossbeam_channel::Receiver;
 
 use crate::monitor::{Measure, Monitor};
+use crate::profile::Tree;
 use crate::recording::End;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::Gathering;
+use crate::stacks::Losses;
 use crate::units::WallNs;
 
 mod app;
@@ -57,9 +58,13 @@ pub trait Feed {
     /// Where the command's output comes out; a channel that never gives a line if there is none.
     fn output(&self) -> &Receiver<OutputLine>;
 
-    /// The profile that is gathered of sampled call stacks; `None` if none are sampled.
-    fn profile(&self) -> Option<&Gathering> {
-        None
+    /// Hands over the profile of the call stacks that were sampled, with what went missing; not at all if none are
+    /// sampled. What can be wound hands over what was sampled until then.
+    fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, Losses)) {}
+
+    /// Whether samples may still come after the end: those on their way have to be named first.
+    fn is_profile_coming(&self) -> bool {
+        false
     }
 
     /// How the measurement ended; called once, after the last round.

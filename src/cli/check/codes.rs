@@ -147,6 +147,19 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
+        code: "E13",
+        title: "a metric is not known, or can't be measured here",
+        consequence: "nothing is measured, exit 2; one of a pattern or group: it is told, the others are measured",
+        meaning: "-M takes the metrics of relation files, of the vendor's tables and perfprop's own, by name, pattern \
+                  or group. Either none is called so, or this machine lacks one of its events, or does not tell what \
+                  its formula asks for, such as the number of slots.",
+        remedy: &[
+            "which there are:               perfprop list metric",
+            "what one needs:                perfprop relations show",
+            "the vendor's as well:          --event-tables DIR",
+        ],
+    },
+    Explained {
         code: "E14",
         title: "call stacks can't be sampled",
         consequence: "nothing is measured, exit 125",
@@ -169,6 +182,18 @@ const TABLE: &[Explained] = &[
         remedy: &[
             "Debian, Ubuntu:                apt install valgrind",
             "others:                        dnf or pacman, the same name",
+        ],
+    },
+    Explained {
+        code: "E16",
+        title: "the kernel's turns can't be made shorter",
+        consequence: "nothing was started, exit 125; the interval is what it was",
+        meaning: "--mux writes perf_event_mux_interval_ms of the PMUs that are counted on, which takes root and a \
+                  /sys that is not read-only (containers). A guard process (sh) sets it back, so one that can't be \
+                  started is a reason too, as is another perfprop that has changed it.",
+        remedy: &[
+            "turns that need no right:      --schedule user",
+            "the interval, by hand:         /sys/bus/event_source/devices/*/perf_event_mux_interval_ms",
         ],
     },
     Explained {

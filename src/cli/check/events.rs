@@ -1,8 +1,12 @@
 //! The text of `-e` and a machine in; how each event is read, whether it opens, the groups, and how
 //! long each of them will run out.
 
+use std::cmp::Ordering;
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
+use super::expected::{Expected, KernelTurns};
 use crate::events::{Binding, Event, EventError, Group, Kind, Source};
 use crate::machine::{self, Denial, Host, Kernel, Verdict, Waiting, cpus_of, verdict};
 use crate::plan::{self, Fit, Plan, PlannedGroup, Unschedulable};
@@ -14,7 +18,7 @@ pub(super) enum Events {
     /// The names are wrong.
     Unread(EventError),
     /// They can be read.
-    Read { events: Vec<Tried>, groups: Result<Vec<Grouped>, Unschedulable> },
+    Read { events: Vec<Tried>, groups: Result<Planned, Unschedulable> },
 }
 
 /// An event that was tried.
@@ -24,6 +28,13 @@ pub(super) struct Tried {
     source: Option<Source>,
     pub(super) verdict: Verdict,
     whose: Whose,
+}
+
+/// The groups of a plan, and what to expect of the turns that they take, if they do.
+#[derive(Debug)]
+pub(super) struct Planned {
+    pub(super) groups: Vec<Grouped>,
+    pub(super) expected: Option<Expected>,
 }
 
 /// A group, and what to expect of it.
@@ -59,12 +70,20 @@ impl Events {
         }
     }
 
+    /// What to expect of turns, if groups take any.
+    pub(super) fn expected(&self) -> Option<&Expected> {
+        match self {
+            Self::Read { groups: Ok(planned), .. } => planned.expected.as_ref(),
+            Self::Unread(_) | Self::Read { .. } => None,
+        }
+    }
+
     pub(super) fn json(&self) -> (Value, Value) {
         match self {
             Self::Unread(error) => (json!({ "error": error.to_string() }), json!([])),
             Self::Read { events, groups } => {
                 let groups = match groups {
-                    Ok(groups) => groups.iter().map(Grouped::json).collect(),
+                    Ok(planned) => planned.groups.iter().map(Grouped::json).collect(),
                     Err(group) => json!({ "unschedulable": group.names, "fit": group.fit }),
                 };
                 (events.iter().map(Tried::json).collect(), groups)
@@ -87,12 +106,7 @@ fn tried(event: &Event, host: &Host, kernel: &dyn Kernel) -> Tried {
 }
 
 /// The groups of the events that can be counted, as a plan has them.
-fn grouped(
-    groups: Vec<Group>,
-    events: &[Tried],
-    host: &Host,
-    kernel: &dyn Kernel,
-) -> Result<Vec<Grouped>, Unschedulable> {
+fn grouped(groups: Vec<Group>, events: &[Tried], host: &Host, kernel: &dyn Kernel) -> Result<Planned, Unschedulable> {
     let mut next = events.iter();
     let mut counted = |group: Group| {
         let tried: Vec<_> = group.events.iter().zip(next.by_ref()).collect();
@@ -103,7 +117,7 @@ fn grouped(
     let groups: Vec<_> = groups.into_iter().filter_map(&mut counted).collect();
     debug_assert!(groups.iter().all(|group| group.binding != Binding::Free || group.events.len() == 1));
     let mut fit = |events: &[&Event]| kernel.fit(events, &cpus(events, host));
-    let plan = Plan::new(groups, &mut fit)?.anchored(|_| Vec::new(), &mut fit);
+    let plan = Plan::new(groups, &mut fit)?.linked(|_| Vec::new(), &mut fit);
     let ratios = run_ratios(&plan, &mut fit);
     let name = |&member: &usize| match plan.events.get(member) {
         Some(event) => event.name.clone(),
@@ -114,7 +128,21 @@ fn grouped(
         pmu: hardware(&plan, group).first().map(|event| pmu_name(event, host)),
         ratio,
     };
-    Ok(plan.groups.iter().zip(ratios).map(group).collect())
+    let rotations = plan.rotations(&mut fit);
+    let groups: Vec<_> = plan.groups.iter().zip(ratios).map(group).collect();
+    let expected = kernel_turns(&groups, host)
+        .and_then(|turns| Expected::new(turns, &rotations, kernel.switch_cost(&plan, &rotations)));
+    Ok(Planned { groups, expected })
+}
+
+/// How the kernel gives turns to the group that runs least, if any has to wait.
+fn kernel_turns(groups: &[Grouped], host: &Host) -> Option<KernelTurns> {
+    let waits = |group: &&Grouped| group.ratio.is_some_and(|ratio| ratio < 1.0);
+    let least = groups.iter().filter(waits).min_by(|a, b| a.ratio.partial_cmp(&b.ratio).unwrap_or(Ordering::Equal))?;
+    let on_pmu = groups.iter().filter(waits).filter(|group| group.pmu == least.pmu).count();
+    let pmu = host.resolver.pmus().iter().find(|pmu| Some(&pmu.name) == least.pmu.as_ref());
+    let turn = pmu.and_then(|pmu| pmu.says("perf_event_mux_interval_ms")?.parse().ok()).map(Duration::from_millis);
+    Some(KernelTurns { ratio: least.ratio?, groups: on_pmu, turn })
 }
 
 /// Groups wait for each other where they share a PMU.

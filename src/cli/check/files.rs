@@ -4,43 +4,49 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::relations::{self, Diagnostic, Diagnostics, LoadError, Relation};
+use crate::metrics::Metric;
+use crate::relations::{self, Diagnostic, LoadError, Parsed, Relation};
 
 /// A relation file that was looked through.
 #[derive(Debug)]
 pub(super) struct CheckedFile {
     /// As the user named it.
     pub(super) name: String,
-    outcome: Result<(Vec<Relation>, Diagnostics), LoadError>,
+    outcome: Result<Parsed, LoadError>,
 }
 
 impl CheckedFile {
     pub(super) fn read(path: &Path) -> Self {
-        let outcome = relations::load(path).map(|parsed| (parsed.relations, parsed.diagnostics));
-        Self { name: path.display().to_string(), outcome }
+        Self { name: path.display().to_string(), outcome: relations::load(path) }
     }
 
     /// Whether nothing is wrong with it.
     pub(super) fn is_right(&self) -> bool {
-        self.outcome.as_ref().is_ok_and(|(_, diagnostics)| diagnostics.is_empty())
+        self.outcome.as_ref().is_ok_and(|parsed| parsed.diagnostics.is_empty())
     }
 
     /// The relations that nothing is wrong with.
     pub(super) fn relations(&self) -> &[Relation] {
-        self.outcome.as_ref().map_or(&[], |(relations, _)| relations)
+        self.outcome.as_ref().map_or(&[], |parsed| &parsed.relations)
+    }
+
+    /// The metrics that nothing is wrong with.
+    pub(super) fn metrics(&self) -> &[Metric] {
+        self.outcome.as_ref().map_or(&[], |parsed| &parsed.metrics)
     }
 
     /// Everything that is wrong with it, as text.
     pub(super) fn complaints(&self) -> Option<String> {
         match &self.outcome {
             Err(error) => Some(error.to_string()),
-            Ok((_, diagnostics)) if diagnostics.is_empty() => None,
-            Ok((_, diagnostics)) => Some(diagnostics.to_string()),
+            Ok(parsed) if parsed.diagnostics.is_empty() => None,
+            Ok(parsed) => Some(parsed.diagnostics.to_string()),
         }
     }
 
     pub(super) fn json(&self) -> Value {
         let relation = |relation: &Relation| json!({ "id": relation.id, "formula": relation.formula() });
+        let metric = |metric: &Metric| json!({ "name": metric.name, "formula": metric.formula.to_string() });
         let diagnostic = |found: &Diagnostic| {
             json!({
                 "line": found.excerpt.as_ref().map(|_| found.place.line),
@@ -52,12 +58,13 @@ impl CheckedFile {
         };
         let diagnostics: Vec<_> = match &self.outcome {
             Err(error) => vec![json!({ "message": error.error.to_string() })],
-            Ok((_, diagnostics)) => diagnostics.list.iter().map(diagnostic).collect(),
+            Ok(parsed) => parsed.diagnostics.list.iter().map(diagnostic).collect(),
         };
         json!({
             "file": self.name,
             "ok": self.is_right(),
             "relations": self.relations().iter().map(relation).collect::<Vec<_>>(),
+            "metrics": self.metrics().iter().map(metric).collect::<Vec<_>>(),
             "diagnostics": diagnostics,
         })
     }

@@ -13,6 +13,7 @@ use crate::words::shown;
 
 mod codes;
 mod events;
+mod expected;
 mod files;
 mod report;
 

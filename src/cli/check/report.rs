@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::json;
 
 use super::events::{Events, Grouped, Tried};
+use super::expected::Expected;
 use super::files::CheckedFile;
 use crate::cli::Error;
 use crate::machine::{Fact, Section, Standing};
@@ -76,6 +77,7 @@ impl Report {
             "facts": self.facts,
             "events": events,
             "groups": groups,
+            "expected": self.events.as_ref().and_then(Events::expected).map(Expected::json),
             "relation-files": self.files.iter().map(CheckedFile::json).collect::<Vec<_>>(),
         });
         format!("{report}\n")
@@ -97,13 +99,13 @@ impl Report {
         let mut text = format!("{}\n", paint.heading("Relation files"));
         for file in &self.files {
             let standing = if file.is_right() { Standing::Ok } else { Standing::Fail };
-            let fine = match file.relations().len() {
-                1 => "1 relation is right".to_owned(),
-                fine => format!("{fine} relations are right"),
-            };
+            let fine = fine_text(file.relations().len(), file.metrics().len());
             let _ = writeln!(text, "  {}  {}: {fine}", paint.standing(standing), shown(&file.name));
             for relation in file.relations() {
                 let _ = writeln!(text, "        {}  {}", shown(&relation.id), shown(&relation.formula()));
+            }
+            for metric in file.metrics() {
+                let _ = writeln!(text, "        {}  {}", shown(&metric.name), shown(&metric.formula.to_string()));
             }
             // Each complaint escapes what it quotes of the file.
             file.complaints().into_iter().for_each(|complaints| text.push_str(&format!("{complaints}\n")));
@@ -129,6 +131,17 @@ impl Report {
     }
 }
 
+/// How much of a relation file is right. Metrics are named where there are some.
+fn fine_text(relations: usize, metrics: usize) -> String {
+    let some = |number: usize, word: &str| format!("{number} {word}{}", if number == 1 { "" } else { "s" });
+    let text = match (relations, metrics) {
+        (relations, 0) => some(relations, "relation"),
+        (0, metrics) => some(metrics, "metric"),
+        (relations, metrics) => format!("{} and {}", some(relations, "relation"), some(metrics, "metric")),
+    };
+    format!("{text} {} right", if relations + metrics == 1 { "is" } else { "are" })
+}
+
 fn section(section: Section, facts: &[Fact], paint: Paint) -> String {
     let mut text = format!("{}\n", paint.heading(section.title()));
     for fact in facts {
@@ -152,7 +165,10 @@ fn events_text(events: &Events, facts: &[Fact], paint: Paint) -> String {
             events.iter().for_each(|event| event_text(&mut text, event, paint));
             let _ = writeln!(text, "\n{}", paint.heading("Groups"));
             match groups {
-                Ok(groups) => groups_text(&mut text, groups, facts),
+                Ok(planned) => {
+                    groups_text(&mut text, &planned.groups, facts);
+                    planned.expected.iter().for_each(|expected| text.push_str(&expected.text()));
+                }
                 Err(group) => text.push_str(&format!("{}\n", Error::Unschedulable(group.clone()))),
             }
         }

@@ -44,6 +44,11 @@ pub(super) fn summary(file: &str) -> Option<Costs> {
     None
 }
 
+/// Whether an output file is written to its end, the line `totals:`.
+pub(super) fn is_whole(file: &str) -> bool {
+    file.ends_with('\n') && file.trim_end().rsplit('\n').next().is_some_and(|line| line.starts_with("totals: "))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

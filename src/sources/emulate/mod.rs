@@ -26,6 +26,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crossbeam_channel::{Receiver, Sender, unbounded};
 use nix::unistd::Pid;
 
 use super::perf::Row;
@@ -69,6 +70,17 @@ pub struct Emulator {
     model: Model,
     /// Whether processes that the command starts are counted too.
     inherit: bool,
+    /// Who wants the parts themselves.
+    parts: Option<Sender<Part>>,
+}
+
+/// A part of a program's costs as callgrind wrote it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Part {
+    /// The process.
+    pub pid: i32,
+    /// The text of the file; its end is missing where the process was killed as it was written.
+    pub text: String,
 }
 
 /// A folder that goes when it is dropped.
@@ -98,7 +110,15 @@ impl Emulator {
     /// # Errors
     /// The operating system's, when no folder for temporary files can be made.
     pub fn new(valgrind: PathBuf, model: &Model, inherit: bool) -> io::Result<Self> {
-        Ok(Self { valgrind, folder: Scratch::new()?, model: model.clone(), inherit })
+        Ok(Self { valgrind, folder: Scratch::new()?, model: model.clone(), inherit, parts: None })
+    }
+
+    /// Hands on all parts, for who wants more than sums; the channel ends with the source.
+    pub fn parts(&mut self) -> Receiver<Part> {
+        // Unbounded: parts are few, and what takes them is faster than what writes them.
+        let (sender, parts) = unbounded();
+        self.parts = Some(sender);
+        parts
     }
 
     /// The command line that runs a command under the model. The environment stays as it is: callgrind
@@ -145,6 +165,7 @@ impl Emulator {
             root: pid,
             inherit: self.inherit,
             folder: self.folder,
+            parts: self.parts,
             total: Costs::default(),
             before: Some(Costs::default()),
             started: Instant::now(),
@@ -185,6 +206,7 @@ pub struct Emulated {
     root: Pid,
     inherit: bool,
     folder: Scratch,
+    parts: Option<Sender<Part>>,
     /// All parts so far.
     total: Costs,
     /// The costs when counting began; `None` before.
@@ -216,15 +238,29 @@ impl Emulated {
     fn take_part(&mut self, pid: i32, number: Option<u32>, name: &str) {
         let path = self.folder.0.join(name);
         // Its summary stands at its beginning; what callgrind still writes behind it goes nowhere.
-        let Some(costs) = head(&path).as_deref().and_then(costs::summary) else { return };
+        let Some(text) = self.text_of(&path, pid) else { return };
+        let Some(costs) = costs::summary(&text) else { return };
         let _ = fs::remove_file(path);
         let is_root = pid == self.root.as_raw();
         if self.inherit || is_root {
             self.total.add(&costs);
+            self.parts.as_ref().filter(|_| self.before.is_some()).map(|parts| parts.send(Part { pid, text }));
         }
         if number.is_none() && !is_root {
             let _ = fs::remove_file(self.folder.0.join(format!("{LOG}{pid}")));
         }
+    }
+}
+
+impl Emulated {
+    /// A part's file as far as it is needed: to its end for those who want all of it, once it is written.
+    fn text_of(&self, path: &Path, pid: i32) -> Option<String> {
+        if self.parts.is_none() {
+            return head(path, HEAD);
+        }
+        // Asked first: what a process that has ended left is all that there will be.
+        let is_alive = super::process::is_alive(Pid::from_raw(pid));
+        head(path, u64::MAX).filter(|text| !is_alive || costs::is_whole(text))
     }
 }
 
@@ -291,9 +327,9 @@ fn part(name: &str) -> Option<(i32, Option<u32>)> {
 }
 
 /// The beginning of a file, as far as it is written.
-fn head(path: &Path) -> Option<String> {
+fn head(path: &Path, most: u64) -> Option<String> {
     let mut head = Vec::new();
-    File::open(path).ok()?.take(HEAD).read_to_end(&mut head).ok()?;
+    File::open(path).ok()?.take(most).read_to_end(&mut head).ok()?;
     Some(String::from_utf8_lossy(&head).into_owned())
 }
 

@@ -7,18 +7,28 @@ use std::io;
 use nix::unistd::Pid;
 
 use super::open::Opening;
-use super::target::{Place, Target, Who};
-use super::{OpenError, OpenGroup, Row};
+use super::rotation::Turns;
+use super::target::{Place, Start, Target, Who};
+use super::{Clock, OpenError, OpenGroup, Row};
 use crate::plan::Plan;
 use crate::sources::{Reading, Scope, Status, process};
+
+/// The open counters of a plan.
+pub(super) struct Attached {
+    pub(super) rows: Vec<Row>,
+    pub(super) groups: Vec<OpenGroup>,
+    pub(super) clocks: Vec<Clock>,
+}
 
 /// The opening of all counters of a plan.
 pub(super) struct Attaching<'a> {
     plan: &'a Plan,
     target: &'a Target,
+    turns: &'a Turns,
     /// The rows of one scope after those of another: its events and its anchors.
     rows: Vec<Row>,
     groups: Vec<OpenGroup>,
+    clocks: Vec<Clock>,
     /// The first row of each scope.
     scopes: HashMap<Scope, usize>,
     places: usize,
@@ -26,9 +36,9 @@ pub(super) struct Attaching<'a> {
 
 impl<'a> Attaching<'a> {
     /// Opens what can be opened in every place of the target.
-    pub(super) fn all(plan: &'a Plan, target: &'a Target) -> Result<(Vec<Row>, Vec<OpenGroup>), OpenError> {
-        let (rows, groups, scopes) = (Vec::new(), Vec::new(), HashMap::new());
-        let mut attaching = Self { plan, target, rows, groups, scopes, places: 0 };
+    pub(super) fn all(plan: &'a Plan, target: &'a Target, turns: &'a Turns) -> Result<Attached, OpenError> {
+        let (rows, groups, clocks, scopes) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
+        let mut attaching = Self { plan, target, turns, rows, groups, clocks, scopes, places: 0 };
         attaching.target().map_err(|error| error.with_count(plan.width(), attaching.places.max(1)))?;
         Ok(attaching.in_order())
     }
@@ -81,14 +91,22 @@ impl<'a> Attaching<'a> {
 
     fn place(&mut self, place: &Place) -> Result<(), OpenError> {
         let first = self.rows_of(&place.scope);
-        for group in &self.plan.groups {
-            let rows = &mut self.rows[first..first + self.plan.width()];
-            let Target { start, inherit, .. } = *self.target;
-            let mut opening = Opening { plan: self.plan, place, start, inherit, rows };
-            for open in opening.group(group)? {
+        let rows = &mut self.rows[first..first + self.plan.width()];
+        let Target { start, inherit, .. } = *self.target;
+        let mut opening = Opening { plan: self.plan, place, start, inherit, rows };
+        let clock = self.clocks.len();
+        if !self.turns.is_empty() {
+            self.clocks.push(Clock::new(opening.clock()?));
+        }
+        for (group, planned) in self.plan.groups.iter().enumerate() {
+            // A group whose turn comes later is not even enabled by exec.
+            opening.start = if self.turns.is_on(group) { start } else { Start::Later };
+            for open in opening.group(planned)? {
                 let members: Vec<_> = open.members.iter().map(|member| first + member).collect();
                 let last = vec![Reading::default(); members.len()];
-                self.groups.push(OpenGroup { leader: open.leader, _siblings: open.siblings, members, last });
+                let clock = self.turns.has(group).then_some(clock);
+                let (leader, _siblings) = (open.leader, open.siblings);
+                self.groups.push(OpenGroup { group, clock, leader, _siblings, members, last });
             }
         }
         Ok(())
@@ -109,8 +127,8 @@ impl<'a> Attaching<'a> {
     }
 
     /// The rows in the order of readings, all anchors behind all events; groups follow.
-    fn in_order(self) -> (Vec<Row>, Vec<OpenGroup>) {
-        let Self { plan, rows, mut groups, scopes, .. } = self;
+    fn in_order(self) -> Attached {
+        let Self { plan, rows, mut groups, clocks, scopes, .. } = self;
         let (width, scopes) = (plan.width().max(1), scopes.len());
         let column = |row: usize| plan.column(row % width, row / width, scopes);
         for member in groups.iter_mut().flat_map(|group| &mut group.members) {
@@ -121,7 +139,7 @@ impl<'a> Attaching<'a> {
             row.anchor_of = row.anchor_of.map(|event| plan.column(event, *place / width, scopes));
         }
         ordered.sort_by_key(|(place, _)| column(*place));
-        (ordered.into_iter().map(|(_, row)| row).collect(), groups)
+        Attached { rows: ordered.into_iter().map(|(_, row)| row).collect(), groups, clocks }
     }
 }
 

@@ -17,20 +17,24 @@ use perf_event::{Counter, GroupData};
 
 use super::{CounterSource, Next, Reading, Round, Scope, Status, process};
 use crate::events::Event;
-use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
+use crate::plan::{Cohesion, EventIndex, GroupIndex, Plan, PlannedGroup, Rotation};
 use crate::units::{CpuNs, WallNs};
 
 mod attach;
+pub mod mux;
 mod open;
+mod rotation;
 mod target;
 mod trial;
 
-use attach::Attaching;
+use attach::{Attached, Attaching};
 pub use open::permission;
 #[cfg(feature = "stacks")]
 pub(crate) use open::{encode, probe_name, user_only};
+use rotation::Turns;
+pub use rotation::{BUDGET, SLICE};
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
-pub use trial::fit;
+pub use trial::{fit, switch_cost};
 
 pub use open::{Whose, ask};
 
@@ -109,6 +113,10 @@ pub enum OpenError {
 pub struct PerfSource {
     rows: Vec<Row>,
     groups: Vec<OpenGroup>,
+    /// Who has its turn, where perfprop gives them.
+    turns: Turns,
+    /// A clock for each place, where groups take turns.
+    clocks: Vec<Clock>,
     /// The processes whose end is the end of the source; empty for a command.
     awaited: Vec<Pid>,
     started: Instant,
@@ -117,6 +125,10 @@ pub struct PerfSource {
 /// A group opened in one place.
 #[derive(Debug)]
 struct OpenGroup {
+    /// Its place in the plan.
+    group: GroupIndex,
+    /// The clock that its time is counted by, if perfprop gives it turns.
+    clock: Option<usize>,
     leader: Counter,
     /// The siblings' descriptors keep their counters alive.
     _siblings: Vec<Counter>,
@@ -124,6 +136,15 @@ struct OpenGroup {
     members: Vec<RowIndex>,
     /// What was read last: a group that can't be read this time has still counted that.
     last: Vec<Reading>,
+}
+
+/// The CPU time of a place, whoever has a turn there.
+#[derive(Debug)]
+struct Clock {
+    counter: Counter,
+    time: CpuNs,
+    /// What it was when the turn began.
+    turn: CpuNs,
 }
 
 impl PerfSource {
@@ -136,9 +157,25 @@ impl PerfSource {
     /// When the target can't be measured at all. An event that can't be counted is no error: its
     /// [`Status`] says why.
     pub fn open(plan: &Plan, target: &Target) -> Result<Self, OpenError> {
+        Self::open_in_turns(plan, target, Vec::new(), BUDGET)
+    }
+
+    /// The same, with groups that perfprop gives turns on the counters instead of the kernel:
+    /// [`tick`](CounterSource::tick) ends a turn. Switching may take a part of a CPU, `budget`; where it would
+    /// take more, turns are longer.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in_turns(
+        plan: &Plan,
+        target: &Target,
+        rotations: Vec<Rotation>,
+        budget: f64,
+    ) -> Result<Self, OpenError> {
         raise_file_limit();
-        let (rows, groups) = Attaching::all(plan, target)?;
-        Ok(Self { rows, groups, awaited: target.awaited(), started: Instant::now() })
+        let turns = Turns::new(rotations, budget);
+        let Attached { rows, groups, clocks } = Attaching::all(plan, target, &turns)?;
+        Ok(Self { rows, groups, turns, clocks, awaited: target.awaited(), started: Instant::now() })
     }
 
     /// What became of each event in each scope, and behind them what became of the anchors: in the
@@ -194,8 +231,14 @@ impl CounterSource for PerfSource {
             return Next::Ended;
         }
         let mut readings = vec![None; self.rows.len()];
-        for group in &mut self.groups {
-            group.read_into(&mut readings);
+        for group in self.groups.iter_mut().filter(|group| self.turns.is_on(group.group)) {
+            group.refresh();
+        }
+        // After the groups, so that none has run for longer than there was time.
+        self.clocks.iter_mut().for_each(Clock::refresh);
+        for group in &self.groups {
+            let enabled = group.clock.map(|clock| self.clocks[clock].time);
+            group.add_to(&mut readings, enabled);
         }
         if ended {
             // The next call ends the source; dropping the counters is what says so.
@@ -205,7 +248,10 @@ impl CounterSource for PerfSource {
     }
 
     fn enable(&mut self) {
-        for group in &mut self.groups {
+        for clock in &mut self.clocks {
+            let _ = clock.counter.enable();
+        }
+        for group in self.groups.iter_mut().filter(|group| self.turns.is_on(group.group)) {
             // A task that has ended since cannot be enabled, and needs not be.
             let _ = group.leader.enable_group();
         }
@@ -214,14 +260,41 @@ impl CounterSource for PerfSource {
     fn start_clock(&mut self) {
         self.started = Instant::now();
     }
+
+    fn beat(&self) -> Option<Duration> {
+        (!self.turns.is_empty()).then(|| self.turns.slice())
+    }
+
+    fn tick(&mut self) {
+        // While nothing runs, nothing is seen of whoever has the turn.
+        if self.clocks.iter_mut().any(Clock::has_moved) {
+            self.turns.next(&mut self.groups);
+        }
+    }
+}
+
+impl Clock {
+    fn new(counter: Counter) -> Self {
+        Self { counter, time: CpuNs(0), turn: CpuNs(0) }
+    }
+
+    fn refresh(&mut self) {
+        // A clock that can't be read stands still, as the counts of its place do.
+        if let Some(time) = self.counter.read_full().ok().and_then(|data| data.time_enabled()) {
+            self.time = CpuNs(nanoseconds(time));
+        }
+    }
+
+    /// Whether time has passed since it was asked last.
+    fn has_moved(&mut self) -> bool {
+        self.refresh();
+        std::mem::replace(&mut self.turn, self.time) < self.time
+    }
 }
 
 impl OpenGroup {
-    /// Adds this group's readings to those of the same rows in other places.
-    ///
-    /// A sum that left one place out would go backwards, so a group that can't be read adds what it
-    /// had.
-    fn read_into(&mut self, readings: &mut [Option<Reading>]) {
+    /// Reads what it has counted.
+    fn refresh(&mut self) {
         if let Some(data) = self.read() {
             let enabled = CpuNs(data.time_enabled().map_or(0, nanoseconds));
             let running = CpuNs(data.time_running().map_or(0, nanoseconds));
@@ -229,10 +302,18 @@ impl OpenGroup {
                 *last = Reading { count: entry.value(), enabled, running };
             }
         }
+    }
+
+    /// Adds this group's readings to those of the same rows in other places. The time that it was enabled is
+    /// its own, or that of the clock by which it has turns.
+    ///
+    /// A sum that left one place out would go backwards, so a group that can't be read adds what it
+    /// had.
+    fn add_to(&self, readings: &mut [Option<Reading>], clock: Option<CpuNs>) {
         for (reading, &row) in self.last.iter().zip(&self.members) {
             let sum = readings[row].get_or_insert_default();
             sum.count = sum.count.saturating_add(reading.count);
-            sum.enabled += reading.enabled;
+            sum.enabled += clock.map_or(reading.enabled, |clock| clock.max(reading.running));
             sum.running += reading.running;
         }
     }

@@ -14,6 +14,9 @@ use crate::events::{Event, Modifiers};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
 use crate::sources::{Scope, Status, process};
 
+/// Every event tells how long it was enabled and how long it ran.
+const TIMES: ReadFormat = ReadFormat::TOTAL_TIME_ENABLED.union(ReadFormat::TOTAL_TIME_RUNNING);
+
 /// The opening of groups in one place.
 pub(super) struct Opening<'a> {
     pub(super) plan: &'a Plan,
@@ -167,6 +170,27 @@ impl Opening<'_> {
         if let Some(name) = &probe {
             builder.attrs_mut().config1 = name.as_ptr() as u64;
         }
+        self.put(&mut builder);
+        match leader {
+            Some(leader) => builder.enabled(true).enable_on_exec(false).read_format(TIMES).build_with_group(leader),
+            None => builder.read_format(TIMES | ReadFormat::GROUP).build(),
+        }
+    }
+
+    /// Opens an event that counts nothing: its `time_enabled` is the CPU time of the place.
+    pub(super) fn clock(&self) -> Result<Counter, OpenError> {
+        let mut builder = Builder::new(Software::DUMMY);
+        builder.exclude_kernel(true).exclude_hv(true).read_format(TIMES);
+        self.put(&mut builder);
+        let failed = |error: io::Error| match Refusal::from(&error) {
+            Refusal::NoTask => self.gone(),
+            _ => OpenError::Event { name: "the clock of turns".to_owned(), source: error },
+        };
+        builder.build().map_err(failed)
+    }
+
+    /// Whose work is counted, and from when on: what every leader has.
+    fn put<'b>(&'b self, builder: &mut Builder<'b>) {
         match &self.place.subject {
             Subject::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.inherit),
             Subject::Anyone => builder.any_pid(),
@@ -176,15 +200,7 @@ impl Opening<'_> {
             Some(cpu) => builder.one_cpu(usize::try_from(cpu).unwrap_or(usize::MAX)),
             None => builder.any_cpu(),
         };
-        builder.enabled(leader.is_some());
-        let times = ReadFormat::TOTAL_TIME_ENABLED | ReadFormat::TOTAL_TIME_RUNNING;
-        match leader {
-            Some(leader) => builder.read_format(times).build_with_group(leader),
-            None => {
-                let on_exec = self.start == Start::OnExec;
-                builder.read_format(times | ReadFormat::GROUP).enable_on_exec(on_exec).build()
-            }
-        }
+        builder.enabled(false).enable_on_exec(self.start == Start::OnExec);
     }
 }
 

@@ -9,21 +9,39 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::unistd::gettid;
 
-use super::{OpenError, PerfSource, Split, Start, Target, Who};
-use crate::events::Event;
-use crate::plan::{Cohesion, Fit, Plan, PlannedGroup};
+use super::{BUDGET, OpenError, PerfSource, Split, Start, Target, Who};
+use crate::events::{Event, Modifiers};
+use crate::plan::{Cohesion, Fit, Plan, PlannedGroup, Rotation};
 use crate::sources::{CounterSource, Next};
 
 /// A group that fits runs at once, unless others use the counters: then it has its turn within
 /// some ticks of the kernel.
 const PATIENCE: Duration = Duration::from_millis(12);
 
-/// Whether these events, of one PMU, can be counted at the same time.
+/// How many switches a cost is measured from.
+const SWITCHES: usize = 12;
+
+/// What it costs to end a turn and begin another, for one thread: measured with this one.
+///
+/// `None` where it can't be measured: the counters can't be opened, or there are no turns.
+pub fn switch_cost(plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
+    let who = Who::Threads(vec![gettid()]);
+    let target = Target { who, cpus: None, inherit: false, split: Split::Sum, start: Start::Later };
+    let mut source = PerfSource::open_in_turns(plan, &target, rotations.to_vec(), BUDGET).ok()?;
+    source.enable();
+    for _ in 0..SWITCHES {
+        source.tick();
+    }
+    Some(source.turns.cost()).filter(|cost| !cost.is_zero())
+}
+
+/// Whether these events, of one PMU, can be counted at the same time. Whether they are pinned or exclusive, which the
+/// kernel takes of leaders only, is no part of the question.
 pub fn fit(events: &[&Event]) -> Fit {
     let members = (0..events.len()).collect();
     let group = PlannedGroup { members, cohesion: Cohesion::Required };
     let plan =
-        Plan { events: events.iter().map(|&event| event.clone()).collect(), groups: vec![group], ..Plan::default() };
+        Plan { events: events.iter().map(|&event| plain(event)).collect(), groups: vec![group], ..Plan::default() };
     let who = Who::Threads(vec![gettid()]);
     let target = Target { who, cpus: None, inherit: false, split: Split::Sum, start: Start::Later };
     match PerfSource::open(&plan, &target) {
@@ -32,6 +50,11 @@ pub fn fit(events: &[&Event]) -> Fit {
         Ok(source) if !source.rows().iter().all(|row| row.status.is_open()) => Fit::Unknown,
         Ok(mut source) => runs(&mut source),
     }
+}
+
+fn plain(event: &Event) -> Event {
+    let modifiers = Modifiers { pinned: false, exclusive: false, ..event.modifiers.clone() };
+    Event { modifiers, ..event.clone() }
 }
 
 fn runs(source: &mut PerfSource) -> Fit {

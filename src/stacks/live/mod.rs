@@ -15,6 +15,7 @@ use crate::sources::perf::Target;
 
 mod jit;
 mod maps;
+mod modelled;
 mod modules;
 mod open;
 mod paths;
@@ -46,7 +47,8 @@ pub struct Stacks {
     batches: Receiver<StackBatch>,
     sampled: Sampled,
     unsampled: Vec<Unsampled>,
-    commands: io::PipeWriter,
+    /// `None` where nothing is sampled and a model counts.
+    commands: Option<io::PipeWriter>,
 }
 
 /// Begins to sample where that was put off; can be used from another thread.
@@ -93,7 +95,7 @@ impl StackSource {
         let worker = sampler::Worker::new(self.opened, origin, commands_out.into(), raw);
         thread::Builder::new().name("stacks".into()).spawn(move || worker.run())?;
         thread::Builder::new().name("symbols".into()).spawn(move || symbols::run(&raw_batches, &named))?;
-        let stacks = Stacks { batches, sampled, unsampled, commands };
+        let stacks = Stacks { batches, sampled, unsampled, commands: Some(commands) };
         if enable {
             stacks.remote()?.enable();
         }
@@ -120,15 +122,16 @@ impl Stacks {
     /// A handle that begins to sample from another thread.
     ///
     /// # Errors
-    /// The operating system's, when there is no descriptor left.
+    /// The operating system's, when there is no descriptor left; a model samples nothing that could begin.
     pub fn remote(&self) -> io::Result<Remote> {
-        Ok(Remote { commands: self.commands.try_clone()? })
+        let commands = self.commands.as_ref().ok_or(io::ErrorKind::Unsupported)?;
+        Ok(Remote { commands: commands.try_clone()? })
     }
 
     /// Ends sampling; what was sampled still comes out.
     pub fn stop(&self) {
         // A thread that has ended needs not be told.
-        let _ = (&self.commands).write_all(&[sampler::END]);
+        let _ = self.commands.as_ref().map(|mut commands| commands.write_all(&[sampler::END]));
     }
 }
 

@@ -254,7 +254,7 @@ impl Opener<'_> {
             Rate::Period(period) => builder.sample_period(period),
         };
         match self.layout.call_graph {
-            CallGraph::Fp => {}
+            CallGraph::Fp | CallGraph::Modelled => {}
             CallGraph::Dwarf(bytes) => {
                 builder.exclude_callchain_user(true).sample_regs_user(REGISTERS).sample_stack_user(bytes);
             }

@@ -54,7 +54,7 @@ impl Layout {
     /// The `PERF_SAMPLE_*` bits of a sampled event.
     pub(super) fn sample_type(self) -> u64 {
         let stack = match self.call_graph {
-            CallGraph::Fp => 0,
+            CallGraph::Fp | CallGraph::Modelled => 0,
             CallGraph::Dwarf(_) => REGS_USER | STACK_USER,
             CallGraph::Lbr => BRANCH_STACK,
         };
@@ -252,7 +252,7 @@ fn sample(mut fields: Cursor<'_>, layout: Layout) -> Result<Sample<'_>, Malforme
     let mut branches = Branches::default();
     let mut user = None;
     match layout.call_graph {
-        CallGraph::Fp => {}
+        CallGraph::Fp | CallGraph::Modelled => {}
         CallGraph::Lbr => {
             let calls = fields.u64()?;
             branches = Branches(fields.words(calls.checked_mul(3).ok_or(Malformed)?)?);

@@ -283,7 +283,7 @@ impl Reader {
     fn stack(&mut self, sample: &Sample<'_>) -> Completeness {
         self.chain(sample);
         match self.layout.call_graph {
-            CallGraph::Fp => Completeness::Whole,
+            CallGraph::Fp | CallGraph::Modelled => Completeness::Whole,
             CallGraph::Lbr => {
                 let is_in_user_space = self.locations.is_empty();
                 self.addresses.extend(is_in_user_space.then_some(sample.ip));

@@ -18,23 +18,27 @@ use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Noted};
 use crate::plan::EventIndex;
+use crate::profile::Tree;
 use crate::recording::End;
 use crate::recording::RecordedEvent;
 use crate::relations::Relation;
 use crate::session::OutputLine;
 use crate::sources::Round;
+use crate::stacks::Losses;
 use crate::units::WallNs;
 use crate::words::shown;
 
 mod compare;
 mod filter;
 mod kept;
+pub(super) mod profile;
 mod unfold;
 mod update;
 
 pub(super) use compare::{CompareColumn, Comparison};
 pub(super) use filter::Filter;
 pub(super) use kept::{Kept, create};
+pub(super) use profile::Profile;
 pub(super) use unfold::{Fold, Line};
 pub(super) use update::update;
 
@@ -57,6 +61,8 @@ pub enum Screen {
     Detail,
     /// All relations and how they fare.
     Relations,
+    /// Where samples of events were taken: the tree of call paths.
+    Profile,
     /// Which events share a group, and when each ran.
     Groups,
     /// What was noticed, and the command's output.
@@ -67,7 +73,7 @@ pub enum Screen {
 
 impl Screen {
     /// Those of every measurement, in the order of their keys.
-    pub const ALL: [Self; 5] = [Self::Events, Self::Detail, Self::Relations, Self::Groups, Self::Log];
+    pub const ALL: [Self; 6] = [Self::Events, Self::Detail, Self::Relations, Self::Profile, Self::Groups, Self::Log];
 
     /// Its name on the command line and in the configuration.
     pub fn word(self) -> &'static str {
@@ -75,6 +81,7 @@ impl Screen {
             Self::Events => "events",
             Self::Detail => "detail",
             Self::Relations => "relations",
+            Self::Profile => "profile",
             Self::Groups => "groups",
             Self::Log => "log",
             Self::Compare => "compare",
@@ -87,6 +94,7 @@ impl Screen {
             Self::Events => "Events",
             Self::Detail => "Detail",
             Self::Relations => "Relations",
+            Self::Profile => "Profile",
             Self::Groups => "Groups",
             Self::Log => "Log",
             Self::Compare => "Compare",
@@ -161,6 +169,8 @@ pub(super) struct Events {
     pub(super) cursor: Line,
     /// The event of that line.
     pub(super) selected: EventIndex,
+    /// Whether the user selected it.
+    pub(super) is_chosen: bool,
     /// Events that are counted for each part of the target.
     pub(super) folds: Vec<Fold>,
     pub(super) sort: Sort,
@@ -238,6 +248,10 @@ pub(super) struct Model {
     pub(super) relations: Relations,
     /// Whether relations are drawn as a graph too.
     pub(super) graph: bool,
+    /// `None` where no call stacks are sampled.
+    pub(super) profile: Option<Profile>,
+    /// Whether the profile is that of an interval before the last.
+    pub(super) profile_is_old: bool,
     /// The recording to compare with, and the list of what differs.
     pub(super) beside: Option<Beside>,
     pub(super) comparison: Comparison,
@@ -295,6 +309,8 @@ pub(super) enum Message {
     Theme(Box<Theme>, Vec<String>),
     /// The user wants to quit, and the command with this process id runs.
     CommandRuns(i32),
+    /// More was sampled than the profile shows.
+    Sampled,
     /// Something is to be told.
     Failed(String),
     /// perfprop used this part of a CPU in the last interval.
@@ -339,6 +355,8 @@ impl Model {
             events: Events::default(),
             relations: Relations::default(),
             graph: true,
+            profile: None,
+            profile_is_old: true,
             beside: None,
             comparison: Comparison::default(),
             group: 0,
@@ -407,14 +425,45 @@ impl Model {
         events.get(event).map_or_else(String::new, |event| shown(&event.title()).into_owned())
     }
 
-    /// The filter of the screen's list.
-    pub(super) fn filter(&self) -> Option<&Filter> {
+    /// The text of the filter of the screen's list, or of its search.
+    pub(super) fn filter(&self) -> Option<&str> {
         match self.screen {
-            Screen::Events => Some(&self.events.filter),
-            Screen::Relations => Some(&self.relations.filter),
-            Screen::Log => Some(&self.log.filter),
-            Screen::Compare => Some(&self.comparison.filter),
+            Screen::Events => Some(self.events.filter.text()),
+            Screen::Relations => Some(self.relations.filter.text()),
+            Screen::Log => Some(self.log.filter.text()),
+            Screen::Compare => Some(self.comparison.filter.text()),
+            Screen::Profile => self.profile.as_ref().map(|profile| profile.search.text()),
             Screen::Detail | Screen::Groups => None,
+        }
+    }
+
+    /// Takes over what was sampled up to the end of the last interval.
+    pub(super) fn take_profile(&mut self, tree: &Tree, losses: Losses) {
+        let is_first = self.profile.is_none();
+        self.profile.get_or_insert_default().take(tree, losses);
+        if is_first && self.events.is_chosen {
+            self.share_event();
+        }
+    }
+
+    /// Shows the event that the user selected in the profile too, if it was sampled.
+    pub(super) fn share_event(&mut self) {
+        self.events.is_chosen = true;
+        let events = &self.monitor.header().events;
+        let (Some(profile), Some(event)) = (&mut self.profile, events.get(self.events.selected)) else { return };
+        let name = &event.event.name;
+        if let Some(place) = profile.calls.events.iter().position(|sampled| is_of(&sampled.name, name)) {
+            profile.set_event(place);
+        }
+    }
+
+    /// Selects the event that the profile shows everywhere else.
+    pub(super) fn follow_profile(&mut self) {
+        let Some(sampled) = self.profile.as_ref().and_then(Profile::event_name) else { return };
+        let events = &self.monitor.header().events;
+        let place = events.iter().position(|event| is_of(sampled, &event.event.name));
+        if let Some(line) = place.map(Line::Event).filter(|line| self.events.order.contains(line)) {
+            self.events.select(line);
         }
     }
 
@@ -471,6 +520,11 @@ impl Model {
     pub(super) fn has_output(&self) -> bool {
         !self.output.lines.is_empty() || self.options.mode == Mode::Live
     }
+}
+
+/// Whether a sampled event is this one: it has `:u` behind its name where only user space is sampled.
+fn is_of(sampled: &str, event: &str) -> bool {
+    sampled == event || sampled.strip_suffix(":u") == Some(event)
 }
 
 /// The only place that knows how a relation gives its formula.

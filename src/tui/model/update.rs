@@ -5,8 +5,8 @@ use std::cmp::Ordering;
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseButton, MouseEventKind};
 
 use super::{
-    Column, Command, CompareColumn, Filter, Kept, Line, Message, Model, Motion, Notice, Over, Pane, Screen, Tail,
-    WINDOWS,
+    Column, Command, CompareColumn, Filter, Kept, Line, Message, Model, Motion, Notice, Over, Pane, Profile, Screen,
+    Tail, WINDOWS,
 };
 use crate::plan::EventIndex;
 use crate::rates::{Error, Uncertain};
@@ -16,7 +16,7 @@ use crate::tui::symbols::MISSING;
 use crate::tui::tape::parse_time;
 use crate::tui::text::{plus_minus, short_clock};
 use crate::tui::theme::Theme;
-use crate::tui::view::{Target, page, target_at};
+use crate::tui::view::{Target, page, profile_rows, target_at};
 use crate::units::WallNs;
 use crate::words::shown;
 
@@ -65,6 +65,7 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
         Message::Rewound(monitor) => {
             model.monitor = *monitor;
             model.kept = Kept::default();
+            model.profile_is_old = true;
             model.go_along();
             model.arrange();
             true
@@ -76,6 +77,10 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
                 Some(complaint) => Notice::Failed(shown(complaint).into_owned()),
             });
             true
+        }
+        Message::Sampled => {
+            model.profile_is_old = true;
+            model.motion == Motion::Moving && crate::tui::view::shows_profile(model)
         }
         Message::Mouse(kind, column, row) => model.mouse(kind, column, row),
         Message::Key(key) if key.kind == KeyEventKind::Release => return None,
@@ -109,6 +114,7 @@ impl Model {
         let before = self.monitor.intervals();
         self.catch_up();
         let closed = self.monitor.intervals() != before;
+        self.profile_is_old |= closed || self.kept.end.is_some();
         if closed {
             self.go_along();
             self.arrange();
@@ -269,7 +275,7 @@ impl Model {
 
     /// Filters while it is typed.
     fn filter_key(&mut self, key: KeyEvent, before: String) {
-        let mut text = self.filter().map_or_else(String::new, |filter| filter.text().to_owned());
+        let mut text = self.filter().map_or_else(String::new, str::to_owned);
         let control = key.modifiers.contains(KeyModifiers::CONTROL);
         match key.code {
             KeyCode::Enter => {
@@ -299,6 +305,10 @@ impl Model {
     }
 
     fn set_filter(&mut self, text: String) {
+        if let (Screen::Profile, Some(profile)) = (self.screen, &mut self.profile) {
+            profile.set_search(text);
+            return;
+        }
         let filter = Filter::new(text);
         match self.screen {
             Screen::Events => self.events.filter = filter,
@@ -308,7 +318,7 @@ impl Model {
                 (self.log.findings, self.log.output) = (Tail::Follow, Tail::Follow);
             }
             Screen::Compare => self.comparison.filter = filter,
-            Screen::Detail | Screen::Groups => {}
+            Screen::Detail | Screen::Profile | Screen::Groups => {}
         }
         self.arrange();
     }
@@ -325,7 +335,6 @@ impl Model {
             | Action::Jump
             | Action::Mark
             | Action::NextMark => return self.wind(action),
-            Action::Unfold | Action::Fold | Action::Toggle | Action::UnfoldAll | Action::FoldAll => self.unfold(action),
             Action::Graph => self.graph = !self.graph,
             Action::Copy => return self.copied(),
             Action::Export => self.over = Over::AskExport,
@@ -348,7 +357,27 @@ impl Model {
                 self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1)
             }
             Action::Open => self.open(),
-            Action::Filter => self.begin_filter(),
+            Action::Filter | Action::Search => self.begin_filter(),
+            Action::Unfold | Action::Fold | Action::Toggle | Action::UnfoldAll | Action::FoldAll
+                if self.screen == Screen::Events =>
+            {
+                self.unfold(action)
+            }
+            Action::Listing
+            | Action::Emphasis
+            | Action::Zoom
+            | Action::NextHit
+            | Action::PreviousHit
+            | Action::FindSame
+            | Action::GoLeft
+            | Action::GoRight
+            | Action::Fold
+            | Action::Unfold
+            | Action::Toggle
+            | Action::FoldAll
+            | Action::UnfoldAll
+            | Action::NextSampled
+            | Action::PreviousSampled => self.steer_profile(action),
             Action::Freeze => self.freeze(),
             Action::Basis => {
                 self.basis = self.basis.next();
@@ -402,6 +431,12 @@ impl Model {
 
     /// One level a press.
     fn back(&mut self) {
+        let height = profile_rows(self);
+        if let (Screen::Profile, Some(profile)) = (self.screen, &mut self.profile)
+            && profile.back(height)
+        {
+            return;
+        }
         if self.filter().is_some_and(|filter| !filter.is_empty()) {
             self.set_filter(String::new());
         } else if self.screen == Screen::Log && self.log.pane == Pane::Output {
@@ -413,7 +448,7 @@ impl Model {
 
     fn begin_filter(&mut self) {
         if let Some(filter) = self.filter() {
-            self.over = Over::Filter { before: filter.text().to_owned() };
+            self.over = Over::Filter { before: filter.to_owned() };
         }
     }
 
@@ -448,6 +483,13 @@ impl Model {
             (Screen::Events | Screen::Detail, _) => {
                 move_in(&self.events.order, &mut self.events.cursor, step);
                 self.events.select(self.events.cursor);
+                self.share_event();
+            }
+            (Screen::Profile, _) => {
+                let height = profile_rows(self);
+                if let Some(profile) = &mut self.profile {
+                    profile.step(step, height);
+                }
             }
             (Screen::Relations, _) => move_in(&self.relations.order, &mut self.relations.selected, step),
             (Screen::Compare, _) => move_in(&self.comparison.order, &mut self.comparison.selected, step),
@@ -457,6 +499,30 @@ impl Model {
             }
             (Screen::Log, Pane::Output) => self.log.output = scrolled(self.log.output, self.output_lines().len(), step),
         }
+    }
+}
+
+/// What keys do to the profile.
+impl Model {
+    fn steer_profile(&mut self, action: Action) {
+        let height = profile_rows(self);
+        let Some(profile) = self.profile.as_mut().filter(|profile| !profile.is_empty()) else {
+            self.notice = Some(Notice::Failed("there is no profile yet".into()));
+            return;
+        };
+        if let Err(reason) = profile.act(action, height) {
+            self.notice = Some(Notice::Failed(reason.into()));
+        }
+        if matches!(action, Action::NextSampled | Action::PreviousSampled) {
+            self.follow_profile();
+        }
+    }
+
+    /// The names on the path to what is selected, as folded stacks have them.
+    fn profile_path(&self) -> Option<String> {
+        let profile = self.profile.as_ref().filter(|profile| !profile.is_empty())?;
+        let names: Vec<_> = profile.path().into_iter().map(|frame| profile.calls.label(frame).name.as_str()).collect();
+        Some(names.join(";"))
     }
 }
 
@@ -554,12 +620,26 @@ impl Model {
             Target::Compared(place) if self.comparison.selected == place => self.open(),
             Target::Compared(place) => self.comparison.selected = place,
             Target::Event(event) if self.events.cursor == Line::Event(event) => self.screen = Screen::Detail,
-            Target::Event(event) => self.events.select(Line::Event(event)),
+            Target::Event(event) => {
+                self.events.select(Line::Event(event));
+                self.share_event();
+            }
             Target::Sum(place) if self.events.cursor == Line::Sum(place) => self.unfold(Action::Toggle),
             Target::Sum(place) => self.events.select(Line::Sum(place)),
+            Target::Frame(node) => self.click_profile(|profile, height| profile.click(node, height)),
+            Target::Function(frame) => self.click_profile(|profile, height| profile.click_function(frame, height)),
             Target::Group(group) => self.group = group,
             Target::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,
             Target::Relation(relation) => self.relations.selected = relation,
+        }
+    }
+
+    /// In the overview a click opens the screen.
+    fn click_profile(&mut self, click: impl FnOnce(&mut Profile, usize)) {
+        let height = profile_rows(self);
+        match &mut self.profile {
+            Some(profile) if self.screen == Screen::Profile => click(profile, height),
+            _ => self.screen = Screen::Profile,
         }
     }
 
@@ -572,6 +652,7 @@ impl Model {
                 let index = self.relations.selected;
                 format!("{}: {}", self.relation_id(index), self.relation_formula(index))
             }
+            Screen::Profile => self.profile_path()?,
             Screen::Groups => {
                 let group = self.monitor.header().groups.get(self.group)?;
                 let names: Vec<_> = group.members.iter().map(|&event| self.event_name(event)).collect();
@@ -631,7 +712,7 @@ impl Model {
 
 /// A way to move in a list.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(in crate::tui) enum Step {
     By(isize),
     First,
     Last,
@@ -654,7 +735,7 @@ impl Step {
     }
 
     /// From `place` in a list of `count`, never past its ends.
-    fn from(self, place: usize, count: usize) -> usize {
+    pub(super) fn from(self, place: usize, count: usize) -> usize {
         let last = count.saturating_sub(1);
         match self {
             Self::By(step) => place.saturating_add_signed(step).min(last),

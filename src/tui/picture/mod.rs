@@ -15,8 +15,10 @@ use super::terminal::parse_keys;
 use super::{Beside, Options, view};
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
+use crate::profile::Tree;
 use crate::session::OutputLine;
 use crate::sources::Round;
+use crate::stacks::Losses;
 
 mod svg;
 
@@ -45,11 +47,14 @@ pub struct Picture {
     pub output: Vec<OutputLine>,
     /// The newest rounds that the monitor has taken, for what shows them one by one.
     pub rounds: Vec<Round>,
+    /// What was sampled, and what went missing of it.
+    pub profile: Option<(Tree, Losses)>,
 }
 
 impl Default for Picture {
     fn default() -> Self {
-        Self { size: (80, 24), format: Format::default(), event: None, output: Vec::new(), rounds: Vec::new() }
+        let (output, rounds) = (Vec::new(), Vec::new());
+        Self { size: (80, 24), format: Format::default(), event: None, output, rounds, profile: None }
     }
 }
 
@@ -97,6 +102,9 @@ impl Scene {
         let line = wanted.event.map(Line::Event);
         if let Some(line) = line.filter(|line| model.events.order.contains(line)) {
             model.events.select(line);
+        }
+        if let Some((tree, losses)) = &wanted.profile {
+            model.take_profile(tree, *losses);
         }
         drawn(model, wanted.format)
     }

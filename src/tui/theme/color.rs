@@ -105,8 +105,47 @@ pub(super) fn resolve(choices: &[Choice], depth: Depth) -> Option<Color> {
     }
 }
 
+/// A colour of the same lightness and chroma, and another hue in radians (OKLCh); as saturated as sRGB can show.
+pub(super) fn with_hue(rgb: [u8; 3], hue: f64) -> [u8; 3] {
+    let [lightness, a, b] = oklab(rgb);
+    let chroma = a.hypot(b);
+    // Ever less chroma: grey can always be shown.
+    let steps = (0..=20).rev().map(|step| chroma * f64::from(step) / 20.0);
+    let mut shown = steps.filter_map(|chroma| of_oklab([lightness, chroma * hue.cos(), chroma * hue.sin()]));
+    shown.next().unwrap_or(rgb)
+}
+
+/// The hue of a colour in radians.
+pub(super) fn hue(rgb: [u8; 3]) -> f64 {
+    let [_, a, b] = oklab(rgb);
+    b.atan2(a)
+}
+
+/// A colour between two, mixed in OKLab.
+pub(super) fn between(one: [u8; 3], other: [u8; 3], part: f64) -> [u8; 3] {
+    let (from, to) = (oklab(one), oklab(other));
+    of_oklab([0, 1, 2].map(|i| from[i] + (to[i] - from[i]) * part.clamp(0.0, 1.0))).unwrap_or(one)
+}
+
+/// The inverse of [`oklab`]; `None` where sRGB has no such colour.
+fn of_oklab([lightness, a, b]: [f64; 3]) -> Option<[u8; 3]> {
+    let l = (lightness + 0.396_337_777_4 * a + 0.215_803_757_3 * b).powi(3);
+    let m = (lightness - 0.105_561_345_8 * a - 0.063_854_172_8 * b).powi(3);
+    let s = (lightness - 0.089_484_177_5 * a - 1.291_485_548_0 * b).powi(3);
+    let light = [
+        4.076_741_662_1 * l - 3.307_711_591_3 * m + 0.230_969_929_2 * s,
+        -1.268_438_004_6 * l + 2.609_757_401_1 * m - 0.341_319_396_5 * s,
+        -0.004_196_086_3 * l - 0.703_418_614_7 * m + 1.707_614_701_0 * s,
+    ];
+    let channel = |c: f64| if c <= 0.003_130_8 { 12.92 * c } else { 1.055 * c.powf(1.0 / 2.4) - 0.055 };
+    light
+        .iter()
+        .all(|c| (-0.001..=1.001).contains(c))
+        .then(|| light.map(|c| (channel(c.clamp(0.0, 1.0)) * 255.0).round() as u8))
+}
+
 /// The nearest of the colours 16 to 255; those below are the user's own and can be anything.
-fn nearest_index(rgb: [u8; 3]) -> u8 {
+pub(super) fn nearest_index(rgb: [u8; 3]) -> u8 {
     let wanted = oklab(rgb);
     let distance = |index: &u8| {
         let lab = oklab(indexed_rgb(*index));
@@ -229,6 +268,15 @@ mod tests {
         assert_eq!(resolve(&orange, Depth::Named), Some(Color::Yellow));
         assert_eq!(resolve(&orange, Depth::Mono), None);
         assert_eq!(resolve(&orange[..1], Depth::Named), None);
+    }
+
+    #[test]
+    fn hues_turn_and_come_back() {
+        for rgb in [[0x6c, 0xc7, 0xd1], [0x14, 0x16, 0x1b], [0xff, 0, 0], [7, 7, 7]] {
+            let back = with_hue(rgb, hue(rgb));
+            assert!((0..3).all(|i| rgb[i].abs_diff(back[i]) <= 1), "{rgb:?} {back:?}");
+            assert_eq!((between(rgb, [0, 0, 0], 0.0), between([0, 0, 0], rgb, 1.0)), (rgb, rgb));
+        }
     }
 
     #[test]

@@ -9,6 +9,7 @@ use toml::de::{DeTable, DeValue};
 
 use super::Role;
 use super::color::{self, Choice};
+use super::flame::HueFrom;
 use crate::tui::complaint::{Complaint, similar, unknown as unknown_words};
 
 /// The keys of `[meta]`.
@@ -30,6 +31,7 @@ pub(super) struct Sheet {
     paints: HashMap<(&'static str, &'static str), Paint>,
     pub(super) series: Vec<Vec<Choice>>,
     pub(super) gradient: Vec<Vec<Choice>>,
+    pub(super) hue_from: Option<HueFrom>,
 }
 
 /// The name of the theme to inherit from, and where it stands.
@@ -103,7 +105,7 @@ impl Reader<'_> {
                     self.roles(section_name, section);
                 }
                 unknown => {
-                    let known = ["meta", "palette", "ui", "state", "value", "run", "series"];
+                    let known = ["meta", "palette", "ui", "state", "value", "run", "series", "flame"];
                     self.complain(name.span(), unknown_words("section", unknown, known.into_iter()));
                 }
             }
@@ -153,6 +155,10 @@ impl Reader<'_> {
 
     fn roles(&mut self, section_name: &str, section: &DeTable<'_>) {
         for (key, value) in section {
+            if (section_name, key.get_ref().as_ref()) == ("flame", "hue_from") {
+                self.hue_from(value);
+                continue;
+            }
             let role = Role::ALL.iter().find(|role| role.place() == (section_name, key.get_ref().as_ref()));
             let Some(&role) = role else {
                 let known = Role::ALL.iter().map(|role| role.place()).filter(|place| place.0 == section_name);
@@ -163,6 +169,17 @@ impl Reader<'_> {
             };
             if let Some(paint) = self.paint(role, value) {
                 self.sheet.paints.insert(role.place(), paint);
+            }
+        }
+    }
+
+    fn hue_from(&mut self, value: &Value<'_>) {
+        let word = value.get_ref().as_str().unwrap_or("");
+        match HueFrom::NAMES.iter().find(|(name, _)| *name == word) {
+            Some((_, hue_from)) => self.sheet.hue_from = Some(*hue_from),
+            None => {
+                let known = HueFrom::NAMES.iter().map(|(name, _)| *name);
+                self.complain(value.span(), unknown_words("[flame].hue_from", word, known));
             }
         }
     }

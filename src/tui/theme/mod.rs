@@ -13,11 +13,13 @@ use ratatui::style::{Color, Modifier, Style};
 mod base16;
 mod color;
 mod file;
+mod flame;
 mod watch;
 
 pub use base16::{SchemeError, theme_of_base16};
 pub use color::Depth;
 pub(crate) use color::indexed_rgb;
+pub(super) use flame::{Hue, HueFrom};
 pub(super) use watch::Watched;
 
 use super::complaint::{Complaint, similar};
@@ -108,6 +110,18 @@ roles! {
     RunPart = "run" "part",
     /// One that ran less.
     RunLow = "run" "low",
+    /// A frame of a program or library; its background turns by hue.
+    FlameUser = "flame" "user",
+    /// A frame of the kernel.
+    FlameKernel = "flame" "kernel",
+    /// A frame of code that was compiled while the program ran.
+    FlameJit = "flame" "jit",
+    /// A frame of which the module isn't known, a process, and what was merged.
+    FlameUnknown = "flame" "unknown",
+    /// A frame that the search matched.
+    FlameMatch = "flame" "match",
+    /// The left edge of a frame.
+    FlameEdge = "flame" "edge",
 }
 
 /// How everything looks on a terminal of a certain depth.
@@ -118,6 +132,9 @@ pub struct Theme {
     styles: Vec<Style>,
     gradient: Vec<Color>,
     series: Vec<Color>,
+    hue_from: HueFrom,
+    /// Backgrounds of frames, by hue.
+    hues: Vec<Color>,
 }
 
 /// Why there is no such theme.
@@ -219,12 +236,18 @@ impl Theme {
             };
             resolved.unwrap_or_else(fall_back)
         };
+        let styles: Vec<_> = styles.collect();
+        let series = colors(|sheet| &sheet.series);
+        let background = |role: Role| styles.get(role as usize).and_then(|style: &Style| style.bg);
+        let hues = flame::hues(background(Role::FlameUser), background(Role::FlameKernel), &series);
         Self {
             name: stem,
             light: sheets.iter().find_map(|sheet| sheet.light).unwrap_or(false),
-            styles: styles.collect(),
+            styles,
             gradient: colors(|sheet| &sheet.gradient),
-            series: colors(|sheet| &sheet.series),
+            series,
+            hue_from: sheets.iter().find_map(|sheet| sheet.hue_from).unwrap_or_default(),
+            hues,
         }
     }
 
@@ -257,6 +280,28 @@ impl Theme {
         }
     }
 
+    /// What frames of programs and libraries take their hues from.
+    pub(super) fn hue_from(&self) -> HueFrom {
+        self.hue_from
+    }
+
+    /// A frame of a program or library, with this hue.
+    pub(super) fn user_frame(&self, hue: Hue) -> Style {
+        let style = self.style(Role::FlameUser);
+        match (hue, style.bg) {
+            (_, None) => style,
+            (Hue::Hash(hash), _) => {
+                let place = hash as usize % self.hues.len().max(1);
+                self.hues.get(place).map_or(style, |&color| style.bg(color))
+            }
+            // The gradient goes under the same text, so it is only mixed into the background.
+            (Hue::Heat(part), Some(cold)) => {
+                let hot = self.style(Role::FlameKernel).bg.unwrap_or(cold);
+                style.bg(flame::mixed(cold, hot, part))
+            }
+        }
+    }
+
     /// The colour of one of several lines or bars.
     pub fn series(&self, index: usize) -> Style {
         let count = self.series.len().max(1);
@@ -283,7 +328,7 @@ fn style(role: Role, paint: Option<&Paint>, fallback: Option<&Paint>, depth: Dep
     let mut style = Style::new().add_modifier(paint.modifiers);
     style.fg = pick(|paint| &paint.fg);
     style.bg = pick(|paint| &paint.bg);
-    let carried_by_background = matches!(role, Role::Selection | Role::Match | Role::Frozen);
+    let carried_by_background = matches!(role, Role::Selection | Role::Match | Role::Frozen | Role::FlameMatch);
     let visible = style.bg.is_some_and(|color| color != Color::Reset)
         || paint.modifiers.intersects(Modifier::REVERSED | Modifier::UNDERLINED);
     if carried_by_background && !visible {
@@ -376,13 +421,29 @@ mod tests {
             for &role in Role::ALL {
                 let needed = match role {
                     Role::Text | Role::Title | Role::Header | Role::Key | Role::Dim => 4.5,
-                    Role::Border | Role::Band | Role::Reference | Role::Background => continue,
+                    Role::Border | Role::Band | Role::Reference | Role::Background | Role::FlameEdge => continue,
                     _ => 3.0,
                 };
                 let Some(ink) = rgb(theme.style(role).fg) else { continue };
                 let behind = rgb(theme.style(role).bg).unwrap_or(paper);
                 let contrast = color::contrast(ink, behind);
                 assert!(contrast >= needed, "{name} {role:?}: {contrast:.2}");
+            }
+        }
+    }
+
+    #[test]
+    fn frames_of_every_hue_can_be_read() {
+        for (name, theme, _) in painted() {
+            for hash in 0..12 {
+                let style = theme.user_frame(Hue::Hash(hash));
+                let contrast = color::contrast(rgb(style.fg).unwrap(), rgb(style.bg).unwrap());
+                assert!(contrast >= 4.5, "{name} hue {hash}: {contrast:.2}");
+            }
+            for role in [Role::FlameUser, Role::FlameKernel, Role::FlameJit, Role::FlameUnknown, Role::FlameMatch] {
+                let style = theme.style(role);
+                let contrast = color::contrast(rgb(style.fg).unwrap(), rgb(style.bg).unwrap());
+                assert!(contrast >= 4.5, "{name} {role:?}: {contrast:.2}");
             }
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn draw(page: &mut Page<'_>, message: Rect, hints: Rect) {
 fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
     let model = page.model;
     if let (Over::Filter { .. }, Some(filter)) = (&model.over, model.filter()) {
-        let text = crate::words::shown(filter.text()).into_owned();
+        let text = crate::words::shown(filter).into_owned();
         return Some(Line::from(vec![
             page.span(Role::Key, " /"),
             page.span(Role::Text, text),
@@ -59,7 +59,7 @@ fn advice(page: &Page<'_>) -> Option<Line<'static>> {
     let model = page.model;
     let run = match model.screen {
         Screen::Events | Screen::Detail => selected_run(model)?,
-        Screen::Relations | Screen::Groups | Screen::Log | Screen::Compare => return None,
+        Screen::Relations | Screen::Profile | Screen::Groups | Screen::Log | Screen::Compare => return None,
     };
     if run >= LOW_RUN_RATIO {
         return None;

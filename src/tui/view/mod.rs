@@ -9,6 +9,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Padding, Widget};
 
+use super::model::profile::{FrameIndex, Node};
 use super::model::{Model, Over, Pane, Screen};
 use super::theme::{Role, Theme};
 use crate::estimate::RelationIndex;
@@ -27,6 +28,8 @@ mod help;
 mod histogram;
 mod layout;
 mod log;
+mod metrics;
+mod profile;
 mod quit;
 mod relations;
 mod strip;
@@ -35,6 +38,7 @@ mod sum;
 pub(super) use help::lines as help_lines;
 pub(super) use layout::page;
 use layout::{Regions, Room};
+pub(super) use profile::table_rows as profile_rows;
 
 /// Draws the whole screen.
 pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
@@ -55,6 +59,8 @@ pub(super) enum Target {
     /// All parts of an event together.
     Sum(usize),
     Relation(RelationIndex),
+    Frame(Node),
+    Function(FrameIndex),
     Group(usize),
     /// A line of the comparison of two recordings.
     Compared(usize),
@@ -97,12 +103,20 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
         (Screen::Events, Room::Lines) => events::lines(page, area),
         (Screen::Events, Room::Small) => {
             let (table, lower) = layout::above_strip(area);
+            let (table, below) = metrics::below_events(page, table);
             events::draw(page, table, room);
+            metrics::draw(page, below);
             strip::draw(page, lower);
+        }
+        (Screen::Events, Room::Large) if page.model.profile.is_some() => {
+            let (left, right) = layout::split_right(area, area.width * 26 / 100);
+            overview(page, left, room);
+            profile::draw(page, right, false);
         }
         (Screen::Events, _) => overview(page, area, room),
         (Screen::Detail, _) => detail::draw(page, area, true),
         (Screen::Relations, _) => relations::draw(page, area, true),
+        (Screen::Profile, _) => profile::draw(page, area, true),
         (Screen::Groups, _) => groups::draw(page, area),
         (Screen::Log, _) => log::draw(page, area),
         (Screen::Compare, _) => compare::draw(page, area),
@@ -112,7 +126,9 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
 /// Everything at once, where there is room.
 fn overview(page: &mut Page<'_>, area: Rect, room: Room) {
     let panels = layout::overview(area, room, page.model.has_output());
-    events::draw(page, panels.events, room);
+    let (table, below) = metrics::below_events(page, panels.events);
+    events::draw(page, table, room);
+    metrics::draw(page, below);
     detail::draw(page, panels.detail, false);
     relations::draw(page, panels.relations, false);
     log::findings(page, panels.log, false);
@@ -127,7 +143,17 @@ pub(super) fn shows_output(model: &Model) -> bool {
     match model.screen {
         Screen::Log => model.log.pane == Pane::Output,
         Screen::Events => matches!(Room::of(area), Room::Medium | Room::Large),
-        Screen::Detail | Screen::Relations | Screen::Groups | Screen::Compare => false,
+        Screen::Detail | Screen::Relations | Screen::Profile | Screen::Groups | Screen::Compare => false,
+    }
+}
+
+/// Whether the profile is on the screen.
+pub(super) fn shows_profile(model: &Model) -> bool {
+    let area = Rect::new(0, 0, model.size.0, model.size.1);
+    match model.screen {
+        Screen::Profile => true,
+        Screen::Events => Room::of(area) == Room::Large,
+        Screen::Detail | Screen::Relations | Screen::Groups | Screen::Log | Screen::Compare => false,
     }
 }
 

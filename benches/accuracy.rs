@@ -1,0 +1,137 @@
+//! Set-ups in, a table of errors beside scaling's out: each half of the traces' programs is
+//! estimated with a prior that the other half taught.
+//!
+//! `cargo bench --bench accuracy -- [setups=K4,N24;pack,mux1,refnone;user,read2] [family=kernel]
+//! [each=1] [folds=2] [learn=1] [settings={"context_ms":100}]`, with `PERFPROP_TRACES` the folder.
+//! The last column is the estimator's CPU time per report.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for developers")]
+
+#[path = "../tests/scoring/mod.rs"]
+mod scoring;
+
+use perfprop::estimate::gp::{Complete, Model, Prior, Settings};
+use scoring::gp::Scored;
+use scoring::{Grouping, Part, Perf, Program, Schedule, Score, Setup, Summary, Trace, mean, programs, score, simulate};
+
+struct Options(Vec<String>);
+
+impl Options {
+    fn get(&self, key: &str) -> Option<&str> {
+        self.0.iter().find_map(|argument| argument.strip_prefix(key)?.strip_prefix('='))
+    }
+
+    fn settings(&self) -> Settings {
+        self.get("settings").map_or_else(Settings::default, |json| serde_json::from_str(json).unwrap())
+    }
+}
+
+fn complete(trace: &Trace) -> Complete<'_> {
+    Complete { names: &trace.names, rows: &trace.rows, row_ms: trace.row_ms }
+}
+
+/// For each fold, the prior that all programs of other folds teach.
+fn priors(programs: &[&Program], folds: usize) -> Vec<Prior> {
+    let prior = |fold| {
+        let others = programs.iter().enumerate().filter(|(i, _)| i % folds != fold).map(|(_, program)| program);
+        let traces = others.flat_map(|program| [Some(&program.trace), program.other.as_ref()]).flatten();
+        Prior::learn(&traces.map(complete).collect::<Vec<_>>())
+    };
+    (0..folds).map(prior).collect()
+}
+
+/// A set-up in words, and that which scaling is measured in.
+fn setup(text: &str) -> (Setup, Setup) {
+    let mut setup = Setup::default();
+    for word in text.split(',') {
+        let (key, value) = word.split_at(word.find(|c: char| c.is_ascii_digit()).unwrap_or(word.len()));
+        match key {
+            "K" => setup.counters = value.parse().unwrap(),
+            "N" => setup.events = value.parse().unwrap(),
+            "mux" => setup.mux_ms = value.parse().unwrap(),
+            "read" => setup.read_ms = value.parse().unwrap(),
+            "report" => setup.report_ms = value.parse().unwrap(),
+            "pack" => setup.grouping = Grouping::Pack,
+            "user" => setup.schedule = Schedule::User,
+            "nofixed" => setup.fixed = false,
+            _ => {}
+        }
+    }
+    let reference = match text.contains("refnone") {
+        true => Setup { grouping: Grouping::None, mux_ms: 4.0, schedule: Schedule::Kernel, ..setup },
+        false => setup,
+    };
+    (setup, reference)
+}
+
+fn main() {
+    let options = Options(std::env::args().skip(1).collect());
+    let folder = std::env::var("PERFPROP_TRACES").unwrap_or_else(|_| "../shared/traces".into());
+    let all = programs(folder.as_ref()).unwrap();
+    let kernel = options.get("family") == Some("kernel");
+    let programs: Vec<&Program> = all.iter().filter(|program| program.name.starts_with("k_") == kernel).collect();
+    let priors = priors(&programs, options.get("folds").map_or(2, |folds| folds.parse().unwrap()));
+    for text in options.get("setups").unwrap_or("K4").split(';') {
+        row(text, &programs, &priors, &options);
+    }
+}
+
+/// What three runs on the program's other input teach.
+fn learnt(program: &Program, setup: &Setup, prior: &Prior, options: &Options) -> Option<Model> {
+    let other = program.other.as_ref()?;
+    (1000..1003).fold(None, |model, seed| {
+        let make = |init: &scoring::Init| Scored::with(init, prior, model.as_ref(), options.settings());
+        Some(simulate(other, Part::Whole, setup, seed, make).1.0.model())
+    })
+}
+
+fn row(text: &str, programs: &[&Program], priors: &[Prior], options: &Options) {
+    let (setup, reference) = setup(text);
+    let (mut ours, mut scaled): (Vec<Score>, Vec<Score>) = Default::default();
+    let (mut worst, mut ms) = (0.0f64, Vec::new());
+    for (i, program) in programs.iter().enumerate() {
+        let prior = &priors[i % priors.len()];
+        let learns = options.get("learn").is_some();
+        let model = if learns { learnt(program, &setup, prior, options) } else { None };
+        if learns && model.is_none() {
+            continue;
+        }
+        let make = |init: &scoring::Init| Scored::with(init, prior, model.as_ref(), options.settings());
+        let (run, _) = simulate(&program.trace, Part::Whole, &setup, 0, make);
+        let (perf, _) = simulate(&program.trace, Part::Whole, &reference, 0, |init| Perf::new(init.events.len()));
+        let (mine, its) = (score(&run), score(&perf));
+        let (a, b) = (Summary::of(&mine), Summary::of(&its));
+        worst = worst.max(a.nl1[0] / b.nl1[0]);
+        if options.get("each").is_some() {
+            let ratio = a.nl1[0] / b.nl1[0];
+            println!("  {:20} {:.4} {:.4} {ratio:.2} cover {:.3}", program.name, a.nl1[0], b.nl1[0], a.cover);
+        }
+        ms.push(run.ms_per_report);
+        ours.extend(mine);
+        scaled.extend(its);
+    }
+    let (a, b) = (Summary::of(&ours), Summary::of(&scaled));
+    let ratio = |of: usize| a.nl1[of] / b.nl1[of];
+    println!(
+        "{text:20} nl1 {:.3} {:.3} {:.3} | scaling {:.3} {:.3} {:.3} | ratio {:.2} {:.2} {:.2} worst {worst:.2} | \
+         cover {:.3} p10 {:.3} width {:.2} | tot {:.4} {:.3} scaling {:.4} {:.3} cover {:.2} | {:.2} ms",
+        a.nl1[0],
+        a.nl1[1],
+        a.nl1[2],
+        b.nl1[0],
+        b.nl1[1],
+        b.nl1[2],
+        ratio(0),
+        ratio(1),
+        ratio(2),
+        a.cover,
+        a.cover_p10,
+        a.width,
+        a.total[0],
+        a.total[2],
+        b.total[0],
+        b.total[2],
+        a.total_cover,
+        mean(&ms)
+    );
+}

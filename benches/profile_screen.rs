@@ -1,0 +1,145 @@
+//! Milliseconds that the Profile screen takes at 200x60 with 100,000 nodes: `cargo bench --bench profile_screen`.
+//!
+//! Keys go through the real loop onto a terminal in memory, which takes a key when it has drawn what the one before
+//! changed: so a key is the change that it asks for and one whole frame. A round is what the screen does when an
+//! interval has ended: it looks at the tree anew, and draws.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench tells what it measured")]
+
+use std::thread;
+use std::time::Instant;
+
+use crossbeam_channel::{Receiver, bounded, never};
+use perfprop::estimate::Linear;
+use perfprop::monitor::Monitor;
+use perfprop::profile::{Amount, Event, Frame, FrameId, Measure, Tree};
+use perfprop::recording::{self, End, Header};
+use perfprop::sampling::Sample;
+use perfprop::session::OutputLine;
+use perfprop::sources::Round;
+use perfprop::stacks::Losses;
+use perfprop::tui::{self, Feed, Options, Screen, Script, Terminal};
+use perfprop::units::WallNs;
+
+const NODES: usize = 100_000;
+const SECOND: u64 = 1_000_000_000;
+const TIMES: u32 = 200;
+
+struct Profiled {
+    tree: Tree,
+    samples: Receiver<Sample>,
+    output: Receiver<OutputLine>,
+}
+
+impl Feed for Profiled {
+    fn samples(&self) -> &Receiver<Sample> {
+        &self.samples
+    }
+
+    fn output(&self) -> &Receiver<OutputLine> {
+        &self.output
+    }
+
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+        see(&self.tree, Losses::default());
+    }
+
+    fn end(&mut self, _last: &Round, _lost: u64) -> End {
+        End::default()
+    }
+}
+
+fn main() {
+    let tree = tree();
+    println!("{} nodes at 200x60", tree.len());
+    let (terminal, script) = Terminal::scripted(200, 60).unwrap();
+    let (rounds, samples) = bounded(0);
+    let (signals_in, signals) = bounded(0);
+    let mut feed = Profiled { tree, samples, output: never() };
+    let user = thread::spawn(move || {
+        for second in 1..3 {
+            rounds.send(round(second)).unwrap();
+        }
+        script.keys("4");
+        let _ = script.screen();
+        time_keys(&script, "folded to what has 5 %: down", "j");
+        script.keys("g");
+        time_keys(&script, "zoom in and out", "<Enter><Esc>");
+        script.keys("E");
+        time_keys(&script, "all unfolded: down", "j");
+        time_keys(&script, "all unfolded: to the last and back", "Gg");
+        script.keys("/f1.*7<Enter>");
+        time_keys(&script, "next of many matches", "n");
+        script.keys("<Esc>t");
+        time_keys(&script, "flat: down", "j");
+        script.keys("tt");
+        let begun = Instant::now();
+        for second in 3..53 {
+            rounds.send(round(second)).unwrap();
+        }
+        let _ = script.screen();
+        println!(
+            "{:>7.2} ms  an interval: the tree looked at anew, and a frame",
+            begun.elapsed().as_secs_f64() * 1e3 / 50.0
+        );
+        signals_in.send(15).unwrap();
+    });
+    let monitor = Monitor::new(header(), Vec::new(), Box::new(Linear::new(&[], &[])));
+    let options = Options { screen: Screen::Events, ..Options::default() };
+    tui::run_on(terminal, monitor, &mut feed, &signals, &options).unwrap();
+    user.join().unwrap();
+}
+
+/// The mean over many presses, each with its frame.
+fn time_keys(script: &Script, what: &str, keys: &str) {
+    let _ = script.screen();
+    let begun = Instant::now();
+    for _ in 0..TIMES {
+        script.keys(keys);
+    }
+    let _ = script.screen();
+    let count = keys.split('>').map(|part| part.find('<').unwrap_or(part.len()) + usize::from(part.contains('<')));
+    let presses = f64::from(TIMES) * count.sum::<usize>() as f64 + 2.0;
+    println!("{:>7.2} ms  {what}", begun.elapsed().as_secs_f64() * 1e3 / presses);
+}
+
+fn round(second: u64) -> Sample {
+    Sample::Round { round: Round { at: WallNs(second * SECOND), readings: Vec::new() }, lost: 0 }
+}
+
+/// Stacks of 10 to 60 of 3,000 functions in 40 modules: some often, most seldom.
+fn tree() -> Tree {
+    let mut tree = Tree::default();
+    let modules: Vec<_> = (0..40).map(|module| format!("/usr/lib/lib{module}.so")).collect();
+    let name = |number: usize| format!("ns{}::function_of_some_length_f{number}(int, char const*)", number % 7);
+    let frames: Vec<FrameId> = (0..3000)
+        .map(|number| tree.frame(&Frame { module: &modules[number % 40], ..Frame::function(&name(number)) }))
+        .collect();
+    let event = tree.event(&Event::new("cycles", Measure::Weighted("count".into())));
+    let place = tree.sampled();
+    // The constants of a full period modulo 2^64 (D. Knuth, The Art of Computer Programming, 3.3.4).
+    let mut state = 1u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) as usize % below
+    };
+    while tree.len() < NODES {
+        let depth = 10 + random(50);
+        let path: Vec<_> = (0..depth)
+            .map(|level| {
+                let choices = [1, 2, 4, 40][random(4)];
+                frames[(level * 50 + random(choices)) % frames.len()]
+            })
+            .collect();
+        tree.stack(place, path, event, Amount { samples: 1, weight: 1000 });
+    }
+    tree
+}
+
+/// Of a measurement of no event.
+fn header() -> Header {
+    let line = r#"{"type":"header","version":1,"perfprop":"","started":0,"machine":{"host":"","kernel":"","arch":"","cpu":"","cpus":1},
+        "target":{"command":{"argv":["bench"],"pid":1}},"events":[],"groups":[],"relations":[],"estimator":"scale",
+        "period_ns":1000000000,"interval_ns":1000000000}"#;
+    recording::read(line.replace('\n', "").as_bytes()).unwrap().header
+}

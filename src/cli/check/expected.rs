@@ -1,0 +1,147 @@
+//! Groups that take turns in, the error of scaling to expect of each way to give turns out.
+//!
+//! It is that of [`expectation`](crate::plan::expectation) for a program of typical variability, at 95 %,
+//! of the group that runs least.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::plan::Rotation;
+use crate::plan::expectation::relative_error;
+use crate::session::schedule::choose;
+use crate::sources::perf::SLICE;
+
+/// The intervals that errors are told of.
+const INTERVALS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
+
+/// How many standard errors 95 % of normal errors lie within.
+const NORMAL_95: f64 = 1.96;
+
+/// What to expect of the groups of one PMU, who can't all be counted at once.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Expected {
+    /// How the kernel does it now, if its interval is known; and at 1 ms.
+    kernel: Option<Errors>,
+    mux: Errors,
+    /// How perfprop does it.
+    user: Errors,
+    /// What a switch costs perfprop, where that could be measured.
+    switch: Option<Duration>,
+    /// Whether perfprop does it unless told otherwise.
+    by_default: bool,
+}
+
+/// The relative errors at 95 %, in each of [`INTERVALS`].
+type Errors = [f64; INTERVALS.len()];
+
+/// How the kernel gives turns.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct KernelTurns {
+    /// The run ratio of the group that runs least.
+    pub(super) ratio: f64,
+    /// How many groups there are.
+    pub(super) groups: usize,
+    /// How long a turn is, where the kernel tells.
+    pub(super) turn: Option<Duration>,
+}
+
+impl Expected {
+    /// What to expect of these turns; nothing where a group never runs.
+    pub(super) fn new(kernel: KernelTurns, rotations: &[Rotation], switch: Option<Duration>) -> Option<Self> {
+        let groups = u32::try_from(kernel.groups).ok()?;
+        let turns = rotations.iter().map(|rotation| rotation.turns.len()).max()?;
+        let slices = u32::try_from(turns).ok()?;
+        Some(Self {
+            kernel: kernel.turn.and_then(|turn| errors(kernel.ratio, turn * groups)),
+            mux: errors(kernel.ratio, Duration::from_millis(1) * groups)?,
+            user: errors(1.0 / turns as f64, SLICE * slices)?,
+            switch,
+            by_default: choose(rotations.len(), switch, 1),
+        })
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let errors = |errors: &Errors| json!({ "100ms": errors[0], "1s": errors[1] });
+        json!({
+            "confidence": 0.95,
+            "kernel": self.kernel.as_ref().map(errors),
+            "mux-1": errors(&self.mux),
+            "user": errors(&self.user),
+            "switch-ns": self.switch.map(|switch| u64::try_from(switch.as_nanos()).unwrap_or(u64::MAX)),
+            "auto": if self.by_default { "user" } else { "kernel" },
+        })
+    }
+
+    pub(super) fn text(&self) -> String {
+        let mut text = String::from(
+            "  The 95 % error to expect of the group that runs least, if the program varies\n  as most do (expected, not measured):    in 100 ms     in 1 s\n",
+        );
+        let mut row = |name: &str, errors: &Errors, note: &str| {
+            let percent = |error: f64| format!("±{:.*} %", usize::from(error < 0.0995), error * 100.0);
+            let [short, long] = errors.map(percent);
+            let line = format!("    {name:<36}{short:>10} {long:>10}   {note}");
+            let _ = writeln!(text, "{}", line.trim_end());
+        };
+        if let Some(kernel) = &self.kernel {
+            row("--schedule kernel", kernel, "");
+        }
+        row("--mux 1", &self.mux, "as root");
+        row("--schedule user", &self.user, "");
+        let taken = if self.by_default { "user" } else { "kernel" };
+        let cost = match self.switch {
+            Some(switch) => format!(
+                "a switch takes {:.0} us, {:.1} % of a CPU",
+                switch.as_secs_f64() * 1e6,
+                switch.as_secs_f64() / SLICE.as_secs_f64() * 100.0
+            ),
+            None => "what a switch costs can't be measured here".to_owned(),
+        };
+        let _ = writeln!(text, "  --schedule auto takes {taken}: {cost}.");
+        text
+    }
+}
+
+fn errors(ratio: f64, cycle: Duration) -> Option<Errors> {
+    let [short, long] = INTERVALS.map(|interval| relative_error(ratio, cycle, interval));
+    Some([short? * NORMAL_95, long? * NORMAL_95])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kernel(ratio: f64) -> KernelTurns {
+        KernelTurns { ratio, groups: 6, turn: Some(Duration::from_millis(4)) }
+    }
+
+    fn six() -> [Rotation; 1] {
+        [Rotation { turns: (0..6).map(|group| vec![group]).collect() }]
+    }
+
+    #[test]
+    fn shorter_turns_are_expected_to_do_better() {
+        let expected = Expected::new(kernel(1.0 / 6.0), &six(), Some(Duration::from_micros(10)));
+        let Some(Expected { kernel: Some(kernel), mux, user, by_default: true, .. }) = expected else {
+            panic!("{expected:?}")
+        };
+        assert!(mux[0] < user[0] && user[0] < kernel[0] && kernel[1] < kernel[0]);
+        assert!((kernel[0] - 1.96 * 0.098).abs() < 0.01, "{kernel:?}");
+    }
+
+    #[test]
+    fn what_never_runs_and_what_takes_no_turns_have_no_expectation() {
+        assert_eq!(Expected::new(kernel(0.0), &six(), None), None);
+        assert_eq!(Expected::new(kernel(0.5), &[], None), None);
+    }
+
+    #[test]
+    fn the_text_says_what_is_taken_and_why() {
+        let text = |switch| Expected::new(kernel(1.0 / 6.0), &six(), switch).map_or(String::new(), |e| e.text());
+        assert!(text(None).contains("auto takes kernel: what a switch costs can't be measured"), "{}", text(None));
+        let cheap = text(Some(Duration::from_micros(10)));
+        assert!(cheap.contains("auto takes user: a switch takes 10 us, 0.5 % of a CPU"), "{cheap}");
+        assert!(cheap.lines().all(|line| line.chars().count() <= 80));
+    }
+}

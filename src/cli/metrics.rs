@@ -1,0 +1,75 @@
+//! Options and tables in, the metrics that can be asked for and those that were out.
+
+use super::Error;
+use super::stream::say;
+use crate::events::Tables;
+use crate::expr::Fact;
+use crate::metrics::vendor::Vendor;
+use crate::metrics::{Catalog, Facts, Metric, Request};
+use crate::relations::{self, Relation};
+use crate::words::shown;
+
+/// How many metrics that can't be measured are named.
+const MOST_NAMED: usize = 3;
+
+/// What is known of the machine.
+type Know<'a> = dyn Fn(&Fact) -> Option<f64> + 'a;
+
+/// The metrics of relation files, of the event tables, and perfprop's own, in this order: of several
+/// with one name the first holds.
+pub(super) fn catalog(of_files: &[Metric], tables: &Tables) -> Result<Catalog, Error> {
+    let vendor = Vendor::of_tables(tables);
+    tell_problems(&vendor);
+    let shipped = relations::shipped_metrics().map_err(|wrong| Error::Relations(vec![wrong]))?;
+    Ok(Catalog::new(of_files.iter().cloned().chain(vendor.metrics).chain(shipped)))
+}
+
+/// A table's metrics that can't be read are never passed over in silence.
+pub(super) fn tell_problems(vendor: &Vendor) {
+    for problem in &vendor.problems {
+        say(problem);
+    }
+    if vendor.untold > 0 {
+        say(&format!("and {} more metrics that can't be read", vendor.untold));
+    }
+}
+
+/// What `-M` asks for.
+pub(super) fn request(wishes: &[String], catalog: &Catalog, facts: &Facts<'_>) -> Result<Request, Error> {
+    let request = Request::new(wishes, catalog, facts).map_err(Error::Metrics)?;
+    if let [first, ..] = request.skipped.as_slice() {
+        let names: Vec<_> = request.skipped.iter().map(|skipped| skipped.name.as_str()).take(MOST_NAMED).collect();
+        let more = request.skipped.len().saturating_sub(MOST_NAMED);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let names = shown(&names.join(", ")).into_owned();
+        say(&format!("without {names}{more}, which can't be measured here; {}: {}", shown(&first.name), first.reason));
+    }
+    Ok(request)
+}
+
+/// The metrics that equations name, as they are on this machine: without facts and other metrics.
+pub(super) fn named(relations: &[Relation], catalog: &Catalog, know: &Know<'_>) -> Vec<Metric> {
+    let is_named = |metric: &&Metric| relations.iter().any(|relation| relation.names(&metric.name));
+    let whole = |metric: &Metric| {
+        let formula = catalog.expand(&metric.formula, know).ok()?;
+        Some(Metric { formula, threshold: None, ..metric.clone() })
+    };
+    catalog.metrics().iter().filter(is_named).filter_map(whole).collect()
+}
+
+/// The relations with formulas in place of the names of metrics.
+pub(super) fn expanded(relations: Vec<Relation>, catalog: &Catalog, know: &Know<'_>) -> Result<Vec<Relation>, Error> {
+    let expand = |relation: Relation| {
+        relation.expanded(catalog, know).map_err(|error| {
+            let id = shown(&relation.id).into_owned();
+            Error::Usage(format!("the relation {id} ({}) names a metric that has no value: {error}", relation.place))
+        })
+    };
+    relations.into_iter().map(expand).collect()
+}
+
+/// Why a metric can't be measured here, as far as names tell; `None` if its events are known.
+pub(super) fn refusal(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Option<String> {
+    let refusal = Request::refusal(metric, catalog, facts)?;
+    Some(shown(&refusal).into_owned())
+}

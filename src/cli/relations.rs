@@ -1,0 +1,139 @@
+//! `perfprop relations`: relation files and vendors' tables in, what they say in one form out.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::path::Path;
+
+use super::args::{Import, RelationVerb, Relations as Args, Show};
+use super::prepare::resolver;
+use super::stream::{Stream, say};
+use super::{Error, metrics, prepare};
+use crate::events::{Machine, Tables};
+use crate::metrics::vendor::Vendor;
+use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
+use crate::relations::{self, LoadError, Relation};
+use crate::words::shown;
+
+pub(super) fn run(args: &Args) -> Result<u8, Error> {
+    match &args.verb {
+        RelationVerb::Show(args) => show(args),
+        RelationVerb::Import(args) => import(args),
+        RelationVerb::Learn(args) => super::learn::run(args),
+    }
+}
+
+/// Every relation and metric on a line, what it needs, and whether this machine has that.
+fn show(args: &Show) -> Result<u8, Error> {
+    let resolver = resolver(args.event_tables.as_deref())?;
+    let found = prepare::load_files(&args.files, args.relations_lenient)?;
+    let catalog = metrics::catalog(&found.metrics, resolver.tables())?;
+    let mut here = Here { facts: Facts::new(&resolver, Scope::Part), known: HashMap::new() };
+    let mut text = String::new();
+    for relation in &found.all {
+        text.push_str(&relation_lines(relation, &catalog, &mut here));
+    }
+    // Without files, what is there anyway.
+    let metrics = if args.files.is_empty() { catalog.metrics() } else { &found.metrics };
+    for metric in metrics {
+        text.push_str(&metric_lines(metric, &catalog, &mut here));
+    }
+    Stream::stdout().print(&text)?;
+    Ok(0)
+}
+
+fn relation_lines(relation: &Relation, catalog: &Catalog, here: &mut Here<'_>) -> String {
+    let whole = relation.expanded(catalog, &|fact| here.facts.know(fact));
+    let state = match &whole {
+        Err(error) => format!("— {error}"),
+        Ok(whole) => here.availability(&whole.events()),
+    };
+    let events = whole.as_ref().map(Relation::events).unwrap_or_default();
+    let mut text = format!("{}  {}\n", shown(&relation.id), shown(&relation.formula()));
+    let (weight, tolerance) = (relation.weight.get(), relation.tolerance.get() * 100.0);
+    let _ = writeln!(text, "      needs {}   {state}", needed(&events));
+    let _ = writeln!(text, "      weight {weight}  tolerance {tolerance}%  {}", relation.place);
+    text
+}
+
+fn metric_lines(metric: &Metric, catalog: &Catalog, here: &mut Here<'_>) -> String {
+    let mut text = format!("{} = {}\n", shown(&metric.name), shown(&metric.formula.to_string()));
+    let needs = Request::events_of(metric, catalog, &here.facts);
+    let state = match metrics::refusal(metric, catalog, &here.facts) {
+        None => here.availability(&needs),
+        Some(reason) => format!("— {reason}"),
+    };
+    let _ = writeln!(text, "      needs {}   {state}", needed(&needs));
+    let threshold = metric.threshold.as_ref().map(|threshold| format!("to look into where {threshold}"));
+    let scale = Some(metric.scale.to_string()).filter(|scale| !scale.is_empty()).map(|scale| format!("in {scale}"));
+    let groups =
+        Some(metric.groups.join(";")).filter(|groups| !groups.is_empty()).map(|groups| format!("group {groups}"));
+    let more: Vec<_> = [scale, groups, threshold].into_iter().flatten().collect();
+    if !more.is_empty() {
+        let _ = writeln!(text, "      {}", shown(&more.join("   ")));
+    }
+    text
+}
+
+/// This machine, and which events it counts, each tried once by opening it.
+struct Here<'a> {
+    facts: Facts<'a>,
+    known: HashMap<String, bool>,
+}
+
+impl Here<'_> {
+    fn counts(&mut self, name: &str) -> bool {
+        if let Some(&known) = self.known.get(name) {
+            return known;
+        }
+        let events = self.facts.events(name);
+        let counts = name == "duration_time" || !events.is_empty() && events.iter().all(prepare::can_count);
+        self.known.insert(name.to_owned(), counts);
+        counts
+    }
+
+    fn availability(&mut self, names: &[String]) -> String {
+        let missing: Vec<_> = names.iter().filter(|name| !self.counts(name)).map(String::as_str).collect();
+        match missing.as_slice() {
+            [] => "● active here".to_owned(),
+            missing => format!("— inactive here: no {}", shown(&missing.join(", "))),
+        }
+    }
+}
+
+/// A vendor's metrics as a relation file.
+fn import(args: &Import) -> Result<u8, Error> {
+    let vendor = if args.from.is_dir() { of_folder(&args.from)? } else { of_file(&args.from)? };
+    metrics::tell_problems(&vendor);
+    if vendor.metrics.is_empty() {
+        let path = shown(&args.from.display().to_string()).into_owned();
+        return Err(Error::Usage(format!("no metrics in {path}: perf's tables have MetricExpr, Intel's Metrics")));
+    }
+    let text = relations::metric_file(&vendor.metrics);
+    let mut out = args.output.as_deref().map_or_else(|| Ok(Stream::stdout()), |path| Stream::file(path, false))?;
+    out.print(&text)?;
+    if let Some(path) = args.output.as_deref().filter(|path| path.as_os_str() != "-") {
+        let path = shown(&path.display().to_string()).into_owned();
+        say(&format!("{} metrics in {path}; to show one: -M NAME --relations {path}", vendor.metrics.len()));
+    }
+    Ok(0)
+}
+
+fn of_folder(folder: &Path) -> Result<Vendor, Error> {
+    Tables::read(folder, &Machine::here()).map(|tables| Vendor::of_tables(&tables)).map_err(Error::Tables)
+}
+
+fn of_file(path: &Path) -> Result<Vendor, Error> {
+    let failed = |error| Error::RelationFile(LoadError { path: path.to_owned(), error });
+    let bytes = relations::read(path).map_err(failed)?;
+    let file = path.display().to_string();
+    if bytes.len() > relations::MAX_FILE {
+        let largest = relations::MAX_FILE >> 20;
+        return Err(Error::Usage(format!("{} is larger than {largest} MiB", shown(&file))));
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    Vendor::of_file(&file, &text).map_err(|problem| Error::Usage(format!("{}: {problem}", shown(&file))))
+}
+
+fn needed(events: &[String]) -> String {
+    if events.is_empty() { "nothing".to_owned() } else { shown(&events.join(", ")).into_owned() }
+}

@@ -1,0 +1,348 @@
+//! Rounds and relations in, counts that a Gaussian process over all events has corrected out.
+//!
+//! The process ([`gp`](super::gp)) gets rounds on an axis of CPU time: where nobody ran there was
+//! nothing to count. It corrects the counts of intervals. Those of the run are scaled counts, which
+//! are unbiased over many turns; what relations say of them enters as an observation whose error is
+//! the relation's own, so that both sides move in proportion to their uncertainty and an exact count
+//! doesn't.
+//!
+//! As long as nothing takes turns there is no process, and every number is what was counted.
+
+use super::gp::{Constraint, EventSpec, Gp, IntervalEstimate, Known, Prior, Settings, Span, Timing};
+use super::judge::{Judge, Scope};
+use super::levels::with_gradient;
+use super::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationIndex, Standing, scaled};
+use crate::events::Event;
+use crate::plan::EventIndex;
+use crate::rates::{Confidence, Delta, Error, Tally, Uncertain};
+use crate::relations::{BoundForm, BoundRelation, Relation};
+use crate::units::{CpuNs, WallNs};
+
+/// How long a group stays on the counters, unless the machine was told otherwise.
+const ROTATION_MS: f64 = 4.0;
+
+/// Half the width of a 95 % interval, in standard deviations.
+const HALF_WIDTH: f64 = 1.96;
+
+/// Differences below this part of a count are those of rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Correction by what events have in common, learnt from the run.
+pub struct Gaussian {
+    judge: Judge,
+    events: Vec<EventSpec>,
+    /// From the first round in which an event had to wait.
+    process: Option<Gp>,
+    /// CPU time so far, in milliseconds; of several tasks at once, wall time.
+    clock: f64,
+    /// What follows for events that were never counted.
+    derived: Linear,
+    estimates: Vec<Estimate>,
+}
+
+impl Gaussian {
+    /// An estimator for these events, with the relations whose events are all among them.
+    pub fn new(events: &[Event], relations: &[Relation]) -> Self {
+        let spec = |event: &Event| EventSpec { name: event.name.clone(), always_counted: event.kind.is_software() };
+        Self {
+            judge: Judge::new(events, relations),
+            events: events.iter().map(spec).collect(),
+            process: None,
+            clock: 0.0,
+            derived: Linear::new(events, relations),
+            estimates: vec![Estimate::default(); events.len()],
+        }
+    }
+
+    fn begin(&self, read_ms: f64) -> Gp {
+        let timing = Timing { read_ms, rotation_ms: ROTATION_MS, counters: 0 };
+        Gp::new(&self.events, timing, Settings::default(), &Prior::shipped(), None)
+    }
+
+    /// What relations say of counts, around the levels of the run or the interval.
+    fn constraints(&self, scope: Scope) -> Vec<(RelationIndex, Constraint)> {
+        let (run, interval) = self.judge.levels();
+        let values = match scope {
+            Scope::Run => &run.values,
+            Scope::Interval => &interval.values,
+        };
+        let trusted = self.judge.trusted();
+        trusted
+            .filter_map(|(index, relation, weight)| {
+                let mut constraint = linear(relation, values, weight)?;
+                let size = constraint.terms.iter().map(|&(event, factor)| (factor * values[2 * event]).abs());
+                let size = size.sum::<f64>() / 2.0;
+                constraint.error = self.judge.misfit(index, scope, size);
+                Some((index, constraint))
+            })
+            .collect()
+    }
+
+    /// The run's counts, each with what relations added to it.
+    fn totals(&self, tally: &Tally) -> Vec<Option<(Uncertain, Vec<Part>)>> {
+        let own = self.own_totals(tally);
+        let mut known = Known::independent(
+            own.iter().map(|total| total.map_or((0.0, 0.0), |total| (total.value, deviation(total)))),
+        );
+        let mut parts = vec![Vec::new(); own.len()];
+        for (index, constraint) in self.constraints(Scope::Run) {
+            if constraint.terms.iter().any(|&(event, _)| own[event].is_none()) {
+                continue;
+            }
+            let before = known.mean.clone();
+            let time = constraint.terms.iter().map(|&(event, _)| tally.run_time(event)).max().unwrap_or_default();
+            constraint.apply(&mut known, time.as_ms());
+            for (event, parts) in parts.iter_mut().enumerate() {
+                let counts = known.mean[event] - before[event];
+                if counts.abs() > ROUNDING * before[event].abs() {
+                    parts.push(Part { by: Cause::Relation(index), counts });
+                }
+            }
+        }
+        let totals = own.iter().zip(parts).enumerate().map(|(event, (own, mut parts))| {
+            let own = (*own)?;
+            parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));
+            if parts.is_empty() {
+                return Some((own, parts));
+            }
+            let deviation = known.covariance.at(event, event).max(0.0).sqrt();
+            let error = Error::of(tally.confidence().normal() * deviation);
+            let counted = tally.raw()[event].run.total().count as f64;
+            Some((Uncertain { value: known.mean[event], error }.at_least(counted), parts))
+        });
+        totals.collect()
+    }
+
+    /// Scaled counts, with the error that turns on the counters leave.
+    fn own_totals(&self, tally: &Tally) -> Vec<Option<Uncertain>> {
+        let of_turns = self.process.as_ref().map(Gp::totals);
+        let total = |event: EventIndex| {
+            let own = tally.total(event)?;
+            let turns = of_turns.as_ref().and_then(|all| all[event]).filter(|_| own.error != Error::Exact);
+            Some(match turns {
+                Some(turns) => {
+                    let counted = tally.raw()[event].run.total().count as f64;
+                    let half_width = (turns.high - turns.estimate) * width(tally.confidence());
+                    Uncertain { value: own.value, error: Error::of(half_width) }.at_least(counted)
+                }
+                None => own,
+            })
+        };
+        (0..self.events.len()).map(total).collect()
+    }
+
+    fn estimate(
+        &self,
+        event: EventIndex,
+        tally: &Tally,
+        total: Option<(Uncertain, Vec<Part>)>,
+        interval: Option<IntervalEstimate>,
+    ) -> Estimate {
+        let own = scaled(tally, event);
+        let Some((total, parts)) = total.filter(|_| own.quality != Quality::Measured) else {
+            let derived = &self.derived.estimates()[event];
+            return if derived.quality == Quality::Derived { derived.clone() } else { own };
+        };
+        let counted = tally.interval(event);
+        let corrected = interval.filter(|_| !counted.is_exact() && counted.total().enabled > CpuNs(0)).map(|found| {
+            let half_width = (found.high - found.estimate) * width(tally.confidence());
+            let count = Uncertain { value: found.estimate, error: Error::of(half_width) };
+            count.at_least(counted.total().count as f64)
+        });
+        let quality = if parts.is_empty() { own.quality } else { Quality::Corrected };
+        Estimate { interval: corrected.or(own.interval), total: Some(total), quality, parts, ..own }
+    }
+
+    /// Tells the judge what each relation did.
+    fn note(&mut self, tally: &Tally) {
+        for (event, estimate) in self.estimates.iter().enumerate() {
+            let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
+            for part in &estimate.parts {
+                if let Cause::Relation(index) = part.by {
+                    self.judge.used(index);
+                    self.judge.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
+                }
+            }
+        }
+    }
+}
+
+impl Estimator for Gaussian {
+    fn round(&mut self, from: WallNs, to: WallNs, deltas: &[Option<Delta>]) {
+        let wall = (to - from).0;
+        let enabled = deltas.iter().flatten().map(|delta| delta.enabled.0).max().unwrap_or(0);
+        let length = enabled.min(wall) as f64 / 1e6;
+        let waits = |delta: &Delta| delta.running < delta.enabled;
+        if length == 0.0 || (self.process.is_none() && !deltas.iter().flatten().any(waits)) {
+            return;
+        }
+        let span = Span { start: self.clock, end: self.clock + length };
+        self.clock = span.end;
+        let counted: Vec<_> = deltas.iter().map(|delta| delta.map_or_else(Default::default, of_process)).collect();
+        let mut process = self.process.take().unwrap_or_else(|| self.begin(wall as f64 / 1e6));
+        process.round(span, &counted);
+        self.process = Some(process);
+    }
+
+    fn end_interval(&mut self, tally: &Tally) {
+        self.judge.judge(tally);
+        self.derived.end_interval(tally);
+        let intervals = match &mut self.process {
+            Some(process) => process.interval(),
+            None => vec![None; self.events.len()],
+        };
+        let totals = self.totals(tally);
+        let both = totals.into_iter().zip(intervals).enumerate();
+        self.estimates = both.map(|(event, (total, interval))| self.estimate(event, tally, total, interval)).collect();
+        self.note(tally);
+        let constraints = self.constraints(Scope::Interval).into_iter().map(|(_, constraint)| constraint).collect();
+        if let Some(process) = &mut self.process {
+            process.constrain_to(constraints);
+        }
+    }
+
+    fn estimates(&self) -> &[Estimate] {
+        &self.estimates
+    }
+
+    fn relations(&self) -> &[Standing] {
+        self.judge.standings()
+    }
+}
+
+fn of_process(delta: Delta) -> super::gp::Delta {
+    super::gp::Delta { raw: delta.count as f64, enabled_ns: delta.enabled.0 as f64, running_ns: delta.running.0 as f64 }
+}
+
+/// The width of intervals over that of those that hold the truth 95 times in 100.
+fn width(confidence: Confidence) -> f64 {
+    confidence.normal() / HALF_WIDTH
+}
+
+fn deviation(number: Uncertain) -> f64 {
+    match number.error {
+        Error::Exact => 0.0,
+        Error::Within { below, above } => below.max(above) / HALF_WIDTH,
+        // Nothing is known but that it is not negative.
+        Error::Unknown => number.value.abs(),
+    }
+}
+
+/// A relation as a line through its value at these levels; `None` where it has no value there, and
+/// for one of variances. A pair follows its source by its weight, an equation holds.
+fn linear(relation: &BoundRelation, values: &[f64], weight: f64) -> Option<Constraint> {
+    let mut gradient = Vec::new();
+    let (terms, residual, weight) = match &relation.form {
+        BoundForm::Pair(pair) => {
+            let program = pair.mean.as_ref()?;
+            let expected = with_gradient(program, values, &mut gradient)?;
+            let slots = program.slots().iter().zip(&gradient);
+            // What a variance or another one than a mean adds is taken as it stands.
+            let means = slots.filter(|(slot, _)| slot.0 % 2 == 0).map(|(slot, &factor)| (slot.0 / 2, factor));
+            let mut terms: Vec<_> = means.collect();
+            terms.push((pair.to, -1.0));
+            (terms, expected - values[2 * pair.to], weight)
+        }
+        BoundForm::Equation(equation) => {
+            gradient.resize(equation.events().len(), 0.0);
+            let residual = equation.residual_with_gradient(values, &mut gradient);
+            (equation.events().iter().copied().zip(gradient).collect(), residual, 1.0)
+        }
+    };
+    let at_levels: f64 = terms.iter().map(|&(event, factor)| factor * values[2 * event]).sum();
+    let constant = residual - at_levels;
+    let finite = constant.is_finite() && terms.iter().all(|(_, factor)| factor.is_finite());
+    finite.then_some(Constraint { terms, constant, weight, tolerance: 0.0, error: 0.0 })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::estimate::tests::{events, half, whole};
+
+    const ROUND: u64 = 2_000_000;
+
+    /// Rounds of 2 ms in intervals of ten through an estimator.
+    fn run(relations: &str, rounds: u64, counted: impl Fn(u64) -> [Delta; 2]) -> (Gaussian, Tally) {
+        let relations = crate::relations::parse("test.json", relations.as_bytes()).strict().unwrap();
+        let mut estimator = Gaussian::new(&events(&["a", "b"]), &relations);
+        let mut tally = Tally::new(2);
+        for at in 0..rounds {
+            let deltas = counted(at).map(Some);
+            tally.round(&deltas);
+            estimator.round(WallNs(at * ROUND), WallNs((at + 1) * ROUND), &deltas);
+            if at % 10 == 9 {
+                tally.end_interval();
+                estimator.end_interval(&tally);
+            }
+        }
+        (estimator, tally)
+    }
+
+    #[test]
+    fn where_nothing_takes_turns_there_is_no_process() {
+        let (estimator, tally) = run("[]", 20, |_| [whole(10), whole(20)]);
+        assert!(estimator.process.is_none());
+        let own: Vec<_> = (0..2).map(|event| scaled(&tally, event)).collect();
+        assert_eq!(estimator.estimates(), own);
+    }
+
+    #[test]
+    fn turns_at_a_steady_rate_are_met() {
+        let (estimator, tally) = run("[]", 40, |at| [whole(200), half((at % 2 == 0).then_some(100))]);
+        let estimate = &estimator.estimates()[1];
+        let (interval, total) = (estimate.interval.unwrap(), estimate.total.unwrap());
+        // 100 a millisecond over 20 ms, and over 80 ms.
+        assert!((interval.value - 2000.0).abs() < 100.0, "{interval:?}");
+        assert_eq!((total.value, estimate.quality), (tally.total(1).unwrap().value, Quality::Scaled));
+        assert_eq!(estimator.estimates()[0], scaled(&tally, 0));
+    }
+
+    #[test]
+    fn a_relation_moves_a_scaled_total_towards_an_exact_one() {
+        let relation = r#"[{"relation": "b = a", "tolerance": "5%"}]"#;
+        // a is 100 a millisecond and exact; b is seen at 100 and at 104, and is 102 on average.
+        let (estimator, tally) =
+            run(relation, 80, |at| [whole(200), half((at % 2 == 0).then_some(100 + 4 * (at / 2 % 2)))]);
+        let (own, found) = (tally.total(1).unwrap().value, &estimator.estimates()[1]);
+        let total = found.total.unwrap().value;
+        assert!(total < own && total > 16_000.0, "{total} {own}");
+        assert_eq!(found.quality, Quality::Corrected);
+        assert_eq!(found.parts.len(), 1);
+        assert!((found.parts[0].counts - (total - own)).abs() < 1e-6);
+        assert_eq!(estimator.estimates()[0], scaled(&tally, 0));
+        assert!(estimator.relations()[0].uses > 0);
+    }
+
+    #[test]
+    fn an_event_that_was_never_counted_follows_from_the_other() {
+        let relation = r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": 2 * {mean}}]"#;
+        let (estimator, _) = run(relation, 20, |_| [whole(200), half(None)]);
+        let found = &estimator.estimates()[1];
+        assert_eq!(found.quality, Quality::Derived);
+        assert!((found.total.unwrap().value - 8000.0).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn lines_through_the_present_levels_by_hand() {
+        let bound = |text: &str| {
+            let relations = crate::relations::parse("test.json", text.as_bytes()).strict().unwrap();
+            match relations[0].bind(&events(&["a", "b"])) {
+                crate::relations::Binding::Active(bound) => bound,
+                other => panic!("{other:?}"),
+            }
+        };
+        // b = a * a at a = 3, b = 5: 6 a - 9 - b.
+        let square = bound(r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": {mean} * {mean}}]"#);
+        let found = linear(&square, &[3.0, f64::NAN, 5.0, f64::NAN], 0.25).unwrap();
+        assert_eq!((found.terms, found.constant, found.weight), (vec![(0, 6.0), (1, -1.0)], -9.0, 0.25));
+        // 1 / a has no value at 0.
+        let inverse = bound(r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": 1 / {mean}}]"#);
+        assert_eq!(linear(&inverse, &[0.0, f64::NAN, 5.0, f64::NAN], 0.25), None);
+        let equation = bound(r#"[{"relation": "a = 2 * b"}]"#);
+        let found = linear(&equation, &[3.0, f64::NAN, 5.0, f64::NAN], 0.25).unwrap();
+        assert_eq!((found.terms, found.constant, found.weight), (vec![(0, 1.0), (1, -2.0)], 0.0, 1.0));
+    }
+}

@@ -1,0 +1,48 @@
+//! How events vary together in, the same after a step of learning out.
+
+use super::linear_algebra::Square;
+use super::time::{PROCESSES, PerProcess};
+
+/// For each process, the covariances of all pairs of events, of rates relative to their means.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Covariances {
+    events: usize,
+    values: Vec<PerProcess>,
+}
+
+impl Covariances {
+    /// Of zeros.
+    pub(crate) fn zeros(events: usize) -> Self {
+        Self { events, values: vec![[0.0; PROCESSES]; events * events] }
+    }
+
+    pub(crate) fn events(&self) -> usize {
+        self.events
+    }
+
+    pub(crate) fn at(&self, a: usize, b: usize) -> &PerProcess {
+        &self.values[a * self.events + b]
+    }
+
+    pub(crate) fn at_mut(&mut self, a: usize, b: usize) -> &mut PerProcess {
+        &mut self.values[a * self.events + b]
+    }
+
+    pub(crate) fn process(&self, process: usize) -> Square {
+        let mut matrix = Square::zeros(self.events);
+        for a in 0..self.events {
+            for b in 0..self.events {
+                *matrix.at_mut(a, b) = self.at(a, b)[process];
+            }
+        }
+        matrix
+    }
+
+    pub(crate) fn set_process(&mut self, process: usize, matrix: &Square) {
+        for a in 0..self.events {
+            for b in 0..self.events {
+                self.at_mut(a, b)[process] = matrix.at(a, b);
+            }
+        }
+    }
+}

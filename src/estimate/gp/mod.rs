@@ -1,0 +1,447 @@
+//! Rounds of multiplexed counts in, counts of intervals and runs with 95 % intervals out.
+//!
+//! A Gaussian process over all events. The rate of an event relative to its mean is a sum of
+//! processes with different memories ([`time`]), each of which has a covariance between every pair
+//! of events ([`covariance`]). Events that are counted so say something of those that aren't, at
+//! the same time and shortly before and after. What is counted in turns on a counter is joined to
+//! blocks ([`blocks`]); a window's blocks are solved for what the window counted ([`window`]), and
+//! for how covariances should change ([`learn`]). Three things keep it honest: covariances are
+//! scaled by how much events vary at present ([`volatility`]), each turn on a counter is foretold
+//! without itself, which sets the width of intervals and the weight against scaling ([`trust`]),
+//! and an event that was counted for the whole of an interval is not touched.
+//!
+//! `docs/estimator.md` says what was tried and what it gave.
+
+mod blocks;
+mod covariance;
+mod learn;
+mod level;
+mod linear_algebra;
+mod model;
+mod prior;
+mod relation;
+mod settings;
+#[cfg(test)]
+mod tests;
+mod time;
+mod total;
+mod trust;
+mod volatility;
+mod window;
+
+pub use blocks::Delta;
+pub use model::{Model, ModelError};
+pub use prior::{Complete, Prior};
+pub use relation::Constraint;
+pub use settings::Settings;
+pub use time::Span;
+
+use blocks::{Blocks, WHOLE};
+use covariance::Covariances;
+use level::Level;
+use total::Turns;
+use trust::Trust;
+use volatility::Volatility;
+pub(super) use window::Posterior as Known;
+use window::{Observation, Posterior, Scale, Solved};
+
+/// An event as the estimator knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventSpec {
+    /// Its name, by which a prior knows it.
+    pub name: String,
+    /// Whether it has a counter of its own.
+    pub always_counted: bool,
+}
+
+/// How counters are read and shared.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Timing {
+    /// The time between rounds.
+    pub read_ms: f64,
+    /// The time between changes of what is counted.
+    pub rotation_ms: f64,
+    /// How many events can be counted at once.
+    pub counters: usize,
+}
+
+/// A count and its 95 % interval.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct IntervalEstimate {
+    /// The count.
+    pub estimate: f64,
+    /// The lower end; never below what was counted.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+impl IntervalEstimate {
+    fn exact(count: f64) -> Self {
+        Self { estimate: count, low: count, high: count }
+    }
+
+    fn around(estimate: f64, half_width: f64, counted: f64) -> Self {
+        let estimate = estimate.max(counted);
+        Self { estimate, low: (estimate - half_width).max(counted), high: (estimate + half_width).max(counted) }
+    }
+}
+
+/// What windows add up to in an interval.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    counted: Delta,
+    estimate: f64,
+    variance: f64,
+    /// The standard deviation in the last window.
+    last: f64,
+    known: bool,
+}
+
+impl Sum {
+    /// Adds a window. Errors of neighbours are alike by about a half.
+    fn add(&mut self, estimate: f64, variance: f64) {
+        let deviation = variance.sqrt();
+        self.estimate += estimate;
+        self.variance += variance + self.last * deviation;
+        self.last = deviation;
+        self.known = true;
+    }
+}
+
+/// Windows that are kept for learning again.
+const KEPT_WINDOWS: usize = 200;
+/// What no rate fits, as a variance relative to the event's present one.
+const NOISE: f64 = 2e-4;
+/// A learning step is due after so long.
+const LEARN_EVERY_MS: f64 = 75.0;
+
+/// The estimator.
+pub struct Gp {
+    settings: Settings,
+    events: Vec<EventSpec>,
+    timing: Timing,
+    constraints: Vec<Constraint>,
+    blocks: Blocks,
+    levels: Vec<Level>,
+    volatilities: Vec<Volatility>,
+    trust: Vec<Trust>,
+    covariances: Covariances,
+    /// Since the last window, the last interval, the start.
+    window: Vec<Delta>,
+    interval: Vec<Sum>,
+    run: Vec<Delta>,
+    turns: Vec<Turns>,
+    window_start: f64,
+    learnt_until: f64,
+    end: f64,
+    started: bool,
+    steps: u64,
+    kept: Vec<Vec<Observation>>,
+    random: u64,
+    next: usize,
+}
+
+impl Gp {
+    /// An estimator of these events. What a model of earlier runs holds of them goes before what
+    /// the prior says.
+    pub fn new(events: &[EventSpec], timing: Timing, settings: Settings, prior: &Prior, model: Option<&Model>) -> Self {
+        let always: Vec<bool> = events.iter().map(|event| event.always_counted).collect();
+        let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
+        let mut covariances = prior.covariances(&names, settings.doubt);
+        if let Some(model) = model {
+            model.replace(&names, &mut covariances);
+        }
+        let n = events.len();
+        let placed = timing.rotation_ms >= timing.read_ms;
+        Self {
+            blocks: Blocks::new(&always, [settings.block_ms, settings.anchor_ms], placed),
+            settings,
+            events: events.to_vec(),
+            timing,
+            constraints: Vec::new(),
+            levels: vec![Level::default(); n],
+            volatilities: vec![Volatility::new(); n],
+            trust: vec![Trust::default(); n],
+            covariances,
+            window: vec![Delta::default(); n],
+            interval: vec![Sum::default(); n],
+            run: vec![Delta::default(); n],
+            turns: vec![Turns::default(); n],
+            window_start: 0.0,
+            learnt_until: 0.0,
+            end: 0.0,
+            started: false,
+            steps: model.map_or(0, Model::steps),
+            kept: Vec::new(),
+            random: 0x9e37_79b9_7f4a_7c15,
+            next: 0,
+        }
+    }
+
+    /// Puts these in place of what was known of the events' counts.
+    pub fn constrain_to(&mut self, constraints: Vec<Constraint>) {
+        self.constraints.clear();
+        constraints.into_iter().for_each(|constraint| self.constrain(constraint));
+    }
+
+    /// Adds what is known of the events' counts, as of each window from now on.
+    pub fn constrain(&mut self, constraint: Constraint) {
+        if constraint.terms.iter().all(|&(event, factor)| event < self.events.len() && factor.is_finite()) {
+            self.constraints.push(constraint);
+        }
+    }
+
+    /// Takes a round: a delta for each event. Rounds of no length are ignored.
+    pub fn round(&mut self, round: Span, deltas: &[Delta]) {
+        if !(round.length() > 0.0 && round.length().is_finite()) {
+            return;
+        }
+        if !self.started || round.start > self.end + 1e6 {
+            (self.window_start, self.learnt_until, self.started) = (round.start, round.start, true);
+        }
+        for (event, delta) in deltas.iter().enumerate().take(self.events.len()) {
+            let delta = delta.sane();
+            self.blocks.push(event, round, &delta);
+            self.turns[event].push(delta.raw, delta.running_ns);
+            self.window[event] += delta;
+            self.interval[event].counted += delta;
+            self.run[event] += delta;
+        }
+        self.end = round.end;
+        if self.end - self.window_start >= self.settings.window_ms - 1e-6 {
+            self.end_window();
+        }
+    }
+
+    /// Ends an interval: what each event counted since the last one; `None` for an event that has
+    /// never been counted.
+    pub fn interval(&mut self) -> Vec<Option<IntervalEstimate>> {
+        if self.end > self.window_start {
+            self.end_window();
+        }
+        let half_width = self.settings.half_width;
+        let sums = self.interval.iter_mut().map(std::mem::take);
+        let estimates = sums.map(|sum| {
+            let counted = sum.counted;
+            match counted.part() {
+                part if part >= WHOLE => Some(IntervalEstimate::exact(counted.raw)),
+                _ if !sum.known => None,
+                _ => Some(IntervalEstimate::around(sum.estimate, half_width * sum.variance.sqrt(), counted.raw)),
+            }
+        });
+        estimates.collect()
+    }
+
+    /// What each event counted in the run so far: scaled, as that is unbiased over many turns, with
+    /// the error of a systematic sample. `None` for an event that has never been counted.
+    pub fn totals(&self) -> Vec<Option<IntervalEstimate>> {
+        let runs = self.run.iter().zip(&self.turns);
+        let totals = runs.map(|(run, turns)| {
+            if run.running_ns <= 0.0 {
+                return None;
+            }
+            if run.part() >= WHOLE {
+                return Some(IntervalEstimate::exact(run.raw));
+            }
+            let scaled = run.raw / run.part();
+            let half_width = turns.half_width(run.enabled_ns, run.running_ns).unwrap_or(scaled);
+            Some(IntervalEstimate::around(scaled, half_width, run.raw))
+        });
+        totals.collect()
+    }
+
+    /// The events that should be counted until the next round, where the schedule is free: each in
+    /// its turn. Choosing what is least certain starves what is taken to be certain.
+    pub fn next_events(&mut self) -> Vec<usize> {
+        let multiplexed: Vec<usize> = (0..self.events.len()).filter(|&e| !self.events[e].always_counted).collect();
+        let count = self.timing.counters.min(multiplexed.len());
+        let next = (0..count).map(|i| multiplexed[(self.next + i) % multiplexed.len()]).collect();
+        self.next += count;
+        next
+    }
+
+    /// What was learnt, for later runs.
+    pub fn model(&self) -> Model {
+        Model::new(self.events.iter().map(|event| event.name.clone()).collect(), &self.covariances, self.steps)
+    }
+
+    fn end_window(&mut self) {
+        let span = Span { start: self.window_start, end: self.end };
+        self.window_start = self.end;
+        self.blocks.cut();
+        for (level, counted) in self.levels.iter_mut().zip(&self.window) {
+            level.update(counted.raw, counted.part() * span.length(), span.length(), self.settings.level_memory);
+        }
+        let since = self.learnt_until;
+        let due = self.end - since >= LEARN_EVERY_MS;
+        if due {
+            let observations = self.observations(since);
+            let (all, covariances) = (&mut self.volatilities, &self.covariances);
+            volatility::update_all(all, since, self.end, &observations, covariances, &self.settings);
+        }
+        let observations = self.observations(span.start);
+        // Short windows are learnt from together.
+        let together = (due && since < span.start - 1e-6).then(|| self.observations(since));
+        let mut covariances = std::mem::take(&mut self.covariances);
+        let mut solved = Solved::new(&observations, &covariances);
+        let mut all = together.as_ref().and_then(|all| Solved::new(all, &covariances));
+        if due && let Some(solved) = all.as_mut().or(solved.as_mut()) {
+            self.judge(solved, since);
+        }
+        self.estimate(span, solved.as_ref(), &covariances);
+        if due && let Some(solved) = all.as_mut().or(solved.as_mut()) {
+            self.learn(solved, &mut covariances);
+        }
+        self.covariances = covariances;
+        if due {
+            self.learnt_until = self.end;
+        }
+        self.window.fill(Delta::default());
+        let memory = self.settings.context_ms + self.settings.window_ms;
+        self.blocks.forget(self.end - memory);
+    }
+
+    /// What blocks say of the time from shortly before `since`.
+    fn observations(&self, since: f64) -> Vec<Observation> {
+        let all = self.observations_from(since - self.settings.context_ms);
+        if all.len() <= self.settings.observations {
+            return all;
+        }
+        self.observations_from(since - self.settings.context_ms.min(Settings::SHORT_CONTEXT_MS))
+    }
+
+    fn observations_from(&self, from: f64) -> Vec<Observation> {
+        let recent = self.blocks.done().filter(|block| block.span.end > from + 1e-9);
+        let observations = recent.filter_map(|block| {
+            let rate = self.levels[block.event].rate()?;
+            let scale = self.volatilities[block.event].scale();
+            let own = self.covariances_of(block.event);
+            // No error is smaller than what a rate of present size rounds to.
+            let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0) + 1e-9;
+            if block.counted < WHOLE * block.span.length() {
+                // It isn't known which part of the span was counted.
+                let (part, whole) = (time::variances(block.counted), time::variances(block.span.length()));
+                let more: f64 = (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum();
+                noise += scale.rest.powi(2) * more;
+            }
+            Some(Observation {
+                event: block.event,
+                span: block.span,
+                value: block.count / (rate * block.counted) - 1.0,
+                noise,
+                turn: (!self.events[block.event].always_counted).then_some(block.turn),
+                counted: block.counted,
+                scale,
+            })
+        });
+        observations.collect()
+    }
+
+    fn covariances_of(&self, event: usize) -> &time::PerProcess {
+        self.covariances.at(event, event)
+    }
+
+    /// Holds the turns since then against what all else says of them.
+    fn judge(&mut self, solved: &mut Solved<'_>, since: f64) {
+        let scale = solved.scale();
+        for turn in solved.left_out(since) {
+            let level = self.levels[turn.event].rate().unwrap_or(1.0);
+            let trust = &mut self.trust[turn.event];
+            let before = turn.others.or(trust.last().map(|rate| rate / level - 1.0));
+            let scaling = before.map(|before| turn.value - before);
+            trust.update(level * (turn.value + 1.0), turn.residual, turn.variance * scale, scaling);
+        }
+    }
+
+    /// Adds a window's estimates to the interval's.
+    fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>, covariances: &Covariances) {
+        let scales: Vec<Scale> = self.volatilities.iter().map(Volatility::scale).collect();
+        let mut known = solved.map(|solved| self.counts(span, solved, covariances, &scales));
+        if let Some(known) = &mut known {
+            let cpu_ms = self.window.iter().map(|delta| delta.enabled_ns).fold(0.0, f64::max) / 1e6;
+            self.constraints.iter().for_each(|constraint| constraint.apply(known, cpu_ms));
+        }
+        for event in 0..self.events.len() {
+            let counted = self.window[event];
+            let Some(rate) = self.levels[event].rate() else { continue };
+            let sum = &mut self.interval[event];
+            if counted.part() >= WHOLE {
+                sum.add(counted.raw, 0.0);
+                continue;
+            }
+            if self.levels[event].is_silent() {
+                // Three times as often as the inverse of the time that it wasn't seen in: 95 %.
+                let most = 3.0 * (1.0 - counted.part()) * span.length() / self.levels[event].time();
+                sum.add(0.0, (most / self.settings.half_width).powi(2));
+                continue;
+            }
+            let trust = &self.trust[event];
+            let last = trust.last().unwrap_or(rate) * span.length();
+            let scaled = if counted.part() > 0.0 { counted.raw / counted.part() } else { last };
+            match &known {
+                Some(known) if known.mean[event].is_finite() => {
+                    let weight = trust.weight();
+                    let estimate = weight * known.mean[event] + (1.0 - weight) * scaled;
+                    let variance = known.covariance.at(event, event).max(0.0) * trust.kappa();
+                    sum.add(estimate.max(counted.raw), variance);
+                }
+                _ => sum.add(scaled, scaled * scaled),
+            }
+        }
+    }
+
+    /// The process' means and covariances of counts.
+    fn counts(&self, span: Span, solved: &Solved<'_>, covariances: &Covariances, scales: &[Scale]) -> Posterior {
+        let mut known = solved.sums(span, covariances, scales);
+        let surprise = solved.scale().max(0.25);
+        let rates: Vec<f64> = self.levels.iter().map(|level| level.rate().unwrap_or(0.0)).collect();
+        for (event, &rate) in rates.iter().enumerate() {
+            let exact = self.window[event].part() >= WHOLE;
+            known.mean[event] = rate * (known.mean[event] + span.length());
+            for (other, &other_rate) in rates.iter().enumerate() {
+                let exact = exact || self.window[other].part() >= WHOLE;
+                *known.covariance.at_mut(event, other) *= if exact { 0.0 } else { surprise * rate * other_rate };
+            }
+            if exact {
+                known.mean[event] = self.window[event].raw;
+            }
+        }
+        known
+    }
+
+    fn learn(&mut self, solved: &mut Solved<'_>, covariances: &mut Covariances) {
+        let settings = &self.settings;
+        let step = settings.first_step / (1.0 + settings.step_decline * self.steps as f64);
+        let step = step.max(settings.least_step);
+        learn::step(solved, covariances, step);
+        self.steps += 1;
+        if settings.replays == 0 {
+            return;
+        }
+        let observations = solved.observations.to_vec();
+        let replays = settings.replays;
+        if self.kept.len() < KEPT_WINDOWS {
+            self.kept.push(observations);
+        } else {
+            let place = self.random_below(self.steps);
+            if let Some(kept) = self.kept.get_mut(place) {
+                *kept = observations;
+            }
+        }
+        for _ in 0..replays {
+            let place = self.random_below(self.kept.len() as u64);
+            if let Some(mut solved) = Solved::new(&self.kept[place], covariances) {
+                learn::step(&mut solved, covariances, step);
+            }
+        }
+    }
+
+    /// A number below, by xorshift: the same in every run.
+    fn random_below(&mut self, below: u64) -> usize {
+        self.random ^= self.random << 13;
+        self.random ^= self.random >> 7;
+        self.random ^= self.random << 17;
+        (self.random % below.max(1)) as usize
+    }
+}

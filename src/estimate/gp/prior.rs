@@ -1,0 +1,319 @@
+//! Complete counts of programs in, how events by name tend to vary together out.
+
+use serde::{Deserialize, Serialize};
+
+use super::Settings;
+use super::covariance::Covariances;
+use super::level::Level;
+use super::linear_algebra::Square;
+use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
+
+/// How events vary together in programs at large, by their names.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Prior {
+    families: Vec<Family>,
+}
+
+/// Events that were counted together in the same programs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Family {
+    /// How many programs it was learnt from.
+    programs: usize,
+    events: Vec<String>,
+    /// Row after row of the lower triangle, a number for each process.
+    covariances: Vec<PerProcess>,
+}
+
+/// A program's complete counts.
+#[derive(Clone, Copy, Debug)]
+pub struct Complete<'a> {
+    /// The events.
+    pub names: &'a [String],
+    /// Their counts in each slice of time.
+    pub rows: &'a [Vec<f64>],
+    /// The length of a slice.
+    pub row_ms: f64,
+}
+
+/// Without any knowledge: the variance of a relative rate in each process.
+const UNKNOWN: PerProcess = [0.04, 0.04, 0.02, 0.02];
+
+/// Names of perf and presets, and by which name a prior knows what they count.
+const ALIASES: &[(&str, &str)] = &[
+    ("cpu-cycles", "cycles"),
+    ("branch-instructions", "branches"),
+    ("branch-misses", "br_misp"),
+    ("branch_misses", "br_misp"),
+    ("cond_branches", "br_cond"),
+    ("taken_branches", "br_taken"),
+    ("l1-dcache-loads", "loads"),
+    ("l1-dcache-stores", "stores"),
+    ("l1-dcache-load-misses", "l1d_load_miss"),
+    ("l1_load_misses", "l1d_load_miss"),
+    ("l1-icache-load-misses", "l1i_miss"),
+    ("l1i_misses", "l1i_miss"),
+    ("l1i_accesses", "l1i_access"),
+    ("l2_accesses", "l2_access"),
+    ("l2_hits", "l2_hit"),
+    ("l2_misses", "l2_miss"),
+    ("l2_code_misses", "l2_code_miss"),
+    ("cache-references", "llc_access"),
+    ("llc_accesses", "llc_access"),
+    ("cache-misses", "llc_miss"),
+    ("llc_misses", "llc_miss"),
+    ("llc-load-misses", "llc_load_miss"),
+    ("llc_load_misses", "llc_load_miss"),
+    ("llc-store-misses", "llc_store_miss"),
+    ("dtlb-load-misses", "dtlb_load_miss"),
+    ("dtlb_load_misses", "dtlb_load_miss"),
+    ("dtlb-store-misses", "dtlb_store_miss"),
+    ("dtlb_store_misses", "dtlb_store_miss"),
+    ("itlb-load-misses", "itlb_miss"),
+    ("itlb_misses", "itlb_miss"),
+    ("stalls_memory", "stall_mem"),
+    ("stalls_frontend", "stall_fe"),
+    ("stalls_l3_miss", "stall_llc"),
+];
+
+impl Prior {
+    /// The prior that comes with the program. Without one, in case its file is damaged, everything
+    /// works from the program's own run alone.
+    pub fn shipped() -> Self {
+        serde_json::from_str(include_str!("../../../relations/prior.json")).unwrap_or_default()
+    }
+
+    /// As a file holds it.
+    ///
+    /// # Errors
+    /// None that are known of; those of the writer of JSON.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string(self)
+    }
+
+    /// The covariances of these events. `doubt` is taken off all between two events.
+    pub(crate) fn covariances(&self, names: &[&str], doubt: f64) -> Covariances {
+        let places = |family: &Family| -> Vec<Option<usize>> {
+            names.iter().map(|name| family.events.iter().position(|event| is(name, event))).collect()
+        };
+        let known = |places: &Vec<Option<usize>>| places.iter().flatten().count();
+        let best = self.families.iter().map(|family| (family, places(family))).max_by_key(|(_, places)| known(places));
+        let mut covariances = Covariances::zeros(names.len());
+        for a in 0..names.len() {
+            for b in 0..=a {
+                let value = match &best {
+                    Some((family, places)) => match (places[a], places[b]) {
+                        (Some(x), Some(y)) if a == b || x != y => Some(*family.at(x, y)),
+                        _ => None,
+                    },
+                    None => None,
+                };
+                let value = match value {
+                    Some(value) if a == b => value.map(|value| value + 1e-4),
+                    Some(value) => value.map(|value| (1.0 - doubt) * value),
+                    None if a == b => UNKNOWN,
+                    None => [0.0; PROCESSES],
+                };
+                *covariances.at_mut(a, b) = value;
+                *covariances.at_mut(b, a) = value;
+            }
+        }
+        covariances
+    }
+
+    /// What programs have in common, each as important as any other.
+    pub fn learn(programs: &[Complete<'_>]) -> Self {
+        let mut families: Vec<Vec<&Complete<'_>>> = Vec::new();
+        for program in programs {
+            let alike = |family: &&mut Vec<&Complete<'_>>| {
+                let shared = family[0].names.iter().filter(|name| program.names.contains(name)).count();
+                2 * shared > program.names.len()
+            };
+            match families.iter_mut().find(alike) {
+                Some(family) => family.push(program),
+                None => families.push(vec![program]),
+            }
+        }
+        Self { families: families.iter().map(|programs| Family::learn(programs)).collect() }
+    }
+}
+
+/// Whether a name as users write it is that of an event of a prior.
+fn is(name: &str, event: &str) -> bool {
+    if name == event {
+        return true;
+    }
+    let name = name.to_lowercase();
+    let plain =
+        name.rsplit_once(':').filter(|(_, modifiers)| modifiers.len() <= 3).map_or(name.as_str(), |(plain, _)| plain);
+    plain == event || ALIASES.iter().any(|(alias, known)| *alias == plain && *known == event)
+}
+
+impl Family {
+    fn at(&self, a: usize, b: usize) -> &PerProcess {
+        let (row, column) = (a.max(b), a.min(b));
+        &self.covariances[row * (row + 1) / 2 + column]
+    }
+
+    /// The mean of the programs' covariances, each of deviations in units of their size, times the
+    /// geometric mean of sizes.
+    fn learn(programs: &[&Complete<'_>]) -> Self {
+        let mut events: Vec<String> = Vec::new();
+        for name in programs.iter().flat_map(|program| program.names) {
+            if !events.contains(name) {
+                events.push(name.clone());
+            }
+        }
+        let n = events.len();
+        let mut sums = vec![([0.0; PROCESSES], 0.0); n * n];
+        let mut log_sizes = vec![(0.0f64, 0.0f64); n];
+        for program in programs {
+            let places: Vec<usize> =
+                program.names.iter().map(|name| events.iter().position(|event| event == name).unwrap_or(0)).collect();
+            let per_round = ((ROUND_MS / program.row_ms) as usize).max(1);
+            let mut series = relative(program.rows, per_round);
+            for (e, &place) in places.iter().enumerate() {
+                let squares: f64 = series.iter().map(|row| row[e] * row[e]).sum();
+                let size = (squares / series.len().max(1) as f64).sqrt().max(1e-3);
+                series.iter_mut().for_each(|row| row[e] /= size);
+                log_sizes[place].0 += size.ln();
+                log_sizes[place].1 += 1.0;
+            }
+            let fitted = fit(&series, per_round as f64 * program.row_ms);
+            for (i, &a) in places.iter().enumerate() {
+                for (j, &b) in places.iter().enumerate() {
+                    let (sum, count) = &mut sums[a * n + b];
+                    sum.iter_mut().zip(&fitted).for_each(|(sum, fitted)| *sum += fitted.at(i, j));
+                    *count += 1.0;
+                }
+            }
+        }
+        let size = |e: usize| (log_sizes[e].0 / log_sizes[e].1).exp();
+        let mean = |a: usize, b: usize| {
+            let (sum, count) = sums[a * n + b];
+            sum.map(|value| rounded(value / f64::max(count, 1.0) * size(a) * size(b)))
+        };
+        let covariances = (0..n).flat_map(|a| (0..=a).map(move |b| (a, b))).map(|(a, b)| mean(a, b)).collect();
+        Self { programs: programs.len(), events, covariances }
+    }
+}
+
+/// To four decimals: what is smaller is within the doubt.
+fn rounded(value: f64) -> f64 {
+    (value * 1e4).round() / 1e4
+}
+
+/// The length of a round that counts are summed to, and how many make a window.
+const ROUND_MS: f64 = 4.0;
+const WINDOW: usize = 25;
+
+/// Relative deviations from the running mean, of rounds of so many rows. The first windows, where
+/// the mean isn't one yet, are left out.
+fn relative(rows: &[Vec<f64>], per_round: usize) -> Vec<Vec<f64>> {
+    let events = rows.first().map_or(0, Vec::len);
+    let mut levels = vec![Level::default(); events];
+    let mut series = Vec::new();
+    for (i, window) in rows.chunks_exact(per_round * WINDOW).enumerate() {
+        for (e, level) in levels.iter_mut().enumerate() {
+            let count = window.iter().map(|row| row[e]).sum();
+            level.update(count, WINDOW as f64, 100.0, Settings::default().level_memory);
+        }
+        if i < 2 {
+            continue;
+        }
+        for round in window.chunks_exact(per_round) {
+            let relative = levels.iter().enumerate().map(|(e, level)| {
+                let sum: f64 = round.iter().map(|row| row[e]).sum();
+                sum / level.rate().unwrap_or(1.0).max(0.01) - 1.0
+            });
+            series.push(relative.collect::<Vec<f64>>());
+        }
+    }
+    standardise(&mut series, events);
+    for e in 0..events {
+        let variance = series.iter().map(|row| row[e] * row[e]).sum::<f64>() / series.len().max(1) as f64;
+        // Bursts: what is left of them is enough to be known as such.
+        if variance > 9.0 {
+            series.iter_mut().for_each(|row| row[e] *= 3.0 / variance.sqrt());
+        }
+    }
+    series
+}
+
+/// Scales deviations from windows' means so that they are as large in every window as on average.
+fn standardise(series: &mut [Vec<f64>], events: usize) {
+    for e in 0..events {
+        let windows: Vec<(f64, f64)> = series
+            .chunks_exact(WINDOW)
+            .map(|window| {
+                let mean = window.iter().map(|row| row[e]).sum::<f64>() / WINDOW as f64;
+                (mean, window.iter().map(|row| (row[e] - mean).powi(2)).sum::<f64>() / WINDOW as f64)
+            })
+            .collect();
+        let overall = windows.iter().map(|w| w.1).sum::<f64>() / windows.len().max(1) as f64 + 1e-12;
+        let level = windows.iter().map(|w| w.0 * w.0).sum::<f64>() / windows.len().max(1) as f64 + 1e-12;
+        let (mut rest_now, mut level_now) = ((overall, 1.0), (0.3 * level, 0.3));
+        for (window, (mean, variance)) in series.chunks_exact_mut(WINDOW).zip(windows) {
+            rest_now = (0.9 * rest_now.0 + variance, 0.9 * rest_now.1 + 1.0);
+            level_now = (0.7 * level_now.0 + mean * mean, 0.7 * level_now.1 + 1.0);
+            let rest = (overall / (rest_now.0 / rest_now.1)).clamp(1e-2, 1e3).sqrt();
+            let by_level = (level / (level_now.0 / level_now.1)).clamp(1.0 / 400.0, 4.0).sqrt();
+            for row in window {
+                row[e] = by_level * mean + rest * (row[e] - mean);
+            }
+        }
+    }
+}
+
+/// At which distances, in rounds, covariances are fitted.
+const LAGS: [usize; 12] = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 36, 50];
+
+/// Least squares of lagged covariances on the processes', each clipped to be positive semidefinite.
+fn fit(series: &[Vec<f64>], round_ms: f64) -> Vec<Square> {
+    let events = series.first().map_or(0, Vec::len);
+    let lagged: Vec<Square> = LAGS.iter().map(|&lag| lagged(series, lag, events)).collect();
+    let span = |lag: usize| {
+        let start = lag as f64 * round_ms;
+        TimedSpan::new(Span { start, end: start + round_ms }, 0.0)
+    };
+    let basis: Vec<PerProcess> = LAGS.iter().map(|&lag| span(0).covariances(&span(lag))).collect();
+    let mut fitted = vec![Square::zeros(events); PROCESSES];
+    for _ in 0..6 {
+        for j in 0..PROCESSES {
+            let norm: f64 = basis.iter().map(|b| b[j] * b[j]).sum();
+            let mut matrix = Square::zeros(events);
+            for a in 0..events {
+                for b in 0..events {
+                    let mut sum = 0.0;
+                    for (lag, basis) in lagged.iter().zip(&basis) {
+                        let others: f64 =
+                            (0..PROCESSES).filter(|&k| k != j).map(|k| basis[k] * fitted[k].at(a, b)).sum();
+                        sum += basis[j] * (lag.at(a, b) - others);
+                    }
+                    *matrix.at_mut(a, b) = sum / norm;
+                }
+            }
+            fitted[j] = super::linear_algebra::clipped(&matrix, 0.0);
+        }
+    }
+    fitted
+}
+
+fn lagged(series: &[Vec<f64>], lag: usize, events: usize) -> Square {
+    let mut sums = Square::zeros(events);
+    let pairs = series.len().saturating_sub(lag);
+    for t in 0..pairs {
+        for a in 0..events {
+            let value = series[t][a];
+            for (to, other) in sums.row_mut(a).iter_mut().zip(&series[t + lag]) {
+                *to += value * other / pairs as f64;
+            }
+        }
+    }
+    let mut symmetric = Square::zeros(events);
+    for a in 0..events {
+        for b in 0..events {
+            *symmetric.at_mut(a, b) = 0.5 * (sums.at(a, b) + sums.at(b, a));
+        }
+    }
+    symmetric
+}

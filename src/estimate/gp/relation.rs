@@ -1,0 +1,91 @@
+//! A linear relation between counts and what is known of them in, what is known with it out.
+
+use super::window::Posterior;
+
+/// Counts whose weighted sum, with a constant, is zero, but for an error.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Constraint {
+    /// Events by index, and what their counts are multiplied by.
+    pub terms: Vec<(usize, f64)>,
+    /// What is added for each millisecond of CPU time.
+    pub constant: f64,
+    /// How much of the way to zero is gone where there is no other error: above 0 and at most 1.
+    pub weight: f64,
+    /// A standard error of the sum, as a part of the sum of the products' sizes.
+    pub tolerance: f64,
+    /// Another standard error of the sum, for each millisecond of CPU time.
+    pub error: f64,
+}
+
+impl Constraint {
+    /// A sum that is exact.
+    pub fn exact(terms: Vec<(usize, f64)>) -> Self {
+        Self { terms, constant: 0.0, weight: 1.0, tolerance: 0.0, error: 0.0 }
+    }
+
+    /// Conditions counts of so much CPU time on the sum being zero: with H the factors, V the
+    /// covariance and r the variance of the error, both move by V H' (H V H' + r)^-1. A weight w
+    /// makes r larger by H V H' (1 - w) / w, so that an exact cause moves its effect by w of the way.
+    pub(crate) fn apply(&self, known: &mut Posterior, cpu_ms: f64) {
+        let size: f64 = self.terms.iter().map(|&(event, factor)| (factor * known.mean[event]).abs()).sum();
+        let events = known.mean.len();
+        let shared: Vec<f64> = (0..events)
+            .map(|event| self.terms.iter().map(|&(term, factor)| factor * known.covariance.at(event, term)).sum())
+            .collect();
+        let spread: f64 = self.terms.iter().map(|&(event, factor)| factor * shared[event]).sum();
+        let variance = spread / self.weight + (self.tolerance * size).powi(2) + (self.error * cpu_ms).powi(2);
+        let counts: f64 = self.terms.iter().map(|&(event, factor)| factor * known.mean[event]).sum();
+        let sum = counts + self.constant * cpu_ms;
+        if !(variance > 0.0 && variance.is_finite() && sum.is_finite()) {
+            return;
+        }
+        for event in 0..events {
+            let gain = shared[event] / variance;
+            known.mean[event] -= gain * sum;
+            for (to, shared) in known.covariance.row_mut(event).iter_mut().zip(&shared) {
+                *to -= gain * shared;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::linear_algebra::Square;
+    use super::*;
+
+    fn known(variances: [f64; 2]) -> Posterior {
+        let mut covariance = Square::zeros(2);
+        *covariance.at_mut(0, 0) = variances[0];
+        *covariance.at_mut(1, 1) = variances[1];
+        Posterior { mean: vec![10.0, 14.0], covariance }
+    }
+
+    #[test]
+    fn equal_counts_meet_by_their_variances() {
+        // x - y = 0 with variances 1 and 3: the gap of 4 closes by 1 and 3.
+        let mut known = known([1.0, 3.0]);
+        Constraint::exact(vec![(0, 1.0), (1, -1.0)]).apply(&mut known, 1.0);
+        assert!((known.mean[0] - 11.0).abs() < 1e-12 && (known.mean[1] - 11.0).abs() < 1e-12);
+        assert!((known.covariance.at(0, 0) - 0.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_weight_goes_a_part_of_the_way_and_a_constant_is_part_of_the_sum() {
+        // 2 x + 3 per ms over 2 ms - y = 0, x exact: y goes from 14 a quarter of the way to 26.
+        let mut known = known([0.0, 3.0]);
+        let constraint = Constraint { weight: 0.25, constant: 3.0, ..Constraint::exact(vec![(0, 2.0), (1, -1.0)]) };
+        constraint.apply(&mut known, 2.0);
+        assert!((known.mean[1] - 17.0).abs() < 1e-12 && known.mean[0] == 10.0);
+    }
+
+    #[test]
+    fn an_exact_count_is_not_moved_and_nothing_to_move_is_left() {
+        let mut known = known([0.0, 3.0]);
+        let constraint = Constraint::exact(vec![(0, 1.0), (1, -1.0)]);
+        constraint.apply(&mut known, 1.0);
+        assert_eq!(known.mean, [10.0, 10.0]);
+        constraint.apply(&mut known, 1.0);
+        assert_eq!(known.mean, [10.0, 10.0]);
+    }
+}

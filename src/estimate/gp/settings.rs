@@ -1,0 +1,69 @@
+//! The numbers that the estimator was tuned to; docs/estimator.md says what each was tried at.
+
+use serde::{Deserialize, Serialize};
+
+/// What the estimator goes by. The defaults are right for most purposes.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Settings {
+    /// A window is solved once so many milliseconds have passed, and at the end of an interval.
+    pub window_ms: f64,
+    /// Observations from so many milliseconds before a window take part in it.
+    pub context_ms: f64,
+    /// Where there are more observations than this, only [`Settings::SHORT_CONTEXT_MS`] take part.
+    pub observations: usize,
+    /// The longest block of a multiplexed event that is one observation.
+    pub block_ms: f64,
+    /// The same of an event that is always counted.
+    pub anchor_ms: f64,
+    /// What an event's level remembers of the time before 100 milliseconds.
+    pub level_memory: f64,
+    /// What is remembered of how much events vary at present.
+    pub volatility_memory: f64,
+    /// What is remembered of how far levels are from those of the run.
+    pub drift_memory: f64,
+    /// The first step of learning, how fast steps get smaller, and how small.
+    pub first_step: f64,
+    /// See `first_step`.
+    pub step_decline: f64,
+    /// See `first_step`.
+    pub least_step: f64,
+    /// How many earlier windows are learnt from again after each.
+    pub replays: usize,
+    /// How much of a prior's covariance between two events isn't believed.
+    pub doubt: f64,
+    /// The half width of intervals in standard deviations, before calibration.
+    pub half_width: f64,
+}
+
+impl Settings {
+    /// The context where observations are many.
+    pub const SHORT_CONTEXT_MS: f64 = 12.0;
+
+    /// For a run whose covariances were learnt before: smaller steps.
+    #[must_use]
+    pub fn with_model(self) -> Self {
+        Self { first_step: 0.2, least_step: 0.1, ..self }
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            window_ms: 100.0,
+            context_ms: 50.0,
+            observations: 260,
+            block_ms: 8.0,
+            anchor_ms: 4.0,
+            level_memory: 0.985,
+            volatility_memory: 0.9,
+            drift_memory: 0.7,
+            first_step: 0.6,
+            step_decline: 0.15,
+            least_step: 0.4,
+            replays: 0,
+            doubt: 0.05,
+            half_width: 2.75,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! What must hold whatever is counted, and cases small enough to work by hand.
+
+#![allow(clippy::unwrap_used, reason = "tests may fail")]
+
+use proptest::prelude::*;
+
+use super::*;
+
+fn specs(always: &[bool]) -> Vec<EventSpec> {
+    let spec = |(i, &always_counted): (usize, &bool)| EventSpec { name: format!("event{i}"), always_counted };
+    always.iter().enumerate().map(spec).collect()
+}
+
+const TIMING: Timing = Timing { read_ms: 4.0, rotation_ms: 4.0, counters: 1 };
+
+fn gp(always: &[bool]) -> Gp {
+    Gp::new(&specs(always), TIMING, Settings::default(), &Prior::default(), None)
+}
+
+fn delta(raw: f64, part: f64) -> Delta {
+    Delta { raw, enabled_ns: 4e6, running_ns: 4e6 * part }
+}
+
+fn round(i: usize) -> Span {
+    Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 }
+}
+
+#[test]
+fn one_observation_of_one_event_by_hand() {
+    // A rate that is half constant, half white noise, of variance one over 4 ms; a window of 8 ms
+    // of which the first half was seen.
+    let mut covariances = Covariances::zeros(1);
+    covariances.at_mut(0, 0)[time::CONSTANT] = 0.5;
+    covariances.at_mut(0, 0)[time::WHITE] = 0.5;
+    let span = Span { start: 0.0, end: time::WHITE_SPAN };
+    let scale = Scale { level: 1.0, rest: 1.0 };
+    let seen = Observation { event: 0, span, value: 0.2, noise: 0.0, turn: Some(1), counted: 4.0, scale };
+    let observations = [seen];
+    let solved = Solved::new(&observations, &covariances).unwrap();
+    let window = Span { start: 0.0, end: 2.0 * time::WHITE_SPAN };
+    let known = solved.sums(window, &covariances, &[scale]);
+    // Cross covariance of the sum: 8 * 0.5 (constant) + 4 * 0.5 (white), over a variance of 1.
+    assert!((known.mean[0] - 6.0 * 0.2).abs() < 1e-12);
+    // Before: 64 * 0.5 + 0.5 * 4 * 8 = 48; after: less 6 * 6.
+    assert!((known.covariance.at(0, 0) - 12.0).abs() < 1e-9);
+}
+
+#[test]
+fn a_window_that_was_seen_whole_is_exact_and_one_never_seen_is_missing() {
+    let mut gp = gp(&[false, false]);
+    for i in 0..25 {
+        gp.round(round(i), &[delta(7.0, 1.0), delta(0.0, 0.0)]);
+    }
+    let estimates = gp.interval();
+    assert_eq!(estimates[0], Some(IntervalEstimate::exact(175.0)));
+    assert_eq!(estimates[1], None);
+    assert_eq!(gp.totals(), [Some(IntervalEstimate::exact(175.0)), None]);
+}
+
+#[test]
+fn what_never_happens_is_zero_with_a_bound() {
+    let mut gp = gp(&[false]);
+    for i in 0..50 {
+        gp.round(round(i), &[delta(0.0, f64::from(u8::from(i % 2 == 0)))]);
+    }
+    let estimate = gp.interval()[0].unwrap();
+    assert_eq!(estimate.estimate, 0.0);
+    assert!(estimate.high > 0.0 && estimate.high < 10.0, "{estimate:?}");
+}
+
+#[test]
+fn a_steady_rate_is_found_whatever_the_turns() {
+    let mut gp = gp(&[true, false]);
+    for i in 0..250 {
+        let on = f64::from(u8::from(i % 6 < 2));
+        gp.round(round(i), &[delta(4e6, 1.0), delta(1000.0 * on, on)]);
+        if i % 25 == 24 {
+            let estimate = gp.interval()[1].unwrap();
+            assert!((estimate.estimate - 25_000.0).abs() < 250.0, "{estimate:?}");
+        }
+    }
+}
+
+#[test]
+fn a_model_comes_back_from_its_file_as_it_was() {
+    let mut gp = gp(&[true, false]);
+    for i in 0..100 {
+        let on = f64::from(u8::from(i % 3 == 0));
+        gp.round(round(i), &[delta(4e6, 1.0), delta((i % 7) as f64 * on, on)]);
+    }
+    let path = std::env::temp_dir().join(format!("perfprop-model-{}.json", std::process::id()));
+    gp.model().write(&path).unwrap();
+    let (read, written) = (Model::read(&path).unwrap(), gp.model());
+    let names = ["event0", "event1"];
+    let (mut a, mut b) = (Covariances::zeros(2), Covariances::zeros(2));
+    read.replace(&names, &mut a);
+    written.replace(&names, &mut b);
+    for (a, b) in a.at(1, 1).iter().zip(b.at(1, 1)) {
+        assert!(*b > 0.0 && (a - b).abs() <= 1e-12 * b, "{a} {b}");
+    }
+    assert_eq!(read.steps(), written.steps());
+    std::fs::write(&path, "{}").unwrap();
+    assert!(Model::read(&path).unwrap_err().to_string().contains("missing field"));
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn the_schedule_gives_every_event_its_turn() {
+    let mut gp = Gp::new(
+        &specs(&[true, false, false, false]),
+        Timing { counters: 2, ..TIMING },
+        Settings::default(),
+        &Prior::default(),
+        None,
+    );
+    assert_eq!([gp.next_events(), gp.next_events(), gp.next_events()], [[1, 2], [3, 1], [2, 3]]);
+}
+
+fn any_delta() -> impl Strategy<Value = Delta> {
+    let raw = prop_oneof![Just(0.0), Just(1e18), 0.0..1e6, Just(f64::NAN), Just(-5.0)];
+    let time = prop_oneof![Just(0.0), Just(4e6), 0.0..4e6, Just(f64::INFINITY)];
+    (raw, time.clone(), time).prop_map(|(raw, enabled_ns, running_ns)| Delta { raw, enabled_ns, running_ns })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn nothing_is_nan_or_negative_whatever_is_counted(
+        always in prop::collection::vec(any::<bool>(), 1..5),
+        rounds in prop::collection::vec((0.0..9.0f64, prop::collection::vec(any_delta(), 4), any::<bool>()), 1..80),
+    ) {
+        let mut gp = gp(&always);
+        let mut now = 0.0;
+        for (length, deltas, report) in rounds {
+            let deltas = &deltas[..always.len()];
+            gp.round(Span { start: now, end: now + length }, deltas);
+            now += length;
+            if report {
+                for estimate in gp.interval().into_iter().chain(gp.totals()).flatten() {
+                    prop_assert!(estimate.estimate.is_finite() && estimate.high.is_finite(), "{estimate:?}");
+                    prop_assert!(0.0 <= estimate.low && estimate.low <= estimate.estimate, "{estimate:?}");
+                    prop_assert!(estimate.estimate <= estimate.high, "{estimate:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_counted_whole_is_never_moved(counts in prop::collection::vec(0u32..1000, 25..80)) {
+        let mut gp = gp(&[false, false, false]);
+        gp.constrain(Constraint { tolerance: 1e-3, ..Constraint::exact(vec![(0, 1.0), (1, -3.0)]) });
+        let mut sum = 0.0;
+        for (i, &count) in counts.iter().enumerate() {
+            let (count, on) = (f64::from(count), f64::from(u8::from(i % 2 == 0)));
+            sum += count;
+            gp.round(round(i), &[delta(count, 1.0), delta(count * on, on), delta(count * (1.0 - on), 1.0 - on)]);
+        }
+        prop_assert_eq!(gp.interval()[0], Some(IntervalEstimate::exact(sum)));
+    }
+}

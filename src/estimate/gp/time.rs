@@ -1,0 +1,104 @@
+//! Spans of time in, how alike the mean rates over them are out.
+//!
+//! A rate is modelled as a sum of processes of unit variance, each with its own memory. The
+//! covariance of two processes' means over the spans [a, b] and [c, d] is the double integral of
+//! the covariance between two moments, over the product of the lengths.
+
+/// A span of time in milliseconds.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span {
+    /// Where it begins.
+    pub start: f64,
+    /// Where it ends, later than it begins.
+    pub end: f64,
+}
+
+impl Span {
+    pub(crate) fn length(self) -> f64 {
+        self.end - self.start
+    }
+}
+
+/// Memories of the processes that fade, in milliseconds.
+pub(crate) const MEMORIES: [f64; FADING] = [150.0, 25.0];
+const FADING: usize = 2;
+
+/// How many processes there are: one that is constant within a window, those that fade, and noise
+/// without memory.
+pub(crate) const PROCESSES: usize = FADING + 2;
+pub(crate) const CONSTANT: usize = 0;
+pub(crate) const WHITE: usize = PROCESSES - 1;
+
+/// Noise has variance one in the mean over so many milliseconds.
+pub(crate) const WHITE_SPAN: f64 = 4.0;
+
+/// A number for each process.
+pub(crate) type PerProcess = [f64; PROCESSES];
+
+/// A span with what its covariances with other spans are made of.
+///
+/// With memory T, e^(-|s-t|/T) is a product of e^(s/T) and e^(-t/T), so that exponentials are taken
+/// once per end and not once per pair.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TimedSpan {
+    pub(crate) span: Span,
+    /// e^(start/T), e^(-start/T), e^(end/T), e^(-end/T).
+    powers: [[f64; 4]; FADING],
+    /// T / length * (1 - e^(-length/T)): how much of a moment at its end a span's mean keeps.
+    kept: [f64; FADING],
+}
+
+impl TimedSpan {
+    /// `origin` should be near all spans of a window: powers overflow some hundred memories away.
+    pub(crate) fn new(span: Span, origin: f64) -> Self {
+        let (start, end) = (span.start - origin, span.end - origin);
+        let powers = MEMORIES.map(|memory| {
+            let (start, end) = ((start / memory).exp(), (end / memory).exp());
+            [start, 1.0 / start, end, 1.0 / end]
+        });
+        let kept = MEMORIES.map(|memory| -(-span.length() / memory).exp_m1() * memory / span.length());
+        Self { span, powers, kept }
+    }
+
+    /// Covariances of the means over two spans.
+    pub(crate) fn covariances(&self, other: &Self) -> PerProcess {
+        let (first, second) = if self.span.start <= other.span.start { (self, other) } else { (other, self) };
+        let mut covariances = [1.0; PROCESSES];
+        if first.span.end <= second.span.start {
+            for j in 0..FADING {
+                covariances[1 + j] = first.kept[j] * second.kept[j] * first.powers[j][2] * second.powers[j][1];
+            }
+            covariances[WHITE] = 0.0;
+        } else {
+            let lengths = first.span.length() * second.span.length();
+            for j in 0..FADING {
+                covariances[1 + j] = overlapping(first, second, j) / lengths;
+            }
+            let overlap = first.span.end.min(second.span.end) - second.span.start;
+            covariances[WHITE] = WHITE_SPAN * overlap / lengths;
+        }
+        covariances
+    }
+}
+
+/// The double integral of e^(-|s-t|/T) over two spans, by its second antiderivative in s - t,
+/// G(u) = T^2 e^(-|u|/T) + T |u|: it is G(b-c) - G(b-d) - G(a-c) + G(a-d).
+fn overlapping(first: &TimedSpan, second: &TimedSpan, j: usize) -> f64 {
+    let memory = MEMORIES[j];
+    let [a, _, b, b_down] = first.powers[j];
+    let [c, c_down, d, d_down] = second.powers[j];
+    let antiderivative = |power: f64, distance: f64| memory * (memory * power + distance);
+    // a <= c < b, and either of b and d may be later.
+    let ends = if first.span.end <= second.span.end { b * d_down } else { d * b_down };
+    let g_bc = antiderivative(c * b_down, first.span.end - second.span.start);
+    let g_bd = antiderivative(ends, (first.span.end - second.span.end).abs());
+    let g_ac = antiderivative(a * c_down, second.span.start - first.span.start);
+    let g_ad = antiderivative(a * d_down, second.span.end - first.span.start);
+    g_bc - g_bd - g_ac + g_ad
+}
+
+/// The variances of the mean over a span of this length.
+pub(crate) fn variances(length: f64) -> PerProcess {
+    let span = TimedSpan::new(Span { start: 0.0, end: length }, 0.0);
+    span.covariances(&span)
+}

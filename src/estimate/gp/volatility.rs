@@ -1,0 +1,109 @@
+//! Observations in, how much each event varies at present over how it does at large out.
+
+use super::Settings;
+use super::covariance::Covariances;
+use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
+use super::window::{Observation, Scale};
+
+/// A running ratio of squares to what covariances expect of them, which starts at one.
+#[derive(Clone, Copy, Debug)]
+struct Ratio {
+    sum: f64,
+    count: f64,
+}
+
+/// For so many squares it stays as expected, whatever is seen.
+const ALWAYS: f64 = 0.3;
+
+impl Ratio {
+    fn add(&mut self, sum: f64, count: f64, kept: f64) {
+        self.sum = kept * self.sum + sum;
+        self.count = kept * self.count + count;
+    }
+
+    fn get(&self) -> f64 {
+        (self.sum + ALWAYS) / (self.count + ALWAYS)
+    }
+}
+
+/// How much an event's level and its rate vary at present.
+///
+/// Programs go through phases in which the same event varies by a per cent or tenfold. Scaling the
+/// covariances by what was last seen follows phases much faster than learning them does.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Volatility {
+    rest: Ratio,
+    level: Ratio,
+}
+
+/// Changes are looked at over so many milliseconds or more.
+const LAG_MS: f64 = 8.0;
+/// A window's changes count for so many at most: neighbours say the same again.
+const MOST: f64 = 4.0;
+/// A single change counts for no more than so many times what was expected.
+const LARGEST: f64 = 100.0;
+
+impl Volatility {
+    pub(crate) fn new() -> Self {
+        let as_expected = |count| Ratio { sum: count, count };
+        Self { rest: as_expected(1.0), level: as_expected(0.3) }
+    }
+
+    pub(crate) fn scale(&self) -> Scale {
+        Scale { level: self.level.get().clamp(0.25, 400.0).sqrt(), rest: self.rest.get().clamp(1e-6, 100.0).sqrt() }
+    }
+
+    /// Takes a window's observations of the event, in the order of time.
+    pub(crate) fn update(
+        &mut self,
+        since: f64,
+        end: f64,
+        mine: &[&Observation],
+        own: &PerProcess,
+        settings: &Settings,
+    ) {
+        let length: f64 = mine.iter().map(|o| o.span.length()).sum();
+        if length <= 0.0 {
+            return;
+        }
+        let windows = (end - since) / 100.0;
+        let (sum, count) = changes(since, mine, own);
+        let weight = if count > MOST { MOST / count } else { 1.0 };
+        self.rest.add(weight * sum, weight * count, settings.volatility_memory.powf(windows));
+        let mean = mine.iter().map(|o| o.span.length() * o.value).sum::<f64>() / length;
+        self.level.add(mean * mean / own[0].max(1e-9), 1.0, settings.drift_memory.powf(windows));
+    }
+}
+
+/// The sum of squared changes over what is expected of them, and how many there were.
+fn changes(since: f64, mine: &[&Observation], own: &PerProcess) -> (f64, f64) {
+    let (mut sum, mut count) = (0.0, 0.0);
+    for (i, o) in mine.iter().enumerate().filter(|(_, o)| o.span.end > since + 1e-9) {
+        let Some(before) = mine[..i].iter().rev().find(|b| b.span.start + LAG_MS <= o.span.start) else { continue };
+        let timed = |span: Span| TimedSpan::new(span, o.span.start);
+        let (a, b) = (timed(before.span), timed(o.span));
+        let (aa, bb, ab) = (a.covariances(&a), b.covariances(&b), a.covariances(&b));
+        let expected: f64 = (1..PROCESSES).map(|j| own[j] * (aa[j] + bb[j] - 2.0 * ab[j])).sum();
+        sum += ((o.value - before.value).powi(2) / expected.max(1e-12)).min(LARGEST);
+        count += 1.0;
+    }
+    (sum, count)
+}
+
+/// Updates all events from a window's observations.
+pub(crate) fn update_all(
+    all: &mut [Volatility],
+    since: f64,
+    end: f64,
+    observations: &[Observation],
+    covariances: &Covariances,
+    settings: &Settings,
+) {
+    let mut by_event: Vec<Vec<&Observation>> = vec![Vec::new(); all.len()];
+    for observation in observations {
+        by_event[observation.event].push(observation);
+    }
+    for (event, mine) in by_event.iter().enumerate() {
+        all[event].update(since, end, mine, covariances.at(event, event), settings);
+    }
+}

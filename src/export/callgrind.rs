@@ -1,0 +1,99 @@
+//! A file `callgrind.out` of valgrind in, a tree of call paths out.
+//!
+//! Every cost is an event, and calls are counted, not sampled; see [`crate::calls`] for how paths are made.
+
+use std::io::Read;
+
+use super::lines::Lines;
+use super::perf_script::Process;
+use super::read::{Chosen, Fault, ReadOptions, What};
+use crate::calls::{Function, Parts};
+use crate::profile::{Event, Frame, FrameId, Kind, Measure, Tree};
+
+/// Reads a file of one part or several, which are added up.
+pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+    let mut parts = Parts::new();
+    let result = take(lines, &mut parts);
+    parts.finish();
+    let mut chosen = Chosen::new(&options.events);
+    let sum = |name: &String| Event::new(name, Measure::Sum("count".into()));
+    let events: Vec<_> = parts.events.iter().map(|name| chosen.takes(name).then(|| tree.event(&sum(name)))).collect();
+    let frames: Vec<_> = parts.functions.iter().map(|function| frame(function, tree, options)).collect();
+    let has_program = options.process != Process::None && !parts.program.is_empty();
+    let program = Frame { kind: Kind::Process, ..Frame::function(&parts.program) };
+    let above = has_program.then(|| tree.frame(&program));
+    parts.graph.add_to(tree, above.as_slice(), &frames, &events);
+    chosen.missing()?;
+    result?;
+    if parts.is_whole { Ok(()) } else { Err(Fault::of_file(What::CutOff)) }
+}
+
+fn take<R: Read>(lines: &mut Lines<R>, parts: &mut Parts) -> Result<(), Fault> {
+    loop {
+        let number = lines.number() + 1;
+        match lines.next() {
+            Ok(Some(line)) => {
+                parts.line(&String::from_utf8_lossy(line)).map_err(|wrong| Fault::at(number, What::Callgrind(wrong)))?
+            }
+            Ok(None) => return Ok(()),
+            Err(broken) => return Err(Fault::broken(broken, number)),
+        }
+    }
+}
+
+fn frame(function: &Function, tree: &mut Tree, options: &ReadOptions) -> FrameId {
+    let mut name = String::new();
+    let frame = options.names.frame(function.plain_name(), &function.module, &mut name);
+    let file = if frame.module.is_empty() { "" } else { function.file.as_str() };
+    tree.frame(&Frame { file, ..frame })
+}
+
+/// Whether a file that begins so is callgrind's.
+pub(super) fn is_callgrind(begun: &[u8]) -> bool {
+    let mut lines = begun.split(|&byte| byte == b'\n').take(64);
+    begun.starts_with(b"# callgrind format")
+        || lines.any(|line| line.starts_with(b"events: ") || line.starts_with(b"creator: callgrind"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::super::{Format, Imported, read};
+    use super::*;
+    use crate::profile::Amount;
+
+    const FILE: &str = "# callgrind format\nversion: 1\ncmd: ./p 1\npositions: line\nevents: Ir Dr\nsummary: 20 5\n\n\
+        fl=(1) p.c\nfn=(1) main\n3 1\ncfn=(2) fib\ncalls=1 9\n3 19 5\n\n\
+        fn=(2)\n9 4 2\ncfn=(3) fib'2\ncalls=2 9\n9 15 3\n\nfn=(3)\n9 15 3\ncfn=(3)\ncalls=6 9\n9 12 2\n";
+
+    fn imported(text: &str) -> Imported {
+        read(text.as_bytes(), &ReadOptions::default())
+    }
+
+    #[test]
+    fn costs_are_events_and_recursion_is_folded() {
+        let Imported { tree, fault, .. } = imported(&format!("{FILE}totals: 20 5\n"));
+        assert!(fault.is_none(), "{fault:?}");
+        let [ir, dr] = ["Ir", "Dr"].map(|name| tree.find_event(name).unwrap());
+        let rows: Vec<_> = tree
+            .walk()
+            .skip(1)
+            .map(|node| (tree.names(node.id())[1..].join(";"), node.calls(), node.weight(ir), node.weight(dr)))
+            .collect();
+        let expected = [("p", 0, 0, 0), ("p;main", 0, 1, 0), ("p;main;fib", 9, 19, 5)];
+        assert_eq!(rows, expected.map(|(path, calls, ir, dr)| (path.into(), calls, ir, dr)));
+        assert_eq!((tree.total(ir), tree.inclusive(dr)[0]), (Amount { samples: 0, weight: 20 }, tree.total(dr)));
+    }
+
+    #[test]
+    fn what_stands_before_a_fault_is_kept() {
+        let cut = imported(FILE);
+        assert!(matches!(cut.fault.unwrap().what, What::CutOff));
+        let broken = imported(&format!("{FILE}fn=(77)\n"));
+        assert_eq!(broken.fault.as_ref().unwrap().line, Some(FILE.lines().count() as u64 + 1));
+        assert_eq!(broken.tree.total(broken.tree.default_event().unwrap()).weight, 20);
+        let options = ReadOptions { format: Some(Format::Callgrind), ..ReadOptions::default() };
+        assert!(read(&b"main;f 12\n"[..], &options).fault.is_some());
+    }
+}

@@ -1,0 +1,215 @@
+//! Metrics in; those that a name, a pattern or a group means, and formulas without the names of other
+//! metrics out.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+
+use super::Metric;
+use crate::expr::{Dialect, Expr, Fact, Kind, Moment, Subject, Variable};
+use crate::words::{glob, nearest, shown};
+
+/// How many nodes a formula can have once the metrics that it names are put in. The vendors' longest
+/// has 7,000.
+pub const MAX_NODES: usize = 100_000;
+
+/// How long a chain of metrics that name one another can be. The vendors' longest has 12.
+pub const MAX_NAMING: usize = 64;
+
+/// All metrics that can be asked for.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    metrics: Vec<Metric>,
+    /// The place of each name in small letters.
+    places: HashMap<String, usize>,
+}
+
+/// Why the names of metrics in a formula can't be replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ExpansionError {
+    /// A metric is computed from itself: the chain of names, the first and the last of which are the same.
+    Cycle(Vec<String>),
+    /// More than [`MAX_NAMING`] metrics name one another in a row, from this one on.
+    TooDeep(String),
+    /// More than [`MAX_NODES`] nodes in the formula of this metric.
+    TooLong(String),
+}
+
+impl fmt::Display for ExpansionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cycle(chain) => write!(f, "it is computed from itself: {}", shown(&chain.join(" -> "))),
+            Self::TooDeep(name) => {
+                write!(f, "more than {MAX_NAMING} metrics name one another in a row, {} among them", shown(name))
+            }
+            Self::TooLong(name) => {
+                write!(f, "{} is too long once the metrics that it names are put in", shown(name))
+            }
+        }
+    }
+}
+
+impl std::error::Error for ExpansionError {}
+
+impl Catalog {
+    /// A catalog of these metrics. Of several with one name, in any case of letters, the first holds.
+    pub fn new(metrics: impl IntoIterator<Item = Metric>) -> Self {
+        let mut catalog = Self::default();
+        for metric in metrics {
+            let place = catalog.metrics.len();
+            if let std::collections::hash_map::Entry::Vacant(free) = catalog.places.entry(metric.name.to_lowercase()) {
+                free.insert(place);
+                catalog.metrics.push(metric);
+            }
+        }
+        catalog
+    }
+
+    /// The metrics, in the order given.
+    pub fn metrics(&self) -> &[Metric] {
+        &self.metrics
+    }
+
+    /// The metric of this name, in any case of letters.
+    pub fn find(&self, name: &str) -> Option<&Metric> {
+        self.places.get(&name.to_lowercase()).and_then(|&place| self.metrics.get(place))
+    }
+
+    /// The groups of metrics by name, each with how many it has.
+    pub fn groups(&self) -> BTreeMap<&str, usize> {
+        let mut groups = BTreeMap::new();
+        for group in self.metrics.iter().flat_map(|metric| &metric.groups) {
+            *groups.entry(group.as_str()).or_insert(0) += 1;
+        }
+        groups
+    }
+
+    /// The metrics that `wanted` means: one by its name, or all whose name or group it is or matches.
+    pub fn select(&self, wanted: &str) -> Vec<&Metric> {
+        let wanted = wanted.to_lowercase();
+        if let Some(metric) = self.find(&wanted) {
+            return vec![metric];
+        }
+        let is_meant = |name: &str| glob::matches(&wanted, &name.to_lowercase());
+        let metrics = self.metrics.iter();
+        metrics.filter(|metric| is_meant(&metric.name) || metric.groups.iter().any(|group| is_meant(group))).collect()
+    }
+
+    /// The names of metrics and groups that are nearest to a wrong one.
+    pub fn similar(&self, wrong: &str) -> Vec<String> {
+        let names = self.metrics.iter().map(|metric| metric.name.as_str());
+        nearest(wrong, names.chain(self.groups().into_keys())).into_iter().map(str::to_owned).collect()
+    }
+
+    /// `expr` with the formulas of metrics in place of their names, the numbers that `know` has in place
+    /// of facts, and without what then can't matter.
+    ///
+    /// # Errors
+    /// Metrics that are computed from themselves, and formulas that get too long or too deep.
+    pub fn expand(&self, expr: &Expr, know: &dyn Fn(&Fact) -> Option<f64>) -> Result<Expr, ExpansionError> {
+        Expansion { catalog: self, know, chain: Vec::new(), done: HashMap::new() }.expr(expr)
+    }
+
+    /// The metrics whose formulas can't be expanded, by their places, and why. Takes time in proportion to
+    /// the formulas as they are written, however long they would get.
+    pub fn endless(&self) -> Vec<(usize, ExpansionError)> {
+        let mut sizes = HashMap::new();
+        let metrics = self.metrics.iter().enumerate();
+        metrics
+            .filter_map(|(place, metric)| Some((place, self.size(metric, &mut Vec::new(), &mut sizes).err()?)))
+            .collect()
+    }
+
+    /// How many nodes a formula has at most with those that it names.
+    fn size<'a>(
+        &'a self,
+        metric: &'a Metric,
+        chain: &mut Vec<&'a str>,
+        sizes: &mut HashMap<&'a str, usize>,
+    ) -> Result<usize, ExpansionError> {
+        if let Some(&size) = sizes.get(metric.name.as_str()) {
+            return Ok(size);
+        }
+        if let Some(first) = chain.iter().position(|name| *name == metric.name) {
+            let cycle = chain[first..].iter().copied().chain([metric.name.as_str()]);
+            return Err(ExpansionError::Cycle(cycle.map(str::to_owned).collect()));
+        }
+        if chain.len() >= MAX_NAMING {
+            return Err(ExpansionError::TooDeep(metric.name.clone()));
+        }
+        chain.push(&metric.name);
+        let mut size = 0_usize;
+        for node in metric.formula.nodes() {
+            size += self.named(&node.kind).map_or(Ok(1), |named| self.size(named, chain, sizes))?;
+            if size > MAX_NODES {
+                return Err(ExpansionError::TooLong(metric.name.clone()));
+            }
+        }
+        chain.pop();
+        sizes.insert(&metric.name, size);
+        Ok(size)
+    }
+
+    /// The metric that a variable names.
+    fn named(&self, kind: &Kind) -> Option<&Metric> {
+        match kind {
+            Kind::Variable(Variable { subject: Subject::Event(name), moment: Moment::Mean }) => self.find(name),
+            _ => None,
+        }
+    }
+
+    /// Whether `expr` names a metric.
+    pub fn is_named_in(&self, expr: &Expr) -> bool {
+        expr.nodes().iter().any(|node| self.named(&node.kind).is_some())
+    }
+}
+
+/// Formulas on their way to having no names of metrics.
+struct Expansion<'a> {
+    catalog: &'a Catalog,
+    know: &'a dyn Fn(&Fact) -> Option<f64>,
+    /// The metrics whose formulas are being expanded, each named by the one before.
+    chain: Vec<String>,
+    /// Each is expanded once, so that many that name one another cost no more than they are long.
+    done: HashMap<String, Expr>,
+}
+
+impl Expansion<'_> {
+    fn expr(&mut self, expr: &Expr) -> Result<Expr, ExpansionError> {
+        let catalog = self.catalog;
+        // Facts first: what they rule out needn't be expanded.
+        let known = expr.with_parts(MAX_NODES, |kind| match kind {
+            Kind::Fact(fact) => Expr::number((self.know)(fact)?, Dialect::Metric),
+            _ => None,
+        });
+        let known = known.ok_or_else(|| self.too_long())?.folded();
+        for node in known.nodes() {
+            if let Some(metric) = catalog.named(&node.kind) {
+                self.metric(metric)?;
+            }
+        }
+        let whole = known.with_parts(MAX_NODES, |kind| self.done.get(&catalog.named(kind)?.name).cloned());
+        Ok(whole.ok_or_else(|| self.too_long())?.folded())
+    }
+
+    fn metric(&mut self, metric: &Metric) -> Result<(), ExpansionError> {
+        if self.done.contains_key(&metric.name) {
+            return Ok(());
+        }
+        if let Some(first) = self.chain.iter().position(|name| *name == metric.name) {
+            let cycle = self.chain[first..].iter().chain([&metric.name]).cloned();
+            return Err(ExpansionError::Cycle(cycle.collect()));
+        }
+        if self.chain.len() >= MAX_NAMING {
+            return Err(ExpansionError::TooDeep(metric.name.clone()));
+        }
+        self.chain.push(metric.name.clone());
+        let formula = self.expr(&metric.formula)?;
+        self.chain.pop();
+        self.done.insert(metric.name.clone(), formula);
+        Ok(())
+    }
+
+    fn too_long(&self) -> ExpansionError {
+        ExpansionError::TooLong(self.chain.last().cloned().unwrap_or_else(|| "the formula".to_owned()))
+    }
+}

@@ -1,0 +1,81 @@
+//! Metrics by name and what was counted in, their values with error bars out.
+//!
+//! A [`Metric`] is a formula over the counts of events, such as instructions per cycle. Formulas come
+//! from relation files, from the vendors' tables ([`vendor`]) and from perfprop itself
+//! (`relations/metrics.json`). A [`Catalog`] finds them and puts those that a formula names into it;
+//! [`Request`] says which events they need; [`Derived`] computes them.
+//!
+//! ```text
+//! -M IPC    catalog           request                       derived
+//!           IPC = I / C   ->  {instructions,cycles}:W   ->  0.85 ±2.1 %
+//! ```
+
+mod catalog;
+mod derived;
+mod facts;
+mod request;
+mod scale;
+pub mod vendor;
+
+pub use catalog::{Catalog, ExpansionError, MAX_NAMING, MAX_NODES};
+pub use derived::{Derived, NoValue, Number, Verdict};
+pub use facts::{Facts, Scope};
+pub use request::{Request, Skipped, Unknown};
+pub use scale::Scale;
+
+use crate::expr::Expr;
+
+/// A formula over the counts of events.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metric {
+    /// What it is called; in any case of letters.
+    pub name: String,
+    /// What it is computed from: names of events and of other metrics, facts of the machine.
+    pub formula: Expr,
+    /// What it is shown in.
+    pub scale: Scale,
+    /// The groups of metrics that it belongs to.
+    pub groups: Vec<String>,
+    /// What isn't 0 where the value is one to look into; over values that aren't scaled.
+    pub threshold: Option<Expr>,
+    /// What it says.
+    pub description: String,
+    /// Whether its events are to be counted at the same time.
+    pub grouping: Grouping,
+    /// Groups of metrics by which it is asked for without its events being counted together.
+    pub apart_in: Vec<String>,
+}
+
+/// Whether the events of a metric are to be counted at the same time, where they fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Grouping {
+    /// They are.
+    #[default]
+    Together,
+    /// They aren't.
+    Apart,
+    /// Not while the NMI watchdog takes a counter.
+    ApartUnderWatchdog,
+    /// Not while cores run several threads.
+    ApartUnderSmt,
+}
+
+impl Grouping {
+    /// As relation files write it.
+    pub const ALL: [(Self, &'static str); 4] = [
+        (Self::Together, "together"),
+        (Self::Apart, "apart"),
+        (Self::ApartUnderWatchdog, "apart-under-watchdog"),
+        (Self::ApartUnderSmt, "apart-under-smt"),
+    ];
+
+    /// The word for it.
+    pub fn word(self) -> &'static str {
+        Self::ALL.into_iter().find(|(grouping, _)| *grouping == self).map_or("", |(_, word)| word)
+    }
+}
+
+/// The parts of a list such as `TopdownL1;Default`.
+pub(crate) fn list(text: &str) -> Vec<String> {
+    text.split([';', ',']).map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}

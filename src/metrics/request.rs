@@ -1,0 +1,293 @@
+//! What people ask for with `-M` and a machine in, the events to count and the metrics over them out.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use super::derived::DURATION;
+use super::{Catalog, Facts, Grouping, Metric, list};
+use crate::events::{Binding, Event, Group};
+use crate::expr::{Expr, Subject, Variable};
+use crate::plan::{EventIndex, Fit, Plan};
+use crate::recording::RecordedMetric;
+use crate::words::{glob, shown};
+
+/// Metrics that were asked for, with the events that they need.
+#[derive(Debug, Default)]
+pub struct Request {
+    wanted: Vec<Wanted>,
+    /// Those that a pattern or a group meant too and that this machine can't give.
+    pub skipped: Vec<Skipped>,
+}
+
+/// A metric over events of this machine.
+#[derive(Debug)]
+struct Wanted {
+    metric: Metric,
+    /// Without names of metrics and facts.
+    formula: Expr,
+    threshold: Option<Expr>,
+    /// What each name in the formula stands for; several units may count one event.
+    events: Vec<(String, Vec<Event>)>,
+    is_apart: bool,
+}
+
+/// A metric that isn't measured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skipped {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// Names that mean no metric, and metrics that can't be measured here; [`fmt::Display`] gives the
+/// whole message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// A name and what is similar.
+    names: Vec<(String, Vec<String>)>,
+    impossible: Vec<Skipped>,
+}
+
+impl std::error::Error for Unknown {}
+
+impl fmt::Display for Unknown {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut lines = Vec::new();
+        for (name, similar) in &self.names {
+            let help = match similar.as_slice() {
+                [] => "all: perfprop list metric".to_owned(),
+                similar => format!("did you mean {}?   all: perfprop list metric", shown(&similar.join(", "))),
+            };
+            lines.push(format!("E13 perfprop: unknown metric '{}'\n      {help}", shown(name)));
+        }
+        for Skipped { name, reason } in &self.impossible {
+            lines.push(format!("E13 perfprop: the metric {} can't be measured here: {reason}", shown(name)));
+        }
+        f.write_str(&lines.join("\n"))
+    }
+}
+
+/// What metrics are made from.
+struct Maker<'a> {
+    catalog: &'a Catalog,
+    facts: &'a Facts<'a>,
+    has_watchdog: bool,
+}
+
+impl Request {
+    /// Finds the metrics that each of `wishes` names, `IPC,Topdown*`: by name, pattern or group.
+    ///
+    /// # Errors
+    /// Names that mean nothing; metrics asked for by name whose events aren't known here, or all of a
+    /// pattern or group.
+    pub fn new(wishes: &[String], catalog: &Catalog, facts: &Facts<'_>) -> Result<Self, Unknown> {
+        let watchdog = std::fs::read_to_string("/proc/sys/kernel/nmi_watchdog");
+        let has_watchdog = watchdog.is_ok_and(|text| text.trim() == "1");
+        let maker = Maker { catalog, facts, has_watchdog };
+        let mut request = Self::default();
+        let mut unknown = Unknown::default();
+        for wish in wishes.iter().flat_map(|wish| list(wish)) {
+            let metrics = catalog.select(&wish);
+            if metrics.is_empty() {
+                unknown.names.push((wish.clone(), catalog.similar(&wish)));
+            }
+            request.add(&maker, &wish, &metrics, &mut unknown);
+        }
+        if unknown == Unknown::default() { Ok(request) } else { Err(unknown) }
+    }
+
+    fn add(&mut self, maker: &Maker<'_>, wish: &str, metrics: &[&Metric], unknown: &mut Unknown) {
+        let mut failed = Vec::new();
+        for metric in metrics {
+            if self.wanted.iter().any(|wanted| wanted.metric.name == metric.name) {
+                continue;
+            }
+            match maker.make(metric, wish) {
+                Ok(wanted) => self.wanted.push(wanted),
+                Err(reason) => failed.push(Skipped { name: metric.name.clone(), reason }),
+            }
+        }
+        // One that was named must not be left out, nor all that a pattern means.
+        let list = if failed.len() == metrics.len() { &mut unknown.impossible } else { &mut self.skipped };
+        list.extend(failed);
+    }
+
+    /// Why a metric can't be measured here, as far as names tell: an event isn't known, or the machine
+    /// has no code for it. `None` if there is nothing against it.
+    pub fn refusal(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Option<String> {
+        let wanted = match (Maker { catalog, facts, has_watchdog: false }).make(metric, "") {
+            Ok(wanted) => wanted,
+            Err(reason) => return Some(reason),
+        };
+        wanted.all().find_map(Event::unavailable)
+    }
+
+    /// The names of the events that a metric needs here; empty where it can't be computed.
+    pub fn events_of(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Vec<String> {
+        let formula = catalog.expand(&metric.formula, &|fact| facts.know(fact));
+        let mut names: Vec<String> = Vec::new();
+        for (Variable { subject, .. }, _) in formula.iter().flat_map(Expr::variables) {
+            if let Subject::Event(name) = subject
+                && !names.contains(name)
+            {
+                names.push(name.clone());
+            }
+        }
+        names
+    }
+
+    /// Whether nothing was asked for.
+    pub fn is_empty(&self) -> bool {
+        self.wanted.is_empty()
+    }
+
+    /// Adds the events of the metrics to those that the user wrote. `fit` tries whether events can be
+    /// counted at the same time.
+    ///
+    /// What is counted already is not counted again, unless a metric's events would then be counted at
+    /// different times. Free events that a metric needs are drawn into its group.
+    pub fn add_to(&self, mut groups: Vec<Group>, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Group> {
+        let mut order: Vec<&Wanted> = self.wanted.iter().collect();
+        // Large groups first: small ones are often parts of them.
+        order.sort_by_key(|wanted| std::cmp::Reverse(wanted.hardware().count()));
+        for wanted in order {
+            let hardware: Vec<&Event> = wanted.hardware().collect();
+            let is_together = !wanted.is_apart && hardware.len() > 1;
+            if is_together && !together(&groups, &hardware) {
+                join(&mut groups, &hardware, fit);
+            }
+            for event in wanted.all() {
+                if !groups.iter().any(|group| has(group, event)) {
+                    groups.push(Group { name: None, events: vec![event.clone()], binding: Binding::Free });
+                }
+            }
+        }
+        groups
+    }
+
+    /// The metrics over the events of a plan that has those of [`add_to`](Self::add_to).
+    pub fn recorded(&self, plan: &Plan) -> Vec<RecordedMetric> {
+        self.wanted.iter().map(|wanted| wanted.recorded(plan)).collect()
+    }
+}
+
+impl Maker<'_> {
+    fn make(&self, metric: &Metric, wish: &str) -> Result<Wanted, String> {
+        let know = |fact: &crate::expr::Fact| self.facts.know(fact);
+        let formula = self.catalog.expand(&metric.formula, &know).map_err(|error| error.to_string())?;
+        if let Some((fact, _)) = formula.facts().next() {
+            return Err(format!("this machine doesn't tell {}", shown(&fact.to_string())));
+        }
+        let mut events: Vec<(String, Vec<Event>)> = Vec::new();
+        let mut missing: Vec<String> = Vec::new();
+        for (Variable { subject, .. }, _) in formula.variables() {
+            let Subject::Event(name) = subject else { continue };
+            let is_known = events.iter().any(|(known, _)| known == name) || missing.contains(name);
+            if is_known || name == DURATION {
+                continue;
+            }
+            match self.facts.events(name) {
+                found if found.is_empty() => missing.push(name.clone()),
+                found => events.push((name.clone(), found)),
+            }
+        }
+        if !missing.is_empty() {
+            return Err(format!("there is no event {}", shown(&missing.join(", "))));
+        }
+        let threshold = metric.threshold.as_ref().and_then(|threshold| self.catalog.expand(threshold, &know).ok());
+        let is_apart = self.is_apart(metric, wish);
+        Ok(Wanted { metric: metric.clone(), formula, threshold, events, is_apart })
+    }
+
+    fn is_apart(&self, metric: &Metric, wish: &str) -> bool {
+        let wish = wish.to_lowercase();
+        let by_group = metric.apart_in.iter().any(|group| glob::matches(&wish, &group.to_lowercase()));
+        by_group
+            || match metric.grouping {
+                Grouping::Together => false,
+                Grouping::Apart => true,
+                Grouping::ApartUnderWatchdog => self.has_watchdog,
+                Grouping::ApartUnderSmt => self.facts.has_smt(),
+            }
+    }
+}
+
+impl Wanted {
+    fn all(&self) -> impl Iterator<Item = &Event> {
+        self.events.iter().flat_map(|(_, events)| events)
+    }
+
+    /// What takes a counter of the core, each once.
+    fn hardware(&self) -> impl Iterator<Item = &Event> {
+        let mut seen: Vec<&Event> = Vec::new();
+        let counts = |event: &&Event| !event.kind.is_software() && event.unavailable().is_none();
+        for event in self.all().filter(counts) {
+            if !seen.iter().any(|known| known.identity() == event.identity()) {
+                seen.push(event);
+            }
+        }
+        seen.into_iter()
+    }
+
+    fn recorded(&self, plan: &Plan) -> RecordedMetric {
+        // Behind the events stand anchors, of whose readings no number is made.
+        let is = |index: EventIndex, event: &Event| {
+            plan.events.get(index).is_some_and(|known| known.identity() == event.identity())
+        };
+        let hardware: Vec<&Event> = self.hardware().collect();
+        let whole = plan
+            .groups
+            .iter()
+            .find(|group| hardware.iter().all(|event| group.members.iter().any(|&member| is(member, event))));
+        // Events may be counted in several groups: the one that has all of them is the metric's own.
+        let own = whole.map_or(&[][..], |group| &group.members);
+        let place = |event: &Event| own.iter().copied().chain(0..plan.events.len()).find(|&index| is(index, event));
+        let places = |events: &[Event]| events.iter().filter_map(place).collect::<Vec<_>>();
+        let events: BTreeMap<_, _> = self.events.iter().map(|(name, events)| (name.clone(), places(events))).collect();
+        RecordedMetric {
+            name: self.metric.name.clone(),
+            formula: self.formula.to_string(),
+            threshold: self.threshold.as_ref().map(Expr::to_string),
+            factor: self.metric.scale.factor,
+            unit: self.metric.scale.unit.clone(),
+            description: self.metric.description.clone(),
+            events,
+        }
+    }
+}
+
+fn has(group: &Group, event: &Event) -> bool {
+    group.events.iter().any(|known| known.identity() == event.identity())
+}
+
+/// Whether a group counts all of these events.
+fn together(groups: &[Group], events: &[&Event]) -> bool {
+    groups.iter().any(|group| events.iter().all(|event| has(group, event)))
+}
+
+/// Puts `events` into a group that has some of them, or into one of their own.
+fn join(groups: &mut Vec<Group>, events: &[&Event], fit: &mut dyn FnMut(&[&Event]) -> Fit) {
+    let shares = |group: &Group| group.binding == Binding::Weak && events.iter().any(|event| has(group, event));
+    for group in groups.iter_mut().filter(|group| shares(group)) {
+        let new: Vec<&Event> = events.iter().copied().filter(|event| !has(group, event)).collect();
+        let union: Vec<&Event> = group.events.iter().chain(new.iter().copied()).collect();
+        if fit(&union) != Fit::TooMany {
+            let new: Vec<Event> = new.into_iter().cloned().collect();
+            group.events.extend(new);
+            return draw_in(groups, events);
+        }
+    }
+    if fit(events) != Fit::TooMany {
+        let events: Vec<Event> = events.iter().copied().cloned().collect();
+        groups.push(Group { name: None, events, binding: Binding::Weak });
+        let last = groups.last().map(|group| group.events.clone()).unwrap_or_default();
+        draw_in(groups, &last.iter().collect::<Vec<_>>());
+    }
+}
+
+/// Takes the free ones among `events` away where they stand alone: a group has them now.
+fn draw_in(groups: &mut Vec<Group>, events: &[&Event]) {
+    let is_free = |group: &Group| group.binding == Binding::Free;
+    groups.retain(|group| !(is_free(group) && events.iter().any(|event| has(group, event))));
+}

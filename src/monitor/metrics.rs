@@ -1,0 +1,111 @@
+//! The counts of a monitor's events in, the metrics over them out: of the run, of the last interval and
+//! of those before.
+
+use super::{Monitor, Point, Row};
+use crate::metrics::{Derived, NoValue, Number};
+use crate::plan::EventIndex;
+use crate::rates::Uncertain;
+use crate::recording::{Header, RecordedMetric};
+use crate::sources::Scope;
+
+/// A metric of one part of the target.
+#[derive(Clone, Copy)]
+pub struct MetricRow<'a> {
+    monitor: &'a Monitor,
+    /// What was asked for.
+    pub definition: &'a RecordedMetric,
+    derived: &'a Derived,
+    /// The place of the part's first event.
+    first: EventIndex,
+}
+
+/// The metrics of a header; one whose formula can't be read, as no writer leaves it, is left out.
+pub(super) fn derived(header: &Header) -> Vec<(usize, Derived)> {
+    let metrics = header.metrics.iter().enumerate();
+    metrics.filter_map(|(index, metric)| Some((index, Derived::new(metric).ok()?))).collect()
+}
+
+impl Monitor {
+    /// The metrics, for each part of the target in turn.
+    pub fn metrics(&self) -> impl Iterator<Item = MetricRow<'_>> {
+        let events = &self.header().events;
+        let part = events.iter().take_while(|event| event.scope == events[0].scope).count().max(1);
+        let parts = (0..events.len()).step_by(part);
+        parts.flat_map(move |first| {
+            self.derived.iter().map(move |(index, derived)| {
+                let definition = &self.header().metrics[*index];
+                MetricRow { monitor: self, definition, derived, first }
+            })
+        })
+    }
+}
+
+impl<'a> MetricRow<'a> {
+    /// Its name, with the part of the target where that isn't all of it.
+    pub fn title(&self) -> String {
+        match self.scope() {
+            None | Some(Scope::All) => self.definition.name.clone(),
+            Some(scope) => format!("{scope} {}", self.definition.name),
+        }
+    }
+
+    /// Why there is no value, in words.
+    pub fn why(&self, none: NoValue) -> String {
+        match none {
+            NoValue::Undefined => "divided by zero".to_owned(),
+            NoValue::NotCounted(event) => {
+                let row = self.monitor.row(event);
+                format!("{}: {}", row.event.event.name, row.absence.map_or("no count", |absence| absence.words()))
+            }
+        }
+    }
+
+    fn scope(&self) -> Option<&'a Scope> {
+        self.monitor.header().events.get(self.first).map(|event| &event.scope)
+    }
+
+    /// The event that it stands with: the first of its formula, else the first of all.
+    pub fn leader(&self) -> EventIndex {
+        self.first + self.derived.events().next().unwrap_or(0)
+    }
+
+    /// Its value over the whole run.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn over_run(&self) -> Result<Number, NoValue> {
+        self.value(|row| row.best(), self.monitor.closed_at().as_secs())
+    }
+
+    /// Its value where each event's count is what `count` says, in a time of so many seconds.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn value(&self, count: impl Fn(Row<'a>) -> Option<Uncertain>, seconds: f64) -> Result<Number, NoValue> {
+        let events = self.monitor.header().events.len();
+        let row = |event: EventIndex| Some(self.first + event).filter(|&index| index < events);
+        let value = self.derived.value(|event| count(self.monitor.row(row(event)?)), seconds);
+        value.map_err(|none| match none {
+            NoValue::NotCounted(event) => NoValue::NotCounted(self.first + event),
+            NoValue::Undefined => NoValue::Undefined,
+        })
+    }
+
+    /// Its value in the interval that ended last.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn over_interval(&self) -> Result<Number, NoValue> {
+        self.interval(0)
+    }
+
+    /// Its value in the interval `back` intervals before the last.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub fn interval(&self, back: usize) -> Result<Number, NoValue> {
+        let point = |row: &Row<'a>| row.history.get(row.history.len().checked_sub(back + 1)?);
+        let seconds = point(&self.monitor.row(self.leader())).map_or(0.0, |point| point.length.as_secs());
+        self.value(|row| point(&row).and_then(Point::best), seconds)
+    }
+}

@@ -1,0 +1,140 @@
+//! A plan in, the sets of its groups that take turns on the counters out.
+//!
+//! ```text
+//! groups 7 and 3 and {2} events for 7 counters      turn 0   a
+//!                                                   turn 1   b {c}
+//! ```
+//!
+//! Every group has one turn in each cycle, and as many go together as fit. The kernel moves its list
+//! by one group a tick instead, so that its cycle is as long as there are groups.
+
+use super::{EventIndex, Fit, Plan, pmu_of};
+use crate::events::Event;
+
+/// The place of a group in a plan.
+pub type GroupIndex = usize;
+
+/// The groups of one PMU that can't all be counted at once, in turns.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rotation {
+    /// Each turn's groups, which are on the counters at the same time; at least two turns.
+    pub turns: Vec<Vec<GroupIndex>>,
+}
+
+impl Plan {
+    /// The rotations of the PMUs whose groups have to take turns; none for a PMU that counts all of
+    /// its groups at once. `fit` is asked as in [`Plan::new`].
+    ///
+    /// Pinned groups are on in all turns and in none of them; one with an exclusive event has its
+    /// turn alone.
+    pub fn rotations(&self, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Rotation> {
+        let mut pmus: Vec<_> = (0..self.groups.len()).filter_map(|group| self.pmu(group)).collect();
+        pmus.sort_unstable();
+        pmus.dedup();
+        let rotations = pmus.into_iter().map(|pmu| self.rotation(pmu, fit));
+        rotations.filter(|rotation| rotation.turns.len() > 1).collect()
+    }
+
+    fn rotation(&self, pmu: (u32, u64), fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Rotation {
+        let on_pmu = (0..self.groups.len()).filter(|&group| self.pmu(group) == Some(pmu));
+        let (pinned, waiting): (Vec<_>, Vec<_>) = on_pmu.partition(|&group| self.has(group, |m| m.pinned));
+        let mut turns: Vec<Vec<GroupIndex>> = Vec::new();
+        // Behind a group that can't be tried nothing else is put.
+        let mut is_open = false;
+        for group in waiting {
+            let is_exclusive = self.has(group, |modifiers| modifiers.exclusive);
+            let joins = is_open
+                && !is_exclusive
+                && turns.last().is_some_and(|turn| {
+                    let all: Vec<_> = pinned.iter().chain(turn).chain([&group]).copied().collect();
+                    fit(&self.hardware(&all)) == Fit::Fits
+                });
+            match turns.last_mut().filter(|_| joins) {
+                Some(turn) => turn.push(group),
+                None => turns.push(vec![group]),
+            }
+            is_open = !is_exclusive;
+        }
+        Rotation { turns }
+    }
+
+    /// The PMU of a group that can be counted; `None` for software events, and for what is absent here.
+    fn pmu(&self, group: GroupIndex) -> Option<(u32, u64)> {
+        self.hardware(&[group]).first().filter(|event| event.unavailable().is_none()).map(|event| pmu_of(event))
+    }
+
+    fn has(&self, group: GroupIndex, what: impl Fn(&crate::events::Modifiers) -> bool) -> bool {
+        self.groups[group].members.iter().any(|&member| what(&self.event(member).modifiers))
+    }
+
+    fn hardware(&self, groups: &[GroupIndex]) -> Vec<&Event> {
+        let members = groups.iter().flat_map(|&group| &self.groups[group].members);
+        let events = members.map(|&member: &EventIndex| self.event(member));
+        events.filter(|event| !event.kind.is_software()).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::events::{Binding, Encoding, Group, Kind, Modifiers, Unit};
+
+    /// Groups in braces, written as the names of their events: `p` is pinned, `x` exclusive, `s` software,
+    /// `o` of another PMU.
+    fn plan(groups: &[&str]) -> Plan {
+        let event = |letter: char| Event {
+            name: letter.into(),
+            canonical: letter.into(),
+            kind: if letter == 's' { Kind::Software } else { Kind::Raw },
+            encoding: Encoding { pmu_type: if letter == 'o' { 9 } else { 4 }, ..Encoding::default() },
+            modifiers: Modifiers { pinned: letter == 'p', exclusive: letter == 'x', ..Modifiers::default() },
+            unit: Unit::Count,
+        };
+        let group =
+            |names: &&str| Group { name: None, events: names.chars().map(event).collect(), binding: Binding::Braces };
+        Plan::new(groups.iter().map(group).collect(), &mut |_| Fit::Fits).unwrap()
+    }
+
+    fn turns(groups: &[&str], counters: usize) -> Vec<Vec<Vec<usize>>> {
+        let mut fit = |events: &[&Event]| if events.len() <= counters { Fit::Fits } else { Fit::TooMany };
+        plan(groups).rotations(&mut fit).into_iter().map(|rotation| rotation.turns).collect()
+    }
+
+    #[test]
+    fn as_many_groups_go_together_as_fit() {
+        assert_eq!(turns(&["aaaaaaa", "bbb", "cc"], 7), [vec![vec![0], vec![1, 2]]]);
+        assert_eq!(turns(&["a", "b", "c", "d", "e"], 2), [vec![vec![0, 1], vec![2, 3], vec![4]]]);
+    }
+
+    #[test]
+    fn what_fits_at_once_takes_no_turns() {
+        assert_eq!(turns(&["aa", "bb", "s"], 4), Vec::<Vec<Vec<usize>>>::new());
+        assert_eq!(turns(&[], 4), Vec::<Vec<Vec<usize>>>::new());
+    }
+
+    #[test]
+    fn pinned_groups_hold_their_counters_and_exclusive_ones_are_alone() {
+        assert_eq!(turns(&["p", "a", "b", "c"], 2), [vec![vec![1], vec![2], vec![3]]]);
+        assert_eq!(turns(&["x", "a", "b"], 4), [vec![vec![0], vec![1, 2]]]);
+    }
+
+    #[test]
+    fn each_pmu_has_turns_of_its_own() {
+        assert_eq!(turns(&["aa", "oo", "bb", "oo"], 2), [vec![vec![0], vec![2]], vec![vec![1], vec![3]]]);
+    }
+
+    proptest! {
+        #[test]
+        fn every_group_has_one_turn_and_no_turn_is_overfull(sizes in prop::collection::vec(1usize..5, 0..12), counters in 4usize..9) {
+            let names: Vec<_> = sizes.iter().map(|&size| "a".repeat(size)).collect();
+            let turns = turns(&names.iter().map(String::as_str).collect::<Vec<_>>(), counters).concat();
+            prop_assert!(turns.iter().all(|turn| turn.iter().map(|&group| sizes[group]).sum::<usize>() <= counters));
+            let all = turns.concat();
+            prop_assert!(all.is_empty() || all == (0..sizes.len()).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! A plan and a wish in, who gives groups their turns on the counters out.
+//!
+//! The shorter the cycle in which every group has its turn, the smaller the error of scaling. The kernel's
+//! turns are as long as one of its ticks, 4 ms at 250 Hz; perfprop's are
+//! [2 ms](crate::sources::perf::SLICE), and cost system calls.
+
+use std::time::Duration;
+
+use super::{Launch, StartError};
+use crate::plan::{Plan, Rotation};
+use crate::sources::perf::mux::{self, Interval};
+use crate::sources::perf::{self, BUDGET, SLICE, Split, Who, online_cpus};
+use crate::sources::process;
+
+/// The part of a CPU that switching may take where perfprop was told to do it.
+const BUDGET_IF_ASKED: f64 = 0.1;
+
+/// Who gives groups their turns, where they can't all be counted at once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// perfprop, if that costs no more than 1 % of a CPU, else the kernel.
+    #[default]
+    Auto,
+    /// The kernel, by its timer.
+    Kernel,
+    /// The kernel, by its timer at another interval, which is set back afterwards.
+    KernelEvery {
+        /// The PMUs to set it for.
+        pmus: Vec<String>,
+        /// How long a turn is.
+        milliseconds: u32,
+    },
+    /// perfprop.
+    User,
+}
+
+/// What became of a wish: the turns that perfprop gives, none where the kernel does.
+pub(super) struct Turns {
+    pub(super) rotations: Vec<Rotation>,
+    /// The part of a CPU that switching may take.
+    pub(super) budget: f64,
+}
+
+impl Schedule {
+    /// Sets the kernel's interval, if that is what is wanted, for as long as the answer is held.
+    pub(super) fn set_intervals(&self) -> Result<Vec<Interval>, StartError> {
+        let Self::KernelEvery { pmus, milliseconds } = self else { return Ok(Vec::new()) };
+        pmus.iter().map(|pmu| mux::set(pmu, *milliseconds).map_err(StartError::Mux)).collect()
+    }
+}
+
+/// Who gives the groups of a plan their turns.
+pub(super) fn turns(plan: &Plan, launch: &Launch) -> Turns {
+    let kernel = Turns { rotations: Vec::new(), budget: BUDGET };
+    // Counters that are emulated have turns of their own.
+    if launch.counters.is_some() {
+        return kernel;
+    }
+    match launch.schedule {
+        Schedule::Kernel | Schedule::KernelEvery { .. } => kernel,
+        Schedule::User => Turns { rotations: plan.rotations(&mut perf::fit), budget: BUDGET_IF_ASKED },
+        Schedule::Auto => {
+            let rotations = plan.rotations(&mut perf::fit);
+            let cost = perf::switch_cost(plan, &rotations);
+            let pays = choose(rotations.len(), cost, places(launch));
+            if pays { Turns { rotations, budget: BUDGET } } else { kernel }
+        }
+    }
+}
+
+/// Whether perfprop's turns are worth their cost: that of a switch, in every place where the target is
+/// counted. On hybrid machines each PMU would have turns, of which only one counts at any time.
+pub fn choose(rotations: usize, switch: Option<Duration>, places: usize) -> bool {
+    let cost = switch.map(|switch| switch.as_secs_f64() * places as f64);
+    rotations == 1 && cost.is_some_and(|cost| cost <= SLICE.as_secs_f64() * BUDGET)
+}
+
+/// In how many places groups are opened, so far as that is known before.
+fn places(launch: &Launch) -> usize {
+    let cpus = || launch.cpus.as_ref().map_or_else(|| online_cpus().map_or(1, |cpus| cpus.len()), Vec::len);
+    let by_cpu = if launch.cpus.is_some() || launch.split == Split::Cpus { cpus() } else { 1 };
+    match &launch.aim {
+        None | Some(Who::Held(_)) => by_cpu,
+        Some(Who::Threads(threads)) => threads.len() * by_cpu,
+        Some(Who::Processes(pids)) => {
+            pids.iter().map(|&pid| process::threads(pid).map_or(1, |threads| threads.len())).sum::<usize>() * by_cpu
+        }
+        Some(Who::Everyone | Who::Cgroup(_)) => cpus(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn perfprop_gives_turns_where_that_costs_a_percent_at_most() {
+        let micros = |micros| Some(Duration::from_micros(micros));
+        assert!(choose(1, micros(20), 1) && choose(1, micros(1), 20));
+        assert!(!choose(1, micros(21), 1) && !choose(1, micros(2), 20));
+    }
+
+    #[test]
+    fn where_one_turn_is_enough_or_nothing_is_known_the_kernel_does() {
+        assert!(!choose(0, Some(Duration::ZERO), 1) && !choose(1, None, 1) && !choose(2, Some(Duration::ZERO), 1));
+    }
+}

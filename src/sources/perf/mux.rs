@@ -1,0 +1,204 @@
+//! PMUs and milliseconds in, a kernel that lets groups take turns that often out, until it is dropped.
+//!
+//! `/sys/bus/event_source/devices/PMU/perf_event_mux_interval_ms` holds for the whole machine, so it has
+//! to be set back whatever becomes of perfprop. SIGKILL can't be caught; what is left then is another
+//! process: a shell that waits at the end of a pipe and writes the old number back once the pipe is closed,
+//! which the kernel does for every process that ends.
+//!
+//! ```text
+//! perfprop   lock the file ─ start the guard ─ write 1 ─ measure ─ end, or SIGKILL
+//! guard                      read ─────────────────────────────── end of file ─ write 4 ─ exit
+//! ```
+//!
+//! The guard has the file open already, so nothing that happens to permissions or paths keeps it from
+//! writing. It shares the lock, so that a second perfprop, which would take the changed number for the old
+//! one, is refused for as long as there is something to set back.
+//!
+//! What it doesn't outlive is a signal to itself that can't be caught: a control group that is killed as a
+//! whole, or the end of a container.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{Flock, FlockArg};
+
+/// Where the kernel has a folder for each PMU.
+const DEVICES: &str = "/sys/bus/event_source/devices";
+
+/// The name of the number in a PMU's folder.
+const FILE: &str = "perf_event_mux_interval_ms";
+
+/// The guard: it waits for the end of its input, and then writes its argument into its output. What a
+/// terminal sends to all that it started is not for it.
+const GUARD: &str = r#"trap "" HUP INT QUIT TERM PIPE; read -r _; echo "$1""#;
+
+/// A PMU whose groups take turns at another interval than before; the old one is back once this is dropped.
+#[derive(Debug)]
+pub struct Interval {
+    /// The name of the PMU.
+    pub pmu: String,
+    /// What holds again afterwards, in milliseconds.
+    pub before: u32,
+    /// What holds now.
+    pub now: u32,
+    guard: Child,
+    /// Closed, it lets the guard go on.
+    waits: Option<ChildStdin>,
+    /// Locked until the guard has ended.
+    _file: Flock<File>,
+}
+
+/// Why the interval can't be changed. Nothing has been.
+#[derive(Debug)]
+pub struct MuxError {
+    /// The file that holds the interval.
+    pub path: PathBuf,
+    /// What is the matter with it.
+    pub cause: Cause,
+}
+
+/// What is the matter with the file of an interval.
+#[derive(Debug)]
+pub enum Cause {
+    /// The kernel has no such number for this PMU.
+    Absent(io::Error),
+    /// This user may not change it.
+    NotPermitted,
+    /// Another perfprop has changed it, and will set it back.
+    Taken,
+    /// Nothing can be started that would set it back: no shell.
+    NoGuard(io::Error),
+    /// The kernel refuses it.
+    Refused(io::Error),
+}
+
+/// Lets the groups of a PMU take turns every so many milliseconds.
+///
+/// # Errors
+/// See [`MuxError`].
+pub fn set(pmu: &str, milliseconds: u32) -> Result<Interval, MuxError> {
+    set_in(&Path::new(DEVICES).join(pmu), milliseconds)
+}
+
+/// How long a turn of the kernel is on this PMU; `None` where it doesn't say.
+pub fn interval(pmu: &str) -> Option<Duration> {
+    read(&Path::new(DEVICES).join(pmu).join(FILE)).ok().map(|ms| Duration::from_millis(ms.into()))
+}
+
+fn set_in(folder: &Path, milliseconds: u32) -> Result<Interval, MuxError> {
+    let path = folder.join(FILE);
+    let failed = |cause: Cause| MuxError { path: path.clone(), cause };
+    let before = read(&path).map_err(|error| failed(Cause::Absent(error)))?;
+    let file = OpenOptions::new().write(true).open(&path).map_err(|error| failed(Cause::of(error)))?;
+    let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
+        Errno::EWOULDBLOCK => failed(Cause::Taken),
+        errno => failed(Cause::Refused(errno.into())),
+    })?;
+    let (guard, waits) = guard(&file, before).map_err(|error| failed(Cause::NoGuard(error)))?;
+    let written = file.write_all(format!("{milliseconds}\n").as_bytes());
+    // Dropped on the error's way out, it is as it was.
+    let pmu = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let interval = Interval { pmu, before, now: milliseconds, guard, waits: Some(waits), _file: file };
+    written.map_err(|error| failed(Cause::of(error)))?;
+    Ok(interval)
+}
+
+fn read(path: &Path) -> io::Result<u32> {
+    let text = fs::read_to_string(path)?;
+    text.trim().parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "no number in it"))
+}
+
+/// Starts what writes a number into the file once perfprop is gone.
+fn guard(file: &File, before: u32) -> io::Result<(Child, ChildStdin)> {
+    let mut command = Command::new("sh");
+    command.args(["-c", GUARD, "perfprop-guard", &before.to_string()]);
+    command.stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(Stdio::null());
+    // Nor is it one of those that a terminal interrupts.
+    let mut guard = command.process_group(0).spawn()?;
+    let waits = guard.stdin.take().ok_or_else(|| io::Error::other("the guard has no input"))?;
+    Ok((guard, waits))
+}
+
+impl Drop for Interval {
+    fn drop(&mut self) {
+        drop(self.waits.take());
+        // Once perfprop has ended, it is as it was before.
+        let _ = self.guard.wait();
+    }
+}
+
+impl Cause {
+    fn of(error: io::Error) -> Self {
+        match error.raw_os_error().map(Errno::from_raw) {
+            Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => Self::NotPermitted,
+            _ => Self::Refused(error),
+        }
+    }
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Absent(error) => write!(f, "this PMU has no interval that could be changed ({error})"),
+            Self::NotPermitted => f.write_str("only root may change it, and only where /sys is writable"),
+            Self::Taken => f.write_str("another perfprop has changed it and will set it back"),
+            Self::NoGuard(error) => write!(f, "nothing could set it back: sh does not start ({error})"),
+            Self::Refused(error) => write!(f, "the kernel refuses it ({error})"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    /// A folder that stands for a PMU's; unlike the kernel's its file remembers more than what was written last.
+    fn pmu(name: &str, text: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("perfprop-mux-{}-{name}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join(FILE), text).unwrap();
+        folder
+    }
+
+    fn last(folder: &Path) -> String {
+        fs::read_to_string(folder.join(FILE)).unwrap().lines().last().unwrap().to_owned()
+    }
+
+    #[test]
+    fn an_interval_holds_until_it_is_dropped() {
+        let folder = pmu("held", "4\n");
+        let interval = set_in(&folder, 1).unwrap();
+        assert_eq!((last(&folder).as_str(), interval.before, interval.now), ("1", 4, 1));
+        drop(interval);
+        assert_eq!(last(&folder), "4");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn two_cannot_hold_one() {
+        let folder = pmu("taken", "4\n");
+        let interval = set_in(&folder, 1).unwrap();
+        assert!(matches!(set_in(&folder, 2).unwrap_err().cause, Cause::Taken));
+        drop(interval);
+        fs::write(folder.join(FILE), "4\n").unwrap();
+        drop(set_in(&folder, 2).unwrap());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_is_no_interval_is_not_changed() {
+        let folder = pmu("words", "four\n");
+        assert!(matches!(set_in(&folder, 1).unwrap_err().cause, Cause::Absent(_)));
+        assert_eq!(last(&folder), "four");
+        assert!(matches!(set_in(Path::new("/nonexistent"), 1).unwrap_err().cause, Cause::Absent(_)));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

@@ -1,0 +1,233 @@
+//! Groups that take turns in, the same groups with one turn on the counters at a time out.
+//!
+//! The kernel moves groups by a timer of its own, every 4 ms at 250 Hz. Here perfprop's sampler does it, in
+//! slices of [`SLICE`]: what is not on is disabled, so that the kernel has nothing to rotate.
+//!
+//! ```text
+//!           slice 0      slice 1      slice 2      slice 3
+//! group a   on           off          off          on
+//! group b   off          on           off          off
+//! clock     on           on           on           on         a software event that counts nothing
+//! ```
+//!
+//! A disabled group's own `time_enabled` stands still. The time that counts are scaled to is therefore that
+//! of a *clock*: a dummy event in the same place, never disabled and inherited as the groups are, so
+//! that its `time_enabled` is the CPU time of the monitored tasks. `time_running` and the count are the
+//! kernel's own words on the group. So a reading stays true whatever happens to a switch: a group that is
+//! disabled late, or a process that was forked in between, has run for as long as the kernel says.
+//!
+//! Only leaders are switched: with a leader disabled the whole group is off, in the tasks that
+//! inherited it too, at one request a group.
+
+use std::time::{Duration, Instant};
+
+use super::OpenGroup;
+use crate::plan::{GroupIndex, Rotation};
+
+/// How long a turn is, unless switching costs too much for that.
+pub const SLICE: Duration = Duration::from_millis(2);
+
+/// The part of a CPU that switching may take.
+pub const BUDGET: f64 = 0.01;
+
+/// No slice is longer than this, whatever it costs.
+const LONGEST_SLICE: Duration = Duration::from_millis(50);
+
+/// The cost of a switch is the least of so many: whatever interrupts perfprop only adds to it.
+const COSTS: usize = 16;
+
+/// A group of counters in one place, as far as turns go.
+pub(super) trait Switched {
+    /// Its place in the plan.
+    fn group(&self) -> GroupIndex;
+    /// Puts it on the counters, or takes it off.
+    fn switch(&mut self, on: bool);
+    /// Reads what it counted, to keep it while it is off.
+    fn keep(&mut self);
+}
+
+/// The turns of all PMUs, and whose they are.
+#[derive(Debug)]
+pub(super) struct Turns {
+    rotations: Vec<Rotation>,
+    /// The turn of each rotation that is on.
+    current: Vec<usize>,
+    budget: f64,
+    costs: [Duration; COSTS],
+    switches: usize,
+}
+
+impl Turns {
+    /// Rotations at their first turn, which may take this part of a CPU.
+    pub(super) fn new(rotations: Vec<Rotation>, budget: f64) -> Self {
+        let current = vec![0; rotations.len()];
+        Self { rotations, current, budget, costs: [Duration::ZERO; COSTS], switches: 0 }
+    }
+
+    /// Whether nothing takes turns.
+    pub(super) fn is_empty(&self) -> bool {
+        self.rotations.is_empty()
+    }
+
+    /// Whether a group has to wait for its turn, now or at other times.
+    pub(super) fn has(&self, group: GroupIndex) -> bool {
+        self.rotations.iter().any(|rotation| rotation.turns.iter().any(|turn| turn.contains(&group)))
+    }
+
+    /// Whether a group is on the counters: it has its turn, or needs none.
+    pub(super) fn is_on(&self, group: GroupIndex) -> bool {
+        let mut current = self.rotations.iter().zip(&self.current);
+        !self.has(group) || current.any(|(rotation, &turn)| rotation.turns[turn].contains(&group))
+    }
+
+    /// Ends the slice: takes off whoever is on, puts on who is next, and keeps what was counted.
+    ///
+    /// The counts are read last, so that no counter waits for that.
+    pub(super) fn next<G: Switched>(&mut self, groups: &mut [G]) {
+        let began = Instant::now();
+        let was_on: Vec<_> = groups.iter().map(|group| self.is_on(group.group())).collect();
+        for (rotation, turn) in self.rotations.iter().zip(&mut self.current) {
+            *turn = (*turn + 1) % rotation.turns.len();
+        }
+        let is_on: Vec<_> = groups.iter().map(|group| self.is_on(group.group())).collect();
+        for on in [false, true] {
+            for ((group, was_on), is_on) in groups.iter_mut().zip(&was_on).zip(&is_on) {
+                if was_on != is_on && *is_on == on {
+                    group.switch(on);
+                }
+            }
+        }
+        for ((group, was_on), is_on) in groups.iter_mut().zip(&was_on).zip(&is_on) {
+            if *was_on && !*is_on {
+                group.keep();
+            }
+        }
+        self.costs[self.switches % COSTS] = began.elapsed();
+        self.switches += 1;
+    }
+
+    /// What a switch costs, from the last ones; nothing before the first.
+    pub(super) fn cost(&self) -> Duration {
+        self.costs.iter().take(self.switches).min().copied().unwrap_or_default()
+    }
+
+    /// How long a slice is: as short as the budget allows.
+    pub(super) fn slice(&self) -> Duration {
+        slice(self.cost(), self.budget)
+    }
+}
+
+/// The shortest slice in which a switch that costs so much takes no more than a part of a CPU.
+pub(super) fn slice(cost: Duration, budget: f64) -> Duration {
+    let affordable = Duration::try_from_secs_f64(cost.as_secs_f64() / budget).unwrap_or(LONGEST_SLICE);
+    affordable.clamp(SLICE, LONGEST_SLICE)
+}
+
+impl Switched for OpenGroup {
+    fn group(&self) -> GroupIndex {
+        self.group
+    }
+
+    fn switch(&mut self, on: bool) {
+        // A task that has ended since cannot be switched, and needs not be.
+        let _ = if on { self.leader.enable() } else { self.leader.disable() };
+    }
+
+    fn keep(&mut self) {
+        self.refresh();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a kernel would see.
+    type Log = Rc<RefCell<Vec<String>>>;
+
+    struct Scripted(GroupIndex, Log);
+
+    impl Switched for Scripted {
+        fn group(&self) -> GroupIndex {
+            self.0
+        }
+
+        fn switch(&mut self, on: bool) {
+            self.1.borrow_mut().push(format!("{}{}", if on { '+' } else { '-' }, self.0));
+        }
+
+        fn keep(&mut self) {
+            self.1.borrow_mut().push(format!("={}", self.0));
+        }
+    }
+
+    fn groups(count: usize) -> (Vec<Scripted>, Log) {
+        let log = Log::default();
+        ((0..count).map(|group| Scripted(group, Rc::clone(&log))).collect(), log)
+    }
+
+    fn turns(rotations: &[&[&[usize]]]) -> Turns {
+        let rotation = |turns: &&[&[usize]]| Rotation { turns: turns.iter().map(|turn| turn.to_vec()).collect() };
+        Turns::new(rotations.iter().map(rotation).collect(), BUDGET)
+    }
+
+    #[test]
+    fn a_turn_takes_off_then_puts_on_then_reads() {
+        let (mut groups, log) = groups(4);
+        // Group 3 takes no turns and is left alone.
+        let mut turns = turns(&[&[&[0], &[1, 2]]]);
+        assert_eq!([0, 1, 2, 3].map(|group| turns.is_on(group)), [true, false, false, true]);
+        turns.next(&mut groups);
+        assert_eq!(log.take(), ["-0", "+1", "+2", "=0"]);
+        turns.next(&mut groups);
+        assert_eq!(log.take(), ["-1", "-2", "+0", "=1", "=2"]);
+    }
+
+    #[test]
+    fn pmus_turn_for_themselves() {
+        let (mut groups, log) = groups(5);
+        let mut turns = turns(&[&[&[0], &[1]], &[&[2], &[3], &[4]]]);
+        turns.next(&mut groups);
+        assert_eq!(log.take(), ["-0", "-2", "+1", "+3", "=0", "=2"]);
+        assert!(turns.is_on(1) && turns.is_on(3) && !turns.is_on(4));
+    }
+
+    #[test]
+    fn nothing_to_turn_asks_the_kernel_nothing() {
+        let (mut groups, log) = groups(2);
+        let mut turns = turns(&[]);
+        turns.next(&mut groups);
+        assert_eq!((log.take(), turns.is_empty(), turns.is_on(1)), (vec![], true, true));
+    }
+
+    #[test]
+    fn a_switch_that_costs_more_makes_slices_longer() {
+        let micros = Duration::from_micros;
+        assert_eq!(slice(micros(0), 0.01), SLICE);
+        assert_eq!(slice(micros(20), 0.01), SLICE);
+        assert_eq!(slice(micros(60), 0.01), Duration::from_millis(6));
+        assert_eq!(slice(micros(60), 0.1), SLICE);
+        assert_eq!(slice(Duration::from_secs(1), 0.01), LONGEST_SLICE);
+        assert_eq!(slice(micros(1), 0.0), LONGEST_SLICE);
+    }
+
+    proptest! {
+        #[test]
+        fn turns_are_fair(count in 2usize..9, cycles in 1usize..5) {
+            let (mut groups, _) = groups(count);
+            let each: Vec<_> = (0..count).map(|group| vec![group]).collect();
+            let mut turns = Turns::new(vec![Rotation { turns: each }], BUDGET);
+            let mut on = vec![0; count];
+            for _ in 0..count * cycles {
+                (0..count).filter(|&group| turns.is_on(group)).for_each(|group| on[group] += 1);
+                turns.next(&mut groups);
+            }
+            prop_assert_eq!(on, vec![cycles; count]);
+        }
+    }
+}

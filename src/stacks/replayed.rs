@@ -1,0 +1,140 @@
+//! Recorded batches and a time in, the profile tree at that time out.
+
+use super::{Losses, Naming, Sampled, StackBatch, StackTree};
+use crate::profile::{Options, Tree};
+use crate::units::WallNs;
+
+/// A profile that can be wound to any time.
+#[derive(Debug)]
+pub struct Replayed {
+    stacks: StackTree,
+    losses: Losses,
+    /// The time that it stands at; `None` before all samples.
+    at: Option<WallNs>,
+    /// The first batch of which something is left, and how many of its samples are taken; `None` if it wasn't begun.
+    next: usize,
+    taken: Option<usize>,
+}
+
+impl Replayed {
+    /// A profile without samples yet.
+    pub fn new(sampled: &Sampled) -> Self {
+        Self { stacks: empty(sampled), losses: Losses::default(), at: None, next: 0, taken: None }
+    }
+
+    /// The tree of all samples up to and with a time, and what had gone missing by then. Always hand over the same
+    /// recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left out.
+    pub fn until(&mut self, sampled: &Sampled, batches: &[StackBatch], until: WallNs) -> (&Tree, Losses) {
+        if self.at.is_some_and(|at| at > until) {
+            *self = Self::new(sampled);
+        }
+        while let Some(batch) = batches.get(self.next) {
+            let left = &batch.samples[self.taken.unwrap_or(0)..];
+            // Within a batch samples are in the order of time.
+            let due = left.iter().take_while(|sample| sample.at <= until).count();
+            if due == 0 && !left.is_empty() {
+                break;
+            }
+            let mut part = StackBatch { samples: left[..due].to_vec(), losses: batch.losses, ..StackBatch::default() };
+            // What it defines is taken with its first samples.
+            if self.taken.is_none() {
+                part.frames.clone_from(&batch.frames);
+                part.stacks.clone_from(&batch.stacks);
+                part.tasks.clone_from(&batch.tasks);
+            }
+            let _ = self.stacks.take(&part);
+            self.losses = batch.losses;
+            if due < left.len() {
+                self.taken = Some(self.taken.unwrap_or(0) + due);
+                break;
+            }
+            (self.next, self.taken) = (self.next + 1, None);
+        }
+        self.at = Some(until);
+        (self.stacks.tree(), self.losses)
+    }
+}
+
+fn empty(sampled: &Sampled) -> StackTree {
+    StackTree::new(sampled, Options::default(), Naming::default(), |_| true)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::{CallGraph, Frame, FrameId, Rate, SampledEvent, StackId, StackNode, StackSample, Task, TaskId};
+    use super::*;
+
+    fn sampled() -> Sampled {
+        let event = SampledEvent { name: "e".into(), unit: Default::default(), rate: Rate::Period(1) };
+        Sampled { events: vec![event], call_graph: CallGraph::Fp }
+    }
+
+    /// Batches at these times; each defines a frame of its own, called by that of the batch before.
+    fn batches(times: &[Vec<u64>]) -> Vec<StackBatch> {
+        let batch = |(i, times): (usize, &Vec<u64>)| {
+            let number = i as u32;
+            let sample = |&at: &u64| StackSample {
+                at: WallNs(at),
+                task: TaskId(0),
+                cpu: 0,
+                event: 0,
+                weight: 10,
+                stack: Some(StackId(number)),
+            };
+            let task = Task { pid: 1, tid: 1, comm: "p".into() };
+            StackBatch {
+                frames: vec![Frame { name: format!("f{i}"), ..Frame::default() }],
+                stacks: vec![StackNode { caller: number.checked_sub(1).map(StackId), frame: FrameId(number) }],
+                tasks: if i == 0 { vec![task] } else { Vec::new() },
+                samples: times.iter().map(sample).collect(),
+                costs: Vec::new(),
+                losses: Losses { lost: u64::from(number), ..Losses::default() },
+            }
+        };
+        times.iter().enumerate().map(batch).collect()
+    }
+
+    fn rows(tree: &Tree) -> Vec<(String, u64)> {
+        let event = tree.find_event("e");
+        tree.walk()
+            .map(|node| (tree.names(node.id()).join(";"), event.map_or(0, |event| node.samples(event))))
+            .collect()
+    }
+
+    #[test]
+    fn a_batch_is_taken_as_far_as_the_time_has_come() {
+        let batches = batches(&[vec![1, 2, 5], vec![], vec![6, 9]]);
+        let mut replayed = Replayed::new(&sampled());
+        let mut counted = |until: u64| {
+            let (tree, losses) = replayed.until(&sampled(), &batches, WallNs(until));
+            (tree.event_ids().map(|event| tree.total(event).samples).sum::<u64>(), losses.lost)
+        };
+        assert_eq!([0, 2, 5, 6, 100].map(&mut counted), [(0, 0), (2, 0), (3, 1), (4, 2), (5, 2)]);
+        assert_eq!([2, 2, 6].map(&mut counted), [(2, 0), (2, 0), (4, 2)]);
+    }
+
+    proptest! {
+        #[test]
+        fn steps_forth_and_back_end_where_one_step_does(
+            mut times in prop::collection::vec(prop::collection::vec(0u64..20, 0..4), 0..6),
+            stops in prop::collection::vec(0u64..22, 1..8),
+        ) {
+            // Samples are in the order of time.
+            let mut all: Vec<u64> = times.concat();
+            all.sort_unstable();
+            let mut all = all.into_iter();
+            times.iter_mut().for_each(|batch| batch.iter_mut().for_each(|at| *at = all.next().unwrap_or(0)));
+            let batches = batches(&times);
+            let mut wound = Replayed::new(&sampled());
+            for stop in stops {
+                let mut fresh = Replayed::new(&sampled());
+                let (at_once, losses) = fresh.until(&sampled(), &batches, WallNs(stop));
+                let (tree, also) = wound.until(&sampled(), &batches, WallNs(stop));
+                prop_assert_eq!(rows(tree), rows(at_once));
+                prop_assert_eq!(losses, also);
+            }
+        }
+    }
+}

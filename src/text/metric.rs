@@ -1,0 +1,116 @@
+//! A monitor in, the metrics that stand with an event out, as texts and files write them.
+
+use serde_json::{Map, Value};
+
+use super::block::error_text;
+use super::summary::{Metric, Repeats, Spread};
+use crate::metrics::{NoValue, Number, Verdict};
+use crate::monitor::{MetricRow, Monitor, Row};
+use crate::rates::Error;
+use crate::words::shown;
+
+/// A metric with its value over the time that is printed.
+pub(super) struct Printed {
+    /// Its name behind its unit, as perf prints them: `%  branch_miss_rate`.
+    pub(super) label: String,
+    pub(super) number: Result<Number, NoValue>,
+    /// Why there is no number.
+    why: String,
+}
+
+impl Printed {
+    fn new(row: &MetricRow<'_>, number: Result<Number, NoValue>) -> Self {
+        let unit = &row.definition.unit;
+        let gap = if unit.is_empty() { "" } else { "  " };
+        let label = format!("{}{gap}{}", shown(unit), shown(&row.title()));
+        let why = number.err().map_or_else(String::new, |none| shown(&row.why(none)).into_owned());
+        Self { label, number, why }
+    }
+
+    /// What perf's fields for metrics hold.
+    pub(super) fn field(&self) -> Option<Metric> {
+        let number = self.number.as_ref().ok()?;
+        Some(Metric { value: number.value, unit: self.label.clone() })
+    }
+
+    /// `# value unit  name ±error`, and what its threshold says.
+    pub(super) fn text(&self) -> String {
+        match &self.number {
+            Ok(number) => {
+                format!("# {:>9.3} {}  {}{}", number.value, self.label, error(number), verdict(number.verdict))
+            }
+            Err(_) => format!("# {:>9} {}  ({})", "—", self.label, self.why),
+        }
+    }
+
+    /// The fields behind all others: the ends of its interval, what its threshold says.
+    pub(super) fn our_fields(&self) -> [String; 3] {
+        let Ok(number) = &self.number else { return [String::new(), String::new(), self.why.clone()] };
+        let [low, high] = bounds(number).map(|bound| bound.map_or_else(String::new, |bound| format!("{bound:.3}")));
+        [low, high, number.verdict.word().to_owned()]
+    }
+
+    /// The same as keys.
+    pub(super) fn keys(&self, line: &mut Map<String, Value>) {
+        let number = self.number.as_ref().ok();
+        let [low, high] = number.map_or([None; 2], bounds);
+        line.insert("metric-value".into(), number.map(|number| number.value).into());
+        line.insert("metric-unit".into(), self.label.clone().into());
+        line.insert("metric-ci-lo".into(), low.into());
+        line.insert("metric-ci-hi".into(), high.into());
+        let words = number.map_or(self.why.as_str(), |number| number.verdict.word());
+        line.insert("metric-status".into(), Some(words).filter(|words| !words.is_empty()).into());
+    }
+}
+
+/// The ends of its interval, lowest and highest.
+fn bounds(number: &Number) -> [Option<f64>; 2] {
+    let bounds = number.uncertain().bounds();
+    [bounds.map(|(low, _)| low), bounds.map(|(_, high)| high)]
+}
+
+/// The error in the unit of the metric: a part of a percentage would be read as percent. Its larger side.
+fn error(number: &Number) -> String {
+    match (number.error, number.error.half_width()) {
+        (Error::Within { .. }, Some(half_width)) => format!("±{half_width:.3}"),
+        _ => error_text(number.uncertain()),
+    }
+}
+
+/// A glyph and a word; nothing where there is no threshold.
+fn verdict(verdict: Verdict) -> String {
+    match verdict {
+        Verdict::Unjudged => String::new(),
+        Verdict::Fine => format!("  ● {}", verdict.word()),
+        Verdict::Noticeable => format!("  ▲ {}", verdict.word()),
+    }
+}
+
+/// The metrics that stand with the event of `row`, over whole runs.
+pub(super) fn over_runs(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
+    let metrics = monitor.metrics().enumerate().filter(|(_, metric)| metric.leader() == row.index);
+    metrics.map(|(place, metric)| Printed::new(&metric, of_runs(runs, place, &metric))).collect()
+}
+
+/// Of several runs the value is that of their mean counts, and the spread between them its error.
+fn of_runs(runs: &Repeats<'_>, place: usize, metric: &MetricRow<'_>) -> Result<Number, NoValue> {
+    if runs.0.len() == 1 {
+        return metric.over_run();
+    }
+    let each = runs.0.iter().filter_map(|run| run.metrics().nth(place)?.over_run().ok());
+    let values: Vec<_> = each.map(|number| number.value).collect();
+    let seconds = runs.0.iter().map(|run| run.now().as_secs()).sum::<f64>() / runs.0.len() as f64;
+    let error = Spread::of(&values, runs.confidence()).half_width.map_or(Error::Unknown, Error::of);
+    Ok(Number { error, ..metric.value(|row| runs.best(row.index), seconds)? })
+}
+
+/// The metrics that stand with the event of `row`, over the interval that ended last.
+pub(super) fn over_interval(monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
+    let metrics = monitor.metrics().filter(|metric| metric.leader() == row.index);
+    metrics.map(|metric| Printed::new(&metric, metric.over_interval())).collect()
+}
+
+/// All metrics over the run.
+pub(super) fn all(monitor: &Monitor) -> Vec<Printed> {
+    monitor.metrics().map(|metric| Printed::new(&metric, metric.over_run())).collect()
+}

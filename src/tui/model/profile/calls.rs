@@ -1,0 +1,123 @@
+//! A profile tree in, what screens need of it out: its nodes, the numbers of every event, and names that are safe to
+//! show.
+
+use std::hash::Hasher;
+
+use rustc_hash::FxHasher;
+
+use super::shape::Paths;
+use crate::profile::{Amount, EventId, Frame, Kind, Tree};
+use crate::words::shown;
+
+/// The number of a frame in its tree.
+pub(in crate::tui) type FrameIndex = u32;
+
+/// Whose code a frame is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tui) enum Origin {
+    User,
+    Kernel,
+    /// Compiled while the program ran.
+    Jit,
+    /// No module is known; a process, or many small subtrees.
+    Unknown,
+}
+
+/// A frame as screens show it.
+#[derive(Clone, Debug)]
+pub(in crate::tui) struct Label {
+    pub(in crate::tui) name: String,
+    /// The file's name without its folder.
+    pub(in crate::tui) module: String,
+    /// The source file, if it is known.
+    pub(in crate::tui) file: String,
+    pub(in crate::tui) origin: Origin,
+    /// The same for all frames of the module, and for all of the name.
+    pub(in crate::tui) module_hash: u32,
+    pub(in crate::tui) name_hash: u32,
+}
+
+impl Label {
+    fn of(frame: &Frame<'_>, is_root: bool) -> Self {
+        let module = frame.module.rsplit('/').next().unwrap_or_default();
+        Self {
+            name: if is_root { "all".into() } else { shown(frame.name).into_owned() },
+            module: shown(module).into_owned(),
+            file: shown(frame.file).into_owned(),
+            origin: origin(frame),
+            module_hash: hash(frame.module),
+            name_hash: hash(frame.name),
+        }
+    }
+}
+
+fn origin(frame: &Frame<'_>) -> Origin {
+    let file = frame.module.rsplit('/').next().unwrap_or_default();
+    match frame.kind {
+        Kind::Process | Kind::Other => Origin::Unknown,
+        Kind::Function if frame.is_kernel() => Origin::Kernel,
+        Kind::Function if file.starts_with("perf-") && file.ends_with(".map") => Origin::Jit,
+        Kind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => Origin::Unknown,
+        Kind::Function => Origin::User,
+    }
+}
+
+fn hash(text: &str) -> u32 {
+    let mut hasher = FxHasher::default();
+    hasher.write(text.as_bytes());
+    // The upper half is the better mixed one.
+    (hasher.finish() >> 32) as u32
+}
+
+/// An event that was sampled.
+#[derive(Clone, Debug)]
+pub(in crate::tui) struct Sampled {
+    /// As it was given; not escaped.
+    pub(in crate::tui) name: String,
+    pub(in crate::tui) has_samples: bool,
+    /// What was counted on each node itself.
+    pub(super) own: Vec<Amount>,
+}
+
+/// A tree at one moment.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Calls {
+    labels: Vec<Label>,
+    pub(super) paths: Paths,
+    pub(in crate::tui) events: Vec<Sampled>,
+}
+
+impl Calls {
+    /// Takes over what is in the tree now. Names are made once: frames keep their numbers while a tree grows, and in
+    /// one that is made again from the same samples.
+    pub(super) fn take(&mut self, tree: &Tree) {
+        if tree.frames().count() < self.labels.len() {
+            self.labels.clear();
+        }
+        let known = self.labels.len();
+        let new = tree.frames().enumerate().skip(known);
+        self.labels.extend(new.map(|(index, frame)| Label::of(&frame, index == 0)));
+        self.paths = Paths {
+            frames: tree.nodes().map(|node| node.frame_id().index() as FrameIndex).collect(),
+            parents: tree.nodes().map(|node| node.parent().map_or(0, |parent| parent.index() as u32)).collect(),
+        };
+        self.events = tree.event_ids().map(|id| sampled(tree, id)).collect();
+    }
+
+    pub(in crate::tui) fn label(&self, frame: FrameIndex) -> &Label {
+        &self.labels[frame as usize]
+    }
+
+    pub(super) fn labels(&self) -> &[Label] {
+        &self.labels
+    }
+}
+
+/// Where nothing has a weight, samples weigh one each.
+fn sampled(tree: &Tree, id: EventId) -> Sampled {
+    let event = tree.event_of(id);
+    let has_weight = tree.total(id).weight > 0;
+    let own = |amount: Amount| if has_weight { amount } else { Amount { weight: amount.samples, ..amount } };
+    let own = tree.nodes().map(|node| own(node.amount(id))).collect();
+    Sampled { name: event.name.clone(), has_samples: event.has_samples(), own }
+}

@@ -1,0 +1,131 @@
+//! A tree in, its functions one by one out; and of one function the tree of those that called it.
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::calls::FrameIndex;
+use super::shape::{Node, Paths, Shape, overtake};
+use crate::profile::Amount;
+
+/// All calls of a function together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) struct Function {
+    pub(in crate::tui) frame: FrameIndex,
+    pub(in crate::tui) own: Amount,
+    /// With what it called; a sample counts once, however often the function stands on its path.
+    pub(in crate::tui) total: Amount,
+}
+
+/// The functions below a node, those with most of their own first; `before` is how they stood.
+pub(super) fn functions(shape: &Shape, root: Node, before: &[Function]) -> Vec<Function> {
+    let mut found: FxHashMap<FrameIndex, Function> = FxHashMap::default();
+    for (node, is_outermost) in outermost(shape, root) {
+        let frame = shape.frame(node);
+        let function = found.entry(frame).or_insert(Function { frame, ..Function::default() });
+        function.own = function.own.plus(shape.own(node));
+        if is_outermost {
+            function.total = function.total.plus(shape.total(node));
+        }
+    }
+    // The root of all is no function.
+    found.remove(&0);
+    let stood: FxHashMap<_, _> = before.iter().enumerate().map(|(place, function)| (function.frame, place)).collect();
+    let mut all: Vec<_> = found.into_values().collect();
+    all.sort_unstable_by_key(|function| {
+        let place = stood.get(&function.frame).copied().unwrap_or(usize::MAX);
+        (place, Reverse((function.own.weight, function.total.weight)), function.frame)
+    });
+    overtake(&mut all, |function| function.own);
+    all
+}
+
+/// The nodes from one downwards, each with whether its frame stands nowhere above it.
+fn outermost(shape: &Shape, root: Node) -> impl Iterator<Item = (Node, bool)> + '_ {
+    let mut path: Vec<Node> = Vec::new();
+    let mut on_path: FxHashMap<FrameIndex, u32> = FxHashMap::default();
+    let above = shape.depth(root);
+    shape.walk(root).map(move |node| {
+        for left in path.drain(shape.depth(node) - above..) {
+            on_path.entry(shape.frame(left)).and_modify(|count| *count -= 1);
+        }
+        path.push(node);
+        let count = on_path.entry(shape.frame(node)).or_default();
+        *count += 1;
+        (node, *count == 1)
+    })
+}
+
+/// A tree with its own and its total numbers.
+pub(super) type Counted = (Paths, Vec<Amount>, Vec<Amount>);
+
+/// Who called a function, who called those, and so on: the function is the root. A sample in which it stands more
+/// than once counts for its outermost call. The own numbers of a path are those of the function itself when it was
+/// called so.
+pub(super) fn callers(shape: &Shape, function: FrameIndex) -> Counted {
+    let mut paths = Paths { frames: vec![function], parents: vec![0] };
+    let mut edges: FxHashMap<(Node, FrameIndex), Node> = FxHashMap::default();
+    let (mut own, mut total) = (vec![Amount::ZERO], vec![Amount::ZERO]);
+    let mut outer: Option<(Node, usize)> = None;
+    for node in shape.walk(0) {
+        // The walk has left the outermost call once it is as far up as that.
+        outer = outer.filter(|&(call, _)| shape.depth(node) > shape.depth(call));
+        if shape.frame(node) != function {
+            continue;
+        }
+        let (_, end) = *outer.get_or_insert_with(|| {
+            let mut at = 0;
+            for caller in shape.ancestors(shape.parent(node)).take_while(|&caller| caller != 0) {
+                let frame = shape.frame(caller);
+                at = *edges.entry((at, frame)).or_insert_with(|| {
+                    paths.frames.push(frame);
+                    paths.parents.push(at);
+                    own.push(Amount::ZERO);
+                    total.push(Amount::ZERO);
+                    paths.frames.len() as Node - 1
+                });
+            }
+            total[at as usize] = total[at as usize].plus(shape.total(node));
+            (node, at as usize)
+        });
+        own[end] = own[end].plus(shape.own(node));
+    }
+    let (own, total) = (paths.add_up(&own), paths.add_up(&total));
+    (paths, own, total)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn amount(samples: u64) -> Amount {
+        Amount { samples, weight: samples }
+    }
+
+    /// all ─ main(1) ─ f(2) ─ g(3) ─ f(2); main ─ g(3)
+    fn shape() -> Shape {
+        let paths = Paths { frames: vec![0, 1, 2, 3, 2, 3], parents: vec![0, 0, 1, 2, 3, 1] };
+        let own: Vec<_> = [0, 1, 2, 4, 8, 16].map(amount).to_vec();
+        let total = paths.add_up(&own);
+        Shape::new(paths, own, total, None)
+    }
+
+    #[test]
+    fn a_sample_counts_once_for_a_function_however_often_it_stands_on_its_path() {
+        let functions = functions(&shape(), 0, &[]);
+        let rows: Vec<_> = functions.iter().map(|f| (f.frame, f.own.samples, f.total.samples)).collect();
+        assert_eq!(rows, [(3, 20, 28), (2, 10, 14), (1, 1, 31)]);
+        let below_g = super::functions(&shape(), 3, &[]);
+        assert_eq!(below_g.iter().map(|f| (f.frame, f.own.samples)).collect::<Vec<_>>(), [(2, 8), (3, 4)]);
+    }
+
+    #[test]
+    fn callers_add_up_to_the_function() {
+        let (paths, own, total) = callers(&shape(), 3);
+        assert_eq!((paths.frames, paths.parents), (vec![3, 1, 2, 1], vec![0, 0, 0, 2]));
+        let samples = |numbers: &[Amount]| numbers.iter().map(|amount| amount.samples).collect::<Vec<_>>();
+        assert_eq!((samples(&own), samples(&total)), (vec![20, 16, 4, 4], vec![28, 16, 12, 12]));
+        let (paths, own, total) = callers(&shape(), 2);
+        assert_eq!((paths.frames, samples(&own), samples(&total)), (vec![2, 1], vec![10, 10], vec![14, 14]));
+    }
+}

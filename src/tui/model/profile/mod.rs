@@ -1,0 +1,482 @@
+//! A profile tree and keys in, what the Profile screen shows out.
+//!
+//! ```text
+//! profile::Tree ──> Calls ──event──> Place (tree) ──> functions     flat
+//!                                                └──> Place         callers of one of them
+//! ```
+//!
+//! All that drawing needs is worked out here, when something changes; drawing looks at what is on the screen only.
+
+use crate::profile::{Amount, Tree};
+use crate::stacks::Losses;
+
+mod calls;
+mod functions;
+mod place;
+mod search;
+mod shape;
+
+pub(in crate::tui) use calls::{Calls, FrameIndex, Label, Origin};
+pub(in crate::tui) use functions::Function;
+use place::Order;
+pub(in crate::tui) use place::Place;
+pub(in crate::tui) use search::Search;
+pub(in crate::tui) use shape::{Node, Shape};
+
+use super::update::Step;
+use crate::tui::keys::Action;
+
+/// What the table lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) enum Listing {
+    /// Calls, from the outermost on.
+    #[default]
+    Tree,
+    /// Functions, those with most of their own first.
+    Flat,
+    /// Who called the selected function.
+    Callers,
+}
+
+impl Listing {
+    pub(in crate::tui) fn next(self) -> Self {
+        match self {
+            Self::Tree => Self::Flat,
+            Self::Flat => Self::Callers,
+            Self::Callers => Self::Tree,
+        }
+    }
+
+    pub(in crate::tui) fn word(self) -> &'static str {
+        match self {
+            Self::Tree => "tree",
+            Self::Flat => "flat",
+            Self::Callers => "callers",
+        }
+    }
+}
+
+/// Which part of the screen has the room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) enum Emphasis {
+    #[default]
+    Both,
+    Icicle,
+    Table,
+}
+
+impl Emphasis {
+    fn next(self) -> Self {
+        match self {
+            Self::Both => Self::Icicle,
+            Self::Icicle => Self::Table,
+            Self::Table => Self::Both,
+        }
+    }
+}
+
+/// How much a search found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) struct Found {
+    /// Samples with a match on their path, below what is zoomed into.
+    pub(in crate::tui) amount: Amount,
+    /// Frames that match.
+    pub(in crate::tui) frames: usize,
+}
+
+/// The profile as the reader looks at it.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Profile {
+    pub(in crate::tui) calls: Calls,
+    pub(in crate::tui) losses: Losses,
+    /// The place of the event in [`Calls::events`].
+    pub(in crate::tui) event: usize,
+    pub(in crate::tui) listing: Listing,
+    pub(in crate::tui) emphasis: Emphasis,
+    pub(in crate::tui) tree: Place,
+    pub(in crate::tui) callers: Place,
+    pub(in crate::tui) functions: Vec<Function>,
+    /// The function that is selected in the flat list, and whose callers are shown.
+    pub(in crate::tui) function: FrameIndex,
+    /// On which line of the flat list it stands.
+    pub(in crate::tui) line: usize,
+    pub(in crate::tui) search: Search,
+    /// Which frames the search matches, by their numbers.
+    hits: Vec<bool>,
+    pub(in crate::tui) found: Found,
+}
+
+/// What is shown of a tree.
+impl Profile {
+    /// Takes over what was sampled by now.
+    pub(in crate::tui) fn take(&mut self, tree: &Tree, losses: Losses) {
+        let is_first = self.calls.events.is_empty();
+        self.calls.take(tree);
+        self.losses = losses;
+        if let Some(event) = tree.default_event().filter(|_| is_first) {
+            self.event = event.index();
+        }
+        self.match_labels();
+        self.show(Order::Held);
+    }
+
+    /// The numbers of the event, through all that is shown of them.
+    fn show(&mut self, order: Order) {
+        let own = self.calls.events.get(self.event).map(|event| event.own.clone());
+        let paths = self.calls.paths.clone();
+        let own = own.unwrap_or_else(|| vec![Amount::ZERO; paths.frames.len()]);
+        let total = paths.add_up(&own);
+        self.tree.take((paths, own, total), order);
+        self.list(order);
+    }
+
+    /// What the listing and the search make of the tree; done anew when either or the zoom changes.
+    fn list(&mut self, order: Order) {
+        match self.listing {
+            Listing::Tree => {}
+            Listing::Flat => {
+                let before = if order == Order::Held { self.functions.as_slice() } else { &[] };
+                self.functions = functions::functions(&self.tree.shape, self.tree.root(), before);
+                if !self.functions.iter().any(|function| function.frame == self.function) {
+                    self.function = self.functions.first().map_or(0, |function| function.frame);
+                }
+            }
+            Listing::Callers => {
+                self.callers.take(functions::callers(&self.tree.shape, self.function), order);
+            }
+        }
+        self.find();
+    }
+
+    /// The tree that the icicle draws.
+    pub(in crate::tui) fn place(&self) -> &Place {
+        match self.listing {
+            Listing::Tree | Listing::Flat => &self.tree,
+            Listing::Callers => &self.callers,
+        }
+    }
+
+    fn place_mut(&mut self) -> &mut Place {
+        match self.listing {
+            Listing::Tree | Listing::Flat => &mut self.tree,
+            Listing::Callers => &mut self.callers,
+        }
+    }
+
+    /// What was counted of the event in all.
+    pub(in crate::tui) fn whole(&self) -> Amount {
+        self.tree.shape.total(0)
+    }
+
+    /// Whether there is nothing to show yet.
+    pub(in crate::tui) fn is_empty(&self) -> bool {
+        self.whole().weight == 0
+    }
+
+    /// The part of all that an amount is.
+    pub(in crate::tui) fn share(&self, amount: Amount) -> f64 {
+        amount.weight as f64 / self.whole().weight as f64
+    }
+
+    pub(in crate::tui) fn label(&self, node: Node) -> &Label {
+        self.calls.label(self.place().shape.frame(node))
+    }
+
+    /// The number and name of the event that is shown.
+    pub(in crate::tui) fn event_name(&self) -> Option<&str> {
+        self.calls.events.get(self.event).map(|event| event.name.as_str())
+    }
+
+    /// Whether the number of samples of the event is known.
+    pub(in crate::tui) fn has_samples(&self) -> bool {
+        self.calls.events.get(self.event).is_some_and(|event| event.has_samples)
+    }
+
+    /// The row of the flat list that is selected.
+    pub(in crate::tui) fn function_row(&self) -> usize {
+        self.functions.iter().position(|function| function.frame == self.function).unwrap_or(0)
+    }
+
+    /// The names on the path to what is selected, the outermost first; of callers, the other way round.
+    pub(in crate::tui) fn path(&self) -> Vec<FrameIndex> {
+        if self.listing == Listing::Flat {
+            return vec![self.function];
+        }
+        let place = self.place();
+        let path = place.shape.ancestors(place.selected).map(|node| place.shape.frame(node));
+        let mut path: Vec<_> = path.filter(|&frame| frame != 0).collect();
+        if self.listing == Listing::Tree {
+            path.reverse();
+        }
+        path
+    }
+}
+
+/// What keys and clicks do. `height` is that of the table.
+impl Profile {
+    /// Does what a key asks for; gives the reason if there is nothing to do.
+    pub(in crate::tui) fn act(&mut self, action: Action, height: usize) -> Result<(), &'static str> {
+        match action {
+            Action::Listing => self.turn_over(),
+            Action::Emphasis => self.emphasis = self.emphasis.next(),
+            Action::Zoom => return self.zoom_in(height),
+            Action::NextSampled => self.next_event(1)?,
+            Action::PreviousSampled => self.next_event(self.calls.events.len().saturating_sub(1))?,
+            Action::NextHit => return self.next_hit(1, height),
+            Action::PreviousHit => return self.next_hit(-1, height),
+            Action::FindSame => {
+                let name = search::exactly(&self.selected_label().name);
+                self.set_search(name);
+            }
+            _ if self.emphasis == Emphasis::Icicle => self.go(action, height),
+            Action::GoLeft | Action::Fold if self.listing != Listing::Flat => self.place_mut().fold(height),
+            Action::GoRight | Action::Unfold if self.listing != Listing::Flat => self.place_mut().unfold(height),
+            Action::Toggle if self.listing != Listing::Flat => self.place_mut().toggle(),
+            Action::UnfoldAll if self.listing != Listing::Flat => self.place_mut().unfold_all(height),
+            Action::FoldAll if self.listing != Listing::Flat => self.place_mut().fold_all(height),
+            _ => return Err("a flat list has nothing to fold; t lists calls"),
+        }
+        Ok(())
+    }
+
+    /// Where only the icicle is on the screen, arrows go where they point.
+    fn go(&mut self, action: Action, height: usize) {
+        let place = self.place_mut();
+        let to = match action {
+            Action::GoLeft => place.sibling(-1),
+            Action::GoRight => place.sibling(1),
+            _ => None,
+        };
+        if let Some(node) = to {
+            place.select(node, height);
+        }
+    }
+
+    /// Moves in the table or, where only the icicle is on the screen, up and down in that.
+    pub(in crate::tui) fn step(&mut self, step: Step, height: usize) {
+        match (self.emphasis, self.listing) {
+            (Emphasis::Icicle, Listing::Tree | Listing::Callers) => self.climb(step, height),
+            (_, Listing::Flat) => {
+                let first = self.function_row().saturating_sub(self.line);
+                let row = step.from(self.function_row(), self.functions.len());
+                self.function = self.functions.get(row).map_or(0, |function| function.frame);
+                self.line = place::line(row, first, self.functions.len(), height);
+                self.find_heaviest(height);
+            }
+            _ => self.place_mut().step(step, height),
+        }
+    }
+
+    fn climb(&mut self, step: Step, height: usize) {
+        let place = self.place_mut();
+        let (root, mut node) = (place.root(), place.selected);
+        let shape = &place.shape;
+        match step {
+            Step::First => node = root,
+            Step::Last => {
+                while let Some(child) = shape.children(node).next() {
+                    node = child;
+                }
+            }
+            Step::By(by) => {
+                for _ in 0..by.unsigned_abs() {
+                    let next = match by < 0 {
+                        true => (node != root).then(|| shape.parent(node)),
+                        false => shape.children(node).next(),
+                    };
+                    let Some(next) = next else { break };
+                    node = next;
+                }
+            }
+        }
+        place.select(node, height);
+    }
+
+    /// Selects the place in the tree where the selected function has most, so that the icicle shows it.
+    fn find_heaviest(&mut self, height: usize) {
+        let shape = &self.tree.shape;
+        if shape.len() == 0 || shape.frame(self.tree.selected) == self.function {
+            return;
+        }
+        let calls = shape.walk(self.tree.root()).filter(|&node| shape.frame(node) == self.function);
+        // Of equals the first on the screen.
+        let heaviest = calls.reduce(|best, node| {
+            let weight = |node| (shape.total(node).weight, shape.own(node).weight);
+            if weight(node) > weight(best) { node } else { best }
+        });
+        if let Some(node) = heaviest {
+            self.tree.select(node, height);
+        }
+    }
+
+    fn turn_over(&mut self) {
+        if self.listing == Listing::Tree && self.tree.shape.len() > 0 {
+            self.function = self.tree.shape.frame(self.tree.selected);
+        }
+        self.listing = self.listing.next();
+        if self.listing == Listing::Callers {
+            self.callers = Place::default();
+        }
+        self.tree.settle();
+        self.list(Order::Anew);
+        if self.listing == Listing::Flat {
+            self.line = self.function_row();
+        }
+    }
+
+    fn zoom_in(&mut self, height: usize) -> Result<(), &'static str> {
+        if self.listing == Listing::Flat {
+            self.find_heaviest(height);
+            self.listing = Listing::Tree;
+        }
+        let is_new = self.place_mut().zoom_in();
+        self.list(Order::Anew);
+        if is_new { Ok(()) } else { Err("this frame has the whole width already; Esc goes one level out") }
+    }
+
+    /// One level back; `false` where there is none.
+    pub(in crate::tui) fn back(&mut self, height: usize) -> bool {
+        if !self.search.is_empty() {
+            self.set_search(String::new());
+        } else if self.place_mut().zoom_out(height) {
+            self.list(Order::Anew);
+        } else if self.listing != Listing::Tree {
+            self.listing = Listing::Tree;
+            self.list(Order::Anew);
+        } else if self.emphasis != Emphasis::Both {
+            self.emphasis = Emphasis::Both;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn next_event(&mut self, step: usize) -> Result<(), &'static str> {
+        let count = self.calls.events.len();
+        if count < 2 {
+            return Err("one event was sampled: -e a,b -g samples both");
+        }
+        self.set_event((self.event + step) % count);
+        Ok(())
+    }
+
+    /// Shows another event that was sampled.
+    pub(in crate::tui) fn set_event(&mut self, event: usize) {
+        if event != self.event && event < self.calls.events.len() {
+            self.event = event;
+            self.show(Order::Anew);
+        }
+    }
+
+    /// Selects a frame of the icicle or the table; what is selected already is zoomed into.
+    pub(in crate::tui) fn click(&mut self, node: Node, height: usize) {
+        let place = self.place_mut();
+        if place.selected == node {
+            let _ = self.zoom_in(height);
+        } else if (node as usize) < place.shape.len() {
+            place.select(node, height);
+            if self.listing == Listing::Flat {
+                self.function = self.tree.shape.frame(node);
+                self.line = self.line.min(self.function_row());
+            }
+        }
+    }
+
+    pub(in crate::tui) fn click_function(&mut self, function: FrameIndex, height: usize) {
+        if self.function == function {
+            let _ = self.zoom_in(height);
+        } else {
+            let first = self.function_row().saturating_sub(self.line);
+            self.function = function;
+            self.line = self.function_row().saturating_sub(first);
+            self.find_heaviest(height);
+        }
+    }
+
+    fn selected_label(&self) -> &Label {
+        match self.listing {
+            Listing::Flat => self.calls.label(self.function),
+            _ => self.label(self.place().selected),
+        }
+    }
+}
+
+/// What the search does.
+impl Profile {
+    pub(in crate::tui) fn set_search(&mut self, text: String) {
+        self.search = Search::new(text);
+        self.hits.clear();
+        self.match_labels();
+        self.find();
+    }
+
+    /// Frames that are new since the last time.
+    fn match_labels(&mut self) {
+        let labels = self.calls.labels();
+        self.hits.truncate(labels.len());
+        let new = labels[self.hits.len()..].iter().map(|label| self.search.matches(&label.name));
+        self.hits.extend(new);
+    }
+
+    pub(in crate::tui) fn is_hit(&self, frame: FrameIndex) -> bool {
+        self.hits.get(frame as usize).copied().unwrap_or(false)
+    }
+
+    /// A sample counts once, however many frames on its path match.
+    fn find(&mut self) {
+        self.found = Found::default();
+        if self.search.is_empty() {
+            return;
+        }
+        let (place, mut found) = (self.place(), Found::default());
+        let shape = &place.shape;
+        let mut covered: Option<usize> = None;
+        for node in shape.walk(if shape.len() > 0 { place.root() } else { return }) {
+            covered = covered.filter(|&depth| shape.depth(node) > depth);
+            if self.is_hit(shape.frame(node)) {
+                found.frames += 1;
+                if covered.is_none() {
+                    covered = Some(shape.depth(node));
+                    found.amount = found.amount.plus(shape.total(node));
+                }
+            }
+        }
+        self.found = found;
+    }
+
+    /// To the next match in the order of the screen, from the last to the first again.
+    fn next_hit(&mut self, step: isize, height: usize) -> Result<(), &'static str> {
+        if self.search.is_empty() {
+            return Err("nothing is searched for: / searches");
+        }
+        let none = Err("no name here matches");
+        if self.listing == Listing::Flat {
+            let hits: Vec<_> =
+                (0..self.functions.len()).filter(|&row| self.is_hit(self.functions[row].frame)).collect();
+            let Some(row) = beside(&hits, self.function_row(), step) else { return none };
+            let by = row.cast_signed() - self.function_row().cast_signed();
+            self.step(Step::By(by), height);
+            return Ok(());
+        }
+        let place = self.place();
+        if place.shape.len() == 0 {
+            return none;
+        }
+        // In the order of the walk, in which the selected node has a place too.
+        let walk: Vec<_> = place.shape.walk(place.root()).collect();
+        let at = walk.iter().position(|&node| node == place.selected).unwrap_or(0);
+        let hits: Vec<_> = (0..walk.len()).filter(|&i| self.is_hit(place.shape.frame(walk[i]))).collect();
+        let Some(found) = beside(&hits, at, step) else { return none };
+        self.place_mut().select(walk[found], height);
+        Ok(())
+    }
+}
+
+/// The number after (or before) `at` in a list that goes up, round the end.
+fn beside(sorted: &[usize], at: usize, step: isize) -> Option<usize> {
+    if step > 0 {
+        sorted.iter().find(|&&one| one > at).or(sorted.first()).copied()
+    } else {
+        sorted.iter().rev().find(|&&one| one < at).or(sorted.last()).copied()
+    }
+}

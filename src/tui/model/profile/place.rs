@@ -1,0 +1,341 @@
+//! A tree and what the reader does in it in, the rows to show and the selected one out.
+//!
+//! All that the reader chose is kept by path: when the tree has grown, the same frames are selected, zoomed into and
+//! unfolded, and the selected row stays on its line of the screen.
+
+use super::functions::Counted;
+use super::shape::{Node, Shape};
+use crate::tui::model::update::Step;
+
+/// Until the reader moves, what has at least this part of all is unfolded.
+const UNFOLDED_AT_FIRST: f64 = 0.05;
+
+/// Whether what is below a node is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Fold {
+    /// Nobody said: by its share until the reader moves, folded from then on.
+    #[default]
+    Unsaid,
+    Open,
+    Closed,
+}
+
+/// In which order those under one node stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    /// As they stood, but for those that have surely overtaken others.
+    Held,
+    /// By weight.
+    Anew,
+}
+
+/// Where the reader is in a tree.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Place {
+    pub(in crate::tui) shape: Shape,
+    pub(in crate::tui) selected: Node,
+    /// The rows of the table: nodes that aren't folded away, in the order of the screen.
+    pub(in crate::tui) rows: Vec<Node>,
+    /// On which line of the table the selected row stands.
+    pub(in crate::tui) line: usize,
+    /// What was zoomed into, one within the other.
+    zoom: Vec<Node>,
+    folds: Vec<Fold>,
+    /// Whether the reader has moved.
+    is_settled: bool,
+}
+
+impl Place {
+    /// Takes over a tree that has grown, or another event's numbers.
+    pub(super) fn take(&mut self, (paths, own, total): Counted, order: Order) {
+        let places = self.shape.paths().among(&paths);
+        let before = (order == Order::Held).then_some((&self.shape, places.as_slice()));
+        let shape = Shape::new(paths, own, total, before);
+        let place = |node: Node| places.get(node as usize).copied().flatten();
+        let mut folds = vec![Fold::Unsaid; shape.len()];
+        for (fold, place) in self.folds.iter().zip(&places) {
+            if let Some(place) = place {
+                folds[*place as usize] = *fold;
+            }
+        }
+        let gone_up = (!places.is_empty()).then(|| self.shape.ancestors(self.selected).find_map(place)).flatten();
+        self.selected = gone_up.unwrap_or(0);
+        self.zoom = self.zoom.iter().filter_map(|&node| place(node)).collect();
+        (self.folds, self.shape) = (folds, shape);
+        self.arrange();
+    }
+
+    /// The node that is drawn over the whole width.
+    pub(in crate::tui) fn root(&self) -> Node {
+        self.zoom.last().copied().unwrap_or(0)
+    }
+
+    pub(in crate::tui) fn is_zoomed(&self) -> bool {
+        !self.zoom.is_empty()
+    }
+
+    pub(in crate::tui) fn is_open(&self, node: Node) -> bool {
+        match self.folds[node as usize] {
+            Fold::Open => true,
+            Fold::Closed => false,
+            Fold::Unsaid if node == self.root() => true,
+            Fold::Unsaid if self.is_settled => false,
+            Fold::Unsaid => {
+                let [part, all] = [node, 0].map(|node| self.shape.total(node).weight as f64);
+                part >= UNFOLDED_AT_FIRST * all
+            }
+        }
+    }
+
+    /// The rows, and a selection that is one of them.
+    pub(super) fn arrange(&mut self) {
+        self.rows.clear();
+        if self.shape.len() == 0 {
+            return;
+        }
+        if !self.shape.is_within(self.selected, self.root()) {
+            self.selected = self.root();
+        }
+        let mut ahead = vec![self.root()];
+        while let Some(node) = ahead.pop() {
+            self.rows.push(node);
+            if self.is_open(node) {
+                ahead.extend(self.shape.children(node).rev());
+            }
+        }
+        let root = self.root();
+        let shown = |node: &Node| *node == root || (self.shape.total(*node).weight > 0);
+        let above: Vec<_> = self.shape.ancestors(self.selected).take_while(|&node| node != root).collect();
+        // The outermost one that is folded hides all below it.
+        let hidden_by = above.iter().rev().copied().find(|node| !shown(node) || !self.is_open(*node));
+        if let Some(node) = hidden_by {
+            self.selected = if shown(&node) { node } else { self.shape.parent(node) };
+        }
+    }
+
+    /// Which row is selected.
+    pub(in crate::tui) fn row(&self) -> usize {
+        self.rows.iter().position(|&node| node == self.selected).unwrap_or(0)
+    }
+
+    pub(super) fn step(&mut self, step: Step, height: usize) {
+        self.settle();
+        let row = step.from(self.row(), self.rows.len());
+        if let Some(&node) = self.rows.get(row) {
+            self.select(node, height);
+        }
+    }
+
+    /// Selects a node, unfolds what hides it, and scrolls no further than needed.
+    pub(super) fn select(&mut self, node: Node, height: usize) {
+        self.settle();
+        let first = self.row().saturating_sub(self.line);
+        for above in self.shape.ancestors(node).skip(1).take_while(|_| node != 0) {
+            if !self.is_open(above) {
+                self.folds[above as usize] = Fold::Open;
+            }
+            if above == self.root() {
+                break;
+            }
+        }
+        self.selected = node;
+        self.arrange();
+        self.line = line(self.row(), first, self.rows.len(), height);
+    }
+
+    /// From now on, what is folded stays so.
+    pub(super) fn settle(&mut self) {
+        if !self.is_settled {
+            for row in 0..self.rows.len() {
+                let node = self.rows[row];
+                self.folds[node as usize] = if self.is_open(node) { Fold::Open } else { Fold::Closed };
+            }
+            self.is_settled = true;
+        }
+    }
+
+    /// Folds the selected node; one that is folded already gives way to the one above.
+    pub(super) fn fold(&mut self, height: usize) {
+        self.settle();
+        if self.is_open(self.selected) && self.shape.has_children(self.selected) {
+            self.set(self.selected, Fold::Closed);
+        } else if self.selected != self.root() {
+            self.select(self.shape.parent(self.selected), height);
+        }
+    }
+
+    /// Unfolds the selected node; of one that is unfolded already, goes to the first below it.
+    pub(super) fn unfold(&mut self, height: usize) {
+        self.settle();
+        if !self.is_open(self.selected) {
+            self.set(self.selected, Fold::Open);
+            return;
+        }
+        let first = self.shape.children(self.selected).next();
+        if let Some(child) = first {
+            self.select(child, height);
+        }
+    }
+
+    pub(super) fn toggle(&mut self) {
+        self.settle();
+        self.set(self.selected, if self.is_open(self.selected) { Fold::Closed } else { Fold::Open });
+    }
+
+    fn set(&mut self, node: Node, fold: Fold) {
+        self.folds[node as usize] = fold;
+        self.arrange();
+    }
+
+    pub(super) fn unfold_all(&mut self, height: usize) {
+        self.set_all(Fold::Open, height);
+    }
+
+    /// Folds all but the root, or there would be one row.
+    pub(super) fn fold_all(&mut self, height: usize) {
+        self.set_all(Fold::Closed, height);
+    }
+
+    fn set_all(&mut self, fold: Fold, height: usize) {
+        self.settle();
+        let first = self.row().saturating_sub(self.line);
+        let root = self.root();
+        let below: Vec<_> = self.shape.walk(root).collect();
+        below.into_iter().for_each(|node| self.folds[node as usize] = fold);
+        self.folds[root as usize] = Fold::Open;
+        self.arrange();
+        self.line = line(self.row(), first, self.rows.len(), height);
+    }
+
+    /// Makes the selected node as wide as the screen.
+    pub(super) fn zoom_in(&mut self) -> bool {
+        self.settle();
+        let is_new = self.selected != self.root();
+        if is_new {
+            self.zoom.push(self.selected);
+            self.folds[self.selected as usize] = Fold::Open;
+            self.line = 0;
+            self.arrange();
+        }
+        is_new
+    }
+
+    /// One level out; the selection stays where it is.
+    pub(super) fn zoom_out(&mut self, height: usize) -> bool {
+        let was_zoomed = self.zoom.pop().is_some();
+        if was_zoomed {
+            self.select(self.selected, height);
+        }
+        was_zoomed
+    }
+
+    /// The node beside the selected one in the icicle.
+    pub(super) fn sibling(&self, step: isize) -> Option<Node> {
+        if self.selected == self.root() {
+            return None;
+        }
+        let siblings: Vec<_> = self.shape.children(self.shape.parent(self.selected)).collect();
+        let place = siblings.iter().position(|&node| node == self.selected)?;
+        siblings.get(place.checked_add_signed(step)?).copied()
+    }
+}
+
+/// The line of a row after a move: the first row stays the same where it can.
+pub(super) fn line(row: usize, first: usize, count: usize, height: usize) -> usize {
+    let height = height.max(1);
+    let lowest = (row + 1).saturating_sub(height);
+    let first = first.clamp(lowest, row).min(count.saturating_sub(height).max(lowest));
+    row - first
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::shape::Paths;
+    use super::*;
+    use crate::profile::Amount;
+
+    /// all ─ a ─ b ─ c, a ─ d, e
+    fn place(samples: [u64; 6]) -> Place {
+        let paths = Paths { frames: vec![0, 1, 2, 3, 4, 5], parents: vec![0, 0, 1, 2, 1, 0] };
+        let mut place = Place::default();
+        take(&mut place, paths, &samples);
+        place
+    }
+
+    fn take(place: &mut Place, paths: Paths, samples: &[u64]) {
+        let own: Vec<_> = samples.iter().map(|&samples| Amount { samples, weight: samples }).collect();
+        let total = paths.add_up(&own);
+        place.take((paths, own, total), Order::Held);
+    }
+
+    #[test]
+    fn the_hot_path_is_unfolded_until_the_reader_moves() {
+        let mut place = place([0, 1, 1, 90, 2, 1]);
+        assert_eq!(place.rows, [0, 1, 2, 3, 4, 5]);
+        place.step(Step::By(1), 10);
+        let paths = Paths { frames: vec![0, 1, 2, 3, 4, 5, 6], parents: vec![0, 0, 1, 2, 1, 0, 5] };
+        take(&mut place, paths, &[0, 1, 1, 90, 2, 1, 500]);
+        // The new heavy one below `e` waits until it is unfolded.
+        assert_eq!((place.rows.clone(), place.selected), (vec![0, 5, 1, 2, 3, 4], 1));
+    }
+
+    #[test]
+    fn the_selection_stays_on_its_line_when_rows_come_above_it() {
+        let mut place = place([0, 1, 1, 40, 2, 30]);
+        place.step(Step::Last, 3);
+        assert_eq!((place.selected, place.row(), place.line), (5, 5, 2));
+        let paths = Paths { frames: vec![0, 1, 2, 3, 4, 5, 6], parents: vec![0, 0, 1, 2, 1, 0, 1] };
+        take(&mut place, paths, &[0, 1, 1, 40, 2, 30, 5]);
+        assert_eq!((place.selected, place.row(), place.line), (5, 6, 2));
+    }
+
+    #[test]
+    fn folding_and_unfolding_by_hand() {
+        let mut place = place([0, 1, 1, 90, 2, 1]);
+        place.select(3, 10);
+        place.fold(10);
+        assert_eq!(place.selected, 2, "a leaf gives way to the one above");
+        place.fold(10);
+        assert_eq!(place.rows, [0, 1, 2, 4, 5]);
+        place.unfold(10);
+        place.unfold(10);
+        assert_eq!(place.selected, 3);
+        place.fold_all(10);
+        assert_eq!((place.rows.clone(), place.selected), (vec![0, 1, 5], 1));
+        place.unfold_all(10);
+        assert_eq!(place.rows, [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn zoom_goes_in_and_out_by_levels() {
+        let mut place = place([0, 1, 1, 90, 2, 1]);
+        place.select(1, 10);
+        assert!(place.zoom_in() && !place.zoom_in());
+        place.select(2, 10);
+        assert!(place.zoom_in());
+        assert_eq!((place.root(), place.rows.clone()), (2, vec![2, 3]));
+        assert!(place.zoom_out(10));
+        assert_eq!((place.root(), place.selected), (1, 2));
+        assert!(place.zoom_out(10) && !place.zoom_out(10));
+    }
+
+    #[test]
+    fn what_is_gone_gives_way_to_what_stands_above_it() {
+        let mut place = place([0, 1, 1, 90, 2, 1]);
+        place.select(3, 10);
+        place.zoom_in();
+        take(&mut place, Paths { frames: vec![0, 1], parents: vec![0, 0] }, &[0, 7]);
+        assert_eq!((place.selected, place.root(), place.rows.clone()), (1, 0, vec![0, 1]));
+        take(&mut place, Paths { frames: vec![0], parents: vec![0] }, &[0]);
+        assert_eq!((place.selected, place.rows.clone()), (0, vec![0]));
+    }
+
+    #[test]
+    fn lines_scroll_no_further_than_needed() {
+        assert_eq!(line(5, 0, 20, 10), 5);
+        assert_eq!(line(12, 0, 20, 10), 9, "at the bottom");
+        assert_eq!(line(3, 8, 20, 10), 0, "at the top");
+        assert_eq!(line(19, 15, 20, 10), 9, "no blank rows below the last");
+        assert_eq!((line(0, 0, 0, 0), line(3, 0, 4, 0)), (0, 0));
+    }
+}

@@ -1,0 +1,283 @@
+//! Paths with their numbers in, a tree in the order of the screen out.
+//!
+//! Children stand in the order of their weight, but who looks at a live profile is not to see them jump about: one
+//! that stood behind another goes before it only once it has more by more than chance (2 standard deviations of the
+//! difference of two counts).
+
+use std::cmp::Reverse;
+
+use rustc_hash::FxHashMap;
+
+use super::calls::FrameIndex;
+use crate::profile::Amount;
+
+/// A place in a [`Shape`].
+pub(in crate::tui) type Node = u32;
+
+/// Above this many siblings all stand in the plain order of their weights: nobody reads them one by one.
+const MOST_HELD: usize = 1000;
+
+/// The frame of each node and the node above it, which has a smaller number. The root is above itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Paths {
+    pub(super) frames: Vec<FrameIndex>,
+    pub(super) parents: Vec<Node>,
+}
+
+impl Paths {
+    /// Where each of these nodes is among others; `None` of those that are gone.
+    pub(super) fn among(&self, others: &Self) -> Vec<Option<Node>> {
+        if others.frames.starts_with(&self.frames) && others.parents.starts_with(&self.parents) {
+            return (0..self.frames.len()).map(|node| Some(node as Node)).collect();
+        }
+        let edges = others.parents.iter().zip(&others.frames).enumerate().skip(1);
+        let edges: FxHashMap<_, _> = edges.map(|(node, (&parent, &frame))| ((parent, frame), node as Node)).collect();
+        let mut places: Vec<Option<Node>> = Vec::with_capacity(self.frames.len());
+        for (node, (&frame, &parent)) in self.frames.iter().zip(&self.parents).enumerate() {
+            let place = match node {
+                0 => others.frames.first().map(|_| 0),
+                _ => places[parent as usize].and_then(|parent| edges.get(&(parent, frame)).copied()),
+            };
+            places.push(place);
+        }
+        places
+    }
+
+    /// Numbers of nodes, each with those below it added.
+    pub(super) fn add_up(&self, own: &[Amount]) -> Vec<Amount> {
+        let mut total = own.to_vec();
+        for node in (1..total.len()).rev() {
+            let parent = self.parents[node] as usize;
+            total[parent] = total[parent].plus(total[node]);
+        }
+        total
+    }
+}
+
+/// A tree as it is shown.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Shape {
+    paths: Paths,
+    depths: Vec<u32>,
+    own: Vec<Amount>,
+    total: Vec<Amount>,
+    /// The children of node n stand from `first[n]` up to `first[n + 1]`.
+    first: Vec<u32>,
+    children: Vec<Node>,
+}
+
+impl Shape {
+    /// A tree with what was counted on each node itself and, with those below, in all. `before` is the one that
+    /// stood on the screen, with the places of its nodes in this one.
+    pub(super) fn new(
+        paths: Paths,
+        own: Vec<Amount>,
+        total: Vec<Amount>,
+        before: Option<(&Self, &[Option<Node>])>,
+    ) -> Self {
+        let mut depths = vec![0; paths.frames.len()];
+        for node in 1..depths.len() {
+            depths[node] = depths[paths.parents[node] as usize] + 1;
+        }
+        let (first, children) = by_parent(&paths.parents);
+        let mut shape = Self { paths, depths, own, total, first, children };
+        shape.order(before);
+        shape
+    }
+
+    fn order(&mut self, before: Option<(&Self, &[Option<Node>])>) {
+        let mut stood = vec![u32::MAX; self.total.len()];
+        if let Some((before, places)) = before {
+            for (place, &node) in before.children.iter().enumerate() {
+                if let Some(node) = places[node as usize] {
+                    stood[node as usize] = place as u32;
+                }
+            }
+        }
+        let (total, frames) = (&self.total, &self.paths.frames);
+        for node in 0..total.len() {
+            let siblings = &mut self.children[self.first[node] as usize..self.first[node + 1] as usize];
+            if siblings.len() > MOST_HELD {
+                siblings.sort_unstable_by_key(|&node| (Reverse(total[node as usize].weight), frames[node as usize]));
+            } else if siblings.len() > 1 {
+                let key = |&node: &Node| {
+                    let node = node as usize;
+                    (stood[node], Reverse(total[node].weight), frames[node])
+                };
+                siblings.sort_unstable_by_key(key);
+                overtake(siblings, |node| total[*node as usize]);
+            }
+        }
+    }
+
+    pub(super) fn paths(&self) -> &Paths {
+        &self.paths
+    }
+
+    pub(in crate::tui) fn len(&self) -> usize {
+        self.total.len()
+    }
+
+    pub(in crate::tui) fn frame(&self, node: Node) -> FrameIndex {
+        self.paths.frames[node as usize]
+    }
+
+    /// The node above; the root's is the root.
+    pub(in crate::tui) fn parent(&self, node: Node) -> Node {
+        self.paths.parents[node as usize]
+    }
+
+    pub(in crate::tui) fn depth(&self, node: Node) -> usize {
+        self.depths[node as usize] as usize
+    }
+
+    /// What was counted on the node itself.
+    pub(in crate::tui) fn own(&self, node: Node) -> Amount {
+        self.own[node as usize]
+    }
+
+    /// What was counted on it and below.
+    pub(in crate::tui) fn total(&self, node: Node) -> Amount {
+        self.total.get(node as usize).copied().unwrap_or_default()
+    }
+
+    /// In the order of the screen; those on which the event wasn't met are left out.
+    pub(in crate::tui) fn children(&self, node: Node) -> impl DoubleEndedIterator<Item = Node> + '_ {
+        let node = node as usize;
+        let children = &self.children[self.first[node] as usize..self.first[node + 1] as usize];
+        children.iter().copied().filter(|&child| self.total(child).weight > 0)
+    }
+
+    pub(in crate::tui) fn has_children(&self, node: Node) -> bool {
+        self.children(node).next().is_some()
+    }
+
+    /// The nodes from this one up to the root.
+    pub(in crate::tui) fn ancestors(&self, node: Node) -> impl Iterator<Item = Node> + '_ {
+        std::iter::successors(Some(node), |&node| (node != 0).then(|| self.parent(node)))
+    }
+
+    /// Whether a node is `above` or stands below it.
+    pub(in crate::tui) fn is_within(&self, node: Node, above: Node) -> bool {
+        // No node stands below one that isn't nearer to the root.
+        let depth = self.depth(above);
+        self.ancestors(node).find(|&node| self.depth(node) <= depth) == Some(above)
+    }
+
+    /// All nodes from one on downwards, in the order of the screen.
+    pub(in crate::tui) fn walk(&self, from: Node) -> impl Iterator<Item = Node> + '_ {
+        let mut ahead = vec![from];
+        std::iter::from_fn(move || {
+            let node = ahead.pop()?;
+            ahead.extend(self.children(node).rev());
+            Some(node)
+        })
+    }
+}
+
+/// Nodes by their parents, in the order of their numbers.
+fn by_parent(parents: &[Node]) -> (Vec<u32>, Vec<Node>) {
+    let mut first = vec![0u32; parents.len() + 1];
+    for &parent in parents.iter().skip(1) {
+        first[parent as usize + 1] += 1;
+    }
+    for node in 1..first.len() {
+        first[node] += first[node - 1];
+    }
+    let mut next = first.clone();
+    let mut children = vec![0; parents.len().saturating_sub(1)];
+    for (node, &parent) in parents.iter().enumerate().skip(1) {
+        let place = &mut next[parent as usize];
+        children[*place as usize] = node as Node;
+        *place += 1;
+    }
+    (first, children)
+}
+
+/// Lets those go forward that have more than the ones before them by more than chance.
+pub(super) fn overtake<T>(list: &mut [T], amount: impl Fn(&T) -> Amount) {
+    for place in 1..list.len() {
+        let mut place = place;
+        while place > 0 && is_surely_more(amount(&list[place]), amount(&list[place - 1])) {
+            list.swap(place, place - 1);
+            place -= 1;
+        }
+    }
+}
+
+/// The variance of the difference of two counts is their sum.
+fn is_surely_more(one: Amount, other: Amount) -> bool {
+    let difference = one.samples.abs_diff(other.samples) as f64;
+    let variance = one.samples.saturating_add(other.samples) as f64;
+    one.weight > other.weight && difference * difference >= 4.0 * variance
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn amount(samples: u64) -> Amount {
+        Amount { samples, weight: samples * 10 }
+    }
+
+    fn shape(nodes: &[(FrameIndex, Node, u64)], before: Option<&Shape>) -> Shape {
+        let paths = Paths {
+            frames: nodes.iter().map(|(frame, ..)| *frame).collect(),
+            parents: nodes.iter().map(|(_, parent, _)| *parent).collect(),
+        };
+        let own: Vec<_> = nodes.iter().map(|(.., samples)| amount(*samples)).collect();
+        let total = paths.add_up(&own);
+        let places = before.map(|before| before.paths.among(&paths));
+        Shape::new(paths, own, total, before.zip(places.as_deref()))
+    }
+
+    #[test]
+    fn children_stand_by_weight_until_one_has_surely_more() {
+        let first = shape(&[(0, 0, 0), (1, 0, 50), (2, 0, 60), (3, 1, 5)], None);
+        assert_eq!(first.children(0).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(first.total(1), amount(55));
+        // 70 to 60: less than two standard deviations (22.8).
+        let second = shape(&[(0, 0, 0), (1, 0, 65), (2, 0, 60), (3, 1, 5), (4, 0, 1)], Some(&first));
+        assert_eq!(second.children(0).collect::<Vec<_>>(), [2, 1, 4]);
+        let third = shape(&[(0, 0, 0), (1, 0, 115), (2, 0, 60), (3, 1, 5), (4, 0, 1)], Some(&second));
+        assert_eq!(third.children(0).collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn nodes_are_found_again_by_their_paths() {
+        let old = Paths { frames: vec![0, 1, 2, 3], parents: vec![0, 0, 1, 0] };
+        let new = Paths { frames: vec![0, 3, 1, 2], parents: vec![0, 0, 0, 2] };
+        assert_eq!(old.among(&new), [Some(0), Some(2), Some(3), Some(1)]);
+        let fewer = Paths { frames: vec![0, 1], parents: vec![0, 0] };
+        assert_eq!(old.among(&fewer), [Some(0), Some(1), None, None]);
+        assert_eq!(old.among(&Paths::default()), [None, None, None, None]);
+    }
+
+    #[test]
+    fn within_is_by_path() {
+        let shape = shape(&[(0, 0, 0), (1, 0, 1), (2, 1, 1), (3, 0, 1)], None);
+        assert!(shape.is_within(2, 1) && shape.is_within(2, 0) && shape.is_within(2, 2));
+        assert!(!shape.is_within(3, 1) && !shape.is_within(1, 2));
+    }
+
+    proptest! {
+        #[test]
+        fn every_node_with_samples_is_walked_once(nodes in prop::collection::vec((0u32..5, 0u32..50, 1u64..9), 1..50)) {
+            let mut nodes: Vec<_> =
+                nodes.into_iter().enumerate().map(|(i, (f, p, n))| (f, p % (i as u32).max(1), n)).collect();
+            nodes[0].1 = 0;
+            let shape = shape(&nodes, None);
+            let mut walked: Vec<_> = shape.walk(0).collect();
+            walked.sort_unstable();
+            prop_assert_eq!(walked, (0..nodes.len() as Node).collect::<Vec<_>>());
+            let all: u64 = nodes.iter().map(|(.., samples)| samples).sum();
+            prop_assert_eq!(shape.total(0), amount(all));
+            for node in 0..nodes.len() as Node {
+                let below: u64 = shape.children(node).map(|child| shape.total(child).samples).sum();
+                prop_assert_eq!(shape.total(node).samples, shape.own(node).samples + below);
+            }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! Metrics in, a table of their values, errors and thresholds out.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::Page;
+use super::layout::split_below;
+use crate::metrics::{NoValue, Number, Verdict};
+use crate::monitor::MetricRow;
+use crate::rates::Error;
+use crate::text::number::si;
+use crate::tui::symbols::{LEVELS, MISSING, OK, WARN};
+use crate::tui::text::{cut_middle, left, right, width};
+use crate::tui::theme::Role;
+use crate::words::shown;
+
+/// The least rows of a region that metrics take a part of, and that part.
+const LEAST_REGION: u16 = 9;
+const PART: u16 = 3;
+
+/// Cells of the numbers, of units at most, and of the threshold's word.
+const NUMBER: usize = 9;
+const MOST_UNIT: usize = 16;
+const STATE: usize = 16;
+const MOST_NAME: usize = 36;
+const MOST_TREND: usize = 40;
+
+/// The region of the events, and the one of the metrics below it, empty where there are none.
+pub(super) fn below_events(page: &Page<'_>, area: Rect) -> (Rect, Rect) {
+    let wanted = page.model.monitor.metrics().count();
+    if wanted == 0 || area.height < LEAST_REGION {
+        return (area, Rect::default());
+    }
+    // Frame and heads take three rows.
+    let frame = 3_u16;
+    let rows = |lines: usize| u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(frame);
+    // What the events leave free, and a part of the region in any case.
+    let free = area.height.saturating_sub(rows(page.model.events.order.len()));
+    split_below(area, rows(wanted).min(free.max(area.height / PART).max(4)))
+}
+
+pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+    if area.height == 0 {
+        return;
+    }
+    let monitor = &page.model.monitor;
+    let metrics: Vec<_> = monitor.metrics().collect();
+    let title = Line::from(page.span(Role::Title, "Metrics"));
+    let fitting = metrics.len().min(usize::from(area.height.saturating_sub(3)));
+    let count = Line::from(page.span(Role::Dim, format!("{fitting} of {}", metrics.len())));
+    let inner = page.panel(area, title, count, false);
+    let layout = Layout::of(usize::from(inner.width), &metrics);
+    let mut rows = inner.rows();
+    let error = format!("±{}", monitor.confidence());
+    if let Some(row) = rows.next() {
+        let heads = page.span(Role::Header, layout.line("METRIC", "RUN", &error, "UNIT", "LAST", "STATE"));
+        page.line(row, heads);
+    }
+    for (metric, row) in metrics.iter().zip(rows) {
+        let line = metric_line(page, metric, &layout);
+        page.line(row, line);
+    }
+}
+
+/// Widths of the columns that depend on the room: what doesn't fit is left out from the right.
+struct Layout {
+    name: usize,
+    unit: usize,
+    has_last: bool,
+    /// Its glyph alone, or its word too; nothing where no metric has a threshold.
+    state: usize,
+    trend: usize,
+}
+
+impl Layout {
+    fn of(room: usize, metrics: &[MetricRow<'_>]) -> Self {
+        let names = metrics.iter().map(|metric| width(&shown(&metric.title())));
+        let longest = names.max().unwrap_or(6).clamp(6, MOST_NAME);
+        let mut spare = room.saturating_sub(longest + 2 * (NUMBER + 1));
+        let mut take = |cells: usize| {
+            let fits = spare > cells;
+            spare -= if fits { cells + 1 } else { 0 };
+            fits
+        };
+        let units = metrics.iter().map(|metric| width(&shown(&metric.definition.unit)));
+        let unit = units.max().unwrap_or(0).clamp(4, MOST_UNIT);
+        let has_unit = take(unit);
+        let has_threshold = metrics.iter().any(|metric| metric.definition.threshold.is_some());
+        let state = [STATE, 1].into_iter().find(|&cells| has_threshold && take(cells)).unwrap_or(0);
+        let has_last = take(NUMBER);
+        let unit = if has_unit { unit } else { 0 };
+        let name = longest.min(room.saturating_sub(2 * (NUMBER + 1))).max(3);
+        Self { name, unit, has_last, state, trend: spare.saturating_sub(1).min(MOST_TREND) }
+    }
+
+    fn line(&self, name: &str, value: &str, error: &str, unit: &str, last: &str, state: &str) -> String {
+        let mut line = format!("{} {} {}", left(name, self.name), right(value, NUMBER), right(error, NUMBER));
+        for (is_there, text) in [(self.unit > 0, left(unit, self.unit)), (self.has_last, right(last, NUMBER))] {
+            line.push_str(&if is_there { format!(" {text}") } else { String::new() });
+        }
+        // A glyph alone has no head.
+        let state = if self.state > 1 { state } else { "" };
+        line.push_str(&format!(" {}", left(state, self.state)));
+        line
+    }
+}
+
+fn metric_line(page: &Page<'_>, metric: &MetricRow<'_>, layout: &Layout) -> Line<'static> {
+    let name = cut_middle(&shown(&metric.title()), layout.name).into_owned();
+    let number = match metric.over_run() {
+        Ok(number) => number,
+        Err(none) => {
+            let mut line = Line::from(page.span(Role::Text, left(&name, layout.name)));
+            line.push_span(page.span(Role::Missing, format!(" {MISSING} {}", words(metric, none))));
+            return line;
+        }
+    };
+    let mut line = Line::from(page.span(Role::Text, left(&name, layout.name + 1)));
+    line.push_span(page.span(Role::Title, right(&si(number.value), NUMBER)));
+    line.push_span(page.span(Role::Text, right(&error(&number), NUMBER + 1)));
+    if layout.unit > 0 {
+        let unit = cut_middle(&shown(&metric.definition.unit), layout.unit).into_owned();
+        line.push_span(page.span(Role::Dim, format!(" {}", left(&unit, layout.unit))));
+    }
+    if layout.has_last {
+        let last = metric.over_interval().map_or_else(|_| MISSING.to_owned(), |number| si(number.value));
+        line.push_span(page.span(Role::Dim, right(&last, NUMBER + 1)));
+    }
+    if layout.state > 0 {
+        line.push_span(Span::raw(" "));
+        line.push_span(state(page, number.verdict, layout.state));
+    }
+    line.spans.extend(trend(page, metric, layout.trend));
+    line
+}
+
+fn words(metric: &MetricRow<'_>, none: NoValue) -> String {
+    shown(&metric.why(none)).into_owned()
+}
+
+/// In the unit of the metric, as a part of a percentage would be read as percent.
+fn error(number: &Number) -> String {
+    match (number.error, number.error.half_width()) {
+        (Error::Exact, _) => "exact".into(),
+        (_, Some(half_width)) => format!("±{}", si(half_width)),
+        (_, None) => "±?".into(),
+    }
+}
+
+fn state(page: &Page<'_>, verdict: Verdict, cells: usize) -> Span<'static> {
+    let (role, glyph) = match verdict {
+        Verdict::Unjudged => (Role::Dim, " "),
+        Verdict::Fine => (Role::Ok, OK),
+        Verdict::Noticeable => (Role::Warn, WARN),
+    };
+    let word = if cells > 1 { verdict.word() } else { "" };
+    page.span(role, left(format!("{glyph} {word}").trim_end(), cells))
+}
+
+/// The newest intervals; one without a value is a gap.
+fn trend(page: &Page<'_>, metric: &MetricRow<'_>, cells: usize) -> Vec<Span<'static>> {
+    let intervals = page.model.monitor.row(metric.leader()).history.len().min(cells);
+    let values: Vec<_> =
+        (0..intervals).rev().map(|back| metric.interval(back).ok().map(|number| number.value)).collect();
+    let known = || values.iter().flatten().copied();
+    let (low, high) = known().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), x| (low.min(x), high.max(x)));
+    // Noise of a few percent must not look like a mountain range.
+    let range = (high - low).max(0.2 * high.abs());
+    let level = |value: f64| {
+        let part = if range > 0.0 { (value - low) / range } else { 0.0 };
+        let step = (part * (LEVELS.len() - 1) as f64).round().clamp(0.0, (LEVELS.len() - 1) as f64);
+        Span::styled(LEVELS[step as usize], page.theme().height(part))
+    };
+    let gap = || page.span(Role::Missing, "·");
+    let cells = values.iter().map(|value| value.map_or_else(gap, level));
+    std::iter::once(Span::raw(" ")).chain(cells).collect()
+}

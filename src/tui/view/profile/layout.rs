@@ -1,0 +1,131 @@
+//! A size in, where the icicle and the table stand out.
+
+use ratatui::layout::Rect;
+
+use super::super::layout::{Regions, Room, split_below, split_right};
+use crate::tui::model::Model;
+use crate::tui::model::profile::Emphasis;
+
+/// Rows of the panel that has the whole path.
+const PATH: u16 = 11;
+
+/// Rows inside a panel, before the icicle leaves for the table's sake.
+const LEAST_BOTH: u16 = 9;
+
+/// Where everything stands; what has no room is empty.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Parts {
+    /// The panel around the icicle, and around the table too where that stands below.
+    pub(super) panel: Rect,
+    pub(super) icicle: Rect,
+    /// The panel around the table where it stands to the right.
+    pub(super) right: Rect,
+    /// The heads of the table, on the line between icicle and table where that is below.
+    pub(super) heads: Rect,
+    pub(super) table: Rect,
+    /// The panel with the whole path.
+    pub(super) path: Rect,
+}
+
+impl Parts {
+    /// `focus` is whether the screen is the profile's alone.
+    pub(super) fn of(area: Rect, room: Room, emphasis: Emphasis, focus: bool) -> Self {
+        if room == Room::Lines {
+            return Self { table: area, ..Self::default() };
+        }
+        if room == Room::Large && focus {
+            return Self::large(area, emphasis);
+        }
+        let inner = inside(area);
+        let both = inner.height >= LEAST_BOTH;
+        let icicle = match emphasis {
+            Emphasis::Icicle => inner.height,
+            Emphasis::Table => 0,
+            // Below 24 rows the table keeps twice as many as the icicle has.
+            Emphasis::Both if both => {
+                if area.height >= 30 { inner.height * 2 / 5 } else { inner.height * 5 / 18 }.max(3)
+            }
+            Emphasis::Both => 0,
+        };
+        let (above, below) = split_below(inner, inner.height - icicle);
+        let (heads, table) = split_below(below, below.height.saturating_sub(1));
+        Self { panel: area, icicle: above, heads, table, ..Self::default() }
+    }
+
+    /// Side by side, and the path below.
+    fn large(area: Rect, emphasis: Emphasis) -> Self {
+        let (upper, path) = split_below(area, PATH);
+        let (left, right) = match emphasis {
+            Emphasis::Both => split_right(upper, upper.width * 2 / 5),
+            Emphasis::Icicle => (upper, Rect::default()),
+            Emphasis::Table => (Rect::default(), upper),
+        };
+        let (heads, table) = match inside(right) {
+            inner if inner.height > 0 => split_below(inner, inner.height - 1),
+            inner => (inner, inner),
+        };
+        Self { panel: left, icicle: inside(left), right, heads, table, path }
+    }
+}
+
+/// Without the frame and, at the sides, a column of air.
+fn inside(area: Rect) -> Rect {
+    if area.width < 4 || area.height < 2 {
+        return Rect::default();
+    }
+    Rect { x: area.x + 2, y: area.y + 1, width: area.width - 4, height: area.height - 2 }
+}
+
+/// How many rows the table of the Profile screen has.
+pub(in crate::tui) fn table_rows(model: &Model) -> usize {
+    let area = Rect::new(0, 0, model.size.0, model.size.1);
+    let room = Room::of(area);
+    let emphasis = model.profile.as_ref().map(|profile| profile.emphasis).unwrap_or_default();
+    let parts = Parts::of(Regions::of(area, room).body, room, emphasis, true);
+    usize::from(parts.table.height).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(width: u16, height: u16, emphasis: Emphasis) -> (u16, u16, u16) {
+        let area = Rect::new(0, 0, width, height);
+        let room = Room::of(area);
+        let parts = Parts::of(Regions::of(area, room).body, room, emphasis, true);
+        (parts.icicle.height, parts.table.height, parts.path.height)
+    }
+
+    #[test]
+    fn sizes_by_hand() {
+        assert_eq!(rows(80, 24, Emphasis::Both), (5, 12, 0));
+        assert_eq!(rows(120, 40, Emphasis::Both), (13, 20, 0));
+        assert_eq!(rows(200, 60, Emphasis::Both), (43, 42, 11));
+        assert_eq!(rows(80, 24, Emphasis::Icicle), (18, 0, 0));
+        assert_eq!(rows(80, 24, Emphasis::Table), (0, 17, 0));
+        assert_eq!(rows(80, 10, Emphasis::Both), (0, 5, 0));
+        assert_eq!(rows(30, 10, Emphasis::Both), (0, 8, 0));
+    }
+
+    #[test]
+    fn parts_lie_within_the_screen_and_apart() {
+        for width in (0..250).step_by(3) {
+            for height in 0..80 {
+                for emphasis in [Emphasis::Both, Emphasis::Icicle, Emphasis::Table] {
+                    let area = Rect::new(0, 0, width, height);
+                    let room = Room::of(area);
+                    if room == Room::TooSmall {
+                        continue;
+                    }
+                    let body = Regions::of(area, room).body;
+                    let parts = Parts::of(body, room, emphasis, true);
+                    let inner = [parts.icicle, parts.heads, parts.table, parts.path];
+                    for (i, part) in inner.iter().enumerate() {
+                        assert_eq!(part.intersection(body).area(), part.area(), "{width}x{height} {i}");
+                        assert!(inner[..i].iter().all(|other| part.intersection(*other).area() == 0));
+                    }
+                }
+            }
+        }
+    }
+}

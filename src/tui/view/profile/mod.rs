@@ -1,0 +1,224 @@
+//! A profile in, an icicle of its calls above a table of the same out.
+
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+
+use super::Page;
+use super::layout::Room;
+use crate::text::number::si;
+use crate::tui::Mode;
+use crate::tui::model::Motion;
+use crate::tui::model::profile::{Listing, Profile};
+use crate::tui::symbols::FROZEN;
+use crate::tui::text::{cut_middle, percent, width, wrap};
+use crate::tui::theme::Role;
+use crate::words::shown;
+
+mod icicle;
+mod layout;
+mod table;
+
+use layout::Parts;
+pub(in crate::tui) use layout::table_rows;
+use table::Columns;
+
+/// `focus` is whether the screen is the profile's alone.
+pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
+    let model = page.model;
+    let room = Room::of(Rect::new(0, 0, model.size.0, model.size.1));
+    let Some(profile) = model.profile.as_ref().filter(|profile| !profile.is_empty()) else {
+        return nothing(page, area, room);
+    };
+    let parts = Parts::of(area, room, profile.emphasis, focus);
+    if parts.panel.area() > 0 {
+        let title = title(page, profile, usize::from(parts.panel.width.saturating_sub(6)));
+        page.panel(parts.panel, title, Line::default(), focus);
+        icicle::draw(page, parts.icicle, profile);
+    }
+    if parts.right.area() > 0 {
+        let title = if parts.panel.area() > 0 {
+            Line::from(page.span(Role::Title, profile.listing.word()))
+        } else {
+            title(page, profile, usize::from(parts.right.width.saturating_sub(6)))
+        };
+        page.panel(parts.right, title, Line::default(), false);
+    }
+    let columns = Columns::of(usize::from(parts.table.width));
+    if parts.heads.height > 0 {
+        table::draw_heads(page, parts.heads, profile, &columns);
+    }
+    if parts.right.area() == 0 && parts.icicle.height > 0 && parts.heads.height > 0 {
+        divide(page, parts.panel, parts.heads.y, focus);
+    }
+    table::draw(page, parts.table, profile, &columns, focus);
+    if parts.path.height > 0 {
+        draw_path(page, parts.path, profile);
+    } else if parts.panel.height > 0 {
+        draw_selected(page, parts.panel, profile);
+    }
+}
+
+/// Why there is no profile.
+fn nothing(page: &mut Page<'_>, area: Rect, room: Room) {
+    let model = page.model;
+    let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
+        (None, Mode::Live, _) => "no call stacks are sampled: -g samples them, as in perfprop top -g -- COMMAND",
+        (None, Mode::Replay { .. }, _) => "this recording has no call stacks; perfprop record -g records them",
+        (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
+        (Some(_), ..) => "no sample so far",
+    };
+    let inner = match room {
+        Room::Lines => area,
+        _ => {
+            let title = Line::from(page.span(Role::Title, "Profile"));
+            page.panel(area, title, Line::default(), true)
+        }
+    };
+    for (line, row) in wrap(words, usize::from(inner.width)).into_iter().zip(inner.rows()) {
+        page.line(row, Line::from(page.span(Role::Dim, line)));
+    }
+}
+
+/// What is shown: the event, how much was sampled, into what the reader zoomed, what was found. From the end on,
+/// parts leave a title that is too long.
+fn title(page: &Page<'_>, profile: &Profile, room: usize) -> Line<'static> {
+    let mut parts = vec![(Role::Title, "Profile".to_owned())];
+    let event = cut_middle(&shown(profile.event_name().unwrap_or_default()), 24).into_owned();
+    let count = profile.calls.events.len();
+    let place = if count > 1 { format!(" ({} of {count})", profile.event + 1) } else { String::new() };
+    parts.push((Role::Text, format!("{event}{place}")));
+    if !profile.search.is_empty() {
+        parts.push((Role::Match, found(profile)));
+    }
+    parts.push((Role::Dim, samples(profile)));
+    if page.model.motion == Motion::Frozen {
+        parts.push((Role::Info, format!("{FROZEN} held, z goes on")));
+    }
+    let tree = profile.place();
+    if tree.is_zoomed() {
+        let name = &profile.label(tree.root()).name;
+        parts.push((Role::Key, format!("zoom: {}", cut_middle(name, 24))));
+    }
+    if profile.listing == Listing::Callers {
+        let name = &profile.calls.label(profile.function).name;
+        parts.push((Role::Key, format!("callers of {}", cut_middle(name, 24))));
+    }
+    while parts.len() > 2 && parts.iter().map(|(_, text)| width(text) + 3).sum::<usize>() > room + 3 {
+        parts.pop();
+    }
+    let mut line = Line::default();
+    for (i, (role, text)) in parts.into_iter().enumerate() {
+        if i > 0 {
+            line.push_span(page.span(Role::Border, " ─ "));
+        }
+        line.push_span(page.span(role, text));
+    }
+    line
+}
+
+/// `17.9k samples, 3 lost`.
+fn samples(profile: &Profile) -> String {
+    let whole = profile.whole();
+    let lost = match profile.losses.samples() {
+        0 => String::new(),
+        lost => format!(", {} lost", si(lost as f64)),
+    };
+    match profile.has_samples() {
+        true => format!("{} samples{lost}", si(whole.samples as f64)),
+        false => format!("{} in all{lost}", si(whole.weight as f64)),
+    }
+}
+
+/// `/fp 6.0% of all, 12.0% of zoom`.
+fn found(profile: &Profile) -> String {
+    let (place, amount) = (profile.place(), profile.found.amount);
+    let text = shown(profile.search.text()).into_owned();
+    let of_all = percent(profile.share(amount));
+    let zoom = match place.is_zoomed() {
+        true => {
+            let part = amount.weight as f64 / place.shape.total(place.root()).weight.max(1) as f64;
+            format!(", {} of zoom", percent(part))
+        }
+        false => String::new(),
+    };
+    match profile.found.frames {
+        0 => format!("/{} matches nothing", cut_middle(&text, 24)),
+        _ => format!("/{} {of_all} of all{zoom}", cut_middle(&text, 24)),
+    }
+}
+
+/// A line between icicle and table, on which the table's heads lie.
+fn divide(page: &mut Page<'_>, panel: Rect, y: u16, focus: bool) {
+    let style = page.style(if focus { Role::BorderFocus } else { Role::Border });
+    let (first, last) = (panel.x, panel.right().saturating_sub(1));
+    let is_blank = |page: &Page<'_>, x: u16| page.buffer.cell((x, y)).is_some_and(|cell| cell.symbol() == " ");
+    // One blank cell stays around each word.
+    let line = (first + 1..last).filter(|&x| {
+        let is_near = |near: u16| near <= first || near >= last || is_blank(page, near);
+        is_blank(page, x) && is_near(x - 1) && is_near(x + 1)
+    });
+    let line: Vec<_> = line.collect();
+    line.into_iter().for_each(|x| page.put(x, y, "─", style));
+    page.put(first, y, "├", style);
+    page.put(last, y, "┤", style);
+}
+
+/// `leaf_chase: 16.8k samples, 93.7%; prog, load.c` on the lower border.
+fn draw_selected(page: &mut Page<'_>, panel: Rect, profile: &Profile) {
+    let place = profile.place();
+    let (frame, total, own) = match profile.listing {
+        Listing::Flat => {
+            let function = profile.functions.get(profile.function_row()).copied().unwrap_or_default();
+            (function.frame, function.total, function.own)
+        }
+        _ => (place.shape.frame(place.selected), place.shape.total(place.selected), place.shape.own(place.selected)),
+    };
+    let label = profile.calls.label(frame);
+    let mut numbers = match profile.has_samples() {
+        true => format!("{} of {} samples", total.samples, profile.whole().samples),
+        false => percent(profile.share(total)),
+    };
+    if profile.has_samples() && own.samples > 0 && own.samples < total.samples {
+        numbers += &format!(", {} in itself", own.samples);
+    }
+    let place = [&label.module, &label.file].into_iter().filter(|text| !text.is_empty());
+    let places: Vec<_> = place.map(String::as_str).collect();
+    let tail = if places.is_empty() { numbers } else { format!("{numbers}, {}", places.join(", ")) };
+    let room = usize::from(panel.width.saturating_sub(6));
+    let name = cut_middle(&label.name, room.saturating_sub(width(&tail) + 2).max(12)).into_owned();
+    let text = crate::tui::text::cut(&format!(" {name}: {tail} "), room).into_owned();
+    let row = Rect { x: panel.x + 2, y: panel.bottom() - 1, width: panel.width.saturating_sub(4), height: 1 };
+    page.line(row, Line::from(page.span(Role::Dim, text)));
+}
+
+/// The path to the selected frame, its last frames where not all fit.
+fn draw_path(page: &mut Page<'_>, area: Rect, profile: &Profile) {
+    let words = if profile.listing == Listing::Callers { "Called through" } else { "Path" };
+    let losses = profile.losses.to_string();
+    let right = Line::from(page.span(Role::Warn, losses));
+    let inner = page.panel(area, Line::from(page.span(Role::Title, words)), right, false);
+    draw_selected(page, area, profile);
+    let path = profile.path();
+    let height = usize::from(inner.height);
+    let hidden = if path.len() > height { path.len() - (height - 1) } else { 0 };
+    let mut rows = inner.rows();
+    if hidden > 0
+        && let Some(row) = rows.next()
+    {
+        page.line(row, Line::from(page.span(Role::Dim, format!("… {hidden} above"))));
+    }
+    let each = usize::from(inner.width);
+    for (&frame, row) in path.iter().skip(hidden).zip(rows) {
+        let label = profile.calls.label(frame);
+        let module = cut_middle(&label.module, each / 4).into_owned();
+        let file = cut_middle(&label.file, each / 4).into_owned();
+        let name = cut_middle(&label.name, each / 2 - 2).into_owned();
+        let gap = " ".repeat((each / 2).saturating_sub(width(&name)));
+        let after = " ".repeat((each / 4).saturating_sub(width(&module)));
+        let role = if profile.is_hit(frame) { Role::Match } else { Role::Text };
+        page.line(
+            row,
+            Line::from(vec![page.span(role, name), page.span(Role::Dim, format!("{gap}{module}{after}{file}"))]),
+        );
+    }
+}

@@ -1,0 +1,243 @@
+//! Rows of a profile in, a table of shares with their errors out.
+
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+
+use super::super::{Page, Target};
+use crate::profile::{Amount, share_error};
+use crate::rates::Error;
+use crate::tui::model::profile::{FrameIndex, Function, Label, Listing, Node, Profile};
+use crate::tui::symbols::{CURSOR, MISSING};
+use crate::tui::text::{cut_middle, left, percent, right, width};
+use crate::tui::theme::Role;
+
+/// Cells of a share and of its error.
+const SHARE: usize = 6;
+const ERROR: usize = 6;
+/// Cells of a module's name.
+const LEAST_MODULE: usize = 8;
+const MOST_MODULE: usize = 24;
+/// Cells of a function's name, before columns leave for its sake.
+const LEAST_NAME: usize = 18;
+/// Cells of indentation for each level.
+const INDENT: usize = 2;
+
+/// What is in front of a name.
+const UNFOLDED: &str = "−";
+const FOLDED: &str = "+";
+
+/// Widths; 0 for a column that has left.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Columns {
+    name: usize,
+    errors: usize,
+    own: usize,
+    module: usize,
+}
+
+impl Columns {
+    /// The module leaves first, then errors, then what was sampled in the function itself.
+    pub(super) fn of(room: usize) -> Self {
+        let mut columns = Self { name: 0, errors: ERROR, own: SHARE, module: LEAST_MODULE };
+        let leaving: [fn(&mut Self) -> &mut usize; 3] =
+            [|columns| &mut columns.module, |columns| &mut columns.errors, |columns| &mut columns.own];
+        for column in leaving {
+            if columns.rest() + LEAST_NAME > room {
+                *column(&mut columns) = 0;
+            }
+        }
+        if columns.module > 0 {
+            let spare = room - columns.rest() - LEAST_NAME;
+            columns.module += (spare / 3).min(MOST_MODULE - LEAST_MODULE);
+        }
+        columns.name = room.saturating_sub(columns.rest()).max(1);
+        columns
+    }
+
+    fn rest(&self) -> usize {
+        let gap = |width: usize| if width > 0 { width + 1 } else { 0 };
+        let errors = gap(self.errors);
+        let own = if self.own > 0 { self.own + 2 + errors } else { 0 };
+        2 + SHARE + 1 + errors + own + if self.module > 0 { self.module + 2 } else { 0 }
+    }
+}
+
+pub(super) fn draw_heads(page: &mut Page<'_>, row: Rect, profile: &Profile, columns: &Columns) {
+    let error = page.model.error_head();
+    let next = format!("{} (t: {})", profile.listing.word().to_uppercase(), profile.listing.next().word());
+    let mut text = format!("  {} {}", left(&next, columns.name), right("TOTAL", SHARE));
+    if columns.errors > 0 {
+        text += &format!(" {}", right(&error, ERROR));
+    }
+    if columns.own > 0 {
+        text += &format!("  {}", right("SELF", SHARE));
+        if columns.errors > 0 {
+            text += &format!(" {}", right(&error, ERROR));
+        }
+    }
+    if columns.module > 0 {
+        text += &format!("  {}", left("MODULE", columns.module));
+    }
+    page.line(row, Line::from(page.span(Role::Header, text)));
+}
+
+pub(super) fn draw(page: &mut Page<'_>, area: Rect, profile: &Profile, columns: &Columns, focus: bool) {
+    let height = usize::from(area.height);
+    match profile.listing {
+        Listing::Flat => {
+            let (row, count) = (profile.function_row(), profile.functions.len());
+            let first = first_row(row, profile.line, count, height);
+            for (function, place) in profile.functions.iter().skip(first).zip(area.rows()) {
+                draw_function(page, place, function, profile, columns);
+                select(page, place, focus && function.frame == profile.function);
+            }
+        }
+        Listing::Tree | Listing::Callers => {
+            let place = profile.place();
+            let first = first_row(place.row(), place.line, place.rows.len(), height);
+            for (&node, row) in place.rows.iter().skip(first).zip(area.rows()) {
+                draw_node(page, row, node, profile, columns);
+                select(page, row, focus && node == place.selected);
+            }
+        }
+    }
+}
+
+/// The first row to show, so that the selected one stands on its line, or as near to it as there are rows.
+fn first_row(selected: usize, line: usize, count: usize, height: usize) -> usize {
+    let line = line.min(height.saturating_sub(1));
+    selected.saturating_sub(line).min(count.saturating_sub(height))
+}
+
+fn select(page: &mut Page<'_>, row: Rect, is_selected: bool) {
+    if is_selected {
+        page.select(Rect { x: row.x.saturating_sub(1), width: row.width + 2, ..row });
+    }
+}
+
+fn draw_node(page: &mut Page<'_>, row: Rect, node: Node, profile: &Profile, columns: &Columns) {
+    let place = profile.place();
+    let shape = &place.shape;
+    let level = shape.depth(node) - shape.depth(place.root());
+    // However deep, there is room for a name.
+    let indent = (level * INDENT).min(columns.name / 2);
+    let is_cut = indent < level * INDENT;
+    let mark = match (shape.has_children(node), place.is_open(node)) {
+        (false, _) => " ",
+        (true, true) => UNFOLDED,
+        (true, false) => FOLDED,
+    };
+    let before = format!("{}{}{mark} ", " ".repeat(indent - usize::from(is_cut)), if is_cut { "…" } else { "" });
+    let name = Name { before, frame: shape.frame(node), is_selected: node == place.selected };
+    draw_row(page, row, &name, (shape.total(node), shape.own(node)), profile, columns);
+    page.target(row, Target::Frame(node));
+}
+
+fn draw_function(page: &mut Page<'_>, row: Rect, function: &Function, profile: &Profile, columns: &Columns) {
+    let is_selected = function.frame == profile.function;
+    let name = Name { before: String::new(), frame: function.frame, is_selected };
+    draw_row(page, row, &name, (function.total, function.own), profile, columns);
+    page.target(row, Target::Function(function.frame));
+}
+
+struct Name {
+    before: String,
+    frame: FrameIndex,
+    is_selected: bool,
+}
+
+fn draw_row(
+    page: &mut Page<'_>,
+    row: Rect,
+    name: &Name,
+    (total, own): (Amount, Amount),
+    profile: &Profile,
+    columns: &Columns,
+) {
+    let label = profile.calls.label(name.frame);
+    let cursor = if name.is_selected { CURSOR } else { " " };
+    let room = columns.name.saturating_sub(width(&name.before));
+    let role = if profile.is_hit(name.frame) { Role::Match } else { Role::Text };
+    let text = cut_middle(&label.name, room).into_owned();
+    let rest = " ".repeat(room.saturating_sub(width(&text)) + 1);
+    let mut line = Line::from(vec![
+        page.span(Role::Key, format!("{cursor} ")),
+        page.span(Role::Dim, name.before.clone()),
+        page.span(role, text),
+        Span::raw(rest),
+    ]);
+    line.spans.extend(share(page, total, profile, columns, Role::Title));
+    if columns.own > 0 {
+        line.push_span(Span::raw("  "));
+        line.spans.extend(share(page, own, profile, columns, Role::Text));
+    }
+    if columns.module > 0 {
+        line.push_span(page.span(Role::Dim, format!("  {}", left(&module(label, columns.module), columns.module))));
+    }
+    page.line(row, line);
+}
+
+fn module(label: &Label, room: usize) -> String {
+    cut_middle(&label.module, room).into_owned()
+}
+
+/// A share and how far it may be off, in percent of all.
+fn share(page: &Page<'_>, amount: Amount, profile: &Profile, columns: &Columns, role: Role) -> Vec<Span<'static>> {
+    let share = profile.share(amount);
+    let mut spans = vec![page.span(role, right(&percent(share), SHARE))];
+    if columns.errors > 0 {
+        spans.push(page.span(Role::Dim, format!(" {}", right(&points(error(page, amount, profile)), ERROR))));
+    }
+    spans
+}
+
+/// All of all is no estimate.
+fn error(page: &Page<'_>, amount: Amount, profile: &Profile) -> Error {
+    match amount == profile.whole() {
+        true => Error::Exact,
+        false if !profile.has_samples() => Error::Unknown,
+        false => share_error(profile.share(amount), profile.whole().samples, page.model.monitor.confidence()),
+    }
+}
+
+/// An error in percentage points: `±0.4`.
+fn points(error: Error) -> String {
+    match error.half_width().map(|part| part * 100.0) {
+        _ if error == Error::Exact => MISSING.into(),
+        None => "±?".into(),
+        Some(points) if points < 0.05 => "±<0.1".into(),
+        Some(points) if points >= 9.95 => format!("±{points:.0}"),
+        Some(points) => format!("±{points:.1}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_leave_in_order_and_take_no_more_than_there_is() {
+        for room in 12..200 {
+            let columns = Columns::of(room);
+            assert!(columns.rest() + columns.name <= room.max(12), "{room}: {columns:?}");
+            assert!(columns.module == 0 || columns.errors > 0);
+            assert!(columns.errors == 0 || columns.own > 0);
+        }
+        assert!(Columns::of(76).module > 0 && Columns::of(50).module == 0 && Columns::of(50).errors > 0);
+    }
+
+    #[test]
+    fn errors_are_points() {
+        let texts = [0.0, 0.0004, 0.004, 0.2].map(|part| points(Error::of(part)));
+        assert_eq!(texts, ["±<0.1", "±<0.1", "±0.4", "±20"]);
+        assert_eq!((points(Error::Exact), points(Error::Unknown)), ("—".into(), "±?".into()));
+    }
+
+    #[test]
+    fn the_selected_row_keeps_its_line() {
+        assert_eq!(first_row(10, 4, 100, 12), 6);
+        assert_eq!(first_row(3, 4, 100, 12), 0);
+        assert_eq!(first_row(99, 2, 100, 12), 88);
+        assert_eq!(first_row(5, 40, 100, 12), 0);
+    }
+}

@@ -1,0 +1,75 @@
+//! What `gp` makes of multiplexed counts must stay nearer to the truth than scaling by what it is
+//! now: each bound is what was measured, and a tenth.
+
+#![allow(clippy::expect_used, reason = "tests may fail")]
+
+mod scoring;
+
+use perfprop::estimate::gp::Prior;
+use scoring::gp::Scored;
+use scoring::{Part, Perf, Program, Score, Setup, Summary, programs, score, simulate};
+
+fn scores(programs: &[&Program], setup: &Setup, prior: &Prior) -> (Summary, Summary) {
+    let (mut ours, mut scaled): (Vec<Score>, Vec<Score>) = Default::default();
+    for program in programs {
+        let (run, _) = simulate(&program.trace, Part::Whole, setup, 0, |init| Scored::new(init, prior, None));
+        ours.extend(score(&run));
+        let (run, _) = simulate(&program.trace, Part::Whole, setup, 0, |init| Perf::new(init.events.len()));
+        scaled.extend(score(&run));
+    }
+    (Summary::of(&ours), Summary::of(&scaled))
+}
+
+fn family(kernel: bool) -> Vec<Program> {
+    let all = programs("tests/traces".as_ref()).expect("tests/traces is there");
+    all.into_iter().filter(|program| program.name.starts_with("k_") == kernel).collect()
+}
+
+/// Asserts the median error's ratio to scaling's, the coverage, and that totals aren't worse.
+fn assert_accuracy(kernel: bool, setup: &Setup, prior: &Prior, ratio: f64, cover: f64) {
+    let programs = family(kernel);
+    let (ours, scaled) = scores(&programs.iter().collect::<Vec<_>>(), setup, prior);
+    let found = ours.nl1[0] / scaled.nl1[0];
+    assert!(found <= ratio, "{found} of scaling's error, {ratio} allowed: {ours:?} {scaled:?}");
+    assert!(ours.cover >= cover, "{} of intervals hold the truth, {cover} wanted", ours.cover);
+    assert!(ours.total[0] <= 1.001 * scaled.total[0], "{:?} {:?}", ours.total, scaled.total);
+}
+
+#[test]
+fn without_a_prior_it_beats_scaling() {
+    assert_accuracy(false, &Setup::default(), &Prior::default(), 0.80, 0.86);
+}
+
+#[test]
+fn with_the_shipped_prior_it_beats_scaling_by_more() {
+    assert_accuracy(false, &Setup::default(), &Prior::shipped(), 0.72, 0.88);
+}
+
+#[test]
+fn kernel_events_are_estimated_better_than_by_scaling() {
+    assert_accuracy(true, &Setup::default(), &Prior::shipped(), 0.66, 0.82);
+}
+
+#[test]
+fn the_order_of_events_and_an_unknown_event_do_not_matter() {
+    let mut programs = family(false);
+    let program = programs.remove(0);
+    let run = |trace: &scoring::Trace| {
+        let setup = Setup { events: 2, counters: 1, ..Setup::default() };
+        simulate(trace, Part::Whole, &setup, 0, |init| Scored::new(init, &Prior::shipped(), None)).0
+    };
+    let plain = run(&program.trace);
+    let mut other = program.trace.clone();
+    let place = |name: &str| other.names.iter().position(|n| n == name).expect("there");
+    let (a, b) = (place("cycles"), place("instructions"));
+    other.names.swap(a, b);
+    other.rows.iter_mut().for_each(|row| row.swap(a, b));
+    let swapped = run(&other);
+    for (row, other) in plain.answers.iter().zip(&swapped.answers) {
+        for (event, answer) in row.iter().enumerate() {
+            let at = swapped.names.iter().position(|name| *name == plain.names[event]).expect("there");
+            let slack = 1e-6 * answer.estimate.abs() + 1e-6;
+            assert!((answer.estimate - other[at].estimate).abs() <= slack, "{event}: {answer:?} {:?}", other[at]);
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Metrics: the vendors' expressions and tables in, values out.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "tests")]
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+use flate2::read::GzDecoder;
+use perfprop::events::{Binding, Event, Group, Machine, Resolver, Tables};
+use perfprop::expr::{Dialect, Expr, Fact, Kind, Slot, Subject, Variable, parse};
+use perfprop::metrics::vendor::Vendor;
+use perfprop::metrics::{Catalog, Facts, Metric, Request, Scope};
+use perfprop::monitor::Monitor;
+use perfprop::plan::{Fit, Plan};
+use perfprop::rates::Uncertain;
+use perfprop::recording::{self, Header, RecordedEvent, RecordedMetric, Target};
+use perfprop::relations;
+use perfprop::sources::{Reading, Round, Status};
+use perfprop::units::{CpuNs, WallNs};
+use serde::Deserialize;
+
+/// The folder of the vendors' tables: `PERFPROP_PMU_EVENTS`, else the one beside this package.
+fn pmu_events() -> PathBuf {
+    std::env::var_os("PERFPROP_PMU_EVENTS")
+        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/pmu-events"), PathBuf::from)
+}
+
+/// A metric of the tables, counts for its names, and what it comes to.
+#[derive(Deserialize)]
+struct Golden {
+    file: String,
+    metric: String,
+    expr: String,
+    values: HashMap<String, f64>,
+    literals: HashMap<String, f64>,
+    expected: Option<f64>,
+}
+
+impl Golden {
+    /// What is known of the machine in these goldens; names are in any case of letters.
+    fn fact(&self, fact: &Fact) -> Option<f64> {
+        match fact {
+            Fact::Literal(name) => {
+                let named = |literal: &&String| literal.trim_start_matches('#').eq_ignore_ascii_case(name);
+                self.literals.keys().find(named).map(|literal| self.literals[literal])
+            }
+            Fact::HasEvent(_) | Fact::SourceCount(_) => Some(1.0),
+            Fact::CpuIs(_) => Some(0.0),
+        }
+    }
+
+    fn value(&self, expr: &Expr) -> Result<f64, String> {
+        let mut slots = Vec::new();
+        let known = expr.with_parts(100_000, |kind| match kind {
+            Kind::Fact(fact) => Expr::number(self.fact(fact)?, Dialect::Metric),
+            _ => None,
+        });
+        let known = known.ok_or("too long")?.folded();
+        let program = known.compile(|Variable { subject, .. }| {
+            let Subject::Event(name) = subject else { return None };
+            slots.push(*self.values.get(name)?);
+            Some(Slot(slots.len() - 1))
+        });
+        let program = program.map_err(|unresolved| format!("{:?}", unresolved[0].variable))?;
+        Ok(program.eval(&slots))
+    }
+
+    fn mistake(&self) -> Option<String> {
+        let text = || -> Result<(), String> {
+            let expr = parse(&self.expr, Dialect::Vendor).map_err(|error| error.to_string())?;
+            let again = parse(&expr.to_string(), Dialect::Metric).map_err(|error| error.to_string())?;
+            for expr in [&expr, &again] {
+                let found = self.value(expr)?;
+                let is_right = match self.expected {
+                    None => !found.is_finite(),
+                    Some(expected) => (found - expected).abs() <= 1e-9 * expected.abs(),
+                };
+                if !is_right {
+                    return Err(format!("{found} is not {:?}", self.expected));
+                }
+            }
+            Ok(())
+        };
+        text().err().map(|error| format!("{}: {}: {error}\n    {}", self.file, self.metric, self.expr))
+    }
+}
+
+#[test]
+fn golden_metrics_of_pmu_events_have_their_values() {
+    let path = pmu_events().join("metric-goldens.jsonl.gz");
+    let Ok(file) = File::open(&path) else {
+        eprintln!("skipped: no {} (PERFPROP_PMU_EVENTS names its folder)", path.display());
+        return;
+    };
+    let lines: Vec<_> = BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap).collect();
+    assert!(!lines.is_empty());
+    let goldens = lines.iter().map(|line| serde_json::from_str::<Golden>(line).unwrap());
+    let mistakes: Vec<_> = goldens.filter_map(|golden| golden.mistake()).collect();
+    assert!(
+        mistakes.is_empty(),
+        "{} of {} are wrong:\n{}",
+        mistakes.len(),
+        lines.len(),
+        mistakes[..mistakes.len().min(20)].join("\n")
+    );
+}
+
+fn metrics(text: &str) -> Vec<Metric> {
+    let parsed = relations::parse("f.json", text.as_bytes());
+    assert!(parsed.diagnostics.is_empty(), "{}", parsed.diagnostics);
+    parsed.metrics
+}
+
+fn catalog(text: &str) -> Catalog {
+    Catalog::new(metrics(text))
+}
+
+#[test]
+fn shipped_metrics_are_right_and_have_all_they_name() {
+    let catalog = Catalog::new(relations::shipped_metrics().unwrap());
+    assert!(catalog.metrics().len() >= 10 && catalog.endless().is_empty());
+    let resolver = Resolver::new(Machine::here());
+    let facts = Facts::new(&resolver, Scope::Part);
+    for metric in catalog.metrics() {
+        for name in Request::events_of(metric, &catalog, &facts) {
+            assert!(name == "duration_time" || !facts.events(&name).is_empty(), "{}: {name}", metric.name);
+        }
+        assert!(
+            metric.threshold.is_none() || catalog.is_named_in(metric.threshold.as_ref().unwrap()),
+            "{}",
+            metric.name
+        );
+    }
+}
+
+#[test]
+fn metrics_name_metrics_in_any_case_and_what_is_known_is_left_out() {
+    let catalog = catalog(
+        r##"[{"metric": "Clocks", "formula": "a / 2 if #smt_on else a"},
+        {"metric": "ipc", "formula": "i / CLOCKS"}, {"metric": "twice", "formula": "IPC + ipc"}]"##,
+    );
+    let formula = &catalog.find("TWICE").unwrap().formula;
+    let smt = |fact: &Fact| (*fact == Fact::Literal("smt_on".into())).then_some(1.0);
+    assert_eq!(catalog.expand(formula, &smt).unwrap().to_string(), "i / (a / 2) + i / (a / 2)");
+    assert_eq!(catalog.expand(formula, &|_| Some(0.0)).unwrap().to_string(), "i / a + i / a");
+}
+
+#[test]
+fn metrics_are_meant_by_name_pattern_and_group() {
+    let catalog = catalog(
+        r#"[{"metric": "L1", "formula": "a", "groups": "Cache"}, {"metric": "L2", "formula": "b", "groups": "cache;X"},
+        {"metric": "cache", "formula": "c"}]"#,
+    );
+    let names = |wanted: &str| {
+        catalog.select(wanted).into_iter().map(|metric| metric.name.clone()).collect::<Vec<_>>().join(",")
+    };
+    assert_eq!(
+        [names("l1"), names("L*"), names("x"), names("cach?"), names("no")],
+        ["L1", "L1,L2", "L2", "L1,L2,cache", ""]
+    );
+    assert_eq!(names("CACHE"), "cache", "a name goes before a group");
+    assert_eq!(catalog.similar("L11"), ["L1"]);
+}
+
+#[test]
+fn what_goes_round_is_told_with_its_chain() {
+    let wrong = relations::parse("f", br#"[{"metric": "a", "formula": b}, {"metric": "b", "formula": a}]"#);
+    assert!(wrong.metrics.is_empty());
+    assert_eq!(wrong.diagnostics.list[0].excerpt.as_ref().unwrap().label, "it is computed from itself: a -> b -> a");
+    // Across files, which are right each for itself.
+    let both =
+        metrics(r#"[{"metric": "a", "formula": b}]"#).into_iter().chain(metrics(r#"[{"metric": "b", "formula": A}]"#));
+    let catalog = Catalog::new(both);
+    let error = catalog.expand(&catalog.find("b").unwrap().formula, &|_| None).unwrap_err();
+    assert_eq!(error.to_string(), "it is computed from itself: a -> b -> a");
+}
+
+#[test]
+fn formulas_that_would_explode_are_refused_at_once() {
+    let chain = |count: usize, formula: fn(usize) -> String| {
+        let lines: Vec<_> =
+            (0..count).map(|i| format!(r#"{{"metric": "m{i}", "formula": "{}"}}"#, formula(i + 1))).collect();
+        relations::parse("f", format!("[{}]", lines.join(",")).as_bytes())
+    };
+    let doubling = chain(1000, |next| format!("m{next} + m{next}"));
+    assert!(doubling.metrics.len() < 20 && !doubling.diagnostics.is_empty());
+    let long = chain(2_000, |next| format!("m{next}"));
+    assert_eq!(long.metrics.len(), 64);
+}
+
+fn request(text: &str, wishes: &[&str]) -> (Request, Resolver) {
+    let resolver = Resolver::new(Machine::here());
+    let wishes: Vec<_> = wishes.iter().map(|&wish| wish.to_owned()).collect();
+    let request = Request::new(&wishes, &catalog(text), &Facts::new(&resolver, Scope::Part)).unwrap();
+    (request, resolver)
+}
+
+fn grouped(groups: &[Group]) -> String {
+    let names = |group: &Group| group.events.iter().map(|event| event.name.as_str()).collect::<Vec<_>>().join(",");
+    let text = |group: &Group| match group.binding {
+        Binding::Free => names(group),
+        Binding::Braces | Binding::Weak => format!("{{{}}}", names(group)),
+    };
+    groups.iter().map(text).collect::<Vec<_>>().join(" ")
+}
+
+/// A machine with so many counters.
+fn counters(most: usize) -> impl FnMut(&[&Event]) -> Fit {
+    move |events| if events.len() <= most { Fit::Fits } else { Fit::TooMany }
+}
+
+const FOUR: &str = r#"[{"metric": "two", "formula": "r1 / r2 * page-faults"}, {"metric": "three", "formula": "r2 + r3 + r4"},
+    {"metric": "lone", "formula": "r5 / r6", "grouping": "apart"}, {"metric": "near", "formula": "r4 / r7"}]"#;
+
+#[test]
+fn events_of_a_metric_are_counted_together_where_they_fit() {
+    let (request, resolver) = request(FOUR, &["two", "three", "lone", "near"]);
+    let groups = request.add_to(Vec::new(), &mut counters(4));
+    assert_eq!(grouped(&groups), "{r2,r3,r4,r1} page-faults r5 r6 {r4,r7}");
+    let few = request.add_to(Vec::new(), &mut counters(2));
+    assert_eq!(grouped(&few), "r3 {r1,r2} page-faults r5 r6 {r4,r7}");
+    let written = request.add_to(resolver.parse("r3,{r4,r7},r9").unwrap(), &mut counters(3));
+    assert_eq!(grouped(&written), "{r4,r7} r9 {r2,r3,r4} {r1,r2} page-faults r5 r6");
+}
+
+#[test]
+fn a_plan_has_the_events_of_each_metric() {
+    let (request, _) = request(FOUR, &["two", "near"]);
+    let written = Resolver::new(Machine::here()).parse("r11,r12,r13").unwrap();
+    let plan = Plan::new(request.add_to(written, &mut counters(2)), &mut counters(2)).unwrap();
+    let without_anchors = request.recorded(&plan);
+    let plan = plan.linked(|_| vec![vec![0]], &mut counters(9));
+    assert!(!plan.anchors.is_empty());
+    let recorded = request.recorded(&plan);
+    assert_eq!(recorded, without_anchors, "no number is made of anchors");
+    let names = |metric: &RecordedMetric| {
+        metric.events.iter().map(|(name, at)| (name.clone(), plan.events[at[0]].name.clone())).collect::<Vec<_>>()
+    };
+    for metric in &recorded {
+        assert!(names(metric).iter().all(|(name, event)| name == event), "{metric:?}");
+    }
+    assert_eq!(recorded[0].formula, "r1 / r2 * page-faults");
+}
+
+#[test]
+fn unknown_metrics_and_events_are_told() {
+    let resolver = Resolver::new(Machine::here());
+    let facts = Facts::new(&resolver, Scope::Part);
+    let catalog = catalog(
+        r##"[{"metric": "good", "formula": "page-faults", "groups": "g"},
+        {"metric": "bad", "formula": "no-such-event + other-event", "groups": "g"}, {"metric": "fact", "formula": "#nothing"}]"##,
+    );
+    let request = |wish: &str| Request::new(&[wish.to_owned()], &catalog, &facts);
+    let message = |wish: &str| request(wish).unwrap_err().to_string();
+    assert_eq!(
+        message("goood"),
+        "E13 perfprop: unknown metric 'goood'\n      did you mean good?   all: perfprop list metric"
+    );
+    let bad = "E13 perfprop: the metric bad can't be measured here: there is no event no-such-event, other-event";
+    assert_eq!(message("bad"), bad);
+    assert!(message("fact").ends_with("this machine doesn't tell #nothing"));
+    let skipped = request("g").unwrap().skipped;
+    assert_eq!((skipped.len(), skipped[0].name.as_str()), (1, "bad"));
+}
+
+#[test]
+fn golden_tables_of_pmu_events_become_relation_files() {
+    let arch = pmu_events().join("arch/x86");
+    let Ok(folders) = std::fs::read_dir(&arch) else {
+        eprintln!("skipped: no {} (PERFPROP_PMU_EVENTS names its folder)", arch.display());
+        return;
+    };
+    let machine = Machine::under(std::path::Path::new("/nonexistent"));
+    for folder in folders.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
+        let tables = Tables::read(&folder, &machine).unwrap();
+        let vendor = Vendor::of_tables(&tables);
+        assert!(vendor.problems.is_empty(), "{:?}", vendor.problems);
+        let again = metrics(&relations::metric_file(&vendor.metrics));
+        assert_eq!(again.len(), vendor.metrics.len(), "{}", folder.display());
+        assert_eq!(again, vendor.metrics);
+        assert!(Catalog::new(again).endless().is_empty());
+    }
+}
+
+/// Two events of which one was counted for half of a second: 10,000, and 20,000 scaled to 40,000.
+fn measured(relations: &str, metric: RecordedMetric) -> Monitor {
+    let event = |name: &str| RecordedEvent {
+        event: Resolver::new(Machine::here()).parse(name).unwrap().remove(0).events.remove(0),
+        status: Status::Counted,
+        scope: perfprop::sources::Scope::All,
+    };
+    let header = Header {
+        version: recording::VERSION,
+        perfprop: "test".into(),
+        started: 0.0,
+        modelled: None,
+        truths: Vec::new(),
+        machine: recording::Machine::default(),
+        target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+        events: vec![event("page-faults"), event("context-switches")],
+        anchors: Vec::new(),
+        groups: Vec::new(),
+        metrics: vec![metric],
+        relations: Vec::new(),
+        estimator: "linear".into(),
+        period_ns: WallNs(1_000_000_000),
+        interval_ns: WallNs(1_000_000_000),
+    };
+    let relations = relations::parse("f.json", relations.as_bytes()).relations;
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let estimator = perfprop::estimate::Kind::Linear.build(&events, &relations);
+    let mut monitor = Monitor::new(header, relations, estimator);
+    let reading = |count, running| Some(Reading { count, enabled: CpuNs(1_000_000_000), running: CpuNs(running) });
+    let readings = vec![reading(10_000, 1_000_000_000), reading(20_000, 500_000_000)];
+    monitor.round(&Round { at: WallNs(1_000_000_000), readings }, 0);
+    monitor
+}
+
+#[test]
+fn values_are_those_of_the_estimator() {
+    let metric = |name: &str, formula: &str| RecordedMetric {
+        name: name.into(),
+        formula: formula.into(),
+        threshold: None,
+        factor: 1.0,
+        unit: String::new(),
+        description: String::new(),
+        events: [("page-faults".to_owned(), vec![0]), ("context-switches".to_owned(), vec![1])].into(),
+    };
+    let relation = r#"[{"eventFrom": "page-faults", "eventTo": "context-switches", "expectedMean": "5 * {mean}", "weight": 0.25}]"#;
+    // 40 + 0.25 x (5 x 10 - 40) = 42.5 a millisecond.
+    for (relations, expected) in [("[]", 4.0), (relation, 4.25)] {
+        let monitor = measured(relations, metric("m", "context-switches / page-faults"));
+        let row = monitor.metrics().next().unwrap();
+        let (run, interval) = (row.over_run().unwrap(), row.over_interval().unwrap());
+        assert!(
+            (run.value - expected).abs() < 1e-12 && (interval.value - expected).abs() < 1e-12,
+            "{run:?} {interval:?}"
+        );
+        // The one event is exact, so that the error is that of the other, over 10,000.
+        let best = monitor.row(1).best().unwrap().scaled(1e-4);
+        let (bounds, other) = (run.uncertain().bounds(), best.bounds());
+        let is_near = |(a, b): (f64, f64), (c, d): (f64, f64)| (a - c).abs() < 1e-9 && (b - d).abs() < 1e-9;
+        assert!(bounds.zip(other).is_none_or(|(bounds, other)| is_near(bounds, other)), "{bounds:?} {other:?}");
+        assert_eq!(bounds.is_some(), other.is_some());
+    }
+    // Over wall-clock time: that of the interval that ended last.
+    let rate = measured("[]", metric("m", "page-faults / duration_time"));
+    assert_eq!(rate.metrics().next().unwrap().over_run().unwrap().uncertain(), Uncertain::exact(10_000.0));
+}

@@ -100,7 +100,9 @@ fn end(rounds: &[(Round, u64)]) -> End {
 
 fn whole(specs: &[Spec], tenths: u64) -> Monitor {
     let (mut monitor, rounds) = (fresh(specs), rounds(specs, tenths));
-    rounds.iter().for_each(|(round, lost)| drop(monitor.round(round, *lost)));
+    for (round, lost) in &rounds {
+        monitor.round(round, *lost);
+    }
     monitor.end(end(&rounds));
     monitor
 }

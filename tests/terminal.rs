@@ -134,3 +134,160 @@ fn a_larger_window_is_used_and_quitting_asks() {
     tmux.is_restored("quit");
     assert!(!is_running(&seconds) && nix::sys::signal::kill(pid, None).is_err());
 }
+
+/// A number of seconds that no other test's sleep has.
+fn own_seconds(tail: &str) -> String {
+    format!("{}.{tail}", 200_000 + std::process::id())
+}
+
+/// `top` without a terminal on one side, or on both.
+fn without_terminal(stdin: std::process::Stdio) -> std::process::Output {
+    Command::new(env!("CARGO_BIN_EXE_perfprop"))
+        .args(["top", "-I", "50", "-n", "2", "-e", "task-clock", "--", "sleep", "5"])
+        .stdin(stdin)
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn without_a_terminal_there_is_text() {
+    if Tmux::start("pipe").is_none() {
+        return;
+    }
+    for stdin in [std::process::Stdio::null(), std::process::Stdio::piped()] {
+        let output = without_terminal(stdin);
+        let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success() && !out.contains('\x1b'), "{out}{error}");
+        assert_eq!(out.matches("task-clock").count(), 2, "{out}");
+        // -n asks for text; without it, perfprop says why there is some.
+        assert!(!error.contains("E09"), "{error}");
+    }
+    let line = format!("{} top -I 50 -e task-clock -- true | cat", env!("CARGO_BIN_EXE_perfprop"));
+    let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+    let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(error.contains("E09") && out.contains("task-clock") && !out.contains('\x1b'), "{out}{error}");
+}
+
+/// Starts `top` as a shell would with `before` and `options`, and waits until it draws `sign`.
+fn begin(tmux: &Tmux, before: &str, options: &str, tail: &str, sign: &str) -> String {
+    let (program, seconds) = (env!("CARGO_BIN_EXE_perfprop"), own_seconds(tail));
+    let line =
+        format!("{before} {program} top -I 50 {options} -e task-clock,page-faults -- sleep {seconds}; echo left=$?");
+    tmux.run(&["send-keys", &line, "Enter"]);
+    tmux.eventually(sign, |screen| screen.contains(sign))
+}
+
+/// Ends what [`begin`] started.
+fn leave(tmux: &Tmux, what: &str) {
+    tmux.keys("q");
+    tmux.eventually("it asks", |screen| screen.contains("[k]ill"));
+    tmux.keys("k");
+    tmux.eventually("it ends", |screen| screen.contains("left=143"));
+    tmux.is_restored(what);
+    tmux.run(&["send-keys", "clear", "Enter"]);
+    tmux.eventually("a clear screen", |screen| !screen.contains("left="));
+}
+
+#[test]
+fn plain_terminals_get_plain_characters() {
+    let Some(tmux) = Tmux::start("plain") else { return };
+    for (before, tail) in [("LC_ALL=C", "11"), ("TERM=dumb", "12")] {
+        let screen = begin(&tmux, before, "", tail, "* RUN");
+        assert!(screen.is_ascii() && screen.contains("> page-faults"), "{before}: {screen}");
+        leave(&tmux, before);
+    }
+}
+
+/// The colours among the escape sequences of a screen: SGR 30 to 49 and 90 to 107.
+fn colours(screen: &str) -> Vec<String> {
+    let sequences = screen.split("\x1b[").skip(1).filter_map(|rest| rest.split_once('m')).map(|(codes, _)| codes);
+    let is_colour = |code: &str| matches!(code.parse(), Ok(30..=38 | 40..=48 | 90..=107));
+    sequences.filter(|codes| codes.split([';', ':']).any(is_colour)).map(str::to_owned).collect()
+}
+
+#[test]
+fn no_color_is_no_colour_and_the_selection_is_still_seen() {
+    let Some(tmux) = Tmux::start("colour") else { return };
+    begin(&tmux, "", "", "21", "● RUN");
+    assert!(!colours(&tmux.run(&["capture-pane", "-p", "-e"])).is_empty());
+    leave(&tmux, "colours");
+    begin(&tmux, "NO_COLOR=1", "", "22", "● RUN");
+    let screen = tmux.run(&["capture-pane", "-p", "-e"]);
+    assert_eq!(colours(&screen), Vec::<String>::new());
+    let selected = screen.lines().find(|line| line.contains("page-faults")).unwrap();
+    assert!(selected.contains("\x1b[7m") || selected.contains(";7m"), "{selected:?}");
+    leave(&tmux, "NO_COLOR");
+}
+
+#[test]
+fn sizes_come_and_go_and_the_filter_stays() {
+    let Some(tmux) = Tmux::start("sizes") else { return };
+    begin(&tmux, "", "", "31", "● RUN");
+    tmux.run(&["send-keys", "/fault", "Enter"]);
+    tmux.eventually("the filter", |screen| screen.contains("filter: fault") && screen.contains("1 of 2"));
+    for (width, height, sign) in
+        [("200", "60", "filter: fault"), ("80", "24", "filter: fault"), ("40", "6", "page-faults"), ("18", "2", "18x2")]
+    {
+        tmux.run(&["resize-window", "-x", width, "-y", height]);
+        tmux.eventually(sign, |screen| screen.contains(sign) && !screen.contains("task-clock "));
+    }
+    tmux.run(&["resize-window", "-x", "80", "-y", "24"]);
+    tmux.eventually("it comes back", |screen| screen.contains("1 of 2"));
+    tmux.run(&["send-keys", "2"]);
+    tmux.eventually("another screen", |screen| screen.contains("[2 Detail]"));
+    tmux.run(&["send-keys", "1"]);
+    tmux.eventually("and back", |screen| screen.contains("1 of 2"));
+    tmux.keys("Escape");
+    tmux.eventually("it is cleared", |screen| screen.contains("2 of 2"));
+    leave(&tmux, "sizes");
+}
+
+#[test]
+fn stopped_it_gives_the_terminal_back_and_the_mouse_too() {
+    let Some(tmux) = Tmux::start("stop") else { return };
+    begin(&tmux, "", "", "41", "● RUN");
+    tmux.keys("M");
+    tmux.eventually("the mouse", |screen| screen.contains("the mouse is perfprop's"));
+    assert_eq!(tmux.run(&["display", "-p", "#{alternate_on} #{mouse_any_flag}"]).trim(), "1 1");
+    tmux.keys("C-z");
+    let start = Instant::now();
+    while tmux.run(&["display", "-p", "#{alternate_on}"]).trim() != "0" {
+        assert!(start.elapsed() < Duration::from_secs(15), "{}", tmux.screen());
+        thread::sleep(Duration::from_millis(20));
+    }
+    tmux.is_restored("Ctrl-Z");
+    tmux.run(&["send-keys", "fg", "Enter"]);
+    tmux.eventually("it comes back", |screen| screen.contains("● RUN"));
+    tmux.keys("q");
+    tmux.eventually("it asks", |screen| screen.contains("[k]ill"));
+    tmux.keys("k");
+    tmux.eventually("it ends", |screen| screen.contains("seconds time elapsed"));
+    tmux.is_restored("fg");
+    assert!(!is_running(&own_seconds("41")));
+}
+
+#[test]
+fn frozen_it_records_on() {
+    let Some(tmux) = Tmux::start("freeze") else { return };
+    let folder = std::env::temp_dir().join(format!("perfprop-freeze-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    tmux.run(&["send-keys", &format!("cd {}", folder.display()), "Enter"]);
+    begin(&tmux, "", "", "51", "● RUN");
+    tmux.keys("z");
+    let held = |screen: &str| screen.lines().filter(|line| line.contains("page-faults")).collect::<String>();
+    let before = tmux.eventually("it is held", |screen| screen.contains("FROZEN"));
+    let later = tmux.eventually("the lag is told", |screen| screen.contains("FROZEN +1 s"));
+    assert_eq!(held(&before), held(&later));
+    tmux.keys("z");
+    tmux.eventually("it goes on", |screen| screen.contains("● RUN"));
+    tmux.keys("S");
+    tmux.eventually("it is saved", |screen| screen.contains("saved to"));
+    leave(&tmux, "freeze");
+    let saved = perfprop::recording::read(&fs::read(folder.join("perfprop.jsonl")).unwrap()[..]).unwrap();
+    let times: Vec<_> = saved.rounds.iter().map(|(round, _)| round.at.as_secs()).collect();
+    let lost = saved.rounds.last().map_or(0, |(_, lost)| *lost);
+    // Whatever a busy machine lost, the second that was frozen isn't among it.
+    assert!(times.windows(2).all(|pair| pair[1] - pair[0] < 0.5) || lost > 0, "{times:?}");
+    assert!(times.len() as u64 + lost >= 20, "{times:?}");
+    fs::remove_dir_all(&folder).unwrap();
+}

@@ -72,12 +72,17 @@ impl Measure {
     /// An interval in which no task was on a CPU has no rate per CPU second, and a rate of 0 per
     /// second of wall-clock time.
     pub fn points(self, monitor: &Monitor, row: &Row<'_>) -> Vec<Point> {
+        self.newest(monitor, row, usize::MAX)
+    }
+
+    /// The newest of [`points`](Self::points), as many as are wanted.
+    pub fn newest(self, monitor: &Monitor, row: &Row<'_>, most: usize) -> Vec<Point> {
         let instructions = monitor.instructions_row(row).map(|row| row.history);
         let converted = |(place, point): (usize, &Point)| {
             let instructions = || positive(instructions?.get(place)?.raw?.value);
             point.times(self.of_intervals().of_span(point.cpu_time, point.length, instructions))
         };
-        row.history.iter().enumerate().map(converted).collect()
+        row.history.iter().enumerate().skip(row.history.len().saturating_sub(most)).map(converted).collect()
     }
 
     /// The variance between intervals in the square of this measure; `None` for totals, of which

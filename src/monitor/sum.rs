@@ -161,9 +161,10 @@ impl Measure {
     /// The newest intervals of some events together in this measure; for totals, per CPU second.
     pub fn points_of_sum(self, monitor: &Monitor, events: &[EventIndex], most: usize) -> Vec<Point> {
         let wanted = self.of_intervals();
-        let instructions = (wanted == Self::PerKiloInstruction)
-            .then(|| monitor.sum_points(&monitor.instructions(), most))
-            .unwrap_or_default();
+        let instructions = match wanted {
+            Self::PerKiloInstruction => monitor.sum_points(&monitor.instructions(), most),
+            _ => Vec::new(),
+        };
         let points = monitor.sum_points(events, most);
         let converted = |(place, point): (usize, Point)| {
             let count = || Some(instructions.get(place)?.raw?.value).filter(|&count| count > 0.0);

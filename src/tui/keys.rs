@@ -191,6 +191,28 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Quit, "quit", [key('q'), code(KeyCode::F(10)), ctrl('c')], "quit", None, &[];
 };
 
+/// A line of the table of keys, for texts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyHelp {
+    /// The keys, as help shows them: `↑ k`.
+    pub keys: String,
+    /// What they do.
+    pub words: &'static str,
+    /// The screens they work on; empty for all.
+    pub screens: Vec<&'static str>,
+}
+
+/// All keys that there are unless the configuration names others.
+pub fn key_table() -> Vec<KeyHelp> {
+    let names = |keys: &[Key]| keys.iter().map(|key| key.name()).collect::<Vec<_>>().join(" ");
+    let help = |binding: &Binding| KeyHelp {
+        keys: names(binding.keys),
+        words: binding.words,
+        screens: binding.on.iter().map(|screen| screen.name()).collect(),
+    };
+    BINDINGS.iter().map(help).collect()
+}
+
 /// Which keys ask for what: the table's, or those of the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap {

@@ -42,7 +42,7 @@ pub use beside::Beside;
 pub use complaint::Complaint;
 pub use config::Config;
 pub use figures::Basis;
-pub use keys::Keymap;
+pub use keys::{KeyHelp, Keymap, key_table};
 pub use model::Screen;
 pub use picture::{Format, Picture, Scene, picture};
 pub use symbols::Symbols;

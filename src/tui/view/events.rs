@@ -405,7 +405,7 @@ fn shown_point(page: &Page<'_>, point: &Point) -> Option<Uncertain> {
 
 /// The newest intervals, at least as tall as they differ; an interval without a sample is a gap.
 fn trend(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>> {
-    let history = page.model.measure.points(&page.model.monitor, &page.model.monitor.row(index));
+    let history = page.model.measure.newest(&page.model.monitor, &page.model.monitor.row(index), width);
     sparkline(page, &history, width)
 }
 

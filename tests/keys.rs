@@ -1,0 +1,36 @@
+//! The README's table of keys is the one that the screens have.
+
+#![cfg(feature = "tui")]
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use std::{env, fs};
+
+use perfprop::tui::key_table;
+
+const BEGIN: &str = "<!-- keys -->\n";
+const END: &str = "<!-- /keys -->";
+
+/// As Markdown, where a bar would end a cell and a backtick a name.
+fn table() -> String {
+    let mut table = String::from("| keys | what they do | where |\n|---|---|---|\n");
+    for line in key_table() {
+        let keys: Vec<_> = line.keys.split(' ').map(|key| format!("`{}`", key.replace('|', "\\|"))).collect();
+        let place = if line.screens.is_empty() { "everywhere".into() } else { line.screens.join(", ") };
+        table.push_str(&format!("| {} | {} | {place} |\n", keys.join(" "), line.words));
+    }
+    table
+}
+
+/// With `PERFPROP_BLESS=1` the README is written anew.
+#[test]
+fn the_readme_lists_the_keys() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
+    let readme = fs::read_to_string(path).unwrap();
+    let (before, rest) = readme.split_once(BEGIN).unwrap();
+    let (listed, after) = rest.split_once(END).unwrap();
+    if env::var_os("PERFPROP_BLESS").is_some() {
+        fs::write(path, format!("{before}{BEGIN}{}{END}{after}", table())).unwrap();
+    } else {
+        assert_eq!(listed, table(), "PERFPROP_BLESS=1 cargo test --test keys writes it anew");
+    }
+}

@@ -90,6 +90,11 @@ fn totals(command: &[&str]) -> Vec<u64> {
     let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     assert_eq!(lines.len(), 13, "{text}");
     assert!(lines.iter().all(|line| line["modelled"] == true && line["status"] == "counted"), "{text}");
+    // A model has no CPU seconds.
+    assert!(
+        lines.iter().all(|line| line["mean-per-ginst"].is_number() && line["mean-per-cpu-sec"].is_null()),
+        "{text}"
+    );
     lines.iter().map(|line| line["counter-value"].as_f64().unwrap() as u64).collect()
 }
 
@@ -258,6 +263,10 @@ fn what_cannot_be_modelled_is_told_before_anything_starts() {
     }
     let (code, text) = run(&["stat", "--source", "emulate", "--model", "d1=33000,8,64", "--", "true"]);
     assert!(code == Some(2) && text.contains("32768 or 65536"), "{text}");
+    let (code, text) = run(&["stat", "-x,", "--source", "emulate", "-e", "Ir", "--", "true"]);
+    assert!(code == Some(0) && text.contains(",modelled,"), "{text}");
+    let (code, text) = run(&["record", "-g", "-F", "99", "-o", "/dev/null", "--source", "emulate", "--", "true"]);
+    assert!(code == Some(2) && text.contains("-g alone"), "{text}");
     let (code, text) = run(&["stat", "--source", "emulate", "-p", "1"]);
     assert!(code == Some(2) && text.contains("runs already"), "{text}");
     let (code, text) = run(&["stat", "--source", "emulate", "-e", "cycles,page-faults", "--", "true"]);

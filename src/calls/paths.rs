@@ -160,10 +160,10 @@ impl Paths {
         let along = self.by_arc();
         for (function, places) in self.of_function.iter().enumerate() {
             let shares = |event: usize| places.iter().map(move |&place| self.made[place].shares[event]);
-            for event in 0..events {
+            for (event, rest) in rest[..events].iter_mut().enumerate() {
                 let (parts, left) = apportion(graph.own[function][event], shares(event));
                 places.iter().zip(parts).for_each(|(&place, part)| made[place].own[event] = part);
-                rest[event] += left;
+                *rest += left;
             }
             for &(callee, count) in &acyclic.back[function] {
                 let (parts, left) = apportion(count, shares(events));

@@ -50,8 +50,8 @@ impl StackTable {
         for costs in &batch.costs {
             check("task", costs.task.0, tasks)?;
             let called = costs.calls.iter().flat_map(|&(caller, callee, ..)| [caller, callee]);
-            let known = costs.own.iter().map(|(function, _)| *function).chain(called);
-            known.map(|frame| check("frame", frame.0, frames)).collect::<Result<(), _>>()?;
+            let mut known = costs.own.iter().map(|(function, _)| *function).chain(called);
+            known.try_for_each(|frame| check("frame", frame.0, frames))?;
         }
         self.frames.extend_from_slice(&batch.frames);
         self.stacks.extend_from_slice(&batch.stacks);

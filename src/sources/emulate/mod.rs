@@ -124,7 +124,8 @@ impl Drop for Scratch {
         // What can't be deleted is in the folder of temporary files.
         let _ = fs::remove_dir_all(&self.path);
         if let Some(guardian) = &mut self.guardian {
-            drop(guardian.stdin.take());
+            // Its input may still be open in a command that is held before exec.
+            let _ = guardian.kill();
             let _ = guardian.wait();
         }
     }

@@ -63,7 +63,7 @@ fn main() {
         script.keys("4");
         let _ = script.screen();
         time_keys(&script, "folded to what has 5 %: down", "j");
-        script.keys("g");
+        script.keys("gjj");
         time_keys(&script, "zoom in and out", "<Enter><Esc>");
         script.keys("E");
         time_keys(&script, "all unfolded: down", "j");
@@ -73,6 +73,7 @@ fn main() {
         script.keys("<Esc>t");
         time_keys(&script, "flat: down", "j");
         script.keys("tt");
+        assert!(script.screen().contains("[4 Profile]"), "{}", script.screen());
         let begun = Instant::now();
         for second in 3..53 {
             rounds.send(round(second)).unwrap();

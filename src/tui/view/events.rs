@@ -159,7 +159,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     let model = page.model;
     let inner = page.panel(area, title(page), count(page), true);
     let cells = usize::from(inner.width).saturating_sub(2);
-    let gap = if cells < 60 { 1 } else { 2 };
+    let gap = if cells < 70 { 1 } else { 2 };
     let names = sum::names(page).into_iter().map(|name| width(&name));
     let has_truth = !model.monitor.header().truths.is_empty();
     let columns = layout(cells, gap, room == Room::Large, (model.basis, has_truth), names.max().unwrap_or(5));

@@ -1,0 +1,14 @@
+# Call stacks sampled by a real counter's overflow.
+. checks/lib.sh
+
+perfprop stat -j -e instructions:u -o /tmp/total -- loop 9
+total=$(value instructions:u counter-value /tmp/total)
+perfprop record -g -c 1000000 -e instructions:u -o /tmp/sampled.jsonl -- loop 9 2> /tmp/text
+check 'record -g ends well' 0 $?
+samples=$(sed -n 's/.* \([0-9]*\) samples with call stacks.*/\1/p' /tmp/text)
+near 'a sample every million instructions' "$(awk "BEGIN { print $total / 1000000 }")" "$samples" 0.02
+perfprop export --counts --to folded -o /tmp/folded /tmp/sampled.jsonl
+check 'every sample is exported' "$samples" "$(awk '{ sum += $NF } END { print sum }' /tmp/folded)"
+has 'the program is named' /tmp/folded '^loop'
+perfprop record -F 1000 --call-graph dwarf -e cycles -o /tmp/cycles.jsonl -- loop 9 2> /tmp/text
+has 'cycles are sampled at a frequency' /tmp/text '[1-9][0-9]* samples with call stacks'

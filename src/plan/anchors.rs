@@ -21,7 +21,7 @@ const BEST: [&str; 2] = ["instructions", "cycles"];
 
 impl Plan {
     /// Parts the events that relations tie together, so that they are in different groups, and links
-    /// all groups by anchors: see [`apart`](Self::apart) and [`anchored`](Self::anchored). `related` names the
+    /// all groups by anchors: see `apart` and `anchored`. `related` names the
     /// events of each relation; it is asked only where groups take turns.
     pub fn linked(
         self,

@@ -15,8 +15,8 @@
 //! Free hardware events fill the counters. The kernel gives its groups turns: with one event a
 //! group it moves one event a turn, and each is off for as long as all the others need; groups that
 //! fill the counters come round as soon as can be. Where one of them has a counter left, an
-//! [anchor](anchors) is counted there once more. Events that relations tie together go into different
-//! groups ([apart]), and perfprop can move the groups itself, in [turns](rotation) of its own.
+//! anchor (`anchors`) is counted there once more. Events that relations tie together go into different
+//! groups (`apart`), and perfprop can move the groups itself, in turns (`rotation`) of its own.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,13 +1,13 @@
 //! Rounds of multiplexed counts in, counts of intervals and runs with 95 % intervals out.
 //!
 //! A Gaussian process over all events. The rate of an event relative to its mean is a sum of
-//! processes with different memories ([`time`]), each of which has a covariance between every pair
-//! of events ([`covariance`]). Events that are counted so say something of those that aren't, at
+//! processes with different memories (`time`), each of which has a covariance between every pair
+//! of events (`covariance`). Events that are counted so say something of those that aren't, at
 //! the same time and shortly before and after. What is counted in turns on a counter is joined to
-//! blocks ([`blocks`]); a window's blocks are solved for what the window counted ([`window`]), and
-//! for how covariances should change ([`learn`]). Three things keep it honest: covariances are
-//! scaled by how much events vary at present ([`volatility`]), each turn on a counter is foretold
-//! without itself, which sets the width of intervals and the weight against scaling ([`trust`]),
+//! blocks (`blocks`); a window's blocks are solved for what the window counted (`window`), and
+//! for how covariances should change (`learn`). Three things keep it honest: covariances are
+//! scaled by how much events vary at present (`volatility`), each turn on a counter is foretold
+//! without itself, which sets the width of intervals and the weight against scaling (`trust`),
 //! and an event that was counted for the whole of an interval is not touched.
 //!
 //! `docs/estimator.md` says what was tried and what it gave.

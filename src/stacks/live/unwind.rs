@@ -41,7 +41,11 @@ mod arch {
     /// The program counter, the stack pointer, and all that unwinding needs.
     pub(super) fn registers(words: Words<'_>, highest_code: u64) -> Option<(u64, u64, UnwindRegsAarch64)> {
         let (fp, lr, sp, pc) = (words.get(0)?, words.get(1)?, words.get(2)?, words.get(3)?);
-        let mask = PtrAuthMask::from_max_known_address(highest_code);
+        // Before any code is known nothing is known of the bits that sign a pointer.
+        let mask = match highest_code {
+            0 => PtrAuthMask::new_no_strip(),
+            highest => PtrAuthMask::from_max_known_address(highest),
+        };
         Some((pc, sp, UnwindRegsAarch64::new_with_ptr_auth_mask(mask, lr, sp, fp)))
     }
 }

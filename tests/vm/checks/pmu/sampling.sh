@@ -3,10 +3,10 @@
 
 perfprop stat -j -e instructions:u -o /tmp/total -- loop 9
 total=$(value instructions:u counter-value /tmp/total)
-perfprop record -g -c 1000000 -e instructions:u -o /tmp/sampled.jsonl -- loop 9 2> /tmp/text
+perfprop record -g -c 10000000 -e instructions:u -o /tmp/sampled.jsonl -- loop 9 2> /tmp/text
 check 'record -g ends well' 0 $?
 samples=$(sed -n 's/.* \([0-9]*\) samples with call stacks.*/\1/p' /tmp/text)
-near 'a sample every million instructions' "$(awk "BEGIN { print $total / 1000000 }")" "$samples" 0.02
+near 'a sample every ten million instructions' "$(awk "BEGIN { print $total / 10000000 }")" "$samples" 0.02
 perfprop export --counts --to folded -o /tmp/folded /tmp/sampled.jsonl
 check 'every sample is exported' "$samples" "$(awk '{ sum += $NF } END { print sum }' /tmp/folded)"
 has 'the program is named' /tmp/folded '^loop'

@@ -22,10 +22,8 @@
 
 use std::time::Duration;
 
-/// A typical program, as relative variances on scales in seconds: those that 36 events of programs such
-/// as compilers, interpreters, compressors and solvers have at the median. With them the formula gives
-/// the measured median error of scaling within a fifth for 4 to 8 counters, 12 to 36 events, turns of 1 to 4 ms
-/// and intervals of 50 to 200 ms.
+/// A typical program, as relative variances on scales in seconds: where the estimator `gp` begins when it
+/// knows nothing of an event. A choice, not a measurement: a program that varies more has larger errors.
 const TYPICAL: [(f64, f64); 3] = [(0.1225, 0.150), (0.06125, 0.025), (0.06125, 0.002)];
 
 /// The standard error of a count that was scaled, relative to it, in intervals of a length: an event

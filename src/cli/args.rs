@@ -331,9 +331,15 @@ pub(super) struct Record {
 
 #[derive(Debug, Group)]
 pub(super) struct Replay {
-    /// The recording; `-` is standard input. Two are shown side by side
+    /// The recording, or stacks of another tool; `-` is standard input. Two recordings are shown side by side
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
+    /// What the file is written in; guessed from its beginning by default
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) from: Option<StackFormat>,
+    /// Fold repeats of another tool's stacks, as those of recordings are: recursion of any depth is a few frames
+    #[arg(long)]
+    pub(super) canonical: bool,
     /// How fast to play; 0 is at once. 1 by default, and 0 for two recordings
     #[arg(long, value_name = "X")]
     pub(super) speed: Option<f64>,

@@ -66,7 +66,11 @@ pub(super) fn finish(session: &Session, profile: Option<&mut Gathering>) {
 
 /// The functions in which most was sampled; nothing if nothing is.
 pub(super) fn text(profile: Option<&Gathering>) -> String {
-    profile.map(|profile| format!("\n{}", text::stacks(&profile.look()))).unwrap_or_default()
+    let stacks = |profile: &Gathering| {
+        let gathered = profile.look();
+        format!("\n{}", text::stacks(gathered.tree(), gathered.losses()))
+    };
+    profile.map(stacks).unwrap_or_default()
 }
 
 fn default_events() -> Result<Vec<Event>, Error> {

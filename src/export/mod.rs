@@ -18,5 +18,5 @@ mod write;
 
 pub use names::Names;
 pub use perf_script::{Periods, Process};
-pub use read::{Events, Fault, Format, Imported, ReadOptions, What, read};
+pub use read::{Events, Fault, Format, Imported, ReadOptions, What, read, sniff};
 pub use write::{Target, Unit, WriteError, WriteOptions, write};

@@ -182,8 +182,8 @@ pub(super) struct Target {
 #[derive(Debug, Group)]
 #[command(next_help_heading = "Call stacks")]
 pub(super) struct Stacks {
-    /// Sample the events with their call stacks, along frame pointers
-    #[arg(short = 'g', conflicts_with = "call_graph")]
+    /// Sample the events with their call stacks, along frame pointers unless --call-graph says how
+    #[arg(short = 'g')]
     pub(super) frame_pointers: bool,
     /// Sample the events with their call stacks, found so: `fp` along frame pointers, `dwarf` or `dwarf,SIZE`
     /// from a copy of the stack (8192 bytes), `lbr` from Intel's record of calls

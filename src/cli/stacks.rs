@@ -23,8 +23,8 @@ const DEFAULT_SOFTWARE: &str = "cpu-clock";
 /// What is to be sampled, if anything.
 pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> Result<Option<Wanted>, Error> {
     let call_graph = match (args.frame_pointers, args.call_graph) {
-        (true, _) => CallGraph::Fp,
-        (false, Some(call_graph)) => call_graph,
+        (_, Some(call_graph)) => call_graph,
+        (true, None) => CallGraph::Fp,
         (false, None) if args.frequency.is_some() || args.count.is_some() => {
             let how = "add -g, or --call-graph dwarf for programs without frame pointers";
             return Err(Error::Usage(format!("-F and -c say how often call stacks are sampled: {how}")));

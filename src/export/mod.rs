@@ -7,6 +7,7 @@ mod callgrind;
 mod firefox;
 mod flame;
 mod folded;
+mod known;
 mod lines;
 mod names;
 mod perf_script;

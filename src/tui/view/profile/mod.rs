@@ -63,6 +63,7 @@ fn nothing(page: &mut Page<'_>, area: Rect, room: Room) {
     let model = page.model;
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
         (None, Mode::Live, _) => "no call stacks are sampled: -g samples them, as in perfprop top -g -- COMMAND",
+        (None, Mode::Stacks { .. }, _) => "the file has no stacks",
         (None, Mode::Replay { .. }, _) => "this recording has no call stacks; perfprop record -g records them",
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
         (Some(_), ..) => "no sample so far",

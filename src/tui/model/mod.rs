@@ -29,12 +29,19 @@ use crate::units::WallNs;
 use crate::words::shown;
 
 mod compare;
+mod copied;
 mod filter;
 mod kept;
+mod order;
+mod pointer;
+mod press;
 pub(super) mod profile;
+mod step;
 pub(super) mod ties;
+mod typing;
 mod unfold;
 mod update;
+mod wind;
 
 pub(super) use compare::{CompareColumn, Comparison};
 pub(super) use filter::Filter;

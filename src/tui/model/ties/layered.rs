@@ -6,14 +6,14 @@
 
 /// An edge from a node to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Edge {
-    pub(super) from: usize,
-    pub(super) to: usize,
+pub(in crate::tui) struct Edge {
+    pub(in crate::tui) from: usize,
+    pub(in crate::tui) to: usize,
 }
 
 /// What takes up room in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Slot {
+pub(in crate::tui) enum Slot {
     Node(usize),
     /// This edge passes through the column.
     Pass(usize),
@@ -21,13 +21,13 @@ pub(super) enum Slot {
 
 /// Where everything stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(in crate::tui) struct Layout {
     /// From left to right, each from top to bottom.
-    pub(super) columns: Vec<Vec<Slot>>,
+    pub(in crate::tui) columns: Vec<Vec<Slot>>,
     /// The column of each node.
-    pub(super) column: Vec<usize>,
+    pub(in crate::tui) column: Vec<usize>,
     /// Edges that run from right to left, because they close a cycle.
-    pub(super) back: Vec<bool>,
+    pub(in crate::tui) back: Vec<bool>,
 }
 
 /// How often the order within columns is improved.

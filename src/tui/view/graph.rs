@@ -16,13 +16,9 @@ use ratatui::text::Line;
 use super::Page;
 use crate::estimate::{RelationIndex, RelationState};
 use crate::plan::EventIndex;
-use crate::relations::{Binding, BoundForm};
+use crate::tui::model::ties::{Edge, Slot, Ties};
 use crate::tui::text::{amount, cut, cut_middle, plus_minus, width};
 use crate::tui::theme::Role;
-
-mod layered;
-
-use layered::{Edge, Layout, Slot, layout};
 
 /// Rows of a node, and cells that it is wide.
 const NODE_ROWS: u16 = 3;
@@ -34,54 +30,28 @@ const LEAST_GAP: u16 = 9;
 const MOST_GAP: u16 = 22;
 
 /// A graph that fits into an area.
-pub(super) struct Drawing {
-    nodes: Vec<EventIndex>,
-    edges: Vec<(Edge, RelationIndex)>,
-    layout: Layout,
+pub(super) struct Drawing<'a> {
+    ties: &'a Ties,
     node_width: u16,
     gap: u16,
 }
 
 /// The graph of the relations between measured events; `None` where there is none, or no room.
-pub(super) fn fit(page: &Page<'_>, area: Rect) -> Option<Drawing> {
-    let (nodes, edges) = connections(page);
-    let layout = layout(nodes.len(), &edges.iter().map(|(edge, _)| *edge).collect::<Vec<_>>());
+pub(super) fn fit<'a>(page: &Page<'a>, area: Rect) -> Option<Drawing<'a>> {
+    let ties = &page.model.ties;
+    let layout = &ties.layout;
     let columns = u16::try_from(layout.columns.len()).ok().filter(|&columns| columns >= 2)?;
     let rows = layout.columns.iter().map(|column| column_rows(column)).max()?;
     let least = columns * LEAST_NODE + (columns - 1) * LEAST_GAP;
     if least > area.width || rows > area.height {
         return None;
     }
-    let longest = nodes.iter().map(|&event| width(&page.model.event_name(event)) + 6).max().unwrap_or(0);
+    let longest = ties.nodes.iter().map(|&event| width(&page.model.event_name(event)) + 6).max().unwrap_or(0);
     let wished = u16::try_from(longest).unwrap_or(MOST_NODE).clamp(LEAST_NODE, MOST_NODE);
     let room = area.width - (columns - 1) * LEAST_GAP;
     let node_width = wished.min(room / columns);
     let gap = ((area.width - columns * node_width) / (columns - 1)).min(MOST_GAP);
-    Some(Drawing { nodes, edges, layout, node_width, gap })
-}
-
-/// The events that relations tie together, and an edge for each of these ties.
-fn connections(page: &Page<'_>) -> (Vec<EventIndex>, Vec<(Edge, RelationIndex)>) {
-    let monitor = &page.model.monitor;
-    let events: Vec<_> = monitor.header().events.iter().map(|event| event.event.clone()).collect();
-    let mut ties: Vec<(EventIndex, EventIndex, RelationIndex)> = Vec::new();
-    for (index, relation) in monitor.relations().iter().enumerate() {
-        let Binding::Active(bound) = relation.bind(&events) else { continue };
-        match bound.form {
-            BoundForm::Pair(pair) => ties.push((pair.from, pair.to, index)),
-            BoundForm::Equation(equation) => {
-                let to = equation.left_events().next();
-                let from = equation.events().iter().filter(|&&event| Some(event) != to);
-                ties.extend(to.into_iter().flat_map(|to| from.clone().map(move |&from| (from, to, index))));
-            }
-        }
-    }
-    let mut nodes: Vec<EventIndex> = ties.iter().flat_map(|&(from, to, _)| [from, to]).collect();
-    nodes.sort_unstable();
-    nodes.dedup();
-    let place = |event: EventIndex| nodes.binary_search(&event).unwrap_or(0);
-    let edges = ties.iter().map(|&(from, to, index)| (Edge { from: place(from), to: place(to) }, index)).collect();
-    (nodes, edges)
+    Some(Drawing { ties, node_width, gap })
 }
 
 fn column_rows(column: &[Slot]) -> u16 {
@@ -96,30 +66,30 @@ fn slot_rows(slot: Slot) -> u16 {
     }
 }
 
-impl Drawing {
+impl Drawing<'_> {
     /// The rows that it takes.
     pub(super) fn rows(&self) -> u16 {
-        self.layout.columns.iter().map(|column| column_rows(column)).max().unwrap_or(0)
+        self.ties.layout.columns.iter().map(|column| column_rows(column)).max().unwrap_or(0)
     }
 
     pub(super) fn draw(&self, page: &mut Page<'_>, area: Rect) {
         let places = self.places(area);
         let mut lines = Lines::new(area);
-        for (index, (edge, relation)) in self.edges.iter().enumerate() {
+        for (index, (edge, relation)) in self.ties.edges.iter().enumerate() {
             self.trace(page, &mut lines, &places, index, *edge, *relation);
         }
         lines.draw(page);
-        for (column, slots) in self.layout.columns.iter().enumerate() {
+        for (column, slots) in self.ties.layout.columns.iter().enumerate() {
             for (slot, row) in slots.iter().zip(&places[column]) {
                 if let Slot::Node(node) = slot {
                     let x = self.left(area, column);
                     let place = Rect::new(x, row - 1, self.node_width, NODE_ROWS).intersection(area);
-                    draw_node(page, place, self.nodes[*node]);
+                    draw_node(page, place, self.ties.nodes[*node]);
                 }
             }
         }
         // Names and arrows lie on the lines.
-        for (index, (edge, relation)) in self.edges.iter().enumerate() {
+        for (index, (edge, relation)) in self.ties.edges.iter().enumerate() {
             self.label(page, &places, area, index, *edge, *relation);
         }
     }
@@ -139,7 +109,7 @@ impl Drawing {
                 })
                 .collect()
         };
-        self.layout.columns.iter().map(middle).collect()
+        self.ties.layout.columns.iter().map(middle).collect()
     }
 
     fn left(&self, area: Rect, column: usize) -> u16 {
@@ -148,14 +118,14 @@ impl Drawing {
     }
 
     fn row(&self, places: &[Vec<u16>], column: usize, slot: Slot) -> Option<u16> {
-        let at = self.layout.columns.get(column)?.iter().position(|found| *found == slot)?;
+        let at = self.ties.layout.columns.get(column)?.iter().position(|found| *found == slot)?;
         places.get(column)?.get(at).copied()
     }
 
     /// The rows of an edge in each column from its left end to its right one.
     fn way(&self, places: &[Vec<u16>], index: usize, edge: Edge) -> Vec<(usize, u16)> {
-        let (left, right) = if self.layout.back[index] { (edge.to, edge.from) } else { (edge.from, edge.to) };
-        let (first, last) = (self.layout.column[left], self.layout.column[right]);
+        let (left, right) = if self.ties.layout.back[index] { (edge.to, edge.from) } else { (edge.from, edge.to) };
+        let (first, last) = (self.ties.layout.column[left], self.ties.layout.column[right]);
         (first..=last)
             .filter_map(|column| {
                 let slot = match column {
@@ -195,12 +165,14 @@ impl Drawing {
             let [(column, from), (_, to)] = [pair[0], pair[1]];
             let start = self.left(area, column) + self.node_width;
             let end = start + self.gap;
-            let turn = self.channel(area, column, edge, self.layout.back[index]);
+            let turn = self.channel(area, column, edge, self.ties.layout.back[index]);
             lines.across(start, turn, from, style);
             lines.down(turn, from, to, style);
             lines.across(turn, end, to, style);
-            if matches!(self.layout.columns[column + 1].get(self.place_of(places, column + 1, to)), Some(Slot::Pass(_)))
-            {
+            if matches!(
+                self.ties.layout.columns[column + 1].get(self.place_of(places, column + 1, to)),
+                Some(Slot::Pass(_))
+            ) {
                 lines.across(end, end + self.node_width, to, style);
             }
         }
@@ -222,7 +194,7 @@ impl Drawing {
     ) {
         let way = self.way(places, index, edge);
         let style = edge_style(page, relation);
-        let back = self.layout.back[index];
+        let back = self.ties.layout.back[index];
         let (Some(first), Some(last)) = (way.first(), way.last()) else { return };
         if first.0 == last.0 {
             return;

@@ -11,14 +11,14 @@ pub(super) struct Known<T> {
 }
 
 impl<T> Known<T> {
-    /// For so many pieces; longer ones aren't worth their memory.
+    /// For so many pieces, or the next power of two; longer ones aren't worth their memory.
     pub(super) fn new(slots: usize, longest: usize) -> Self {
-        Self { slots: (0..slots).map(|_| (Vec::new(), None)).collect(), longest }
+        Self { slots: (0..slots.next_power_of_two()).map(|_| (Vec::new(), None)).collect(), longest }
     }
 
     fn slot(&self, text: &[u8]) -> usize {
         // The high bits are the better ones.
-        (FxBuildHasher.hash_one(text) >> 32) as usize % self.slots.len()
+        (FxBuildHasher.hash_one(text) >> 32) as usize & (self.slots.len() - 1)
     }
 
     #[inline]

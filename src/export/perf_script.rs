@@ -88,6 +88,8 @@ struct Reader<'a> {
     known_heads: Known<Head>,
     known_frames: Known<FrameId>,
     known_stacks: Known<Stack>,
+    /// How often the tree had been folded when the first of the known stacks came.
+    folds: u32,
     /// The callers being read, if they may come again.
     callers: Option<Callers>,
     /// Of what is looked up.
@@ -129,6 +131,7 @@ impl<'a> Reader<'a> {
     fn new(tree: &'a mut Tree, options: &'a ReadOptions) -> Self {
         Self {
             stacks: tree.sampled(),
+            folds: tree.folds(),
             chosen: Chosen::new(&options.events),
             tree,
             options,
@@ -163,10 +166,10 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The places of known callers are good for nothing else.
+    /// Places of callers are good for nothing else.
     fn end(&mut self) {
         self.tree.end(self.stacks);
-        self.known_stacks.drain().for_each(|stack| self.tree.end(stack.place));
+        self.forget_callers();
     }
 
     /// Whether a doubtful head of a sample had a frame behind it.
@@ -186,7 +189,9 @@ impl<'a> Reader<'a> {
         let text = line.trim_ascii_end();
         if text.is_empty() {
             self.settle()?;
-            self.remember_callers(number);
+            if self.callers.as_ref().is_some_and(|callers| callers.end == number) {
+                self.remember_callers();
+            }
             self.sample();
             return Ok(());
         }
@@ -340,6 +345,9 @@ impl Reader<'_> {
         }
         put_callers(head, text, &mut self.text);
         let length = text.len();
+        if self.tree.folds() != self.folds {
+            self.forget_callers();
+        }
         if let Some(known) = self.known_stacks.get(&self.text) {
             let amount = Amount { samples: 1, weight: self.weight };
             self.tree.stack(known.place, self.frames.drain(..).rev(), head.event, amount);
@@ -351,20 +359,25 @@ impl Reader<'_> {
         }
     }
 
-    /// At the empty line of this number, if all of the callers stood before it.
-    fn remember_callers(&mut self, number: u64) {
-        let (Some(head), Some(callers)) = (self.head, self.callers.take().filter(|callers| callers.end == number))
-        else {
-            return;
-        };
+    /// Counts a sample at the empty line behind its callers.
+    fn remember_callers(&mut self) {
+        let (Some(head), Some(callers)) = (self.head, self.callers.take()) else { return };
         let place = self.tree.sampled();
-        let frames = self.frames[callers.below..].iter().rev().copied();
-        self.tree.stand(place, head.process.into_iter().chain(frames));
+        let mut frames = self.frames.drain(..).rev();
+        let depth = frames.len() - callers.below;
+        self.tree.stand(place, head.process.into_iter().chain(frames.by_ref().take(depth)));
+        self.tree.stack(place, frames, head.event, Amount { samples: 1, weight: self.weight });
+        self.place = Place::Between;
         put_callers(head, &callers.text, &mut self.text);
         let lines = memchr::memchr_iter(b'\n', &callers.text).count() as u64;
         if let Some(before) = self.known_stacks.insert(&self.text, Stack { place, lines }) {
             self.tree.end(before.place);
         }
+    }
+
+    fn forget_callers(&mut self) {
+        self.known_stacks.drain().for_each(|stack| self.tree.end(stack.place));
+        self.folds = self.tree.folds();
     }
 }
 

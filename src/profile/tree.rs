@@ -74,6 +74,8 @@ pub struct Tree {
     ended: Vec<ThreadId>,
     pub(super) events: Vec<Event>,
     pub(super) columns: Vec<Column>,
+    /// How often subtrees were folded.
+    pub(super) folds: u32,
     /// Frames that stand in some path, by number.
     pub(super) placed: Vec<bool>,
     pub(super) has_calls: bool,
@@ -98,6 +100,7 @@ impl Tree {
             ended: Vec::new(),
             events: Vec::new(),
             columns: Vec::new(),
+            folds: 0,
             placed: vec![true],
             has_calls: false,
             default_event: None,
@@ -302,6 +305,11 @@ impl Tree {
     /// Whether `calls` are calls that were made, not stacks that were sampled.
     pub fn has_calls(&self) -> bool {
         self.has_calls
+    }
+
+    /// How often small subtrees were folded: places made by [`Tree::stand`] before may have become `(other)` then.
+    pub fn folds(&self) -> u32 {
+        self.folds
     }
 
     /// How many nodes there are.

@@ -203,6 +203,18 @@ fn one_cpu_is_counted_alone_and_an_absent_one_is_refused() {
 }
 
 #[test]
+fn an_event_that_the_kernel_refuses_leaves_the_others() {
+    // No x86 or Arm breakpoint is 3 bytes long; and a CPU has fewer than 20 of any length.
+    let many = ["mem:0x1000:w"; 20].join(",");
+    for (events, fewest) in [("mem:0x1000/3:w,page-faults".to_owned(), 1), (format!("{many},page-faults"), 2)] {
+        let Some(lines) = stat_lines(&["-e", &events, "--", "true"]) else { return };
+        let of = |status: &str| lines.iter().filter(|line| line["status"] == status).count();
+        assert!(of("counted") >= fewest && of("not supported") > 0, "{lines:?}");
+        assert_eq!(lines.last().unwrap()["status"], "counted");
+    }
+}
+
+#[test]
 fn what_a_command_did_on_each_cpu_adds_up() {
     let forks = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.002 & done; wait";
     let Some(lines) = stat_lines(&["-A", "-e", "sched:sched_process_fork", "--", "sh", "-c", forks]) else { return };

@@ -140,7 +140,7 @@ fn why(page: &Page<'_>, group: &PlannedGroup) -> &'static str {
         group.members.iter().all(|&event| events.get(event).is_some_and(|event| event.event.kind.is_software()));
     match group.cohesion {
         Cohesion::Required => "braces",
-        Cohesion::Preferred => "braces:W",
+        Cohesion::Preferred => "weak",
         Cohesion::Chosen if software => "software",
         Cohesion::Chosen => "packed",
     }

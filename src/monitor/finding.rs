@@ -159,7 +159,9 @@ impl Words<'_> {
             _ => {
                 let names: Vec<_> = ratios.iter().map(|(event, _)| self.event(*event)).collect();
                 let fewer = "fewer hardware events would narrow their intervals";
-                write!(f, "{} events ran {part} of the time; {fewer} ({})", ratios.len(), names.join(", "))
+                write!(f, "{} events ran {part} of the time; {fewer}", ratios.len())?;
+                // More of them than anyone reads stand in the table, each with its run ratio.
+                if names.len() <= 4 { write!(f, " ({})", names.join(", ")) } else { Ok(()) }
             }
         }
     }

@@ -91,6 +91,7 @@ pub(super) fn turns_in_words(turns: Turns) -> String {
     match turns {
         Turns::Kernel { every_ns } => format!("kernel's turns{}", every(every_ns)),
         Turns::User { every_ns } => format!("own turns{}", every(Some(every_ns))),
+        Turns::Emulated { counters, every_ns: None } => format!("{counters} counters in turns"),
         Turns::Emulated { counters, every_ns } => format!("{counters} counters, turns{}", every(every_ns)),
     }
 }

@@ -20,6 +20,9 @@ const LABEL: usize = 20;
 const NUMBER: usize = 16;
 const TAIL: usize = 14;
 
+/// Cells of an interval that says anything.
+const LEAST_BAR: usize = 5;
+
 pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
     let Some(shown) = page.model.selected_line().filter(|_| area.height > 0) else { return };
     let title = Line::from(page.span(Role::Title, page.model.line_title(shown)));
@@ -91,7 +94,9 @@ fn value_line(
     };
     line.push_span(page.span(Role::Title, right(&amount(figure.mean, unit), NUMBER / 2)));
     line.push_span(page.span(Role::Text, right(&plus_minus(figure.error, figure.mean), NUMBER / 2)));
-    line.push_span(page.span(role, format!("  {}", axis.map_or_else(String::new, |axis| axis.interval(figure, bar)))));
+    if let Some(axis) = axis.filter(|_| bar >= LEAST_BAR) {
+        line.push_span(page.span(role, format!("  {}", axis.interval(figure, bar))));
+    }
     line.push_span(page.span(Role::Dim, format!("  {tail}")));
     line
 }

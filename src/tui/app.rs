@@ -327,7 +327,10 @@ impl App<'_> {
         if due {
             self.refresh_profile();
             let model = &self.model;
-            self.terminal.draw(|frame| view::draw(model, frame))?;
+            self.terminal.draw(|frame| {
+                view::draw(model, frame);
+                panic_if_told(model);
+            })?;
             self.drawn = (self.model.revision, Some(Instant::now()));
             self.awaited_by = AwaitedBy::Nobody;
         }
@@ -371,6 +374,13 @@ impl App<'_> {
             self.terminal.mouse(true)?;
         }
         self.redraw()
+    }
+}
+
+/// Builds with debug assertions break down while they draw where a test tells them to: it looks at the terminal afterwards.
+fn panic_if_told(model: &Model) {
+    if cfg!(debug_assertions) && model.monitor.intervals() > 0 {
+        assert!(std::env::var_os("PERFPROP_TEST_PANIC").is_none(), "a test wants drawing to panic");
     }
 }
 

@@ -394,7 +394,8 @@ impl Model {
         let is_clock = |event: &RecordedEvent| event.event.unit == Unit::Nanoseconds;
         let events = &model.monitor.header().events;
         let first = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
-        model.events.folds = model.monitor.parts().into_iter().map(|parts| Fold { parts, is_open: false }).collect();
+        model.events.folds =
+            model.monitor.parts().iter().map(|parts| Fold { parts: parts.clone(), is_open: false }).collect();
         model.events.select(model.events.fold_of(first).map_or(Line::Event(first), Line::Sum));
         model.arrange();
         model

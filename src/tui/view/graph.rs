@@ -24,6 +24,7 @@ use crate::tui::theme::Role;
 const NODE_ROWS: u16 = 3;
 const LEAST_NODE: u16 = 14;
 const MOST_NODE: u16 = 24;
+const GOOD_NODE: u16 = 18;
 
 /// Cells between columns: room for a line down, a name and an arrow.
 const LEAST_GAP: u16 = 9;
@@ -34,6 +35,8 @@ pub(super) struct Drawing<'a> {
     ties: &'a Ties,
     node_width: u16,
     gap: u16,
+    /// How many lines may go up and down beside one another in a gap.
+    lanes: u16,
 }
 
 /// The graph of the relations between measured events; `None` where there is none, or no room.
@@ -48,10 +51,16 @@ pub(super) fn fit<'a>(page: &Page<'a>, area: Rect) -> Option<Drawing<'a>> {
     }
     let longest = ties.nodes.iter().map(|&event| width(&page.model.event_name(event)) + 6).max().unwrap_or(0);
     let wished = u16::try_from(longest).unwrap_or(MOST_NODE).clamp(LEAST_NODE, MOST_NODE);
-    let room = area.width - (columns - 1) * LEAST_GAP;
-    let node_width = wished.min(room / columns);
+    // The name of a relation, and the line and the arrow around it, as far as nodes stay readable.
+    let ids = ties.edges.iter().map(|(_, relation)| width(&page.model.relation_id(*relation)) + 8).max().unwrap_or(0);
+    let wished_gap = u16::try_from(ids).unwrap_or(MOST_GAP).clamp(LEAST_GAP, MOST_GAP);
+    let most_gap = area.width.saturating_sub(columns * wished.min(GOOD_NODE)) / (columns - 1);
+    let least_gap = wished_gap.min(most_gap).max(LEAST_GAP);
+    let node_width = wished.min((area.width - (columns - 1) * least_gap) / columns);
     let gap = ((area.width - columns * node_width) / (columns - 1)).min(MOST_GAP);
-    Some(Drawing { ties, node_width, gap })
+    // Names come first, but lines to two nodes beside one another are to be told apart.
+    let lanes = (gap + 2).saturating_sub(wished_gap).clamp(1 + u16::from(gap > LEAST_GAP), 4);
+    Some(Drawing { ties, node_width, gap, lanes })
 }
 
 fn column_rows(column: &[Slot]) -> u16 {
@@ -143,12 +152,7 @@ impl Drawing<'_> {
     fn channel(&self, area: Rect, column: usize, edge: Edge, back: bool) -> u16 {
         let start = self.left(area, column) + self.node_width;
         let right = if back { edge.from } else { edge.to };
-        start + 1 + u16::try_from(right).unwrap_or(0) % self.lanes()
-    }
-
-    /// How many lines may go up and down beside one another in a gap.
-    fn lanes(&self) -> u16 {
-        self.gap.saturating_sub(LEAST_GAP - 1).clamp(1, 4)
+        start + 1 + u16::try_from(right).unwrap_or(0) % self.lanes
     }
 
     fn trace(
@@ -204,7 +208,7 @@ impl Drawing<'_> {
             true => page.put(self.left(area, first.0) + self.node_width, first.1, "◀", style),
             false => page.put(end - 1, last.1, "▶", style),
         }
-        let start = end - self.gap + 1 + self.lanes();
+        let start = end - self.gap + 1 + self.lanes;
         let room = usize::from((end - 1).saturating_sub(start + 1));
         let mark = if violated(page, relation) { "╳" } else { "" };
         let name = page.model.relation_id(relation);

@@ -557,6 +557,39 @@ fn live_screens_are_not_wound() {
     });
 }
 
+/// Every screen in a mode, with its name.
+fn in_mode(options: &Options, size: (u16, u16), format: Format) -> Vec<(Screen, String)> {
+    let screens = Screen::ALL.into_iter();
+    let picture = |screen| {
+        let options = Options { screen, ..options.clone() };
+        let (output, rounds, profile) = (output(), rounds(40), Some((solver(), Losses::default())));
+        let wanted = Picture { size, format, event: Some(3), output, rounds, profile };
+        (screen, tui::picture(monitor(640), &wanted, &options))
+    };
+    screens.map(picture).collect()
+}
+
+#[test]
+fn every_screen_has_all_depths_of_colour() {
+    for (depth, name) in Depth::ALL.into_iter().zip(["true-colour", "256", "16", "no-colour"]) {
+        let options = Options { depth, theme: Theme::built_in("dark", depth).unwrap(), ..options() };
+        for (screen, drawn) in in_mode(&options, (80, 24), Format::Ansi) {
+            golden(&format!("depth-{name}-{}", screen.word()), &drawn.replace('\x1b', "^["));
+        }
+    }
+}
+
+#[test]
+fn every_screen_has_a_form_in_ascii() {
+    let options = Options { symbols: Symbols::Ascii, ..options() };
+    for (width, height) in SIZES {
+        for (screen, drawn) in in_mode(&options, (width, height), Format::Text) {
+            assert!(drawn.is_ascii(), "{drawn}");
+            golden(&format!("ascii-{}-{width}x{height}", screen.word()), &drawn);
+        }
+    }
+}
+
 #[test]
 fn ascii_and_mono() {
     let options = Options {

@@ -82,6 +82,7 @@ fn header() -> Header {
         started: 0.0,
         machine: Machine::default(),
         target: Target::Command { argv: vec!["./prog".into(), "--size=1000".into()], pid: 4121 },
+        delay_ns: WallNs(0),
         events: events.collect(),
         anchors: Vec::new(),
         truths: vec![],

@@ -12,6 +12,7 @@ mod estimate;
 mod export;
 mod generate;
 mod habits;
+mod imported;
 mod learn;
 mod list;
 mod look;

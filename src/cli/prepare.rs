@@ -422,6 +422,7 @@ pub(super) fn start(
         modelled: session.model().cloned(),
         events,
         anchors,
+        turns: session.turns(),
         groups,
         metrics: wishes.metrics.clone(),
         relations: wishes.relations.files.clone(),

@@ -42,6 +42,7 @@ fn header() -> Header {
         started: 0.0,
         machine: Machine::default(),
         target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+        delay_ns: WallNs(0),
         events: events.collect(),
         anchors: vec![RecordedAnchor { anchor_of: 0, group: 0, status: Status::Counted }],
         truths: vec![],

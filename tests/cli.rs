@@ -50,6 +50,35 @@ fn stat_passes_on_the_exit_status() {
 }
 
 #[test]
+fn stat_says_which_signal_ended_the_command_unless_it_was_asked_to() {
+    if !can_count() {
+        return;
+    }
+    let output = perfprop(&["stat", "-e", "task-clock", "--", "sh", "-c", "kill -SEGV $$"]);
+    assert!(stderr(&output).contains("ended by SIGSEGV (11)"), "{}", stderr(&output));
+    for end in [&["--timeout", "50"][..], &["-I", "20", "--interval-count", "2"]] {
+        let output = perfprop(&[&["stat", "-e", "task-clock"], end, &["--", "sleep", "60"]].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        assert!(!stderr(&output).contains("ended by"), "{}", stderr(&output));
+    }
+}
+
+#[test]
+fn stat_takes_perfs_ways_of_writing_options_and_names_what_stands_for_others() {
+    if can_count() {
+        let output = perfprop(&["stat", "-x", "\\t", "-e", "page-faults", "--", "true"]);
+        assert!(stderr(&output).contains("\t\tpage-faults\t"), "{}", stderr(&output));
+        let output = perfprop(&["stat", "--json-output", "-e", "page-faults", "--", "true"]);
+        assert!(stderr(&output).starts_with('{'), "{}", stderr(&output));
+    }
+    let output = perfprop(&["stat", "--all-user", "-e", "page-faults", "--", "true"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("-e cycles:u"), "{}", stderr(&output));
+    let output = perfprop(&["stat", "-a", "-G", "no-such-group", "-e", "page-faults", "--", "true"]);
+    assert!(stderr(&output).contains("no control group no-such-group"), "{}", stderr(&output));
+}
+
+#[test]
 fn stat_writes_to_stderr_a_file_or_stdout() {
     if !can_count() {
         return;

@@ -58,6 +58,7 @@ fn header(specs: &[Spec]) -> Header {
         started: 0.0,
         machine: Machine::default(),
         target: Target::Command { argv: vec!["./prog".into()], pid: 4121 },
+        delay_ns: WallNs(0),
         events: events.collect(),
         anchors: Vec::new(),
         truths: vec![],

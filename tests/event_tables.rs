@@ -2,35 +2,17 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and say why")]
 
+mod trees;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use perfprop::events::{Event, Machine, Resolver, Source, Tables, Unit, catalog};
 use proptest::prelude::*;
-
-/// A folder of its own, which goes when this value does.
-struct Tree(PathBuf);
+use trees::Tree;
 
 impl Tree {
-    fn new(files: &[(&str, &str)]) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let tree = Self(std::env::temp_dir().join(format!("perfprop-tables-{}-{number}", std::process::id())));
-        fs::create_dir_all(&tree.0).unwrap();
-        for (file, text) in files {
-            tree.write(file, text);
-        }
-        tree
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        let path = self.0.join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
     fn machine(&self) -> Machine {
         Machine::under(&self.0)
     }
@@ -43,12 +25,6 @@ impl Tree {
     fn refused(&self, tables: &str) -> String {
         let error = Tables::read(&self.0.join(tables), &self.machine()).map(|_| ()).unwrap_err().to_string();
         error.replace(&*self.0.to_string_lossy(), "")
-    }
-}
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -2,38 +2,21 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
+mod trees;
+
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::path::Path;
 
 use perfprop::events::{
     Availability, Binding, Cause, Encoding, Event, Group, Kind, LettersError, Machine, Pattern, Prober, Question,
     Resolver, Source, TracefsError, Unit, catalog, similar,
 };
 use proptest::prelude::*;
-
-/// A machine in a folder of its own, which goes when this value does.
-struct Tree(PathBuf);
+use trees::Tree;
 
 impl Tree {
-    fn new(files: &[(&str, &str)]) -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let tree = Self(std::env::temp_dir().join(format!("perfprop-events-{}-{number}", std::process::id())));
-        for (file, text) in files {
-            tree.write(file, text);
-        }
-        tree
-    }
-
-    fn write(&self, file: &str, text: &str) {
-        let path = self.0.join(file);
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-    }
-
     fn pmu(&self, pmu: &str, files: &[(&str, &str)]) {
         for (file, text) in files {
             self.write(&format!("sys/bus/event_source/devices/{pmu}/{file}"), text);
@@ -71,12 +54,6 @@ impl Tree {
     fn cause(&self, text: &str) -> Cause {
         let error = self.resolver().parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err();
         error.problems[0].cause.clone()
-    }
-}
-
-impl Drop for Tree {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

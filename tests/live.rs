@@ -227,7 +227,11 @@ fn what_a_command_did_on_each_cpu_adds_up() {
 fn a_delay_leaves_out_the_beginning_and_a_timeout_the_end() {
     let mut delayed = vec!["-D", "100", "--timeout", "200", "-e", "task-clock", "--"];
     delayed.extend(BUSY);
+    let started = std::time::Instant::now();
     let Some(lines) = stat_lines(&delayed) else { return };
+    let wall = lines[0]["counter-value"].as_f64().unwrap() / lines[0]["metric-value"].as_f64().unwrap();
+    let whole = started.elapsed().as_secs_f64() * 1000.0;
+    assert!(wall <= whole - 100.0, "CPUs utilized are about the time of counting: {wall} of {whole} ms");
     // Something else may take the CPU, but nothing can give more than was waited for.
     let counted = lines[0]["counter-value"].as_f64().unwrap();
     let elapsed = 1000.0 * lines[0]["event-runtime"].as_f64().unwrap() / 1e9;

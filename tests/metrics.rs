@@ -299,6 +299,7 @@ fn measured(relations: &str, metric: RecordedMetric) -> Monitor {
         truths: Vec::new(),
         machine: recording::Machine::default(),
         target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+        delay_ns: WallNs(0),
         events: vec![event("page-faults"), event("context-switches")],
         anchors: Vec::new(),
         groups: Vec::new(),

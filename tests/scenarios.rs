@@ -204,6 +204,7 @@ fn header(scenario: &Scenario) -> Header {
         started: 0.0,
         machine: Machine::default(),
         target: Target::Command { argv: vec!["scenario".into()], pid: 1 },
+        delay_ns: WallNs(0),
         events: scenario.events.iter().map(event).collect(),
         anchors: Vec::new(),
         truths: vec![],

@@ -82,6 +82,7 @@ fn header() -> Header {
         started: 0.0,
         machine: Machine::default(),
         target: Target::Command { argv: vec!["./prog".into(), "--size=1000".into()], pid: 4121 },
+        delay_ns: WallNs(0),
         events: events.collect(),
         anchors: Vec::new(),
         truths: vec![],
@@ -1022,9 +1023,9 @@ fn with_metrics() -> Monitor {
     ];
     let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
     let mut monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
-    rounds(350).iter().for_each(|round| {
-        monitor.round(round, 0);
-    });
+    for round in &rounds(350) {
+        let _ = monitor.round(round, 0);
+    }
     monitor
 }
 

@@ -144,16 +144,16 @@ impl ValueEnum for estimate::Kind {
 #[command(next_help_heading = "Target")]
 pub(super) struct Target {
     /// Processes that run already, all their threads
-    #[arg(short, long, value_name = "PID", value_delimiter = ',', group = "aim", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', group = "aim", value_parser = id)]
     pub(super) pid: Vec<i32>,
     /// Single threads that run already
-    #[arg(short, long, value_name = "TID", value_delimiter = ',', group = "aim", value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(short, long, value_name = "TID", value_delimiter = ',', group = "aim", value_parser = id)]
     pub(super) tid: Vec<i32>,
     /// Everything that runs on the machine
-    #[arg(short, long, group = "aim")]
+    #[arg(short, long, conflicts_with = "aim")]
     pub(super) all_cpus: bool,
-    /// Everything that runs in a control group
-    #[arg(short = 'G', long, value_name = "CGROUP", group = "aim")]
+    /// Everything that runs in a control group, with -a or without
+    #[arg(short = 'G', long, value_name = "CGROUP", conflicts_with = "aim")]
     pub(super) cgroup: Option<String>,
     /// Only what runs on these CPUs, as in 0-2,5; alone, everything on them
     #[arg(short = 'C', long, value_name = "CPUS")]
@@ -168,7 +168,7 @@ pub(super) struct Target {
     #[arg(long)]
     pub(super) per_thread: bool,
     /// Begin to count this many milliseconds after the start
-    #[arg(short = 'D', long, value_name = "MS", value_parser = milliseconds())]
+    #[arg(short = 'D', long, value_name = "MS", allow_negative_numbers = true, value_parser = milliseconds())]
     pub(super) delay: Option<u64>,
     /// End after this many milliseconds
     #[arg(long, value_name = "MS", value_parser = milliseconds())]
@@ -285,7 +285,7 @@ pub(super) struct Stat {
     #[command(flatten)]
     pub(super) target: Target,
     /// Print counts every so many milliseconds
-    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
+    #[arg(short = 'I', long, alias = "interval-print", value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
     /// End after so many intervals
     #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u64).range(1..))]
@@ -300,10 +300,10 @@ pub(super) struct Stat {
     #[arg(short, long, action = ArgAction::Count)]
     pub(super) detailed: u8,
     /// Print JSON lines
-    #[arg(short, long)]
+    #[arg(short, long, alias = "json-output")]
     pub(super) json: bool,
     /// Print fields with this between them: those of perf in its order, and ours behind them
-    #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json")]
+    #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json", value_parser = separator)]
     pub(super) field_separator: Option<String>,
     /// Write to a file instead of standard error; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
@@ -572,6 +572,21 @@ pub fn command() -> clap::Command {
 
 fn milliseconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(1..=3_600_000)
+}
+
+/// The id of a process or thread.
+fn id(text: &str) -> Result<i32, String> {
+    let number = text.trim().parse().ok().filter(|&id| id > 0);
+    number.ok_or_else(|| "it takes numbers as in 12,345; by name: $(pidof -s NAME)".into())
+}
+
+/// What stands between fields; `\t` is a tab, as for perf.
+fn separator(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("there must be something between the fields".into()),
+        "\\t" => Ok("\t".into()),
+        text => Ok(text.into()),
+    }
 }
 
 fn call_graph(text: &str) -> Result<CallGraph, String> {

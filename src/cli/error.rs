@@ -6,6 +6,9 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+
+use super::habits;
 use crate::events::{EventError, TableError};
 use crate::export::{Fault, What, WriteError};
 use crate::machine::Denial;
@@ -168,7 +171,13 @@ impl Error {
 
 /// clap's own texts: help and versions are no errors and go to standard output.
 pub(super) fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
+    let unknown = (error.kind() == ErrorKind::UnknownArgument).then(|| error.get(ContextKind::InvalidArg)).flatten();
+    match unknown {
+        Some(ContextValue::String(option)) if let Some(instead) = habits::instead(option) => {
+            let _ = writeln!(io::stderr(), "perfprop: perf's {} isn't there\n      {instead}", shown(option));
+        }
+        _ => drop(error.print()),
+    }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
 }
 
@@ -356,11 +365,18 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
         OpenError::System(source) => write!(f, "perfprop: {source}"),
         OpenError::TooManyFiles { events, places, limit } => {
             let needed = events * places;
+            let narrow = if *places > 1 { "Narrow with -C or -t" } else { "Count fewer events" };
+            let s = if *places == 1 { "" } else { "s" };
             writeln!(
                 f,
-                "E05 perfprop: too many open files: {events} events in {places} places need {needed} descriptors, limit is {limit} (EMFILE)"
+                "E05 perfprop: too many open files: {events} events in {places} place{s} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
             )?;
-            write!(f, "      already raised to the hard limit. Narrow with -C or -t, or: ulimit -n {}", needed + 64)
+            // A user can't raise a hard limit; in a shell of root's, `ulimit -n` would do.
+            let enough = needed + 64;
+            write!(
+                f,
+                "      already raised to the hard limit. {narrow}, or: sudo prlimit --pid $$ --nofile={enough}:{enough}"
+            )
         }
         OpenError::Group { names, member, source } => {
             let (names, member) = (names.join(","), shown(member).into_owned());

@@ -107,6 +107,7 @@ fn monitor(args: &Replay, path: &Path) -> Monitor {
         started: 0.0,
         machine: Machine::default(),
         target: Target::File { path: name },
+        delay_ns: WallNs(0),
         events: Vec::new(),
         anchors: Vec::new(),
         truths: Vec::new(),

@@ -313,7 +313,16 @@ fn aim(target: &Target) -> Result<Option<Who>, Error> {
         return Ok(Some(Who::Threads(pids(&target.tid))));
     }
     if let Some(name) = &target.cgroup {
-        let failed = |error| Error::Usage(format!("no control group {} below /sys/fs/cgroup: {error}", shown(name)));
+        // perf takes one for each event; they are mostly all the same.
+        let mut names: Vec<_> = name.split(',').collect();
+        names.dedup();
+        let [name] = names[..] else {
+            return Err(Error::Usage("-G takes one control group: count others in runs of their own".into()));
+        };
+        let failed = |_| {
+            let what = format!("no control group {} that events can be counted of", shown(name));
+            Error::Usage(format!("{what}\n      those there are:  find /sys/fs/cgroup -name cgroup.procs"))
+        };
         return Cgroup::open(name).map(|cgroup| Some(Who::Cgroup(cgroup))).map_err(failed);
     }
     Ok((target.all_cpus || target.cpu.is_some()).then_some(Who::Everyone))
@@ -336,6 +345,9 @@ fn check_command(command: &OsString) -> Result<(), Error> {
     match find_command(command) {
         None => Err(failed(io::ErrorKind::NotFound)),
         Some(path) if !path.exists() => Err(failed(io::ErrorKind::NotFound)),
+        Some(path) if path.is_dir() => {
+            Err(Error::Command { command: command.clone(), source: io::ErrorKind::IsADirectory.into(), similar: None })
+        }
         Some(path) if !process::is_executable(&path) => Err(Error::Command {
             command: command.clone(),
             source: io::ErrorKind::PermissionDenied.into(),
@@ -395,7 +407,6 @@ pub(super) fn start(
         scope: row.scope.clone(),
     };
     let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
-    tell_partial(&events);
     turns::tell(session.intervals());
     session.stacks().inspect(|stacks| super::stacks::tell_unsampled(stacks));
     let anchors = anchors(&wishes.plan, &session.rows()[events.len()..]);
@@ -406,6 +417,7 @@ pub(super) fn start(
         started: started.as_secs_f64(),
         machine: recording::Machine::this(),
         target: session.target().clone(),
+        delay_ns: launch.delay.map_or(WallNs(0), WallNs::from),
         truths: truths(launch, events.len()),
         modelled: session.model().cloned(),
         events,
@@ -476,7 +488,7 @@ fn anchors(plan: &Plan, rows: &[Row]) -> Vec<RecordedAnchor> {
 }
 
 /// A part that can't be counted is never passed over in silence.
-fn tell_partial(events: &[RecordedEvent]) {
+pub(super) fn tell_partial(events: &[RecordedEvent]) {
     // An event has a row in each scope, and is named once; where it is asked for twice, one may be refused.
     let mut names = HashSet::new();
     let named: Vec<_> =

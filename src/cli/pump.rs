@@ -13,6 +13,7 @@ use crate::recording::End;
 use crate::sampling::{Request, Sample};
 use crate::session::Session;
 use crate::sources::Round;
+use crate::sources::command::Exit;
 use crate::stacks::StackBatch;
 
 /// How a measurement ended, and the signal that ended it, if one did.
@@ -20,13 +21,17 @@ use crate::stacks::StackBatch;
 pub(super) struct Finished {
     pub(super) end: End,
     pub(super) signal: Option<i32>,
+    /// Whether perfprop ended the command as it was asked to: after a time, or some intervals.
+    pub(super) was_asked: bool,
 }
 
 impl Finished {
-    /// The code to exit with: the command's own, or 128 plus the signal that ended perfprop.
+    /// The code to exit with: the command's own, or 128 plus the signal that ended perfprop. What was ended as
+    /// asked has done what it should.
     pub(super) fn code(&self) -> u8 {
         match (self.end.exit, self.signal) {
             (_, Some(signal)) if signal != SIGINT => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            (Some(Exit::Signal(_)), None) if self.was_asked => 0,
             (Some(exit), _) => exit.shell_code(),
             (None, Some(signal)) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
             (None, None) => 0,
@@ -116,7 +121,8 @@ pub(super) fn pump_all(
             }
         }
     }
-    Ok(Finished { end: session.end(&last, lost_rounds), signal })
+    let end = session.end(&last, lost_rounds);
+    Ok(Finished { was_asked: flow.is_break() || session.has_timed_out(&end), end, signal })
 }
 
 /// INT is for the command, which may go on; the others end both.

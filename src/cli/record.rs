@@ -28,6 +28,7 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let out = Out::open(&args.output).map_err(failed)?;
     let period = Duration::from_millis(args.interval);
     let (session, header) = prepare::start(&wishes, &launch, period, period)?;
+    prepare::tell_partial(&header.events);
     let mut recorder = out.recorder(&header).map_err(failed)?;
     if let Some(stacks) = session.stacks() {
         recorder.sampled(stacks.sampled()).map_err(failed)?;

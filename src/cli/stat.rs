@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use crossbeam_channel::Receiver;
+use nix::sys::signal::Signal;
 
 use super::Error;
 use super::args::Stat;
@@ -13,6 +14,7 @@ use super::signals;
 use super::stream::{Stream, say};
 use crate::monitor::{Finding, Monitor, Noted};
 use crate::session::{ChildIo, Launch};
+use crate::sources::command::Exit;
 use crate::text::{self, Repeats};
 use crate::words::shown;
 
@@ -42,6 +44,7 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
         let (monitor, finished) = once(args, &wishes, &launch, &signals, number == 0, &mut out)?;
         runs.push(monitor);
         code = finished.code();
+        tell_signal(&finished);
         if finished.signal.is_some() {
             break;
         }
@@ -101,6 +104,9 @@ fn once(
 ) -> Result<(Monitor, Finished), Error> {
     let interval = args.interval.map_or(UNSEEN_INTERVAL, Duration::from_millis);
     let (session, header) = prepare::start(wishes, launch, wishes.period(interval), interval)?;
+    if is_first {
+        prepare::tell_partial(&header.events);
+    }
     let mut monitor = prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator);
     let prints = args.interval.is_some();
     let form = Form::of(args);
@@ -125,6 +131,14 @@ fn once(
         tell_relations(&monitor);
     }
     Ok((monitor, finished))
+}
+
+/// A shell says so only of its own children.
+fn tell_signal(finished: &Finished) {
+    if let (Some(Exit::Signal(number)), None, false) = (finished.end.exit, finished.signal, finished.was_asked) {
+        let name = Signal::try_from(number).map_or("a signal", Signal::as_str);
+        say(&format!("the command was ended by {name} ({number})"));
+    }
 }
 
 /// A relation that corrected nothing must not look as if it had agreed.

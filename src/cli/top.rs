@@ -52,6 +52,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let signals = signals::listen().map_err(Error::System)?;
     let interval = interval(args)?;
     let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
+    prepare::tell_partial(&header.events);
     let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut profile = stacks::gather(&session)?;
     let mut out = Stream::stdout();
@@ -87,6 +88,7 @@ fn screens(args: &Top) -> Result<u8, Error> {
     let signals = signals::listen_for_screens().map_err(Error::System)?;
     let interval = interval(args)?;
     let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
+    prepare::tell_partial(&header.events);
     let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut live = Live { profile: stacks::gather(&session)?, session };
     let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;

@@ -180,7 +180,10 @@ impl Display for Problem {
             Cause::Syntax { at, expected } => syntax(f, &self.text, *at, expected),
             Cause::Unknown { name, similar, pattern } => {
                 write!(f, "E03 perfprop: unknown event '{}' {place}", shown(name))?;
-                hints(f, similar, pattern.as_deref())
+                match perfs_own(name) {
+                    Some(instead) => write!(f, "\n      {instead}"),
+                    None => hints(f, similar, pattern.as_deref()),
+                }
             }
             Cause::NoPmu { pmu, known } => {
                 write!(f, "E03 perfprop: no PMU '{}' for '{text}' {place}", shown(pmu))?;
@@ -264,6 +267,15 @@ fn probe(f: &mut Formatter<'_>, path: &str, problem: &ProbeProblem) -> fmt::Resu
         }
         ProbeProblem::NoCode(address) => write!(f, "{of} has no code at address {address:#x}"),
         ProbeProblem::KernelAddress => write!(f, "a probe in the kernel needs the name of a function"),
+    }
+}
+
+/// What perf takes for events though no kernel counts them, and where it is told here.
+fn perfs_own(name: &str) -> Option<&'static str> {
+    match name {
+        "duration_time" => Some("perf's own clock; time elapsed is printed below the counts"),
+        "user_time" | "system_time" => Some("perf's own clock; user and sys are printed below the counts of a command"),
+        _ => None,
     }
 }
 

@@ -74,7 +74,8 @@ impl<'a> MetricRow<'a> {
     /// # Errors
     /// Why there is none.
     pub fn over_run(&self) -> Result<Number, NoValue> {
-        self.value(|row| row.best(), self.monitor.closed_at().as_secs())
+        let time = self.monitor.closed_at() - self.monitor.header().delay_ns;
+        self.value(|row| row.best(), time.as_secs())
     }
 
     /// Its value where each event's count is what `count` says, in a time of so many seconds.

@@ -413,6 +413,11 @@ impl Monitor {
         self.now
     }
 
+    /// How long there has been counting: the time since the beginning, without the delay.
+    pub fn counted_for(&self) -> WallNs {
+        self.now - self.header.delay_ns
+    }
+
     /// The end of the last interval, up to which all numbers are.
     pub fn closed_at(&self) -> WallNs {
         self.closed_at

@@ -50,6 +50,9 @@ pub struct Header {
     pub machine: Machine,
     /// Whom it measured.
     pub target: Target,
+    /// After how long counting began.
+    #[serde(default, skip_serializing_if = "is_at_once")]
+    pub delay_ns: WallNs,
     /// The events, in the order asked for.
     pub events: Vec<RecordedEvent>,
     /// Events that were counted once more, beside others; their readings stand behind those of the
@@ -333,6 +336,20 @@ impl Header {
                 names.join(", ")
             }
         }
+    }
+}
+
+fn is_at_once(delay: &WallNs) -> bool {
+    *delay == WallNs(0)
+}
+
+impl Target {
+    /// A control group as it is called below where the file system is.
+    pub fn cgroup(&self) -> Option<&str> {
+        let Self::Cgroup { path } = self else { return None };
+        let roots = ["/sys/fs/cgroup/perf_event/", "/sys/fs/cgroup/unified/", "/sys/fs/cgroup/"];
+        let name = roots.iter().find_map(|root| path.strip_prefix(root)).unwrap_or(path);
+        Some(if name.is_empty() { "/" } else { name })
     }
 }
 

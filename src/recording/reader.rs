@@ -236,6 +236,7 @@ mod tests {
             started: 1.5,
             machine: Machine::default(),
             target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+            delay_ns: WallNs(0),
             events: (0..events).map(event).collect(),
             anchors: vec![],
             truths: vec![],
@@ -248,6 +249,15 @@ mod tests {
             period_ns: WallNs(100),
             interval_ns: WallNs(1000),
         }
+    }
+
+    #[test]
+    fn a_control_group_is_called_as_below_its_file_system() {
+        let called = |path: &str| Target::Cgroup { path: path.into() }.cgroup().map(str::to_owned);
+        assert_eq!(called("/sys/fs/cgroup/unified/a/b").as_deref(), Some("a/b"));
+        assert_eq!(called("/sys/fs/cgroup/a").as_deref(), Some("a"));
+        assert_eq!(called("/sys/fs/cgroup/").as_deref(), Some("/"));
+        assert_eq!(header(1).target.cgroup(), None);
     }
 
     fn write(rounds: &[(Round, u64)], end: Option<&End>, events: usize) -> Vec<u8> {

@@ -155,6 +155,8 @@ pub struct Session {
     stacks: stacks::Sampling,
     /// What of the kernel's turns is set back at the end.
     intervals: Vec<Interval>,
+    /// After how long it ends.
+    timeout: Option<Duration>,
 }
 
 /// Counters that are open, with what became of each row.
@@ -255,8 +257,8 @@ impl Session {
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
         let model = told.map(Told::model);
-        let stacks = stacks::Sampling::default();
-        Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals: Vec::new() })
+        let (stacks, timeout, intervals) = (stacks::Sampling::default(), launch.timeout, Vec::new());
+        Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals, timeout })
     }
 
     /// Whom it measures.
@@ -325,6 +327,11 @@ impl Session {
             lost_rounds,
             totals: last.readings.clone(),
         }
+    }
+
+    /// Whether it ended because its time was over.
+    pub fn has_timed_out(&self, end: &End) -> bool {
+        self.timeout.is_some_and(|timeout| end.at_ns >= timeout.into())
     }
 
     /// Sends a signal to the command.

@@ -2,7 +2,7 @@
 //! behind them.
 //!
 //! ```text
-//! [time,][CPU0,|comm-tid,]value,unit,event,[standard error%,]runtime,running%,metric,metric unit,
+//! [time,][CPU0,|comm-tid,]value,unit,event,[cgroup,][standard error%,]runtime,running%,metric,metric unit,
 //!     mean per CPU second,low,high,variance,corrected mean per CPU second,corrected by,status,
 //!     corrected value,low,high[,metric low,high,threshold]
 //! ```
@@ -25,7 +25,7 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let line = |row: Row<'_>| {
         let numbers = Numbers::of_runs(runs, row.index);
-        let mut fields = counted_fields(&row, numbers.count);
+        let mut fields = counted_fields(last, &row, numbers.count);
         if runs.0.len() > 1 {
             fields
                 .push(runs.standard_error(row.index).map_or_else(String::new, |part| format!("{:.2}%", part * 100.0)));
@@ -47,7 +47,7 @@ pub fn interval(monitor: &Monitor, separator: &str) -> String {
         let point = row.history.back().filter(|_| row.absence.is_none());
         let numbers = Numbers::of_interval(&row);
         let mut fields = vec![format!("{:>16.9}", monitor.now().as_secs())];
-        fields.extend(counted_fields(&row, numbers.count));
+        fields.extend(counted_fields(monitor, &row, numbers.count));
         let metrics = metric::over_interval(monitor, &row);
         let derived = || point.and_then(|_| interval_metric(monitor, &row));
         fields.extend(time_fields(
@@ -94,13 +94,14 @@ fn part_field(row: &Row<'_>) -> Vec<String> {
     Some(shown(&row.event.scope.to_string()).into_owned()).filter(|part| !part.is_empty()).into_iter().collect()
 }
 
-/// Part of the target, value, unit, event.
-fn counted_fields(row: &Row<'_>, count: Option<Uncertain>) -> Vec<String> {
+/// Part of the target, value, unit, event, control group.
+fn counted_fields(monitor: &Monitor, row: &Row<'_>, count: Option<Uncertain>) -> Vec<String> {
     let event = &row.event.event;
     let value = count.map_or_else(|| absence_cell(row.absence).to_owned(), |count| number(count.value, &event.unit));
     part_field(row)
         .into_iter()
         .chain([value, counted(0.0, &event.unit).unit, shown(&event.name).into_owned()])
+        .chain(monitor.header().target.cgroup().map(|cgroup| shown(cgroup).into_owned()))
         .collect()
 }
 

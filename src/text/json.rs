@@ -69,7 +69,7 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     let runtimes = runs.0.iter().map(|run| run.row(row.index).raw.run.total().running.0);
     let runtime = runtimes.sum::<u64>() / runs.0.len() as u64;
     let mut line = Map::new();
-    count_keys(&mut line, row, numbers.count);
+    count_keys(&mut line, monitor, row, numbers.count);
     if runs.0.len() > 1 {
         line.insert("variance".into(), runs.standard_error(row.index).map(|part| part * 100.0).into());
     }
@@ -84,7 +84,7 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     let numbers = Numbers::of_interval(row);
     let mut line = Map::new();
     line.insert("interval".into(), monitor.now().as_secs().into());
-    count_keys(&mut line, row, numbers.count);
+    count_keys(&mut line, monitor, row, numbers.count);
     let metric = point.and_then(|_| interval_metric(monitor, row));
     let run_ratio = row.core_share.or(point.and_then(|point| point.run_ratio()));
     time_keys(&mut line, point.map_or(0, |point| point.counted.running.0), run_ratio, metric);
@@ -108,7 +108,7 @@ fn with_metrics(mut line: Map<String, Value>, metrics: &[Printed], kept: &[&str]
 }
 
 /// The first of perf's keys, in its order.
-fn count_keys(line: &mut Map<String, Value>, row: &Row<'_>, count: Option<Uncertain>) {
+fn count_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, count: Option<Uncertain>) {
     let event = &row.event.event;
     match &row.event.scope {
         Scope::All => {}
@@ -118,6 +118,9 @@ fn count_keys(line: &mut Map<String, Value>, row: &Row<'_>, count: Option<Uncert
     line.insert("counter-value".into(), count.map(|count| counted(count.value, &event.unit).value).into());
     line.insert("unit".into(), counted(0.0, &event.unit).unit.into());
     line.insert("event".into(), event.name.clone().into());
+    if let Some(cgroup) = monitor.header().target.cgroup() {
+        line.insert("cgroup".into(), cgroup.into());
+    }
 }
 
 /// The last of perf's keys, in its order.

@@ -99,7 +99,7 @@ fn of_runs(runs: &Repeats<'_>, place: usize, metric: &MetricRow<'_>) -> Result<N
     }
     let each = runs.0.iter().filter_map(|run| run.metrics().nth(place)?.over_run().ok());
     let values: Vec<_> = each.map(|number| number.value).collect();
-    let seconds = runs.0.iter().map(|run| run.now().as_secs()).sum::<f64>() / runs.0.len() as f64;
+    let seconds = runs.0.iter().map(|run| run.counted_for().as_secs()).sum::<f64>() / runs.0.len() as f64;
     let error = Spread::of(&values, runs.confidence()).half_width.map_or(Error::Unknown, Error::of);
     Ok(Number { error, ..metric.value(|row| runs.best(row.index), seconds)? })
 }

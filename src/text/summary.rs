@@ -255,7 +255,7 @@ fn neighbours<'a>(monitor: &'a Monitor, row: &Row<'a>) -> impl Iterator<Item = R
 pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
     let mean = |value: &dyn Fn(&Monitor) -> f64| runs.0.iter().map(value).sum::<f64>() / runs.0.len() as f64;
     let cpu_ns = mean(&|run| run.row(row.index).raw.run.total().enabled.0 as f64);
-    let wall_ns = mean(&|run| run.now().0 as f64);
+    let wall_ns = mean(&|run| run.counted_for().0 as f64);
     perfs_metric(monitor, row, &Span { cpu_ns, wall_ns, count: &|row| runs.count(row.index).map(|count| count.value) })
 }
 
@@ -284,7 +284,7 @@ fn legend(out: &mut String, monitor: &Monitor) {
 }
 
 fn times_of(out: &mut String, runs: &Repeats<'_>) {
-    let elapsed: Vec<_> = runs.0.iter().map(|run| run.now().as_secs()).collect();
+    let elapsed: Vec<_> = runs.0.iter().map(|run| run.counted_for().as_secs()).collect();
     let spread = Spread::of(&elapsed, runs.confidence());
     let _ = match spread.half_width {
         Some(half_width) => writeln!(out, "\n  {:>16.9} ± {half_width:.9} seconds time elapsed", spread.mean),

@@ -31,15 +31,14 @@ pub(super) struct Attaching<'a> {
     clocks: Vec<Clock>,
     /// The first row of each scope.
     scopes: HashMap<Scope, usize>,
-    places: usize,
 }
 
 impl<'a> Attaching<'a> {
     /// Opens what can be opened in every place of the target.
     pub(super) fn all(plan: &'a Plan, target: &'a Target, turns: &'a Turns) -> Result<Attached, OpenError> {
         let (rows, groups, clocks, scopes) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
-        let mut attaching = Self { plan, target, turns, rows, groups, clocks, scopes, places: 0 };
-        attaching.target().map_err(|error| error.with_count(plan.width(), attaching.places.max(1)))?;
+        let mut attaching = Self { plan, target, turns, rows, groups, clocks, scopes };
+        attaching.target().map_err(|error| error.with_count(plan.width(), target.count_of_places()))?;
         Ok(attaching.in_order())
     }
 
@@ -85,7 +84,6 @@ impl<'a> Attaching<'a> {
     }
 
     fn places(&mut self, places: Vec<Place>) -> Result<(), OpenError> {
-        self.places += places.len();
         places.iter().try_for_each(|place| self.place(place))
     }
 

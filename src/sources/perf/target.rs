@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, statfs};
 use nix::unistd::Pid;
 
 use super::OpenError;
@@ -107,6 +108,22 @@ impl Target {
         }
     }
 
+    /// In how many places there would be counters, had all of them room.
+    pub(super) fn count_of_places(&self) -> usize {
+        let tasks = match &self.who {
+            Who::Held(_) | Who::Everyone | Who::Cgroup(_) => 1,
+            Who::Threads(threads) => threads.len(),
+            Who::Processes(pids) => pids.iter().filter_map(|&pid| Some(process::threads(pid).ok()?.len())).sum(),
+        };
+        let each = self.split == Split::Cpus || matches!(self.who, Who::Everyone | Who::Cgroup(_));
+        let cpus = match &self.cpus {
+            Some(cpus) => cpus.len(),
+            None if each => online_cpus().map_or(1, |cpus| cpus.len()),
+            None => 1,
+        };
+        tasks * cpus
+    }
+
     /// The places for a task.
     pub(super) fn places_of(&self, task: Pid) -> Result<Vec<Place>, OpenError> {
         let scope = match self.split {
@@ -150,15 +167,25 @@ impl Cgroup {
     /// # Errors
     /// When there is no such folder.
     pub fn open(name: &str) -> io::Result<Self> {
-        let roots = ["", "/sys/fs/cgroup", "/sys/fs/cgroup/unified", "/sys/fs/cgroup/perf_event"];
+        let roots = ["", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
         let relative = name.trim_start_matches('/');
         let candidates = roots.iter().map(|root| match *root {
             "" => PathBuf::from(name),
             root => Path::new(root).join(relative),
         });
-        let is_cgroup = |path: &PathBuf| path.join("cgroup.procs").exists();
-        let path = candidates.into_iter().find(is_cgroup).ok_or(io::ErrorKind::NotFound)?;
+        let path = candidates.into_iter().find(|path| counts_events(path)).ok_or(io::ErrorKind::NotFound)?;
         Ok(Self { folder: Arc::new(File::open(&path)?), path })
+    }
+}
+
+/// Whether a folder is a control group that events can be counted of: one of version 2, or one of version
+/// 1 in the hierarchy of the controller `perf_event`.
+fn counts_events(folder: &Path) -> bool {
+    let Ok(system) = statfs(folder) else { return false };
+    match system.filesystem_type() {
+        CGROUP2_SUPER_MAGIC => true,
+        CGROUP_SUPER_MAGIC => folder.components().any(|part| part.as_os_str().to_string_lossy().contains("perf_event")),
+        _ => false,
     }
 }
 

@@ -41,7 +41,7 @@ pub(super) fn run(args: &Replay) -> Result<u8, Error> {
     };
     let recording = match (open(first, args)?, second) {
         (Opened::Recording(recording), _) => *recording,
-        (Opened::Stacks(imported), None) => return imported::run(args, first, imported),
+        (Opened::Stacks(imported), None) => return imported::run(args, first, *imported),
         (Opened::Stacks(_), Some(_)) => return Err(no_recording(first)),
     };
     let setup = setup(args, &recording)?;
@@ -231,7 +231,7 @@ impl From<DumpFormat> for Format {
 pub(super) enum Opened {
     Recording(Box<Recording>),
     /// Another tool's.
-    Stacks(Imported),
+    Stacks(Box<Imported>),
 }
 
 /// Reads a file by what it is written in.
@@ -244,7 +244,7 @@ pub(super) fn open(path: &Path, args: &Replay) -> Result<Opened, Error> {
     let (format, input) = export::sniff(input).map_err(failed)?;
     match args.from.map(Into::into).or(format) {
         Some(export::Format::Recording) => read(path, BufReader::new(input)).map(Box::new).map(Opened::Recording),
-        _ => Ok(Opened::Stacks(export::read(input, &imported::read_options(args)))),
+        _ => Ok(Opened::Stacks(Box::new(export::read(input, &imported::read_options(args))))),
     }
 }
 

@@ -46,6 +46,7 @@ fn header() -> Header {
         anchors: vec![RecordedAnchor { anchor_of: 0, group: 0, status: Status::Counted }],
         truths: vec![],
         modelled: None,
+        turns: None,
         groups: Vec::new(),
         metrics: Vec::new(),
         relations: Vec::new(),

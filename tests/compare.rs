@@ -62,6 +62,7 @@ fn header(specs: &[Spec]) -> Header {
         anchors: Vec::new(),
         truths: vec![],
         modelled: None,
+        turns: None,
         groups: vec![],
         relations: vec![],
         metrics: vec![],

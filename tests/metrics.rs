@@ -295,6 +295,7 @@ fn measured(relations: &str, metric: RecordedMetric) -> Monitor {
         perfprop: "test".into(),
         started: 0.0,
         modelled: None,
+        turns: None,
         truths: Vec::new(),
         machine: recording::Machine::default(),
         target: Target::Command { argv: vec!["./prog".into()], pid: 1 },

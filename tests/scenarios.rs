@@ -208,6 +208,7 @@ fn header(scenario: &Scenario) -> Header {
         anchors: Vec::new(),
         truths: vec![],
         modelled: None,
+        turns: None,
         groups: Vec::new(),
         metrics: vec![],
         relations: Vec::new(),

@@ -13,7 +13,7 @@ use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
 use perfprop::profile::{self, Amount, Frame, FrameId, Measure, Tree};
 use perfprop::rates::{Error, Tally, Uncertain};
-use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Speed, Target};
+use perfprop::recording::{self, End, Header, Machine, RecordedEvent, RecordedMetric, Speed, Target};
 use perfprop::relations::Relation;
 use perfprop::sampling::Sample;
 use perfprop::session::{OutputLine, Stream};
@@ -86,6 +86,7 @@ fn header() -> Header {
         anchors: Vec::new(),
         truths: vec![],
         modelled: None,
+        turns: Some(recording::Turns::Kernel { every_ns: Some(WallNs(4_000_000)) }),
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
         metrics: vec![],
         relations: vec![],
@@ -556,6 +557,39 @@ fn live_screens_are_not_wound() {
     });
 }
 
+/// Every screen in a mode, with its name.
+fn in_mode(options: &Options, size: (u16, u16), format: Format) -> Vec<(Screen, String)> {
+    let screens = Screen::ALL.into_iter();
+    let picture = |screen| {
+        let options = Options { screen, ..options.clone() };
+        let (output, rounds, profile) = (output(), rounds(40), Some((solver(), Losses::default())));
+        let wanted = Picture { size, format, event: Some(3), output, rounds, profile };
+        (screen, tui::picture(monitor(640), &wanted, &options))
+    };
+    screens.map(picture).collect()
+}
+
+#[test]
+fn every_screen_has_all_depths_of_colour() {
+    for (depth, name) in Depth::ALL.into_iter().zip(["true-colour", "256", "16", "no-colour"]) {
+        let options = Options { depth, theme: Theme::built_in("dark", depth).unwrap(), ..options() };
+        for (screen, drawn) in in_mode(&options, (80, 24), Format::Ansi) {
+            golden(&format!("depth-{name}-{}", screen.word()), &drawn.replace('\x1b', "^["));
+        }
+    }
+}
+
+#[test]
+fn every_screen_has_a_form_in_ascii() {
+    let options = Options { symbols: Symbols::Ascii, ..options() };
+    for (width, height) in SIZES {
+        for (screen, drawn) in in_mode(&options, (width, height), Format::Text) {
+            assert!(drawn.is_ascii(), "{drawn}");
+            golden(&format!("ascii-{}-{width}x{height}", screen.word()), &drawn);
+        }
+    }
+}
+
 #[test]
 fn ascii_and_mono() {
     let options = Options {
@@ -961,6 +995,48 @@ fn no_size_stops_a_profile() {
     }
 }
 
+/// Two metrics, one over its threshold, and one whose event isn't counted.
+fn with_metrics() -> Monitor {
+    let metric =
+        |name: &str, formula: &str, threshold: Option<&str>, unit: &str, events: &[(&str, usize)]| RecordedMetric {
+            name: name.into(),
+            formula: formula.into(),
+            threshold: threshold.map(Into::into),
+            factor: 1.0,
+            unit: unit.into(),
+            description: String::new(),
+            events: events.iter().map(|(name, event)| ((*name).to_owned(), vec![*event])).collect(),
+        };
+    let mut header = header();
+    let (instructions, cycles) = (("instructions", 2), ("cycles", 1));
+    header.metrics = vec![
+        metric("IPC", "instructions / cycles", None, "insn per cycle", &[instructions, cycles]),
+        metric(
+            "L1_MPKI",
+            "1000 * L1_MISSES / instructions",
+            Some("L1_MPKI > 1"),
+            "",
+            &[("L1_MISSES", 3), instructions],
+        ),
+        metric("L3_MPKI", "1000 * L3_MISSES / instructions", None, "", &[("L3_MISSES", 6), instructions]),
+    ];
+    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
+    let mut monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
+    rounds(350).iter().for_each(|round| {
+        monitor.round(round, 0);
+    });
+    monitor
+}
+
+#[test]
+fn metrics_are_rows_of_their_own() {
+    let mut scene = Scene::new(with_metrics(), None, &options());
+    for (width, height) in SIZES.into_iter().chain([(60, 11), (39, 13)]) {
+        let size = Picture { size: (width, height), ..Picture::default() };
+        golden(&format!("metrics-{width}x{height}"), &scene.picture(Screen::Events, &size));
+    }
+}
+
 /// Two CPUs with three events each: what is counted for each part of the target.
 fn per_cpu() -> Monitor {
     let mut header = header();
@@ -999,6 +1075,8 @@ fn parts_fold_into_a_sum() {
     golden("parts-200x60", &scene.picture(Screen::Events, &large));
     let lines = Picture { size: (39, 6), ..Picture::default() };
     golden("parts-lines", &scene.picture(Screen::Events, &lines));
+    golden("parts-detail-80x24", &scene.picture(Screen::Detail, &size));
+    golden("parts-detail-200x60", &scene.picture(Screen::Detail, &large));
     // Rates per CPU second are those of both CPUs' time, totals their sums.
     let monitor = per_cpu();
     let parts = monitor.parts();

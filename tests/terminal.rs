@@ -91,6 +91,11 @@ impl Drop for Tmux {
     }
 }
 
+/// Whether the shell has told the exit code; its command line says how.
+fn has_left(screen: &str) -> bool {
+    screen.lines().any(|line| line.starts_with("left="))
+}
+
 fn is_running(seconds: &str) -> bool {
     let processes =
         fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
@@ -129,7 +134,7 @@ fn a_larger_window_is_used_and_quitting_asks() {
     tmux.keys("q");
     tmux.eventually("it asks again", |screen| screen.contains("[k]ill"));
     tmux.keys("k");
-    let screen = tmux.eventually("it ends", |screen| screen.contains("left="));
+    let screen = tmux.eventually("it ends", has_left);
     assert!(screen.contains("left=143") && screen.contains("page-faults"), "{screen}");
     tmux.is_restored("quit");
     assert!(!is_running(&seconds) && nix::sys::signal::kill(pid, None).is_err());
@@ -290,4 +295,116 @@ fn frozen_it_records_on() {
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] < 0.5) || lost > 0, "{times:?}");
     assert!(times.len() as u64 + lost >= 20, "{times:?}");
     fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_panic_while_drawing_gives_the_terminal_back() {
+    let Some(tmux) = Tmux::start("panic") else { return };
+    let (program, seconds) = (env!("CARGO_BIN_EXE_perfprop"), own_seconds("61"));
+    // Builds without debug assertions have no such way to break down.
+    if !cfg!(debug_assertions) {
+        eprintln!("skipped: nothing makes this build panic");
+        return;
+    }
+    let line = format!("PERFPROP_TEST_PANIC=1 {program} top -I 50 -e page-faults -- sleep {seconds}; echo left=$?");
+    tmux.run(&["send-keys", &line, "Enter"]);
+    let screen = tmux.eventually("it panics", has_left);
+    assert!(screen.contains("left=101") && screen.contains("a test wants drawing to panic"), "{screen}");
+    tmux.is_restored("a panic");
+    assert!(!is_running(&seconds));
+}
+
+#[test]
+fn errors_are_whole_and_the_terminal_is_as_it_was() {
+    let Some(tmux) = Tmux::start("errors") else { return };
+    tmux.run(&["resize-window", "-x", "200", "-y", "40"]);
+    let folder = std::env::temp_dir().join(format!("perfprop-errors-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("bad.json"), r#"[{ "id": "R1", "relation": "a = b + + c" }]"#).unwrap();
+    tmux.run(&["send-keys", &format!("cd {}", folder.display()), "Enter"]);
+    let cases = [
+        ("-e page-falts -- true", 2, &["E03 perfprop: unknown event 'page-falts'", "did you mean page-faults?"][..]),
+        ("-e page-faults -- ./porg", 127, &["E06 perfprop: ./porg: command not found (nothing was measured)"]),
+        (
+            "--relations bad.json -e page-faults -- true",
+            2,
+            &["E07 perfprop: relation file bad.json:1:", "^ second '+' here"],
+        ),
+        ("-e page-faults -p 2147483646", 125, &["E11 perfprop: pid 2147483646 does not exist (ESRCH)"]),
+        ("--theme nosuch -e page-faults -- true", 2, &["nosuch"]),
+        ("--config /nonexistent -e page-faults -- true", 2, &["/nonexistent"]),
+    ];
+    for (options, code, words) in cases {
+        let line = format!("{} top {options}; echo left=$?", env!("CARGO_BIN_EXE_perfprop"));
+        tmux.run(&["send-keys", &line, "Enter"]);
+        let screen = tmux.eventually(options, has_left);
+        let left = format!("left={code}");
+        assert!(screen.lines().any(|line| line == left), "{options}: {screen}");
+        assert!(words.iter().all(|word| screen.contains(word)), "{options}: {screen}");
+        tmux.is_restored(options);
+        tmux.run(&["send-keys", "clear", "Enter"]);
+        tmux.eventually("a clear screen", |screen| !screen.contains("left="));
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_storm_of_sizes_breaks_nothing() {
+    let Some(tmux) = Tmux::start("storm") else { return };
+    begin(&tmux, "", "", "71", "● RUN");
+    for i in 0..60 {
+        let (width, height) = (1 + i * 37 % 211, 1 + i * 17 % 67);
+        tmux.run(&["resize-window", "-x", &width.to_string(), "-y", &height.to_string()]);
+    }
+    tmux.run(&["resize-window", "-x", "19", "-y", "24"]);
+    tmux.eventually("it says that it is too small", |screen| screen.contains("19x24: too"));
+    tmux.run(&["resize-window", "-x", "80", "-y", "24"]);
+    tmux.eventually("it comes back", |screen| screen.contains("● RUN") && screen.contains("page-faults"));
+    leave(&tmux, "a storm");
+}
+
+#[test]
+fn stopped_by_a_signal_it_goes_on() {
+    use nix::sys::signal::{Signal, kill};
+    let Some(tmux) = Tmux::start("signalled") else { return };
+    let pid = tmux.top(&own_seconds("81"));
+    for _ in 0..2 {
+        kill(pid, Signal::SIGTSTP).unwrap();
+        let start = Instant::now();
+        while tmux.run(&["display", "-p", "#{alternate_on}"]).trim() != "0" {
+            assert!(start.elapsed() < Duration::from_secs(15), "{}", tmux.screen());
+            thread::sleep(Duration::from_millis(20));
+        }
+        tmux.is_restored("SIGTSTP");
+        tmux.run(&["send-keys", "fg", "Enter"]);
+        tmux.eventually("it comes back", |screen| screen.contains("● RUN"));
+    }
+    tmux.keys("q");
+    tmux.eventually("it asks", |screen| screen.contains("[k]ill"));
+    tmux.keys("k");
+    tmux.eventually("it ends", |screen| screen.contains("seconds time elapsed"));
+    tmux.is_restored("SIGTSTP");
+    assert!(!is_running(&own_seconds("81")));
+}
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    if Tmux::start("head").is_none() {
+        return;
+    }
+    let program = env!("CARGO_BIN_EXE_perfprop");
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
+    for line in [
+        format!("{program} top -I 20 -e page-faults -- sleep {} | head -n 1", own_seconds("91")),
+        format!("{program} replay {recording} --dump svg --screen events | head -n 1"),
+        format!("{program} replay {recording} --print | head -n 1"),
+    ] {
+        let output = Command::new("sh").args(["-c", &line]).output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert!(
+            !output.stdout.is_empty() && !error.contains("panic") && !error.contains("Broken pipe"),
+            "{line}: {error}"
+        );
+    }
+    assert!(!is_running(&own_seconds("91")));
 }

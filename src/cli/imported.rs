@@ -111,6 +111,7 @@ fn monitor(args: &Replay, path: &Path) -> Monitor {
         anchors: Vec::new(),
         truths: Vec::new(),
         modelled: None,
+        turns: None,
         groups: Vec::new(),
         metrics: Vec::new(),
         relations: Vec::new(),

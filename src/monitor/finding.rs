@@ -29,12 +29,10 @@ pub enum Finding {
         /// Of this event.
         event: EventIndex,
     },
-    /// An event was on a counter for a small part of the time.
+    /// Events were on a counter for a small part of the time.
     LowRunRatio {
-        /// Which.
-        event: EventIndex,
-        /// Running over enabled.
-        ratio: f64,
+        /// Which, and running over enabled.
+        ratios: Vec<(EventIndex, f64)>,
     },
     /// This machine has no such event.
     NotSupported {
@@ -143,6 +141,30 @@ impl Words<'_> {
     fn relation(&self, index: RelationIndex) -> &str {
         &self.monitor.relations()[index].id
     }
+
+    /// Several together: they lie in groups that take turns.
+    fn low_ratios(&self, f: &mut fmt::Formatter<'_>, ratios: &[(EventIndex, f64)]) -> fmt::Result {
+        let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), (_, ratio)| {
+            (least.min(ratio * 100.0), most.max(ratio * 100.0))
+        });
+        let part = if most - least < 1.0 { format!("{most:.0}%") } else { format!("{least:.0}% to {most:.0}%") };
+        match ratios {
+            [(event, _)] => {
+                write!(
+                    f,
+                    "{} ran {part} of the time; fewer hardware events would narrow its interval",
+                    self.event(*event)
+                )
+            }
+            _ => {
+                let names: Vec<_> = ratios.iter().map(|(event, _)| self.event(*event)).collect();
+                let fewer = "fewer hardware events would narrow their intervals";
+                write!(f, "{} events ran {part} of the time; {fewer}", ratios.len())?;
+                // More of them than anyone reads stand in the table, each with its run ratio.
+                if names.len() <= 4 { write!(f, " ({})", names.join(", ")) } else { Ok(()) }
+            }
+        }
+    }
 }
 
 impl fmt::Display for Words<'_> {
@@ -154,14 +176,7 @@ impl fmt::Display for Words<'_> {
             Finding::WentBackwards { event } => {
                 write!(f, "{} went backwards; that round gives no sample", self.event(*event))
             }
-            Finding::LowRunRatio { event, ratio } => {
-                let percent = ratio * 100.0;
-                write!(
-                    f,
-                    "{} ran {percent:.0}% of the time; fewer hardware events would narrow its interval",
-                    self.event(*event)
-                )
-            }
+            Finding::LowRunRatio { ratios } => self.low_ratios(f, ratios),
             Finding::NotSupported { event } => write!(f, "{} is not supported on this machine", self.event(*event)),
             Finding::Forbidden { event } => write!(f, "{} may not be counted by this user", self.event(*event)),
             Finding::UserOnly { event } => {

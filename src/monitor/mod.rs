@@ -53,6 +53,9 @@ pub struct Monitor {
     /// The metrics of the header by their places there.
     derived: Vec<(usize, Derived)>,
     tracks: Vec<Track>,
+    /// Events that are counted for each part of the target, and how their sums vary between intervals.
+    parts: Vec<Parts>,
+    spreads: Vec<sum::Spread>,
     tally: Tally,
     /// What each event counted in truth, where that was recorded.
     truths: Vec<Option<u64>>,
@@ -220,9 +223,12 @@ impl Monitor {
     /// A monitor for what the header describes; the estimator was made for the same relations.
     pub fn new(header: Header, relations: Vec<Relation>, estimator: Box<dyn Estimator>) -> Self {
         let events = header.events.len();
+        let parts = sum::parts(&header);
         let mut monitor = Self {
             due: header.interval_ns,
             tracks: vec![Track::default(); events],
+            spreads: vec![sum::Spread::default(); parts.len()],
+            parts,
             tally: Tally::new(events),
             derived: metrics::derived(&header),
             truths: vec![None; events],
@@ -316,6 +322,7 @@ impl Monitor {
                 corrected: estimate.interval,
             });
         }
+        self.spread_sums();
         self.note_low_ratios();
         self.closed_at = self.now;
         let interval = self.header.interval_ns.0.max(1);
@@ -485,12 +492,14 @@ impl Monitor {
         if self.intervals < SETTLED {
             return;
         }
-        for event in 0..self.tracks.len() {
-            let ratio = self.tally.raw()[event].run.run_ratio();
-            if let Some(ratio) = ratio.filter(|&ratio| ratio < LOW_RUN_RATIO && !self.tracks[event].low_ratio_noted) {
-                self.tracks[event].low_ratio_noted = true;
-                self.note(Finding::LowRunRatio { event, ratio });
-            }
+        let mut ratios = Vec::new();
+        for (event, track) in self.tracks.iter_mut().enumerate().filter(|(_, track)| !track.low_ratio_noted) {
+            let ratio = self.tally.raw()[event].run.run_ratio().filter(|&ratio| ratio < LOW_RUN_RATIO);
+            track.low_ratio_noted = ratio.is_some();
+            ratios.extend(ratio.map(|ratio| (event, ratio)));
+        }
+        if !ratios.is_empty() {
+            self.note(Finding::LowRunRatio { ratios });
         }
     }
 }

@@ -5,7 +5,8 @@
 
 use super::{Absence, Measure, Monitor, Point, Row};
 use crate::plan::EventIndex;
-use crate::rates::{Error, Uncertain};
+use crate::rates::{Error, Moments, Uncertain};
+use crate::recording::Header;
 use crate::sources::Scope;
 use crate::units::{CpuNs, WallNs};
 
@@ -81,17 +82,48 @@ impl Total {
     }
 }
 
+/// How a sum varies between intervals, in each measure that has intervals.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Spread([(Measure, Moments); 3]);
+
+impl Default for Spread {
+    fn default() -> Self {
+        let measures = [Measure::PerCpuSecond, Measure::PerSecond, Measure::PerKiloInstruction];
+        Self(measures.map(|measure| (measure, Moments::default())))
+    }
+}
+
+/// The events that are counted for each part of the target, in the order of their first parts.
+pub(super) fn parts(header: &Header) -> Vec<Parts> {
+    let mut all: Vec<Parts> = Vec::new();
+    for (index, event) in header.events.iter().enumerate().filter(|(_, event)| event.scope != Scope::All) {
+        match all.iter_mut().find(|parts| parts.name == event.event.name) {
+            Some(parts) => parts.events.push(index),
+            None => all.push(Parts { name: event.event.name.clone(), events: vec![index] }),
+        }
+    }
+    all
+}
+
 impl Monitor {
     /// The events that are counted for each part of the target, in the order of their first parts.
-    pub fn parts(&self) -> Vec<Parts> {
-        let mut all: Vec<Parts> = Vec::new();
-        for (index, event) in self.header().events.iter().enumerate().filter(|(_, event)| event.scope != Scope::All) {
-            match all.iter_mut().find(|parts| parts.name == event.event.name) {
-                Some(parts) => parts.events.push(index),
-                None => all.push(Parts { name: event.event.name.clone(), events: vec![index] }),
+    pub fn parts(&self) -> &[Parts] {
+        &self.parts
+    }
+
+    /// Takes the interval that has ended into the spreads of all sums.
+    pub(super) fn spread_sums(&mut self) {
+        let mut spreads = std::mem::take(&mut self.spreads);
+        for (spread, parts) in spreads.iter_mut().zip(&self.parts) {
+            for (measure, moments) in &mut spread.0 {
+                let newest = measure.points_of_sum(self, &parts.events, 1).pop();
+                let Some((point, raw)) = newest.and_then(|point| Some((point, point.raw?))) else { continue };
+                let weight =
+                    if *measure == Measure::PerSecond { point.length.as_ms() } else { point.counted.running.as_ms() };
+                moments.add(raw.value, weight);
             }
         }
-        all
+        self.spreads = spreads;
     }
 
     /// What some events counted together.
@@ -156,6 +188,13 @@ impl Measure {
     pub fn factor_of_sum(self, monitor: &Monitor, sum: &Sum) -> Option<f64> {
         let instructions = || Some(monitor.sum(&monitor.instructions()).scaled?.value).filter(|&count| count > 0.0);
         self.of_span(sum.enabled, monitor.closed_at(), instructions)
+    }
+
+    /// The variance of the scaled rate of a sum between intervals; `None` for totals, and for what is no sum.
+    pub fn variance_of_sum(self, monitor: &Monitor, events: &[EventIndex]) -> Option<f64> {
+        let place = monitor.parts.iter().position(|parts| parts.events == events)?;
+        let (_, moments) = monitor.spreads[place].0.iter().find(|(measure, _)| *measure == self)?;
+        moments.variance()
     }
 
     /// The newest intervals of some events together in this measure; for totals, per CPU second.

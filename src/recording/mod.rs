@@ -62,6 +62,9 @@ pub struct Header {
     /// The caches of the model that counted, where no real machine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modelled: Option<Model>,
+    /// Who gave groups their turns; `None` where nothing needs any, or where that wasn't recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
     /// The groups that the events were counted in.
     pub groups: Vec<PlannedGroup>,
     /// The metrics over them.
@@ -75,6 +78,29 @@ pub struct Header {
     pub period_ns: WallNs,
     /// The time between the intervals that people see.
     pub interval_ns: WallNs,
+}
+
+/// Who gives groups their turns on the counters where they can't all be counted at once, and how long one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum Turns {
+    /// The kernel, by its timer; `None` where it doesn't say how long its turns are.
+    Kernel {
+        /// The interval of the timer.
+        every_ns: Option<WallNs>,
+    },
+    /// perfprop.
+    User {
+        /// At first: a turn grows where switching would cost too much.
+        every_ns: WallNs,
+    },
+    /// Emulated counters; `None` is a turn each round.
+    Emulated {
+        /// How many there are.
+        counters: usize,
+        /// The length of a turn.
+        every_ns: Option<WallNs>,
+    },
 }
 
 /// An event, and what became of it.

@@ -240,6 +240,7 @@ mod tests {
             anchors: vec![],
             truths: vec![],
             modelled: None,
+            turns: None,
             groups: vec![],
             metrics: vec![],
             relations: vec![],

@@ -19,7 +19,7 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
 use crate::plan::Plan;
-use crate::recording::{CpuTime, End, Process, Target};
+use crate::recording::{CpuTime, End, Process, Target, Turns};
 use crate::sampling::{Request, Sample, Sampler};
 use crate::sources::command::{Exit, Held};
 use crate::sources::emulate::{self, Emulator, Model, Told};
@@ -29,7 +29,7 @@ use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Who};
 use crate::sources::{Counter, CounterSource, Round, process};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
-use crate::units::CpuNs;
+use crate::units::{CpuNs, WallNs};
 
 mod output;
 pub mod schedule;
@@ -148,6 +148,7 @@ pub struct Session {
     target: Target,
     rows: Vec<Row>,
     model: Option<Model>,
+    turns: Option<Turns>,
     command: Option<Running>,
     output: Receiver<OutputLine>,
     #[cfg_attr(not(feature = "stacks"), expect(dead_code, reason = "there is nothing in it"))]
@@ -160,6 +161,7 @@ pub struct Session {
 struct Opened {
     source: Box<dyn CounterSource>,
     rows: Vec<Row>,
+    turns: Option<Turns>,
     /// Where the model is told that counts.
     told: Option<Told>,
 }
@@ -232,7 +234,7 @@ impl Session {
         output: Receiver<OutputLine>,
         period: Duration,
     ) -> Result<Self, StartError> {
-        let Opened { source, rows, told } = opened;
+        let Opened { source, rows, turns, told } = opened;
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
             let remote = sampler.remote();
@@ -253,7 +255,8 @@ impl Session {
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
         let model = told.map(Told::model);
-        Ok(Self { sampler, target, rows, model, command, output, stacks: Default::default(), intervals: Vec::new() })
+        let stacks = stacks::Sampling::default();
+        Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals: Vec::new() })
     }
 
     /// Whom it measures.
@@ -269,6 +272,11 @@ impl Session {
     /// The model that counts, if no real machine does.
     pub fn model(&self) -> Option<&Model> {
         self.model.as_ref()
+    }
+
+    /// Who gives groups their turns; `None` where no event needs any.
+    pub fn turns(&self) -> Option<Turns> {
+        self.turns
     }
 
     /// What of the kernel's turns was changed, and is set back at the end.
@@ -399,6 +407,7 @@ fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<Opened, StartError> {
     let start = begin(launch, &who);
     let target = perf::Target { who, cpus: launch.cpus.clone(), inherit: launch.inherit, split: launch.split, start };
     let turns = schedule::turns(plan, launch);
+    let by = turns.by(plan, launch);
     let opened = PerfSource::open_in_turns(plan, &target, turns.rotations, turns.budget);
     let mut source = opened.map_err(StartError::Open)?;
     // Before the command, if there is one, so that none of its time is left out.
@@ -406,7 +415,8 @@ fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<Opened, StartError> {
         source.enable();
     }
     let rows = source.rows().to_vec();
-    Opened::new(source, rows, plan, launch, Some(TURN))
+    let opened = Opened::new(source, rows, plan, launch, Some(TURN))?;
+    Ok(Opened { turns: opened.turns.or(by), ..opened })
 }
 
 /// What runs the command under a model, if that is to count.
@@ -445,7 +455,9 @@ impl Opened {
             Some(counters) => Box::new(Limited::new(source, plan, &rows, counters, turn)),
             None => Box::new(source),
         };
-        Ok(Self { source, rows, told: None })
+        let every_ns = turn.map(WallNs::from);
+        let turns = launch.counters.map(|counters| Turns::Emulated { counters, every_ns });
+        Ok(Self { source, rows, turns, told: None })
     }
 }
 

@@ -7,10 +7,12 @@
 use std::time::Duration;
 
 use super::{Launch, StartError};
-use crate::plan::{Plan, Rotation};
+use crate::plan::{Plan, Rotation, pmu_of};
+use crate::recording;
 use crate::sources::perf::mux::{self, Interval};
 use crate::sources::perf::{self, BUDGET, SLICE, Split, Who, online_cpus};
 use crate::sources::process;
+use crate::units::WallNs;
 
 /// The part of a CPU that switching may take where perfprop was told to do it.
 const BUDGET_IF_ASKED: f64 = 0.1;
@@ -39,6 +41,19 @@ pub(super) struct Turns {
     pub(super) rotations: Vec<Rotation>,
     /// The part of a CPU that switching may take.
     pub(super) budget: f64,
+}
+
+impl Turns {
+    /// The same for a recording; `None` where nothing has to take turns on hardware.
+    pub(super) fn by(&self, plan: &Plan, launch: &Launch) -> Option<recording::Turns> {
+        let mut hardware = plan.events.iter().filter(|event| !event.kind.is_software());
+        let every_ns = match &launch.schedule {
+            _ if !self.rotations.is_empty() => return Some(recording::Turns::User { every_ns: WallNs::from(SLICE) }),
+            Schedule::KernelEvery { milliseconds, .. } => Some(Duration::from_millis((*milliseconds).into())),
+            _ => hardware.clone().find_map(|event| mux::interval_of(pmu_of(event))),
+        };
+        hardware.next().map(|_| recording::Turns::Kernel { every_ns: every_ns.map(WallNs::from) })
+    }
 }
 
 impl Schedule {

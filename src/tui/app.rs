@@ -37,10 +37,19 @@ pub(super) struct App<'a> {
     signals: Receiver<i32>,
     /// The revision of the model that is on the screen, and when it was drawn.
     drawn: (u64, Option<Instant>),
+    awaited_by: AwaitedBy,
     own: OwnTime,
     theme_file: Option<Watched>,
     /// Whether samples were still on their way when the profile was looked at last.
     is_profile_coming: bool,
+}
+
+/// Who waits for the next frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AwaitedBy {
+    Nobody,
+    /// Someone who pressed a key, or moved something.
+    User,
 }
 
 /// What woke the loop up.
@@ -73,6 +82,7 @@ impl<'a> App<'a> {
             model,
             feed,
             drawn: (0, None),
+            awaited_by: AwaitedBy::Nobody,
             own: OwnTime::default(),
             theme_file: options.theme_file.clone().map(Watched::new),
             is_profile_coming: false,
@@ -117,6 +127,9 @@ impl<'a> App<'a> {
     }
 
     fn take(&mut self, event: Event) -> io::Result<Option<Outcome>> {
+        if let Event::Input(_) = event {
+            self.awaited_by = AwaitedBy::User;
+        }
         match event {
             Event::Sample(Sample::Round { round, lost }) => self.take_round(round, lost),
             Event::Sample(Sample::End) => {
@@ -305,7 +318,7 @@ impl App<'_> {
     /// When the next frame may be drawn; `None` if nothing changed since the last.
     fn next_frame(&self) -> Option<Instant> {
         let (revision, when) = self.drawn;
-        let pause = self.terminal.frame_pause();
+        let pause = self.terminal.frame_pause(self.awaited_by);
         (revision != self.model.revision).then(|| when.map_or_else(Instant::now, |when| when + pause))
     }
 
@@ -314,8 +327,12 @@ impl App<'_> {
         if due {
             self.refresh_profile();
             let model = &self.model;
-            self.terminal.draw(|frame| view::draw(model, frame))?;
+            self.terminal.draw(|frame| {
+                view::draw(model, frame);
+                panic_if_told(model);
+            })?;
             self.drawn = (self.model.revision, Some(Instant::now()));
+            self.awaited_by = AwaitedBy::Nobody;
         }
         Ok(())
     }
@@ -357,6 +374,13 @@ impl App<'_> {
             self.terminal.mouse(true)?;
         }
         self.redraw()
+    }
+}
+
+/// Builds with debug assertions break down while they draw where a test tells them to: it looks at the terminal afterwards.
+fn panic_if_told(model: &Model) {
+    if cfg!(debug_assertions) && model.monitor.intervals() > 0 {
+        assert!(std::env::var_os("PERFPROP_TEST_PANIC").is_none(), "a test wants drawing to panic");
     }
 }
 

@@ -1,7 +1,7 @@
 //! A row of the monitor in, the numbers that a screen shows of it out.
 
 use crate::estimate::Cause;
-use crate::monitor::{Measure, Monitor, Row, Sum};
+use crate::monitor::{Measure, Monitor, Row};
 use crate::plan::EventIndex;
 use crate::rates::{Error, Uncertain};
 
@@ -127,12 +127,14 @@ impl Figures {
         }
     }
 
-    /// Of all parts of an event together. The spread of a sum between intervals isn't kept.
-    pub(super) fn of_sum(monitor: &Monitor, sum: &Sum, measure: Measure) -> Self {
+    /// Of all parts of an event together. An estimator knows no spread of a sum.
+    pub(super) fn of_sum(monitor: &Monitor, events: &[EventIndex], measure: Measure) -> Self {
+        let sum = &monitor.sum(events);
         let factor = measure.factor_of_sum(monitor, sum).filter(|factor| factor.is_finite());
-        let figure = |count: Option<Uncertain>| {
+        let raw_variance = measure.variance_of_sum(monitor, events);
+        let figure = |count: Option<Uncertain>, variance| {
             let Uncertain { value, error } = count?.scaled(factor?);
-            Some(Figure { mean: value, error, variance: None })
+            Some(Figure { mean: value, error, variance })
         };
         let correction = match (sum.scaled, sum.estimate) {
             (Some(raw), Some(estimate)) if raw != estimate => {
@@ -141,7 +143,8 @@ impl Figures {
             (None, Some(_)) => Change::Derived,
             _ => Change::None,
         };
-        let (raw, corrected) = (figure(sum.scaled), figure(sum.estimate));
+        let variance = raw_variance.filter(|_| correction == Change::None);
+        let (raw, corrected) = (figure(sum.scaled, raw_variance), figure(sum.estimate, variance));
         Self { raw, corrected, correction, by: None, run: sum.run_ratio(), is_partial: false }
     }
 

@@ -25,11 +25,13 @@ use ratatui::crossterm::terminal::{
 };
 use ratatui::crossterm::{cursor, execute, queue, style};
 
+use super::app::AwaitedBy;
 use super::picture;
 use super::theme::Depth;
 
-/// At most ten frames a second.
+/// At most ten frames a second, and more only while keys are pressed.
 const FRAME_PAUSE: Duration = Duration::from_millis(100);
+const PRESSED_PAUSE: Duration = Duration::from_millis(20);
 
 /// How often the thread that reads keys looks whether it is still wanted.
 const KEY_PAUSE: Duration = Duration::from_millis(250);
@@ -136,10 +138,11 @@ impl Terminal {
     }
 
     /// The least time between two frames.
-    pub(super) fn frame_pause(&self) -> Duration {
-        match self {
-            Self::Real(_) => FRAME_PAUSE,
-            Self::Scripted(_) => Duration::ZERO,
+    pub(super) fn frame_pause(&self, awaited_by: AwaitedBy) -> Duration {
+        match (self, awaited_by) {
+            (Self::Real(_), AwaitedBy::Nobody) => FRAME_PAUSE,
+            (Self::Real(_), AwaitedBy::User) => PRESSED_PAUSE,
+            (Self::Scripted(_), _) => Duration::ZERO,
         }
     }
 

@@ -91,6 +91,17 @@ pub fn interval(pmu: &str) -> Option<Duration> {
     read(&Path::new(DEVICES).join(pmu).join(FILE)).ok().map(|ms| Duration::from_millis(ms.into()))
 }
 
+/// The same of the PMU that counts an event, by its [type and core](crate::plan::pmu_of).
+pub fn interval_of((kind, core): (u32, u64)) -> Option<Duration> {
+    let counts = |folder: &Path| match (kind, core) {
+        (0, 0) => folder.ends_with("cpu") || folder.join("cpus").exists(),
+        _ => read(&folder.join("type")).is_ok_and(|number| number == kind || (kind == 0 && u64::from(number) == core)),
+    };
+    let folders = std::fs::read_dir(DEVICES).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let folder = folders.into_iter().find(|folder| counts(folder))?;
+    interval(folder.file_name()?.to_str()?)
+}
+
 fn set_in(folder: &Path, milliseconds: u32) -> Result<Interval, MuxError> {
     let path = folder.join(FILE);
     let failed = |cause: Cause| MuxError { path: path.clone(), cause };

@@ -63,7 +63,7 @@ impl Comparison {
             Some(column) => {
                 let keys: Vec<_> = self.all.iter().map(|one| key(one, column)).collect();
                 let ascending = self.is_ascending();
-                order.sort_by(|&a, &b| super::update::compare(&keys[a], &keys[b], ascending));
+                order.sort_by(|&a, &b| super::order::compare(&keys[a], &keys[b], ascending));
             }
         }
         if !order.contains(&self.selected) {
@@ -74,16 +74,16 @@ impl Comparison {
 }
 
 /// What is apart stands before what isn't, and the larger change before the smaller.
-fn key(one: &Compared, column: CompareColumn) -> super::update::SortKey {
+fn key(one: &Compared, column: CompareColumn) -> super::order::SortKey {
     let apart = if one.difference.is_apart() { 1e12 } else { 0.0 };
     let number = match column {
-        CompareColumn::Event => return super::update::SortKey::Name(one.name.clone()),
+        CompareColumn::Event => return super::order::SortKey::Name(one.name.clone()),
         CompareColumn::A => one.a_number.map(|number| number.value),
         CompareColumn::B => one.b_number.map(|number| number.value),
         CompareColumn::Change => one.change(),
         CompareColumn::Difference => Some(apart + one.change().map_or(0.0, |part| part.abs().min(1e9))),
     };
-    super::update::SortKey::Number(number.filter(|number| !number.is_nan()))
+    super::order::SortKey::Number(number.filter(|number| !number.is_nan()))
 }
 
 impl Model {
@@ -122,7 +122,7 @@ impl Model {
 
     pub(super) fn sort_comparison(&mut self, step: usize) {
         let all: Vec<_> = std::iter::once(None).chain(CompareColumn::ALL.map(Some)).collect();
-        self.comparison.by = super::update::neighbour(&all, self.comparison.by, step);
+        self.comparison.by = super::step::neighbour(&all, self.comparison.by, step);
         self.comparison.inverted = false;
         self.compare();
     }

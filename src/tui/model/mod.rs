@@ -29,16 +29,25 @@ use crate::units::WallNs;
 use crate::words::shown;
 
 mod compare;
+mod copied;
 mod filter;
 mod kept;
+mod order;
+mod pointer;
+mod press;
 pub(super) mod profile;
+mod step;
+pub(super) mod ties;
+mod typing;
 mod unfold;
 mod update;
+mod wind;
 
 pub(super) use compare::{CompareColumn, Comparison};
 pub(super) use filter::Filter;
 pub(super) use kept::{Kept, create};
 pub(super) use profile::Profile;
+use ties::Ties;
 pub(super) use unfold::{Fold, Line};
 pub(super) use update::update;
 
@@ -248,6 +257,7 @@ pub(super) struct Model {
     pub(super) relations: Relations,
     /// Whether relations are drawn as a graph too.
     pub(super) graph: bool,
+    pub(super) ties: Ties,
     /// `None` where no call stacks are sampled.
     pub(super) profile: Option<Profile>,
     /// Whether the profile is that of an interval before the last.
@@ -355,6 +365,7 @@ impl Model {
             events: Events::default(),
             relations: Relations::default(),
             graph: true,
+            ties: Ties::of(&monitor.header().events, monitor.relations()),
             profile: None,
             profile_is_old: true,
             beside: None,
@@ -383,7 +394,8 @@ impl Model {
         let is_clock = |event: &RecordedEvent| event.event.unit == Unit::Nanoseconds;
         let events = &model.monitor.header().events;
         let first = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
-        model.events.folds = model.monitor.parts().into_iter().map(|parts| Fold { parts, is_open: false }).collect();
+        model.events.folds =
+            model.monitor.parts().iter().map(|parts| Fold { parts: parts.clone(), is_open: false }).collect();
         model.events.select(model.events.fold_of(first).map_or(Line::Event(first), Line::Sum));
         model.arrange();
         model

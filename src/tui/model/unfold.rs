@@ -1,8 +1,11 @@
 //! Events that are counted for each thread or CPU in, a line for their sum that unfolds into them out.
 
 use super::{Events, Model, Notice};
-use crate::monitor::Parts;
+use crate::events::Unit;
+use crate::monitor::{Absence, Measure, Parts, Point};
 use crate::plan::EventIndex;
+use crate::rates::Uncertain;
+use crate::sources::Scope;
 use crate::tui::figures::Figures;
 use crate::tui::keys::Action;
 
@@ -65,12 +68,75 @@ impl Model {
         }
     }
 
-    pub(in crate::tui) fn line_figures(&self, line: Line) -> Figures {
+    /// The same where no line stands above it that says of what it is a part, or a sum.
+    pub(in crate::tui) fn line_title(&self, line: Line) -> String {
         match line {
-            Line::Event(event) => self.figures(event),
+            Line::Event(event) => self.event_name(event),
+            Line::Sum(place) => format!("{} ─ sum of {}", self.line_name(line), self.parts_in_words(place)),
+        }
+    }
+
+    /// `8 CPUs`, `3 threads`.
+    fn parts_in_words(&self, place: usize) -> String {
+        let events = &self.events.folds[place].parts.events;
+        let kind = match events.first().map(|&event| &self.monitor.header().events[event].scope) {
+            Some(Scope::Cpu(_)) => "CPUs",
+            Some(Scope::Thread { .. }) => "threads",
+            _ => "parts",
+        };
+        format!("{} {kind}", events.len())
+    }
+
+    pub(in crate::tui) fn line_figures(&self, line: Line) -> Figures {
+        self.line_figures_in(line, self.measure)
+    }
+
+    pub(in crate::tui) fn line_figures_in(&self, line: Line, measure: Measure) -> Figures {
+        match line {
+            Line::Event(event) => Figures::of(&self.monitor, event, measure),
+            Line::Sum(place) => Figures::of_sum(&self.monitor, &self.events.folds[place].parts.events, measure),
+        }
+    }
+
+    /// What is shown in Detail; `None` where no event passes the filter.
+    pub(in crate::tui) fn selected_line(&self) -> Option<Line> {
+        (self.events.selected < self.monitor.header().events.len()).then_some(self.events.cursor)
+    }
+
+    /// The newest intervals of a line, in the unit of charts.
+    pub(in crate::tui) fn line_points(&self, line: Line, most: usize) -> Vec<Point> {
+        match line {
+            Line::Event(event) => self.measure.newest(&self.monitor, &self.monitor.row(event), most),
+            Line::Sum(place) => self.measure.points_of_sum(&self.monitor, &self.events.folds[place].parts.events, most),
+        }
+    }
+
+    pub(in crate::tui) fn line_unit(&self, line: Line) -> &Unit {
+        let event = match line {
+            Line::Event(event) => event,
+            Line::Sum(place) => self.events.folds[place].parts.events[0],
+        };
+        &self.monitor.header().events[event].event.unit
+    }
+
+    /// Why a line has no number.
+    pub(in crate::tui) fn line_absence(&self, line: Line) -> Option<Absence> {
+        match line {
+            Line::Event(event) => self.monitor.row(event).absence,
+            Line::Sum(place) => self.monitor.sum(&self.events.folds[place].parts.events).absence,
+        }
+    }
+
+    /// What a line counted in all, as it is shown: scaled, and estimated.
+    pub(in crate::tui) fn line_totals(&self, line: Line) -> (Option<Uncertain>, Option<Uncertain>) {
+        match line {
+            Line::Event(event) => {
+                let row = self.monitor.row(event);
+                (row.scaled, row.estimate.total)
+            }
             Line::Sum(place) => {
                 let sum = self.monitor.sum(&self.events.folds[place].parts.events);
-                Figures::of_sum(&self.monitor, &sum, self.measure)
+                (sum.scaled, sum.estimate)
             }
         }
     }

@@ -165,10 +165,10 @@ fn draw_line(page: &mut Page<'_>, plot: Rect, chart: &Chart<'_>, scale: &Scale) 
                 page.put(x, y, glyph.encode_utf8(&mut [0; 4]), page.style(*role));
             } else if gap {
                 page.put(x, y, "┊", page.style(Role::Border));
-            } else if bands.iter().any(|band| band.contains(&row)) {
-                page.put(x, y, "░", page.style(Role::Band));
             } else if reference == Some(row) {
                 page.put(x, y, "┄", page.style(Role::Reference));
+            } else if bands.iter().any(|band| band.contains(&row)) {
+                page.put(x, y, "░", page.style(Role::Band));
             }
         }
     }
@@ -296,13 +296,31 @@ impl Scale {
         if positive && (low < 0.35 * high || low < 0.0) {
             low = 0.0;
         }
-        let step = round_step((high - low) / (rows as f64 / 3.0).clamp(1.0, 8.0));
-        let (low, high) = ((low / step).floor() * step, (high / step).ceil() * step);
-        Self { low, high: if high > low { high } else { low + step }, step }
+        Self::fitting(low, high, rows.saturating_sub(1).max(1))
+    }
+
+    /// Ticks lie the same whole number of rows apart; of the distances, the one with which the numbers fill the rows best.
+    fn fitting(low: f64, high: f64, gaps: usize) -> Self {
+        let scales = (2..=5).filter_map(|rows| {
+            let part = rows.min(gaps) as f64 / gaps as f64;
+            let mut step = round_step((high - low) * part);
+            // What begins at a tick may no longer reach the top; one step never does on both sides of 0.
+            for _ in 0..3 {
+                let low = (low / step).floor() * step;
+                if low + step / part >= high * (1.0 - 1e-9) {
+                    return Some(Self { low, high: low + step / part, step });
+                }
+                step = round_step(step * 1.1);
+            }
+            None
+        });
+        let length = |scale: &Self| scale.high - scale.low;
+        let best = scales.reduce(|best, scale| if length(&scale) < length(&best) { scale } else { best });
+        best.unwrap_or(Self { low, high, step: high - low })
     }
 
     fn ticks(&self) -> impl Iterator<Item = f64> {
-        let count = ((self.high - self.low) / self.step).round().clamp(0.0, 20.0) as usize;
+        let count = ((self.high - self.low) / self.step + 1e-9).floor().clamp(0.0, 40.0) as usize;
         let (low, step) = (self.low, self.step);
         (0..=count).map(move |i| low + step * i as f64)
     }
@@ -316,8 +334,9 @@ impl Scale {
         self.dot(number, rows) / DOWN
     }
 
+    /// The ends of the scale lie in the middle of the first and the last row.
     fn dot(&self, number: f64, rows: usize) -> usize {
-        (self.depth(number) * (rows * DOWN).saturating_sub(1) as f64).round() as usize
+        DOWN / 2 + (self.depth(number) * (rows.saturating_sub(1) * DOWN) as f64).round() as usize
     }
 }
 
@@ -381,8 +400,13 @@ mod tests {
         assert_eq!(scale.ticks().collect::<Vec<_>>(), [0.0, 500.0, 1000.0]);
         assert_eq!((scale.row(1000.0, 9), scale.row(0.0, 9)), (0, 8));
         for (low, high) in [(0.0, 0.0), (5.0, 5.0), (-3.0, 3.0), (1e300, 1e301), (1e-300, 2e-300)] {
-            let scale = Scale::of(&[Stroke { line: Some((low, high)), ..Stroke::default() }], None, 9);
-            assert!(scale.low <= low && scale.high >= high && scale.step > 0.0, "{low} {high}");
+            for rows in 1..40 {
+                let scale = Scale::of(&[Stroke { line: Some((low, high)), ..Stroke::default() }], None, rows);
+                assert!(scale.low <= low && scale.high >= high && scale.step > 0.0, "{low} {high}");
+                let ticks: Vec<_> = scale.ticks().map(|tick| scale.row(tick, rows)).collect();
+                assert!(ticks.windows(3).all(|rows| rows[0] - rows[1] == rows[1] - rows[2]), "{rows}: {ticks:?}");
+                assert!(ticks.iter().all(|row| *row < rows));
+            }
         }
     }
 

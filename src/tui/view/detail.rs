@@ -11,6 +11,7 @@ use crate::monitor::Point;
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
 use crate::tui::figures::{Basis, Figure};
+use crate::tui::model::Line as Shown;
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, change, cut, left, plus_minus, right, scientific, span};
 use crate::tui::theme::Role;
@@ -27,12 +28,11 @@ const LABEL: usize = 10;
 /// in place of the statistics.
 pub(super) fn draw(page: &mut Page<'_>, area: Rect, whole: bool) {
     let model = page.model;
-    let index = model.events.selected;
-    if index >= model.monitor.header().events.len() {
+    let Some(line) = model.selected_line() else {
         let _ = page.panel(area, Line::from(page.span(Role::Title, "Detail")), Line::default(), whole);
         return;
-    }
-    let inner = page.panel(area, title(page, index), window_title(page), whole);
+    };
+    let inner = page.panel(area, title(page, line), window_title(page), whole);
     let lower = if whole { STATISTICS } else { 3 };
     let lower = if inner.height >= lower + 5 { lower } else { inner.height.min(lower) };
     let (upper, lower) = split_below(inner, lower);
@@ -40,46 +40,45 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, whole: bool) {
     let upper = Rect { height: upper.height.saturating_sub(u16::from(upper.height > 7)), ..upper };
     if upper.width < 70 && upper.height >= 20 {
         let (plot, bars) = split_below(upper, upper.height / 3);
-        draw_chart(page, plot, index);
-        draw_histogram(page, Rect { y: bars.y + 1, height: bars.height - 1, ..bars }, index);
+        draw_chart(page, plot, line);
+        draw_histogram(page, Rect { y: bars.y + 1, height: bars.height - 1, ..bars }, line);
     } else if upper.width >= 70 && upper.height >= 5 {
         let (plot, bars) = split_right(upper, (upper.width * 2 / 5).min(44));
-        draw_chart(page, plot, index);
-        draw_histogram(page, Rect { x: bars.x + 2, width: bars.width - 2, ..bars }, index);
+        draw_chart(page, plot, line);
+        draw_histogram(page, Rect { x: bars.x + 2, width: bars.width - 2, ..bars }, line);
     } else {
-        draw_chart(page, upper, index);
+        draw_chart(page, upper, line);
     }
     let width = usize::from(lower.width);
-    let lines = if whole { statistics(page, index, width) } else { strip::lines(page, index, width) };
+    let lines = if whole { statistics(page, line, width) } else { strip::lines(page, line, width) };
     for (line, row) in lines.into_iter().zip(lower.rows()) {
         page.line(row, line);
     }
 }
 
-fn title(page: &Page<'_>, index: EventIndex) -> Line<'static> {
+fn title(page: &Page<'_>, line: Shown) -> Line<'static> {
     let model = page.model;
-    let mut line = Line::from(page.span(Role::Title, model.event_name(index)));
-    line.push_span(page.span(Role::Border, " ─ "));
-    let unit = &model.monitor.header().events[index].event.unit;
-    let figures = model.figures(index);
+    let mut title = Line::from(page.span(Role::Title, model.line_title(line)));
+    title.push_span(page.span(Role::Border, " ─ "));
+    let figures = model.line_figures(line);
     match figures.shown(model.basis) {
         Some(figure) => {
             let role = if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected };
-            let mean = amount(figure.mean, unit);
+            let mean = amount(figure.mean, model.line_unit(line));
             let suffix = model.measure.suffix(model.monitor.header());
-            line.push_span(page.span(role, format!("{}{suffix}", mean.trim_end())));
+            title.push_span(page.span(role, format!("{}{suffix}", mean.trim_end())));
             let error = if figures.is_partial { "partial".into() } else { plus_minus(figure.error, figure.mean) };
-            line.push_span(page.span(Role::Dim, format!(" {error}")));
+            title.push_span(page.span(Role::Dim, format!(" {error}")));
             if let Some(cause) = figures.by.filter(|_| model.basis != Basis::Raw) {
-                line.push_span(page.span(Role::Dim, format!(" by {}", model.cause(cause))));
+                title.push_span(page.span(Role::Dim, format!(" by {}", model.cause(cause))));
             }
         }
         None => {
-            let words = model.monitor.row(index).absence.map_or("no number in this unit", |absence| absence.words());
-            line.push_span(page.span(Role::Missing, format!("{MISSING} {words}")));
+            let words = model.line_absence(line).map_or("no number in this unit", |absence| absence.words());
+            title.push_span(page.span(Role::Missing, format!("{MISSING} {words}")));
         }
     }
-    line
+    title
 }
 
 fn window_title(page: &Page<'_>) -> Line<'static> {
@@ -98,24 +97,26 @@ fn visible(page: &Page<'_>) -> (WallNs, WallNs) {
     (now - long, now.max(long))
 }
 
-fn points(page: &Page<'_>, index: EventIndex) -> Vec<Point> {
-    let (from, _) = visible(page);
-    let mut points = page.model.measure.points(&page.model.monitor, &page.model.monitor.row(index));
+fn points(page: &Page<'_>, line: Shown) -> Vec<Point> {
+    let (from, to) = visible(page);
+    let interval = page.model.monitor.header().interval_ns.0.max(1);
+    // Two more, as rounds jitter and the last interval may be a short one.
+    let most = usize::try_from((to - from).0 / interval).unwrap_or(usize::MAX).saturating_add(2);
+    let mut points = page.model.line_points(line, most);
     points.retain(|point| point.at > from);
     points
 }
 
-fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
+fn draw_chart(page: &mut Page<'_>, area: Rect, line: Shown) {
     let model = page.model;
-    let row = model.monitor.row(index);
-    let points = points(page, index);
+    let points = points(page, line);
     let series: &[Series] = match model.basis {
         Basis::Raw => &[Series::RAW],
         Basis::Corrected => &[Series::CORRECTED],
         Basis::Both => &[Series::RAW, Series::CORRECTED],
     };
     if points.iter().all(|point| series.iter().all(|series| (series.of)(point).is_none())) {
-        let words = row.absence.map_or("no interval is complete yet", |absence| absence.words());
+        let words = model.line_absence(line).map_or("no interval is complete yet", |absence| absence.words());
         page.line(area, Line::from(page.span(Role::Missing, format!("{MISSING} {words}"))));
         return;
     }
@@ -123,9 +124,8 @@ fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
     if model.measure.is_by_instructions(model.monitor.header()) {
         (from, to, ago) = (WallNs(0), by_instructions(&mut points), instructions);
     }
-    let unit = &row.event.event.unit;
-    let mean = if model.basis == Basis::Raw { row.scaled } else { row.estimate.total };
-    let factor = model.measure.of_intervals().factor(&model.monitor, &row);
+    let unit = model.line_unit(line);
+    let mean = model.line_figures_in(line, model.measure.of_intervals()).shown(model.basis);
     let chart = Chart {
         histories: vec![points],
         series,
@@ -133,7 +133,7 @@ fn draw_chart(page: &mut Page<'_>, area: Rect, index: EventIndex) {
         from,
         to,
         span: ago,
-        reference: mean.zip(factor).map(|(mean, factor)| mean.value * factor),
+        reference: mean.map(|figure| figure.mean),
         label: &|number| amount(number, unit),
     };
     chart::draw(page, area, &chart);
@@ -154,9 +154,9 @@ fn instructions(count: WallNs) -> String {
     format!("{} inst", amount(count.0 as f64, &Unit::Count).trim())
 }
 
-fn draw_histogram(page: &mut Page<'_>, area: Rect, index: EventIndex) {
-    let rates = rates(page, index, if page.model.basis == Basis::Raw { Series::RAW } else { Series::CORRECTED });
-    let unit = &page.model.monitor.header().events[index].event.unit;
+fn draw_histogram(page: &mut Page<'_>, area: Rect, line: Shown) {
+    let rates = rates(page, line, if page.model.basis == Basis::Raw { Series::RAW } else { Series::CORRECTED });
+    let unit = page.model.line_unit(line);
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
         let suffix = page.model.measure.of_intervals().suffix(page.model.monitor.header());
@@ -168,8 +168,8 @@ fn draw_histogram(page: &mut Page<'_>, area: Rect, index: EventIndex) {
 }
 
 /// The rates of the intervals that are shown, in the unit of charts.
-fn rates(page: &Page<'_>, index: EventIndex, series: Series) -> Vec<f64> {
-    points(page, index).iter().filter_map(|point| Some((series.of)(point)?.value)).collect()
+fn rates(page: &Page<'_>, line: Shown, series: Series) -> Vec<f64> {
+    points(page, line).iter().filter_map(|point| Some((series.of)(point)?.value)).collect()
 }
 
 /// A column of the statistics.
@@ -218,8 +218,8 @@ const STATISTICS_COLUMNS: [Statistic; 12] = [
 /// The column whose name has the level of the intervals.
 const ERROR: &str = "±";
 
-fn statistics(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'static>> {
-    let figures = page.model.figures(index);
+fn statistics(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'static>> {
+    let figures = page.model.line_figures(shown);
     let columns = &STATISTICS_COLUMNS[..(width.saturating_sub(LABEL) / CELL).min(STATISTICS_COLUMNS.len())];
     let cell = CELL.max(width.saturating_sub(LABEL) / columns.len().max(1)).min(CELL + 4);
     let mut head = Line::from(page.span(Role::Header, " ".repeat(LABEL)));
@@ -227,11 +227,11 @@ fn statistics(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'sta
         let name = if name == ERROR { page.model.error_head() } else { name.into() };
         head.push_span(page.span(Role::Header, right(&format!("{name} "), cell)));
     }
-    let event = page.model.monitor.row(index);
+    let (scaled, estimated) = page.model.line_totals(shown);
     let numbers = |series: Series, total: Option<Uncertain>| {
-        let mut sorted = rates(page, index, series);
+        let mut sorted = rates(page, shown, series);
         sorted.sort_by(f64::total_cmp);
-        Numbers { unit: &event.event.event.unit, sorted, total: total.map(|total| total.value) }
+        Numbers { unit: page.model.line_unit(shown), sorted, total: total.map(|total| total.value) }
     };
     let row = |label: &str, role: Role, figure: Option<Figure>, numbers: Numbers<'_>| {
         let mut line = Line::from(page.span(role, left(label, LABEL)));
@@ -241,13 +241,19 @@ fn statistics(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'sta
         }
         line
     };
-    vec![
+    let without_total = columns.iter().all(|(name, _)| *name != "total");
+    let mut lines = vec![
         head,
-        row("raw", Role::Raw, figures.raw, numbers(Series::RAW, event.scaled)),
-        row("corrected", Role::Corrected, figures.corrected, numbers(Series::CORRECTED, event.estimate.total)),
-        moved(page, index, width),
-        running(page, index, width, columns.iter().all(|(name, _)| *name != "total")),
-    ]
+        row("raw", Role::Raw, figures.raw, numbers(Series::RAW, scaled)),
+        row("corrected", Role::Corrected, figures.corrected, numbers(Series::CORRECTED, estimated)),
+    ];
+    match shown {
+        Shown::Event(event) => {
+            lines.extend([moved(page, event, width), running(page, event, width, without_total)]);
+        }
+        Shown::Sum(place) => lines.push(strip::parts(page, place, width)),
+    }
+    lines
 }
 
 /// `moved     +1.1% in all: R1 +1.5%, R4 −0.4%`.

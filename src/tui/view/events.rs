@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout::Room;
-use super::{Page, Target, sum, top};
+use super::{Page, Target, metrics, sum, top};
 use crate::monitor::{LOW_RUN_RATIO, Point};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
@@ -20,11 +20,15 @@ const FULL_RUN_RATIO: f64 = 0.95;
 
 /// Cells of the trend.
 const LEAST_TREND: usize = 6;
+const LARGE_TREND: usize = 24;
 const MOST_TREND: usize = 40;
 
 /// Cells of a name, before others leave for its sake.
 const LEAST_NAME: usize = 14;
 const MOST_NAME: usize = 36;
+
+/// Cells of the name of what corrects.
+const MOST_BY: usize = 12;
 
 /// A column, with what it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,9 +84,9 @@ const LEAVING: [Column; 13] = [
     Column::Samples,
     Column::Cv,
     Column::Sigma,
+    Column::By,
     Column::Variance,
     Column::Trend,
-    Column::By,
     Column::RawError,
     Column::Raw,
     Column::Correction,
@@ -120,17 +124,57 @@ impl Column {
 /// Columns with their widths.
 pub(super) type Layout = Vec<(Column, usize)>;
 
-/// Which columns fit into `room` cells; what is left goes to the trend and the names.
-fn layout(room: usize, gap: usize, large: bool, (basis, truth): (Basis, bool), longest_name: usize) -> Layout {
-    let with_both = basis == Basis::Both || (large && basis == Basis::Corrected);
-    let mut columns: Layout = ALL
-        .into_iter()
-        .filter(|column| large || !LARGE.contains(column))
-        .filter(|column| truth || *column != Column::Off)
-        .filter(|column| with_both || !BOTH.contains(column))
-        .map(|column| (column, column.width()))
-        .collect();
-    let name = longest_name.clamp(5, MOST_NAME);
+/// What a layout of the columns depends on, beside the room.
+#[derive(Clone, Copy, Debug)]
+struct Contents {
+    large: bool,
+    basis: Basis,
+    has_truth: bool,
+    has_corrections: bool,
+    /// Cells of the longest name, and of the longest name of what corrects.
+    name: usize,
+    by: usize,
+}
+
+impl Contents {
+    fn of(page: &Page<'_>, room: Room) -> Self {
+        let model = page.model;
+        let lines = model.events.order.iter().map(|&line| model.line_figures(line));
+        let (mut has_corrections, mut by) = (false, 0);
+        for figures in lines {
+            has_corrections |= figures.correction != Change::None;
+            by = by.max(figures.by.map_or(0, |cause| width(&model.cause(cause))));
+        }
+        Self {
+            large: room == Room::Large,
+            basis: model.basis,
+            has_truth: !model.monitor.header().truths.is_empty(),
+            has_corrections,
+            name: sum::names(page).into_iter().map(|name| width(&name)).max().unwrap_or(0),
+            by,
+        }
+    }
+
+    /// Whether a column has anything to say.
+    fn have(self, column: Column) -> bool {
+        let with_both = self.basis == Basis::Both || (self.large && self.basis == Basis::Corrected);
+        match column {
+            Column::Off => self.has_truth,
+            Column::Correction | Column::By => self.has_corrections,
+            column if LARGE.contains(&column) => self.large,
+            column if BOTH.contains(&column) => with_both,
+            _ => true,
+        }
+    }
+}
+
+/// Which columns fit into `room` cells; what is left goes to the names and the trend.
+fn layout(room: usize, gap: usize, contents: Contents) -> Layout {
+    let columns = ALL.into_iter().filter(|column| contents.have(*column));
+    let wide = |column| column == Column::Trend && contents.large;
+    let mut columns: Layout =
+        columns.map(|column| (column, if wide(column) { LARGE_TREND } else { column.width() })).collect();
+    let name = contents.name.clamp(5, MOST_NAME);
     columns[0].1 = name.min(LEAST_NAME);
     let used = |columns: &Layout| columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap);
     for leaving in LEAVING {
@@ -148,6 +192,7 @@ fn layout(room: usize, gap: usize, large: bool, (basis, truth): (Basis, bool), l
         }
     };
     widen(Column::Event, name);
+    widen(Column::By, contents.by.min(MOST_BY));
     widen(Column::Trend, MOST_TREND);
     // Nothing is as narrow as names that are cut to nothing.
     let over = used(&columns).saturating_sub(room);
@@ -160,9 +205,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     let inner = page.panel(area, title(page), count(page), true);
     let cells = usize::from(inner.width).saturating_sub(2);
     let gap = if cells < 70 { 1 } else { 2 };
-    let names = sum::names(page).into_iter().map(|name| width(&name));
-    let has_truth = !model.monitor.header().truths.is_empty();
-    let columns = layout(cells, gap, room == Room::Large, (model.basis, has_truth), names.max().unwrap_or(5));
+    let columns = layout(cells, gap, Contents::of(page, room));
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
         page.line(row, heads(page, &columns, gap));
@@ -268,8 +311,7 @@ fn off(page: &Page<'_>, index: EventIndex) -> (Role, String) {
         Basis::Corrected | Basis::Both => truth.corrected.or(truth.scaled),
         Basis::Raw => truth.scaled,
     });
-    let words = |error: f64| format!("{:+.1}%", error * 100.0);
-    error.map_or_else(|| (Role::Dim, MISSING.into()), |error| (Role::Text, words(error)))
+    error.map_or_else(|| (Role::Dim, MISSING.into()), |error| (Role::Text, change(error)))
 }
 
 /// What the numbers are; beside raw ones, that they aren't.
@@ -435,12 +477,18 @@ fn level(part: f64) -> &'static str {
     LEVELS[step as usize]
 }
 
-/// One line for each event, for the smallest screens.
+/// One line for each event, and for each metric behind them, for the smallest screens.
 pub(super) fn lines(page: &mut Page<'_>, area: Rect) {
     let model = page.model;
     let order = &model.events.order;
+    let metrics: Vec<_> = model.monitor.metrics().collect();
     let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
-    for (&line, row) in order.iter().skip(top(selected, order.len(), usize::from(area.height))).zip(area.rows()) {
+    let first = top(selected, order.len() + metrics.len(), usize::from(area.height));
+    for (metric, row) in metrics.iter().zip(area.rows().skip(order.len().saturating_sub(first))) {
+        let line = metrics::short_line(page, metric, usize::from(area.width).saturating_sub(1));
+        page.line(row, line);
+    }
+    for (&line, row) in order.iter().skip(first).zip(area.rows()) {
         let room = usize::from(area.width).saturating_sub(1);
         let cursor = if line == model.events.cursor { CURSOR } else { " " };
         let value = short_value(page, line);
@@ -475,11 +523,13 @@ fn short_value(page: &Page<'_>, line: Shown) -> String {
 mod tests {
     use super::*;
 
+    fn contents(large: bool, basis: Basis, has_truth: bool) -> Contents {
+        Contents { large, basis, has_truth, has_corrections: true, name: 12, by: 2 }
+    }
+
     fn shown_with(room: usize, large: bool, basis: Basis) -> Vec<Column> {
-        layout(room, if room < 60 { 1 } else { 2 }, large, (basis, false), 12)
-            .into_iter()
-            .map(|(column, _)| column)
-            .collect()
+        let columns = layout(room, if room < 60 { 1 } else { 2 }, contents(large, basis, false));
+        columns.into_iter().map(|(column, _)| column).collect()
     }
 
     fn shown(room: usize, large: bool) -> Vec<Column> {
@@ -487,16 +537,25 @@ mod tests {
     }
 
     #[test]
+    fn columns_without_anything_to_say_are_not_there() {
+        let nothing = Contents { has_corrections: false, ..contents(false, Basis::Corrected, false) };
+        let columns: Vec<_> = layout(100, 2, nothing).into_iter().map(|(column, _)| column).collect();
+        use Column::*;
+        assert_eq!(columns, [Event, Mean, Error, Variance, Run, Trend]);
+    }
+
+    #[test]
     fn columns_leave_in_order() {
         use Column::*;
         assert_eq!(shown(74, false), [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
-        assert_eq!(shown(70, false), [Event, Mean, Error, Run, Correction, By, Trend]);
+        assert_eq!(shown(70, false), [Event, Mean, Error, Variance, Run, Correction, Trend]);
+        assert_eq!(shown(62, false), [Event, Mean, Error, Run, Correction, Trend]);
         assert_eq!(shown(46, false), [Event, Mean, Error, Run, Correction]);
         assert_eq!(shown(30, false), [Event, Mean, Error]);
         assert_eq!(shown(3, false), [Event, Mean, Error]);
         // Without a truth there is nothing to be off from.
         assert_eq!(shown(200, true).len(), ALL.len() - 1);
-        assert_eq!(shown_with(74, false, Basis::Both), [Event, Raw, RawError, Mean, Error, Run, Correction, By]);
+        assert_eq!(shown_with(74, false, Basis::Both), [Event, Raw, RawError, Mean, Error, Run, Correction]);
         assert_eq!(shown_with(46, false, Basis::Both), [Event, Mean, Error, Run, Correction]);
     }
 
@@ -504,7 +563,7 @@ mod tests {
     fn the_columns_fill_the_room_and_no_more() {
         for room in 32..200 {
             let gap = if room < 60 { 1 } else { 2 };
-            let columns = layout(room, gap, room > 120, (Basis::Both, true), 20);
+            let columns = layout(room, gap, contents(room > 120, Basis::Both, true));
             let used: usize = columns.iter().map(|(_, width)| width + gap).sum::<usize>() - gap;
             assert!(used <= room, "{room}: {used}");
         }

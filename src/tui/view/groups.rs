@@ -31,7 +31,11 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
     let (list, members) = split_below(area, if area.height >= 14 { MEMBERS } else { 0 });
     let groups = &page.model.monitor.header().groups;
     let columns = Columns::of(usize::from(list.width.saturating_sub(4)), page);
-    let title = Line::from(page.span(Role::Title, "Groups"));
+    let mut title = Line::from(page.span(Role::Title, "Groups"));
+    if let Some(turns) = page.model.monitor.header().turns {
+        title.push_span(page.span(Role::Border, " ─ "));
+        title.push_span(page.span(Role::Dim, super::header::turns_in_words(turns)));
+    }
     let inner = page.panel(list, title, legend(page, list), true);
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
@@ -140,7 +144,7 @@ fn why(page: &Page<'_>, group: &PlannedGroup) -> &'static str {
         group.members.iter().all(|&event| events.get(event).is_some_and(|event| event.event.kind.is_software()));
     match group.cohesion {
         Cohesion::Required => "braces",
-        Cohesion::Preferred => "braces:W",
+        Cohesion::Preferred => "weak",
         Cohesion::Chosen if software => "software",
         Cohesion::Chosen => "packed",
     }

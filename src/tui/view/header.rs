@@ -5,11 +5,13 @@ use ratatui::text::{Line, Span};
 
 use super::{Page, Target};
 use crate::monitor::Severity;
+use crate::recording::Turns;
 use crate::tui::Mode;
 use crate::tui::model::{Model, Motion, Over, Screen};
 use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
 use crate::tui::text::{clock, cut_middle, percent, short_clock, span, width};
 use crate::tui::theme::Role;
+use crate::units::WallNs;
 use crate::words::shown;
 
 /// The target's name is cut, but not to less than this.
@@ -63,6 +65,9 @@ fn parts(page: &Page<'_>) -> Vec<Part> {
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
         part(5, Role::Dim, plural(header.events.len())),
     ];
+    if let Some(turns) = header.turns.filter(|_| take_turns(model)) {
+        parts.push(part(7, Role::Dim, turns_in_words(turns)));
+    }
     if header.modelled.is_some() {
         parts.push(part(0, Role::Info, "MODELLED".into()));
     }
@@ -76,6 +81,22 @@ fn parts(page: &Page<'_>) -> Vec<Part> {
         parts.push(part(2, Role::Warn, format!("{}{WARN}", warnings(model))));
     }
     parts
+}
+
+/// Whether anything was left uncounted for a while.
+fn take_turns(model: &Model) -> bool {
+    model.monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0))
+}
+
+/// Who gives turns on the counters, and how long one is: what the error of scaling depends on.
+pub(super) fn turns_in_words(turns: Turns) -> String {
+    let every = |time: Option<WallNs>| time.map_or_else(String::new, |time| format!(" of {}", span(time)));
+    match turns {
+        Turns::Kernel { every_ns } => format!("kernel's turns{}", every(every_ns)),
+        Turns::User { every_ns } => format!("own turns{}", every(Some(every_ns))),
+        Turns::Emulated { counters, every_ns: None } => format!("{counters} counters in turns"),
+        Turns::Emulated { counters, every_ns } => format!("{counters} counters, turns{}", every(every_ns)),
+    }
 }
 
 fn plural(events: usize) -> String {

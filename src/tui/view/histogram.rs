@@ -64,7 +64,7 @@ struct Bin {
 fn bins(rates: &[f64], most: usize) -> Vec<Bin> {
     let finite = || rates.iter().copied().filter(|rate| rate.is_finite());
     let (Some(low), Some(high)) = (finite().reduce(f64::min), finite().reduce(f64::max)) else { return Vec::new() };
-    let mut step = round_step(((high - low) / most as f64).max(low.abs().max(high.abs()) * 1e-3));
+    let mut step = round_step(((high - low) / most as f64).max(low.abs().max(high.abs()) * 1e-2));
     // Rounding outwards at both ends can take a range more than there is room for. Two wider steps
     // are enough, except at the ends of what a float can hold, where the last range takes the rest.
     for _ in 0..2 {

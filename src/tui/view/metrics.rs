@@ -10,7 +10,7 @@ use crate::monitor::MetricRow;
 use crate::rates::Error;
 use crate::text::number::si;
 use crate::tui::symbols::{LEVELS, MISSING, OK, WARN};
-use crate::tui::text::{cut_middle, left, right, width};
+use crate::tui::text::{cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 use crate::words::shown;
 
@@ -53,7 +53,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
     let mut rows = inner.rows();
     let error = format!("±{}", monitor.confidence());
     if let Some(row) = rows.next() {
-        let heads = page.span(Role::Header, layout.line("METRIC", "RUN", &error, "UNIT", "LAST", "STATE"));
+        let heads = page.span(Role::Header, layout.line("METRIC", "VALUE", &error, "UNIT", "LAST", "STATE"));
         page.line(row, heads);
     }
     for (metric, row) in metrics.iter().zip(rows) {
@@ -103,6 +103,22 @@ impl Layout {
         line.push_str(&format!(" {}", left(state, self.state)));
         line
     }
+}
+
+/// A metric in one line, for the smallest screens.
+pub(super) fn short_line(page: &Page<'_>, metric: &MetricRow<'_>, cells: usize) -> Line<'static> {
+    let (role, value) = match metric.over_run() {
+        Ok(number) => {
+            let unit = shown(&metric.definition.unit).into_owned();
+            let text = format!("{}{} {}", si(number.value), if unit == "%" { "%" } else { "" }, error(&number));
+            (Role::Text, text)
+        }
+        Err(none) => (Role::Missing, format!("{MISSING} {}", words(metric, none))),
+    };
+    let value = cut(&value, cells * 2 / 3).into_owned();
+    let name = cut_middle(&shown(&metric.title()), cells.saturating_sub(width(&value) + 2).max(4)).into_owned();
+    let gap = cells.saturating_sub(width(&name) + 1);
+    Line::from(vec![page.span(Role::Dim, format!(" {name}")), page.span(role, right(&value, gap))])
 }
 
 fn metric_line(page: &Page<'_>, metric: &MetricRow<'_>, layout: &Layout) -> Line<'static> {

@@ -29,7 +29,7 @@ const WHOLE: u16 = 6;
 
 pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
     let model = page.model;
-    let area = if focus && model.graph { draw_graph(page, area) } else { area };
+    let area = if model.graph { draw_graph(page, area, focus) } else { area };
     let (list, whole) = split_below(area, if focus && area.height >= 14 { WHOLE } else { 0 });
     let inner = page.panel(list, title(page), count(page), focus);
     let mut rows = inner.rows();
@@ -61,13 +61,19 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
 }
 
 /// The graph above the list, where there is room for both; gives what is left for the list.
-fn draw_graph(page: &mut Page<'_>, area: Rect) -> Rect {
-    let inside =
-        Rect { width: area.width.saturating_sub(4), height: area.height.saturating_sub(LEAST_LIST + 2), ..area };
+fn draw_graph(page: &mut Page<'_>, area: Rect, focus: bool) -> Rect {
+    // In the overview the list comes first, and stays whole.
+    let whole = u16::try_from(page.model.relations.order.len() + 3).unwrap_or(u16::MAX);
+    let list = if focus { LEAST_LIST } else { whole };
+    let inside = Rect {
+        width: area.width.saturating_sub(4),
+        height: area.height.saturating_sub(list.saturating_add(2)),
+        ..area
+    };
     let Some(drawing) = graph::fit(page, inside) else { return area };
-    let (above, below) = split_below(area, area.height.saturating_sub(drawing.rows() + 2).max(LEAST_LIST));
+    let (above, below) = split_below(area, area.height.saturating_sub(drawing.rows() + 2).max(list));
     let title = Line::from(page.span(Role::Title, "What corrects what"));
-    let right = Line::from(page.span(Role::Dim, "t: list only"));
+    let right = if focus { Line::from(page.span(Role::Dim, "t: list only")) } else { Line::default() };
     let inner = page.panel(above, title, right, false);
     drawing.draw(page, inner);
     below

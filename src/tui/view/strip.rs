@@ -5,49 +5,69 @@ use ratatui::text::Line;
 
 use super::{Page, relations};
 use crate::estimate::Cause;
+use crate::events::Unit;
 use crate::monitor::Row;
 use crate::plan::EventIndex;
 use crate::tui::figures::Figure;
+use crate::tui::model::Line as Shown;
 use crate::tui::symbols::MISSING;
-use crate::tui::text::{amount, left, plus_minus, right};
+use crate::tui::text::{amount, cut, left, plus_minus, right};
 use crate::tui::theme::Role;
+use crate::words::shown;
 
-/// Cells of the label and the number before the interval.
-const LABEL: usize = 22;
+/// Cells of the label and the number before the interval, and of the words behind it.
+const LABEL: usize = 20;
 const NUMBER: usize = 16;
+const TAIL: usize = 14;
+
+/// Cells of an interval that says anything.
+const LEAST_BAR: usize = 5;
 
 pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
-    let model = page.model;
-    let index = model.events.selected;
-    if area.height == 0 || index >= model.monitor.header().events.len() {
-        return;
-    }
-    let title = Line::from(page.span(Role::Title, model.event_name(index)));
+    let Some(shown) = page.model.selected_line().filter(|_| area.height > 0) else { return };
+    let title = Line::from(page.span(Role::Title, page.model.line_title(shown)));
     let inner = page.panel(area, title, Line::default(), false);
-    for (line, row) in lines(page, index, usize::from(inner.width)).into_iter().zip(inner.rows()) {
+    for (line, row) in lines(page, shown, usize::from(inner.width)).into_iter().zip(inner.rows()) {
         page.line(row, line);
     }
 }
 
 /// Raw, corrected, and the relation that made the difference.
-pub(super) fn lines(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Line<'static>> {
+pub(super) fn lines(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'static>> {
     let model = page.model;
-    let figures = model.figures(index);
+    let figures = model.line_figures(shown);
     let scaled = figures.run.filter(|run| !figures.is_partial && *run > 0.0 && *run < 1.0);
     let raw = scaled.map_or_else(|| "raw".to_owned(), |run| format!("raw (scaled ×{:.2})", 1.0 / run));
     let axis = Axis::of([figures.raw, figures.corrected]);
     let tail = narrowing(figures.raw, figures.corrected);
-    let bar = width.saturating_sub(LABEL + NUMBER + 4 + 16);
-    let mut lines = vec![
-        value_line(page, index, Role::Raw, &raw, figures.raw, axis, bar, ""),
-        value_line(page, index, Role::Corrected, "corrected", figures.corrected, axis, bar, &tail),
-    ];
-    lines.push(match figures.by {
-        Some(Cause::Relation(relation)) => relations::sentence(page, relation, width),
-        Some(cause) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
-        None => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(index)))),
-    });
-    lines
+    let bar = width.saturating_sub(LABEL + NUMBER + 4 + TAIL);
+    let unit = model.line_unit(shown);
+    vec![
+        value_line(page, unit, (Role::Raw, &raw), figures.raw, (axis, bar), ""),
+        value_line(page, unit, (Role::Corrected, "corrected"), figures.corrected, (axis, bar), &tail),
+        match (shown, figures.by) {
+            (Shown::Sum(place), _) => parts(page, place, width),
+            (_, Some(Cause::Relation(relation))) => relations::sentence(page, relation, width),
+            (_, Some(cause)) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
+            (Shown::Event(event), None) => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(event)))),
+        },
+    ]
+}
+
+/// `most in CPU 3 41%, CPU 0 33%, CPU 1 14%`: the shares of the parts of a sum, largest first.
+pub(super) fn parts(page: &Page<'_>, place: usize, width: usize) -> Line<'static> {
+    let model = page.model;
+    let scope = |event: EventIndex| shown(&model.monitor.header().events[event].scope.to_string()).into_owned();
+    let count = |event: EventIndex| Some(model.monitor.row(event).best()?.value).filter(|count| *count > 0.0);
+    let events = &model.events.folds[place].parts.events;
+    let mut counts: Vec<_> = events.iter().filter_map(|&event| Some((event, count(event)?))).collect();
+    let all: f64 = counts.iter().map(|(_, count)| count).sum();
+    counts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
+    let shares: Vec<_> =
+        counts.iter().map(|&(event, count)| format!("{} {:.0}%", scope(event), count / all * 100.0)).collect();
+    let words =
+        if shares.is_empty() { "no part counted any".to_owned() } else { format!("most in {}", shares.join(", ")) };
+    Line::from(page.span(Role::Dim, cut(&words, width).into_owned()))
 }
 
 /// Why nothing corrects a number.
@@ -59,18 +79,14 @@ pub(super) fn why_unmoved(row: &Row<'_>) -> String {
     }
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parts of one line")]
 fn value_line(
     page: &Page<'_>,
-    index: EventIndex,
-    role: Role,
-    label: &str,
+    unit: &Unit,
+    (role, label): (Role, &str),
     figure: Option<Figure>,
-    axis: Option<Axis>,
-    bar: usize,
+    (axis, bar): (Option<Axis>, usize),
     tail: &str,
 ) -> Line<'static> {
-    let unit = &page.model.monitor.header().events[index].event.unit;
     let mut line = Line::from(page.span(Role::Dim, left(label, LABEL)));
     let Some(figure) = figure else {
         line.push_span(page.span(Role::Missing, right(MISSING, NUMBER / 2)));
@@ -78,7 +94,9 @@ fn value_line(
     };
     line.push_span(page.span(Role::Title, right(&amount(figure.mean, unit), NUMBER / 2)));
     line.push_span(page.span(Role::Text, right(&plus_minus(figure.error, figure.mean), NUMBER / 2)));
-    line.push_span(page.span(role, format!("  {}", axis.map_or_else(String::new, |axis| axis.interval(figure, bar)))));
+    if let Some(axis) = axis.filter(|_| bar >= LEAST_BAR) {
+        line.push_span(page.span(role, format!("  {}", axis.interval(figure, bar))));
+    }
     line.push_span(page.span(Role::Dim, format!("  {tail}")));
     line
 }

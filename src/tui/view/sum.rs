@@ -8,7 +8,7 @@ use crate::plan::EventIndex;
 use crate::tui::figures::{Change, Figure, Figures};
 use crate::tui::model::{Fold, Line as Shown};
 use crate::tui::symbols::{CURSOR, MISSING};
-use crate::tui::text::{amount, change, cut_middle, left, plus_minus, right};
+use crate::tui::text::{amount, change, cut_middle, left, percent, plus_minus, right, scientific};
 use crate::tui::theme::Role;
 use crate::words::shown;
 
@@ -95,7 +95,10 @@ fn cell(
             return sparkline(page, &model.measure.points_of_sum(&model.monitor, &parts.events, width), width);
         }
         Column::By => return vec![page.span(Role::Dim, left(MISSING, width))],
-        // What isn't kept of a sum: its spread between intervals, and what that is made from.
+        Column::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
+        Column::Sigma => (Role::Dim, figure.sigma().map_or_else(|| format!("{MISSING} "), |sigma| amount(sigma, unit))),
+        Column::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
+        // What isn't kept of a sum: its extremes, and how far it is from the truth.
         _ => (Role::Dim, MISSING.into()),
     };
     vec![page.span(role, right(&text, width))]

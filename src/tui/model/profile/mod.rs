@@ -25,7 +25,7 @@ pub(in crate::tui) use place::Place;
 pub(in crate::tui) use search::Search;
 pub(in crate::tui) use shape::{Node, Shape};
 
-use super::update::Step;
+use super::step::Step;
 use crate::tui::keys::Action;
 
 /// What the table lists.

@@ -5,7 +5,7 @@
 
 use super::functions::Counted;
 use super::shape::{Node, Shape};
-use crate::tui::model::update::Step;
+use crate::tui::model::step::Step;
 
 /// Until the reader moves, what has at least this part of all is unfolded.
 const UNFOLDED_AT_FIRST: f64 = 0.05;

@@ -1,0 +1,82 @@
+//! What is selected in, words for the clipboard out: its name and its number.
+
+use super::{Command, Line, Model, Notice, Pane, Screen, Tail};
+use crate::rates::Uncertain;
+use crate::tui::symbols::MISSING;
+use crate::tui::text::plus_minus;
+use crate::words::shown;
+
+impl Model {
+    /// What is selected, in words: its name and its number.
+    pub(super) fn copied(&mut self) -> Option<Command> {
+        let text = match self.screen {
+            Screen::Events => self.event_in_words(self.events.cursor)?,
+            Screen::Detail => self.event_in_words(Line::Event(self.events.selected))?,
+            Screen::Relations => {
+                let index = self.relations.selected;
+                format!("{}: {}", self.relation_id(index), self.relation_formula(index))
+            }
+            Screen::Profile => self.profile_path()?,
+            Screen::Groups => {
+                let group = self.monitor.header().groups.get(self.group)?;
+                let names: Vec<_> = group.members.iter().map(|&event| self.event_name(event)).collect();
+                format!("{{{}}}", names.join(","))
+            }
+            Screen::Log => self.log_line()?,
+            Screen::Compare => self.difference_in_words()?,
+        };
+        self.notice = Some(Notice::Done(format!("copied: {text}")));
+        Some(Command::Copy(text))
+    }
+
+    fn event_in_words(&self, line: Line) -> Option<String> {
+        self.monitor.header().events.get(self.events.selected)?;
+        let name = self.line_name(line);
+        let figure = self.line_figures(line).shown(self.basis);
+        Some(figure.map_or_else(
+            || name.clone(),
+            |figure| {
+                format!(
+                    "{name} {}{} {}",
+                    figure.mean,
+                    self.measure.suffix(self.monitor.header()),
+                    plus_minus(figure.error, figure.mean)
+                )
+            },
+        ))
+    }
+
+    fn difference_in_words(&self) -> Option<String> {
+        let one = self.comparison.selected()?;
+        let number = |number: Option<Uncertain>| {
+            number.map_or_else(|| MISSING.into(), |n| format!("{} {}", n.value, plus_minus(n.error, n.value)))
+        };
+        let (a, b) = (number(one.a_number), number(one.b_number));
+        Some(format!("{} A {a} B {b} {}", shown(&one.name), one.difference.word()))
+    }
+
+    /// The line of the log at the bottom of the screen.
+    fn log_line(&self) -> Option<String> {
+        let at = |tail: Tail, count: usize| match tail {
+            Tail::Follow => count.checked_sub(1),
+            Tail::At(place) => Some(place.min(count.checked_sub(1)?)),
+        };
+        match self.log.pane {
+            Pane::Findings => {
+                let entries = self.entries();
+                at(self.log.findings, entries.len()).map(|place| self.entry_text(entries[place]))
+            }
+            Pane::Output => {
+                let lines = self.output_lines();
+                at(self.log.output, lines.len()).map(|place| shown(&lines[place].text).into_owned())
+            }
+        }
+    }
+
+    /// The names on the path to what is selected, as folded stacks have them.
+    fn profile_path(&self) -> Option<String> {
+        let profile = self.profile.as_ref().filter(|profile| !profile.is_empty())?;
+        let names: Vec<_> = profile.path().into_iter().map(|frame| profile.calls.label(frame).name.as_str()).collect();
+        Some(names.join(";"))
+    }
+}

@@ -1,0 +1,86 @@
+//! Events and relations in, the order in which those that pass the filter are listed out.
+
+use std::cmp::Ordering;
+
+use super::step::neighbour;
+use super::{Column, Line, Model};
+use crate::plan::EventIndex;
+use crate::rates::Error;
+
+impl Model {
+    /// Puts events and relations in order, through their filters.
+    pub(super) fn arrange(&mut self) {
+        let mut lines = self.lines();
+        self.sort_lines(&mut lines, |(line, _)| *line);
+        lines.iter_mut().for_each(|(_, parts)| self.sort_lines(parts, |line| *line));
+        let order: Vec<_> = lines.into_iter().flat_map(|(line, parts)| std::iter::once(line).chain(parts)).collect();
+        if !order.contains(&self.events.cursor) {
+            // Past the end is no event: where none matches, none is selected.
+            self.events.select(order.first().copied().unwrap_or(Line::Event(EventIndex::MAX)));
+        }
+        self.events.order = order;
+        let filter = &self.relations.filter;
+        let line = |index| format!("{} {}", self.relation_id(index), self.relation_formula(index));
+        let order: Vec<_> = (0..self.monitor.relations().len()).filter(|&index| filter.matches(&line(index))).collect();
+        if !order.contains(&self.relations.selected) {
+            self.relations.selected = order.first().copied().unwrap_or(0);
+        }
+        self.relations.order = order;
+        self.compare();
+    }
+
+    /// Sums, or the parts of one.
+    fn sort_lines<T>(&self, lines: &mut Vec<T>, line_of: impl Fn(&T) -> Line) {
+        let Some(column) = self.events.sort.by else {
+            if self.events.sort.inverted {
+                lines.reverse();
+            }
+            return;
+        };
+        let ascending = self.events.sort.is_ascending();
+        let mut keyed: Vec<_> = lines.drain(..).map(|line| (self.sort_key(column, line_of(&line)), line)).collect();
+        keyed.sort_by(|(a, _), (b, _)| compare(a, b, ascending));
+        lines.extend(keyed.into_iter().map(|(_, line)| line));
+    }
+
+    fn sort_key(&self, column: Column, line: Line) -> SortKey {
+        let figures = self.line_figures(line);
+        let shown = figures.shown(self.basis);
+        let number = match column {
+            Column::Event => return SortKey::Name(self.line_name(line)),
+            Column::Mean => shown.map(|figure| figure.mean),
+            Column::Error => shown.and_then(|figure| match figure.error {
+                Error::Exact => Some(0.0),
+                error => error.relative_to(figure.mean),
+            }),
+            Column::Variance => shown.and_then(|figure| figure.variance),
+            Column::Run => figures.run,
+            Column::Correction => figures.correction.part(),
+        };
+        SortKey::Number(number.filter(|number| !number.is_nan()))
+    }
+
+    pub(super) fn sort_by_neighbour(&mut self, step: usize) {
+        let all: Vec<_> = std::iter::once(None).chain(Column::SORTABLE.map(Some)).collect();
+        self.events.sort.by = neighbour(&all, self.events.sort.by, step);
+        self.events.sort.inverted = false;
+        self.arrange();
+    }
+}
+
+pub(super) enum SortKey {
+    Name(String),
+    Number(Option<f64>),
+}
+
+/// What has no number stands last, whatever the direction.
+pub(super) fn compare(a: &SortKey, b: &SortKey, ascending: bool) -> Ordering {
+    let directed = |order: Ordering| if ascending { order } else { order.reverse() };
+    match (a, b) {
+        (SortKey::Name(a), SortKey::Name(b)) => directed(a.cmp(b)),
+        (SortKey::Number(Some(a)), SortKey::Number(Some(b))) => directed(a.total_cmp(b)),
+        (SortKey::Number(Some(_)), SortKey::Number(None)) => Ordering::Less,
+        (SortKey::Number(None), SortKey::Number(Some(_))) => Ordering::Greater,
+        _ => Ordering::Equal,
+    }
+}

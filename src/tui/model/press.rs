@@ -1,0 +1,271 @@
+//! A key in, what it asks for done out; what the loop has to do is given back.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+
+use super::step::{Step, move_in, neighbour, scrolled};
+use super::{Column, Command, CompareColumn, Line, Model, Motion, Notice, Over, Pane, Screen, WINDOWS};
+use crate::tui::Mode;
+use crate::tui::keys::{Action, Key};
+use crate::tui::picture::Format;
+use crate::tui::theme::Theme;
+use crate::tui::view::{page, profile_rows};
+
+impl Model {
+    pub(super) fn key(&mut self, key: KeyEvent) -> Option<Command> {
+        match self.over.clone() {
+            Over::Nothing => self.screen_key(key),
+            Over::Help(top) => self.help_key(key, top),
+            Over::Filter { before } => {
+                self.filter_key(key, before);
+                None
+            }
+            Over::AskQuit { .. } => self.quit_key(key),
+            Over::AskExport => self.export_key(key),
+            Over::Jump { text } => self.jump_key(key, text),
+        }
+    }
+
+    fn screen_key(&mut self, key: KeyEvent) -> Option<Command> {
+        match self.options.keymap.find(self.screen, key) {
+            Some(action) => self.act(action),
+            None => {
+                self.notice = Some(Notice::Failed(format!("no key {} here, ? for help", Key::from(key).name())));
+                None
+            }
+        }
+    }
+
+    fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<Command> {
+        let page = page(self.size);
+        let last = crate::tui::view::help_lines(self).saturating_sub(page);
+        self.over = match self.options.keymap.find(Screen::Log, key) {
+            Some(Action::Up) => Over::Help(top.saturating_sub(1)),
+            Some(Action::Down) => Over::Help((top + 1).min(last)),
+            Some(Action::PageUp | Action::HalfUp) => Over::Help(top.saturating_sub(page)),
+            Some(Action::PageDown | Action::HalfDown) => Over::Help((top + page).min(last)),
+            Some(Action::First) => Over::Help(0),
+            Some(Action::Last) => Over::Help(last),
+            Some(action @ (Action::Go(_) | Action::Redraw | Action::Suspend | Action::Theme)) => {
+                self.over = Over::Nothing;
+                return self.act(action);
+            }
+            _ => Over::Nothing,
+        };
+        None
+    }
+
+    fn quit_key(&mut self, key: KeyEvent) -> Option<Command> {
+        match key.code {
+            KeyCode::Char('k') => Some(Command::Kill),
+            KeyCode::Char('d') => Some(Command::Detach),
+            KeyCode::Esc | KeyCode::Char('c') if key.modifiers.is_empty() => {
+                self.over = Over::Nothing;
+                None
+            }
+            _ => None,
+        }
+    }
+
+    /// Any other key than those of the forms goes back.
+    fn export_key(&mut self, key: KeyEvent) -> Option<Command> {
+        self.over = Over::Nothing;
+        match key.code {
+            KeyCode::Char('t') => Some(Command::Export(Format::Text)),
+            KeyCode::Char('a') => Some(Command::Export(Format::Ansi)),
+            KeyCode::Char('s') => Some(Command::Export(Format::Svg)),
+            _ => None,
+        }
+    }
+
+    fn act(&mut self, action: Action) -> Option<Command> {
+        match action {
+            Action::Quit => return Some(Command::Quit),
+            Action::Save if matches!(self.options.mode, Mode::Stacks { .. }) => {
+                self.notice = Some(Notice::Failed("nothing was measured here: perfprop export writes stacks".into()));
+            }
+            Action::Save => return Some(Command::Save),
+            Action::Pause
+            | Action::StepBack
+            | Action::StepForward
+            | Action::Slower
+            | Action::Faster
+            | Action::Jump
+            | Action::Mark
+            | Action::NextMark => return self.wind(action),
+            Action::Graph => self.graph = !self.graph,
+            Action::Copy => return self.copied(),
+            Action::Export => self.over = Over::AskExport,
+            Action::Mouse => {
+                self.mouse = !self.mouse;
+                let words = if self.mouse { "the mouse is perfprop's" } else { "the mouse selects text" };
+                self.notice = Some(Notice::Done(words.into()));
+                return Some(Command::Mouse(self.mouse));
+            }
+            Action::Redraw => return Some(Command::Redraw),
+            Action::Suspend => return Some(Command::Suspend),
+            Action::Help => self.over = Over::Help(0),
+            Action::Back => self.back(),
+            Action::Go(Screen::Compare) if self.beside.is_none() => {
+                self.notice = Some(Notice::Failed("only replay of two recordings compares".into()));
+            }
+            Action::Go(screen) if !self.screens().any(|other| other == screen) => {
+                self.notice = Some(Notice::Failed("a file of stacks has the screens Profile and Log".into()));
+            }
+            Action::Go(screen) => self.screen = screen,
+            Action::NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
+            Action::PreviousScreen => {
+                self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1)
+            }
+            Action::Open => self.open(),
+            Action::Filter | Action::Search => self.begin_filter(),
+            Action::Unfold | Action::Fold | Action::Toggle | Action::UnfoldAll | Action::FoldAll
+                if self.screen == Screen::Events =>
+            {
+                self.unfold(action)
+            }
+            Action::Listing
+            | Action::Emphasis
+            | Action::Zoom
+            | Action::NextHit
+            | Action::PreviousHit
+            | Action::FindSame
+            | Action::GoLeft
+            | Action::GoRight
+            | Action::Fold
+            | Action::Unfold
+            | Action::Toggle
+            | Action::FoldAll
+            | Action::UnfoldAll
+            | Action::NextSampled
+            | Action::PreviousSampled => self.steer_profile(action),
+            Action::NextEvent => self.go(Step::By(1)),
+            Action::PreviousEvent => self.go(Step::By(-1)),
+            _ => self.change_view(action),
+        }
+        None
+    }
+
+    /// How numbers are shown, in which order, and where the reader is.
+    fn change_view(&mut self, action: Action) {
+        match action {
+            Action::Freeze => self.freeze(),
+            Action::Basis => {
+                self.basis = self.basis.next();
+                self.arrange();
+            }
+            Action::Measure => {
+                self.measure = self.measure.next();
+                self.arrange();
+            }
+            Action::Longer => self.window = (self.window + 1).min(WINDOWS.len() - 1),
+            Action::Shorter => self.window = self.window.saturating_sub(1),
+            Action::Theme => self.next_theme(),
+            Action::Output => {
+                self.log.pane = if self.log.pane == Pane::Findings { Pane::Output } else { Pane::Findings };
+            }
+            Action::NextColumn if self.screen == Screen::Compare => self.sort_comparison(1),
+            Action::PreviousColumn if self.screen == Screen::Compare => self.sort_comparison(CompareColumn::ALL.len()),
+            Action::NextColumn => self.sort_by_neighbour(1),
+            Action::PreviousColumn => self.sort_by_neighbour(Column::SORTABLE.len()),
+            Action::Invert if self.screen == Screen::Compare => {
+                self.comparison.inverted = !self.comparison.inverted;
+                self.compare();
+            }
+            Action::Invert => {
+                self.events.sort.inverted = !self.events.sort.inverted;
+                self.arrange();
+            }
+            _ => self.go(Step::of(action, page(self.size))),
+        }
+    }
+
+    /// The selected event in detail; of two recordings, that of the first.
+    pub(super) fn open(&mut self) {
+        if let (Screen::Events, Line::Sum(_)) = (self.screen, self.events.cursor) {
+            return self.unfold(Action::Toggle);
+        }
+        if self.screen == Screen::Compare {
+            match self.comparison.selected().map(|one| one.a) {
+                Some(Some(event)) => self.events.select(Line::Event(event)),
+                _ => {
+                    self.notice = Some(Notice::Failed("the first recording has no such event".into()));
+                    return;
+                }
+            }
+        }
+        self.screen = Screen::Detail;
+    }
+
+    /// One level a press.
+    fn back(&mut self) {
+        let height = profile_rows(self);
+        if let (Screen::Profile, Some(profile)) = (self.screen, &mut self.profile)
+            && profile.back(height)
+        {
+            return;
+        }
+        if self.filter().is_some_and(|filter| !filter.is_empty()) {
+            self.set_filter(String::new());
+        } else if self.screen == Screen::Log && self.log.pane == Pane::Output {
+            self.log.pane = Pane::Findings;
+        } else {
+            self.screen = self.screens().next().unwrap_or_default();
+        }
+    }
+
+    fn freeze(&mut self) {
+        self.motion = match self.motion {
+            Motion::Moving => Motion::Frozen,
+            Motion::Frozen => Motion::Moving,
+        };
+        self.follow();
+    }
+
+    fn next_theme(&mut self) {
+        let names: Vec<_> = Theme::names().collect();
+        let place = names.iter().position(|name| *name == self.theme.name());
+        let next = names[place.map_or(0, |place| (place + 1) % names.len())];
+        if let Some(theme) = Theme::built_in(next, self.options.depth) {
+            self.theme = theme;
+            self.notice = Some(Notice::Done(format!("theme {next}")));
+        }
+    }
+
+    /// Moves in the list of the screen.
+    pub(super) fn go(&mut self, step: Step) {
+        match (self.screen, self.log.pane) {
+            (Screen::Events | Screen::Detail, _) => {
+                move_in(&self.events.order, &mut self.events.cursor, step);
+                self.events.select(self.events.cursor);
+                self.share_event();
+            }
+            (Screen::Profile, _) => {
+                let height = profile_rows(self);
+                if let Some(profile) = &mut self.profile {
+                    profile.step(step, height);
+                }
+            }
+            (Screen::Relations, _) => move_in(&self.relations.order, &mut self.relations.selected, step),
+            (Screen::Compare, _) => move_in(&self.comparison.order, &mut self.comparison.selected, step),
+            (Screen::Groups, _) => self.group = step.from(self.group, self.monitor.header().groups.len()),
+            (Screen::Log, Pane::Findings) => {
+                self.log.findings = scrolled(self.log.findings, self.entries().len(), step)
+            }
+            (Screen::Log, Pane::Output) => self.log.output = scrolled(self.log.output, self.output_lines().len(), step),
+        }
+    }
+
+    fn steer_profile(&mut self, action: Action) {
+        let height = profile_rows(self);
+        let Some(profile) = self.profile.as_mut().filter(|profile| !profile.is_empty()) else {
+            self.notice = Some(Notice::Failed("there is no profile yet".into()));
+            return;
+        };
+        if let Err(reason) = profile.act(action, height) {
+            self.notice = Some(Notice::Failed(reason.into()));
+        }
+        if matches!(action, Action::NextSampled | Action::PreviousSampled) {
+            self.follow_profile();
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! A key that moves in a list in, the next place out.
+
+use crate::tui::keys::Action;
+
+use super::Tail;
+
+/// A way to move in a list.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tui) enum Step {
+    By(isize),
+    First,
+    Last,
+}
+
+impl Step {
+    pub(super) fn of(action: Action, page: usize) -> Self {
+        let page = isize::try_from(page).unwrap_or(10);
+        match action {
+            Action::Up => Self::By(-1),
+            Action::Down => Self::By(1),
+            Action::PageUp => Self::By(-page),
+            Action::PageDown => Self::By(page),
+            Action::HalfUp => Self::By(-(page / 2).max(1)),
+            Action::HalfDown => Self::By((page / 2).max(1)),
+            Action::First => Self::First,
+            Action::Last => Self::Last,
+            _ => Self::By(0),
+        }
+    }
+
+    /// From `place` in a list of `count`, never past its ends.
+    pub(super) fn from(self, place: usize, count: usize) -> usize {
+        let last = count.saturating_sub(1);
+        match self {
+            Self::By(step) => place.saturating_add_signed(step).min(last),
+            Self::First => 0,
+            Self::Last => last,
+        }
+    }
+}
+
+pub(super) fn move_in<T: Copy + PartialEq>(order: &[T], selected: &mut T, step: Step) {
+    let place = order.iter().position(|index| index == selected).unwrap_or(0);
+    if let Some(&index) = order.get(step.from(place, order.len())) {
+        *selected = index;
+    }
+}
+
+pub(super) fn scrolled(tail: Tail, count: usize, step: Step) -> Tail {
+    let last = count.saturating_sub(1);
+    let place = match tail {
+        Tail::Follow => last,
+        Tail::At(place) => place.min(last),
+    };
+    match step.from(place, count) {
+        place if place == last => Tail::Follow,
+        place => Tail::At(place),
+    }
+}
+
+pub(super) fn neighbour<T: Copy + PartialEq>(all: &[T], current: T, step: usize) -> T {
+    let place = all.iter().position(|one| *one == current).unwrap_or(0);
+    all[(place + step) % all.len()]
+}

@@ -6,6 +6,9 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench tells what it measured")]
 
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::Instant;
 
@@ -27,6 +30,7 @@ const TIMES: u32 = 200;
 
 struct Profiled {
     tree: Tree,
+    grows: Arc<AtomicBool>,
     samples: Receiver<Sample>,
     output: Receiver<OutputLine>,
 }
@@ -41,6 +45,14 @@ impl Feed for Profiled {
     }
 
     fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+        if self.grows.load(Relaxed) {
+            let place = self.tree.sampled();
+            let new = self.tree.len() as u64;
+            let path = ["main", "grown", &format!("f{new}")].map(|name| self.tree.frame(&Frame::function(name)));
+            let event = self.tree.event_ids().next().unwrap();
+            self.tree.stack(place, path, event, Amount { samples: 1, weight: 1000 });
+            self.tree.end(place);
+        }
         see(&self.tree, Losses::default());
     }
 
@@ -55,7 +67,8 @@ fn main() {
     let (terminal, script) = Terminal::scripted(200, 60).unwrap();
     let (rounds, samples) = bounded(0);
     let (signals_in, signals) = bounded(0);
-    let mut feed = Profiled { tree, samples, output: never() };
+    let grows = Arc::new(AtomicBool::new(false));
+    let mut feed = Profiled { tree, grows: Arc::clone(&grows), samples, output: never() };
     let user = thread::spawn(move || {
         for second in 1..3 {
             rounds.send(round(second)).unwrap();
@@ -76,8 +89,12 @@ fn main() {
         assert!(script.screen().contains("[4 Profile]"), "{}", script.screen());
         let mut seconds = 3..;
         let _ = script.screen();
-        let times = (0..TIMES).map(|_| timed(|| rounds.send(round(seconds.next().unwrap())).unwrap()));
-        println!("{:>7.2} ms  an interval: the tree looked at anew, and a frame", median(times.collect()));
+        for what in ["the tree looked at anew", "a tree that has grown"] {
+            let times = (0..TIMES).map(|_| timed(|| rounds.send(round(seconds.next().unwrap())).unwrap()));
+            println!("{:>7.2} ms  an interval: {what}, and a frame", median(times.collect()));
+            grows.store(true, Relaxed);
+            let _ = script.screen();
+        }
         signals_in.send(15).unwrap();
     });
     let monitor = Monitor::new(header(), Vec::new(), Box::new(Linear::new(&[], &[])));

@@ -8,7 +8,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
-use perfprop::export::{Format, ReadOptions, Target, Unit, WriteOptions, read, write};
+use perfprop::export::{Events, Format, ReadOptions, Target, Unit, WriteOptions, read, write};
 use perfprop::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Options, Repeats, Tree};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -377,6 +377,15 @@ proptest! {
             prop_assert_eq!(known.total(event), Amount { samples: samples.len() as u64, weight: total });
         }
     }
+}
+
+#[test]
+fn a_sample_that_names_no_event_is_none_of_a_chosen_one() {
+    let script = "rec 7 1.5: 1 cycles:\n\t 5d f+0x1 (/x)\n\nrec\n\t 5d f+0x1 (/x)\n\n";
+    let options = ReadOptions { events: Events::Named(vec!["cycles".into()]), ..ReadOptions::default() };
+    let imported = read(script.as_bytes(), &options);
+    assert!(imported.fault.is_none(), "{:?}", imported.fault);
+    assert_eq!(imported.tree.total(imported.tree.default_event().unwrap()).samples, 1);
 }
 
 #[test]

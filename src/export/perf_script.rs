@@ -122,7 +122,7 @@ struct Stack {
     lines: u64,
 }
 
-/// How many heads, frames and stacks of callers are known at most, and how long they are: 45 MiB with the longest.
+/// How many heads, frames and stacks of callers are known at most, and how long they are: 55 MiB with the longest.
 const HEADS: (usize, usize) = (1 << 12, 256);
 const FRAMES: (usize, usize) = (1 << 15, 512);
 const STACKS: (usize, usize) = (1 << 14, 1536);
@@ -237,7 +237,7 @@ impl<'a> Reader<'a> {
     fn begin(&mut self, header: &Header<'_>) {
         let event = if header.event.is_empty() { "samples" } else { header.event };
         if !self.chosen.takes(event) {
-            self.place = Place::Unwanted;
+            (self.place, self.head) = (Place::Unwanted, None);
             return;
         }
         self.place = Place::Head;

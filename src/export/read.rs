@@ -279,7 +279,9 @@ fn guess(begun: &[u8]) -> Option<Format> {
     if is_frame(first) || lines.next().is_some_and(is_frame) || perf_script::is_head(first) {
         return Some(Format::PerfScript);
     }
-    folded::split(first).map(|_| Format::Folded)
+    // The first stack may be longer than what is looked at.
+    let is_deep = first.len() as u64 == HEAD && first.contains(&b';') && !first.contains(&0);
+    (is_deep || folded::split(first).is_some()).then_some(Format::Folded)
 }
 
 #[cfg(test)]
@@ -303,6 +305,8 @@ mod tests {
             assert_eq!(guess(text.as_bytes()), format, "{text:?}");
         }
         assert_eq!(guess(b"\x1f\x8b\x08"), Some(Format::Pprof));
+        let begun = |frame: &[u8]| frame.iter().copied().cycle().take(HEAD as usize).collect::<Vec<u8>>();
+        assert_eq!([guess(&begun(b"main;")), guess(&begun(b"x"))], [Some(Format::Folded), None]);
     }
 
     #[test]

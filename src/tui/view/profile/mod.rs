@@ -222,3 +222,22 @@ fn draw_path(page: &mut Page<'_>, area: Rect, profile: &Profile) {
         );
     }
 }
+
+#[cfg(test)]
+#[allow(clippy::field_reassign_with_default, reason = "not all fields are seen here")]
+mod tests {
+    use super::*;
+    use crate::stacks::Losses;
+
+    #[test]
+    fn what_went_missing_is_said_beside_the_samples() {
+        let of = |losses| {
+            let mut profile = Profile::default();
+            profile.losses = losses;
+            samples(&profile)
+        };
+        assert_eq!(of(Losses::default()), "0 in all");
+        let losses = Losses { lost: 3, dropped: 1, throttled: 2, ..Losses::default() };
+        assert_eq!(of(losses), "0 in all, 4 lost, 2 times throttled");
+    }
+}

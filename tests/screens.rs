@@ -1022,7 +1022,9 @@ fn with_metrics() -> Monitor {
     ];
     let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
     let mut monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
-    rounds(350).iter().for_each(|round| drop(monitor.round(round, 0)));
+    for round in rounds(350) {
+        monitor.round(&round, 0);
+    }
     monitor
 }
 

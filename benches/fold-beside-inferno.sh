@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Folding 60 MB of `perf script` text, beside inferno-collapse-perf on one thread: in turns in one run, medians of
-# CPU and wall time, and memory. Needs target/release/perfprop, GNU time and a script to repeat; inferno is built
-# from the registry if it isn't there.
+# CPU and wall time, and memory. Needs target/release/perfprop (or another, in PERFPROP), GNU time and a script to
+# repeat; inferno is built from the registry if it isn't there.
 #
 #   benches/fold-beside-inferno.sh SCRIPT [PAIRS]
 set -euo pipefail
 cd "$(dirname "$0")/.."
 script=${1:?give the text of perf script}
 pairs=${2:-5}
-perfprop=$PWD/target/release/perfprop
+perfprop=${PERFPROP:-$PWD/target/release/perfprop}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 inferno=$(command -v inferno-collapse-perf || true)

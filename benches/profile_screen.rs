@@ -2,7 +2,7 @@
 //!
 //! Keys go through the real loop onto a terminal in memory, which takes a key when it has drawn what the one before
 //! changed: so a key is the change that it asks for and one whole frame. A round is what the screen does when an
-//! interval has ended: it looks at the tree anew, and draws.
+//! interval has ended: it looks at the tree anew, and draws. All numbers are medians.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a bench tells what it measured")]
 
@@ -74,15 +74,10 @@ fn main() {
         time_keys(&script, "flat: down", "j");
         script.keys("tt");
         assert!(script.screen().contains("[4 Profile]"), "{}", script.screen());
-        let begun = Instant::now();
-        for second in 3..53 {
-            rounds.send(round(second)).unwrap();
-        }
+        let mut seconds = 3..;
         let _ = script.screen();
-        println!(
-            "{:>7.2} ms  an interval: the tree looked at anew, and a frame",
-            begun.elapsed().as_secs_f64() * 1e3 / 50.0
-        );
+        let times = (0..TIMES).map(|_| timed(|| rounds.send(round(seconds.next().unwrap())).unwrap()));
+        println!("{:>7.2} ms  an interval: the tree looked at anew, and a frame", median(times.collect()));
         signals_in.send(15).unwrap();
     });
     let monitor = Monitor::new(header(), Vec::new(), Box::new(Linear::new(&[], &[])));
@@ -91,17 +86,25 @@ fn main() {
     user.join().unwrap();
 }
 
-/// The mean over many presses, each with its frame.
+/// The median over many presses, each with its frame: a press is taken once the one before is on the screen.
 fn time_keys(script: &Script, what: &str, keys: &str) {
     let _ = script.screen();
-    let begun = Instant::now();
-    for _ in 0..TIMES {
-        script.keys(keys);
-    }
-    let _ = script.screen();
     let count = keys.split('>').map(|part| part.find('<').unwrap_or(part.len()) + usize::from(part.contains('<')));
-    let presses = f64::from(TIMES) * count.sum::<usize>() as f64 + 2.0;
-    println!("{:>7.2} ms  {what}", begun.elapsed().as_secs_f64() * 1e3 / presses);
+    let presses = count.sum::<usize>() as f64;
+    let times = (0..TIMES).map(|_| timed(|| assert!(script.keys(keys))) / presses).collect();
+    println!("{:>7.2} ms  {what}", median(times));
+}
+
+/// Milliseconds.
+fn timed(what: impl FnOnce()) -> f64 {
+    let begun = Instant::now();
+    what();
+    begun.elapsed().as_secs_f64() * 1e3
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
 }
 
 fn round(second: u64) -> Sample {

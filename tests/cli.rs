@@ -286,7 +286,7 @@ fn mistakes_say_what_where_why_and_what_to_try() {
             &["E07", "/nonexistent.json"],
         ),
         (&["replay", "/nonexistent.jsonl"], 1, &["/nonexistent.jsonl"]),
-        (&["replay", "/etc/passwd"], 1, &["not a perfprop recording"]),
+        (&["replay", "/etc/passwd"], 1, &["neither a recording nor"]),
         (&["record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"], 125, &["cannot write /nonexistent/x"]),
         (&["top", "-I", "0", "--", "true"], 2, &["--interval", "1..="]),
     ];

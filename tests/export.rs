@@ -342,3 +342,49 @@ proptest! {
         read(&*raw, &ReadOptions { format: Some(Format::Pprof), ..options });
     }
 }
+
+/// As the reader sees the lines of a sample, one after the other, where nothing can be looked up as a whole.
+fn one_by_one(script: &str) -> String {
+    // A line with a blank ends a sample, and a whole stack is looked up only up to an empty one.
+    script.replace("\n\n", "\n \n")
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn samples_that_come_again_count_as_if_they_were_new(
+        samples in vec((0..3_usize, 0..100_u32, 1..2000_u32, vec((0..4_usize, 0..3_u32), 0..5)), 0..40),
+        canonical in any::<bool>(),
+        cap in 16..60_usize,
+    ) {
+        const SYMBOLS: [&str; 4] = ["f", "Big::operator+", "[unknown]", "g(int)"];
+        let mut script = String::new();
+        for (process, time, period, frames) in &samples {
+            let head = ["my sh 7", "rec 8/9 [001]", "12: odd 9"][*process];
+            script += &format!("{head} 1.{time}: {period} cpu-clock: \n");
+            for (symbol, offset) in frames {
+                script += &format!("\t  {offset}f {}+0x{offset} (/opt/x)\n", SYMBOLS[*symbol]);
+            }
+            script += "\n";
+        }
+        let options = Options { repeats: if canonical { Repeats::Fold } else { Repeats::Keep }, cap, ..Options::default() };
+        let options = ReadOptions { format: Some(Format::PerfScript), tree: options, ..ReadOptions::default() };
+        let [known, new] = [script.clone(), one_by_one(&script)].map(|script| read(script.as_bytes(), &options).tree);
+        for event in known.event_ids() {
+            prop_assert_eq!(of_tree(&known, event, Unit::Weights), of_tree(&new, event, Unit::Weights));
+            let total: u64 = samples.iter().map(|(_, _, period, _)| u64::from(*period)).sum();
+            prop_assert_eq!(known.total(event), Amount { samples: samples.len() as u64, weight: total });
+        }
+    }
+}
+
+#[test]
+fn faults_in_known_samples_have_their_line() {
+    let sample = "rec 7 1.5: 1 cycles:\n\t 5d f+0x1 (/x)\n\t 5d main+0x1 (/x)\n\n";
+    let script = format!("{}rec 7 1.5: 1 cycles:\n\t 5d f+0x1 (/x)\n\tno frame\n\n", sample.repeat(5));
+    let imported = read(script.as_bytes(), &ReadOptions::default());
+    assert_eq!(imported.fault.unwrap().line, Some(23));
+    let event = imported.tree.default_event().unwrap();
+    assert_eq!(imported.tree.total(event).samples, 5);
+}

@@ -203,6 +203,27 @@ fn one_cpu_is_counted_alone_and_an_absent_one_is_refused() {
 }
 
 #[test]
+fn an_event_that_the_kernel_refuses_leaves_the_others() {
+    // No x86 or Arm breakpoint is 3 bytes long; and a CPU has fewer than 20 of any length.
+    let many = ["mem:0x1000:w"; 20].join(",");
+    for (events, fewest) in [("mem:0x1000/3:w,page-faults".to_owned(), 1), (format!("{many},page-faults"), 2)] {
+        let Some(lines) = stat_lines(&["-e", &events, "--", "true"]) else { return };
+        let of = |status: &str| lines.iter().filter(|line| line["status"] == status).count();
+        assert!(of("counted") >= fewest && of("not supported") > 0, "{lines:?}");
+        assert_eq!(lines.last().unwrap()["status"], "counted");
+    }
+}
+
+#[test]
+fn what_a_command_did_on_each_cpu_adds_up() {
+    let forks = "for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do sleep 0.002 & done; wait";
+    let Some(lines) = stat_lines(&["-A", "-e", "sched:sched_process_fork", "--", "sh", "-c", forks]) else { return };
+    let counts: f64 = lines.iter().filter_map(|line| line["counter-value"].as_f64()).sum();
+    assert_eq!(counts, 20.0, "what happened on other CPUs is not scaled up to: {lines:?}");
+    assert!(lines.iter().all(|line| line["pcnt-running"].as_f64().is_none_or(|part| part == 100.0)), "{lines:?}");
+}
+
+#[test]
 fn a_delay_leaves_out_the_beginning_and_a_timeout_the_end() {
     let mut delayed = vec!["-D", "100", "--timeout", "200", "-e", "task-clock", "--"];
     delayed.extend(BUSY);

@@ -172,6 +172,28 @@ fn recursion_in_c_along_frame_pointers() {
 }
 
 #[test]
+fn recursion_beyond_the_kernels_longest_chain_is_said_to_be_cut() {
+    const DEEP: &str = "static volatile long sink;
+        __attribute__((noinline)) long down(long n) {
+            char place[8]; place[0] = (char)n; sink += place[0];
+            long r = n > 0 ? down(n - 1) : 0;
+            for (int i = 0; i < 50; i++) sink += i;
+            return r + place[0];
+        }
+        int main(void) { for (int i = 0; i < 100; i++) sink += down(40000); return 0; }";
+    let folder = folder("deep");
+    let Some(program) = compiled(&folder, "deep", DEEP, "cc", &WITH_FRAME_POINTERS) else { return };
+    let (recording, output) = record(&folder, &["-g", "-F", "1000"], &[program.to_str().unwrap()]);
+    check_whole(&recording);
+    let losses = recording.stacks.as_ref().unwrap().batches.last().unwrap().losses;
+    let all = samples(&recording);
+    assert!(losses.cut * 10 > all.len() as u64 * 9, "{losses} of {}", all.len());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("stacks cut"));
+    assert!(all.iter().any(|(_, frames)| frames.iter().filter(|frame| frame.name == "down").count() > 100));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn threads_in_rust_without_frame_pointers_by_unwind_information() {
     let folder = folder("threads");
     let options = ["-O", "-g", "-C", "force-frame-pointers=no"];

@@ -182,8 +182,8 @@ pub(super) struct Target {
 #[derive(Debug, Group)]
 #[command(next_help_heading = "Call stacks")]
 pub(super) struct Stacks {
-    /// Sample the events with their call stacks, along frame pointers
-    #[arg(short = 'g', conflicts_with = "call_graph")]
+    /// Sample the events with their call stacks, along frame pointers unless --call-graph says how
+    #[arg(short = 'g')]
     pub(super) frame_pointers: bool,
     /// Sample the events with their call stacks, found so: `fp` along frame pointers, `dwarf` or `dwarf,SIZE`
     /// from a copy of the stack (8192 bytes), `lbr` from Intel's record of calls
@@ -331,9 +331,15 @@ pub(super) struct Record {
 
 #[derive(Debug, Group)]
 pub(super) struct Replay {
-    /// The recording; `-` is standard input. Two are shown side by side
+    /// The recording, or stacks of another tool; `-` is standard input. Two recordings are shown side by side
     #[arg(value_name = "FILE", required = true)]
     pub(super) files: Vec<PathBuf>,
+    /// What the file is written in; guessed from its beginning by default
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) from: Option<StackFormat>,
+    /// Fold repeats of another tool's stacks, as those of recordings are: recursion of any depth is a few frames
+    #[arg(long)]
+    pub(super) canonical: bool,
     /// How fast to play; 0 is at once. 1 by default, and 0 for two recordings
     #[arg(long, value_name = "X")]
     pub(super) speed: Option<f64>,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Error;
 use super::args::Replay;
-use super::replay::{Setup, at, end, read, seen, setup};
+use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
 use crate::monitor::{Measure, Monitor};
 use crate::recording::Recording;
@@ -25,7 +25,8 @@ impl Second {
         if path.as_os_str() == "-" && args.files[0].as_os_str() == "-" {
             return Err(Error::Usage("standard input can be one of two recordings only".into()));
         }
-        let recording = read(path)?;
+        let Opened::Recording(recording) = open(path, args)? else { return Err(no_recording(path)) };
+        let recording = *recording;
         let setup = setup(args, &recording)?;
         let names = [&args.files[0], path].map(|path| path.to_string_lossy().into_owned());
         let (a, b) = (&first.0.header, &recording.header);

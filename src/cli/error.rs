@@ -244,6 +244,14 @@ fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], denial: Denial, 
             }
             write!(f, "      {SETCAP}   or: sudo sysctl kernel.perf_event_paranoid={allows}")
         }
+        Denial::Capability => {
+            writeln!(f, "only CAP_PERFMON allows it, EACCES)")?;
+            write!(f, "      {SETCAP}   or as root; lowering perf_event_paranoid will not help")
+        }
+        Denial::Nobody(errno) => {
+            writeln!(f, "the kernel refuses it to every user, {errno:?})")?;
+            write!(f, "      what it counts instead:  perfprop list")
+        }
         Denial::Seccomp(errno) => {
             writeln!(f, "a seccomp filter refuses perf_event_open, {errno:?})")?;
             write!(f, "      neither root nor perf_event_paranoid helps; start the container with\n      ")?;

@@ -63,13 +63,7 @@ fn read(args: &Export) -> Result<Imported, Error> {
 }
 
 fn options(args: &Export) -> ReadOptions {
-    let format = args.from.map(|format| match format {
-        StackFormat::PerfScript => Format::PerfScript,
-        StackFormat::Folded => Format::Folded,
-        StackFormat::Pprof => Format::Pprof,
-        StackFormat::Recording => Format::Recording,
-        StackFormat::Callgrind => Format::Callgrind,
-    });
+    let format = args.from.map(Into::into);
     let tree = Options {
         repeats: if args.canonical { Repeats::Fold } else { Repeats::Keep },
         detail: if args.lines { Detail::Lines } else { Detail::Functions },
@@ -96,6 +90,18 @@ fn options(args: &Export) -> ReadOptions {
     };
     let periods = if is_folded && !args.padded_periods { Periods::Unpadded } else { Periods::All };
     ReadOptions { format, tree, names, process, periods, events }
+}
+
+impl From<StackFormat> for Format {
+    fn from(format: StackFormat) -> Self {
+        match format {
+            StackFormat::PerfScript => Self::PerfScript,
+            StackFormat::Folded => Self::Folded,
+            StackFormat::Pprof => Self::Pprof,
+            StackFormat::Recording => Self::Recording,
+            StackFormat::Callgrind => Self::Callgrind,
+        }
+    }
 }
 
 /// The event for a file that has room for one.

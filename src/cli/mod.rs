@@ -11,6 +11,7 @@ mod error;
 mod estimate;
 mod export;
 mod generate;
+mod imported;
 mod learn;
 mod list;
 mod look;

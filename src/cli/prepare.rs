@@ -477,9 +477,10 @@ fn anchors(plan: &Plan, rows: &[Row]) -> Vec<RecordedAnchor> {
 
 /// A part that can't be counted is never passed over in silence.
 fn tell_partial(events: &[RecordedEvent]) {
-    // An event has a row in each scope, and is named once.
+    // An event has a row in each scope, and is named once; where it is asked for twice, one may be refused.
     let mut names = HashSet::new();
-    let named: Vec<_> = events.iter().filter(|event| names.insert(&event.event.name)).collect();
+    let named: Vec<_> =
+        events.iter().filter(|event| names.insert((&event.event.name, event.status.is_open()))).collect();
     let closed: Vec<_> = named.iter().filter(|event| !event.status.is_open()).collect();
     if closed.is_empty() {
         return;

@@ -45,7 +45,7 @@ pub(super) enum Taking {
 }
 
 /// The time that a batch comes together in; the channel has room for far more.
-const BATCH: Duration = Duration::from_millis(50);
+const BATCH: Duration = Duration::from_millis(200);
 
 /// What a measurement gives.
 #[derive(Clone, Copy, Debug)]

@@ -41,11 +41,17 @@ fn nothing_opened(rows: &[Row], plan: &Plan, launch: &Launch) -> Error {
     }
     let host = Host::here();
     let events = names(&plan.events);
+    let whose = whose(launch);
     let Some(row) = rows.iter().find(|row| row.status == Status::Forbidden) else {
+        if let [event] = plan.events.as_slice()
+            && let Verdict::Refused(errno) = verdict(&host, &ThisKernel, event, whose)
+        {
+            // There is such an event, so that the machine isn't to blame.
+            return Error::Open(OpenError::Event { name: event.name.clone(), source: errno.into() });
+        }
         return Error::NoCounters { events, has_pmu: host.cores().next().is_some(), guest: host.guest() };
     };
     let event = &plan.events[row.event];
-    let whose = whose(launch);
     match verdict(&host, &ThisKernel, event, whose) {
         Verdict::Denied(Denial::Target) => match whose {
             Whose::Task(pid) => Error::Open(OpenError::NotYours(pid)),

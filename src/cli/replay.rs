@@ -1,7 +1,7 @@
 //! `perfprop replay`: a recording in, the screens that the live run would have shown out.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
 use crossbeam_channel::Receiver;
@@ -9,9 +9,10 @@ use crossbeam_channel::Receiver;
 use super::args::{DumpFormat, Replay, ScreenName};
 use super::beside::{self, Second};
 use super::prepare::{Estimation, Relations};
-use super::stream::{Stream, has_terminal, say};
-use super::{Error, look, prepare, signals};
+use super::stream::{Stream, has_keys, say};
+use super::{Error, imported, look, prepare, signals};
 use crate::estimate::Kind;
+use crate::export::{self, Imported};
 use crate::monitor::{Measure, Monitor};
 use crate::profile::Tree;
 use crate::recording::{self, End, Header, Player, Recording, Speed};
@@ -38,12 +39,16 @@ pub(super) fn run(args: &Replay) -> Result<u8, Error> {
         [first, second] => (first, Some(second)),
         more => return Err(beside::too_many(more.len())),
     };
-    let recording = read(first)?;
+    let recording = match (open(first, args)?, second) {
+        (Opened::Recording(recording), _) => *recording,
+        (Opened::Stacks(imported), None) => return imported::run(args, first, *imported),
+        (Opened::Stacks(_), Some(_)) => return Err(no_recording(first)),
+    };
     let setup = setup(args, &recording)?;
     let second = second.map(|path| Second::open(args, path, (&recording, &setup))).transpose()?;
     match (args.dump, second) {
         (Some(format), second) => dump(args, &recording, setup.monitor(), second, format),
-        (None, second) if has_terminal() && !args.print => screens(args, recording, setup, second),
+        (None, second) if !args.print && has_keys(first) => screens(args, recording, setup, second),
         (None, Some(second)) => second.print(args, &recording, setup.monitor()),
         (None, None) => blocks(&recording, setup.monitor()),
     }
@@ -76,11 +81,6 @@ fn dump(
 ) -> Result<u8, Error> {
     let at = at(args);
     let monitor = seen(recording, monitor, at);
-    let format = match format {
-        DumpFormat::Txt => Format::Text,
-        DumpFormat::Ansi => Format::Ansi,
-        DumpFormat::Svg => Format::Svg,
-    };
     let options = Options { mode: mode(recording, 1.0), ..look::in_picture(&args.look)? };
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
@@ -91,7 +91,7 @@ fn dump(
         (tree.clone(), losses)
     });
     let screen = beside::first_screen(args, options.screen, second.as_ref());
-    let wanted = Picture { size: args.size, format, rounds, profile, ..Picture::default() };
+    let wanted = Picture { size: args.size, format: format.into(), rounds, profile, ..Picture::default() };
     let picture = Scene::new(monitor, second.map(Second::beside), &options).picture(screen, &wanted);
     Stream::stdout().print(&picture)?;
     Ok(0)
@@ -217,14 +217,45 @@ impl Feed for Played {
     }
 }
 
-pub(super) fn read(path: &Path) -> Result<Recording, Error> {
-    let failed = |source| Error::Recording { path: path.into(), source };
-    let input: Box<dyn BufRead> = if path.as_os_str() == "-" {
-        Box::new(BufReader::new(io::stdin()))
-    } else {
-        Box::new(BufReader::new(File::open(path).map_err(|error| failed(recording::ReadError::Io(error)))?))
+impl From<DumpFormat> for Format {
+    fn from(format: DumpFormat) -> Self {
+        match format {
+            DumpFormat::Txt => Self::Text,
+            DumpFormat::Ansi => Self::Ansi,
+            DumpFormat::Svg => Self::Svg,
+        }
+    }
+}
+
+/// What a file turned out to be.
+pub(super) enum Opened {
+    Recording(Box<Recording>),
+    /// Another tool's.
+    Stacks(Box<Imported>),
+}
+
+/// Reads a file by what it is written in.
+pub(super) fn open(path: &Path, args: &Replay) -> Result<Opened, Error> {
+    let failed = |error| Error::Recording { path: path.into(), source: recording::ReadError::Io(error) };
+    let input: Box<dyn Read> = match path.as_os_str() == "-" {
+        true => Box::new(io::stdin()),
+        false => Box::new(File::open(path).map_err(failed)?),
     };
-    let recording = recording::read(input).map_err(failed)?;
+    let (format, input) = export::sniff(input).map_err(failed)?;
+    match args.from.map(Into::into).or(format) {
+        Some(export::Format::Recording) => read(path, BufReader::new(input)).map(Box::new).map(Opened::Recording),
+        _ => Ok(Opened::Stacks(Box::new(export::read(input, &imported::read_options(args))))),
+    }
+}
+
+/// What has no counts can't be compared.
+pub(super) fn no_recording(path: &Path) -> Error {
+    let file = shown(&path.to_string_lossy()).into_owned();
+    Error::Usage(format!("{file} is no recording, and recordings are compared; alone: perfprop replay {file}"))
+}
+
+fn read(path: &Path, input: impl BufRead) -> Result<Recording, Error> {
+    let recording = recording::read(input).map_err(|source| Error::Recording { path: path.into(), source })?;
     if let Some(cut) = recording.cut {
         say(&format!("the recording is cut off in line {}; showing what was written before", cut.line));
     }

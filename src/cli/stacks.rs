@@ -23,8 +23,8 @@ const DEFAULT_SOFTWARE: &str = "cpu-clock";
 /// What is to be sampled, if anything.
 pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> Result<Option<Wanted>, Error> {
     let call_graph = match (args.frame_pointers, args.call_graph) {
-        (true, _) => CallGraph::Fp,
-        (false, Some(call_graph)) => call_graph,
+        (_, Some(call_graph)) => call_graph,
+        (true, None) => CallGraph::Fp,
         (false, None) if args.frequency.is_some() || args.count.is_some() => {
             let how = "add -g, or --call-graph dwarf for programs without frame pointers";
             return Err(Error::Usage(format!("-F and -c say how often call stacks are sampled: {how}")));
@@ -66,7 +66,11 @@ pub(super) fn finish(session: &Session, profile: Option<&mut Gathering>) {
 
 /// The functions in which most was sampled; nothing if nothing is.
 pub(super) fn text(profile: Option<&Gathering>) -> String {
-    profile.map(|profile| format!("\n{}", text::stacks(&profile.look()))).unwrap_or_default()
+    let stacks = |profile: &Gathering| {
+        let gathered = profile.look();
+        format!("\n{}", text::stacks(gathered.tree(), gathered.losses()))
+    };
+    profile.map(stacks).unwrap_or_default()
 }
 
 fn default_events() -> Result<Vec<Event>, Error> {

@@ -52,6 +52,13 @@ pub(super) fn say(text: &str) {
     let _ = writeln!(io::stderr(), "perfprop: {text}");
 }
 
+/// Whether people look at standard output and can press keys while this file is read: where it is standard input, keys
+/// come from the terminal all the same.
+pub(super) fn has_keys(file: &Path) -> bool {
+    let is_piped = || file.as_os_str() == "-" && File::open("/dev/tty").is_ok();
+    has_terminal() || (io::stdout().is_terminal() && is_piped())
+}
+
 /// Whether people look at standard output and can press keys.
 pub(super) fn has_terminal() -> bool {
     io::stdout().is_terminal() && io::stdin().is_terminal()

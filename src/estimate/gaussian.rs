@@ -113,19 +113,20 @@ impl Gaussian {
         totals.collect()
     }
 
-    /// Scaled counts, with the error that turns on the counters leave.
+    /// Scaled counts, with the error that turns on the counters leave; never surer than the tally is.
     fn own_totals(&self, tally: &Tally) -> Vec<Option<Uncertain>> {
         let of_turns = self.process.as_ref().map(Gp::totals);
         let total = |event: EventIndex| {
             let own = tally.total(event)?;
-            let turns = of_turns.as_ref().and_then(|all| all[event]).filter(|_| own.error != Error::Exact);
-            Some(match turns {
-                Some(turns) => {
-                    let counted = tally.raw()[event].run.total().count as f64;
+            let turns = of_turns.as_ref().and_then(|all| all[event]);
+            Some(match (turns, own.error) {
+                (Some(turns), Error::Within { below, above }) => {
                     let half_width = (turns.high - turns.estimate) * width(tally.confidence());
-                    Uncertain { value: own.value, error: Error::of(half_width) }.at_least(counted)
+                    let error = Error::Within { below: below.max(half_width), above: above.max(half_width) };
+                    let counted = tally.raw()[event].run.total().count as f64;
+                    Uncertain { value: own.value, error }.at_least(counted)
                 }
-                None => own,
+                _ => own,
             })
         };
         (0..self.events.len()).map(total).collect()

@@ -8,6 +8,7 @@ mod catalog;
 mod cpu;
 pub mod emulate;
 mod error;
+mod found;
 mod machine;
 mod modifiers;
 #[cfg(feature = "pfm")]

@@ -7,14 +7,15 @@ use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
 use super::error::{Cause, EventError, Problem};
+use super::found::{Found, absent, libpfm_event, on_core, on_pmu, other_head, raw, with_common_terms};
 use super::machine::{Machine, TracefsError};
-use super::modifiers::{Letters, LettersError};
-use super::pmu::{self, Encoded, Pmu};
-use super::presets::{self, Family, Meaning, Preset};
-use super::symbols::{self, Symbol};
+use super::modifiers::Letters;
+use super::pmu::{self, Pmu};
+use super::presets::{self, Family, Meaning};
+use super::symbols;
 use super::syntax::{self, Head, Item, Place, Spec, Term};
 use super::tables::{TableEvent, Tables};
-use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Source, Unit, catalog, emulate, probe, tracepoints};
+use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Source, catalog, emulate, probe, tracepoints};
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
@@ -31,19 +32,6 @@ pub struct Resolver {
     pmus: OnceLock<Vec<Pmu>>,
 }
 
-/// What a name means, before its modifiers.
-#[derive(Clone, Debug)]
-struct Found {
-    canonical: String,
-    kind: Kind,
-    encoding: Encoding,
-    unit: Unit,
-    /// What it is called, where that isn't what was written: one event of several, or `name=`.
-    name: Option<String>,
-    /// What holds without letters.
-    modifiers: Modifiers,
-}
-
 /// What a name means, and the letters that were left of it.
 struct Named<'a> {
     found: Vec<Found>,
@@ -54,18 +42,6 @@ struct Named<'a> {
 struct Member {
     event: Event,
     guest_chosen: bool,
-}
-
-impl From<Symbol> for Found {
-    fn from(symbol: Symbol) -> Self {
-        Self { unit: symbol.unit, ..Self::new(symbol.canonical, symbol.kind, symbol.encoding) }
-    }
-}
-
-impl Found {
-    fn new(canonical: String, kind: Kind, encoding: Encoding) -> Self {
-        Self { canonical, kind, encoding, unit: Unit::Count, name: None, modifiers: Modifiers::unmodified() }
-    }
 }
 
 /// A name with further modifiers, behind those that it ends with.
@@ -580,124 +556,6 @@ fn floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
-/// Numbers, raw codes and breakpoints, which need no machine.
-fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<Found, Cause> {
-    let found = match *head {
-        Head::Numeric { pmu_type, config } => {
-            let largest = u64::from(u32::MAX);
-            let narrow = u32::try_from(pmu_type).map_err(|_| Cause::TooLarge {
-                pmu: String::new(),
-                term: "type".to_owned(),
-                value: pmu_type,
-                max: largest,
-            })?;
-            numeric(narrow, config)
-        }
-        Head::Raw(code) => Found::new(format!("r{code:x}"), Kind::Raw, Encoding::of(symbols::RAW, code)),
-        Head::Memory { address, length, access } => breakpoint(address, length, access)?,
-        Head::Name(_) | Head::Probe { .. } => return Err(Cause::NeedsValue { term: "event".to_owned() }),
-    };
-    with_common_terms(found, terms.unwrap_or_default())
-}
-
-/// `1:3`: what perf has a name for, or a bare encoding.
-fn numeric(pmu_type: u32, config: u64) -> Found {
-    let row = symbols::ROWS.iter().find(|row| (row.pmu_type, row.config) == (pmu_type, config));
-    let bare = || Found::new(format!("{pmu_type}:{config:#x}"), kind_of(pmu_type), Encoding::of(pmu_type, config));
-    row.map_or_else(bare, |row| Found::from(Symbol::from(row)))
-}
-
-fn kind_of(pmu_type: u32) -> Kind {
-    match pmu_type {
-        symbols::HARDWARE => Kind::Hardware,
-        symbols::SOFTWARE => Kind::Software,
-        symbols::TRACEPOINT => Kind::Tracepoint,
-        symbols::HW_CACHE => Kind::Cache,
-        symbols::RAW => Kind::Raw,
-        symbols::BREAKPOINT => Kind::Breakpoint,
-        _ => Kind::Pmu,
-    }
-}
-
-/// `HW_BREAKPOINT_R`, `_W`, `_X` of `linux/hw_breakpoint.h`.
-const ACCESSES: [(char, u32); 3] = [('r', 1), ('w', 2), ('x', 4)];
-
-/// perf's defaults: reads and writes; four bytes, or a word where code is executed.
-fn breakpoint(address: u64, length: Option<u64>, access: &str) -> Result<Found, Cause> {
-    let written = if access.is_empty() { "rw" } else { access };
-    let mut bp_type = 0;
-    for letter in written.chars() {
-        let bit = ACCESSES.iter().find(|(known, _)| *known == letter).map_or(0, |(_, bit)| *bit);
-        if bp_type & bit != 0 {
-            return Err(Cause::Letters(LettersError::Twice(letter)));
-        }
-        bp_type |= bit;
-    }
-    let executes = bp_type == 4;
-    let length = length.unwrap_or(if executes { size_of::<usize>() as u64 } else { 4 });
-    let encoding = Encoding { config1: address, config2: length, bp_type, ..Encoding::of(symbols::BREAKPOINT, 0) };
-    Ok(Found::new(format!("mem:{address:#x}/{length}:{written}"), Kind::Breakpoint, encoding))
-}
-
-fn with_common_terms(found: Found, terms: &[Term<'_>]) -> Result<Found, Cause> {
-    let mut encoded = Encoded { encoding: found.encoding.clone(), unit: found.unit.clone(), name: None };
-    pmu::add_common_terms(terms, &mut encoded)?;
-    Ok(Found { encoding: encoded.encoding, name: encoded.name, ..found })
-}
-
-fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bool) -> Found {
-    let canonical = format!("{}/{}/", pmu.name, written(terms));
-    let kind = match (pmu.name.as_str(), kind_of(encoded.encoding.pmu_type)) {
-        ("kprobe" | "uprobe", _) => Kind::Probe,
-        (_, Kind::Raw) => Kind::Pmu,
-        (_, kind) => kind,
-    };
-    let mut found = Found::new(canonical, kind, encoded.encoding);
-    let is_generic = matches!(kind, Kind::Hardware | Kind::Cache);
-    if is_generic && hybrid {
-        found.encoding.config |= u64::from(pmu.pmu_type) << 32;
-    }
-    if is_generic && !hybrid {
-        // `cpu/instructions/` where sysfs hasn't got the event is perf's own `instructions`.
-        found.canonical = written(terms);
-    }
-    // A PMU outside the cores can't tell privilege levels and guests apart, and the kernel
-    // refuses to be asked (EINVAL).
-    found.modifiers = if pmu.is_core() { Modifiers::unmodified() } else { Modifiers::default() };
-    found.encoding.core = (hybrid && pmu.is_core()).then(|| pmu.name.clone());
-    Found { unit: encoded.unit, name: encoded.name, ..found }
-}
-
-/// The terms that say what is counted, as text.
-fn written(terms: &[Term<'_>]) -> String {
-    let term = |term: &Term<'_>| match &term.value {
-        None => term.key.to_owned(),
-        Some(syntax::Value::Number(number)) => format!("{}={number:#x}", term.key),
-        Some(syntax::Value::Text(text)) => format!("{}={text}", term.key),
-    };
-    let counting = terms.iter().filter(|term| term.key != "name");
-    counting.map(term).collect::<Vec<_>>().join(",")
-}
-
-/// The kernel takes the type of a hybrid machine's core PMU in the upper half of the config.
-fn on_core(found: &Found, core: &Pmu) -> Found {
-    let mut found = found.clone();
-    found.encoding.config |= u64::from(core.pmu_type) << 32;
-    found.canonical = format!("{}/{}/", core.name, found.canonical);
-    found.encoding.core = Some(core.name.clone());
-    found
-}
-
-/// A raw code of the core's PMU, called by libpfm's words where there are some.
-fn raw(code: u64, words: Option<String>) -> Found {
-    let canonical = words.unwrap_or_else(|| format!("r{code:x}"));
-    Found::new(canonical, Kind::Pmu, Encoding::of(symbols::RAW, code))
-}
-
-fn absent(preset: &Preset, why: &str) -> Found {
-    Found::new(preset.name.clone(), Kind::Hardware, Encoding::absent(why))
-}
-
 /// A name of libpfm's, which may have libpfm's modifiers (`:u:k`) or, behind the last colon,
 /// perf's (`:uk`).
 fn libpfm_name<'a>(machine: &Machine, name: &'a str) -> Option<Named<'a>> {
@@ -707,23 +565,4 @@ fn libpfm_name<'a>(machine: &Machine, name: &'a str) -> Option<Named<'a>> {
     let (base, letters) = name.rsplit_once(':')?;
     Letters::parse(letters).ok()?;
     Some(Named { found: vec![libpfm_event(machine, base)?], letters })
-}
-
-#[cfg(feature = "pfm")]
-fn libpfm_event(machine: &Machine, name: &str) -> Option<Found> {
-    if !machine.has_libpfm() {
-        return None;
-    }
-    let event = super::pfm::encode(name).ok()?;
-    let kind = match kind_of(event.encoding.pmu_type) {
-        Kind::Raw => Kind::Pmu,
-        kind => kind,
-    };
-    let found = Found::new(event.canonical, kind, event.encoding);
-    Some(Found { modifiers: event.modifiers, ..found })
-}
-
-#[cfg(not(feature = "pfm"))]
-fn libpfm_event(_: &Machine, _: &str) -> Option<Found> {
-    None
 }

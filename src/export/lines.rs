@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use memchr::memmem;
+
 /// The longest line that is taken for text, in bytes. A folded stack is one line.
 pub(super) const LONGEST: usize = 64 << 20;
 
@@ -18,6 +20,7 @@ pub(super) struct Lines<R> {
     end: usize,
     at_end: bool,
     number: u64,
+    empty_line: memmem::Finder<'static>,
 }
 
 /// Why there is no next line.
@@ -32,7 +35,8 @@ pub(super) enum Broken {
 impl<R: Read> Lines<R> {
     /// `begun` is what was read of the input already.
     pub(super) fn new(begun: Vec<u8>, input: R) -> Self {
-        Self { input, start: 0, end: begun.len(), buffer: begun, at_end: false, number: 0 }
+        let empty_line = memmem::Finder::new(b"\n\n");
+        Self { input, start: 0, end: begun.len(), buffer: begun, at_end: false, number: 0, empty_line }
     }
 
     /// The number of the line that was given last, from 1.
@@ -63,6 +67,18 @@ impl<R: Read> Lines<R> {
             }
             self.fill().map_err(Broken::Io)?;
         }
+    }
+
+    /// The lines that come next up to an empty one, with that, if no more than so many bytes and read already.
+    pub(super) fn paragraph(&self, longest: usize) -> Option<&[u8]> {
+        let ahead = &self.buffer[self.start..self.end.min(self.start + longest)];
+        self.empty_line.find(ahead).map(|at| &ahead[..at + 2])
+    }
+
+    /// Goes on behind a [paragraph](Self::paragraph) of so many bytes and lines.
+    pub(super) fn skip(&mut self, bytes: usize, lines: u64) {
+        self.start = (self.start + bytes).min(self.end);
+        self.number += lines;
     }
 
     fn fill(&mut self) -> io::Result<()> {
@@ -109,6 +125,17 @@ mod tests {
         let mut lines = Lines::new(Vec::new(), io::repeat(b'x'));
         assert!(matches!(lines.next(), Err(Broken::TooLong)));
         assert_eq!(lines.number(), 1);
+    }
+
+    #[test]
+    fn a_paragraph_ends_with_an_empty_line() {
+        let mut lines = Lines::new(b"a\nb\n\nc\nd".to_vec(), &b""[..]);
+        assert_eq!(lines.paragraph(100), Some(&b"a\nb\n\n"[..]));
+        assert_eq!(lines.paragraph(4), None);
+        lines.skip(5, 3);
+        assert_eq!(lines.paragraph(100), None, "it has no end");
+        assert_eq!(lines.next().unwrap(), Some(&b"c"[..]));
+        assert_eq!(lines.number(), 4);
     }
 
     proptest! {

@@ -7,6 +7,7 @@ mod callgrind;
 mod firefox;
 mod flame;
 mod folded;
+mod known;
 mod lines;
 mod names;
 mod perf_script;
@@ -18,5 +19,5 @@ mod write;
 
 pub use names::Names;
 pub use perf_script::{Periods, Process};
-pub use read::{Events, Fault, Format, Imported, ReadOptions, What, read};
+pub use read::{Events, Fault, Format, Imported, ReadOptions, What, read, sniff};
 pub use write::{Target, Unit, WriteError, WriteOptions, write};

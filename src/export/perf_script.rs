@@ -11,12 +11,10 @@
 //! `PERF_RECORD_*` are no samples.
 
 use std::borrow::Cow;
-use std::hash::BuildHasher;
 use std::io::Read;
 use std::num::NonZeroU32;
 
-use rustc_hash::FxBuildHasher;
-
+use super::known::Known;
 use super::lines::Lines;
 use super::names::{UNKNOWN, inlined, without_offset};
 use super::read::{Chosen, Fault, ReadOptions, What};
@@ -55,7 +53,11 @@ const DEEPEST: usize = 8_000_000;
 enum Place {
     /// Between samples.
     Between,
-    /// In a sample that is wanted.
+    /// Behind the head of a sample that is wanted.
+    Head,
+    /// Behind the first of its frames.
+    First,
+    /// Behind more of them.
     Sample,
     /// In a sample of another event.
     Unwanted,
@@ -67,6 +69,7 @@ enum Place {
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
     let mut reader = Reader::new(tree, options);
     let result = reader.all(lines);
+    reader.end();
     (reader.skipped_periods, result.and_then(|()| reader.chosen.missing()))
 }
 
@@ -76,32 +79,72 @@ struct Reader<'a> {
     chosen: Chosen,
     stacks: ThreadId,
     place: Place,
-    /// The frame of the process, and what it was made of.
-    process: Option<FrameId>,
-    process_ids: [String; 3],
-    event: Option<EventId>,
+    /// The sample's first line, and its weight.
+    head: Option<Head>,
     weight: u64,
-    skipped_periods: bool,
-    /// The sample's frames, innermost first.
+    /// Its frames, innermost first.
     frames: Vec<FrameId>,
-    known: Known,
+    skipped_periods: bool,
+    known_heads: Known<Head>,
+    known_frames: Known<FrameId>,
+    known_stacks: Known<Stack>,
+    /// How often the tree had been folded when the first of the known stacks came.
+    folds: u32,
+    /// The callers being read, if they may come again.
+    callers: Option<Callers>,
+    /// Of what is looked up.
+    text: Vec<u8>,
 }
+
+/// The lines behind a sample's first frame.
+#[derive(Debug)]
+struct Callers {
+    /// How many frames the line above them holds.
+    below: usize,
+    /// The number of the empty line behind them.
+    end: u64,
+    text: Vec<u8>,
+}
+
+/// What the first line of a sample means.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    event: EventId,
+    process: Option<FrameId>,
+    /// Whether its period is the weight.
+    is_weighed: bool,
+}
+
+/// Where the callers of a sample's first frame lead, and how many lines they take.
+#[derive(Debug)]
+struct Stack {
+    place: ThreadId,
+    lines: u64,
+}
+
+/// How many heads, frames and stacks of callers are known at most, and how long they are: 45 MiB with the longest.
+const HEADS: (usize, usize) = (1 << 12, 256);
+const FRAMES: (usize, usize) = (1 << 15, 512);
+const STACKS: (usize, usize) = (1 << 14, 1536);
 
 impl<'a> Reader<'a> {
     fn new(tree: &'a mut Tree, options: &'a ReadOptions) -> Self {
         Self {
             stacks: tree.sampled(),
+            folds: tree.folds(),
             chosen: Chosen::new(&options.events),
             tree,
             options,
             place: Place::Between,
-            process: None,
-            process_ids: Default::default(),
-            event: None,
+            head: None,
             weight: 1,
-            skipped_periods: false,
             frames: Vec::new(),
-            known: Known::new(),
+            skipped_periods: false,
+            known_heads: Known::new(HEADS.0, HEADS.1),
+            known_frames: Known::new(FRAMES.0, FRAMES.1),
+            known_stacks: Known::new(STACKS.0, STACKS.1),
+            callers: None,
+            text: Vec::new(),
         }
     }
 
@@ -117,7 +160,16 @@ impl<'a> Reader<'a> {
                 }
                 Err(broken) => return Err(Fault::broken(broken, number)),
             }
+            if self.place == Place::First {
+                self.look_up_callers(lines);
+            }
         }
+    }
+
+    /// Places of callers are good for nothing else.
+    fn end(&mut self) {
+        self.tree.end(self.stacks);
+        self.forget_callers();
     }
 
     /// Whether a doubtful head of a sample had a frame behind it.
@@ -137,6 +189,9 @@ impl<'a> Reader<'a> {
         let text = line.trim_ascii_end();
         if text.is_empty() {
             self.settle()?;
+            if self.callers.as_ref().is_some_and(|callers| callers.end == number) {
+                self.remember_callers();
+            }
             self.sample();
             return Ok(());
         }
@@ -152,12 +207,15 @@ impl<'a> Reader<'a> {
         }
         self.settle()?;
         self.sample();
-        self.head(&String::from_utf8_lossy(text), number);
+        let parts = Parts::of(text);
+        if !parts.as_ref().is_some_and(|parts| self.look_up_head(parts)) {
+            self.head(&String::from_utf8_lossy(text), number, parts);
+        }
         Ok(())
     }
 
     /// The first line of a sample.
-    fn head(&mut self, text: &str, number: u64) {
+    fn head(&mut self, text: &str, number: u64, parts: Option<Parts<'_>>) {
         let Some(header) = Header::parse(text) else {
             self.begin(&Header { comm: text.trim(), ..Header::default() });
             self.place = Place::Doubtful(number);
@@ -167,11 +225,12 @@ impl<'a> Reader<'a> {
             return;
         }
         self.begin(&header);
+        let Some(head) = self.head.filter(|_| self.place == Place::Head) else { return };
         if let Some(frame) = header.frame {
-            if self.place == Place::Sample {
-                self.push_frame(frame.as_bytes());
-            }
+            self.push_frame(frame.as_bytes());
             self.sample();
+        } else if parts.is_some_and(|parts| parts.mean(&header)) {
+            self.known_heads.insert(&self.text, head);
         }
     }
 
@@ -181,37 +240,29 @@ impl<'a> Reader<'a> {
             self.place = Place::Unwanted;
             return;
         }
-        self.place = Place::Sample;
+        self.place = Place::Head;
         let measure = header.period.map_or(Measure::Samples, |_| Measure::Weighted(unit(event)));
-        let is_last = |&id: &EventId| self.tree.event_of(id).name == event && self.tree.event_of(id).measure == measure;
-        self.event = self.event.filter(is_last).or_else(|| Some(self.tree.event(&Event::new(event, measure))));
-        self.weight = match (header.period, self.options.periods) {
-            (Some(_), Periods::Unpadded) if header.is_padded => {
-                self.skipped_periods = true;
-                1
-            }
-            (period, _) => period.unwrap_or(1),
-        };
-        // The same process runs on, mostly.
-        let ids = [header.comm, header.pid.unwrap_or_default(), header.tid.unwrap_or_default()];
-        if self.process_ids.iter().map(String::as_str).ne(ids) {
-            self.process_ids = ids.map(str::to_owned);
-            self.process = process_name(self.options.process, header)
-                .map(|name| self.tree.frame(&Frame { kind: Kind::Process, ..Frame::function(&name) }));
-        }
+        let is_skipped = header.period.is_some() && self.options.periods == Periods::Unpadded && header.is_padded;
+        self.skipped_periods |= is_skipped;
+        let process = process_name(self.options.process, header)
+            .map(|name| self.tree.frame(&Frame { kind: Kind::Process, ..Frame::function(&name) }));
+        let event = self.tree.event(&Event::new(event, measure));
+        let head = Head { event, process, is_weighed: !is_skipped };
+        self.weight = head.weight(header.period);
+        self.head = Some(head);
     }
 
     fn frame_line(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
-        match self.place {
-            Place::Unwanted => return Ok(()),
-            Place::Sample => {}
-            Place::Doubtful(_) => self.place = Place::Sample,
-            // No heads at all were asked of perf.
-            Place::Between => self.begin(&Header::default()),
+        // No heads at all were asked of perf.
+        if self.place == Place::Between {
+            self.begin(&Header::default());
         }
-        if let Some(frame) = self.known.get(line) {
-            self.frames.push(frame);
-        } else if !self.push_frame(line) {
+        self.place = match self.place {
+            Place::Unwanted => return Ok(()),
+            Place::First | Place::Sample => Place::Sample,
+            Place::Head | Place::Doubtful(_) | Place::Between => Place::First,
+        };
+        if !self.push_frame(line) {
             return Err(Fault::at(number, What::NoFrame));
         }
         if self.frames.len() > DEEPEST {
@@ -220,8 +271,13 @@ impl<'a> Reader<'a> {
         Ok(())
     }
 
-    /// Takes a frame's line apart; false if it is none.
+    /// Takes a frame's line apart, unless it is known; false if it is none.
     fn push_frame(&mut self, line: &[u8]) -> bool {
+        put_frame(line, &mut self.text);
+        if let Some(frame) = self.known_frames.get(&self.text) {
+            self.frames.push(*frame);
+            return true;
+        }
         let text = String::from_utf8_lossy(line);
         let Some((symbol, module)) = parse_frame(text.trim()) else { return false };
         // Old versions of perf name the process so, among the frames.
@@ -237,14 +293,14 @@ impl<'a> Reader<'a> {
         // Innermost first.
         self.frames[before..].reverse();
         if let [frame] = self.frames[before..] {
-            self.known.insert(line, frame);
+            self.known_frames.insert(&self.text, frame);
         }
         true
     }
 
     /// Where in the source the last frame is.
     fn source_line(&mut self, text: &str) {
-        if self.tree.options().detail == Detail::Functions || self.place != Place::Sample {
+        if self.tree.options().detail == Detail::Functions || self.place == Place::Unwanted {
             return;
         }
         let place = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<NonZeroU32>().ok()?)));
@@ -257,13 +313,151 @@ impl<'a> Reader<'a> {
 
     /// The end of a sample.
     fn sample(&mut self) {
-        if let (Place::Sample, Some(event)) = (self.place, self.event) {
-            let amount = Amount { samples: 1, weight: self.weight };
-            let frames = self.process.into_iter().chain(self.frames.iter().rev().copied());
-            self.tree.stack(self.stacks, frames, event, amount);
+        if let (Place::Head | Place::First | Place::Sample, Some(head)) = (self.place, self.head) {
+            let frames = head.process.into_iter().chain(self.frames.iter().rev().copied());
+            self.tree.stack(self.stacks, frames, head.event, Amount { samples: 1, weight: self.weight });
         }
         self.frames.clear();
+        self.callers = None;
         self.place = Place::Between;
+    }
+}
+
+/// Most heads, frames and stacks of callers come again, and are looked up by their bytes.
+impl Reader<'_> {
+    /// Begins a sample with a head that is known.
+    fn look_up_head(&mut self, parts: &Parts<'_>) -> bool {
+        parts.put_into(&mut self.text);
+        let Some(head) = self.known_heads.get(&self.text) else { return false };
+        self.weight = head.weight(parts.period);
+        self.head = Some(*head);
+        self.place = Place::Head;
+        true
+    }
+
+    /// Counts a sample whose lines behind the first frame are all known, and goes on behind them.
+    fn look_up_callers<R: Read>(&mut self, lines: &mut Lines<R>) {
+        self.place = Place::Sample;
+        let (Some(head), Some(text)) = (self.head, lines.paragraph(STACKS.1)) else { return };
+        // A line of the source would be that of the first frame.
+        if text[0] == b' ' {
+            return;
+        }
+        put_callers(head, text, &mut self.text);
+        let length = text.len();
+        if self.tree.folds() != self.folds {
+            self.forget_callers();
+        }
+        if let Some(known) = self.known_stacks.get(&self.text) {
+            let amount = Amount { samples: 1, weight: self.weight };
+            self.tree.stack(known.place, self.frames.drain(..).rev(), head.event, amount);
+            lines.skip(length, known.lines);
+            self.place = Place::Between;
+        } else {
+            let end = lines.number() + memchr::memchr_iter(b'\n', text).count() as u64;
+            self.callers = Some(Callers { below: self.frames.len(), end, text: text.to_vec() });
+        }
+    }
+
+    /// Counts a sample at the empty line behind its callers.
+    fn remember_callers(&mut self) {
+        let (Some(head), Some(callers)) = (self.head, self.callers.take()) else { return };
+        let place = self.tree.sampled();
+        let mut frames = self.frames.drain(..).rev();
+        let depth = frames.len() - callers.below;
+        self.tree.stand(place, head.process.into_iter().chain(frames.by_ref().take(depth)));
+        self.tree.stack(place, frames, head.event, Amount { samples: 1, weight: self.weight });
+        self.place = Place::Between;
+        put_callers(head, &callers.text, &mut self.text);
+        let lines = memchr::memchr_iter(b'\n', &callers.text).count() as u64;
+        if let Some(before) = self.known_stacks.insert(&self.text, Stack { place, lines }) {
+            self.tree.end(before.place);
+        }
+    }
+
+    fn forget_callers(&mut self) {
+        self.known_stacks.drain().for_each(|stack| self.tree.end(stack.place));
+        self.folds = self.tree.folds();
+    }
+}
+
+/// A line of a frame as it is looked up: without the address and the offset, where a symbol stands between them.
+fn put_frame(line: &[u8], text: &mut Vec<u8>) {
+    text.clear();
+    let (symbol, module) = frame_parts(line).unwrap_or((line, b""));
+    text.extend_from_slice(symbol);
+    text.push(b'\n');
+    text.extend_from_slice(module);
+}
+
+/// Symbol and module of `address symbol+0xoffset (module)`, where nothing else can be meant.
+fn frame_parts(line: &[u8]) -> Option<(&[u8], &[u8])> {
+    let line = line.trim_ascii_start();
+    let digits = line.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let rest = line[digits..].strip_prefix(b" ").filter(|_| digits > 0)?;
+    let inner = rest.strip_suffix(b")")?;
+    let module = memchr::memrchr2(b'(', b')', inner).filter(|&at| inner[at] == b'(')?;
+    let before = inner[..module].strip_suffix(b" ")?;
+    let offset = before.iter().rev().take_while(|byte| byte.is_ascii_hexdigit()).count();
+    let symbol = before[..before.len() - offset].strip_suffix(b"+0x").unwrap_or(before);
+    (!symbol.is_empty()).then_some((symbol, &inner[module..]))
+}
+
+/// The lines behind the first frame of a sample with this head, as they are looked up.
+fn put_callers(head: Head, lines: &[u8], text: &mut Vec<u8>) {
+    text.clear();
+    text.extend_from_slice(&head.process.map_or(usize::MAX, FrameId::index).to_le_bytes());
+    text.extend_from_slice(lines);
+}
+
+impl Head {
+    fn weight(&self, period: Option<u64>) -> u64 {
+        period.filter(|_| self.is_weighed).unwrap_or(1)
+    }
+}
+
+/// A first line around what differs from sample to sample: its time, and its period.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Parts<'a> {
+    before: &'a [u8],
+    period: Option<u64>,
+    behind: &'a [u8],
+}
+
+impl<'a> Parts<'a> {
+    fn of(line: &'a [u8]) -> Option<Self> {
+        let is_time = |byte: &u8| byte.is_ascii_digit() || *byte == b'.';
+        let mut ends = memchr::memchr_iter(b':', line);
+        let (before, rest) = ends.find_map(|end| {
+            let start = line[..end].iter().rposition(|byte| !is_time(byte)).map_or(0, |at| at + 1);
+            let is_word = start < end && (start == 0 || line[start - 1] == b' ');
+            is_word.then(|| (&line[..start], &line[end + 1..]))
+        })?;
+        let word = rest.trim_ascii_start();
+        let digits = word.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if digits == 0 || word.get(digits) != Some(&b' ') {
+            return Some(Self { before, period: None, behind: rest });
+        }
+        let period = std::str::from_utf8(&word[..digits]).ok()?.parse().ok()?;
+        Some(Self { before, period: Some(period), behind: &word[digits..] })
+    }
+
+    /// As known heads are looked up.
+    fn put_into(&self, text: &mut Vec<u8>) {
+        text.clear();
+        text.extend_from_slice(&self.before.len().to_le_bytes());
+        text.push(u8::from(self.period.is_some()));
+        text.extend_from_slice(self.before);
+        text.extend_from_slice(self.behind);
+    }
+
+    /// Whether all that the header says but the period is said before and behind.
+    fn mean(&self, header: &Header<'_>) -> bool {
+        let [before, behind] = [self.before, self.behind].map(String::from_utf8_lossy);
+        let period = if self.period.is_some() { " 0" } else { "" };
+        let other = format!("{before}0.0:{period}{behind}");
+        let expected = Header { period: self.period.map(|_| 0), ..header.clone() };
+        header.period == self.period && Header::parse(&other) == Some(expected)
     }
 }
 
@@ -416,42 +610,6 @@ fn process_field(line: &str) -> Option<(&str, &str, &str)> {
     None
 }
 
-/// Lines of frames that came before, and their frames: most lines come again. A fixed number of them, each in
-/// the place its hash gives it.
-struct Known {
-    slots: Vec<(Vec<u8>, FrameId)>,
-}
-
-impl Known {
-    const SLOTS: usize = 1 << 15;
-    /// Longer lines aren't worth their memory.
-    const LONGEST: usize = 512;
-
-    fn new() -> Self {
-        Self { slots: vec![(Vec::new(), FrameId::ROOT); Self::SLOTS] }
-    }
-
-    fn slot(line: &[u8]) -> usize {
-        // The high bits are the better ones.
-        (FxBuildHasher.hash_one(line) >> 32) as usize % Self::SLOTS
-    }
-
-    #[inline]
-    fn get(&self, line: &[u8]) -> Option<FrameId> {
-        let (known, frame) = &self.slots[Self::slot(line)];
-        (known == line).then_some(*frame)
-    }
-
-    fn insert(&mut self, line: &[u8], frame: FrameId) {
-        if line.len() <= Self::LONGEST {
-            let (known, known_frame) = &mut self.slots[Self::slot(line)];
-            known.clear();
-            known.extend_from_slice(line);
-            *known_frame = frame;
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -475,6 +633,37 @@ mod tests {
         }
         for line in ["", "hello", "hello world 7", "7 7"] {
             assert_eq!(Header::parse(line), None, "{line}");
+        }
+    }
+
+    #[test]
+    fn heads_are_known_by_what_does_not_differ() {
+        let parts = |line: &'static str| Parts::of(line.as_bytes());
+        let known =
+            |line| parts(line).is_some_and(|parts| Header::parse(line).is_some_and(|header| parts.mean(&header)));
+        assert_eq!(
+            parts("rec 7 [001] 23.5:  12 cpu-clock: "),
+            Some(Parts { before: b"rec 7 [001] ", period: Some(12), behind: b" cpu-clock: " })
+        );
+        assert_eq!(parts("kworker/0:1 7 2.5: a:b:").map(|parts| parts.before), Some(&b"kworker/0:1 7 "[..]));
+        assert!(known("rec 7 23.5: 12 cycles:") && known("rec 7 23.5:  12    cycles:") && known("rec 7 23.5: cycles:"));
+        // What looks like a time is part of a name, and what looks like a period is a process.
+        assert!(!known("foo 12: bar 7 23.5: 1 ev:") && !known("rec 23.5: 12 cycles:"));
+        assert_eq!(parts("rec 7 23.5: 99999999999999999999 cycles:"), None);
+    }
+
+    #[test]
+    fn frames_are_known_without_address_and_offset() {
+        let parts = |line: &'static str| {
+            frame_parts(line.as_bytes())
+                .map(|(symbol, module)| [symbol, module].map(|part| std::str::from_utf8(part).unwrap_or_default()))
+        };
+        for line in ["\t 5b f+0x1 (/x)", "\t 7f f+0x22 (/x)", "\t ff f (/x)"] {
+            assert_eq!(parts(line), Some(["f", "(/x"]), "{line}");
+        }
+        assert_eq!(parts("\t 5b operator++0x1 (/x)"), Some(["operator+", "(/x"]));
+        for line in ["\t 5b", "\t 5b f", "\t 5b  (/x)", "\t xy f (/x)", "\t 5b f (/x (deleted))", "\t 5b f(int)"] {
+            assert_eq!(parts(line), None, "{line}");
         }
     }
 

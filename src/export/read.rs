@@ -215,12 +215,28 @@ fn is_named(event: &str, name: &str) -> bool {
 /// How much of a file its format is guessed from.
 const HEAD: u64 = 256 << 10;
 
+/// What an input is written in, by its beginning, and the whole input again; `None` for what nobody can read. What begins
+/// with a brace can be a recording only.
+///
+/// # Errors
+/// The system's, when nothing can be read.
+pub fn sniff(mut input: impl Read) -> io::Result<(Option<Format>, impl Read)> {
+    let begun = begin(&mut input)?;
+    let format = guess(&begun).or_else(|| begun.starts_with(b"{").then_some(Format::Recording));
+    Ok((format, io::Cursor::new(begun).chain(input)))
+}
+
+fn begin(input: &mut impl Read) -> io::Result<Vec<u8>> {
+    let mut begun = Vec::new();
+    input.take(HEAD).read_to_end(&mut begun)?;
+    Ok(begun)
+}
+
 /// Reads a file of stacks. A fault doesn't take away what stood before it.
 pub fn read(mut input: impl Read, options: &ReadOptions) -> Imported {
     let mut tree = Tree::new(options.tree);
-    let mut begun = Vec::new();
-    let (skipped_periods, result) = match input.by_ref().take(HEAD).read_to_end(&mut begun) {
-        Ok(_) => rest(begun, input, &mut tree, options),
+    let (skipped_periods, result) = match begin(&mut input) {
+        Ok(begun) => rest(begun, input, &mut tree, options),
         Err(error) => (false, Err(Fault::of_file(What::Io(error)))),
     };
     let is_empty = tree.event_ids().next().is_none();

@@ -27,11 +27,12 @@ mod parse;
 mod program;
 #[cfg(test)]
 mod tests;
+mod tokens;
 mod tree;
 
 pub use operations::{Notation, Operation};
-pub(crate) use parse::number_end;
 pub use parse::{MAX_DEPTH, MAX_LENGTH, ParseError, parse, parse_equation};
 pub use program::{Program, Slot, Unresolved};
+pub(crate) use tokens::number_end;
 pub(crate) use tree::escaped_name;
 pub use tree::{Dialect, Expr, Fact, Kind, Moment, Node, Span, Subject, Variable};

@@ -184,6 +184,8 @@ fn denial_words(denial: Denial) -> String {
     match denial {
         Denial::Level { level: Some(level), .. } => format!("perf_event_paranoid={level} forbids it (EACCES)"),
         Denial::Level { level: None, .. } => "perf_event_paranoid forbids it (EACCES)".to_owned(),
+        Denial::Capability => "only CAP_PERFMON allows it (EACCES)".to_owned(),
+        Denial::Nobody(error) => format!("the kernel refuses it to every user ({error:?})"),
         Denial::Seccomp(error) => format!("a seccomp filter refuses perf_event_open ({error:?})"),
         Denial::NoSystemCall => "this kernel has no perf events (ENOSYS)".to_owned(),
         Denial::Everything(error) => format!("perf_event_open is refused altogether ({error:?})"),
@@ -195,8 +197,8 @@ fn fix_of(host: &Host, fact: Fact, denial: Denial) -> Fact {
     match denial {
         Denial::Level { allows, .. } => fact.fix(format!("sudo sysctl kernel.perf_event_paranoid={allows}")),
         Denial::Seccomp(_) => fact.fix(filter_fix(host)),
-        Denial::Target => fact.fix(SETCAP),
-        Denial::NoSystemCall | Denial::Everything(_) => fact,
+        Denial::Target | Denial::Capability => fact.fix(SETCAP),
+        Denial::NoSystemCall | Denial::Everything(_) | Denial::Nobody(_) => fact,
     }
 }
 

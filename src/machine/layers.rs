@@ -17,8 +17,8 @@ use nix::errno::Errno;
 use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
-use super::Host;
-use crate::events::{Event, Modifiers};
+use super::{Capability, Host};
+use crate::events::{Event, Kind, Modifiers};
 use crate::plan::{Fit, Plan, Rotation};
 use crate::sources::perf::{self, Whose};
 
@@ -96,6 +96,10 @@ pub enum Denial {
         /// The highest level that allows it.
         allows: i64,
     },
+    /// Only `CAP_PERFMON` opens it, at any level.
+    Capability,
+    /// The kernel refuses it to this process, which has the right to count everything.
+    Nobody(Errno),
     /// A seccomp filter refuses every `perf_event_open`.
     Seccomp(Errno),
     /// The kernel is built without `perf_event_open`, or what plays the kernel has none.
@@ -129,11 +133,11 @@ pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose) ->
             Err(_) => {}
         }
     }
-    Verdict::Denied(denial(host, kernel, whose, error))
+    Verdict::Denied(denial(host, kernel, event, whose, error))
 }
 
 /// Which layer it is when the event itself isn't: all counting, the target, or the level.
-fn denial(host: &Host, kernel: &dyn Kernel, whose: Whose, error: Errno) -> Denial {
+fn denial(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose, error: Errno) -> Denial {
     let Some(clock) = host.event("task-clock:u") else { return Denial::Everything(error) };
     if let Err(error) = kernel.open(&clock, Whose::Mine) {
         return blocked(host, error);
@@ -142,6 +146,13 @@ fn denial(host: &Host, kernel: &dyn Kernel, whose: Whose, error: Errno) -> Denia
         && kernel.open(&clock, whose).is_err()
     {
         return Denial::Target;
+    }
+    let process = host.process();
+    if process.can(Capability::Perfmon) || process.can(Capability::SysAdmin) {
+        return Denial::Nobody(error);
+    }
+    if event.kind == Kind::Probe {
+        return Denial::Capability;
     }
     let allows = if let Whose::Cpu(_) = whose { 0 } else { 1 };
     Denial::Level { level: host.setting("perf_event_paranoid"), allows }
@@ -233,6 +244,14 @@ mod tests {
         assert_eq!(found("context-switches", Whose::Mine, rule), level(1));
         let whole = |_: &Event, whose| if let Whose::Cpu(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
         assert_eq!(found("cycles", Whose::Cpu(3), whole), level(0));
+    }
+
+    #[test]
+    fn probes_need_the_capability_at_any_level() {
+        let host = Host::under(Path::new("/nonexistent"));
+        let probe = Event { kind: Kind::Probe, ..host.event("context-switches").unwrap() };
+        let rule = Rule(|event, _| if event.kind == Kind::Probe { Err(Errno::EACCES) } else { Ok(()) });
+        assert_eq!(verdict(&host, &rule, &probe, Whose::Mine), Verdict::Denied(Denial::Capability));
     }
 
     #[test]

@@ -22,6 +22,7 @@ impl Tree {
     /// that folding is rare. Threads that stood in a folded subtree stand in `(other)`.
     #[cold]
     pub(super) fn fold_smallest(&mut self) {
+        self.folds += 1;
         let kept = self.worthiest(self.options.cap * 3 / 8);
         let other = self.frames.id(&Frame { kind: Kind::Other, ..Frame::function("(other)") });
         let old_nodes = std::mem::take(&mut self.nodes);

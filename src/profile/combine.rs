@@ -49,13 +49,6 @@ impl Tree {
         tree
     }
 
-    /// The node a frame leads to, without a call being counted.
-    pub(super) fn arrive(&mut self, at: NodeId, frame: FrameId) -> NodeId {
-        let to = self.step(at, frame);
-        self.nodes[to.index()].calls -= 1;
-        to
-    }
-
     /// The same nodes with nothing counted on them.
     fn emptied(&self) -> Self {
         let mut tree = self.clone();

@@ -74,6 +74,8 @@ pub struct Tree {
     ended: Vec<ThreadId>,
     pub(super) events: Vec<Event>,
     pub(super) columns: Vec<Column>,
+    /// How often subtrees were folded.
+    pub(super) folds: u32,
     /// Frames that stand in some path, by number.
     pub(super) placed: Vec<bool>,
     pub(super) has_calls: bool,
@@ -98,6 +100,7 @@ impl Tree {
             ended: Vec::new(),
             events: Vec::new(),
             columns: Vec::new(),
+            folds: 0,
             placed: vec![true],
             has_calls: false,
             default_event: None,
@@ -124,7 +127,7 @@ impl Tree {
     }
 
     /// All registered places, in order of their numbers.
-    pub fn frames(&self) -> impl Iterator<Item = Frame<'_>> {
+    pub fn frames(&self) -> impl ExactSizeIterator<Item = Frame<'_>> {
         (0..self.frames.len()).map(|index| self.frames.get(FrameId(index as u32)))
     }
 
@@ -250,7 +253,8 @@ impl Tree {
     }
 
     /// A whole stack, outermost frame first, that was met with this amount of an event. `sampled` is a
-    /// place for stacks, made by [`Tree::sampled`].
+    /// place for stacks, made by [`Tree::sampled`], and stays where it stands: at the root, or where
+    /// [`Tree::stand`] put it.
     pub fn stack(
         &mut self,
         sampled: ThreadId,
@@ -258,11 +262,19 @@ impl Tree {
         event: EventId,
         amount: Amount,
     ) {
-        for frame in frames {
-            self.enter(sampled, frame);
-        }
+        let depth = self.threads[sampled.index()].len();
+        self.stand(sampled, frames);
         self.add(self.top(sampled), event, amount);
-        self.threads[sampled.index()].truncate(1);
+        self.threads[sampled.index()].truncate(depth);
+    }
+
+    /// Puts a place for stacks where these frames lead, so that all its stacks begin with them.
+    pub fn stand(&mut self, sampled: ThreadId, frames: impl IntoIterator<Item = FrameId>) {
+        for frame in frames {
+            let to = self.arrive(self.top(sampled), frame);
+            self.threads[sampled.index()].push(to);
+            self.make_room();
+        }
     }
 
     /// What another profiler counted on a path, outermost frame first, and not on those above it: calls and amounts of
@@ -274,11 +286,7 @@ impl Tree {
         calls: u64,
         amounts: &[(EventId, Amount)],
     ) {
-        for frame in frames {
-            let to = self.arrive(self.top(sampled), frame);
-            self.threads[sampled.index()].push(to);
-            self.make_room();
-        }
+        self.stand(sampled, frames);
         let node = self.top(sampled);
         let counted = &mut self.nodes[node.index()].calls;
         *counted = counted.saturating_add(calls);
@@ -289,7 +297,7 @@ impl Tree {
         self.threads[sampled.index()].truncate(1);
     }
 
-    /// A place for [`Tree::stack`] and [`Tree::tally`]: a thread that counts no call of the root.
+    /// A place for [`Tree::stack`] and [`Tree::tally`]: a thread that counts no calls.
     pub fn sampled(&mut self) -> ThreadId {
         self.position()
     }
@@ -297,6 +305,11 @@ impl Tree {
     /// Whether `calls` are calls that were made, not stacks that were sampled.
     pub fn has_calls(&self) -> bool {
         self.has_calls
+    }
+
+    /// How often small subtrees were folded: places made by [`Tree::stand`] before may have become `(other)` then.
+    pub fn folds(&self) -> u32 {
+        self.folds
     }
 
     /// How many nodes there are.
@@ -320,11 +333,17 @@ impl Tree {
 
     /// Where a frame leads from a node; counts a call there.
     #[inline]
-    pub(super) fn step(&mut self, at: NodeId, frame: FrameId) -> NodeId {
-        let (recent, to) = self.nodes[at.index()].recent;
-        let to = if recent == frame { to } else { self.follow(at, frame) };
+    fn step(&mut self, at: NodeId, frame: FrameId) -> NodeId {
+        let to = self.arrive(at, frame);
         self.nodes[to.index()].calls += 1;
         to
+    }
+
+    /// The same without a call being counted.
+    #[inline]
+    pub(super) fn arrive(&mut self, at: NodeId, frame: FrameId) -> NodeId {
+        let (recent, to) = self.nodes[at.index()].recent;
+        if recent == frame { to } else { self.follow(at, frame) }
     }
 
     /// An edge that isn't the last one taken from its node.

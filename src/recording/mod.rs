@@ -185,6 +185,11 @@ pub enum Target {
         /// The path of its folder.
         path: String,
     },
+    /// Nobody: another tool wrote this file.
+    File {
+        /// Its name.
+        path: String,
+    },
 }
 
 /// A process that ran already.
@@ -321,6 +326,7 @@ impl Header {
                 format!("CPU(s) {}", cpus.join(","))
             }
             Target::Cgroup { path } => format!("control group {path}"),
+            Target::File { path } => path.clone(),
             Target::Processes(processes) | Target::Threads(processes) => {
                 let names: Vec<_> =
                     processes.iter().map(|process| format!("{} [{}]", process.name, process.pid)).collect();

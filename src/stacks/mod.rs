@@ -132,8 +132,8 @@ pub struct Losses {
     /// How often the kernel held an event back, because it came too often.
     #[serde(default)]
     pub throttled: u64,
-    /// Stacks whose outer frames are missing: the copied part of the stack ended, or unwind
-    /// information is absent or wrong.
+    /// Stacks whose outer frames are missing: the kernel's longest call chain or the copied part of the
+    /// stack ended, or unwind information is absent or wrong.
     #[serde(default)]
     pub cut: u64,
     /// Records that were not what the kernel promises.

@@ -5,16 +5,15 @@ use std::collections::HashMap;
 use super::number::amount;
 use crate::events::Unit;
 use crate::profile::{EventId, FrameId, Kind, Measure, Tree};
-use crate::stacks::Gathered;
+use crate::stacks::Losses;
 use crate::words::shown;
 
 /// Lines for each event.
 const MOST: usize = 8;
 
 /// For each sampled event its samples, what has gone missing, and the functions in which most of it was.
-pub fn stacks(gathered: &Gathered) -> String {
-    let tree = gathered.tree();
-    let losses = gathered.losses().to_string();
+pub fn stacks(tree: &Tree, losses: Losses) -> String {
+    let losses = losses.to_string();
     let missing = if losses.is_empty() { losses } else { format!(" ({losses})") };
     let mut out = String::new();
     for event in tree.event_ids() {

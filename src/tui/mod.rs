@@ -122,6 +122,11 @@ pub enum Mode {
         /// Seconds of it a second; 0 is at once.
         speed: f64,
     },
+    /// From nowhere: there is nothing but a profile, whose stacks another tool sampled.
+    Stacks {
+        /// Whether all that its file has could be read.
+        is_whole: bool,
+    },
 }
 
 /// How the screens begin, and how they look.

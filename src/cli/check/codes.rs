@@ -39,9 +39,11 @@ const TABLE: &[Explained] = &[
         title: "this machine does not count the events",
         consequence: "nothing is measured, exit 125; one event of several: the others are counted",
         meaning: "Either there is no hardware counter at all, as in most virtual machines: then sysfs lists no PMU of \
-                  the cores and root does not help. Or the PMU has no such event. Zeros are never printed instead.",
+                  the cores and root does not help. Or the PMU has no such event, or the kernel takes it in no such form (EINVAL), or what \
+                  it needs is in use, as the breakpoints of a CPU are. Zeros are never printed instead.",
         remedy: &[
             "what there is:                 perfprop check; perfprop list",
+            "what the kernel says to one:   perfprop check -e EVENT",
             "in a guest:                    give it a virtual PMU on the host (qemu: -cpu host,pmu=on)",
             "without hardware counters:     -e task-clock,page-faults,context-switches, tracepoints, probes",
         ],

@@ -241,6 +241,8 @@ impl Tried {
                 let level = level.map_or_else(|| "?".to_owned(), |level| level.to_string());
                 format!("perf_event_paranoid={level} forbids it, {allows} would not")
             }
+            Denial::Capability => "only CAP_PERFMON allows it, whatever perf_event_paranoid says".to_owned(),
+            Denial::Nobody(error) => format!("the kernel refuses it to every user, {error:?}"),
             Denial::Seccomp(error) => format!("seccomp: a filter refuses perf_event_open, {error:?}"),
             Denial::NoSystemCall => "kernel: it has no perf_event_open, ENOSYS".to_owned(),
             Denial::Everything(error) => format!("perf_event_open is refused altogether, {error:?}"),
@@ -255,6 +257,8 @@ impl Tried {
             Verdict::Absent(error) => ("not-supported", Some(error)),
             Verdict::Refused(error) => ("refused", Some(error)),
             Verdict::Denied(Denial::Level { .. }) => ("forbidden-by-level", None),
+            Verdict::Denied(Denial::Capability) => ("needs-capability", None),
+            Verdict::Denied(Denial::Nobody(error)) => ("refused", Some(error)),
             Verdict::Denied(Denial::Seccomp(error)) => ("forbidden-by-seccomp", Some(error)),
             Verdict::Denied(Denial::NoSystemCall) => ("no-system-call", None),
             Verdict::Denied(Denial::Everything(error)) => ("forbidden-altogether", Some(error)),

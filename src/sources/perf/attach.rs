@@ -95,8 +95,9 @@ impl<'a> Attaching<'a> {
         let Target { start, inherit, .. } = *self.target;
         let mut opening = Opening { plan: self.plan, place, start, inherit, rows };
         let clock = self.clocks.len();
-        if !self.turns.is_empty() {
-            self.clocks.push(Clock::new(opening.clock()?));
+        let is_timed = place.is_one_cpu_of_a_task();
+        if is_timed || !self.turns.is_empty() {
+            self.clocks.push(Clock::new(opening.clock()?, place));
         }
         for (group, planned) in self.plan.groups.iter().enumerate() {
             // A group whose turn comes later is not even enabled by exec.
@@ -104,7 +105,7 @@ impl<'a> Attaching<'a> {
             for open in opening.group(planned)? {
                 let members: Vec<_> = open.members.iter().map(|member| first + member).collect();
                 let last = vec![Reading::default(); members.len()];
-                let clock = self.turns.has(group).then_some(clock);
+                let clock = (is_timed || self.turns.has(group)).then_some(clock);
                 let (leader, _siblings) = (open.leader, open.siblings);
                 self.groups.push(OpenGroup { group, clock, leader, _siblings, members, last });
             }

@@ -33,6 +33,7 @@ pub use open::permission;
 pub(crate) use open::{encode, probe_name, user_only};
 use rotation::Turns;
 pub use rotation::{BUDGET, SLICE};
+use target::Place;
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
 pub use trial::{fit, switch_cost};
 
@@ -115,7 +116,7 @@ pub struct PerfSource {
     groups: Vec<OpenGroup>,
     /// Who has its turn, where perfprop gives them.
     turns: Turns,
-    /// A clock for each place, where groups take turns.
+    /// A clock for each place, where groups take turns or a place is one CPU of a task.
     clocks: Vec<Clock>,
     /// The processes whose end is the end of the source; empty for a command.
     awaited: Vec<Pid>,
@@ -127,7 +128,7 @@ pub struct PerfSource {
 struct OpenGroup {
     /// Its place in the plan.
     group: GroupIndex,
-    /// The clock that its time is counted by, if perfprop gives it turns.
+    /// The clock that its time is counted by, if that isn't its own.
     clock: Option<usize>,
     leader: Counter,
     /// The siblings' descriptors keep their counters alive.
@@ -142,6 +143,8 @@ struct OpenGroup {
 #[derive(Debug)]
 struct Clock {
     counter: Counter,
+    /// Which of the counter's times it is.
+    ticks: Ticks,
     time: CpuNs,
     /// What it was when the turn began.
     turn: CpuNs,
@@ -273,16 +276,30 @@ impl CounterSource for PerfSource {
     }
 }
 
+/// When the clock of a place goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ticks {
+    /// While it is enabled: whatever the place is, it is there.
+    Enabled,
+    /// While its task is on its CPU. An event of a task on one CPU is enabled on the others too, where it
+    /// can't run; to scale by that time would add what the task did there.
+    OnItsCpu,
+}
+
 impl Clock {
-    fn new(counter: Counter) -> Self {
-        Self { counter, time: CpuNs(0), turn: CpuNs(0) }
+    fn new(counter: Counter, place: &Place) -> Self {
+        let ticks = if place.is_one_cpu_of_a_task() { Ticks::OnItsCpu } else { Ticks::Enabled };
+        Self { counter, ticks, time: CpuNs(0), turn: CpuNs(0) }
     }
 
     fn refresh(&mut self) {
         // A clock that can't be read stands still, as the counts of its place do.
-        if let Some(time) = self.counter.read_full().ok().and_then(|data| data.time_enabled()) {
-            self.time = CpuNs(nanoseconds(time));
-        }
+        let Ok(data) = self.counter.read_full() else { return };
+        let time = match self.ticks {
+            Ticks::Enabled => data.time_enabled(),
+            Ticks::OnItsCpu => data.time_running(),
+        };
+        self.time = time.map_or(self.time, |time| CpuNs(nanoseconds(time)));
     }
 
     /// Whether time has passed since it was asked last.

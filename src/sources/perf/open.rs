@@ -48,7 +48,7 @@ impl Opening<'_> {
         match self.together(group) {
             Ok(opened) => Ok(opened.into_iter().collect()),
             Err(OpenError::Group { source, .. })
-                if group.cohesion != Cohesion::Required && source.raw_os_error() == Some(Errno::EINVAL as i32) =>
+                if group.cohesion != Cohesion::Required && Refusal::from(&source) == Refusal::Impossible =>
             {
                 self.singly(group)
             }
@@ -109,6 +109,7 @@ impl Opening<'_> {
         let event = self.plan.event(index);
         let narrowed = user_only(event);
         let attempts = [Some((event, Status::Counted)), narrowed.as_ref().map(|event| (event, Status::UserOnly))];
+        let is_alone = leader.is_none();
         let mut refused = Status::NotSupported;
         for (event, status) in attempts.into_iter().flatten() {
             match self.open(event, leader.as_deref_mut()) {
@@ -123,8 +124,12 @@ impl Opening<'_> {
                         refused = Status::NotSupported;
                         break;
                     }
+                    // A PMU that can't leave the kernel out says so of the second attempt only.
+                    Refusal::Impossible if is_alone => break,
                     Refusal::NoTask => return Err(self.gone()),
-                    Refusal::Other => return Err(OpenError::Event { name: event.name.clone(), source: error }),
+                    Refusal::Impossible | Refusal::Other => {
+                        return Err(OpenError::Event { name: event.name.clone(), source: error });
+                    }
                 },
             }
         }
@@ -218,6 +223,8 @@ pub(crate) fn user_only(event: &Event) -> Option<Event> {
 enum Refusal {
     Permission,
     NotSupported,
+    /// Not with these bits, in this company, or while others hold what it needs.
+    Impossible,
     NoTask,
     Other,
 }
@@ -228,6 +235,7 @@ impl From<&io::Error> for Refusal {
             // ENOSYS is a sandbox' way to forbid the system call.
             Some(Errno::EACCES | Errno::EPERM | Errno::ENOSYS) => Self::Permission,
             Some(Errno::ENOENT | Errno::ENXIO | Errno::ENODEV | Errno::EOPNOTSUPP) => Self::NotSupported,
+            Some(Errno::EINVAL | Errno::ENOSPC | Errno::EBUSY) => Self::Impossible,
             Some(Errno::ESRCH) => Self::NoTask,
             _ => Self::Other,
         }

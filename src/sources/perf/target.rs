@@ -86,6 +86,13 @@ pub(super) enum Subject {
     Cgroup(Arc<File>),
 }
 
+impl Place {
+    /// Whether what its task does on other CPUs isn't counted.
+    pub(super) fn is_one_cpu_of_a_task(&self) -> bool {
+        self.cpu.is_some() && matches!(self.subject, Subject::Task(_))
+    }
+}
+
 impl Target {
     /// A process that is held before exec, with all that it will start.
     pub fn held(pid: Pid) -> Self {

@@ -216,6 +216,8 @@ struct Reader {
     /// The locations of the sample that is being read, the innermost first; and user addresses.
     locations: Vec<LocationId>,
     addresses: Vec<u64>,
+    /// The longest call chain that the kernel gives.
+    most_frames: usize,
 }
 
 impl Reader {
@@ -238,6 +240,7 @@ impl Reader {
             losses: Losses::default(),
             locations: Vec::new(),
             addresses: Vec::new(),
+            most_frames: most_frames(),
         }
     }
 
@@ -281,8 +284,10 @@ impl Reader {
 
     /// Puts the kernel's part into locations, and the addresses of user space behind it.
     fn stack(&mut self, sample: &Sample<'_>) -> Completeness {
-        self.chain(sample);
+        let frames = self.chain(sample);
         match self.layout.call_graph {
+            // The kernel says nothing where it stops.
+            CallGraph::Fp if frames >= self.most_frames => Completeness::Cut,
             CallGraph::Fp | CallGraph::Modelled => Completeness::Whole,
             CallGraph::Lbr => {
                 let is_in_user_space = self.locations.is_empty();
@@ -301,14 +306,15 @@ impl Reader {
     }
 
     /// The kernel's call chain: in each part the first address is that of an instruction, and those that
-    /// follow are where calls return to.
-    fn chain(&mut self, sample: &Sample<'_>) {
-        let (mut in_kernel, mut is_first) = (false, true);
+    /// follow are where calls return to. Gives their number.
+    fn chain(&mut self, sample: &Sample<'_>) -> usize {
+        let (mut in_kernel, mut is_first, mut frames) = (false, true, 0);
         for entry in sample.chain.iter().map(ChainEntry::from) {
             match entry {
                 ChainEntry::Kernel(kernel) => (in_kernel, is_first) = (kernel, true),
-                ChainEntry::Address(0) => {}
+                ChainEntry::Address(0) => frames += 1,
                 ChainEntry::Address(address) => {
+                    frames += 1;
                     // The call lies before where it returns to, which may be another function already.
                     let address = if is_first { address } else { address - 1 };
                     is_first = false;
@@ -321,6 +327,7 @@ impl Reader {
                 }
             }
         }
+        frames
     }
 
     fn kernel_location(&mut self, address: u64) -> LocationId {
@@ -344,4 +351,10 @@ impl Reader {
             self.locations.push(location);
         }
     }
+}
+
+/// `kernel.perf_event_max_stack`, which is 127 where nobody changed it.
+fn most_frames() -> usize {
+    let text = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_stack").unwrap_or_default();
+    text.trim().parse().unwrap_or(127)
 }

@@ -2,8 +2,8 @@
 
 use super::{Column, Filter, Model, Screen};
 use crate::monitor::{Compare, Compared, compare};
-use crate::tui::Beside;
 use crate::tui::figures::Basis;
+use crate::tui::{Beside, Mode};
 
 /// The list of the Compare screen.
 #[derive(Debug, Default)]
@@ -99,7 +99,9 @@ impl Model {
 
     /// The screens that there are, in the order of their tabs.
     pub(in crate::tui) fn screens(&self) -> impl DoubleEndedIterator<Item = Screen> + use<> {
-        self.beside.as_ref().map(|_| Screen::Compare).into_iter().chain(Screen::ALL)
+        let has_stacks_only = matches!(self.options.mode, Mode::Stacks { .. });
+        let screens = self.beside.as_ref().map(|_| Screen::Compare).into_iter().chain(Screen::ALL);
+        screens.filter(move |screen| !has_stacks_only || matches!(screen, Screen::Profile | Screen::Log))
     }
 
     /// The second recording goes where the first is.

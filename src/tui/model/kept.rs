@@ -1,4 +1,4 @@
-//! Rounds in, the newest of them for a file out; a frozen view takes up from here.
+//! Rounds in, those of the whole run for a file out, the oldest more sparsely; a frozen view takes up from here.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -9,7 +9,7 @@ use crate::recording::{End, Header, Recorder};
 use crate::sources::Round;
 use crate::units::WallNs;
 
-/// Rounds that are kept: an hour at the default period. Readings are cumulative, so dropping old
+/// Rounds that are kept: an hour at the default period. Readings are cumulative, so leaving out
 /// rounds loses time resolution and no count.
 const MAX_ROUNDS: usize = 36_000;
 
@@ -25,17 +25,48 @@ pub(crate) struct Kept {
     rounds: VecDeque<(Round, u64)>,
     /// How many of them, from the newest on, the view hasn't taken.
     behind: usize,
+    /// The least time between old rounds, once not all can be kept.
+    apart: WallNs,
     pub(crate) end: Option<End>,
 }
 
 impl Kept {
     pub(crate) fn push(&mut self, round: Round, lost: u64) {
-        let most = (MAX_READINGS / round.readings.len().max(1)).clamp(2, MAX_ROUNDS);
-        while self.rounds.len() >= most {
-            self.rounds.pop_front();
+        let most = (MAX_READINGS / round.readings.len().max(1)).clamp(4, MAX_ROUNDS);
+        if self.rounds.len() >= most {
+            self.thin();
         }
         self.rounds.push_back((round, lost));
         self.behind = (self.behind + 1).min(self.rounds.len());
+    }
+
+    /// Leaves out rounds of the older half that are too close to the one before, by a distance that
+    /// grows until there is room again; so all of the old time is equally sparse.
+    fn thin(&mut self) {
+        let before = self.rounds.len();
+        let older = before / 2;
+        loop {
+            self.leave_out(older - (before - self.rounds.len()));
+            if self.rounds.len() <= before - before.div_ceil(8) {
+                return;
+            }
+            self.apart = WallNs((2 * self.apart.0).max(1));
+        }
+    }
+
+    fn leave_out(&mut self, older: usize) {
+        let (apart, taken) = (self.apart, self.rounds.len() - self.behind);
+        let (mut index, mut last) = (0, None);
+        self.rounds.retain(|(round, _)| {
+            let stays = index >= older || last.is_none_or(|last| round.at - last >= apart);
+            if stays {
+                last = Some(round.at);
+            } else {
+                self.behind -= usize::from(index >= taken);
+            }
+            index += 1;
+            stays
+        });
     }
 
     /// The rounds that the view has taken, oldest first.
@@ -108,12 +139,33 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_rounds_go_first() {
+    fn old_rounds_get_sparse_and_the_first_and_the_newest_stay() {
         let mut kept = Kept::default();
-        for at in 0..MAX_ROUNDS as u64 + 5 {
+        for at in 0..10 * MAX_ROUNDS as u64 {
+            kept.push(round(at, 1), 0);
+            if at % 1000 == 0 {
+                kept.take().for_each(drop);
+            }
+        }
+        let times: Vec<u64> = kept.rounds.iter().map(|(round, _)| round.at.0).collect();
+        assert!(times.len() <= MAX_ROUNDS && times.is_sorted() && times[0] == 0);
+        assert_eq!(
+            times[times.len() - MAX_ROUNDS / 4..],
+            (10 * MAX_ROUNDS as u64 - MAX_ROUNDS as u64 / 4..10 * MAX_ROUNDS as u64).collect::<Vec<_>>()
+        );
+        let middle = times.partition_point(|&at| at < 5 * MAX_ROUNDS as u64);
+        assert!(middle > 100, "{middle} rounds of the first half");
+        assert_eq!(kept.take().count(), 999);
+    }
+
+    #[test]
+    fn what_a_frozen_view_has_not_taken_gets_sparse_too() {
+        let mut kept = Kept::default();
+        for at in 0..MAX_ROUNDS as u64 + 1 {
             kept.push(round(at, 1), 0);
         }
-        assert_eq!((kept.rounds.len(), kept.rounds[0].0.at), (MAX_ROUNDS, WallNs(5)));
+        assert_eq!(kept.rounds.len(), MAX_ROUNDS - MAX_ROUNDS / 4 + 1);
+        assert_eq!(kept.take().count(), kept.rounds.len());
     }
 
     #[test]
@@ -122,7 +174,7 @@ mod tests {
         for at in 0..10 {
             kept.push(round(at, MAX_READINGS / 4), 0);
         }
-        assert_eq!(kept.rounds.len(), 4);
+        assert_eq!(kept.rounds.iter().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [0, 7, 8, 9]);
     }
 
     #[test]

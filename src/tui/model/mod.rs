@@ -381,7 +381,7 @@ impl Model {
             theme: options.theme.clone(),
             mouse: options.mouse,
             tape: match options.mode {
-                Mode::Live => None,
+                Mode::Live | Mode::Stacks { .. } => None,
                 Mode::Replay { speed, .. } => Some(Tape::new(speed)),
             },
             options: options.clone(),

@@ -4,6 +4,7 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::step::{Step, move_in, neighbour, scrolled};
 use super::{Column, Command, CompareColumn, Line, Model, Motion, Notice, Over, Pane, Screen, WINDOWS};
+use crate::tui::Mode;
 use crate::tui::keys::{Action, Key};
 use crate::tui::picture::Format;
 use crate::tui::theme::Theme;
@@ -79,6 +80,9 @@ impl Model {
     fn act(&mut self, action: Action) -> Option<Command> {
         match action {
             Action::Quit => return Some(Command::Quit),
+            Action::Save if matches!(self.options.mode, Mode::Stacks { .. }) => {
+                self.notice = Some(Notice::Failed("nothing was measured here: perfprop export writes stacks".into()));
+            }
             Action::Save => return Some(Command::Save),
             Action::Pause
             | Action::StepBack
@@ -103,6 +107,9 @@ impl Model {
             Action::Back => self.back(),
             Action::Go(Screen::Compare) if self.beside.is_none() => {
                 self.notice = Some(Notice::Failed("only replay of two recordings compares".into()));
+            }
+            Action::Go(screen) if !self.screens().any(|other| other == screen) => {
+                self.notice = Some(Notice::Failed("a file of stacks has the screens Profile and Log".into()));
             }
             Action::Go(screen) => self.screen = screen,
             Action::NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),

@@ -54,6 +54,9 @@ fn parts(page: &Page<'_>) -> Vec<Part> {
     let monitor = &model.monitor;
     let header = monitor.header();
     let (_, lost) = monitor.rounds();
+    if let Mode::Stacks { .. } = model.options.mode {
+        return vec![Part { rank: 0, span: state(page) }];
+    }
     let part = |rank: u8, role: Role, text: String| Part { rank, span: page.span(role, text) };
     let mut parts = vec![
         Part { rank: 0, span: state(page) },
@@ -116,6 +119,8 @@ fn state(page: &Page<'_>) -> Span<'static> {
             let now = short_clock(model.monitor.now());
             (Role::Info, format!("{} {now}/{}", replaying(model), short_clock(length)))
         }
+        (_, _, Mode::Stacks { is_whole: true }) => (Role::Info, format!("{ENDED} STACKS")),
+        (_, _, Mode::Stacks { is_whole: false }) => (Role::Warn, format!("{WARN} STACKS, NOT ALL")),
         (_, None, Mode::Live) if model.monitor.intervals() == 0 => (Role::Dim, format!("{WAITING} WAIT")),
         (_, None, Mode::Live) => (Role::Ok, format!("{OK} RUN")),
     };

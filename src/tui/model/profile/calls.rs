@@ -2,11 +2,12 @@
 //! show.
 
 use std::hash::Hasher;
+use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
 use super::shape::Paths;
-use crate::profile::{Amount, EventId, Frame, Kind, Tree};
+use crate::profile::{Amount, EventId, Frame, Kind, NodeRef, Tree};
 use crate::words::shown;
 
 /// The number of a frame in its tree.
@@ -76,14 +77,14 @@ pub(in crate::tui) struct Sampled {
     pub(in crate::tui) name: String,
     pub(in crate::tui) has_samples: bool,
     /// What was counted on each node itself.
-    pub(super) own: Vec<Amount>,
+    pub(super) own: Arc<Vec<Amount>>,
 }
 
 /// A tree at one moment.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct Calls {
     labels: Vec<Label>,
-    pub(super) paths: Paths,
+    pub(super) paths: Arc<Paths>,
     pub(in crate::tui) events: Vec<Sampled>,
 }
 
@@ -91,16 +92,20 @@ impl Calls {
     /// Takes over what is in the tree now. Names are made once: frames keep their numbers while a tree grows, and in
     /// one that is made again from the same samples.
     pub(super) fn take(&mut self, tree: &Tree) {
-        if tree.frames().count() < self.labels.len() {
+        if tree.frames().len() < self.labels.len() {
             self.labels.clear();
         }
         let known = self.labels.len();
         let new = tree.frames().enumerate().skip(known);
         self.labels.extend(new.map(|(index, frame)| Label::of(&frame, index == 0)));
-        self.paths = Paths {
-            frames: tree.nodes().map(|node| node.frame_id().index() as FrameIndex).collect(),
-            parents: tree.nodes().map(|node| node.parent().map_or(0, |parent| parent.index() as u32)).collect(),
-        };
+        let frame = |node: NodeRef<'_>| node.frame_id().index() as FrameIndex;
+        let parent = |node: NodeRef<'_>| node.parent().map_or(0, |parent| parent.index() as u32);
+        let known = self.paths.frames.iter().zip(&self.paths.parents);
+        let is_known = |(node, known): (_, (&_, &_))| (frame(node), parent(node)) == (*known.0, *known.1);
+        if tree.len() != self.paths.frames.len() || !tree.nodes().zip(known).all(is_known) {
+            let (frames, parents) = (tree.nodes().map(frame).collect(), tree.nodes().map(parent).collect());
+            self.paths = Arc::new(Paths { frames, parents });
+        }
         self.events = tree.event_ids().map(|id| sampled(tree, id)).collect();
     }
 
@@ -119,5 +124,5 @@ fn sampled(tree: &Tree, id: EventId) -> Sampled {
     let has_weight = tree.total(id).weight > 0;
     let own = |amount: Amount| if has_weight { amount } else { Amount { weight: amount.samples, ..amount } };
     let own = tree.nodes().map(|node| own(node.amount(id))).collect();
-    Sampled { name: event.name.clone(), has_samples: event.has_samples(), own }
+    Sampled { name: event.name.clone(), has_samples: event.has_samples(), own: Arc::new(own) }
 }

@@ -1,6 +1,7 @@
 //! A tree in, its functions one by one out; and of one function the tree of those that called it.
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -57,7 +58,7 @@ fn outermost(shape: &Shape, root: Node) -> impl Iterator<Item = (Node, bool)> + 
 }
 
 /// A tree with its own and its total numbers.
-pub(super) type Counted = (Paths, Vec<Amount>, Vec<Amount>);
+pub(super) type Counted = (Arc<Paths>, Arc<Vec<Amount>>, Vec<Amount>);
 
 /// Who called a function, who called those, and so on: the function is the root. A sample in which it stands more
 /// than once counts for its outermost call. The own numbers of a path are those of the function itself when it was
@@ -91,7 +92,7 @@ pub(super) fn callers(shape: &Shape, function: FrameIndex) -> Counted {
         own[end] = own[end].plus(shape.own(node));
     }
     let (own, total) = (paths.add_up(&own), paths.add_up(&total));
-    (paths, own, total)
+    (Arc::new(paths), Arc::new(own), total)
 }
 
 #[cfg(test)]
@@ -107,7 +108,7 @@ mod tests {
         let paths = Paths { frames: vec![0, 1, 2, 3, 2, 3], parents: vec![0, 0, 1, 2, 3, 1] };
         let own: Vec<_> = [0, 1, 2, 4, 8, 16].map(amount).to_vec();
         let total = paths.add_up(&own);
-        Shape::new(paths, own, total, None)
+        Shape::new(Arc::new(paths), Arc::new(own), total, None)
     }
 
     #[test]
@@ -122,10 +123,10 @@ mod tests {
     #[test]
     fn callers_add_up_to_the_function() {
         let (paths, own, total) = callers(&shape(), 3);
-        assert_eq!((paths.frames, paths.parents), (vec![3, 1, 2, 1], vec![0, 0, 0, 2]));
+        assert_eq!((&paths.frames, &paths.parents), (&vec![3, 1, 2, 1], &vec![0, 0, 0, 2]));
         let samples = |numbers: &[Amount]| numbers.iter().map(|amount| amount.samples).collect::<Vec<_>>();
         assert_eq!((samples(&own), samples(&total)), (vec![20, 16, 4, 4], vec![28, 16, 12, 12]));
         let (paths, own, total) = callers(&shape(), 2);
-        assert_eq!((paths.frames, samples(&own), samples(&total)), (vec![2, 1], vec![10, 10], vec![14, 14]));
+        assert_eq!((&paths.frames, samples(&own), samples(&total)), (&vec![2, 1], vec![10, 10], vec![14, 14]));
     }
 }

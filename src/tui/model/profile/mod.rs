@@ -7,6 +7,8 @@
 //!
 //! All that drawing needs is worked out here, when something changes; drawing looks at what is on the screen only.
 
+use std::sync::Arc;
+
 use crate::profile::{Amount, Tree};
 use crate::stacks::Losses;
 
@@ -104,6 +106,9 @@ pub(in crate::tui) struct Profile {
     /// Which frames the search matches, by their numbers.
     hits: Vec<bool>,
     pub(in crate::tui) found: Found,
+    /// The nodes that match in the order of the walk over all, and the place of every node in that.
+    matches: Vec<Node>,
+    walked: Vec<u32>,
 }
 
 /// What is shown of a tree.
@@ -122,9 +127,9 @@ impl Profile {
 
     /// The numbers of the event, through all that is shown of them.
     fn show(&mut self, order: Order) {
-        let own = self.calls.events.get(self.event).map(|event| event.own.clone());
-        let paths = self.calls.paths.clone();
-        let own = own.unwrap_or_else(|| vec![Amount::ZERO; paths.frames.len()]);
+        let own = self.calls.events.get(self.event).map(|event| Arc::clone(&event.own));
+        let paths = Arc::clone(&self.calls.paths);
+        let own = own.unwrap_or_else(|| Arc::new(vec![Amount::ZERO; paths.frames.len()]));
         let total = paths.add_up(&own);
         self.tree.take((paths, own, total), order);
         self.list(order);
@@ -425,15 +430,19 @@ impl Profile {
     /// A sample counts once, however many frames on its path match.
     fn find(&mut self) {
         self.found = Found::default();
+        self.matches.clear();
         if self.search.is_empty() {
             return;
         }
         let (place, mut found) = (self.place(), Found::default());
         let shape = &place.shape;
         let mut covered: Option<usize> = None;
-        for node in shape.walk(if shape.len() > 0 { place.root() } else { return }) {
+        let (mut matches, mut walked) = (Vec::new(), vec![0; shape.len()]);
+        for (step, node) in shape.walk(if shape.len() > 0 { place.root() } else { return }).enumerate() {
+            walked[node as usize] = step as u32;
             covered = covered.filter(|&depth| shape.depth(node) > depth);
             if self.is_hit(shape.frame(node)) {
+                matches.push(node);
                 found.frames += 1;
                 if covered.is_none() {
                     covered = Some(shape.depth(node));
@@ -441,7 +450,7 @@ impl Profile {
                 }
             }
         }
-        self.found = found;
+        (self.found, self.matches, self.walked) = (found, matches, walked);
     }
 
     /// To the next match in the order of the screen, from the last to the first again.
@@ -458,16 +467,14 @@ impl Profile {
             self.step(Step::By(by), height);
             return Ok(());
         }
-        let place = self.place();
-        if place.shape.len() == 0 {
-            return none;
-        }
-        // In the order of the walk, in which the selected node has a place too.
-        let walk: Vec<_> = place.shape.walk(place.root()).collect();
-        let at = walk.iter().position(|&node| node == place.selected).unwrap_or(0);
-        let hits: Vec<_> = (0..walk.len()).filter(|&i| self.is_hit(place.shape.frame(walk[i]))).collect();
-        let Some(found) = beside(&hits, at, step) else { return none };
-        self.place_mut().select(walk[found], height);
+        let place = |node: Node| self.walked.get(node as usize).copied().unwrap_or(0);
+        let at = place(self.place().selected);
+        let behind = self.matches.partition_point(|&node| place(node) <= at);
+        let before = self.matches.partition_point(|&node| place(node) < at);
+        let next = if step > 0 { self.matches.get(behind) } else { self.matches[..before].last() };
+        let round = if step > 0 { self.matches.first() } else { self.matches.last() };
+        let Some(&found) = next.or(round) else { return none };
+        self.place_mut().select(found, height);
         Ok(())
     }
 }

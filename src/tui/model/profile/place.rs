@@ -48,6 +48,13 @@ pub(in crate::tui) struct Place {
 impl Place {
     /// Takes over a tree that has grown, or another event's numbers.
     pub(super) fn take(&mut self, (paths, own, total): Counted, order: Order) {
+        if paths == *self.shape.paths() {
+            // What is unfolded by its share may be another now.
+            if !self.shape.count(own, total, order) || !self.is_settled {
+                self.arrange();
+            }
+            return;
+        }
         let places = self.shape.paths().among(&paths);
         let before = (order == Order::Held).then_some((&self.shape, places.as_slice()));
         let shape = Shape::new(paths, own, total, before);
@@ -130,16 +137,20 @@ impl Place {
     pub(super) fn select(&mut self, node: Node, height: usize) {
         self.settle();
         let first = self.row().saturating_sub(self.line);
+        let mut was_hidden = !self.shape.is_within(node, self.root());
         for above in self.shape.ancestors(node).skip(1).take_while(|_| node != 0) {
             if !self.is_open(above) {
                 self.folds[above as usize] = Fold::Open;
+                was_hidden = true;
             }
             if above == self.root() {
                 break;
             }
         }
         self.selected = node;
-        self.arrange();
+        if was_hidden || self.shape.total(node).weight == 0 {
+            self.arrange();
+        }
         self.line = line(self.row(), first, self.rows.len(), height);
     }
 
@@ -224,6 +235,7 @@ impl Place {
     pub(super) fn zoom_out(&mut self, height: usize) -> bool {
         let was_zoomed = self.zoom.pop().is_some();
         if was_zoomed {
+            self.arrange();
             self.select(self.selected, height);
         }
         was_zoomed
@@ -251,6 +263,8 @@ pub(super) fn line(row: usize, first: usize, count: usize, height: usize) -> usi
 #[cfg(test)]
 mod tests {
     use super::super::shape::Paths;
+    use std::sync::Arc;
+
     use super::*;
     use crate::profile::Amount;
 
@@ -265,7 +279,7 @@ mod tests {
     fn take(place: &mut Place, paths: Paths, samples: &[u64]) {
         let own: Vec<_> = samples.iter().map(|&samples| Amount { samples, weight: samples }).collect();
         let total = paths.add_up(&own);
-        place.take((paths, own, total), Order::Held);
+        place.take((Arc::new(paths), Arc::new(own), total), Order::Held);
     }
 
     #[test]

@@ -5,10 +5,12 @@
 //! difference of two counts).
 
 use std::cmp::Reverse;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
 use super::calls::FrameIndex;
+use super::place::Order;
 use crate::profile::Amount;
 
 /// A place in a [`Shape`].
@@ -57,9 +59,9 @@ impl Paths {
 /// A tree as it is shown.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct Shape {
-    paths: Paths,
+    paths: Arc<Paths>,
     depths: Vec<u32>,
-    own: Vec<Amount>,
+    own: Arc<Vec<Amount>>,
     total: Vec<Amount>,
     /// The children of node n stand from `first[n]` up to `first[n + 1]`.
     first: Vec<u32>,
@@ -70,8 +72,8 @@ impl Shape {
     /// A tree with what was counted on each node itself and, with those below, in all. `before` is the one that
     /// stood on the screen, with the places of its nodes in this one.
     pub(super) fn new(
-        paths: Paths,
-        own: Vec<Amount>,
+        paths: Arc<Paths>,
+        own: Arc<Vec<Amount>>,
         total: Vec<Amount>,
         before: Option<(&Self, &[Option<Node>])>,
     ) -> Self {
@@ -83,6 +85,31 @@ impl Shape {
         let mut shape = Self { paths, depths, own, total, first, children };
         shape.order(before);
         shape
+    }
+
+    /// Other numbers on the same paths; siblings stay as they stand where they are held. Whether all nodes that are
+    /// shown are shown where they were.
+    pub(super) fn count(&mut self, own: Arc<Vec<Amount>>, total: Vec<Amount>, order: Order) -> bool {
+        let are_same = |(a, b): (&Amount, &Amount)| (a.weight > 0) == (b.weight > 0);
+        let mut stands = order == Order::Held && self.total.iter().zip(&total).all(are_same);
+        (self.own, self.total) = (own, total);
+        if order == Order::Anew {
+            self.order(None);
+            return false;
+        }
+        for siblings in self.first.windows(2).map(|ends| ends[0] as usize..ends[1] as usize) {
+            match siblings.len() {
+                0 | 1 => {}
+                2..=MOST_HELD => {
+                    stands &= !overtake(&mut self.children[siblings], |&node| self.total[node as usize]);
+                }
+                _ => {
+                    by_weight(&mut self.children[siblings], &self.total, &self.paths.frames);
+                    stands = false;
+                }
+            }
+        }
+        stands
     }
 
     fn order(&mut self, before: Option<(&Self, &[Option<Node>])>) {
@@ -98,7 +125,7 @@ impl Shape {
         for node in 0..total.len() {
             let siblings = &mut self.children[self.first[node] as usize..self.first[node + 1] as usize];
             if siblings.len() > MOST_HELD {
-                siblings.sort_unstable_by_key(|&node| (Reverse(total[node as usize].weight), frames[node as usize]));
+                by_weight(siblings, total, frames);
             } else if siblings.len() > 1 {
                 let key = |&node: &Node| {
                     let node = node as usize;
@@ -110,7 +137,7 @@ impl Shape {
         }
     }
 
-    pub(super) fn paths(&self) -> &Paths {
+    pub(super) fn paths(&self) -> &Arc<Paths> {
         &self.paths
     }
 
@@ -175,6 +202,10 @@ impl Shape {
     }
 }
 
+fn by_weight(siblings: &mut [Node], total: &[Amount], frames: &[FrameIndex]) {
+    siblings.sort_unstable_by_key(|&node| (Reverse(total[node as usize].weight), frames[node as usize]));
+}
+
 /// Nodes by their parents, in the order of their numbers.
 fn by_parent(parents: &[Node]) -> (Vec<u32>, Vec<Node>) {
     let mut first = vec![0u32; parents.len() + 1];
@@ -194,15 +225,18 @@ fn by_parent(parents: &[Node]) -> (Vec<u32>, Vec<Node>) {
     (first, children)
 }
 
-/// Lets those go forward that have more than the ones before them by more than chance.
-pub(super) fn overtake<T>(list: &mut [T], amount: impl Fn(&T) -> Amount) {
+/// Lets those go forward that have more than the ones before them by more than chance; whether there were any.
+pub(super) fn overtake<T>(list: &mut [T], amount: impl Fn(&T) -> Amount) -> bool {
+    let mut has_moved = false;
     for place in 1..list.len() {
         let mut place = place;
         while place > 0 && is_surely_more(amount(&list[place]), amount(&list[place - 1])) {
             list.swap(place, place - 1);
+            has_moved = true;
             place -= 1;
         }
     }
+    has_moved
 }
 
 /// The variance of the difference of two counts is their sum.
@@ -230,7 +264,7 @@ mod tests {
         let own: Vec<_> = nodes.iter().map(|(.., samples)| amount(*samples)).collect();
         let total = paths.add_up(&own);
         let places = before.map(|before| before.paths.among(&paths));
-        Shape::new(paths, own, total, before.zip(places.as_deref()))
+        Shape::new(Arc::new(paths), Arc::new(own), total, before.zip(places.as_deref()))
     }
 
     #[test]
@@ -243,6 +277,22 @@ mod tests {
         assert_eq!(second.children(0).collect::<Vec<_>>(), [2, 1, 4]);
         let third = shape(&[(0, 0, 0), (1, 0, 115), (2, 0, 60), (3, 1, 5), (4, 0, 1)], Some(&second));
         assert_eq!(third.children(0).collect::<Vec<_>>(), [1, 2, 4]);
+    }
+
+    #[test]
+    fn other_numbers_on_the_same_paths_are_as_in_a_new_tree() {
+        let nodes = |samples: [u64; 4]| {
+            [(0, 0, 0), (1, 0, samples[0]), (2, 0, samples[1]), (3, 1, samples[2]), (4, 1, samples[3])]
+        };
+        let mut counted = shape(&nodes([50, 60, 5, 0]), None);
+        for (samples, stands) in [([50, 61, 5, 0], true), ([50, 61, 5, 1], false), ([200, 61, 5, 1], false)] {
+            let fresh = shape(&nodes(samples), Some(&counted));
+            assert_eq!(counted.count(Arc::clone(&fresh.own), fresh.total.clone(), Order::Held), stands, "{samples:?}");
+            assert_eq!((&counted.children, &counted.total), (&fresh.children, &fresh.total));
+        }
+        let fresh = shape(&nodes([1, 2, 3, 4]), None);
+        assert!(!counted.count(Arc::clone(&fresh.own), fresh.total.clone(), Order::Anew));
+        assert_eq!(counted.children, fresh.children);
     }
 
     #[test]

@@ -63,6 +63,7 @@ fn nothing(page: &mut Page<'_>, area: Rect, room: Room) {
     let model = page.model;
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
         (None, Mode::Live, _) => "no call stacks are sampled: -g samples them, as in perfprop top -g -- COMMAND",
+        (None, Mode::Stacks { .. }, _) => "the file has no stacks",
         (None, Mode::Replay { .. }, _) => "this recording has no call stacks; perfprop record -g records them",
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
         (Some(_), ..) => "no sample so far",
@@ -116,13 +117,12 @@ fn title(page: &Page<'_>, profile: &Profile, room: usize) -> Line<'static> {
     line
 }
 
-/// `17.9k samples, 3 lost`.
+/// `17.9k samples, 3 lost, 2 times throttled`.
 fn samples(profile: &Profile) -> String {
     let whole = profile.whole();
-    let lost = match profile.losses.samples() {
-        0 => String::new(),
-        lost => format!(", {} lost", si(lost as f64)),
-    };
+    let losses = [(profile.losses.samples(), "lost"), (profile.losses.throttled, "times throttled")];
+    let losses = losses.into_iter().filter(|&(count, _)| count > 0);
+    let lost: String = losses.map(|(count, what)| format!(", {} {what}", si(count as f64))).collect();
     match profile.has_samples() {
         true => format!("{} samples{lost}", si(whole.samples as f64)),
         false => format!("{} in all{lost}", si(whole.weight as f64)),

@@ -1,0 +1,149 @@
+//! `perfprop replay` of stacks that another tool wrote: their tree in, the Profile screen out.
+
+use std::path::Path;
+
+use crossbeam_channel::{Receiver, never};
+
+use super::args::{Replay, ScreenName};
+use super::prepare::{self, Estimation};
+use super::stream::{Stream, has_keys, say};
+use super::{Error, look, signals};
+use crate::estimate::Kind;
+use crate::export::{Imported, ReadOptions};
+use crate::monitor::Monitor;
+use crate::profile::{self, Amount, Repeats, Tree};
+use crate::recording::{self, End, Header, Machine, Target};
+use crate::sampling::Sample;
+use crate::session::OutputLine;
+use crate::sources::Round;
+use crate::stacks::Losses;
+use crate::text;
+use crate::tui::{self, Feed, Mode, Options, Outcome, Picture, Scene, Screen};
+use crate::units::WallNs;
+use crate::words::shown;
+
+/// A fault doesn't take away what stood before it, but it isn't hidden either.
+const NOT_ALL: u8 = 1;
+
+/// As `perfprop export` reads the same file for formats with room for all of it.
+pub(super) fn read_options(args: &Replay) -> ReadOptions {
+    let repeats = if args.canonical { Repeats::Fold } else { Repeats::Keep };
+    ReadOptions {
+        format: args.from.map(Into::into),
+        tree: profile::Options { repeats, ..profile::Options::default() },
+        ..ReadOptions::default()
+    }
+}
+
+pub(super) fn run(args: &Replay, path: &Path, imported: Imported) -> Result<u8, Error> {
+    refuse(args, path)?;
+    let Imported { tree, fault, .. } = imported;
+    let file = shown(&path.to_string_lossy()).into_owned();
+    let mut notes = Vec::new();
+    match fault {
+        Some(source) if tree.event_ids().all(|event| tree.total(event) == Amount::ZERO) => {
+            return Err(Error::Stacks { path: path.into(), source });
+        }
+        Some(fault) => {
+            notes.push(format!("{file}: {fault}; what stands before it is shown"));
+            say(&format!("{file}: {fault}\n      what stands before it is shown"));
+        }
+        None => {}
+    }
+    let is_whole = notes.is_empty();
+    let code = if is_whole { 0 } else { NOT_ALL };
+    let adjust = |options: Options| {
+        let screen = if args.look.screen == Some(ScreenName::Log) { Screen::Log } else { Screen::Profile };
+        let notes = notes.iter().cloned().chain(options.notes).collect();
+        Options { mode: Mode::Stacks { is_whole }, screen, notes, ..options }
+    };
+    if let Some(format) = args.dump {
+        let options = adjust(look::in_picture(&args.look)?);
+        let profile = Some((tree, Losses::default()));
+        let wanted = Picture { size: args.size, format: format.into(), profile, ..Picture::default() };
+        let picture = Scene::new(monitor(args, path), None, &options).picture(options.screen, &wanted);
+        Stream::stdout().print(&picture)?;
+    } else if !args.print && has_keys(path) {
+        let options = adjust(look::on_terminal(&args.look)?);
+        let signals = signals::listen_for_screens().map_err(Error::System)?;
+        let mut feed = Still { tree, samples: never(), output: never() };
+        let (_, outcome) = tui::run(monitor(args, path), &mut feed, &signals, &options).map_err(Error::Terminal)?;
+        if let Outcome::Signal(signal) = outcome {
+            return Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX));
+        }
+    } else {
+        Stream::stdout().print(&text::stacks(&tree, Losses::default()))?;
+    }
+    Ok(code)
+}
+
+/// Stacks have no times, intervals or counts, and options for those would do nothing.
+fn refuse(args: &Replay, path: &Path) -> Result<(), Error> {
+    let file = shown(&path.to_string_lossy()).into_owned();
+    let needs_recording = [
+        (args.speed.is_some(), "--speed"),
+        (args.at.is_some(), "--at"),
+        (args.interval.is_some(), "-I"),
+        (!args.corrections.relations.is_empty(), "--relations"),
+    ];
+    if let Some((_, option)) = needs_recording.into_iter().find(|(is_given, _)| *is_given) {
+        return Err(Error::Usage(format!("{option} is for recordings; {file} holds stacks without times or counts")));
+    }
+    match args.look.screen {
+        None | Some(ScreenName::Profile | ScreenName::Log | ScreenName::Help) => Ok(()),
+        Some(_) => Err(Error::Usage(format!("{file} holds stacks, which have the screens profile and log only"))),
+    }
+}
+
+/// A monitor of nothing: the screens' frame around the profile.
+fn monitor(args: &Replay, path: &Path) -> Monitor {
+    let name = match path.to_string_lossy() {
+        name if name == "-" => "standard input".into(),
+        name => name.into_owned(),
+    };
+    let header = Header {
+        version: recording::VERSION,
+        perfprop: env!("CARGO_PKG_VERSION").into(),
+        started: 0.0,
+        machine: Machine::default(),
+        target: Target::File { path: name },
+        events: Vec::new(),
+        anchors: Vec::new(),
+        truths: Vec::new(),
+        modelled: None,
+        turns: None,
+        groups: Vec::new(),
+        metrics: Vec::new(),
+        relations: Vec::new(),
+        estimator: Kind::Scale.name().into(),
+        period_ns: WallNs(0),
+        interval_ns: WallNs(0),
+    };
+    let estimator = Estimation { kind: Kind::Scale, confidence: args.corrections.confidence };
+    prepare::monitor(header, Vec::new(), estimator)
+}
+
+/// A profile that doesn't change.
+struct Still {
+    tree: Tree,
+    samples: Receiver<Sample>,
+    output: Receiver<OutputLine>,
+}
+
+impl Feed for Still {
+    fn samples(&self) -> &Receiver<Sample> {
+        &self.samples
+    }
+
+    fn output(&self) -> &Receiver<OutputLine> {
+        &self.output
+    }
+
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+        see(&self.tree, Losses::default());
+    }
+
+    fn end(&mut self, _last: &Round, _lost: u64) -> End {
+        End::default()
+    }
+}

@@ -1,0 +1,183 @@
+//! Intervals and relations in, means corrected towards what the relations expect out.
+//!
+//! Each event has a state of its own: a mean `m`, a variance `v` and a number of samples `n`. An
+//! own sample `x` makes `n += 1` and `m += (x - m) / n`, and `v` the sample variance in one pass.
+//! Then every relation whose source had a sample makes, from the states that all events have at
+//! that moment,
+//!
+//! ```text
+//! m_to += w (g - m_to)        v_to += w (u - v_to)
+//! ```
+//!
+//! where `g` and `u` are what it expects of the mean and the variance. All steps start from the
+//! same states, so that neither cycles nor the order of files matter, and several relations into
+//! one event share the way in proportion to their weights, at most all of it.
+//!
+//! An equation corrects each of its events towards the value that would make it hold, the others
+//! being what they are: `m - residual / (d residual / d m)`. An event that was never counted gets
+//! that value once all the others are.
+//!
+//! The states are means over the intervals of the run, and give the run's totals. The count of a
+//! single interval is corrected by the same step, from the rates of that interval.
+//!
+//! Five things keep it honest. What was counted all the time stays as it is. A relation that
+//! contradicts what is counted is put aside, and one whose residuals are larger than it says weighs
+//! less. An event whose corrections predict its samples worse than its own mean does goes back to
+//! its own samples. And the error of a corrected mean is the sum, weighted as the correction is, of
+//! the errors of what went into it, with the relation's own residual as an error of the relation: a
+//! mixture is never surer than its parts, however they are correlated.
+
+mod pull;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use pull::{Pull, Pulls};
+use state::State;
+
+use super::judge::{Judge, Scope};
+use super::levels::{Levels, known};
+use super::{Cause, Estimate, Estimator, Moved, Part, Quality, Standing, scaled};
+use crate::events::Event;
+use crate::plan::EventIndex;
+use crate::rates::{Confidence, Error, Tally, Uncertain};
+use crate::relations::{Relation, mean_slot};
+
+/// Differences below this part of a mean are those of rounding.
+const ROUNDING: f64 = 1e-9;
+
+/// Linear correction with the relations' weights.
+#[derive(Debug)]
+pub struct Linear {
+    judge: Judge,
+    states: Vec<State>,
+    estimates: Vec<Estimate>,
+}
+
+impl Linear {
+    /// An estimator for these events, with the relations whose events are all among them.
+    pub fn new(events: &[Event], relations: &[Relation]) -> Self {
+        Self {
+            judge: Judge::new(events, relations),
+            states: vec![State::default(); events.len()],
+            estimates: vec![Estimate::default(); events.len()],
+        }
+    }
+
+    fn pulls(&self, scope: Scope, tally: &Tally) -> Pulls<'_> {
+        let (run, interval) = self.judge.levels();
+        let levels = match scope {
+            Scope::Run => {
+                let values = self.states.iter().flat_map(State::as_source).collect();
+                // The errors are those of own samples, which are independent: those of corrected
+                // means would go round in cycles and grow.
+                Levels { values, deviations: run.deviations.clone() }
+            }
+            Scope::Interval => interval.clone(),
+        };
+        let sampled = (0..self.states.len()).map(|event| tally.interval(event).total().running.0 > 0).collect();
+        let exact = (0..self.states.len()).map(|event| match scope {
+            Scope::Run => tally.raw()[event].run.is_exact(),
+            Scope::Interval => tally.interval(event).is_exact(),
+        });
+        let mut all = Pulls::new(&self.judge, scope, levels, sampled, exact.collect());
+        for (index, relation, weight) in self.judge.trusted() {
+            all.take(index, relation, weight);
+        }
+        all
+    }
+
+    fn estimate(&self, event: EventIndex, tally: &Tally, interval: &Pull) -> Estimate {
+        let own = scaled(tally, event);
+        let state = &self.states[event];
+        if own.quality == Quality::Measured || state.help.dropped {
+            return own;
+        }
+        let interval = self.interval(event, tally, interval).or(own.interval);
+        if state.parts.is_empty() || !state.mean.is_finite() {
+            return Estimate { interval, ..own };
+        }
+        let time = tally.run_time(event).as_ms();
+        let raw = &tally.raw()[event];
+        // Samples of equal weight have another mean than the count over the time: a known part of
+        // what the corrected mean is wrong by.
+        let weighting = raw.rate.mean().map_or(0.0, |mean| state.own_mean - mean);
+        let total = uncertain(state.mean, state.deviation, weighting.abs(), tally.confidence()).scaled(time);
+        let part = |by, rate: f64| Part { by, counts: rate * time };
+        let of_relations = state.parts.iter().map(|(&index, &rate)| part(Cause::Relation(index), rate));
+        let mut parts: Vec<_> = of_relations.collect();
+        parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));
+        if weighting.abs() > ROUNDING * state.mean.abs() {
+            parts.push(part(Cause::Weighting, weighting));
+        }
+        Estimate {
+            interval,
+            total: Some(total.at_least(raw.run.total().count as f64)),
+            variance: known(state.variance).or(own.variance),
+            quality: if state.samples == 0 { Quality::Derived } else { Quality::Corrected },
+            parts,
+        }
+    }
+
+    /// The corrected count of the last interval; `None` where nothing corrects it.
+    fn interval(&self, event: EventIndex, tally: &Tally, pull: &Pull) -> Option<Uncertain> {
+        let counted = tally.interval(event);
+        if pull.mean.weight == 0.0 {
+            return None;
+        }
+        let (_, levels) = self.judge.levels();
+        let own = levels.mean(event);
+        let rate = known(pull.mean.apply(own))?;
+        let deviation = pull.deviation(own.is_nan(), levels.deviations[mean_slot(event).0]);
+        let count = uncertain(rate, deviation, 0.0, tally.confidence()).scaled(tally.interval_time(event).as_ms());
+        Some(count.at_least(counted.total().count as f64))
+    }
+
+    /// Tells the judge what each relation moved most.
+    fn note_moves(&mut self, tally: &Tally) {
+        for (event, estimate) in self.estimates.iter().enumerate() {
+            let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
+            for part in &estimate.parts {
+                if let Cause::Relation(index) = part.by {
+                    self.judge.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
+                }
+            }
+        }
+    }
+}
+
+fn uncertain(value: f64, deviation: f64, bias: f64, confidence: Confidence) -> Uncertain {
+    Uncertain { value, error: Error::of(confidence.normal() * deviation + bias) }
+}
+
+impl Estimator for Linear {
+    fn end_interval(&mut self, tally: &Tally) {
+        if self.judge.judge(tally) {
+            // What a wrong relation did may have gone on through others.
+            self.states.iter_mut().for_each(State::forget_corrections);
+        }
+        let (run, interval) = self.judge.levels();
+        for (event, state) in self.states.iter_mut().enumerate() {
+            if let Some(rate) = known(interval.mean(event)) {
+                state.sample(rate, run.deviations[mean_slot(event).0]);
+            }
+        }
+        let Pulls { pulls, uses, .. } = self.pulls(Scope::Run, tally);
+        let of_interval = self.pulls(Scope::Interval, tally).pulls;
+        for (state, pull) in self.states.iter_mut().zip(&pulls) {
+            state.follow(pull);
+        }
+        uses.into_iter().for_each(|index| self.judge.used(index));
+        let estimates = of_interval.iter().enumerate().map(|(event, pull)| self.estimate(event, tally, pull));
+        self.estimates = estimates.collect();
+        self.note_moves(tally);
+    }
+
+    fn estimates(&self) -> &[Estimate] {
+        &self.estimates
+    }
+
+    fn relations(&self) -> &[Standing] {
+        self.judge.standings()
+    }
+}

@@ -1,0 +1,194 @@
+//! Levels of events and trusted relations in, what those want of each event out.
+
+use super::super::RelationIndex;
+use super::super::judge::{Judge, Scope};
+use super::super::levels::{Levels, known, with_gradient};
+use super::state::mixed;
+use crate::plan::EventIndex;
+use crate::relations::{BoundEquation, BoundForm, BoundPair, BoundRelation, mean_slot};
+
+/// Steps after which an equation that has no solution near by is given up.
+const MAX_STEPS: usize = 50;
+
+/// Where those steps begin, one after the other until one leads there. From 0 a quotient has no
+/// value, and from too far above its solution it leads away.
+const STARTS: [f64; 3] = [0.0, 1.0, 1e-6];
+
+/// The sum of what relations want of one event.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Pull {
+    pub(super) mean: Wish,
+    pub(super) variance: Wish,
+    /// The errors of what is expected, weighted.
+    deviation: f64,
+    /// Each relation with its weight and what it expects.
+    pub(super) wishes: Vec<(RelationIndex, f64, f64)>,
+}
+
+/// A weighted sum of expectations.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Wish {
+    pub(super) weight: f64,
+    sum: f64,
+}
+
+/// What all relations want, all from the same numbers.
+pub(super) struct Pulls<'a> {
+    judge: &'a Judge,
+    scope: Scope,
+    levels: Levels,
+    /// Whether each event was on a counter in the last interval.
+    sampled: Vec<bool>,
+    /// Whether it is known exactly: then nothing moves it.
+    exact: Vec<bool>,
+    pub(super) pulls: Vec<Pull>,
+    /// The relation of each correction.
+    pub(super) uses: Vec<RelationIndex>,
+    /// Room for the gradient of one relation.
+    gradient: Vec<f64>,
+}
+
+impl<'a> Pulls<'a> {
+    /// Of no relation yet.
+    pub(super) fn new(judge: &'a Judge, scope: Scope, levels: Levels, sampled: Vec<bool>, exact: Vec<bool>) -> Self {
+        let pulls = vec![Pull::default(); exact.len()];
+        Self { judge, scope, levels, sampled, exact, pulls, uses: Vec::new(), gradient: Vec::new() }
+    }
+
+    /// Adds what a relation wants.
+    pub(super) fn take(&mut self, index: RelationIndex, relation: &BoundRelation, weight: f64) {
+        match &relation.form {
+            BoundForm::Pair(pair) if self.sampled[pair.from] && !self.exact[pair.to] => {
+                self.pull_pair(index, pair, weight)
+            }
+            BoundForm::Pair(_) => {}
+            BoundForm::Equation(equation) => self.pull_equation(index, equation, weight),
+        }
+    }
+
+    fn pull_pair(&mut self, index: RelationIndex, pair: &BoundPair, weight: f64) {
+        if let Some(program) = &pair.mean
+            && let Some(expected) = with_gradient(program, &self.levels.values, &mut self.gradient)
+        {
+            let deviation = self.levels.propagated(program.slots(), &self.gradient);
+            self.wish_mean(index, pair.to, weight, expected, deviation);
+        }
+        if let Some(expected) = pair.variance.as_ref().and_then(|program| known(program.eval(&self.levels.values))) {
+            self.pulls[pair.to].variance.add(weight, expected.max(0.0));
+            if pair.mean.is_none() {
+                self.uses.push(index);
+            }
+        }
+    }
+
+    /// Each event towards the others; one without a number to where they put it. Two of those can't
+    /// be told apart.
+    fn pull_equation(&mut self, index: RelationIndex, equation: &BoundEquation, weight: f64) {
+        let events = equation.events();
+        let (run, interval) = self.judge.levels();
+        let own = if self.scope == Scope::Run { run } else { interval };
+        // One that has a number from relations only is no source of others.
+        let mut unknown = events.iter().enumerate().filter(|&(_, &event)| own.mean(event).is_nan());
+        match (unknown.next(), unknown.next()) {
+            (None, _) => {
+                let residual = self.residual(equation);
+                let places = 0..events.len();
+                places.for_each(|place| self.wish_place(index, equation, place, weight, residual));
+            }
+            (Some((place, &event)), None) => {
+                let slot = mean_slot(event).0;
+                let before = self.levels.values[slot];
+                if self.solve(equation, place, slot).is_some() {
+                    self.wish_place(index, equation, place, weight, Some(0.0));
+                }
+                self.levels.values[slot] = before;
+            }
+            (Some(_), Some(_)) => {}
+        }
+    }
+
+    /// The residual, with its derivatives in `gradient`.
+    fn residual(&mut self, equation: &BoundEquation) -> Option<f64> {
+        self.gradient.clear();
+        self.gradient.resize(equation.events().len(), 0.0);
+        known(equation.residual_with_gradient(&self.levels.values, &mut self.gradient))
+    }
+
+    /// Puts the number that makes the equation hold into `slot`, by Newton's steps: one, and one to
+    /// see it, where the equation is linear in it.
+    fn solve(&mut self, equation: &BoundEquation, place: usize, slot: usize) -> Option<()> {
+        for start in STARTS {
+            self.levels.values[slot] = start;
+            for _ in 0..MAX_STEPS {
+                let Some(residual) = self.residual(equation) else { break };
+                let slope = self.gradient[place];
+                if slope == 0.0 || !slope.is_finite() {
+                    break;
+                }
+                let step = residual / slope;
+                self.levels.values[slot] -= step;
+                if step.abs() <= 1e-12 * self.levels.values[slot].abs().max(f64::MIN_POSITIVE) {
+                    return Some(());
+                }
+            }
+        }
+        None
+    }
+
+    fn wish_place(
+        &mut self,
+        index: RelationIndex,
+        equation: &BoundEquation,
+        place: usize,
+        weight: f64,
+        residual: Option<f64>,
+    ) {
+        let events = equation.events();
+        let (event, slope) = (events[place], self.gradient[place]);
+        let is_moved = !self.exact[event] && events.iter().any(|&other| other != event && self.sampled[other]);
+        let Some(residual) = residual.filter(|_| slope != 0.0 && slope.is_finite() && is_moved) else { return };
+        let others = events.iter().zip(&self.gradient).filter(|&(&other, _)| other != event);
+        let errors = others.map(|(&other, derivative)| derivative / slope * self.levels.deviations[mean_slot(other).0]);
+        let deviation = errors.fold(0.0, f64::hypot);
+        self.wish_mean(index, event, weight, self.levels.mean(event) - residual / slope, deviation);
+    }
+
+    fn wish_mean(&mut self, index: RelationIndex, event: EventIndex, weight: f64, expected: f64, deviation: f64) {
+        let Some(expected) = known(expected).map(|expected| expected.max(0.0)) else { return };
+        let misfit = self.judge.misfit(index, self.scope, expected);
+        let pull = &mut self.pulls[event];
+        pull.mean.add(weight, expected);
+        pull.deviation += weight * deviation.hypot(misfit);
+        pull.wishes.push((index, weight, expected));
+        self.uses.push(index);
+    }
+}
+
+impl Pull {
+    /// The deviation of a mean that was pulled, from that of the mean before.
+    pub(super) fn deviation(&self, is_new: bool, before: f64) -> f64 {
+        let theirs = self.deviation / self.mean.weight;
+        if is_new { theirs } else { mixed(before, theirs, self.mean.share()) }
+    }
+}
+
+impl Wish {
+    fn add(&mut self, weight: f64, expected: f64) {
+        self.weight += weight;
+        self.sum += weight * expected;
+    }
+
+    /// How much of the way is gone: all of it at most.
+    pub(super) fn share(self) -> f64 {
+        self.weight.min(1.0)
+    }
+
+    /// Where the wishes lead: nowhere without any.
+    pub(super) fn apply(self, from: f64) -> f64 {
+        if self.weight == 0.0 {
+            return from;
+        }
+        let expected = self.sum / self.weight;
+        if from.is_nan() { expected } else { from + self.share() * (expected - from) }
+    }
+}

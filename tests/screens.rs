@@ -1023,8 +1023,8 @@ fn with_metrics() -> Monitor {
     ];
     let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
     let mut monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
-    for round in &rounds(350) {
-        let _ = monitor.round(round, 0);
+    for round in rounds(350) {
+        monitor.round(&round, 0);
     }
     monitor
 }

@@ -26,7 +26,14 @@ pub(super) fn on_terminal(look: &Look) -> Result<Options, Error> {
     let detect = || Symbols::detect(lc_all.as_deref(), lc_ctype.as_deref(), lang.as_deref(), term.as_deref());
     let symbols = if look.ascii { Symbols::Ascii } else { config.symbols.unwrap_or_else(detect) };
     let theme = theme_name(look, &config);
-    let options = options(look, depth, symbols, &theme)?;
+    let options = match options(look, depth, symbols, &theme) {
+        // A wrong word in the configuration is no reason not to start.
+        Err(error) if look.theme.is_none() => {
+            let notes = vec![format!("configuration: {error}")];
+            Options { notes, ..self::options(look, depth, symbols, "terminal")? }
+        }
+        options => options?,
+    };
     let notes = complaints.iter().map(ToString::to_string).chain(options.notes).collect();
     Ok(Options {
         notes,
@@ -65,7 +72,12 @@ pub(super) fn config(look: &Look) -> Result<(Config, Vec<Complaint>), Error> {
     };
     match fs::read_to_string(&path) {
         Ok(text) => Ok(Config::parse(&path.to_string_lossy(), &text)),
-        Err(error) if named.is_none() && error.kind() == io::ErrorKind::NotFound => Ok(Default::default()),
+        // Somebody else's home, after `sudo -u`, has none for this user.
+        Err(error)
+            if named.is_none() && matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied) =>
+        {
+            Ok(Default::default())
+        }
         Err(error) => Err(Error::Config(path, error)),
     }
 }

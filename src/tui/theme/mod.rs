@@ -180,7 +180,10 @@ impl Theme {
         match Self::built_in(name, depth) {
             Some(theme) => Ok((theme, Vec::new())),
             None => {
-                let similar = similar(name, Self::names()).map(str::to_owned);
+                let own = folders.iter().flat_map(|folder| fs::read_dir(folder).into_iter().flatten().flatten());
+                let own = own.filter_map(|file| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned()));
+                let names: Vec<_> = own.chain(Self::names().map(str::to_owned)).collect();
+                let similar = similar(name, names.iter().map(String::as_str)).map(str::to_owned);
                 Err(FindError::Unknown { name: name.to_owned(), similar })
             }
         }

@@ -79,7 +79,14 @@ pub(super) fn above_strip(area: Rect) -> (Rect, Rect) {
     split_below(area, strip)
 }
 
-/// The panels of the overview.
+/// Which panels of the overview have anything to show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Filled {
+    pub(super) relations: bool,
+    pub(super) output: bool,
+}
+
+/// The panels of the overview; one without anything to show may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Overview {
     pub(super) events: Rect,
@@ -94,17 +101,18 @@ pub(super) struct Overview {
 /// relations  | log             relations | log | output
 ///            | output
 /// ```
-pub(super) fn overview(area: Rect, room: Room, has_output: bool) -> Overview {
+pub(super) fn overview(area: Rect, room: Room, filled: Filled) -> Overview {
+    let has_output = filled.output;
     if room == Room::Large {
         let (upper, lower) = split_below(area, area.height * 2 / 5);
         let (events, detail) = split_right(upper, upper.width * 31 / 100);
-        let (relations, rest) = split_right(lower, lower.width * 3 / 5);
+        let (relations, rest) = split_right(lower, if filled.relations { lower.width * 3 / 5 } else { lower.width });
         let (log, output) = if has_output { split_right(rest, rest.width / 2) } else { (rest, Rect::default()) };
         return Overview { events, detail, relations, log, output: has_output.then_some(output) };
     }
     let (left, right) = split_right(area, area.width * 43 / 100);
     let lower = area.height * 4 / 10;
-    let (events, relations) = split_below(left, lower);
+    let (events, relations) = split_below(left, if filled.relations { lower } else { 0 });
     let (detail, below) = split_below(right, lower);
     let (log, output) = if has_output { split_below(below, lower / 2) } else { (below, Rect::default()) };
     Overview { events, detail, relations, log, output: has_output.then_some(output) }
@@ -139,10 +147,12 @@ mod tests {
                 let all = [regions.header, regions.tabs, regions.body, regions.message, regions.hints];
                 assert_eq!(all.iter().map(|region| region.height).sum::<u16>(), height);
                 assert!(regions.body.height > 0);
-                let panels = overview(regions.body, room, true);
-                let panels =
-                    [panels.events, panels.detail, panels.relations, panels.log, panels.output.unwrap_or_default()];
-                assert_eq!(panels.iter().map(|panel| panel.area()).sum::<u32>(), regions.body.area());
+                for (relations, output) in [(false, false), (false, true), (true, false), (true, true)] {
+                    let panels = overview(regions.body, room, Filled { relations, output });
+                    let panels =
+                        [panels.events, panels.detail, panels.relations, panels.log, panels.output.unwrap_or_default()];
+                    assert_eq!(panels.iter().map(|panel| panel.area()).sum::<u32>(), regions.body.area());
+                }
             }
         }
     }

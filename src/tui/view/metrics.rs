@@ -23,6 +23,7 @@ const NUMBER: usize = 9;
 const MOST_UNIT: usize = 16;
 const STATE: usize = 16;
 const MOST_NAME: usize = 36;
+const LEAST_TREND: usize = 10;
 const MOST_TREND: usize = 40;
 
 /// The region of the events, and the one of the metrics below it, empty where there are none.
@@ -87,7 +88,9 @@ impl Layout {
         let has_unit = take(unit);
         let has_threshold = metrics.iter().any(|metric| metric.definition.threshold.is_some());
         let state = [STATE, 1].into_iter().find(|&cells| has_threshold && take(cells)).unwrap_or(0);
-        let has_last = take(NUMBER);
+        // The last interval's number leaves for the sake of a trend that shows anything.
+        let has_last = take(NUMBER + LEAST_TREND);
+        spare += if has_last { LEAST_TREND } else { 0 };
         let unit = if has_unit { unit } else { 0 };
         let name = longest.min(room.saturating_sub(2 * (NUMBER + 1))).max(3);
         Self { name, unit, has_last, state, trend: spare.saturating_sub(1).min(MOST_TREND) }

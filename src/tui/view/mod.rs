@@ -37,7 +37,7 @@ mod sum;
 
 pub(super) use help::lines as help_lines;
 pub(super) use layout::page;
-use layout::{Regions, Room};
+use layout::{Filled, Regions, Room};
 pub(super) use profile::table_rows as profile_rows;
 
 /// Draws the whole screen.
@@ -125,12 +125,15 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
 
 /// Everything at once, where there is room.
 fn overview(page: &mut Page<'_>, area: Rect, room: Room) {
-    let panels = layout::overview(area, room, page.model.has_output());
+    let filled = Filled { relations: !page.model.monitor.relations().is_empty(), output: page.model.has_output() };
+    let panels = layout::overview(area, room, filled);
     let (table, below) = metrics::below_events(page, panels.events);
     events::draw(page, table, room);
     metrics::draw(page, below);
     detail::draw(page, panels.detail, false);
-    relations::draw(page, panels.relations, false);
+    if !panels.relations.is_empty() {
+        relations::draw(page, panels.relations, false);
+    }
     log::findings(page, panels.log, false);
     if let Some(area) = panels.output {
         log::output(page, area, false);

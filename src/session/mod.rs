@@ -257,7 +257,7 @@ impl Session {
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
         let model = told.map(Told::model);
-        let (stacks, timeout, intervals) = (stacks::Sampling::default(), launch.timeout, Vec::new());
+        let (stacks, timeout, intervals) = (None, launch.timeout, Vec::new());
         Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals, timeout })
     }
 

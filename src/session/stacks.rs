@@ -45,15 +45,14 @@ pub(super) fn of_model(launch: &Launch, plan: &Plan, emulator: &mut Emulator) ->
 
 /// Nothing that could be sampled.
 #[cfg(not(feature = "stacks"))]
-#[derive(Debug, Default)]
-pub(super) struct Sampling;
+pub(super) type Sampling = Option<std::convert::Infallible>;
 
 #[cfg(not(feature = "stacks"))]
 pub(super) fn start(_: &Launch, _: &Who) -> Result<Sampling, StartError> {
-    Ok(Sampling)
+    Ok(None)
 }
 
 #[cfg(not(feature = "stacks"))]
 pub(super) fn of_model(_: &Launch, _: &Plan, _: &mut Emulator) -> Result<Sampling, StartError> {
-    Ok(Sampling)
+    Ok(None)
 }

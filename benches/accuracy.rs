@@ -2,7 +2,7 @@
 //! estimated with a prior that the other half taught.
 //!
 //! `cargo bench --bench accuracy -- [setups=K4,N24;pack,mux1,refnone;user,read2] [family=kernel]
-//! [each=1] [folds=2] [learn=1] [settings={"context_ms":100}]`, with `PERFPROP_TRACES` the folder.
+//! [each=1] [folds=2] [learn=other|half] [settings={"context_ms":100}]`, with `PERFPROP_TRACES` the folder.
 //! The last column is the estimator's CPU time per report.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for developers")]
@@ -76,12 +76,16 @@ fn main() {
     }
 }
 
-/// What three runs on the program's other input teach.
+/// What three runs teach: on the program's other input, or (`learn=half`) on the second half of the
+/// trace, of which the first is estimated then.
 fn learnt(program: &Program, setup: &Setup, prior: &Prior, options: &Options) -> Option<Model> {
-    let other = program.other.as_ref()?;
+    let (trace, part) = match options.get("learn")? {
+        "half" => (&program.trace, Part::Second),
+        _ => (program.other.as_ref()?, Part::Whole),
+    };
     (1000..1003).fold(None, |model, seed| {
-        let make = |init: &scoring::Init| Scored::with(init, prior, model.as_ref(), options.settings());
-        Some(simulate(other, Part::Whole, setup, seed, make).1.0.model())
+        let make = |init: &scoring::Init| Scored::learning(init, prior, model.as_ref(), options.settings());
+        Some(simulate(trace, part, setup, seed, make).1.0.model())
     })
 }
 
@@ -91,14 +95,14 @@ fn row(text: &str, programs: &[&Program], priors: &[Prior], options: &Options) {
     let (mut worst, mut ms) = (0.0f64, Vec::new());
     for (i, program) in programs.iter().enumerate() {
         let prior = &priors[i % priors.len()];
-        let learns = options.get("learn").is_some();
-        let model = if learns { learnt(program, &setup, prior, options) } else { None };
-        if learns && model.is_none() {
+        let part = if options.get("learn") == Some("half") { Part::First } else { Part::Whole };
+        let model = learnt(program, &setup, prior, options);
+        if options.get("learn").is_some() && model.is_none() {
             continue;
         }
         let make = |init: &scoring::Init| Scored::with(init, prior, model.as_ref(), options.settings());
-        let (run, _) = simulate(&program.trace, Part::Whole, &setup, 0, make);
-        let (perf, _) = simulate(&program.trace, Part::Whole, &reference, 0, |init| Perf::new(init.events.len()));
+        let (run, _) = simulate(&program.trace, part, &setup, 0, make);
+        let (perf, _) = simulate(&program.trace, part, &reference, 0, |init| Perf::new(init.events.len()));
         let (mine, its) = (score(&run), score(&perf));
         let (a, b) = (Summary::of(&mine), Summary::of(&its));
         worst = worst.max(a.nl1[0] / b.nl1[0]);

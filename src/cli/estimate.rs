@@ -155,6 +155,9 @@ impl Session {
         let mut gp = Gp::new(&events, timing, settings, prior, model.as_ref());
         init.exact.iter().filter_map(|sum| constraint(sum, &events)).for_each(|constraint| gp.constrain(constraint));
         let model = init.model.filter(|_| init.phase == Phase::Learn);
+        if model.is_some() {
+            gp = gp.learning();
+        }
         Ok(Self { gp, events: events.len(), schedule: init.sched, model })
     }
 

@@ -12,7 +12,17 @@ impl Scored {
         Self::with(init, prior, model, Settings::default())
     }
 
+    /// With these settings; smaller steps where there is a model.
     pub fn with(init: &Init, prior: &Prior, model: Option<&Model>, settings: Settings) -> Self {
+        Self::as_is(init, prior, model, if model.is_some() { settings.with_model() } else { settings })
+    }
+
+    /// A learning run.
+    pub fn learning(init: &Init, prior: &Prior, model: Option<&Model>, settings: Settings) -> Self {
+        Self(Self::as_is(init, prior, model, settings).0.learning())
+    }
+
+    fn as_is(init: &Init, prior: &Prior, model: Option<&Model>, settings: Settings) -> Self {
         let spec = |(name, fixed): &(String, bool)| EventSpec { name: name.clone(), always_counted: *fixed };
         let events: Vec<_> = init.events.iter().map(spec).collect();
         let rotation_ms = match init.setup.schedule {
@@ -20,7 +30,6 @@ impl Scored {
             Schedule::User => init.read_ms,
         };
         let timing = Timing { read_ms: init.read_ms, rotation_ms, counters: init.setup.counters };
-        let settings = if model.is_some() { settings.with_model() } else { settings };
         Self(Gp::new(&events, timing, settings, prior, model))
     }
 }

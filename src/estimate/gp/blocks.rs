@@ -2,6 +2,8 @@
 
 use std::collections::VecDeque;
 
+use serde::{Deserialize, Serialize};
+
 use super::time::Span;
 
 /// What a round says of an event.
@@ -41,7 +43,8 @@ impl std::ops::AddAssign for Delta {
 }
 
 /// A count over a span of time.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Stored", into = "Stored")]
 pub(crate) struct Block {
     pub(crate) event: usize,
     pub(crate) span: Span,
@@ -50,6 +53,29 @@ pub(crate) struct Block {
     pub(crate) counted: f64,
     /// Numbers the times that the event was on a counter without a break.
     pub(crate) turn: u64,
+}
+
+/// As models store it: event, start, end, count, time counted, turn.
+type Stored = (usize, f64, f64, f64, f64, u64);
+
+impl From<Stored> for Block {
+    fn from((event, start, end, count, counted, turn): Stored) -> Self {
+        Self { event, span: Span { start, end }, count, counted, turn }
+    }
+}
+
+impl From<Block> for Stored {
+    fn from(block: Block) -> Self {
+        (block.event, block.span.start, block.span.end, block.count, block.counted, block.turn)
+    }
+}
+
+impl Block {
+    /// Whether it can be a block: finite numbers, a span, some of which was counted.
+    pub(crate) fn is_sane(&self) -> bool {
+        let times = self.counted > 0.0 && self.counted <= 1.001 * self.span.length();
+        self.count >= 0.0 && self.count.is_finite() && times && self.span.length().is_finite()
+    }
 }
 
 /// Joins rounds to blocks.

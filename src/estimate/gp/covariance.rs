@@ -28,6 +28,16 @@ impl Covariances {
         &mut self.values[a * self.events + b]
     }
 
+    /// Multiplies each by the factors of both of its events.
+    pub(crate) fn rescale(&mut self, factor: impl Fn(usize) -> f64) {
+        let factors: Vec<f64> = (0..self.events).map(factor).collect();
+        for a in 0..self.events {
+            for b in 0..self.events {
+                self.at_mut(a, b).iter_mut().for_each(|value| *value *= factors[a] * factors[b]);
+            }
+        }
+    }
+
     pub(crate) fn process(&self, process: usize) -> Square {
         let mut matrix = Square::zeros(self.events);
         for a in 0..self.events {

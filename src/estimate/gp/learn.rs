@@ -13,7 +13,7 @@ const FLOOR: f64 = 1e-6;
 ///
 /// A window that is a surprise as a whole counts for less, by the weight of Student's t with
 /// [`Solved::DEGREES`] degrees of freedom.
-pub(crate) fn step(solved: &mut Solved<'_>, covariances: &mut Covariances, rate: f64) {
+pub(crate) fn step(solved: &mut Solved<'_>, covariances: &mut Covariances, rate: f64, pace: Pace) {
     let mut active: Vec<usize> = solved.observations.iter().map(|o| o.event).collect();
     active.sort_unstable();
     active.dedup();
@@ -22,7 +22,7 @@ pub(crate) fn step(solved: &mut Solved<'_>, covariances: &mut Covariances, rate:
     let start = solved.observations.iter().map(|o| o.span.start).fold(f64::INFINITY, f64::min);
     let end = solved.observations.iter().map(|o| o.span.end).fold(f64::NEG_INFINITY, f64::max);
     for (process, gradient) in gradient.iter().enumerate() {
-        let rate = rate / independent(process, end - start);
+        let rate = rate / pace.independent(process, end - start);
         let before = covariances.process(process);
         // Steps are longer than those that can't fail; where one does, a shorter one is taken.
         let after = (0..4).find_map(|halvings| {
@@ -35,16 +35,27 @@ pub(crate) fn step(solved: &mut Solved<'_>, covariances: &mut Covariances, rate:
     }
 }
 
-/// How many independent values a process takes in a time. Where it fades, twice as many as there
-/// are memories in it: about as many as can be told apart, and fewer than there are rounds, so that
-/// steps are longer than plain expectation maximisation's.
-fn independent(process: usize, length: f64) -> f64 {
-    match process {
-        CONSTANT => 1.0,
-        WHITE => length / WHITE_SPAN,
-        _ => 2.0 * (1.0 + length / MEMORIES[process - 1]),
+/// How long steps are for their rate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    /// Those of expectation maximisation, for learning in many steps.
+    Exact,
+    /// Longer where a process fades, for following a run.
+    Fast,
+}
+
+impl Pace {
+    /// How many independent values a process takes in a time: one, or as many as there are rounds. The
+    /// fast pace takes a fading one for twice as many as there are memories in it: about as many as
+    /// can be told apart.
+    fn independent(self, process: usize, length: f64) -> f64 {
+        match (process, self) {
+            (CONSTANT, _) => 1.0,
+            (WHITE, _) | (_, Self::Exact) => length / WHITE_SPAN,
+            (_, Self::Fast) => 2.0 * (1.0 + length / MEMORIES[process - 1]),
+        }
+        .max(1.0)
     }
-    .max(1.0)
 }
 
 /// C + rate * C D C, where D is zero but for the active events.
@@ -68,3 +79,19 @@ fn stepped(before: &Square, gradient: &Square, active: &[usize], rate: f64) -> S
 }
 
 const _: () = assert!(PROCESSES == MEMORIES.len() + 2);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fast_pace_is_longer_where_a_process_fades() {
+        // A window of 100 ms holds 25 rounds, and two thirds of a memory of 150 ms.
+        let fading = CONSTANT + 1;
+        assert!((Pace::Exact.independent(fading, 100.0) - 25.0).abs() < 1e-12);
+        assert!((Pace::Fast.independent(fading, 100.0) - 2.0 * (1.0 + 100.0 / 150.0)).abs() < 1e-12);
+        for pace in [Pace::Exact, Pace::Fast] {
+            assert_eq!((pace.independent(CONSTANT, 100.0), pace.independent(WHITE, 1.0)), (1.0, 1.0));
+        }
+    }
+}

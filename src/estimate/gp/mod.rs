@@ -15,6 +15,7 @@
 mod blocks;
 mod covariance;
 mod learn;
+mod lessons;
 mod level;
 mod linear_algebra;
 mod model;
@@ -36,12 +37,13 @@ pub use relation::Constraint;
 pub use settings::Settings;
 pub use time::Span;
 
-use blocks::{Blocks, WHOLE};
+use blocks::{Block, Blocks, WHOLE};
 use covariance::Covariances;
+use lessons::Lessons;
 use level::Level;
 use total::Turns;
 use trust::Trust;
-use volatility::Volatility;
+use volatility::{Share, Volatility};
 pub(super) use window::Posterior as Known;
 use window::{Observation, Posterior, Scale, Solved};
 
@@ -109,8 +111,6 @@ impl Sum {
     }
 }
 
-/// Windows that are kept for learning again.
-const KEPT_WINDOWS: usize = 200;
 /// What no rate fits, as a variance relative to the event's present one.
 const NOISE: f64 = 2e-4;
 /// A learning step is due after so long.
@@ -132,13 +132,17 @@ pub struct Gp {
     interval: Vec<Sum>,
     run: Vec<Delta>,
     turns: Vec<Turns>,
+    /// The rounds of events that take turns without a count.
+    empty: Share,
     window_start: f64,
     learnt_until: f64,
     end: f64,
     started: bool,
     steps: u64,
-    kept: Vec<Vec<Observation>>,
-    random: u64,
+    lessons: Option<Lessons>,
+    /// What was known before the run.
+    known_before: Covariances,
+    model: Option<Model>,
     next: usize,
 }
 
@@ -153,6 +157,11 @@ impl Gp {
             model.replace(&names, &mut covariances);
         }
         let n = events.len();
+        let level = |name: &&str| match model.and_then(|model| model.level(name)) {
+            Some(rate) if rate > 0.0 => Level::known(rate),
+            _ => Level::default(),
+        };
+        let levels = names.iter().map(level).collect();
         let placed = timing.rotation_ms >= timing.read_ms;
         Self {
             blocks: Blocks::new(&always, [settings.block_ms, settings.anchor_ms], placed),
@@ -160,21 +169,23 @@ impl Gp {
             events: events.to_vec(),
             timing,
             constraints: Vec::new(),
-            levels: vec![Level::default(); n],
+            levels,
             volatilities: vec![Volatility::new(); n],
             trust: vec![Trust::default(); n],
+            known_before: covariances.clone(),
             covariances,
             window: vec![Delta::default(); n],
             interval: vec![Sum::default(); n],
             run: vec![Delta::default(); n],
             turns: vec![Turns::default(); n],
+            empty: Share::default(),
             window_start: 0.0,
             learnt_until: 0.0,
             end: 0.0,
             started: false,
-            steps: model.map_or(0, Model::steps),
-            kept: Vec::new(),
-            random: 0x9e37_79b9_7f4a_7c15,
+            steps: 0,
+            lessons: None,
+            model: model.cloned(),
             next: 0,
         }
     }
@@ -207,6 +218,9 @@ impl Gp {
             self.window[event] += delta;
             self.interval[event].counted += delta;
             self.run[event] += delta;
+            if !self.events[event].always_counted && delta.running_ns > 0.0 {
+                self.empty.add(delta.raw == 0.0);
+            }
         }
         self.end = round.end;
         if self.end - self.window_start >= self.settings.window_ms - 1e-6 {
@@ -261,9 +275,30 @@ impl Gp {
         next
     }
 
-    /// What was learnt, for later runs.
+    /// Makes this a learning run: its windows, after those of earlier runs, are kept for [`Gp::model`].
+    pub fn learning(mut self) -> Self {
+        let earlier = self.model.as_ref().and_then(|model| model.lessons(&self.names()));
+        self.lessons = Some(earlier.cloned().unwrap_or_default());
+        self
+    }
+
+    /// What this run and those before it teach, for later runs. Takes seconds of a learning run; without
+    /// one it is what was known before.
     pub fn model(&self) -> Model {
-        Model::new(self.events.iter().map(|event| event.name.clone()).collect(), &self.covariances, self.steps)
+        let rate = |run: &Delta| (run.running_ns > 0.0).then(|| 1e6 * run.raw / run.running_ns);
+        let run = model::Run {
+            names: self.names(),
+            rates: self.run.iter().map(rate).collect(),
+            time_ms: self.run.iter().map(|run| run.enabled_ns).fold(0.0, f64::max) / 1e6,
+            lessons: self.lessons.clone().unwrap_or_default(),
+        };
+        Model::learn(run, self.model.as_ref(), self.known_before.clone(), &self.settings, |block, rate, own| {
+            self.observation(block, rate, Scale::AT_LARGE, own)
+        })
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.events.iter().map(|event| event.name.clone()).collect()
     }
 
     fn end_window(&mut self) {
@@ -275,7 +310,7 @@ impl Gp {
         }
         let since = self.learnt_until;
         let due = self.end - since >= LEARN_EVERY_MS;
-        if due {
+        if due && self.settings.volatile {
             let observations = self.observations(since);
             let (all, covariances) = (&mut self.volatilities, &self.covariances);
             volatility::update_all(all, since, self.end, &observations, covariances, &self.settings);
@@ -294,6 +329,13 @@ impl Gp {
             self.learn(solved, &mut covariances);
         }
         self.covariances = covariances;
+        if due && self.lessons.is_some() {
+            let from = since - self.settings.context_ms;
+            let window = self.blocks.done().filter(|block| block.span.end > from + 1e-9).copied().collect();
+            if let Some(lessons) = &mut self.lessons {
+                lessons.add(window);
+            }
+        }
         if due {
             self.learnt_until = self.end;
         }
@@ -315,27 +357,36 @@ impl Gp {
         let recent = self.blocks.done().filter(|block| block.span.end > from + 1e-9);
         let observations = recent.filter_map(|block| {
             let rate = self.levels[block.event].rate()?;
-            let scale = self.volatilities[block.event].scale();
-            let own = self.covariances_of(block.event);
-            // No error is smaller than what a rate of present size rounds to.
-            let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0) + 1e-9;
-            if block.counted < WHOLE * block.span.length() {
-                // It isn't known which part of the span was counted.
-                let (part, whole) = (time::variances(block.counted), time::variances(block.span.length()));
-                let more: f64 = (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum();
-                noise += scale.rest.powi(2) * more;
-            }
-            Some(Observation {
-                event: block.event,
-                span: block.span,
-                value: block.count / (rate * block.counted) - 1.0,
-                noise,
-                turn: (!self.events[block.event].always_counted).then_some(block.turn),
-                counted: block.counted,
-                scale,
-            })
+            let scale = self.scale(block.event);
+            Some(self.observation(block, rate, scale, self.covariances_of(block.event)))
         });
         observations.collect()
+    }
+
+    fn observation(&self, block: &Block, rate: f64, scale: Scale, own: &time::PerProcess) -> Observation {
+        // No error is smaller than what a rate of present size rounds to.
+        let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0) + 1e-9;
+        if block.counted < WHOLE * block.span.length() {
+            // It isn't known which part of the span was counted.
+            let (part, whole) = (time::variances(block.counted), time::variances(block.span.length()));
+            let more: f64 = (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum();
+            noise += scale.rest.powi(2) * more;
+        }
+        Observation {
+            event: block.event,
+            span: block.span,
+            value: block.count / (rate * block.counted) - 1.0,
+            noise,
+            turn: (!self.events[block.event].always_counted).then_some(block.turn),
+            counted: block.counted,
+            scale,
+        }
+    }
+
+    /// How much an event varies at present; as at large where events come in bursts, of which one says
+    /// nothing of the size of the next.
+    fn scale(&self, event: usize) -> Scale {
+        if self.empty.is_most() { Scale::AT_LARGE } else { self.volatilities[event].scale() }
     }
 
     fn covariances_of(&self, event: usize) -> &time::PerProcess {
@@ -356,7 +407,7 @@ impl Gp {
 
     /// Adds a window's estimates to the interval's.
     fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>, covariances: &Covariances) {
-        let scales: Vec<Scale> = self.volatilities.iter().map(Volatility::scale).collect();
+        let scales: Vec<Scale> = (0..self.events.len()).map(|event| self.scale(event)).collect();
         let mut known = solved.map(|solved| self.counts(span, solved, covariances, &scales));
         if let Some(known) = &mut known {
             let cpu_ms = self.window.iter().map(|delta| delta.enabled_ns).fold(0.0, f64::max) / 1e6;
@@ -414,34 +465,7 @@ impl Gp {
         let settings = &self.settings;
         let step = settings.first_step / (1.0 + settings.step_decline * self.steps as f64);
         let step = step.max(settings.least_step);
-        learn::step(solved, covariances, step);
+        learn::step(solved, covariances, step, learn::Pace::Fast);
         self.steps += 1;
-        if settings.replays == 0 {
-            return;
-        }
-        let observations = solved.observations.to_vec();
-        let replays = settings.replays;
-        if self.kept.len() < KEPT_WINDOWS {
-            self.kept.push(observations);
-        } else {
-            let place = self.random_below(self.steps);
-            if let Some(kept) = self.kept.get_mut(place) {
-                *kept = observations;
-            }
-        }
-        for _ in 0..replays {
-            let place = self.random_below(self.kept.len() as u64);
-            if let Some(mut solved) = Solved::new(&self.kept[place], covariances) {
-                learn::step(&mut solved, covariances, step);
-            }
-        }
-    }
-
-    /// A number below, by xorshift: the same in every run.
-    fn random_below(&mut self, below: u64) -> usize {
-        self.random ^= self.random << 13;
-        self.random ^= self.random >> 7;
-        self.random ^= self.random << 17;
-        (self.random % below.max(1)) as usize
     }
 }

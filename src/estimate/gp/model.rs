@@ -7,8 +7,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
+use super::blocks::Block;
 use super::covariance::Covariances;
+use super::lessons::Lessons;
+use super::level::Level;
+use super::settings::Settings;
 use super::time::{MEMORIES, PerProcess};
+use super::window::Observation;
 
 /// How the events of a program vary together, as learnt from runs of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -17,13 +22,29 @@ pub struct Model {
     version: u32,
     /// The processes that the covariances are of.
     memories_ms: Vec<f64>,
-    steps: u64,
     events: Vec<String>,
+    /// Mean rates per millisecond, which covariances are relative to; null if never counted.
+    levels: Vec<Option<f64>>,
+    /// The time that they are means of.
+    time_ms: f64,
     /// Row after row of the lower triangle, a number for each process.
     covariances: Vec<PerProcess>,
+    /// What they were learnt from, for the next learning run to go on with.
+    lessons: Lessons,
 }
 
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+
+/// What a learning run saw.
+pub(crate) struct Run {
+    pub(crate) names: Vec<String>,
+    /// Mean rates over the run; `None` of events that were never counted.
+    pub(crate) rates: Vec<Option<f64>>,
+    /// How long it was.
+    pub(crate) time_ms: f64,
+    /// The windows of this run and of those before.
+    pub(crate) lessons: Lessons,
+}
 
 /// Why a model can't be used.
 #[derive(Debug)]
@@ -41,14 +62,57 @@ impl fmt::Display for ModelError {
 impl std::error::Error for ModelError {}
 
 impl Model {
-    pub(crate) fn new(events: Vec<String>, covariances: &Covariances, steps: u64) -> Self {
-        let n = events.len();
-        let triangle = (0..n).flat_map(|a| (0..=a).map(move |b| *covariances.at(a, b))).collect();
-        Self { version: VERSION, memories_ms: MEMORIES.to_vec(), steps, events, covariances: triangle }
+    /// What learning runs teach: `rates` are the run's means over `time_ms`, `start` is the prior,
+    /// `lessons` are the run's windows, `observation` makes of a block what it says of a rate.
+    pub(crate) fn learn(
+        run: Run,
+        before: Option<&Self>,
+        start: Covariances,
+        settings: &Settings,
+        observation: impl Fn(&Block, f64, &PerProcess) -> Observation,
+    ) -> Self {
+        let n = run.names.len();
+        let before = before.filter(|model| model.events == run.names);
+        let (mut covariances, mut levels, mut time_ms) = (start, run.rates, run.time_ms);
+        if let Some(before) = before {
+            time_ms += before.time_ms;
+            for (level, &earlier) in levels.iter_mut().zip(&before.levels) {
+                *level = match (*level, earlier) {
+                    (Some(level), Some(earlier)) => Some(earlier + (level - earlier) * run.time_ms / time_ms),
+                    (level, earlier) => level.or(earlier),
+                };
+            }
+            covariances.rescale(|event| match (before.levels[event], levels[event]) {
+                (Some(from), Some(to)) => {
+                    Level::known(from).rate().zip(Level::known(to).rate()).map_or(1.0, |(from, to)| from / to)
+                }
+                _ => 1.0,
+            });
+        }
+        run.lessons.teach(&mut covariances, settings, |block, covariances| {
+            let rate = Level::known(levels[block.event]?).rate()?;
+            Some(observation(block, rate, covariances.at(block.event, block.event)))
+        });
+        let triangle = (0..n).flat_map(|a| (0..=a).map(move |b| (a, b))).map(|(a, b)| *covariances.at(a, b)).collect();
+        Self {
+            version: VERSION,
+            memories_ms: MEMORIES.to_vec(),
+            events: run.names,
+            levels,
+            time_ms,
+            covariances: triangle,
+            lessons: run.lessons,
+        }
     }
 
-    pub(crate) fn steps(&self) -> u64 {
-        self.steps
+    /// What was learnt from, if it is of these events.
+    pub(crate) fn lessons(&self, names: &[String]) -> Option<&Lessons> {
+        (self.events == names).then_some(&self.lessons)
+    }
+
+    /// The mean rate of an event.
+    pub(crate) fn level(&self, name: &str) -> Option<f64> {
+        self.levels[self.events.iter().position(|event| event == name)?]
     }
 
     /// Puts in what the model knows of these events. Unless it knows both, it says nothing of two:
@@ -88,6 +152,13 @@ impl Model {
         let finite = model.covariances.iter().flatten().all(|value| value.is_finite());
         if model.memories_ms != MEMORIES || model.covariances.len() != n * (n + 1) / 2 || !finite {
             return Err(fail("its covariances don't fit its events; learn it anew".into()));
+        }
+        let rates = model.levels.iter().flatten().all(|rate| rate.is_finite() && *rate >= 0.0);
+        if model.levels.len() != n || !rates || !(model.time_ms >= 0.0 && model.time_ms.is_finite()) {
+            return Err(fail("its mean rates don't fit its events; learn it anew".into()));
+        }
+        if !model.lessons.fit(n) {
+            return Err(fail("its windows don't fit its events; learn it anew".into()));
         }
         Ok(model)
     }

@@ -28,10 +28,20 @@ pub struct Settings {
     pub step_decline: f64,
     /// See `first_step`.
     pub least_step: f64,
-    /// How many earlier windows are learnt from again after each.
-    pub replays: usize,
     /// How much of a prior's covariance between two events isn't believed.
     pub doubt: f64,
+    /// The step with a model.
+    pub model_step: f64,
+    /// The longest block with a model: what is known better is worth looking at closer.
+    pub model_block_ms: f64,
+    /// Whether covariances follow how much events vary at present.
+    pub volatile: bool,
+    /// So many steps are taken at the end of a learning run, over all windows that are kept.
+    pub lesson_steps: usize,
+    /// The first of these steps, and the last.
+    pub lesson_first: f64,
+    /// See `lesson_first`.
+    pub lesson_last: f64,
     /// The half width of intervals in standard deviations, before calibration.
     pub half_width: f64,
 }
@@ -40,10 +50,12 @@ impl Settings {
     /// The context where observations are many.
     pub const SHORT_CONTEXT_MS: f64 = 12.0;
 
-    /// For a run whose covariances were learnt before: smaller steps.
+    /// For a run of a program that was learnt before: its levels and covariances hold as they are,
+    /// so steps are small.
     #[must_use]
     pub fn with_model(self) -> Self {
-        Self { first_step: 0.2, least_step: 0.1, ..self }
+        let (step, block_ms) = (self.model_step, self.model_block_ms);
+        Self { first_step: step, least_step: step, block_ms, volatile: false, ..self }
     }
 }
 
@@ -61,8 +73,13 @@ impl Default for Settings {
             first_step: 0.6,
             step_decline: 0.15,
             least_step: 0.4,
-            replays: 0,
             doubt: 0.05,
+            model_step: 0.1,
+            model_block_ms: 5.0,
+            volatile: true,
+            lesson_steps: 2000,
+            lesson_first: 0.4,
+            lesson_last: 0.06,
             half_width: 2.75,
         }
     }

@@ -81,27 +81,87 @@ fn a_steady_rate_is_found_whatever_the_turns() {
     }
 }
 
+/// A run of an event that is always counted, at so many a millisecond, and one that has turns, at half of that.
+fn learning_run(rate: f64, model: Option<&Model>) -> Gp {
+    let mut gp = Gp::new(&specs(&[true, false]), TIMING, Settings::default(), &Prior::default(), model).learning();
+    for i in 0..100 {
+        let (on, level) = (f64::from(u8::from(i % 3 == 0)), rate * if i % 20 < 10 { 6.0 } else { 2.0 });
+        gp.round(round(i), &[delta(level, 1.0), delta(0.5 * level * on, on)]);
+    }
+    gp
+}
+
+fn temporary(name: &str) -> std::path::PathBuf {
+    std::env::temp_dir().join(format!("perfprop-{name}-{}.json", std::process::id()))
+}
+
 #[test]
 fn a_model_comes_back_from_its_file_as_it_was() {
-    let mut gp = gp(&[true, false]);
-    for i in 0..100 {
-        let on = f64::from(u8::from(i % 3 == 0));
-        gp.round(round(i), &[delta(4e6, 1.0), delta((i % 7) as f64 * on, on)]);
-    }
-    let path = std::env::temp_dir().join(format!("perfprop-model-{}.json", std::process::id()));
-    gp.model().write(&path).unwrap();
-    let (read, written) = (Model::read(&path).unwrap(), gp.model());
+    let (path, written) = (temporary("model"), learning_run(1000.0, None).model());
+    written.write(&path).unwrap();
+    let read = Model::read(&path).unwrap();
     let names = ["event0", "event1"];
     let (mut a, mut b) = (Covariances::zeros(2), Covariances::zeros(2));
     read.replace(&names, &mut a);
     written.replace(&names, &mut b);
-    for (a, b) in a.at(1, 1).iter().zip(b.at(1, 1)) {
-        assert!(*b > 0.0 && (a - b).abs() <= 1e-12 * b, "{a} {b}");
+    let levels = names.map(|name| [read.level(name).unwrap(), written.level(name).unwrap()]);
+    let pairs = a.at(1, 1).iter().zip(b.at(1, 1)).map(|(&a, &b)| [a, b]).chain(levels);
+    for [a, b] in pairs {
+        assert!(b > 0.0 && (a - b).abs() <= 1e-12 * b, "{a} {b}");
     }
-    assert_eq!(read.steps(), written.steps());
+    assert!(read.lessons(&names.map(str::to_owned)).is_some());
+    std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn a_damaged_model_is_refused_with_what_is_wrong() {
+    let path = temporary("damaged");
+    let text = serde_json::to_string(&learning_run(1000.0, None).model()).unwrap();
+    let damages = [
+        ("\"version\":2", "\"version\":1", "version 1 where 2 is known; learn it anew"),
+        ("\"event1\"]", "\"event1\",\"event2\"]", "its covariances don't fit"),
+        ("\"levels\":[", "\"levels\":[-1.0,", "its mean rates don't fit"),
+        ("\"windows\":[[[0,", "\"windows\":[[[7,", "its windows don't fit"),
+    ];
+    for (from, to, wanted) in damages {
+        assert!(text.contains(from), "{from}");
+        std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
+        let error = Model::read(&path).unwrap_err().to_string();
+
+        assert!(error.contains(wanted) && error.contains("perfprop-damaged"), "{error}");
+    }
     std::fs::write(&path, "{}").unwrap();
     assert!(Model::read(&path).unwrap_err().to_string().contains("missing field"));
     std::fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn levels_are_means_over_all_learning_runs() {
+    // Both as long: 4000 a round of 4 ms in one run, twice that in the other.
+    let first = learning_run(1000.0, None).model();
+    let second = learning_run(2000.0, Some(&first)).model();
+    let level = |model: &Model| model.level("event0").unwrap();
+    assert!((level(&first) - 1000.0).abs() < 1e-9 && (level(&second) - 1500.0).abs() < 1e-9, "{}", level(&second));
+}
+
+#[test]
+fn what_was_learnt_foretells_an_event_by_another() {
+    let model = learning_run(1000.0, None).model();
+    let mut covariances = Covariances::zeros(2);
+    model.replace(&["event0", "event1"], &mut covariances);
+    let total = |a: usize, b: usize| covariances.at(a, b).iter().sum::<f64>();
+    let correlation = total(0, 1) / (total(0, 0) * total(1, 1)).sqrt();
+    assert!(correlation > 0.9, "{correlation}");
+}
+
+#[test]
+fn a_run_without_lessons_teaches_what_was_known() {
+    let mut gp = gp(&[true, false]);
+    (0..30).for_each(|i| gp.round(round(i), &[delta(4e3, 1.0), delta(0.0, 0.0)]));
+    let mut covariances = Covariances::zeros(2);
+    gp.model().replace(&["event0", "event1"], &mut covariances);
+    assert_eq!(covariances, Prior::default().covariances(&["event0", "event1"], Settings::default().doubt));
+    assert_eq!((gp.model().level("event1"), gp.model().level("event2")), (None, None));
 }
 
 #[test]

@@ -90,6 +90,25 @@ fn changes(since: f64, mine: &[&Observation], own: &PerProcess) -> (f64, f64) {
     (sum, count)
 }
 
+/// How many of some had a property.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Share {
+    with: u64,
+    all: u64,
+}
+
+impl Share {
+    pub(crate) fn add(&mut self, has: bool) {
+        self.with += u64::from(has);
+        self.all += 1;
+    }
+
+    /// Whether more than half have it.
+    pub(crate) fn is_most(self) -> bool {
+        2 * self.with > self.all
+    }
+}
+
 /// Updates all events from a window's observations.
 pub(crate) fn update_all(
     all: &mut [Volatility],
@@ -105,5 +124,20 @@ pub(crate) fn update_all(
     }
     for (event, mine) in by_event.iter().enumerate() {
         all[event].update(since, end, mine, covariances.at(event, event), settings);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn most_is_more_than_half() {
+        let mut share = Share::default();
+        assert!(!share.is_most());
+        for (has, most) in [(true, true), (false, false), (true, true), (false, false), (false, false)] {
+            share.add(has);
+            assert_eq!(share.is_most(), most, "{share:?}");
+        }
     }
 }

@@ -28,6 +28,9 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
+    /// As covariances have it.
+    pub(crate) const AT_LARGE: Self = Self { level: 1.0, rest: 1.0 };
+
     /// The sum over processes of covariances, each times the product of both scales.
     fn covariance(self, other: Self, in_time: &PerProcess, between: &PerProcess) -> f64 {
         let rest: f64 = (1..PROCESSES).map(|j| in_time[j] * between[j]).sum();

@@ -1,0 +1,118 @@
+//! Windows of learning runs in, covariances that passes over all of them teach out.
+
+use serde::{Deserialize, Serialize};
+
+use super::blocks::Block;
+use super::covariance::Covariances;
+use super::learn;
+use super::settings::Settings;
+use super::window::{Observation, Solved};
+
+/// The blocks of windows: a fair sample of those of all learning runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Lessons {
+    windows: Vec<Vec<Block>>,
+    /// How many windows there were.
+    seen: u64,
+}
+
+/// So many windows are kept.
+const KEPT: usize = 240;
+
+impl Lessons {
+    /// Takes a window. Each of those seen is kept with the same probability (Vitter's algorithm R).
+    pub(crate) fn add(&mut self, window: Vec<Block>) {
+        self.seen += 1;
+        if self.windows.len() < KEPT {
+            self.windows.push(window);
+        } else if let Some(kept) = self.windows.get_mut(random_below(self.seen, self.seen)) {
+            *kept = window;
+        }
+    }
+
+    /// Whether all blocks are of the first so many events, and sane.
+    pub(crate) fn fit(&self, events: usize) -> bool {
+        self.windows.iter().flatten().all(|block| block.event < events && block.is_sane())
+    }
+
+    /// Passes over all windows, each in another order, with steps that get smaller.
+    pub(crate) fn teach(
+        &self,
+        covariances: &mut Covariances,
+        settings: &Settings,
+        observation: impl Fn(&Block, &Covariances) -> Option<Observation>,
+    ) {
+        let windows = self.windows.len();
+        let passes = settings.lesson_steps / windows.max(1);
+        for step in 0..passes * windows {
+            let size = settings.lesson_first
+                * (settings.lesson_last / settings.lesson_first).powf(step as f64 / (passes * windows) as f64);
+            let window = &self.windows[shuffled(step % windows, (step / windows) as u64, windows)];
+            let observations: Vec<Observation> =
+                window.iter().filter_map(|block| observation(block, covariances)).collect();
+            if let Some(mut solved) = Solved::new(&observations, covariances) {
+                learn::step(&mut solved, covariances, size, learn::Pace::Exact);
+            }
+        }
+    }
+}
+
+/// A place in an order that visits each of so many once, another one in each pass: steps of a length
+/// that has no divisor in common with them.
+fn shuffled(step: usize, pass: u64, windows: usize) -> usize {
+    let coprime = |stride: &usize| gcd(*stride, windows) == 1;
+    let first = 1 + random_below(pass + 1, windows as u64);
+    let stride = (first..).find(coprime).unwrap_or(1);
+    (step * stride + first) % windows
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+/// A number below, the same in every run: a step of splitmix64.
+fn random_below(seed: u64, below: u64) -> usize {
+    let mut mixed = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    ((mixed ^ (mixed >> 31)) % below.max(1)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::time::Span;
+    use super::*;
+    use proptest::prelude::*;
+
+    fn window(number: usize) -> Vec<Block> {
+        let span = Span { start: 0.0, end: 1.0 };
+        vec![Block { event: number, span, count: 1.0, counted: 1.0, turn: 0 }]
+    }
+
+    #[test]
+    fn what_is_kept_comes_from_all_of_the_run() {
+        let mut lessons = Lessons::default();
+        (0..10 * KEPT).for_each(|number| lessons.add(window(number)));
+        assert_eq!((lessons.windows.len(), lessons.seen), (KEPT, 10 * KEPT as u64));
+        let late = lessons.windows.iter().filter(|window| window[0].event >= 5 * KEPT).count();
+        // Half of them, give or take four standard deviations.
+        assert!((late as f64 - 0.5 * KEPT as f64).abs() < 2.0 * (KEPT as f64).sqrt(), "{late}");
+    }
+
+    #[test]
+    fn without_windows_nothing_is_learnt() {
+        let mut covariances = Covariances::zeros(2);
+        Lessons::default().teach(&mut covariances, &Settings::default(), |_, _| None);
+        assert_eq!(covariances, Covariances::zeros(2));
+    }
+
+    proptest! {
+        #[test]
+        fn a_pass_visits_each_window_once(windows in 1usize..300, pass in 0u64..100) {
+            let mut places: Vec<_> = (0..windows).map(|step| shuffled(step, pass, windows)).collect();
+            places.sort_unstable();
+            prop_assert_eq!(places, (0..windows).collect::<Vec<_>>());
+        }
+    }
+}

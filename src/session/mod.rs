@@ -255,8 +255,8 @@ impl Session {
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
         let model = told.map(Told::model);
-        let stacks = stacks::Sampling::default();
-        Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals: Vec::new() })
+        let (stacks, intervals) = Default::default();
+        Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals })
     }
 
     /// Whom it measures.

@@ -52,11 +52,24 @@ pub(crate) struct Block {
     pub(crate) turn: u64,
 }
 
+impl Block {
+    /// Whether the other is of the same turn, and not too long to be joined.
+    fn goes_on_in(&self, other: &Self, longest: f64) -> bool {
+        self.turn == other.turn && self.span.length() + 0.5 * other.span.length() <= longest
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.span.end = other.span.end;
+        self.count += other.count;
+        self.counted += other.counted;
+    }
+}
+
 /// Joins rounds to blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    /// Longest span of a block of a multiplexed event, and of an event that is always counted.
-    longest: [f64; 2],
+    /// Longest span of a block that rounds are joined to.
+    longest: f64,
     /// Whether an event changes between on and off at most once in a round.
     placed: bool,
     open: Vec<Option<Block>>,
@@ -71,7 +84,7 @@ pub(crate) struct Blocks {
 pub(crate) const WHOLE: f64 = 0.999;
 
 impl Blocks {
-    pub(crate) fn new(always: &[bool], longest: [f64; 2], placed: bool) -> Self {
+    pub(crate) fn new(always: &[bool], longest: f64, placed: bool) -> Self {
         let events = always.len();
         Self {
             longest,
@@ -104,17 +117,12 @@ impl Blocks {
             (false, false) => round,
         };
         self.running_until[event] = span.end;
-        let longest = self.longest[usize::from(self.always[event])];
+        let block = Block { event, span, count: delta.raw, counted: length, turn: self.turns[event] };
         match &mut self.open[event] {
-            Some(open) if open.span.length() + 0.5 * span.length() <= longest => {
-                open.span.end = span.end;
-                open.count += delta.raw;
-                open.counted += length;
-            }
+            Some(open) if open.goes_on_in(&block, self.longest) => open.add(&block),
             _ => {
                 self.close(event);
-                let turn = self.turns[event];
-                self.open[event] = Some(Block { event, span, count: delta.raw, counted: length, turn });
+                self.open[event] = Some(block);
             }
         }
     }
@@ -135,8 +143,24 @@ impl Blocks {
         self.done.retain(|block| block.span.end > before + 1e-9);
     }
 
-    /// The blocks that have ended and aren't forgotten.
-    pub(crate) fn done(&self) -> impl Iterator<Item = &Block> {
-        self.done.iter()
+    /// The blocks that ended after `from`. Those of a turn are joined up to `longest`, or half of it
+    /// for events that are always counted, but not across the time `apart`.
+    pub(crate) fn joined(&self, from: f64, apart: f64, longest: f64) -> Vec<Block> {
+        let mut joined: Vec<Block> = Vec::new();
+        let mut last = vec![usize::MAX; self.open.len()];
+        for block in self.done.iter().filter(|block| block.span.end > from + 1e-9) {
+            let always = self.always[block.event];
+            let longest = if always { (0.5 * longest).max(self.longest) } else { longest };
+            match joined.get_mut(last[block.event]) {
+                Some(open) if open.goes_on_in(block, longest) && (block.span.start - apart).abs() > 1e-9 => {
+                    open.add(block);
+                }
+                _ => {
+                    last[block.event] = joined.len();
+                    joined.push(*block);
+                }
+            }
+        }
+        joined
     }
 }

@@ -45,4 +45,25 @@ impl Covariances {
             }
         }
     }
+
+    /// Draws the correlations of each process by a part towards those of the processes' sum, which
+    /// more was seen of. Variances stay, and so does positive definiteness.
+    pub(crate) fn share_correlations(&mut self, part: f64) {
+        let deviations: Vec<PerProcess> = (0..self.events).map(|e| self.at(e, e).map(f64::sqrt)).collect();
+        let totals: Vec<f64> = (0..self.events).map(|e| self.at(e, e).iter().sum::<f64>().sqrt()).collect();
+        for a in 0..self.events {
+            for b in 0..a {
+                let own = *self.at(a, b);
+                let correlation = own.iter().sum::<f64>() / (totals[a] * totals[b]);
+                if !correlation.is_finite() {
+                    continue;
+                }
+                let shared = std::array::from_fn(|j| {
+                    (1.0 - part) * own[j] + part * correlation * deviations[a][j] * deviations[b][j]
+                });
+                *self.at_mut(a, b) = shared;
+                *self.at_mut(b, a) = shared;
+            }
+        }
+    }
 }

@@ -8,6 +8,9 @@ use super::window::Solved;
 /// No relative variance is below this, so that covariances stay positive definite.
 const FLOOR: f64 = 1e-6;
 
+/// The part of a process' correlations that is taken from those of all processes, at each step.
+const SHARED: f64 = 0.05;
+
 /// A step of expectation maximisation: C + rate / n * C D C for each process, with D twice the
 /// gradient of the log likelihood and n the number of independent values that the process took.
 ///
@@ -33,6 +36,7 @@ pub(crate) fn step(solved: &mut Solved<'_>, covariances: &mut Covariances, rate:
             covariances.set_process(process, &after);
         }
     }
+    covariances.share_correlations(SHARED);
 }
 
 /// How many independent values a process takes in a time. Where it fades, twice as many as there

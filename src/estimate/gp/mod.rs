@@ -125,6 +125,8 @@ pub struct Gp {
     blocks: Blocks,
     levels: Vec<Level>,
     volatilities: Vec<Volatility>,
+    /// What volatilities make of the covariances at present.
+    scales: Vec<Scale>,
     trust: Vec<Trust>,
     covariances: Covariances,
     /// Since the last window, the last interval, the start.
@@ -155,13 +157,14 @@ impl Gp {
         let n = events.len();
         let placed = timing.rotation_ms >= timing.read_ms;
         Self {
-            blocks: Blocks::new(&always, [settings.block_ms, settings.anchor_ms], placed),
+            blocks: Blocks::new(&always, Settings::BLOCKS_MS[0], placed),
             settings,
             events: events.to_vec(),
             timing,
             constraints: Vec::new(),
             levels: vec![Level::default(); n],
             volatilities: vec![Volatility::new(); n],
+            scales: vec![Scale { level: 1.0, rest: 1.0 }; n],
             trust: vec![Trust::default(); n],
             covariances,
             window: vec![Delta::default(); n],
@@ -279,6 +282,7 @@ impl Gp {
             let observations = self.observations(since);
             let (all, covariances) = (&mut self.volatilities, &self.covariances);
             volatility::update_all(all, since, self.end, &observations, covariances, &self.settings);
+            self.scales = volatility::scales(all, covariances);
         }
         let observations = self.observations(span.start);
         // Short windows are learnt from together.
@@ -304,18 +308,14 @@ impl Gp {
 
     /// What blocks say of the time from shortly before `since`.
     fn observations(&self, since: f64) -> Vec<Observation> {
-        let all = self.observations_from(since - self.settings.context_ms);
-        if all.len() <= self.settings.observations {
-            return all;
-        }
-        self.observations_from(since - self.settings.context_ms.min(Settings::SHORT_CONTEXT_MS))
-    }
-
-    fn observations_from(&self, from: f64) -> Vec<Observation> {
-        let recent = self.blocks.done().filter(|block| block.span.end > from + 1e-9);
-        let observations = recent.filter_map(|block| {
+        let (most, context) = (self.settings.observations, self.settings.context_ms);
+        let [.., longest] = Settings::BLOCKS_MS;
+        let joined = |context: f64, longest: f64| self.blocks.joined(since - context, since, longest);
+        let few = Settings::BLOCKS_MS.map(|longest| joined(context, longest)).into_iter().find(|all| all.len() <= most);
+        let blocks = few.unwrap_or_else(|| joined(context.min(Settings::SHORT_CONTEXT_MS), longest));
+        let observations = blocks.iter().filter_map(|block| {
             let rate = self.levels[block.event].rate()?;
-            let scale = self.volatilities[block.event].scale();
+            let scale = self.scales[block.event];
             let own = self.covariances_of(block.event);
             // No error is smaller than what a rate of present size rounds to.
             let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0) + 1e-9;
@@ -356,8 +356,7 @@ impl Gp {
 
     /// Adds a window's estimates to the interval's.
     fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>, covariances: &Covariances) {
-        let scales: Vec<Scale> = self.volatilities.iter().map(Volatility::scale).collect();
-        let mut known = solved.map(|solved| self.counts(span, solved, covariances, &scales));
+        let mut known = solved.map(|solved| self.counts(span, solved, covariances, &self.scales));
         if let Some(known) = &mut known {
             let cpu_ms = self.window.iter().map(|delta| delta.enabled_ns).fold(0.0, f64::max) / 1e6;
             self.constraints.iter().for_each(|constraint| constraint.apply(known, cpu_ms));

@@ -10,12 +10,9 @@ pub struct Settings {
     pub window_ms: f64,
     /// Observations from so many milliseconds before a window take part in it.
     pub context_ms: f64,
-    /// Where there are more observations than this, only [`Settings::SHORT_CONTEXT_MS`] take part.
+    /// Where there are more observations than this, they are of longer blocks, and then only those
+    /// from [`Settings::SHORT_CONTEXT_MS`] before the window take part.
     pub observations: usize,
-    /// The longest block of a multiplexed event that is one observation.
-    pub block_ms: f64,
-    /// The same of an event that is always counted.
-    pub anchor_ms: f64,
     /// What an event's level remembers of the time before 100 milliseconds.
     pub level_memory: f64,
     /// What is remembered of how much events vary at present.
@@ -40,6 +37,10 @@ impl Settings {
     /// The context where observations are many.
     pub const SHORT_CONTEXT_MS: f64 = 12.0;
 
+    /// The longest block of a multiplexed event that is one observation: the first of these with
+    /// which observations aren't too many. Those of events that are always counted are half as long.
+    pub(crate) const BLOCKS_MS: [f64; 6] = [4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
+
     /// For a run whose covariances were learnt before: smaller steps.
     #[must_use]
     pub fn with_model(self) -> Self {
@@ -53,8 +54,6 @@ impl Default for Settings {
             window_ms: 100.0,
             context_ms: 50.0,
             observations: 260,
-            block_ms: 8.0,
-            anchor_ms: 4.0,
             level_memory: 0.985,
             volatility_memory: 0.9,
             drift_memory: 0.7,

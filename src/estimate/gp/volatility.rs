@@ -34,6 +34,8 @@ impl Ratio {
 pub(crate) struct Volatility {
     rest: Ratio,
     level: Ratio,
+    /// Whether anything was seen of the event.
+    seen: bool,
 }
 
 /// Changes are looked at over so many milliseconds or more.
@@ -46,10 +48,10 @@ const LARGEST: f64 = 100.0;
 impl Volatility {
     pub(crate) fn new() -> Self {
         let as_expected = |count| Ratio { sum: count, count };
-        Self { rest: as_expected(1.0), level: as_expected(0.3) }
+        Self { rest: as_expected(1.0), level: as_expected(0.3), seen: false }
     }
 
-    pub(crate) fn scale(&self) -> Scale {
+    fn scale(&self) -> Scale {
         Scale { level: self.level.get().clamp(0.25, 400.0).sqrt(), rest: self.rest.get().clamp(1e-6, 100.0).sqrt() }
     }
 
@@ -66,6 +68,7 @@ impl Volatility {
         if length <= 0.0 {
             return;
         }
+        self.seen = true;
         let windows = (end - since) / 100.0;
         let (sum, count) = changes(since, mine, own);
         let weight = if count > MOST { MOST / count } else { 1.0 };
@@ -88,6 +91,33 @@ fn changes(since: f64, mine: &[&Observation], own: &PerProcess) -> (f64, f64) {
         count += 1.0;
     }
     (sum, count)
+}
+
+/// The part of a scale, as a power, that is believed: few changes were seen of it.
+const BELIEVED: f64 = 0.7;
+/// An event's scale is the geometric mean of its own and those of others, each with this power of
+/// their correlation as its weight.
+const ALIKE: i32 = 6;
+
+/// The factors on the covariances of all events.
+///
+/// Scales of their own would undo what ties events: the hits and misses of a cache sum to its
+/// accesses however much they vary at present.
+pub(crate) fn scales(all: &[Volatility], covariances: &Covariances) -> Vec<Scale> {
+    let own: Vec<Scale> = all.iter().map(Volatility::scale).collect();
+    let part = |values: &PerProcess, level: bool| if level { values[0] } else { values[1..].iter().sum() };
+    let shared = |event: usize, level: bool| {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (other, scale) in own.iter().enumerate().filter(|&(other, _)| other == event || all[other].seen) {
+            let [both, one, two] =
+                [(event, other), (event, event), (other, other)].map(|(a, b)| part(covariances.at(a, b), level));
+            let weight = if other == event { 1.0 } else { (both / (one * two).sqrt().max(1e-9)).powi(ALIKE) };
+            sum += weight * if level { scale.level } else { scale.rest }.ln();
+            weights += weight;
+        }
+        (BELIEVED * sum / weights).exp()
+    };
+    (0..all.len()).map(|event| Scale { level: shared(event, true), rest: shared(event, false) }).collect()
 }
 
 /// Updates all events from a window's observations.

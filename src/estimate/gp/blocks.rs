@@ -164,3 +164,63 @@ impl Blocks {
         joined
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Of one event that is always counted and one in turns, in rounds of 4 ms; a round counts one.
+    fn counted(rounds: &[bool]) -> Blocks {
+        let mut blocks = Blocks::new(&[true, false], 4.0, true);
+        for (i, &on) in rounds.iter().enumerate() {
+            let round = Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 };
+            for part in [1.0, f64::from(u8::from(on))] {
+                let event = usize::from(blocks.running_until[0] >= round.end);
+                blocks.push(event, round, &Delta { raw: part, enabled_ns: 4e6, running_ns: 4e6 * part });
+            }
+        }
+        blocks.cut();
+        blocks
+    }
+
+    fn spans(blocks: &[Block], event: usize) -> Vec<(f64, f64)> {
+        blocks.iter().filter(|b| b.event == event).map(|b| (b.span.start, b.span.end)).collect()
+    }
+
+    #[test]
+    fn turns_are_joined_up_to_a_length_and_not_across_a_time_by_hand() {
+        let blocks = counted(&[true, true, true, false, true]);
+        assert_eq!(spans(&blocks.joined(0.0, 0.0, 4.0), 1), [(0.0, 4.0), (4.0, 8.0), (8.0, 12.0), (16.0, 20.0)]);
+        let joined = blocks.joined(0.0, 0.0, 8.0);
+        assert_eq!(spans(&joined, 1), [(0.0, 8.0), (8.0, 12.0), (16.0, 20.0)]);
+        assert_eq!(spans(&joined, 0).len(), 5);
+        assert_eq!(spans(&blocks.joined(0.0, 4.0, 8.0), 1), [(0.0, 4.0), (4.0, 12.0), (16.0, 20.0)]);
+        assert_eq!(spans(&blocks.joined(8.0, 0.0, 8.0), 1), [(8.0, 12.0), (16.0, 20.0)]);
+    }
+
+    #[test]
+    fn nothing_counted_is_no_block() {
+        assert!(Blocks::new(&[], 4.0, true).joined(0.0, 0.0, 8.0).is_empty());
+        assert!(spans(&counted(&[false; 3]).joined(0.0, 0.0, 8.0), 1).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn joining_loses_no_count_and_makes_no_more_blocks(
+            rounds in prop::collection::vec(any::<bool>(), 0..40),
+            longest in 4.0..40.0f64,
+        ) {
+            let blocks = counted(&rounds);
+            let (single, joined) = (blocks.joined(-1.0, 20.0, 4.0), blocks.joined(-1.0, 20.0, longest));
+            let count = |blocks: &[Block]| blocks.iter().map(|b| b.count).sum::<f64>();
+            prop_assert_eq!(count(&single), count(&joined));
+            prop_assert!(joined.len() <= single.len());
+            for block in &joined {
+                prop_assert!(block.span.length() <= longest + 2.0 && (block.counted - block.span.length()).abs() < 1e-9);
+                prop_assert!(block.span.end <= 20.0 || block.span.start >= 20.0);
+            }
+        }
+    }
+}

@@ -137,3 +137,49 @@ pub(crate) fn update_all(
         all[event].update(since, end, mine, covariances.at(event, event), settings);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two events, of which the first varies by four times as much as it does at large.
+    fn scales_at(correlation: f64, seen: bool) -> Vec<Scale> {
+        let mut covariances = Covariances::zeros(2);
+        for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            *covariances.at_mut(a, b) = [if a == b { 1.0 } else { correlation }; PROCESSES];
+        }
+        let varied = Ratio { sum: 4.0 * (100.0 + ALWAYS) - ALWAYS, count: 100.0 };
+        let first = Volatility { rest: varied, seen, ..Volatility::new() };
+        let second = Volatility { seen: true, ..Volatility::new() };
+        scales(&[first, second], &covariances)
+    }
+
+    #[test]
+    fn scales_are_shared_by_those_that_go_along_by_hand() {
+        // Standard deviations of 2 and 1, each by its own: 2^0.7 and 1.
+        let apart = scales_at(0.0, true);
+        assert!((apart[0].rest - 2f64.powf(0.7)).abs() < 1e-12 && apart[1].rest == 1.0, "{apart:?}");
+        // The geometric mean of both.
+        let along = scales_at(-1.0, true);
+        for scale in &along {
+            assert!((scale.rest - 2f64.powf(0.35)).abs() < 1e-9 && scale.level == 1.0, "{along:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_never_seen_says_nothing_of_others() {
+        assert_eq!(scales_at(1.0, false)[1].rest, 1.0);
+        assert!(scales(&[], &Covariances::zeros(0)).is_empty());
+        let unknown = scales(&[Volatility::new()], &Covariances::zeros(1));
+        assert_eq!(unknown, [Scale { level: 1.0, rest: 1.0 }]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn scales_lie_between_ones_own_and_the_others(correlation in -1.0..1.0f64) {
+            let [first, second] = scales_at(correlation, true)[..] else { unreachable!() };
+            proptest::prop_assert!(1.0 <= second.rest && second.rest <= first.rest + 1e-9);
+            proptest::prop_assert!(first.rest <= 2f64.powf(0.7) + 1e-9);
+        }
+    }
+}

@@ -311,7 +311,7 @@ impl Gp {
         let (most, context) = (self.settings.observations, self.settings.context_ms);
         let [.., longest] = Settings::BLOCKS_MS;
         let joined = |context: f64, longest: f64| self.blocks.joined(since - context, since, longest);
-        let few = Settings::BLOCKS_MS.map(|longest| joined(context, longest)).into_iter().find(|all| all.len() <= most);
+        let few = Settings::BLOCKS_MS.into_iter().map(|longest| joined(context, longest)).find(|all| all.len() <= most);
         let blocks = few.unwrap_or_else(|| joined(context.min(Settings::SHORT_CONTEXT_MS), longest));
         let observations = blocks.iter().filter_map(|block| {
             let rate = self.levels[block.event].rate()?;

@@ -52,8 +52,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             window_ms: 100.0,
-            context_ms: 50.0,
-            observations: 260,
+            context_ms: 40.0,
+            observations: 240,
             level_memory: 0.985,
             volatility_memory: 0.9,
             drift_memory: 0.7,

@@ -76,13 +76,24 @@ impl Block {
         let times = self.counted > 0.0 && self.counted <= 1.001 * self.span.length();
         self.count >= 0.0 && self.count.is_finite() && times && self.span.length().is_finite()
     }
+
+    /// Whether the other is of the same turn, and not too long to be joined.
+    fn goes_on_in(&self, other: &Self, longest: f64) -> bool {
+        self.turn == other.turn && self.span.length() + 0.5 * other.span.length() <= longest
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.span.end = other.span.end;
+        self.count += other.count;
+        self.counted += other.counted;
+    }
 }
 
 /// Joins rounds to blocks.
 #[derive(Clone, Debug)]
 pub(crate) struct Blocks {
-    /// Longest span of a block of a multiplexed event, and of an event that is always counted.
-    longest: [f64; 2],
+    /// Longest span of a block that rounds are joined to.
+    longest: f64,
     /// Whether an event changes between on and off at most once in a round.
     placed: bool,
     open: Vec<Option<Block>>,
@@ -97,7 +108,7 @@ pub(crate) struct Blocks {
 pub(crate) const WHOLE: f64 = 0.999;
 
 impl Blocks {
-    pub(crate) fn new(always: &[bool], longest: [f64; 2], placed: bool) -> Self {
+    pub(crate) fn new(always: &[bool], longest: f64, placed: bool) -> Self {
         let events = always.len();
         Self {
             longest,
@@ -130,17 +141,12 @@ impl Blocks {
             (false, false) => round,
         };
         self.running_until[event] = span.end;
-        let longest = self.longest[usize::from(self.always[event])];
+        let block = Block { event, span, count: delta.raw, counted: length, turn: self.turns[event] };
         match &mut self.open[event] {
-            Some(open) if open.span.length() + 0.5 * span.length() <= longest => {
-                open.span.end = span.end;
-                open.count += delta.raw;
-                open.counted += length;
-            }
+            Some(open) if open.goes_on_in(&block, self.longest) => open.add(&block),
             _ => {
                 self.close(event);
-                let turn = self.turns[event];
-                self.open[event] = Some(Block { event, span, count: delta.raw, counted: length, turn });
+                self.open[event] = Some(block);
             }
         }
     }
@@ -161,8 +167,84 @@ impl Blocks {
         self.done.retain(|block| block.span.end > before + 1e-9);
     }
 
-    /// The blocks that have ended and aren't forgotten.
-    pub(crate) fn done(&self) -> impl Iterator<Item = &Block> {
-        self.done.iter()
+    /// The blocks that ended after `from`. Those of a turn are joined up to `longest`, or half of it
+    /// for events that are always counted, but not across the time `apart`.
+    pub(crate) fn joined(&self, from: f64, apart: f64, longest: f64) -> Vec<Block> {
+        let mut joined: Vec<Block> = Vec::new();
+        let mut last = vec![usize::MAX; self.open.len()];
+        for block in self.done.iter().filter(|block| block.span.end > from + 1e-9) {
+            let always = self.always[block.event];
+            let longest = if always { (0.5 * longest).max(self.longest) } else { longest };
+            match joined.get_mut(last[block.event]) {
+                Some(open) if open.goes_on_in(block, longest) && (block.span.start - apart).abs() > 1e-9 => {
+                    open.add(block);
+                }
+                _ => {
+                    last[block.event] = joined.len();
+                    joined.push(*block);
+                }
+            }
+        }
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// Of one event that is always counted and one in turns, in rounds of 4 ms; a round counts one.
+    fn counted(rounds: &[bool]) -> Blocks {
+        let mut blocks = Blocks::new(&[true, false], 4.0, true);
+        for (i, &on) in rounds.iter().enumerate() {
+            let round = Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 };
+            for part in [1.0, f64::from(u8::from(on))] {
+                let event = usize::from(blocks.running_until[0] >= round.end);
+                blocks.push(event, round, &Delta { raw: part, enabled_ns: 4e6, running_ns: 4e6 * part });
+            }
+        }
+        blocks.cut();
+        blocks
+    }
+
+    fn spans(blocks: &[Block], event: usize) -> Vec<(f64, f64)> {
+        blocks.iter().filter(|b| b.event == event).map(|b| (b.span.start, b.span.end)).collect()
+    }
+
+    #[test]
+    fn turns_are_joined_up_to_a_length_and_not_across_a_time_by_hand() {
+        let blocks = counted(&[true, true, true, false, true]);
+        assert_eq!(spans(&blocks.joined(0.0, 0.0, 4.0), 1), [(0.0, 4.0), (4.0, 8.0), (8.0, 12.0), (16.0, 20.0)]);
+        let joined = blocks.joined(0.0, 0.0, 8.0);
+        assert_eq!(spans(&joined, 1), [(0.0, 8.0), (8.0, 12.0), (16.0, 20.0)]);
+        assert_eq!(spans(&joined, 0).len(), 5);
+        assert_eq!(spans(&blocks.joined(0.0, 4.0, 8.0), 1), [(0.0, 4.0), (4.0, 12.0), (16.0, 20.0)]);
+        assert_eq!(spans(&blocks.joined(8.0, 0.0, 8.0), 1), [(8.0, 12.0), (16.0, 20.0)]);
+    }
+
+    #[test]
+    fn nothing_counted_is_no_block() {
+        assert!(Blocks::new(&[], 4.0, true).joined(0.0, 0.0, 8.0).is_empty());
+        assert!(spans(&counted(&[false; 3]).joined(0.0, 0.0, 8.0), 1).is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn joining_loses_no_count_and_makes_no_more_blocks(
+            rounds in prop::collection::vec(any::<bool>(), 0..40),
+            longest in 4.0..40.0f64,
+        ) {
+            let blocks = counted(&rounds);
+            let (single, joined) = (blocks.joined(-1.0, 20.0, 4.0), blocks.joined(-1.0, 20.0, longest));
+            let count = |blocks: &[Block]| blocks.iter().map(|b| b.count).sum::<f64>();
+            prop_assert_eq!(count(&single), count(&joined));
+            prop_assert!(joined.len() <= single.len());
+            for block in &joined {
+                prop_assert!(block.span.length() <= longest + 2.0 && (block.counted - block.span.length()).abs() < 1e-9);
+                prop_assert!(block.span.end <= 20.0 || block.span.start >= 20.0);
+            }
+        }
     }
 }

@@ -17,6 +17,9 @@ pub(crate) struct Lessons {
     seen: u64,
 }
 
+/// The longest block of a window that is kept.
+pub(crate) const BLOCK_MS: f64 = 8.0;
+
 /// So many windows are kept.
 const KEPT: usize = 240;
 

@@ -50,19 +50,32 @@ impl Square {
     /// False, with the matrix spoilt, where it isn't positive definite.
     pub(crate) fn cholesky(&mut self) -> bool {
         let n = self.size;
-        for i in 0..n {
-            let (above, row) = self.values.split_at_mut(i * n);
-            let row = &mut row[..=i];
-            for j in 0..i {
-                let other = &above[j * n..j * n + j + 1];
-                let value = (row[j] - dot(&row[..j], &other[..j])) / other[j];
-                row[j] = value;
+        // Row k of L' is what rows above leave of the matrix' row k.
+        self.mirror();
+        for k in 0..n {
+            let (above, row) = self.values.split_at_mut(k * n);
+            let row = &mut row[k..n];
+            let above = |m: usize| &above[m * n + k..][..n - k];
+            let fours = k / 4 * 4;
+            for m in (0..fours).step_by(4) {
+                let rows = [0, 1, 2, 3].map(|i| above(m + i));
+                add_scaled(row, rows, rows.map(|other| -other[0]));
             }
-            let rest = row[i] - dot(&row[..i], &row[..i]);
+            for m in fours..k {
+                let other = above(m);
+                row.iter_mut().zip(other).for_each(|(to, from)| *to -= other[0] * from);
+            }
+            let rest = row[0];
             if !(rest > 0.0 && rest.is_finite()) {
                 return false;
             }
-            row[i] = rest.sqrt();
+            let factor = 1.0 / rest.sqrt();
+            row.iter_mut().for_each(|value| *value *= factor);
+        }
+        for row in 0..n {
+            for column in 0..row {
+                self.values[row * n + column] = self.values[column * n + row];
+            }
         }
         true
     }

@@ -125,6 +125,8 @@ pub struct Gp {
     blocks: Blocks,
     levels: Vec<Level>,
     volatilities: Vec<Volatility>,
+    /// What volatilities make of the covariances at present.
+    scales: Vec<Scale>,
     trust: Vec<Trust>,
     covariances: Covariances,
     /// Since the last window, the last interval, the start.
@@ -164,13 +166,14 @@ impl Gp {
         let levels = names.iter().map(level).collect();
         let placed = timing.rotation_ms >= timing.read_ms;
         Self {
-            blocks: Blocks::new(&always, [settings.block_ms, settings.anchor_ms], placed),
+            blocks: Blocks::new(&always, Settings::BLOCKS_MS[0], placed),
             settings,
             events: events.to_vec(),
             timing,
             constraints: Vec::new(),
             levels,
             volatilities: vec![Volatility::new(); n],
+            scales: vec![Scale::AT_LARGE; n],
             trust: vec![Trust::default(); n],
             known_before: covariances.clone(),
             covariances,
@@ -314,6 +317,10 @@ impl Gp {
             let observations = self.observations(since);
             let (all, covariances) = (&mut self.volatilities, &self.covariances);
             volatility::update_all(all, since, self.end, &observations, covariances, &self.settings);
+            // Of events in bursts one says nothing of the size of the next.
+            let bursts = self.empty.is_most();
+            let scales = || volatility::scales(all, covariances);
+            self.scales = if bursts { vec![Scale::AT_LARGE; all.len()] } else { scales() };
         }
         let observations = self.observations(span.start);
         // Short windows are learnt from together.
@@ -331,7 +338,7 @@ impl Gp {
         self.covariances = covariances;
         if due && self.lessons.is_some() {
             let from = since - self.settings.context_ms;
-            let window = self.blocks.done().filter(|block| block.span.end > from + 1e-9).copied().collect();
+            let window = self.blocks.joined(from, since, lessons::BLOCK_MS);
             if let Some(lessons) = &mut self.lessons {
                 lessons.add(window);
             }
@@ -346,18 +353,14 @@ impl Gp {
 
     /// What blocks say of the time from shortly before `since`.
     fn observations(&self, since: f64) -> Vec<Observation> {
-        let all = self.observations_from(since - self.settings.context_ms);
-        if all.len() <= self.settings.observations {
-            return all;
-        }
-        self.observations_from(since - self.settings.context_ms.min(Settings::SHORT_CONTEXT_MS))
-    }
-
-    fn observations_from(&self, from: f64) -> Vec<Observation> {
-        let recent = self.blocks.done().filter(|block| block.span.end > from + 1e-9);
-        let observations = recent.filter_map(|block| {
+        let (most, context) = (self.settings.observations, self.settings.context_ms);
+        let [.., longest] = Settings::BLOCKS_MS;
+        let joined = |context: f64, longest: f64| self.blocks.joined(since - context, since, longest);
+        let few = Settings::BLOCKS_MS.into_iter().map(|longest| joined(context, longest)).find(|all| all.len() <= most);
+        let blocks = few.unwrap_or_else(|| joined(context.min(Settings::SHORT_CONTEXT_MS), longest));
+        let observations = blocks.iter().filter_map(|block| {
             let rate = self.levels[block.event].rate()?;
-            let scale = self.scale(block.event);
+            let scale = self.scales[block.event];
             Some(self.observation(block, rate, scale, self.covariances_of(block.event)))
         });
         observations.collect()
@@ -383,12 +386,6 @@ impl Gp {
         }
     }
 
-    /// How much an event varies at present; as at large where events come in bursts, of which one says
-    /// nothing of the size of the next.
-    fn scale(&self, event: usize) -> Scale {
-        if self.empty.is_most() { Scale::AT_LARGE } else { self.volatilities[event].scale() }
-    }
-
     fn covariances_of(&self, event: usize) -> &time::PerProcess {
         self.covariances.at(event, event)
     }
@@ -407,8 +404,7 @@ impl Gp {
 
     /// Adds a window's estimates to the interval's.
     fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>, covariances: &Covariances) {
-        let scales: Vec<Scale> = (0..self.events.len()).map(|event| self.scale(event)).collect();
-        let mut known = solved.map(|solved| self.counts(span, solved, covariances, &scales));
+        let mut known = solved.map(|solved| self.counts(span, solved, covariances, &self.scales));
         if let Some(known) = &mut known {
             let cpu_ms = self.window.iter().map(|delta| delta.enabled_ns).fold(0.0, f64::max) / 1e6;
             self.constraints.iter().for_each(|constraint| constraint.apply(known, cpu_ms));

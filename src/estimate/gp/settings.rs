@@ -10,12 +10,9 @@ pub struct Settings {
     pub window_ms: f64,
     /// Observations from so many milliseconds before a window take part in it.
     pub context_ms: f64,
-    /// Where there are more observations than this, only [`Settings::SHORT_CONTEXT_MS`] take part.
+    /// Where there are more observations than this, they are of longer blocks, and then only those
+    /// from [`Settings::SHORT_CONTEXT_MS`] before the window take part.
     pub observations: usize,
-    /// The longest block of a multiplexed event that is one observation.
-    pub block_ms: f64,
-    /// The same of an event that is always counted.
-    pub anchor_ms: f64,
     /// What an event's level remembers of the time before 100 milliseconds.
     pub level_memory: f64,
     /// What is remembered of how much events vary at present.
@@ -32,8 +29,6 @@ pub struct Settings {
     pub doubt: f64,
     /// The step with a model.
     pub model_step: f64,
-    /// The longest block with a model: what is known better is worth looking at closer.
-    pub model_block_ms: f64,
     /// Whether covariances follow how much events vary at present.
     pub volatile: bool,
     /// So many steps are taken at the end of a learning run, over all windows that are kept.
@@ -50,12 +45,15 @@ impl Settings {
     /// The context where observations are many.
     pub const SHORT_CONTEXT_MS: f64 = 12.0;
 
+    /// The longest block of a multiplexed event that is one observation: the first of these with
+    /// which observations aren't too many. Those of events that are always counted are half as long.
+    pub(crate) const BLOCKS_MS: [f64; 6] = [4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
+
     /// For a run of a program that was learnt before: its levels and covariances hold as they are,
     /// so steps are small.
     #[must_use]
     pub fn with_model(self) -> Self {
-        let (step, block_ms) = (self.model_step, self.model_block_ms);
-        Self { first_step: step, least_step: step, block_ms, volatile: false, ..self }
+        Self { first_step: self.model_step, least_step: self.model_step, volatile: false, ..self }
     }
 }
 
@@ -63,10 +61,8 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             window_ms: 100.0,
-            context_ms: 50.0,
-            observations: 260,
-            block_ms: 8.0,
-            anchor_ms: 4.0,
+            context_ms: 40.0,
+            observations: 240,
             level_memory: 0.985,
             volatility_memory: 0.9,
             drift_memory: 0.7,
@@ -75,7 +71,6 @@ impl Default for Settings {
             least_step: 0.4,
             doubt: 0.05,
             model_step: 0.1,
-            model_block_ms: 5.0,
             volatile: true,
             lesson_steps: 2000,
             lesson_first: 0.4,

@@ -26,7 +26,7 @@ const LATEST: f64 = 0.13;
 /// What is kept of the sums at each turn.
 const KEPT: f64 = 0.95;
 /// The sums at the start, when the process is believed.
-const START: f64 = 2.0;
+const START: f64 = 0.5;
 
 impl Default for Trust {
     fn default() -> Self {

@@ -34,6 +34,8 @@ impl Ratio {
 pub(crate) struct Volatility {
     rest: Ratio,
     level: Ratio,
+    /// Whether anything was seen of the event.
+    seen: bool,
 }
 
 /// Changes are looked at over so many milliseconds or more.
@@ -46,10 +48,10 @@ const LARGEST: f64 = 100.0;
 impl Volatility {
     pub(crate) fn new() -> Self {
         let as_expected = |count| Ratio { sum: count, count };
-        Self { rest: as_expected(1.0), level: as_expected(0.3) }
+        Self { rest: as_expected(1.0), level: as_expected(0.3), seen: false }
     }
 
-    pub(crate) fn scale(&self) -> Scale {
+    fn scale(&self) -> Scale {
         Scale { level: self.level.get().clamp(0.25, 400.0).sqrt(), rest: self.rest.get().clamp(1e-6, 100.0).sqrt() }
     }
 
@@ -66,6 +68,7 @@ impl Volatility {
         if length <= 0.0 {
             return;
         }
+        self.seen = true;
         let windows = (end - since) / 100.0;
         let (sum, count) = changes(since, mine, own);
         let weight = if count > MOST { MOST / count } else { 1.0 };
@@ -109,6 +112,33 @@ impl Share {
     }
 }
 
+/// The part of a scale, as a power, that is believed: few changes were seen of it.
+const BELIEVED: f64 = 0.7;
+/// An event's scale is the geometric mean of its own and those of others, each with this power of
+/// their correlation as its weight.
+const ALIKE: i32 = 6;
+
+/// The factors on the covariances of all events.
+///
+/// Scales of their own would undo what ties events: the hits and misses of a cache sum to its
+/// accesses however much they vary at present.
+pub(crate) fn scales(all: &[Volatility], covariances: &Covariances) -> Vec<Scale> {
+    let own: Vec<Scale> = all.iter().map(Volatility::scale).collect();
+    let part = |values: &PerProcess, level: bool| if level { values[0] } else { values[1..].iter().sum() };
+    let shared = |event: usize, level: bool| {
+        let (mut sum, mut weights) = (0.0, 0.0);
+        for (other, scale) in own.iter().enumerate().filter(|&(other, _)| other == event || all[other].seen) {
+            let [both, one, two] =
+                [(event, other), (event, event), (other, other)].map(|(a, b)| part(covariances.at(a, b), level));
+            let weight = if other == event { 1.0 } else { (both / (one * two).sqrt().max(1e-9)).powi(ALIKE) };
+            sum += weight * if level { scale.level } else { scale.rest }.ln();
+            weights += weight;
+        }
+        (BELIEVED * sum / weights).exp()
+    };
+    (0..all.len()).map(|event| Scale { level: shared(event, true), rest: shared(event, false) }).collect()
+}
+
 /// Updates all events from a window's observations.
 pub(crate) fn update_all(
     all: &mut [Volatility],
@@ -138,6 +168,47 @@ mod tests {
         for (has, most) in [(true, true), (false, false), (true, true), (false, false), (false, false)] {
             share.add(has);
             assert_eq!(share.is_most(), most, "{share:?}");
+        }
+    }
+
+    /// Two events, of which the first varies by four times as much as it does at large.
+    fn scales_at(correlation: f64, seen: bool) -> Vec<Scale> {
+        let mut covariances = Covariances::zeros(2);
+        for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            *covariances.at_mut(a, b) = [if a == b { 1.0 } else { correlation }; PROCESSES];
+        }
+        let varied = Ratio { sum: 4.0 * (100.0 + ALWAYS) - ALWAYS, count: 100.0 };
+        let first = Volatility { rest: varied, seen, ..Volatility::new() };
+        let second = Volatility { seen: true, ..Volatility::new() };
+        scales(&[first, second], &covariances)
+    }
+
+    #[test]
+    fn scales_are_shared_by_those_that_go_along_by_hand() {
+        // Standard deviations of 2 and 1, each by its own: 2^0.7 and 1.
+        let apart = scales_at(0.0, true);
+        assert!((apart[0].rest - 2f64.powf(0.7)).abs() < 1e-12 && apart[1].rest == 1.0, "{apart:?}");
+        // The geometric mean of both.
+        let along = scales_at(-1.0, true);
+        for scale in &along {
+            assert!((scale.rest - 2f64.powf(0.35)).abs() < 1e-9 && scale.level == 1.0, "{along:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_never_seen_says_nothing_of_others() {
+        assert_eq!(scales_at(1.0, false)[1].rest, 1.0);
+        assert!(scales(&[], &Covariances::zeros(0)).is_empty());
+        let unknown = scales(&[Volatility::new()], &Covariances::zeros(1));
+        assert_eq!(unknown, [Scale { level: 1.0, rest: 1.0 }]);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn scales_lie_between_ones_own_and_the_others(correlation in -1.0..1.0f64) {
+            let [first, second] = scales_at(correlation, true)[..] else { unreachable!() };
+            proptest::prop_assert!(1.0 <= second.rest && second.rest <= first.rest + 1e-9);
+            proptest::prop_assert!(first.rest <= 2f64.powf(0.7) + 1e-9);
         }
     }
 }

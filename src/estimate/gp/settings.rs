@@ -34,6 +34,8 @@ pub struct Settings {
     pub model_step: f64,
     /// The longest block with a model: what is known better is worth looking at closer.
     pub model_block_ms: f64,
+    /// The half width of intervals with a model, in standard deviations.
+    pub model_half_width: f64,
     /// Whether covariances follow how much events vary at present.
     pub volatile: bool,
     /// So many steps are taken at the end of a learning run, over all windows that are kept.
@@ -54,8 +56,8 @@ impl Settings {
     /// so steps are small.
     #[must_use]
     pub fn with_model(self) -> Self {
-        let (step, block_ms) = (self.model_step, self.model_block_ms);
-        Self { first_step: step, least_step: step, block_ms, volatile: false, ..self }
+        let (step, block_ms, half_width) = (self.model_step, self.model_block_ms, self.model_half_width);
+        Self { first_step: step, least_step: step, block_ms, half_width, volatile: false, ..self }
     }
 }
 
@@ -74,8 +76,9 @@ impl Default for Settings {
             step_decline: 0.15,
             least_step: 0.4,
             doubt: 0.05,
-            model_step: 0.1,
+            model_step: 0.2,
             model_block_ms: 5.0,
+            model_half_width: 2.4,
             volatile: true,
             lesson_steps: 2000,
             lesson_first: 0.4,

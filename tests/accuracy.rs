@@ -5,7 +5,7 @@
 
 mod scoring;
 
-use perfprop::estimate::gp::Prior;
+use perfprop::estimate::gp::{Prior, Settings};
 use scoring::gp::Scored;
 use scoring::{Part, Perf, Program, Score, Setup, Summary, programs, score, simulate};
 
@@ -48,6 +48,22 @@ fn with_the_shipped_prior_it_beats_scaling_by_more() {
 #[test]
 fn kernel_events_are_estimated_better_than_by_scaling() {
     assert_accuracy(true, &Setup::default(), &Prior::shipped(), 0.50, 0.86);
+}
+
+#[test]
+fn a_program_that_was_learnt_is_estimated_better() {
+    let (setup, prior) = (Setup::default(), Prior::shipped());
+    let settings = Settings { lesson_steps: 200, ..Settings::default() };
+    let (mut learnt, mut unknown): (Vec<Score>, Vec<Score>) = Default::default();
+    for program in family(false).iter().take(2) {
+        let lesson = |init: &scoring::Init| Scored::learning(init, &prior, None, settings.clone());
+        let model = simulate(&program.trace, Part::Second, &setup, 1000, lesson).1.0.model();
+        let run = |model| simulate(&program.trace, Part::First, &setup, 0, |init| Scored::new(init, &prior, model)).0;
+        learnt.extend(score(&run(Some(&model))));
+        unknown.extend(score(&run(None)));
+    }
+    let (learnt, unknown) = (Summary::of(&learnt), Summary::of(&unknown));
+    assert!(learnt.nl1[1] < 0.95 * unknown.nl1[1] && learnt.cover >= 0.88, "{learnt:?} {unknown:?}");
 }
 
 #[test]

@@ -8,10 +8,6 @@ use super::window::Solved;
 /// No relative variance is below this, so that covariances stay positive definite.
 const FLOOR: f64 = 1e-6;
 
-/// The part of a process' correlations that is taken from those of all processes, at each step of a
-/// run, for a rate of one.
-const SHARED: f64 = 0.125;
-
 /// A step of expectation maximisation: C + rate / n * C D C for each process, with D twice the
 /// gradient of the log likelihood and n the number of independent values that the process took.
 ///
@@ -36,9 +32,6 @@ pub(crate) fn step(solved: &mut Solved<'_>, covariances: &mut Covariances, rate:
         if let Some(after) = after {
             covariances.set_process(process, &after);
         }
-    }
-    if pace == Pace::Fast {
-        covariances.share_correlations(SHARED * rate);
     }
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Lessons {
 }
 
 /// The longest block of a window that is kept.
-pub(crate) const BLOCK_MS: f64 = 8.0;
+pub(crate) const BLOCK_MS: f64 = 4.0;
 
 /// So many windows are kept.
 const KEPT: usize = 240;

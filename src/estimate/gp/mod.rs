@@ -462,6 +462,7 @@ impl Gp {
         let step = settings.first_step / (1.0 + settings.step_decline * self.steps as f64);
         let step = step.max(settings.least_step);
         learn::step(solved, covariances, step, learn::Pace::Fast);
+        covariances.share_correlations(settings.shared * step);
         self.steps += 1;
     }
 }

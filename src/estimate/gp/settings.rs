@@ -25,10 +25,15 @@ pub struct Settings {
     pub step_decline: f64,
     /// See `first_step`.
     pub least_step: f64,
+    /// The part of a process' correlations that is taken from those of all processes, at each step and
+    /// for a step of one.
+    pub shared: f64,
     /// How much of a prior's covariance between two events isn't believed.
     pub doubt: f64,
     /// The step with a model.
     pub model_step: f64,
+    /// The half width of intervals with a model, in standard deviations.
+    pub model_half_width: f64,
     /// Whether covariances follow how much events vary at present.
     pub volatile: bool,
     /// So many steps are taken at the end of a learning run, over all windows that are kept.
@@ -53,7 +58,8 @@ impl Settings {
     /// so steps are small.
     #[must_use]
     pub fn with_model(self) -> Self {
-        Self { first_step: self.model_step, least_step: self.model_step, volatile: false, ..self }
+        let (step, half_width) = (self.model_step, self.model_half_width);
+        Self { first_step: step, least_step: step, half_width, shared: 0.0, volatile: false, ..self }
     }
 }
 
@@ -69,8 +75,10 @@ impl Default for Settings {
             first_step: 0.6,
             step_decline: 0.15,
             least_step: 0.4,
+            shared: 0.125,
             doubt: 0.05,
-            model_step: 0.1,
+            model_step: 0.2,
+            model_half_width: 2.4,
             volatile: true,
             lesson_steps: 2000,
             lesson_first: 0.4,

@@ -22,6 +22,8 @@ pub(crate) const BLOCK_MS: f64 = 4.0;
 
 /// So many windows are kept.
 const KEPT: usize = 240;
+/// As many blocks are usual in a window.
+const USUAL: f64 = 250.0;
 
 impl Lessons {
     /// Takes a window. Each of those seen is kept with the same probability (Vitter's algorithm R).
@@ -39,6 +41,15 @@ impl Lessons {
         self.windows.iter().flatten().all(|block| block.event < events && block.is_sane())
     }
 
+    /// How often so many steps go through all windows: once at least, and less often where windows hold
+    /// more blocks than usual, as the time of a step grows by their square and more.
+    fn passes(&self, steps: usize) -> usize {
+        let windows = self.windows.len().max(1);
+        let blocks = self.windows.iter().map(Vec::len).sum::<usize>() as f64 / windows as f64;
+        let steps = steps as f64 * (USUAL / blocks).powi(2).min(1.0);
+        (steps as usize / windows).max(1)
+    }
+
     /// Passes over all windows, each in another order, with steps that get smaller.
     pub(crate) fn teach(
         &self,
@@ -47,7 +58,7 @@ impl Lessons {
         observation: impl Fn(&Block, &Covariances) -> Option<Observation>,
     ) {
         let windows = self.windows.len();
-        let passes = settings.lesson_steps / windows.max(1);
+        let passes = self.passes(settings.lesson_steps);
         for step in 0..passes * windows {
             let size = settings.lesson_first
                 * (settings.lesson_last / settings.lesson_first).powf(step as f64 / (passes * windows) as f64);
@@ -101,6 +112,14 @@ mod tests {
         let late = lessons.windows.iter().filter(|window| window[0].event >= 5 * KEPT).count();
         // Half of them, give or take four standard deviations.
         assert!((late as f64 - 0.5 * KEPT as f64).abs() < 2.0 * (KEPT as f64).sqrt(), "{late}");
+    }
+
+    #[test]
+    fn large_windows_are_passed_over_less_often() {
+        let of = |blocks: usize| Lessons { windows: vec![window(0).repeat(blocks); 10], seen: 10 };
+        // 2000 steps over ten windows; a quarter of them where there is twice as much; never none.
+        assert_eq!([1, 250, 500, 100_000].map(|blocks| of(blocks).passes(2000)), [200, 200, 50, 1]);
+        assert_eq!(Lessons::default().passes(2000), 2000);
     }
 
     #[test]

@@ -40,22 +40,39 @@ fn one_run(row: &Row<'_>, truth: &Truth) -> String {
 
 fn several_runs(row: &Row<'_>, truths: &[Truth]) -> String {
     let mean = truths.iter().map(|truth| truth.count as f64).sum::<f64>() / truths.len() as f64;
-    let size = |error: fn(&Truth) -> Option<f64>| {
-        let sizes: Vec<_> = truths.iter().filter_map(error).map(f64::abs).collect();
-        if sizes.is_empty() { "—".into() } else { percent(sizes.iter().sum::<f64>() / sizes.len() as f64) }
-    };
     let known = truths.iter().filter(|truth| truth.is_covered.is_some()).count();
     let covered = truths.iter().filter(|truth| truth.is_covered == Some(true)).count();
     let number = amount(mean, &row.event.event.unit);
     let covered = format!("{covered} of {known}");
-    format!(
-        "{number:>12}  {:>10}  {:>9}  {covered:>9}  {:>9}",
-        size(|truth| truth.scaled),
-        "",
-        size(|truth| truth.corrected)
-    )
+    let [scaled, corrected] = errors(truths);
+    format!("{number:>12}  {scaled:>10}  {:>9}  {covered:>9}  {corrected:>9}", "")
+}
+
+/// The mean sizes of the errors of scaled counts, and of the best ones, if any was corrected.
+fn errors(truths: &[Truth]) -> [String; 2] {
+    let size = |error: fn(&Truth) -> Option<f64>| {
+        let sizes: Vec<_> = truths.iter().filter_map(error).map(f64::abs).collect();
+        if sizes.is_empty() { "—".into() } else { percent(sizes.iter().sum::<f64>() / sizes.len() as f64) }
+    };
+    // Where one run was corrected, the best number of another is its scaled one.
+    let is_corrected = truths.iter().any(|truth| truth.corrected.is_some());
+    let best = if is_corrected { |truth: &Truth| truth.corrected.or(truth.scaled) } else { |_: &Truth| None };
+    [size(|truth| truth.scaled), size(best)]
 }
 
 fn signed(error: Option<f64>) -> String {
     error.map_or_else(|| "—".into(), |error| format!("{:+.2}%", error * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_that_nothing_corrected_count_as_they_were_scaled() {
+        let run = |scaled, corrected| Truth { count: 100, scaled: Some(scaled), corrected, is_covered: Some(true) };
+        assert_eq!(errors(&[run(0.1, None), run(-0.3, Some(0.2))]), ["20.0%", "15.0%"]);
+        assert_eq!(errors(&[run(0.1, None), run(-0.3, None)]), ["20.0%", "—"]);
+        assert_eq!(errors(&[]), ["—", "—"]);
+    }
 }

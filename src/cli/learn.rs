@@ -9,7 +9,6 @@ use super::args::Learn;
 use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
 use crate::estimate::gp::{Complete, Model, Prior};
-use crate::events::Event;
 use crate::recording::{self, ReadError, Recording};
 use crate::sources::{Reading, Scope};
 use crate::units::WallNs;
@@ -39,16 +38,17 @@ pub(super) fn run(args: &Learn) -> Result<u8, Error> {
 /// A model of the program that all these recordings are of.
 fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
     refuse_recording(to)?;
-    let (mut model, mut runs, mut names) = (None, 0, None);
-    for path in files {
-        let recording = recorded(path)?;
-        let events: Vec<_> = recording.header.events.iter().map(|event| event.event.clone()).collect();
-        let counted: Vec<_> = events.iter().map(|event| event.name.clone()).collect();
-        if names.get_or_insert_with(|| counted.clone()) != &counted {
-            let all = [names.as_deref().unwrap_or_default().join(","), counted.join(",")];
-            return Err(other_events([&files[0], path], all));
+    // Learning takes seconds: what is wrong with a file is said before.
+    let recordings = files.iter().map(|path| recorded(path)).collect::<Result<Vec<_>, _>>()?;
+    for (path, recording) in files.iter().zip(&recordings).skip(1) {
+        let names = [&recordings[0], recording].map(names);
+        if names[0] != names[1] {
+            return Err(other_events([&files[0], path], names));
         }
-        match taught(&recording, &events, model.as_ref()) {
+    }
+    let (mut model, mut runs) = (None, 0);
+    for (path, recording) in files.iter().zip(&recordings) {
+        match taught(recording, model.as_ref()) {
             Some(next) => (model, runs) = (Some(next), runs + 1),
             None => say(&format!("{}: no event took turns, so nothing is learnt from it", quoted(path))),
         }
@@ -66,8 +66,9 @@ fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
 }
 
 /// What a run teaches after earlier ones; `None` if no event took turns in it. Anchors and the truth aren't looked at.
-fn taught(recording: &Recording, events: &[Event], earlier: Option<&Model>) -> Option<Model> {
-    let mut run = OnCpu::learning(events, earlier.cloned());
+fn taught(recording: &Recording, earlier: Option<&Model>) -> Option<Model> {
+    let events: Vec<_> = recording.header.events.iter().map(|event| event.event.clone()).collect();
+    let mut run = OnCpu::learning(&events, earlier.cloned());
     let mut last = vec![Reading::default(); events.len()];
     let mut before = WallNs(0);
     for (round, _) in &recording.rounds {
@@ -105,9 +106,15 @@ fn refuse_recording(to: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-fn other_events(files: [&Path; 2], events: [String; 2]) -> Error {
+/// What a recording counted.
+fn names(recording: &Recording) -> String {
+    let names: Vec<_> = recording.header.events.iter().map(|event| event.event.name.as_str()).collect();
+    names.join(",")
+}
+
+fn other_events(files: [&Path; 2], names: [String; 2]) -> Error {
     let [a, b] = files.map(quoted);
-    let [first, other] = events.map(|names| shown(&names).into_owned());
+    let [first, other] = names.map(|names| shown(&names).into_owned());
     Error::Usage(format!(
         "{b} counted other events than {a}, or in another order: {other} instead of {first}\n      \
          a model is of the same events in each run: give record the same -e"

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::PossibleValue;
-use clap::{ArgAction, Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, ArgGroup, Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::estimate;
 use crate::rates::Confidence;
@@ -124,6 +124,10 @@ pub(super) struct Corrections {
     /// How numbers are estimated; as recorded, else `gp`
     #[arg(long, value_name = "NAME")]
     pub(super) estimator: Option<estimate::Kind>,
+    /// What earlier runs of the program taught `gp`, as `relations learn --program` writes it. Recordings don't keep
+    /// it: give it to `replay` again
+    #[arg(long, value_name = "MODEL")]
+    pub(super) learnt: Option<PathBuf>,
     /// How often an interval is to hold the truth
     #[arg(long, value_name = "PART", default_value = "0.95")]
     pub(super) confidence: Confidence,
@@ -391,13 +395,19 @@ pub(super) struct List {
 }
 
 #[derive(Debug, Group)]
+#[command(group = ArgGroup::new("to").required(true))]
 pub(super) struct Learn {
-    /// The file to write; `-` is standard output
-    #[arg(long, value_name = "FILE")]
-    pub(super) prior: PathBuf,
-    /// Tables of counts: a header of event names, a row for each millisecond
-    #[arg(required = true, value_name = "TRACE")]
-    pub(super) traces: Vec<PathBuf>,
+    /// Write a model of one program, from recordings of runs in which its events took turns, made anew each time.
+    /// Short rounds teach most: `record -I 4`. It is for `--learnt`
+    #[arg(long, value_name = "MODEL", group = "to")]
+    pub(super) program: Option<PathBuf>,
+    /// Write what holds of programs at large, from complete counts; `-` is standard output
+    #[arg(long, value_name = "FILE", group = "to")]
+    pub(super) prior: Option<PathBuf>,
+    /// Recordings of the program; for `--prior`, tables of counts (CSV, gzipped or not): a header of event names, a row
+    /// for each millisecond
+    #[arg(required = true, value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
 }
 
 #[derive(Debug, Group)]
@@ -447,7 +457,7 @@ pub(super) enum RelationVerb {
     Show(Show),
     /// Make a relation file of a vendor's metric tables
     Import(Import),
-    /// Learn from complete counts of programs (CSV, gzipped or not) how events vary together
+    /// Learn how events vary together: from recordings of one program, or from complete counts of many
     Learn(Learn),
 }
 

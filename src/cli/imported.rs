@@ -120,7 +120,7 @@ fn monitor(args: &Replay, path: &Path) -> Monitor {
         period_ns: WallNs(0),
         interval_ns: WallNs(0),
     };
-    let estimator = Estimation { kind: Kind::Scale, confidence: args.corrections.confidence };
+    let estimator = Estimation { kind: Kind::Scale, confidence: args.corrections.confidence, learnt: None };
     prepare::monitor(header, Vec::new(), estimator)
 }
 

@@ -1,4 +1,4 @@
-//! Programs' complete counts in, the prior of the estimator `gp` out.
+//! Recordings of a program in, a model of it for the estimator `gp` out; programs' complete counts in, its prior out.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
@@ -6,8 +6,13 @@ use std::path::{Path, PathBuf};
 
 use super::Error;
 use super::args::Learn;
-use super::stream::Stream;
-use crate::estimate::gp::{Complete, Prior};
+use super::stream::{Stream, say};
+use crate::estimate::OnCpu;
+use crate::estimate::gp::{Complete, Model, Prior};
+use crate::recording::{self, ReadError, Recording};
+use crate::sources::{Reading, Scope};
+use crate::units::WallNs;
+use crate::words::shown;
 
 /// A table of counts.
 struct Table {
@@ -23,15 +28,121 @@ const WALL_ROW_MS: f64 = 2.0;
 
 /// `perfprop relations learn`.
 pub(super) fn run(args: &Learn) -> Result<u8, Error> {
+    match (&args.program, &args.prior) {
+        (Some(model), _) => program(&args.files, model),
+        (None, Some(file)) => prior(&args.files, file),
+        (None, None) => Err(Error::Usage("give --program MODEL or --prior FILE".into())),
+    }
+}
+
+/// A model of the program that all these recordings are of.
+fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
+    refuse_recording(to)?;
+    // Learning takes seconds: what is wrong with a file is said before.
+    let recordings = files.iter().map(|path| recorded(path)).collect::<Result<Vec<_>, _>>()?;
+    for (path, recording) in files.iter().zip(&recordings).skip(1) {
+        let names = [&recordings[0], recording].map(names);
+        if names[0] != names[1] {
+            return Err(other_events([&files[0], path], names));
+        }
+    }
+    let (mut model, mut runs) = (None, 0);
+    for (path, recording) in files.iter().zip(&recordings) {
+        match taught(recording, model.as_ref()) {
+            Some(next) => (model, runs) = (Some(next), runs + 1),
+            None => say(&format!("{}: no event took turns, so nothing is learnt from it", quoted(path))),
+        }
+    }
+    let model = model.ok_or_else(|| nothing("no event took turns in these recordings, so all counts are exact"))?;
+    if model.windows() == 0 {
+        return Err(nothing("these runs are too short: a window is 100 ms of CPU time"));
+    }
+    model.write(to).map_err(|source| Error::Write { path: to.into(), source })?;
+    let (windows, events) = (model.windows(), model.events().len());
+    let s = if runs == 1 { "" } else { "s" };
+    let learnt = format!("learnt from {runs} run{s} ({windows} windows, {events} events): {}", quoted(to));
+    say(&format!("{learnt}\n      for it: perfprop stat --learnt {} -e ... -- COMMAND", quoted(to)));
+    Ok(0)
+}
+
+/// What a run teaches after earlier ones; `None` if no event took turns in it. Anchors and the truth aren't looked at.
+fn taught(recording: &Recording, earlier: Option<&Model>) -> Option<Model> {
+    let events: Vec<_> = recording.header.events.iter().map(|event| event.event.clone()).collect();
+    let mut run = OnCpu::learning(&events, earlier.cloned());
+    let mut last = vec![Reading::default(); events.len()];
+    let mut before = WallNs(0);
+    for (round, _) in &recording.rounds {
+        let counted = recording.header.events.iter().zip(&round.readings).zip(&mut last);
+        let deltas: Vec<_> = counted
+            .map(|((event, reading), last)| reading.and_then(|reading| event.delta(last, reading).ok()))
+            .collect();
+        run.round(std::mem::replace(&mut before, round.at), round.at, &deltas);
+    }
+    run.model()
+}
+
+/// Reads a recording of rows that are each of the whole target.
+fn recorded(path: &Path) -> Result<Recording, Error> {
+    let failed = |source| Error::Recording { path: path.into(), source };
+    let file = File::open(path).map_err(|error| failed(ReadError::Io(error)))?;
+    let recording = recording::read(BufReader::new(file)).map_err(failed)?;
+    if recording.header.events.iter().any(|event| event.scope != Scope::All) {
+        let what = "has rows for single CPUs or threads, and a model is of a whole program";
+        return Err(Error::Usage(format!("{} {what}: record it without -A and --per-thread", quoted(path))));
+    }
+    if let Some(cut) = recording.cut {
+        say(&format!("{} is cut off in line {}; learning from what was written before", quoted(path), cut.line));
+    }
+    Ok(recording)
+}
+
+/// What was measured can't be measured again: it isn't overwritten by mistake.
+fn refuse_recording(to: &Path) -> Result<(), Error> {
+    let read = File::open(to).map(|file| recording::read(BufReader::new(file)));
+    if matches!(read, Ok(Ok(_) | Err(ReadError::Line { .. }))) {
+        let what = "is a recording, which the model would overwrite";
+        return Err(Error::Usage(format!("{} {what}: name another file behind --program", quoted(to))));
+    }
+    Ok(())
+}
+
+/// What a recording counted.
+fn names(recording: &Recording) -> String {
+    let names: Vec<_> = recording.header.events.iter().map(|event| event.event.name.as_str()).collect();
+    names.join(",")
+}
+
+fn other_events(files: [&Path; 2], names: [String; 2]) -> Error {
+    let [a, b] = files.map(quoted);
+    let [first, other] = names.map(|names| shown(&names).into_owned());
+    Error::Usage(format!(
+        "{b} counted other events than {a}, or in another order: {other} instead of {first}\n      \
+         a model is of the same events in each run: give record the same -e"
+    ))
+}
+
+fn nothing(why: &str) -> Error {
+    Error::Usage(format!(
+        "{why}: there is nothing to learn\n      \
+         record a run of a second or more with more events than counters:  perfprop record -I 4 -e EVENTS -- COMMAND"
+    ))
+}
+
+fn quoted(path: &Path) -> String {
+    shown(&path.to_string_lossy()).into_owned()
+}
+
+/// What holds of these programs at large.
+fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
     let wrong = |path: &PathBuf, error: io::Error| Error::Usage(format!("trace {}: {error}", path.display()));
     let tables: Result<Vec<Table>, Error> =
-        args.traces.iter().map(|path| read(path).map_err(|error| wrong(path, error))).collect();
+        traces.iter().map(|path| read(path).map_err(|error| wrong(path, error))).collect();
     let tables = tables?;
     let programs: Vec<Complete<'_>> =
         tables.iter().map(|table| Complete { names: &table.names, rows: &table.rows, row_ms: table.row_ms }).collect();
     let text = Prior::learn(&programs).to_json().map_err(io::Error::from);
-    let text = text.map_err(|source| Error::Write { path: args.prior.clone(), source })?;
-    Stream::file(&args.prior, false)?.print(&(text + "\n"))?;
+    let text = text.map_err(|source| Error::Write { path: to.into(), source })?;
+    Stream::file(to, false)?.print(&(text + "\n"))?;
     Ok(0)
 }
 

@@ -14,7 +14,8 @@ use super::refused::refused;
 use super::stream::say;
 use super::turns;
 use super::{Error, metrics};
-use crate::estimate::Kind;
+use crate::estimate::gp::Model;
+use crate::estimate::{Estimator, Gaussian, Kind};
 use crate::events::{self, Event, Machine, Pmu, Resolver, Tables, with_letters};
 use crate::expr::Fact;
 use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
@@ -61,10 +62,12 @@ pub(super) struct Wishes {
 }
 
 /// How numbers are estimated.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Estimation {
     pub(super) kind: Kind,
     pub(super) confidence: Confidence,
+    /// What earlier runs of the program taught [`Kind::Gp`].
+    pub(super) learnt: Option<Arc<Model>>,
 }
 
 /// Relations, and the files that they came from.
@@ -99,8 +102,50 @@ pub(super) fn wishes_with(events: &Events, target: &Target, further: &[&str]) ->
     let plan = plan(&resolver, groups, &request, counters, related)?;
     let schedule = turns::schedule(events, &plan, &resolver)?;
     let kind = events.corrections.estimator.unwrap_or(DEFAULT_ESTIMATOR);
-    let estimator = Estimation { kind, confidence: events.corrections.confidence };
+    let estimator = Estimation::of(&events.corrections, kind, &plan.events)?;
+    if estimator.learnt.is_some() && (target.no_aggr || target.per_thread) {
+        return Err(learnt_of_parts());
+    }
     Ok(Wishes { metrics: request.recorded(&plan), plan, counter, counters, schedule, relations, estimator })
+}
+
+impl Estimation {
+    /// An estimator of these events as options say it.
+    pub(super) fn of<'a>(
+        corrections: &Corrections,
+        kind: Kind,
+        events: impl IntoIterator<Item = &'a Event>,
+    ) -> Result<Self, Error> {
+        let learnt = corrections.learnt.as_deref().map(|path| learnt(path, kind, events)).transpose()?;
+        Ok(Self { kind, confidence: corrections.confidence, learnt })
+    }
+}
+
+/// Reads what was learnt of a program; some of these events must be in it.
+fn learnt<'a>(path: &Path, kind: Kind, events: impl IntoIterator<Item = &'a Event>) -> Result<Arc<Model>, Error> {
+    if kind != Kind::Gp {
+        return Err(Error::Usage(format!("--learnt is for --estimator gp, not for {}", kind.name())));
+    }
+    let model = Model::read(path).map_err(|error| Error::Usage(shown(&error.to_string()).into_owned()))?;
+    let names: Vec<_> = events.into_iter().map(|event| event.name.as_str()).collect();
+    // Whether an event can be counted in user space only isn't known before it is opened.
+    if names.iter().any(|name| model.knows(name) || model.knows(&with_letters(name, "u"))) {
+        return Ok(Arc::new(model));
+    }
+    let (file, names) = (path.display().to_string(), names.join(","));
+    let (file, names, known) = (shown(&file), shown(&names), model.events().join(","));
+    Err(Error::Usage(format!(
+        "--learnt {file} knows none of {names}: it was learnt with {}\n      learn these:  \
+         perfprop record -I 4 -o run.jsonl -e {names} -- COMMAND   then: perfprop relations learn --program {file} run.jsonl",
+        shown(&known)
+    )))
+}
+
+/// A model is of a whole program.
+pub(super) fn learnt_of_parts() -> Error {
+    Error::Usage(
+        "--learnt is of a whole program: it can't say how single CPUs or threads (-A, --per-thread) count".into(),
+    )
 }
 
 impl Relations {
@@ -521,6 +566,9 @@ fn reason(event: &RecordedEvent) -> String {
 /// A monitor with this estimator.
 pub(super) fn monitor(header: Header, relations: Vec<Relation>, estimation: Estimation) -> Monitor {
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let estimator = estimation.kind.build(&events, &relations);
+    let estimator: Box<dyn Estimator> = match estimation.learnt {
+        Some(model) => Box::new(Gaussian::new(&events, &relations).with_model(model)),
+        None => estimation.kind.build(&events, &relations),
+    };
     Monitor::new(header, relations, estimator).with_confidence(estimation.confidence)
 }

@@ -19,7 +19,7 @@ use crate::recording::{self, End, Header, Player, Recording, Speed};
 use crate::relations::Relation;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
-use crate::sources::Round;
+use crate::sources::{Round, Scope};
 use crate::stacks::{Losses, Replayed};
 use crate::text;
 use crate::tui::{self, Beside, Feed, Format, Mode, Options, Outcome, Picture, Scene, Timeline};
@@ -271,7 +271,7 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn monitor(&self) -> Monitor {
-        prepare::monitor(self.header.clone(), self.relations.clone(), self.estimator)
+        prepare::monitor(self.header.clone(), self.relations.clone(), self.estimator.clone())
     }
 }
 
@@ -298,6 +298,9 @@ pub(super) fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error
         }),
     };
     header.estimator = kind.name().into();
-    let estimator = Estimation { kind, confidence: args.corrections.confidence };
+    let estimator = Estimation::of(&args.corrections, kind, header.events.iter().map(|event| &event.event))?;
+    if estimator.learnt.is_some() && header.events.iter().any(|event| event.scope != Scope::All) {
+        return Err(prepare::learnt_of_parts());
+    }
     Ok(Setup { header, relations, estimator })
 }

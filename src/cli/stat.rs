@@ -107,7 +107,7 @@ fn once(
     if is_first {
         prepare::tell_partial(&header.events);
     }
-    let mut monitor = prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator);
+    let mut monitor = prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator.clone());
     let prints = args.interval.is_some();
     let form = Form::of(args);
     if prints && is_first && form == Form::People {

@@ -1,25 +1,24 @@
 //! Rounds and relations in, counts that a Gaussian process over all events has corrected out.
 //!
-//! The process ([`gp`](super::gp)) gets rounds on an axis of CPU time: where nobody ran there was
-//! nothing to count. It corrects the counts of intervals. Those of the run are scaled counts, which
+//! The process ([`OnCpu`]) corrects the counts of intervals. Those of the run are scaled counts, which
 //! are unbiased over many turns; what relations say of them enters as an observation whose error is
 //! the relation's own, so that both sides move in proportion to their uncertainty and an exact count
 //! doesn't.
 //!
 //! As long as nothing takes turns there is no process, and every number is what was counted.
 
-use super::gp::{Constraint, EventSpec, Gp, IntervalEstimate, Known, Prior, Settings, Span, Timing};
+use std::sync::Arc;
+
+use super::gp::{Constraint, Gp, IntervalEstimate, Known, Model};
 use super::judge::{Judge, Scope};
 use super::levels::with_gradient;
+use super::on_cpu::OnCpu;
 use super::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationIndex, Standing, scaled};
 use crate::events::Event;
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Delta, Error, Tally, Uncertain};
 use crate::relations::{BoundForm, BoundRelation, Relation};
 use crate::units::{CpuNs, WallNs};
-
-/// How long a group stays on the counters, unless the machine was told otherwise.
-const ROTATION_MS: f64 = 4.0;
 
 /// Half the width of a 95 % interval, in standard deviations.
 const HALF_WIDTH: f64 = 1.96;
@@ -30,11 +29,7 @@ const ROUNDING: f64 = 1e-9;
 /// Correction by what events have in common, learnt from the run.
 pub struct Gaussian {
     judge: Judge,
-    events: Vec<EventSpec>,
-    /// From the first round in which an event had to wait.
-    process: Option<Gp>,
-    /// CPU time so far, in milliseconds; of several tasks at once, wall time.
-    clock: f64,
+    run: OnCpu,
     /// What follows for events that were never counted.
     derived: Linear,
     estimates: Vec<Estimate>,
@@ -43,20 +38,19 @@ pub struct Gaussian {
 impl Gaussian {
     /// An estimator for these events, with the relations whose events are all among them.
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
-        let spec = |event: &Event| EventSpec { name: event.name.clone(), always_counted: event.kind.is_software() };
         Self {
             judge: Judge::new(events, relations),
-            events: events.iter().map(spec).collect(),
-            process: None,
-            clock: 0.0,
+            run: OnCpu::measuring(events),
             derived: Linear::new(events, relations),
             estimates: vec![Estimate::default(); events.len()],
         }
     }
 
-    fn begin(&self, read_ms: f64) -> Gp {
-        let timing = Timing { read_ms, rotation_ms: ROTATION_MS, counters: 0 };
-        Gp::new(&self.events, timing, Settings::default(), &Prior::shipped(), None)
+    /// The same for a program of which earlier runs taught this.
+    #[must_use]
+    pub fn with_model(mut self, model: Arc<Model>) -> Self {
+        self.run.learnt(model);
+        self
     }
 
     /// What relations say of counts, around the levels of the run or the interval.
@@ -115,7 +109,7 @@ impl Gaussian {
 
     /// Scaled counts, with the error that turns on the counters leave; never surer than the tally is.
     fn own_totals(&self, tally: &Tally) -> Vec<Option<Uncertain>> {
-        let of_turns = self.process.as_ref().map(Gp::totals);
+        let of_turns = self.run.process().map(Gp::totals);
         let total = |event: EventIndex| {
             let own = tally.total(event)?;
             let turns = of_turns.as_ref().and_then(|all| all[event]);
@@ -129,7 +123,7 @@ impl Gaussian {
                 _ => own,
             })
         };
-        (0..self.events.len()).map(total).collect()
+        (0..self.estimates.len()).map(total).collect()
     }
 
     fn estimate(
@@ -170,34 +164,22 @@ impl Gaussian {
 
 impl Estimator for Gaussian {
     fn round(&mut self, from: WallNs, to: WallNs, deltas: &[Option<Delta>]) {
-        let wall = (to - from).0;
-        let enabled = deltas.iter().flatten().map(|delta| delta.enabled.0).max().unwrap_or(0);
-        let length = enabled.min(wall) as f64 / 1e6;
-        let waits = |delta: &Delta| delta.running < delta.enabled;
-        if length == 0.0 || (self.process.is_none() && !deltas.iter().flatten().any(waits)) {
-            return;
-        }
-        let span = Span { start: self.clock, end: self.clock + length };
-        self.clock = span.end;
-        let counted: Vec<_> = deltas.iter().map(|delta| delta.map_or_else(Default::default, of_process)).collect();
-        let mut process = self.process.take().unwrap_or_else(|| self.begin(wall as f64 / 1e6));
-        process.round(span, &counted);
-        self.process = Some(process);
+        self.run.round(from, to, deltas);
     }
 
     fn end_interval(&mut self, tally: &Tally) {
         self.judge.judge(tally);
         self.derived.end_interval(tally);
-        let intervals = match &mut self.process {
+        let intervals = match self.run.process_mut() {
             Some(process) => process.interval(),
-            None => vec![None; self.events.len()],
+            None => vec![None; self.estimates.len()],
         };
         let totals = self.totals(tally);
         let both = totals.into_iter().zip(intervals).enumerate();
         self.estimates = both.map(|(event, (total, interval))| self.estimate(event, tally, total, interval)).collect();
         self.note(tally);
         let constraints = self.constraints(Scope::Interval).into_iter().map(|(_, constraint)| constraint).collect();
-        if let Some(process) = &mut self.process {
+        if let Some(process) = self.run.process_mut() {
             process.constrain_to(constraints);
         }
     }
@@ -209,10 +191,6 @@ impl Estimator for Gaussian {
     fn relations(&self) -> &[Standing] {
         self.judge.standings()
     }
-}
-
-fn of_process(delta: Delta) -> super::gp::Delta {
-    super::gp::Delta { raw: delta.count as f64, enabled_ns: delta.enabled.0 as f64, running_ns: delta.running.0 as f64 }
 }
 
 /// The width of intervals over that of those that hold the truth 95 times in 100.
@@ -285,7 +263,7 @@ mod tests {
     #[test]
     fn where_nothing_takes_turns_there_is_no_process() {
         let (estimator, tally) = run("[]", 20, |_| [whole(10), whole(20)]);
-        assert!(estimator.process.is_none());
+        assert!(estimator.run.process().is_none());
         let own: Vec<_> = (0..2).map(|event| scaled(&tally, event)).collect();
         assert_eq!(estimator.estimates(), own);
     }

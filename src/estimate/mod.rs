@@ -29,10 +29,12 @@ pub mod gp;
 mod judge;
 mod levels;
 mod linear;
+mod on_cpu;
 mod scale;
 
 pub use gaussian::Gaussian;
 pub use linear::Linear;
+pub use on_cpu::OnCpu;
 pub use scale::Scale;
 
 /// The place of a relation in the list of all that were read.

@@ -294,11 +294,7 @@ impl Monitor {
         let reading = round.readings.get(event).copied().flatten()?;
         let track = &mut self.tracks[event];
         track.enabled = reading.enabled;
-        // Elsewhere than on its kind of core it can't count, which is no reason to scale it.
-        let is_partial = self.header.events[event].event.core().is_some();
-        let reading = if is_partial { Reading { enabled: reading.running, ..reading } } else { reading };
-        let last = std::mem::replace(&mut track.last, reading);
-        let delta = Delta::between(last, reading).ok();
+        let delta = self.header.events[event].delta(&mut track.last, reading).ok();
         if delta.is_none() {
             self.note(Finding::WentBackwards { event });
         }

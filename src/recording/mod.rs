@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::events::Event;
 use crate::plan::{EventIndex, PlannedGroup};
+use crate::rates::{Backwards, Delta};
 use crate::sources::command::Exit;
 use crate::sources::emulate::Model;
 use crate::sources::{Reading, Round, Scope, Status};
@@ -120,6 +121,17 @@ pub struct RecordedEvent {
 }
 
 impl RecordedEvent {
+    /// What was counted since the last reading, which this one replaces.
+    ///
+    /// # Errors
+    /// [`Backwards`] when a count or a time fell.
+    pub fn delta(&self, last: &mut Reading, reading: Reading) -> Result<Delta, Backwards> {
+        // Elsewhere than on its kind of core it can't count, which is no reason to scale it.
+        let is_partial = self.event.core().is_some();
+        let reading = if is_partial { Reading { enabled: reading.running, ..reading } } else { reading };
+        Delta::between(std::mem::replace(last, reading), reading)
+    }
+
     /// The event's name, with the part of the target where that isn't all of it.
     pub fn title(&self) -> String {
         match &self.scope {

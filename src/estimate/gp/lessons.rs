@@ -36,6 +36,11 @@ impl Lessons {
         }
     }
 
+    /// How many windows there were.
+    pub(crate) fn seen(&self) -> u64 {
+        self.seen
+    }
+
     /// Whether all blocks are of the first so many events, and sane.
     pub(crate) fn fit(&self, events: usize) -> bool {
         self.windows.iter().flatten().all(|block| block.event < events && block.is_sane())

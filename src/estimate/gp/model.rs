@@ -110,6 +110,21 @@ impl Model {
         (self.events == names).then_some(&self.lessons)
     }
 
+    /// Whether it was learnt with an event of this name.
+    pub fn knows(&self, name: &str) -> bool {
+        self.events.iter().any(|event| event == name)
+    }
+
+    /// The events that it was learnt with.
+    pub fn events(&self) -> &[String] {
+        &self.events
+    }
+
+    /// How many windows it was learnt from.
+    pub fn windows(&self) -> u64 {
+        self.lessons.seen()
+    }
+
     /// The mean rate of an event.
     pub(crate) fn level(&self, name: &str) -> Option<f64> {
         self.levels[self.events.iter().position(|event| event == name)?]

@@ -1,0 +1,150 @@
+//! Rounds in wall time in, a Gaussian process ([`gp`](super::gp)) that got them on an axis of CPU time out.
+
+use std::sync::Arc;
+
+use super::gp::{self, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use crate::events::Event;
+use crate::rates::Delta;
+use crate::units::WallNs;
+
+/// How long a group stays on the counters, unless the machine was told otherwise.
+const ROTATION_MS: f64 = 4.0;
+
+/// The rounds of a run on an axis of CPU time: where nobody ran there was nothing to count. As long as nothing
+/// takes turns there is no process.
+pub struct OnCpu {
+    events: Vec<EventSpec>,
+    /// What earlier runs of the program taught.
+    learnt: Option<Arc<Model>>,
+    purpose: Purpose,
+    /// From the first round in which an event had to wait.
+    process: Option<Gp>,
+    /// CPU time so far, in milliseconds; of several tasks at once, wall time.
+    clock: f64,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Purpose {
+    Measure,
+    Learn,
+}
+
+impl OnCpu {
+    /// A run that is measured.
+    pub(super) fn measuring(events: &[Event]) -> Self {
+        Self::new(events, Purpose::Measure, None)
+    }
+
+    /// A run that is learnt from; it goes on where a model of the same events ends.
+    pub fn learning(events: &[Event], earlier: Option<Model>) -> Self {
+        Self::new(events, Purpose::Learn, earlier.map(Arc::new))
+    }
+
+    fn new(events: &[Event], purpose: Purpose, learnt: Option<Arc<Model>>) -> Self {
+        let spec = |event: &Event| EventSpec { name: event.name.clone(), always_counted: event.kind.is_software() };
+        Self { events: events.iter().map(spec).collect(), learnt, purpose, process: None, clock: 0.0 }
+    }
+
+    /// Goes by what earlier runs taught; from before the first round. A model that knows none of the events is
+    /// none.
+    pub(super) fn learnt(&mut self, model: Arc<Model>) {
+        self.learnt = Some(model).filter(|model| self.events.iter().any(|event| model.knows(&event.name)));
+    }
+
+    /// Takes a round, as [`Estimator::round`](super::Estimator::round) does.
+    pub fn round(&mut self, from: WallNs, to: WallNs, deltas: &[Option<Delta>]) {
+        let wall = (to - from).0;
+        let enabled = deltas.iter().flatten().map(|delta| delta.enabled.0).max().unwrap_or(0);
+        let length = enabled.min(wall) as f64 / 1e6;
+        let waits = |delta: &Delta| delta.running < delta.enabled;
+        if length == 0.0 || (self.process.is_none() && !deltas.iter().flatten().any(waits)) {
+            return;
+        }
+        let span = Span { start: self.clock, end: self.clock + length };
+        self.clock = span.end;
+        let counted: Vec<_> = deltas.iter().map(|delta| delta.map_or_else(Default::default, of_process)).collect();
+        let mut process = self.process.take().unwrap_or_else(|| self.begin(wall as f64 / 1e6));
+        process.round(span, &counted);
+        self.process = Some(process);
+    }
+
+    fn begin(&self, read_ms: f64) -> Gp {
+        let timing = Timing { read_ms, rotation_ms: ROTATION_MS, counters: 0 };
+        let settings = match (self.purpose, &self.learnt) {
+            (Purpose::Measure, Some(_)) => Settings::default().with_model(),
+            _ => Settings::default(),
+        };
+        let process = Gp::new(&self.events, timing, settings, &Prior::shipped(), self.learnt.as_deref());
+        if self.purpose == Purpose::Learn { process.learning() } else { process }
+    }
+
+    /// The process; `None` as long as nothing takes turns.
+    pub(super) fn process(&self) -> Option<&Gp> {
+        self.process.as_ref()
+    }
+
+    /// The same.
+    pub(super) fn process_mut(&mut self) -> Option<&mut Gp> {
+        self.process.as_mut()
+    }
+
+    /// Ends a run that is learnt from: what it and those before it teach, which takes seconds. `None` if nothing
+    /// took turns in it.
+    pub fn model(mut self) -> Option<Model> {
+        let process = self.process.as_mut()?;
+        // Ends the last window.
+        process.interval();
+        Some(process.model())
+    }
+}
+
+fn of_process(delta: Delta) -> gp::Delta {
+    gp::Delta { raw: delta.count as f64, enabled_ns: delta.enabled.0 as f64, running_ns: delta.running.0 as f64 }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::estimate::tests::{events, half, whole};
+
+    /// A run of so many rounds of 2 ms, in which b is counted every other round.
+    fn run(earlier: Option<Model>, rounds: u64, b: impl Fn(u64) -> Delta) -> Option<Model> {
+        let mut run = OnCpu::learning(&events(&["a", "b"]), earlier);
+        for at in 0..rounds {
+            run.round(WallNs(at * 2_000_000), WallNs((at + 1) * 2_000_000), &[Some(whole(200)), Some(b(at))]);
+        }
+        run.model()
+    }
+
+    #[test]
+    fn runs_go_on_where_the_ones_before_ended() {
+        let turns = |at: u64| half(at.is_multiple_of(2).then_some(100));
+        // 500 ms have five windows.
+        let first = run(None, 250, turns).unwrap();
+        assert_eq!((first.windows(), first.knows("b"), first.knows("c")), (5, true, false));
+        let second = run(Some(first), 250, turns).unwrap();
+        assert_eq!(second.windows(), 10);
+        assert!((second.level("b").unwrap() - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn where_nothing_takes_turns_nothing_is_learnt() {
+        assert_eq!(run(None, 250, |_| whole(100)), None);
+        // There are turns, but no window of them.
+        assert_eq!(run(None, 2, |_| half(Some(1))).unwrap().windows(), 0);
+    }
+
+    #[test]
+    fn a_model_of_other_events_is_none() {
+        let model = Arc::new(run(None, 250, |_| half(Some(1))).unwrap());
+        let [known, unknown] = [&["b", "c"], &["c", "d"]].map(|names| {
+            let mut run = OnCpu::measuring(&events(names));
+            run.learnt(model.clone());
+            run.learnt.is_some()
+        });
+        assert_eq!((known, unknown), (true, false));
+    }
+}

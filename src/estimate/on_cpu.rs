@@ -1,4 +1,4 @@
-//! Rounds in wall time in, a Gaussian process ([`gp`](super::gp)) that got them on an axis of CPU time out.
+//! Rounds in wall time in, a Gaussian process ([`super::gp`]) that got them on an axis of CPU time out.
 
 use std::sync::Arc;
 

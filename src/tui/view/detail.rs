@@ -15,7 +15,7 @@ use crate::tui::model::Line as Shown;
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, change, cut, left, plus_minus, right, scientific, span};
 use crate::tui::theme::Role;
-use crate::units::WallNs;
+use crate::units::{CpuNs, WallNs};
 
 /// Rows of the statistics: a head, raw, corrected, what moved it, what ran.
 const STATISTICS: u16 = 5;
@@ -286,8 +286,12 @@ fn running(page: &Page<'_>, index: EventIndex, width: usize, with_total: bool) -
     let header = page.model.monitor.header();
     let row = page.model.monitor.row(index);
     let total = row.raw.run.total();
-    let seconds = |time: crate::units::CpuNs| crate::text::number::time(time.0 as f64);
-    let mut parts = vec![("enabled", seconds(total.enabled)), ("running", seconds(total.running))];
+    // A model's time is its instructions, one a nanosecond.
+    let time = |time: CpuNs| match header.modelled {
+        Some(_) => instructions(WallNs(time.0)),
+        None => crate::text::number::time(time.0 as f64),
+    };
+    let mut parts = vec![("enabled", time(total.enabled)), ("running", time(total.running))];
     if let Some(run) = row.raw.run.run_ratio() {
         parts[1].1.push_str(&format!(" ({:.0}%)", run * 100.0));
         if run > 0.0 && run < 1.0 {

@@ -14,7 +14,9 @@ use perfprop::sampling::Sample;
 use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round, Scope, Status};
 use perfprop::text;
-use perfprop::tui::{self, Beside, Feed, Mode, Options, Picture, Scene, Screen, Script, Symbols, Terminal, Theme};
+use perfprop::tui::{
+    self, Beside, Depth, Feed, Format, Mode, Options, Picture, Scene, Screen, Script, Symbols, Terminal, Theme,
+};
 use perfprop::units::{CpuNs, WallNs};
 
 const SECOND: u64 = 1_000_000_000;
@@ -164,12 +166,29 @@ fn as_screens_of_all_sizes() {
         let picture = scene.picture(Screen::Compare, &Picture { size, ..Picture::default() });
         golden(&format!("compare-{}x{}", size.0, size.1), &picture);
     }
+}
+
+#[test]
+fn as_screens_in_ascii() {
     let plain =
         Options { symbols: Symbols::Ascii, theme: Theme::built_in("mono", options().depth).unwrap(), ..options() };
     let mut scene = Scene::new(whole(&A, 600), Some(beside()), &plain);
-    let picture = scene.picture(Screen::Compare, &Picture { size: (80, 24), ..Picture::default() });
-    assert!(picture.is_ascii(), "{picture}");
-    golden("compare-ascii", &picture);
+    for size in [(80, 24), (120, 40), (200, 60)] {
+        let picture = scene.picture(Screen::Compare, &Picture { size, ..Picture::default() });
+        assert!(picture.is_ascii(), "{picture}");
+        golden(&format!("compare-ascii-{}x{}", size.0, size.1), &picture);
+    }
+}
+
+#[test]
+fn as_screens_of_all_depths_of_colour() {
+    for (depth, name) in Depth::ALL.into_iter().zip(["true-colour", "256", "16", "no-colour"]) {
+        let options = Options { depth, theme: Theme::built_in("dark", depth).unwrap(), ..options() };
+        let mut scene = Scene::new(whole(&A, 600), Some(beside()), &options);
+        let wanted = Picture { size: (80, 24), format: Format::Ansi, ..Picture::default() };
+        let picture = scene.picture(Screen::Compare, &wanted);
+        golden(&format!("depth-{name}-compare"), &picture.replace('\x1b', "^["));
+    }
 }
 
 /// The first recording, fed by the test, with the second beside it.

@@ -37,10 +37,11 @@ cpu() {
   echo "$last"
 }
 
-now() { date +%s%N | cut -c 1-16; }
+now() { echo "${EPOCHREALTIME/[^0-9]/}"; }
 
 # The wall microseconds of a command.
-wall() { local start; start=$(now); "$@" > /dev/null 2>&1 || true; echo $(($(now) - start)); }
+# The clock is read by this shell, as a process for it would take longer than what is measured here.
+wall() { local start=${EPOCHREALTIME/[^0-9]/}; "$@" > /dev/null 2>&1 || true; echo $((${EPOCHREALTIME/[^0-9]/} - start)); }
 
 # The wall microseconds until the first line of numbers.
 first() {

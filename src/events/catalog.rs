@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, mpsc};
 use std::thread;
 
 use serde::Serialize;
@@ -119,9 +119,9 @@ fn model_entries() -> impl Iterator<Item = Entry> {
 
 fn real_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
     let machine = resolver.machine().clone();
-    let libpfm = meanwhile(move || libpfm_entries(&machine).collect());
+    let libpfm = meanwhile(move || libpfm_entries(&machine));
     let machine = resolver.machine().clone();
-    let traced = meanwhile(move || tracepoints::names(&machine).collect());
+    let traced = meanwhile(move || tracepoints::names(&machine).collect::<Vec<_>>());
     preset_entries(resolver)
         .chain(symbols::ROWS.iter().map(Entry::from))
         .chain(symbols::caches().map(cache_entry))
@@ -132,13 +132,28 @@ fn real_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
         .chain(libpfm)
 }
 
+/// So many entries a thread hands over at a time.
+const HANDFUL: usize = 64;
+
 /// What `read` gives, read by a thread from now on; by this one where there can be no other.
-fn meanwhile<T: Send + 'static>(read: impl Fn() -> Vec<T> + Send + Sync + 'static) -> impl Iterator<Item = T> {
+fn meanwhile<R>(read: impl Fn() -> R + Send + Sync + 'static) -> impl Iterator<Item = R::Item>
+where
+    R: IntoIterator,
+    R::Item: Send + 'static,
+{
     let read = Arc::new(read);
     let again = Arc::clone(&read);
-    let thread = thread::Builder::new().name("catalog".to_owned()).spawn(move || read()).ok();
-    let joined = move || thread.and_then(|thread| thread.join().ok()).unwrap_or_else(|| again());
-    std::iter::once_with(joined).flatten()
+    let (sender, handfuls) = mpsc::channel::<Vec<R::Item>>();
+    let work = move || {
+        let mut items = read().into_iter();
+        while let handful = items.by_ref().take(HANDFUL).collect::<Vec<_>>()
+            && !handful.is_empty()
+            && sender.send(handful).is_ok()
+        {}
+    };
+    let thread = thread::Builder::new().name("catalog".to_owned()).spawn(work);
+    let here = thread.is_err().then(|| again()).into_iter().flatten();
+    handfuls.into_iter().flatten().chain(here)
 }
 
 fn table_entry(event: &TableEvent) -> Entry {

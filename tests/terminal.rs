@@ -75,6 +75,27 @@ impl Tmux {
         }
     }
 
+    /// The shell has the terminal, and after `fg` perfprop has it again.
+    fn stops_and_comes_back(&self, what: &str) {
+        let start = Instant::now();
+        while self.run(&["display", "-p", "#{alternate_on}"]).trim() != "0" {
+            assert!(start.elapsed() < Duration::from_secs(15), "{}", self.screen());
+            thread::sleep(Duration::from_millis(20));
+        }
+        self.is_restored(what);
+        self.run(&["send-keys", "fg", "Enter"]);
+        self.eventually("it comes back", |screen| screen.contains("● RUN"));
+    }
+
+    /// Quits, and ends the command.
+    fn quits(&self, after: &str) {
+        self.keys("q");
+        self.eventually("it asks", |screen| screen.contains("[k]ill"));
+        self.keys("k");
+        self.eventually("it ends", |screen| screen.contains("seconds time elapsed"));
+        self.is_restored(after);
+    }
+
     /// The alternate screen is left, the cursor shown, and the shell reads keys again.
     fn is_restored(&self, what: &str) {
         assert_eq!(
@@ -255,19 +276,8 @@ fn stopped_it_gives_the_terminal_back_and_the_mouse_too() {
     tmux.eventually("the mouse", |screen| screen.contains("the mouse is perfprop's"));
     assert_eq!(tmux.run(&["display", "-p", "#{alternate_on} #{mouse_any_flag}"]).trim(), "1 1");
     tmux.keys("C-z");
-    let start = Instant::now();
-    while tmux.run(&["display", "-p", "#{alternate_on}"]).trim() != "0" {
-        assert!(start.elapsed() < Duration::from_secs(15), "{}", tmux.screen());
-        thread::sleep(Duration::from_millis(20));
-    }
-    tmux.is_restored("Ctrl-Z");
-    tmux.run(&["send-keys", "fg", "Enter"]);
-    tmux.eventually("it comes back", |screen| screen.contains("● RUN"));
-    tmux.keys("q");
-    tmux.eventually("it asks", |screen| screen.contains("[k]ill"));
-    tmux.keys("k");
-    tmux.eventually("it ends", |screen| screen.contains("seconds time elapsed"));
-    tmux.is_restored("fg");
+    tmux.stops_and_comes_back("Ctrl-Z");
+    tmux.quits("fg");
     assert!(!is_running(&own_seconds("41")));
 }
 
@@ -370,20 +380,9 @@ fn stopped_by_a_signal_it_goes_on() {
     let pid = tmux.top(&own_seconds("81"));
     for _ in 0..2 {
         kill(pid, Signal::SIGTSTP).unwrap();
-        let start = Instant::now();
-        while tmux.run(&["display", "-p", "#{alternate_on}"]).trim() != "0" {
-            assert!(start.elapsed() < Duration::from_secs(15), "{}", tmux.screen());
-            thread::sleep(Duration::from_millis(20));
-        }
-        tmux.is_restored("SIGTSTP");
-        tmux.run(&["send-keys", "fg", "Enter"]);
-        tmux.eventually("it comes back", |screen| screen.contains("● RUN"));
+        tmux.stops_and_comes_back("SIGTSTP");
     }
-    tmux.keys("q");
-    tmux.eventually("it asks", |screen| screen.contains("[k]ill"));
-    tmux.keys("k");
-    tmux.eventually("it ends", |screen| screen.contains("seconds time elapsed"));
-    tmux.is_restored("SIGTSTP");
+    tmux.quits("SIGTSTP");
     assert!(!is_running(&own_seconds("81")));
 }
 

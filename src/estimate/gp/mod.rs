@@ -314,13 +314,7 @@ impl Gp {
         let since = self.learnt_until;
         let due = self.end - since >= LEARN_EVERY_MS;
         if due && self.settings.volatile {
-            let observations = self.observations(since);
-            let (all, covariances) = (&mut self.volatilities, &self.covariances);
-            volatility::update_all(all, since, self.end, &observations, covariances, &self.settings);
-            // Of events in bursts one says nothing of the size of the next.
-            let bursts = self.empty.is_most();
-            let scales = || volatility::scales(all, covariances);
-            self.scales = if bursts { vec![Scale::AT_LARGE; all.len()] } else { scales() };
+            self.follow(since);
         }
         let observations = self.observations(span.start);
         // Short windows are learnt from together.
@@ -336,19 +330,31 @@ impl Gp {
             self.learn(solved, &mut covariances);
         }
         self.covariances = covariances;
-        if due && self.lessons.is_some() {
-            let from = since - self.settings.context_ms;
-            let window = self.blocks.joined(from, since, lessons::BLOCK_MS);
-            if let Some(lessons) = &mut self.lessons {
-                lessons.add(window);
-            }
-        }
         if due {
+            self.keep_lesson(since);
             self.learnt_until = self.end;
         }
         self.window.fill(Delta::default());
         let memory = self.settings.context_ms + self.settings.window_ms;
         self.blocks.forget(self.end - memory);
+    }
+
+    /// Follows how much events vary at present.
+    fn follow(&mut self, since: f64) {
+        let observations = self.observations(since);
+        let (all, covariances) = (&mut self.volatilities, &self.covariances);
+        volatility::update_all(all, since, self.end, &observations, covariances, &self.settings);
+        // Of events in bursts one says nothing of the size of the next.
+        let bursts = self.empty.is_most();
+        let scales = || volatility::scales(all, covariances);
+        self.scales = if bursts { vec![Scale::AT_LARGE; all.len()] } else { scales() };
+    }
+
+    /// Keeps the window since then, where this is a learning run.
+    fn keep_lesson(&mut self, since: f64) {
+        if let Some(lessons) = &mut self.lessons {
+            lessons.add(self.blocks.joined(since - self.settings.context_ms, since, lessons::BLOCK_MS));
+        }
     }
 
     /// What blocks say of the time from shortly before `since`.

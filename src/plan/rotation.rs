@@ -21,6 +21,19 @@ pub struct Rotation {
     pub turns: Vec<Vec<GroupIndex>>,
 }
 
+/// After so many cycles a turn is two slices long.
+const CYCLES: usize = 4;
+
+/// How many turns came before a slice, where each turn is a slice long, but one in some cycles is two.
+///
+/// Cycles that are all of one length show each event the same moment of whatever takes as long: with
+/// six turns of 2 ms every third tick of a kernel's 4 ms. The longer turn moves them on by a slice, and
+/// is another one each time.
+pub fn turns_before(slice: usize, turns: usize) -> usize {
+    let slices = CYCLES * turns + 2;
+    slice / slices * (slices - 1) + (slice % slices).min(slices - 2)
+}
+
 impl Plan {
     /// The rotations of the PMUs whose groups have to take turns; none for a PMU that counts all of
     /// its groups at once. `fit` is asked as in [`Plan::new`].
@@ -123,11 +136,35 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_in_four_cycles_is_longer_by_hand() {
+        let on = |slices: std::ops::Range<usize>| slices.map(|slice| turns_before(slice, 2) % 2).collect::<Vec<_>>();
+        // Four cycles and a turn, which goes on; then the other one is the longer.
+        assert_eq!(on(0..10), [0, 1, 0, 1, 0, 1, 0, 1, 0, 0]);
+        assert_eq!(on(10..20), [1, 0, 1, 0, 1, 0, 1, 0, 1, 1]);
+    }
+
+    #[test]
+    fn no_turn_comes_before_its_slice() {
+        assert!((0..20).all(|slice| turns_before(slice, 1) <= slice));
+    }
+
+    #[test]
     fn each_pmu_has_turns_of_its_own() {
         assert_eq!(turns(&["aa", "oo", "bb", "oo"], 2), [vec![vec![0], vec![2]], vec![vec![1], vec![3]]]);
     }
 
     proptest! {
+        #[test]
+        fn turns_keep_their_order_and_every_place_in_a_period_of_slices(turns in 2usize..12, period in 2usize..7) {
+            let mut met = std::collections::HashSet::new();
+            for slice in 0..(4 * turns + 2) * turns * period {
+                let step = turns_before(slice + 1, turns) - turns_before(slice, turns);
+                prop_assert!(step <= 1);
+                met.insert((turns_before(slice, turns) % turns, slice % period));
+            }
+            prop_assert_eq!(met.len(), turns * period);
+        }
+
         #[test]
         fn every_group_has_one_turn_and_no_turn_is_overfull(sizes in prop::collection::vec(1usize..5, 0..12), counters in 4usize..9) {
             let names: Vec<_> = sizes.iter().map(|&size| "a".repeat(size)).collect();

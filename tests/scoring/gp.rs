@@ -51,6 +51,10 @@ impl Estimating for Scored {
         report.then(|| answers(self.0.interval()))
     }
 
+    fn next(&mut self) -> Option<Vec<usize>> {
+        Some(self.0.next_events())
+    }
+
     fn totals(&mut self) -> Vec<Answer> {
         answers(self.0.totals())
     }

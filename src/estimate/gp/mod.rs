@@ -37,6 +37,7 @@ pub use relation::Constraint;
 pub use settings::Settings;
 pub use time::Span;
 
+use crate::plan::turns_before;
 use blocks::{Block, Blocks, WHOLE};
 use covariance::Covariances;
 use lessons::Lessons;
@@ -145,7 +146,8 @@ pub struct Gp {
     /// What was known before the run.
     known_before: Covariances,
     model: Option<Model>,
-    next: usize,
+    /// How many times [`Gp::next_events`] was asked.
+    slice: usize,
 }
 
 impl Gp {
@@ -189,7 +191,7 @@ impl Gp {
             steps: 0,
             lessons: None,
             model: model.cloned(),
-            next: 0,
+            slice: 0,
         }
     }
 
@@ -273,9 +275,10 @@ impl Gp {
     pub fn next_events(&mut self) -> Vec<usize> {
         let multiplexed: Vec<usize> = (0..self.events.len()).filter(|&e| !self.events[e].always_counted).collect();
         let count = self.timing.counters.min(multiplexed.len());
-        let next = (0..count).map(|i| multiplexed[(self.next + i) % multiplexed.len()]).collect();
-        self.next += count;
-        next
+        let Some(turns) = multiplexed.len().checked_div(count) else { return Vec::new() };
+        let first = count * turns_before(self.slice, turns);
+        self.slice += 1;
+        (0..count).map(|i| multiplexed[(first + i) % multiplexed.len()]).collect()
     }
 
     /// Makes this a learning run: its windows, after those of earlier runs, are kept for [`Gp::model`].

@@ -114,6 +114,8 @@ impl Sum {
 
 /// What no rate fits, as a variance relative to the event's present one.
 const NOISE: f64 = 2e-4;
+/// Where events come in bursts, intervals are wider by this factor: what is next has heavier tails.
+const BURSTS: f64 = 1.2;
 /// A learning step is due after so long.
 const LEARN_EVERY_MS: f64 = 75.0;
 
@@ -239,7 +241,7 @@ impl Gp {
         if self.end > self.window_start {
             self.end_window();
         }
-        let half_width = self.settings.half_width;
+        let half_width = self.settings.half_width * if self.empty.is_most() { BURSTS } else { 1.0 };
         let sums = self.interval.iter_mut().map(std::mem::take);
         let estimates = sums.map(|sum| {
             let counted = sum.counted;

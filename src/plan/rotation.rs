@@ -157,7 +157,7 @@ mod tests {
         #[test]
         fn turns_keep_their_order_and_every_place_in_a_period_of_slices(turns in 2usize..12, period in 2usize..7) {
             let mut met = std::collections::HashSet::new();
-            for slice in 0..(4 * turns + 2) * turns * period {
+            for slice in 0..(CYCLES * turns + 2) * turns * period {
                 let step = turns_before(slice + 1, turns) - turns_before(slice, turns);
                 prop_assert!(step <= 1);
                 met.insert((turns_before(slice, turns) % turns, slice % period));

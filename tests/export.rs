@@ -2,17 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
+mod piped;
+
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::Write;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::Output;
 
 use perfprop::export::{Events, Format, ReadOptions, Target, Unit, WriteOptions, read, write};
 use perfprop::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Options, Repeats, Tree};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
+
+use piped::{run, stderr, stdout};
 
 /// A script of two events, two processes, operators and recursion.
 const SCRIPT: &str = "\
@@ -32,24 +35,7 @@ my sh 9/9 [001] 1.7:  3 page-faults: \n\
 \n";
 
 fn perfprop(args: &[&str], input: &[u8]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
-    let command = command.arg("export").args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_vec();
-    // One that refuses its input may close it before all is written.
-    let feeder = std::thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().unwrap();
-    feeder.join().unwrap();
-    output
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
+    run(&[&["export"], args].concat(), input)
 }
 
 #[test]

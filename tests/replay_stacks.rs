@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
+mod piped;
+
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded, never};
@@ -20,6 +20,8 @@ use perfprop::stacks::Losses;
 use perfprop::tui::{self, Feed, Mode, Options, Screen, Terminal};
 use perfprop::units::WallNs;
 
+use piped::{run, stderr, stdout};
+
 const SCRIPT: &str = "\
 rec 7/8 [001] 1.5:  500 cpu-clock: \n\
 \t    5d geo::Big::operator++0x5d (/opt/demo/cxx)\n\
@@ -33,27 +35,6 @@ rec 7/8 [001] 1.6:  300 cpu-clock: \n\
 rec 7/8 [001] 1.7:  200 cpu-clock: \n\
 \t    16 main+0x4df (/opt/demo/cxx)\n\
 \n";
-
-fn run(args: &[&str], input: &[u8]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
-    let command = command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    let input = input.to_vec();
-    // One that refuses its input may close it before all is written.
-    let feeder = thread::spawn(move || drop(stdin.write_all(&input)));
-    let output = child.wait_with_output().unwrap();
-    feeder.join().unwrap();
-    output
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8(output.stdout.clone()).unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8(output.stderr.clone()).unwrap()
-}
 
 fn folder(name: &str) -> PathBuf {
     let folder = std::env::temp_dir().join(format!("perfprop-replay-{name}-{}", std::process::id()));

@@ -2,7 +2,7 @@
 //! estimated with a prior that the other half taught.
 //!
 //! `cargo bench --bench accuracy -- [setups=K4,N24;pack,mux1,refnone;user,read2] [family=kernel]
-//! [each=1] [folds=2] [learn=other|half] [settings={"context_ms":100}]`, with `PERFPROP_TRACES` the folder.
+//! [each=1] [folds=2] [seeds=1] [learn=other|half] [settings={"context_ms":100}]`, with `PERFPROP_TRACES` the folder.
 //! The last column is the estimator's CPU time per report.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for developers")]
@@ -93,7 +93,8 @@ fn row(text: &str, programs: &[&Program], priors: &[Prior], options: &Options) {
     let (setup, reference) = setup(text);
     let (mut ours, mut scaled): (Vec<Score>, Vec<Score>) = Default::default();
     let (mut worst, mut ms) = (0.0f64, Vec::new());
-    for (i, program) in programs.iter().enumerate() {
+    let seeds = options.get("seeds").map_or(1, |seeds| seeds.parse().unwrap());
+    for (seed, (i, program)) in (0..seeds).flat_map(|seed| std::iter::repeat(seed).zip(programs.iter().enumerate())) {
         let prior = &priors[i % priors.len()];
         let part = if options.get("learn") == Some("half") { Part::First } else { Part::Whole };
         let model = learnt(program, &setup, prior, options);
@@ -101,8 +102,8 @@ fn row(text: &str, programs: &[&Program], priors: &[Prior], options: &Options) {
             continue;
         }
         let make = |init: &scoring::Init| Scored::with(init, prior, model.as_ref(), options.settings());
-        let (run, _) = simulate(&program.trace, part, &setup, 0, make);
-        let (perf, _) = simulate(&program.trace, part, &reference, 0, |init| Perf::new(init.events.len()));
+        let (run, _) = simulate(&program.trace, part, &setup, seed, make);
+        let (perf, _) = simulate(&program.trace, part, &reference, seed, |init| Perf::new(init.events.len()));
         let (mine, its) = (score(&run), score(&perf));
         let (a, b) = (Summary::of(&mine), Summary::of(&its));
         worst = worst.max(a.nl1[0] / b.nl1[0]);

@@ -104,6 +104,9 @@ pub(crate) struct Blocks {
     done: VecDeque<Block>,
 }
 
+/// What is always counted is known well enough from blocks of this length.
+const ALWAYS_COUNTED_MS: f64 = 8.0;
+
 /// Running for so much of a time is running for all of it.
 pub(crate) const WHOLE: f64 = 0.999;
 
@@ -167,14 +170,14 @@ impl Blocks {
         self.done.retain(|block| block.span.end > before + 1e-9);
     }
 
-    /// The blocks that ended after `from`. Those of a turn are joined up to `longest`, or half of it
-    /// for events that are always counted, but not across the time `apart`.
+    /// The blocks that ended after `from`. Those of a turn are joined up to `longest`, or up to
+    /// [`ALWAYS_COUNTED_MS`] for events that are always counted, but not across the time `apart`.
     pub(crate) fn joined(&self, from: f64, apart: f64, longest: f64) -> Vec<Block> {
         let mut joined: Vec<Block> = Vec::new();
         let mut last = vec![usize::MAX; self.open.len()];
         for block in self.done.iter().filter(|block| block.span.end > from + 1e-9) {
             let always = self.always[block.event];
-            let longest = if always { (0.5 * longest).max(self.longest) } else { longest };
+            let longest = if always { longest.max(ALWAYS_COUNTED_MS) } else { longest };
             match joined.get_mut(last[block.event]) {
                 Some(open) if open.goes_on_in(block, longest) && (block.span.start - apart).abs() > 1e-9 => {
                     open.add(block);
@@ -219,7 +222,7 @@ mod tests {
         assert_eq!(spans(&blocks.joined(0.0, 0.0, 4.0), 1), [(0.0, 4.0), (4.0, 8.0), (8.0, 12.0), (16.0, 20.0)]);
         let joined = blocks.joined(0.0, 0.0, 8.0);
         assert_eq!(spans(&joined, 1), [(0.0, 8.0), (8.0, 12.0), (16.0, 20.0)]);
-        assert_eq!(spans(&joined, 0).len(), 5);
+        assert_eq!(spans(&joined, 0), [(0.0, 8.0), (8.0, 16.0), (16.0, 20.0)]);
         assert_eq!(spans(&blocks.joined(0.0, 4.0, 8.0), 1), [(0.0, 4.0), (4.0, 12.0), (16.0, 20.0)]);
         assert_eq!(spans(&blocks.joined(8.0, 0.0, 8.0), 1), [(8.0, 12.0), (16.0, 20.0)]);
     }
@@ -242,6 +245,7 @@ mod tests {
             prop_assert_eq!(count(&single), count(&joined));
             prop_assert!(joined.len() <= single.len());
             for block in &joined {
+                let longest = if block.event == 0 { longest.max(ALWAYS_COUNTED_MS) } else { longest };
                 prop_assert!(block.span.length() <= longest + 2.0 && (block.counted - block.span.length()).abs() < 1e-9);
                 prop_assert!(block.span.end <= 20.0 || block.span.start >= 20.0);
             }

@@ -56,81 +56,29 @@ impl Covariances {
         }
     }
 
-    /// Draws the correlations of each process by a part towards those of the processes' sum, which
-    /// more was seen of. Variances stay, and so does positive definiteness.
-    pub(crate) fn share_correlations(&mut self, part: f64) {
-        let deviations: Vec<PerProcess> = (0..self.events).map(|e| self.at(e, e).map(f64::sqrt)).collect();
-        let totals: Vec<f64> = (0..self.events).map(|e| self.at(e, e).iter().sum::<f64>().sqrt()).collect();
-        for a in 0..self.events {
-            for b in 0..a {
-                let own = *self.at(a, b);
-                let correlation = own.iter().sum::<f64>() / (totals[a] * totals[b]);
-                if !correlation.is_finite() {
-                    continue;
-                }
-                let shared = std::array::from_fn(|j| {
-                    (1.0 - part) * own[j] + part * correlation * deviations[a][j] * deviations[b][j]
-                });
-                *self.at_mut(a, b) = shared;
-                *self.at_mut(b, a) = shared;
-            }
+    /// Goes a part of the way to others.
+    pub(crate) fn approach(&mut self, others: &Self, part: f64) {
+        for (mine, other) in self.values.iter_mut().flatten().zip(others.values.iter().flatten()) {
+            *mine += part * (other - *mine);
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
 
-    /// Each process of two events: both variances and the covariance.
-    fn of(processes: [[f64; 3]; PROCESSES]) -> Covariances {
-        let mut covariances = Covariances::zeros(2);
-        for (j, [first, second, both]) in processes.into_iter().enumerate() {
-            covariances.at_mut(0, 0)[j] = first;
-            covariances.at_mut(1, 1)[j] = second;
-            covariances.at_mut(0, 1)[j] = both;
-            covariances.at_mut(1, 0)[j] = both;
-        }
-        covariances
-    }
-
     #[test]
-    fn correlations_are_shared_by_hand() {
-        // The sum has variances 4 and 16 and covariance 4: a correlation of 1/2. Half of the way from
-        // 4 and 0 to 1/2 * sqrt(2 * 8).
-        let unrelated = [2.0, 8.0, 0.0];
-        let mut covariances = of([[2.0, 8.0, 4.0], unrelated, [0.0; 3], [0.0; 3]]);
-        covariances.share_correlations(0.5);
-        let expected = [3.0, 1.0, 0.0, 0.0];
-        for (shared, expected) in covariances.at(0, 1).iter().zip(expected) {
-            assert!((shared - expected).abs() < 1e-12, "{covariances:?}");
-        }
-        assert_eq!(covariances.at(0, 1), covariances.at(1, 0));
-        assert_eq!(covariances.at(1, 1), &[8.0, 8.0, 0.0, 0.0]);
-    }
-
-    #[test]
-    fn events_without_variance_share_nothing() {
-        let mut covariances = of([[0.0; 3]; PROCESSES]);
-        covariances.share_correlations(0.5);
-        assert_eq!(covariances, of([[0.0; 3]; PROCESSES]));
-    }
-
-    proptest! {
-        #[test]
-        fn shared_correlations_stay_those_of_a_covariance(
-            processes in prop::array::uniform4((0.0..4.0f64, 0.0..4.0f64, -1.0..1.0f64)),
-            part in 0.0..1.0f64,
-        ) {
-            let before = of(processes.map(|(first, second, r)| [first, second, r * (first * second).sqrt()]));
-            let mut after = before.clone();
-            after.share_correlations(part);
-            for j in 0..PROCESSES {
-                prop_assert_eq!(after.at(0, 0)[j], before.at(0, 0)[j]);
-                prop_assert!(after.at(0, 1)[j].powi(2) <= after.at(0, 0)[j] * after.at(1, 1)[j] + 1e-9);
-            }
-        }
+    fn a_part_of_the_way_by_hand() {
+        let mut covariances = Covariances::zeros(1);
+        let mut others = Covariances::zeros(1);
+        *others.at_mut(0, 0) = [4.0, 0.0, 1.0, 2.0];
+        covariances.approach(&others, 0.5);
+        assert_eq!(covariances.at(0, 0), &[2.0, 0.0, 0.5, 1.0]);
+        let before = covariances.clone();
+        covariances.approach(&others, 0.0);
+        assert_eq!(covariances, before);
+        covariances.approach(&others, 1.0);
+        assert_eq!(covariances, others);
     }
 }

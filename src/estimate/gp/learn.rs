@@ -1,7 +1,7 @@
 //! Windows' observations in, covariances that make them likelier out.
 
 use super::covariance::Covariances;
-use super::linear_algebra::{Square, dot};
+use super::linear_algebra::Square;
 use super::time::{CONSTANT, MEMORIES, PROCESSES, WHITE, WHITE_SPAN};
 use super::window::Solved;
 
@@ -13,20 +13,17 @@ const FLOOR: f64 = 1e-6;
 ///
 /// A window that is a surprise as a whole counts for less, by the weight of Student's t with
 /// [`Solved::DEGREES`] degrees of freedom.
-pub(crate) fn step(solved: &mut Solved<'_>, covariances: &mut Covariances, rate: f64, pace: Pace) {
-    let mut active: Vec<usize> = solved.observations.iter().map(|o| o.event).collect();
-    active.sort_unstable();
-    active.dedup();
+pub(crate) fn step(solved: &Solved<'_>, covariances: &mut Covariances, rate: f64, pace: Pace) {
     let weight = (1.0 / solved.scale()).min(1.0);
-    let gradient = solved.gradient(&active, weight);
-    let start = solved.observations.iter().map(|o| o.span.start).fold(f64::INFINITY, f64::min);
-    let end = solved.observations.iter().map(|o| o.span.end).fold(f64::NEG_INFINITY, f64::max);
+    let gradient = solved.gradient(covariances.events(), weight);
+    let length = solved.window.length();
     for (process, gradient) in gradient.iter().enumerate() {
-        let rate = rate / pace.independent(process, end - start);
+        let rate = rate / pace.independent(process, length);
         let before = covariances.process(process);
+        let change = before.times(&gradient.times(&before));
         // Steps are longer than those that can't fail; where one does, a shorter one is taken.
         let after = (0..4).find_map(|halvings| {
-            let after = stepped(&before, gradient, &active, rate * 0.5f64.powi(halvings));
+            let after = stepped(&before, &change, rate * 0.5f64.powi(halvings));
             after.clone().cholesky().then_some(after)
         });
         if let Some(after) = after {
@@ -58,21 +55,13 @@ impl Pace {
     }
 }
 
-/// C + rate * C D C, where D is zero but for the active events.
-fn stepped(before: &Square, gradient: &Square, active: &[usize], rate: f64) -> Square {
-    let (events, size) = (before.size(), active.len());
-    let rows: Vec<Vec<f64>> = (0..events).map(|e| active.iter().map(|&a| before.at(e, a)).collect()).collect();
+/// C + rate * change, symmetric and with no variance below the floor.
+fn stepped(before: &Square, change: &Square, rate: f64) -> Square {
     let mut after = before.clone();
-    let mut product = vec![0.0; size];
-    for a in 0..events {
-        for (b, product) in product.iter_mut().enumerate() {
-            *product = dot(&rows[a], gradient.row(b));
-        }
-        for (b, row) in rows[..=a].iter().enumerate() {
-            *after.at_mut(a, b) += rate * dot(&product, row);
-        }
-        let diagonal = after.at_mut(a, a);
-        *diagonal = diagonal.max(FLOOR) + 0.01 * FLOOR;
+    for a in 0..before.size() {
+        let row = after.row_mut(a);
+        row.iter_mut().zip(change.row(a)).for_each(|(to, change)| *to += rate * change);
+        row[a] = row[a].max(FLOOR) + 0.01 * FLOOR;
     }
     after.mirror();
     after

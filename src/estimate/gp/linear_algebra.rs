@@ -1,19 +1,42 @@
-//! Symmetric positive definite matrices in, their inverses out.
+//! Symmetric positive definite matrices in, their factors, inverses and products out.
 //!
-//! Written out here because it is the estimator's inner loop and small: rows are updated four at a
-//! time, in a form that the compiler turns into vector instructions.
+//! Written out here because it is the estimator's inner loop and small: all of it is sums of products of
+//! two matrices' columns, taken in tiles that stay in registers and compiled once more for wide vectors.
 
-/// A square matrix, row after row.
+/// A square matrix, row after row, with zeros up to whole tiles.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Square {
     size: usize,
+    stride: usize,
     values: Vec<f64>,
 }
 
+/// The rows and columns of a tile.
+const ROWS: usize = 4;
+const COLUMNS: usize = 8;
+type Tile = [[f64; COLUMNS]; ROWS];
+
+/// Calls a function as compiled for AVX2 and FMA, where the processor has them.
+macro_rules! widest {
+    ($function:ident($($argument:expr),*)) => {{
+        #[cfg(target_arch = "x86_64")]
+        #[expect(unsafe_code, reason = "the compiler can't see what the processor was asked for")]
+        // SAFETY: the processor has all that the function is compiled for.
+        let done = if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
+            unsafe { wide::$function($($argument),*) }
+        } else {
+            $function::<false>($($argument),*)
+        };
+        #[cfg(not(target_arch = "x86_64"))]
+        let done = $function::<{ cfg!(target_arch = "aarch64") }>($($argument),*);
+        done
+    }};
+}
 impl Square {
     /// Of zeros.
     pub(crate) fn zeros(size: usize) -> Self {
-        Self { size, values: vec![0.0; size * size] }
+        let stride = size.next_multiple_of(COLUMNS);
+        Self { size, stride, values: vec![0.0; stride * stride] }
     }
 
     pub(crate) fn size(&self) -> usize {
@@ -21,118 +44,186 @@ impl Square {
     }
 
     pub(crate) fn row(&self, row: usize) -> &[f64] {
-        &self.values[row * self.size..][..self.size]
+        &self.values[row * self.stride..][..self.size]
     }
 
     pub(crate) fn row_mut(&mut self, row: usize) -> &mut [f64] {
-        &mut self.values[row * self.size..][..self.size]
+        &mut self.values[row * self.stride..][..self.size]
     }
 
     pub(crate) fn at(&self, row: usize, column: usize) -> f64 {
-        self.values[row * self.size + column]
+        self.values[row * self.stride + column]
     }
 
     pub(crate) fn at_mut(&mut self, row: usize, column: usize) -> &mut f64 {
-        &mut self.values[row * self.size + column]
+        &mut self.values[row * self.stride + column]
     }
 
     /// Makes it symmetric from its lower triangle.
     pub(crate) fn mirror(&mut self) {
         for row in 0..self.size {
             for column in 0..row {
-                self.values[column * self.size + row] = self.values[row * self.size + column];
+                self.values[column * self.stride + row] = self.values[row * self.stride + column];
             }
         }
     }
 
-    /// Replaces the lower triangle by L with L L' = self. The upper triangle isn't read.
+    /// Replaces a symmetric matrix, of which the lower triangle is read, by the upper triangle U with
+    /// U'U = self.
     ///
     /// False, with the matrix spoilt, where it isn't positive definite.
     pub(crate) fn cholesky(&mut self) -> bool {
-        let n = self.size;
-        // Row k of L' is what rows above leave of the matrix' row k.
         self.mirror();
-        for k in 0..n {
-            let (above, row) = self.values.split_at_mut(k * n);
-            let row = &mut row[k..n];
-            let above = |m: usize| &above[m * n + k..][..n - k];
-            let fours = k / 4 * 4;
-            for m in (0..fours).step_by(4) {
-                let rows = [0, 1, 2, 3].map(|i| above(m + i));
-                add_scaled(row, rows, rows.map(|other| -other[0]));
+        widest!(factor(self))
+    }
+
+    /// The lower triangle (U')^-1 of an upper triangle U.
+    pub(crate) fn inverse_of_transposed(&self) -> Self {
+        let mut inverse = Self::zeros(self.size);
+        widest!(invert(self, &mut inverse));
+        inverse
+    }
+
+    /// The lower triangle of L'L, for a lower triangle L.
+    pub(crate) fn gram_of_lower(&self) -> Self {
+        let mut gram = Self::zeros(self.size);
+        widest!(gram_of(self, &mut gram));
+        gram
+    }
+
+    /// The product with another of the same size; this one is symmetric.
+    pub(crate) fn times(&self, other: &Self) -> Self {
+        let mut product = Self::zeros(self.size);
+        widest!(multiply(self, other, &mut product));
+        product
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use super::Square;
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn factor(matrix: &mut Square) -> bool {
+        super::factor::<true>(matrix)
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn invert(factor: &Square, inverse: &mut Square) {
+        super::invert::<true>(factor, inverse);
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn gram_of(lower: &Square, gram: &mut Square) {
+        super::gram_of::<true>(lower, gram);
+    }
+
+    #[target_feature(enable = "avx2,fma")]
+    pub(super) fn multiply(symmetric: &Square, other: &Square, product: &mut Square) {
+        super::multiply::<true>(symmetric, other, product);
+    }
+}
+
+/// The tile at (i, j) of A'B, of rows of both.
+#[inline(always)]
+fn products<const FUSED: bool>(a: &[f64], b: &[f64], stride: usize, i: usize, j: usize) -> Tile {
+    let mut tile = [[0.0; COLUMNS]; ROWS];
+    for (a, b) in a.chunks_exact(stride).zip(b.chunks_exact(stride)) {
+        let (Some(a), Some(b)) = (a[i..].first_chunk::<ROWS>(), b[j..].first_chunk::<COLUMNS>()) else { break };
+        for (to, a) in tile.iter_mut().zip(a) {
+            for (to, b) in to.iter_mut().zip(b) {
+                // Without an instruction for it, a fused one is a slow call.
+                *to = if FUSED { a.mul_add(*b, *to) } else { a * b + *to };
             }
-            for m in fours..k {
-                let other = above(m);
-                row.iter_mut().zip(other).for_each(|(to, from)| *to -= other[0] * from);
+        }
+    }
+    tile
+}
+
+#[inline(always)]
+fn factor<const FUSED: bool>(matrix: &mut Square) -> bool {
+    let (n, stride) = (matrix.size, matrix.stride);
+    for i in (0..n).step_by(ROWS) {
+        // What rows above leave of these.
+        let (above, rows) = matrix.values.split_at_mut(i * stride);
+        let rows = &mut rows[..ROWS * stride];
+        for j in (i / COLUMNS * COLUMNS..stride).step_by(COLUMNS) {
+            let tile = products::<FUSED>(above, above, stride, i, j);
+            for (row, tile) in rows.chunks_exact_mut(stride).zip(&tile) {
+                row[j..].iter_mut().zip(tile).for_each(|(to, from)| *to -= from);
             }
-            let rest = row[0];
+        }
+        for k in i..n.min(i + ROWS) {
+            let (above, row) = rows.split_at_mut((k - i) * stride);
+            let row = &mut row[..stride];
+            for other in above.chunks_exact(stride) {
+                let scale = other[k];
+                row[k..].iter_mut().zip(&other[k..]).for_each(|(to, from)| *to -= scale * from);
+            }
+            let rest = row[k];
             if !(rest > 0.0 && rest.is_finite()) {
                 return false;
             }
-            let factor = 1.0 / rest.sqrt();
-            row.iter_mut().for_each(|value| *value *= factor);
-        }
-        for row in 0..n {
-            for column in 0..row {
-                self.values[row * n + column] = self.values[column * n + row];
-            }
-        }
-        true
-    }
-
-    /// Replaces a lower triangle by its inverse.
-    pub(crate) fn invert_lower(&mut self) {
-        let n = self.size;
-        let mut coefficients = vec![0.0; n];
-        for i in 0..n {
-            let (above, row) = self.values.split_at_mut(i * n);
-            coefficients[..=i].copy_from_slice(&row[..=i]);
-            let inverse = 1.0 / coefficients[i];
-            row[..i].fill(0.0);
-            let mut k = 0;
-            while k + 4 <= i {
-                let rows = [0, 1, 2, 3].map(|j| &above[(k + j) * n..][..k + 4]);
-                let scales = [0, 1, 2, 3].map(|j| -inverse * coefficients[k + j]);
-                add_scaled(&mut row[..k + 4], rows, scales);
-                k += 4;
-            }
-            for k in k..i {
-                let scale = -inverse * coefficients[k];
-                for (to, from) in row[..=k].iter_mut().zip(&above[k * n..][..=k]) {
-                    *to += scale * from;
-                }
-            }
-            row[i] = inverse;
-            // Rows are read past their diagonal, four at a time.
-            row[i + 1..n].fill(0.0);
+            let scale = 1.0 / rest.sqrt();
+            row[k..].iter_mut().for_each(|value| *value *= scale);
+            row[..k].fill(0.0);
         }
     }
+    true
+}
 
-    /// The lower triangle of L'L, for a lower triangle L with zeros above.
-    pub(crate) fn gram_of_lower(&self) -> Self {
-        let n = self.size;
-        let mut gram = Self::zeros(n);
-        let mut k = 0;
-        while k < n {
-            let count = (n - k).min(4);
-            let empty = [0.0; 0];
-            for i in 0..k + count {
-                let rows: [&[f64]; 4] =
-                    [0, 1, 2, 3].map(|j| if j < count { &self.row(k + j)[..=i] } else { &empty[..] });
-                let to = &mut gram.values[i * n..][..=i];
-                if count == 4 {
-                    add_scaled(to, rows, rows.map(|row| row[i]));
-                } else {
-                    for row in &rows[..count] {
-                        for (to, from) in to.iter_mut().zip(*row) {
-                            *to += row[i] * from;
-                        }
-                    }
-                }
+#[inline(always)]
+fn invert<const FUSED: bool>(factor: &Square, inverse: &mut Square) {
+    let (n, stride) = (factor.size, factor.stride);
+    for i in (0..n).step_by(ROWS) {
+        let (above, rows) = inverse.values.split_at_mut(i * stride);
+        let rows = &mut rows[..ROWS * stride];
+        for j in (0..i).step_by(COLUMNS) {
+            let from = j * stride;
+            let tile = products::<FUSED>(&factor.values[from..i * stride], &above[from..], stride, i, j);
+            for (row, tile) in rows.chunks_exact_mut(stride).zip(&tile) {
+                row[j..].iter_mut().zip(tile).for_each(|(to, from)| *to = -from);
             }
-            k += count;
         }
-        gram
+        for k in i..n.min(i + ROWS) {
+            let (above, row) = rows.split_at_mut((k - i) * stride);
+            let row = &mut row[..=k];
+            for (m, other) in (i..k).zip(above.chunks_exact(stride)) {
+                let scale = factor.at(m, k);
+                row.iter_mut().zip(&other[..=m]).for_each(|(to, from)| *to -= scale * from);
+            }
+            row[k] += 1.0;
+            let scale = 1.0 / factor.at(k, k);
+            row.iter_mut().for_each(|value| *value *= scale);
+        }
+    }
+}
+
+#[inline(always)]
+fn gram_of<const FUSED: bool>(lower: &Square, gram: &mut Square) {
+    let stride = lower.stride;
+    for i in (0..stride).step_by(ROWS) {
+        let rows = &lower.values[i * stride..];
+        for j in (0..=i).step_by(COLUMNS) {
+            set(gram, i, j, &products::<FUSED>(rows, rows, stride, i, j));
+        }
+    }
+}
+
+#[inline(always)]
+fn multiply<const FUSED: bool>(symmetric: &Square, other: &Square, product: &mut Square) {
+    let stride = symmetric.stride;
+    for i in (0..stride).step_by(ROWS) {
+        for j in (0..stride).step_by(COLUMNS) {
+            set(product, i, j, &products::<FUSED>(&symmetric.values, &other.values, stride, i, j));
+        }
+    }
+}
+
+#[inline(always)]
+fn set(matrix: &mut Square, i: usize, j: usize, tile: &Tile) {
+    for (row, tile) in matrix.values[i * matrix.stride..].chunks_exact_mut(matrix.stride).zip(tile) {
+        row[j..][..COLUMNS].copy_from_slice(tile);
     }
 }
 
@@ -149,21 +240,13 @@ pub(crate) fn dot(a: &[f64], b: &[f64]) -> f64 {
     lanes.iter().sum::<f64>() + rest
 }
 
-/// Adds four rows, each times its scale.
-fn add_scaled(to: &mut [f64], rows: [&[f64]; 4], scales: [f64; 4]) {
-    let [a, b, c, d] = rows.map(|row| &row[..to.len()]);
-    for i in 0..to.len() {
-        to[i] += scales[0] * a[i] + scales[1] * b[i] + scales[2] * c[i] + scales[3] * d[i];
-    }
-}
-
 /// The nearest symmetric matrix with no eigenvalue below `floor`, by Jacobi's rotations.
 pub(crate) fn clipped(matrix: &Square, floor: f64) -> Square {
     let n = matrix.size;
     let mut a = matrix.clone();
     let mut vectors = Square::zeros(n);
     for i in 0..n {
-        vectors.values[i * n + i] = 1.0;
+        *vectors.at_mut(i, i) = 1.0;
     }
     for _ in 0..30 {
         let off: f64 = (0..n).flat_map(|i| (0..i).map(move |j| (i, j))).map(|(i, j)| a.at(i, j).powi(2)).sum();
@@ -221,11 +304,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn square(size: usize, value: impl Fn(usize, usize) -> f64) -> Square {
+        let mut matrix = Square::zeros(size);
+        for row in 0..size {
+            for column in 0..size {
+                *matrix.at_mut(row, column) = value(row, column);
+            }
+        }
+        matrix
+    }
+
     fn inverse(matrix: &Square) -> Square {
-        let mut lower = matrix.clone();
-        assert!(lower.cholesky());
-        lower.invert_lower();
-        let mut inverse = lower.gram_of_lower();
+        let mut factor = matrix.clone();
+        assert!(factor.cholesky());
+        let mut inverse = factor.inverse_of_transposed().gram_of_lower();
         inverse.mirror();
         inverse
     }
@@ -233,37 +325,52 @@ mod tests {
     #[test]
     fn two_by_two_by_hand() {
         // The inverse of [[4, 2], [2, 3]] is [[3, -2], [-2, 4]] / 8.
-        let matrix = Square { size: 2, values: vec![4.0, 2.0, 2.0, 3.0] };
+        let matrix = square(2, |row, column| [4.0, 2.0, 2.0, 3.0][2 * row + column]);
         let inverse = inverse(&matrix);
-        for (got, wanted) in inverse.values.iter().zip([0.375, -0.25, -0.25, 0.5]) {
-            assert!((got - wanted).abs() < 1e-12);
+        for (i, wanted) in [0.375, -0.25, -0.25, 0.5].into_iter().enumerate() {
+            assert!((inverse.at(i / 2, i % 2) - wanted).abs() < 1e-12);
         }
+        let one = matrix.times(&inverse);
+        assert!((one.at(0, 0) - 1.0).abs() < 1e-12 && one.at(0, 1).abs() < 1e-12);
     }
 
     #[test]
     fn what_is_not_positive_definite_is_refused() {
-        assert!(!Square { size: 2, values: vec![1.0, 2.0, 2.0, 1.0] }.cholesky());
-        assert!(!Square { size: 1, values: vec![f64::NAN] }.cholesky());
+        assert!(!square(2, |row, column| if row == column { 1.0 } else { 2.0 }).cholesky());
+        assert!(!square(1, |_, _| f64::NAN).cholesky());
         assert!(Square::zeros(0).cholesky());
     }
 
     proptest! {
         #[test]
         fn a_matrix_times_its_inverse_is_one(size in 1usize..30, seed in prop::collection::vec(-1.0f64..1.0, 900)) {
-            let mut matrix = Square::zeros(size);
+            let matrix = square(size, |i, j| {
+                let product: f64 = (0..size).map(|k| seed[i * 30 + k] * seed[j * 30 + k]).sum();
+                product + if i == j { 0.1 } else { 0.0 }
+            });
+            let one = matrix.times(&inverse(&matrix));
             for i in 0..size {
                 for j in 0..size {
-                    let product: f64 = (0..size).map(|k| seed[i * 30 + k] * seed[j * 30 + k]).sum();
-                    *matrix.at_mut(i, j) = product + if i == j { 0.1 } else { 0.0 };
+                    prop_assert!((one.at(i, j) - f64::from(u8::from(i == j))).abs() < 1e-8);
                 }
             }
-            let inverse = inverse(&matrix);
-            for i in 0..size {
-                for j in 0..size {
-                    let one: f64 = (0..size).map(|k| matrix.at(i, k) * inverse.at(k, j)).sum();
-                    prop_assert!((one - f64::from(u8::from(i == j))).abs() < 1e-8);
-                }
-            }
+        }
+
+        #[test]
+        fn wide_and_narrow_vectors_agree(size in 0usize..30, seed in prop::collection::vec(-1.0f64..1.0, 900)) {
+            let matrix = square(size, |i, j| {
+                seed[30 * i.max(j) + i.min(j)] + if i == j { size as f64 } else { 0.0 }
+            });
+            let (mut one, mut other) = (matrix.clone(), matrix.clone());
+            prop_assert!(one.cholesky() && factor::<false>(&mut other));
+            let mut inverse = Square::zeros(size);
+            invert::<false>(&other, &mut inverse);
+            let close = |a: &Square, b: &Square| a.values.iter().zip(&b.values).all(|(a, b)| (a - b).abs() < 1e-9);
+            prop_assert!(close(&one, &other) && close(&one.inverse_of_transposed(), &inverse));
+            let (mut gram, mut product) = (Square::zeros(size), Square::zeros(size));
+            gram_of::<false>(&inverse, &mut gram);
+            multiply::<false>(&matrix, &inverse, &mut product);
+            prop_assert!(close(&inverse.gram_of_lower(), &gram) && close(&matrix.times(&inverse), &product));
         }
     }
 }

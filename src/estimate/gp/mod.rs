@@ -6,9 +6,9 @@
 //! the same time and shortly before and after. What is counted in turns on a counter is joined to
 //! blocks (`blocks`); a window's blocks are solved for what the window counted (`window`), and
 //! for how covariances should change (`learn`). Three things keep it honest: covariances are
-//! scaled by how much events vary at present (`volatility`), each turn on a counter is foretold
-//! without itself, which sets the width of intervals and the weight against scaling (`trust`),
-//! and an event that was counted for the whole of an interval is not touched.
+//! scaled by how much events vary at present (`volatility`) and then fitted to the window itself,
+//! of which only a part is kept for the next; intervals are those of Student's t, as variances come from
+//! few observations; and an event that was counted for the whole of an interval is not touched.
 //!
 //! `docs/estimator.md` says what was tried and what it gave.
 
@@ -26,7 +26,6 @@ mod settings;
 mod tests;
 mod time;
 mod total;
-mod trust;
 mod volatility;
 mod window;
 
@@ -38,15 +37,15 @@ pub use settings::Settings;
 pub use time::Span;
 
 use crate::plan::turns_before;
+use crate::rates::Confidence;
 use blocks::{Block, Blocks, WHOLE};
 use covariance::Covariances;
 use lessons::Lessons;
 use level::Level;
 use total::Turns;
-use trust::Trust;
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior as Known;
-use window::{Observation, Posterior, Scale, Solved};
+use window::{Observation, Posterior, Scale, Solved, Window};
 
 /// An event as the estimator knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,8 +115,10 @@ impl Sum {
 const NOISE: f64 = 2e-4;
 /// Where events come in bursts, intervals are wider by this factor: what is next has heavier tails.
 const BURSTS: f64 = 1.2;
-/// A learning step is due after so long.
-const LEARN_EVERY_MS: f64 = 75.0;
+/// Covariances are fitted anew after so long.
+const FIT_EVERY_MS: f64 = 75.0;
+/// Where fewer observations of an event were seen, it is as if there were so many.
+const LEAST_OBSERVED: u64 = 2;
 
 /// The estimator.
 pub struct Gp {
@@ -130,8 +131,11 @@ pub struct Gp {
     volatilities: Vec<Volatility>,
     /// What volatilities make of the covariances at present.
     scales: Vec<Scale>,
-    trust: Vec<Trust>,
+    /// How events vary together at large, and at present.
     covariances: Covariances,
+    present: Covariances,
+    /// How many observations of each event `present` was fitted to.
+    observed: Vec<u64>,
     /// Since the last window, the last interval, the start.
     window: Vec<Delta>,
     interval: Vec<Sum>,
@@ -140,10 +144,10 @@ pub struct Gp {
     /// The rounds of events that take turns without a count.
     empty: Share,
     window_start: f64,
-    learnt_until: f64,
+    fitted_until: f64,
     end: f64,
     started: bool,
-    steps: u64,
+    fits: u64,
     lessons: Option<Lessons>,
     /// What was known before the run.
     known_before: Covariances,
@@ -178,8 +182,9 @@ impl Gp {
             levels,
             volatilities: vec![Volatility::new(); n],
             scales: vec![Scale::AT_LARGE; n],
-            trust: vec![Trust::default(); n],
             known_before: covariances.clone(),
+            present: covariances.clone(),
+            observed: vec![0; n],
             covariances,
             window: vec![Delta::default(); n],
             interval: vec![Sum::default(); n],
@@ -187,10 +192,10 @@ impl Gp {
             turns: vec![Turns::default(); n],
             empty: Share::default(),
             window_start: 0.0,
-            learnt_until: 0.0,
+            fitted_until: 0.0,
             end: 0.0,
             started: false,
-            steps: 0,
+            fits: 0,
             lessons: None,
             model: model.cloned(),
             slice: 0,
@@ -216,7 +221,7 @@ impl Gp {
             return;
         }
         if !self.started || round.start > self.end + 1e6 {
-            (self.window_start, self.learnt_until, self.started) = (round.start, round.start, true);
+            (self.window_start, self.fitted_until, self.started) = (round.start, round.start, true);
         }
         for (event, delta) in deltas.iter().enumerate().take(self.events.len()) {
             let delta = delta.sane();
@@ -241,9 +246,9 @@ impl Gp {
         if self.end > self.window_start {
             self.end_window();
         }
-        let half_width = self.settings.half_width * if self.empty.is_most() { BURSTS } else { 1.0 };
+        let half_widths: Vec<f64> = (0..self.events.len()).map(|event| self.half_width(event)).collect();
         let sums = self.interval.iter_mut().map(std::mem::take);
-        let estimates = sums.map(|sum| {
+        let estimates = sums.zip(half_widths).map(|(sum, half_width)| {
             let counted = sum.counted;
             match counted.part() {
                 part if part >= WHOLE => Some(IntervalEstimate::exact(counted.raw)),
@@ -252,6 +257,12 @@ impl Gp {
             }
         });
         estimates.collect()
+    }
+
+    /// The half width of an event's 95 % interval, in standard deviations.
+    fn half_width(&self, event: usize) -> f64 {
+        let student = Confidence::DEFAULT.student(self.observed[event].max(LEAST_OBSERVED));
+        self.settings.half_width * student * if self.empty.is_most() { BURSTS } else { 1.0 }
     }
 
     /// What each event counted in the run so far: scaled, as that is unbiased over many turns, with
@@ -316,32 +327,38 @@ impl Gp {
         for (level, counted) in self.levels.iter_mut().zip(&self.window) {
             level.update(counted.raw, counted.part() * span.length(), span.length(), self.settings.level_memory);
         }
-        let since = self.learnt_until;
-        let due = self.end - since >= LEARN_EVERY_MS;
-        if due && self.settings.volatile {
-            self.follow(since);
-        }
-        let observations = self.observations(span.start);
-        // Short windows are learnt from together.
-        let together = (due && since < span.start - 1e-6).then(|| self.observations(since));
-        let mut covariances = std::mem::take(&mut self.covariances);
-        let mut solved = Solved::new(&observations, &covariances);
-        let mut all = together.as_ref().and_then(|all| Solved::new(all, &covariances));
-        if due && let Some(solved) = all.as_mut().or(solved.as_mut()) {
-            self.judge(solved, since);
-        }
-        self.estimate(span, solved.as_ref(), &covariances);
-        if due && let Some(solved) = all.as_mut().or(solved.as_mut()) {
-            self.learn(solved, &mut covariances);
-        }
-        self.covariances = covariances;
-        if due {
-            self.keep_lesson(since);
-            self.learnt_until = self.end;
-        }
+        let since = self.fitted_until;
+        let fitted = (self.end - since >= FIT_EVERY_MS).then(|| self.fit(since));
+        // Short windows are fitted together.
+        let window = fitted.filter(|_| since >= span.start - 1e-6);
+        let window = window.unwrap_or_else(|| Window::new(self.observations(span.start)));
+        self.estimate(span, window.solve(&self.present).as_ref());
         self.window.fill(Delta::default());
         let memory = self.settings.context_ms + self.settings.window_ms;
         self.blocks.forget(self.end - memory);
+    }
+
+    /// Fits covariances to the window since then: wholly for the time being, and in part for good.
+    fn fit(&mut self, since: f64) -> Window {
+        if self.settings.volatile {
+            self.follow(since);
+        }
+        let window = Window::new(self.observations(since));
+        let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fits as f64);
+        let step = step.max(self.settings.least_step);
+        self.present.clone_from(&self.covariances);
+        for _ in 0..self.settings.fits {
+            let Some(solved) = window.solve(&self.present) else { break };
+            learn::step(&solved, &mut self.present, step, learn::Pace::Fast);
+        }
+        self.covariances.approach(&self.present, self.settings.kept);
+        self.observed.fill(0);
+        let new = window.observations.iter().filter(|o| o.span.start >= since - 1e-9);
+        new.for_each(|o| self.observed[o.event] += 1);
+        self.keep_lesson(since);
+        self.fits += 1;
+        self.fitted_until = self.end;
+        window
     }
 
     /// Follows how much events vary at present.
@@ -391,8 +408,6 @@ impl Gp {
             span: block.span,
             value: block.count / (rate * block.counted) - 1.0,
             noise,
-            turn: (!self.events[block.event].always_counted).then_some(block.turn),
-            counted: block.counted,
             scale,
         }
     }
@@ -401,21 +416,9 @@ impl Gp {
         self.covariances.at(event, event)
     }
 
-    /// Holds the turns since then against what all else says of them.
-    fn judge(&mut self, solved: &mut Solved<'_>, since: f64) {
-        let scale = solved.scale();
-        for turn in solved.left_out(since) {
-            let level = self.levels[turn.event].rate().unwrap_or(1.0);
-            let trust = &mut self.trust[turn.event];
-            let before = turn.others.or(trust.last().map(|rate| rate / level - 1.0));
-            let scaling = before.map(|before| turn.value - before);
-            trust.update(level * (turn.value + 1.0), turn.residual, turn.variance * scale, scaling);
-        }
-    }
-
     /// Adds a window's estimates to the interval's.
-    fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>, covariances: &Covariances) {
-        let mut known = solved.map(|solved| self.counts(span, solved, covariances, &self.scales));
+    fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>) {
+        let mut known = solved.map(|solved| self.counts(span, solved));
         if let Some(known) = &mut known {
             let cpu_ms = self.window.iter().map(|delta| delta.enabled_ns).fold(0.0, f64::max) / 1e6;
             self.constraints.iter().for_each(|constraint| constraint.apply(known, cpu_ms));
@@ -423,6 +426,7 @@ impl Gp {
         for event in 0..self.events.len() {
             let counted = self.window[event];
             let Some(rate) = self.levels[event].rate() else { continue };
+            let half_width = self.half_width(event);
             let sum = &mut self.interval[event];
             if counted.part() >= WHOLE {
                 sum.add(counted.raw, 0.0);
@@ -431,27 +435,24 @@ impl Gp {
             if self.levels[event].is_silent() {
                 // Three times as often as the inverse of the time that it wasn't seen in: 95 %.
                 let most = 3.0 * (1.0 - counted.part()) * span.length() / self.levels[event].time();
-                sum.add(0.0, (most / self.settings.half_width).powi(2));
+                sum.add(0.0, (most / half_width).powi(2));
                 continue;
             }
-            let trust = &self.trust[event];
-            let last = trust.last().unwrap_or(rate) * span.length();
-            let scaled = if counted.part() > 0.0 { counted.raw / counted.part() } else { last };
             match &known {
                 Some(known) if known.mean[event].is_finite() => {
-                    let weight = trust.weight();
-                    let estimate = weight * known.mean[event] + (1.0 - weight) * scaled;
-                    let variance = known.covariance.at(event, event).max(0.0) * trust.kappa();
-                    sum.add(estimate.max(counted.raw), variance);
+                    sum.add(known.mean[event].max(counted.raw), known.covariance.at(event, event).max(0.0));
                 }
-                _ => sum.add(scaled, scaled * scaled),
+                _ => {
+                    let scaled = if counted.part() > 0.0 { counted.raw / counted.part() } else { rate * span.length() };
+                    sum.add(scaled, scaled * scaled);
+                }
             }
         }
     }
 
     /// The process' means and covariances of counts.
-    fn counts(&self, span: Span, solved: &Solved<'_>, covariances: &Covariances, scales: &[Scale]) -> Posterior {
-        let mut known = solved.sums(span, covariances, scales);
+    fn counts(&self, span: Span, solved: &Solved<'_>) -> Posterior {
+        let mut known = solved.sums(span, &self.present, &self.scales);
         let surprise = solved.scale().max(0.25);
         let rates: Vec<f64> = self.levels.iter().map(|level| level.rate().unwrap_or(0.0)).collect();
         for (event, &rate) in rates.iter().enumerate() {
@@ -466,14 +467,5 @@ impl Gp {
             }
         }
         known
-    }
-
-    fn learn(&mut self, solved: &mut Solved<'_>, covariances: &mut Covariances) {
-        let settings = &self.settings;
-        let step = settings.first_step / (1.0 + settings.step_decline * self.steps as f64);
-        let step = step.max(settings.least_step);
-        learn::step(solved, covariances, step, learn::Pace::Fast);
-        covariances.share_correlations(settings.shared * step);
-        self.steps += 1;
     }
 }

@@ -25,14 +25,15 @@ pub struct Settings {
     pub step_decline: f64,
     /// See `first_step`.
     pub least_step: f64,
-    /// The part of a process' correlations that is taken from those of all processes, at each step and
-    /// for a step of one.
-    pub shared: f64,
+    /// So many steps fit the covariances to a window before it is estimated.
+    pub fits: usize,
+    /// The part of the way to these that covariances go for good.
+    pub kept: f64,
     /// How much of a prior's covariance between two events isn't believed.
     pub doubt: f64,
     /// The step with a model.
     pub model_step: f64,
-    /// The half width of intervals with a model, in standard deviations.
+    /// The half width of intervals with a model, over that of Student's t.
     pub model_half_width: f64,
     /// Whether covariances follow how much events vary at present.
     pub volatile: bool,
@@ -42,7 +43,8 @@ pub struct Settings {
     pub lesson_first: f64,
     /// See `lesson_first`.
     pub lesson_last: f64,
-    /// The half width of intervals in standard deviations, before calibration.
+    /// The half width of intervals, over that of Student's t with as many degrees of freedom as there
+    /// are observations of the event in the window that covariances were fitted to.
     pub half_width: f64,
 }
 
@@ -51,7 +53,7 @@ impl Settings {
     pub const SHORT_CONTEXT_MS: f64 = 12.0;
 
     /// The longest block of a multiplexed event that is one observation: the first of these with
-    /// which observations aren't too many. Those of events that are always counted are half as long.
+    /// which observations aren't too many.
     pub(crate) const BLOCKS_MS: [f64; 6] = [4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
 
     /// For a run of a program that was learnt before: its levels and covariances hold as they are,
@@ -59,7 +61,7 @@ impl Settings {
     #[must_use]
     pub fn with_model(self) -> Self {
         let (step, half_width) = (self.model_step, self.model_half_width);
-        Self { first_step: step, least_step: step, half_width, shared: 0.0, volatile: false, ..self }
+        Self { first_step: step, least_step: step, half_width, volatile: false, ..self }
     }
 }
 
@@ -67,23 +69,24 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             window_ms: 100.0,
-            context_ms: 40.0,
+            context_ms: 24.0,
             observations: 240,
             level_memory: 0.985,
             volatility_memory: 0.9,
             drift_memory: 0.7,
-            first_step: 0.6,
+            first_step: 1.8,
             step_decline: 0.15,
-            least_step: 0.4,
-            shared: 0.125,
+            least_step: 1.2,
+            fits: 3,
+            kept: 0.3,
             doubt: 0.05,
             model_step: 0.2,
-            model_half_width: 2.4,
+            model_half_width: 1.2,
             volatile: true,
             lesson_steps: 2000,
             lesson_first: 0.4,
             lesson_last: 0.06,
-            half_width: 2.75,
+            half_width: 1.25,
         }
     }
 }

@@ -34,9 +34,9 @@ fn one_observation_of_one_event_by_hand() {
     covariances.at_mut(0, 0)[time::WHITE] = 0.5;
     let span = Span { start: 0.0, end: time::WHITE_SPAN };
     let scale = Scale { level: 1.0, rest: 1.0 };
-    let seen = Observation { event: 0, span, value: 0.2, noise: 0.0, turn: Some(1), counted: 4.0, scale };
-    let observations = [seen];
-    let solved = Solved::new(&observations, &covariances).unwrap();
+    let seen = Observation { event: 0, span, value: 0.2, noise: 0.0, scale };
+    let observed = super::Window::new(vec![seen]);
+    let solved = observed.solve(&covariances).unwrap();
     let window = Span { start: 0.0, end: 2.0 * time::WHITE_SPAN };
     let known = solved.sums(window, &covariances, &[scale]);
     // Cross covariance of the sum: 8 * 0.5 (constant) + 4 * 0.5 (white), over a variance of 1.

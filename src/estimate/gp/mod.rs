@@ -334,7 +334,7 @@ impl Gp {
         let window = window.unwrap_or_else(|| Window::new(self.observations(span.start)));
         self.estimate(span, window.solve(&self.present).as_ref());
         self.window.fill(Delta::default());
-        let memory = self.settings.context_ms + self.settings.window_ms;
+        let memory = self.settings.context_ms.max(Settings::LEAST_MS) + self.settings.window_ms;
         self.blocks.forget(self.end - memory);
     }
 
@@ -347,7 +347,8 @@ impl Gp {
         let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fits as f64);
         let step = step.max(self.settings.least_step);
         self.present.clone_from(&self.covariances);
-        for _ in 0..self.settings.fits {
+        let dear = window.observations.len() > Settings::MANY;
+        for _ in 0..self.settings.fits - usize::from(dear && self.settings.fits > 1) {
             let Some(solved) = window.solve(&self.present) else { break };
             learn::step(&solved, &mut self.present, step, learn::Pace::Fast);
         }
@@ -379,9 +380,14 @@ impl Gp {
         }
     }
 
+    /// How long before it a window takes observations from.
+    fn context(&self, since: f64) -> f64 {
+        self.settings.context_ms.max(Settings::LEAST_MS - (self.end - since))
+    }
+
     /// What blocks say of the time from shortly before `since`.
     fn observations(&self, since: f64) -> Vec<Observation> {
-        let (most, context) = (self.settings.observations, self.settings.context_ms);
+        let (most, context) = (self.settings.observations, self.context(since));
         let [.., longest] = Settings::BLOCKS_MS;
         let joined = |context: f64, longest: f64| self.blocks.joined(since - context, since, longest);
         let few = Settings::BLOCKS_MS.into_iter().map(|longest| joined(context, longest)).find(|all| all.len() <= most);

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 pub struct Settings {
     /// A window is solved once so many milliseconds have passed, and at the end of an interval.
     pub window_ms: f64,
-    /// Observations from so many milliseconds before a window take part in it.
+    /// Observations from so many milliseconds before a window take part in it, or from more, so that with
+    /// the window they are [`Settings::LEAST_MS`].
     pub context_ms: f64,
     /// Where there are more observations than this, they are of longer blocks, and then only those
     /// from [`Settings::SHORT_CONTEXT_MS`] before the window take part.
@@ -25,7 +26,8 @@ pub struct Settings {
     pub step_decline: f64,
     /// See `first_step`.
     pub least_step: f64,
-    /// So many steps fit the covariances to a window before it is estimated.
+    /// So many steps fit the covariances to a window before it is estimated; one less where there are
+    /// more observations than [`Settings::MANY`].
     pub fits: usize,
     /// The part of the way to these that covariances go for good.
     pub kept: f64,
@@ -51,6 +53,10 @@ pub struct Settings {
 impl Settings {
     /// The context where observations are many.
     pub const SHORT_CONTEXT_MS: f64 = 12.0;
+    /// The least that a window and its context are together.
+    pub const LEAST_MS: f64 = 70.0;
+    /// With more observations steps are dear.
+    pub(crate) const MANY: usize = 200;
 
     /// The longest block of a multiplexed event that is one observation: the first of these with
     /// which observations aren't too many.
@@ -69,7 +75,7 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             window_ms: 100.0,
-            context_ms: 24.0,
+            context_ms: 40.0,
             observations: 240,
             level_memory: 0.985,
             volatility_memory: 0.9,
@@ -80,12 +86,12 @@ impl Default for Settings {
             fits: 3,
             kept: 0.3,
             doubt: 0.05,
-            model_step: 0.2,
+            model_step: 0.6,
             model_half_width: 1.2,
             volatile: true,
             lesson_steps: 2000,
             lesson_first: 0.4,
-            lesson_last: 0.06,
+            lesson_last: 0.02,
             half_width: 1.25,
         }
     }

@@ -3,16 +3,18 @@
 //!
 //! `cargo bench --bench accuracy -- [setups=K4,N24;pack,mux1,refnone;user,read2] [family=kernel]
 //! [each=1] [folds=2] [seeds=1] [learn=other|half] [settings={"context_ms":100}]`, with `PERFPROP_TRACES` the folder.
-//! The last column is the estimator's CPU time per report.
+//! The last column is the estimator's CPU time per report; `cost=24,100,200` prints that alone, of made-up
+//! rates of so many events on four counters.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for developers")]
 
 #[path = "../tests/scoring/mod.rs"]
 mod scoring;
 
-use perfprop::estimate::gp::{Complete, Model, Prior, Settings};
+use perfprop::estimate::gp::{Complete, Delta, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
 use scoring::gp::Scored;
-use scoring::{Grouping, Part, Perf, Program, Schedule, Score, Setup, Summary, Trace, mean, programs, score, simulate};
+use scoring::{Grouping, Part, Perf, Program, Schedule, Score, Setup, Summary, Trace};
+use scoring::{cpu_now, mean, programs, score, simulate};
 
 struct Options(Vec<String>);
 
@@ -66,6 +68,9 @@ fn setup(text: &str) -> (Setup, Setup) {
 
 fn main() {
     let options = Options(std::env::args().skip(1).collect());
+    if let Some(events) = options.get("cost") {
+        return events.split(',').for_each(|events| cost(events.parse().unwrap(), options.settings()));
+    }
     let folder = std::env::var("PERFPROP_TRACES").unwrap_or_else(|_| "../shared/traces".into());
     let all = programs(folder.as_ref()).unwrap();
     let kernel = options.get("family") == Some("kernel");
@@ -139,4 +144,50 @@ fn row(text: &str, programs: &[&Program], priors: &[Prior], options: &Options) {
         a.total_cover,
         mean(&ms)
     );
+}
+
+/// Counts of a round of 4 ms in which each event runs for a part of the time; half of what they do is common.
+fn made_up(round: usize, events: usize, random: &mut impl FnMut() -> f64) -> Vec<Delta> {
+    // Three events run for the whole of it, one comes on and one goes off a bit after its start.
+    let late = 0.36;
+    let common = random();
+    let event = |event: usize| {
+        let place = (event + events - round % events) % events;
+        let part = match place {
+            0..3 => 1.0,
+            3 => 1.0 - late,
+            _ if place == events - 1 => late,
+            _ => 0.0,
+        };
+        Delta { raw: 1e4 * part * (0.5 + common + 0.3 * random()), enabled_ns: 4e6, running_ns: 4e6 * part }
+    };
+    let mut deltas: Vec<Delta> = (0..events).map(event).collect();
+    deltas.extend([Delta { raw: 1e6 * (0.5 + common), enabled_ns: 4e6, running_ns: 4e6 }; 2]);
+    deltas
+}
+
+/// The CPU time of a report of 100 ms.
+fn cost(events: usize, settings: Settings) {
+    let mut specs: Vec<EventSpec> =
+        (0..events).map(|i| EventSpec { name: format!("event{i}"), always_counted: false }).collect();
+    specs.extend(["cycles", "instructions"].map(|name| EventSpec { name: name.into(), always_counted: true }));
+    let timing = Timing { read_ms: 4.0, rotation_ms: 4.0, counters: 4 };
+    let mut gp = Gp::new(&specs, timing, settings, &Prior::shipped(), None);
+    let mut state = 1u64;
+    let mut random = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / (1u64 << 24) as f64
+    };
+    let mut ms = Vec::new();
+    for report in 0..80 {
+        let rounds: Vec<_> = (25 * report..25 * (report + 1)).map(|i| (i, made_up(i, events, &mut random))).collect();
+        let before = cpu_now();
+        for (i, deltas) in &rounds {
+            gp.round(Span { start: 4.0 * *i as f64, end: 4.0 * (*i + 1) as f64 }, deltas);
+        }
+        std::hint::black_box(gp.interval());
+        ms.push(1e3 * (cpu_now() - before).as_secs_f64());
+    }
+    ms.sort_by(f64::total_cmp);
+    println!("{events:4} events: median {:.2} ms, mean {:.2} ms", ms[ms.len() / 2], mean(&ms));
 }

@@ -473,7 +473,7 @@ impl Summary {
 }
 
 /// The CPU time that this process has taken.
-fn cpu_now() -> std::time::Duration {
+pub fn cpu_now() -> std::time::Duration {
     let clock = nix::time::clock_gettime(nix::time::ClockId::CLOCK_PROCESS_CPUTIME_ID);
     clock.map_or(std::time::Duration::ZERO, std::time::Duration::from)
 }

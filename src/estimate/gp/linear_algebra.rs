@@ -91,10 +91,11 @@ impl Square {
         gram
     }
 
-    /// The product with another of the same size; this one is symmetric.
-    pub(crate) fn times(&self, other: &Self) -> Self {
+    /// The product with another of the same size, of which all but some rows are taken to be zero; this
+    /// one is symmetric.
+    pub(crate) fn times(&self, other: &Self, rows: &[usize]) -> Self {
         let mut product = Self::zeros(self.size);
-        widest!(multiply(self, other, &mut product));
+        widest!(multiply(self, other, rows, &mut product));
         product
     }
 }
@@ -119,16 +120,16 @@ mod wide {
     }
 
     #[target_feature(enable = "avx2,fma")]
-    pub(super) fn multiply(symmetric: &Square, other: &Square, product: &mut Square) {
-        super::multiply::<true>(symmetric, other, product);
+    pub(super) fn multiply(symmetric: &Square, other: &Square, rows: &[usize], product: &mut Square) {
+        super::multiply::<true>(symmetric, other, rows, product);
     }
 }
 
-/// The tile at (i, j) of A'B, of rows of both.
+/// The tile at (i, j) of A'B, of pairs of their rows.
 #[inline(always)]
-fn products<const FUSED: bool>(a: &[f64], b: &[f64], stride: usize, i: usize, j: usize) -> Tile {
+fn products<'a, const FUSED: bool>(rows: impl Iterator<Item = (&'a [f64], &'a [f64])>, i: usize, j: usize) -> Tile {
     let mut tile = [[0.0; COLUMNS]; ROWS];
-    for (a, b) in a.chunks_exact(stride).zip(b.chunks_exact(stride)) {
+    for (a, b) in rows {
         let (Some(a), Some(b)) = (a[i..].first_chunk::<ROWS>(), b[j..].first_chunk::<COLUMNS>()) else { break };
         for (to, a) in tile.iter_mut().zip(a) {
             for (to, b) in to.iter_mut().zip(b) {
@@ -148,7 +149,7 @@ fn factor<const FUSED: bool>(matrix: &mut Square) -> bool {
         let (above, rows) = matrix.values.split_at_mut(i * stride);
         let rows = &mut rows[..ROWS * stride];
         for j in (i / COLUMNS * COLUMNS..stride).step_by(COLUMNS) {
-            let tile = products::<FUSED>(above, above, stride, i, j);
+            let tile = products::<FUSED>(above.chunks_exact(stride).map(|row| (row, row)), i, j);
             for (row, tile) in rows.chunks_exact_mut(stride).zip(&tile) {
                 row[j..].iter_mut().zip(tile).for_each(|(to, from)| *to -= from);
             }
@@ -179,8 +180,8 @@ fn invert<const FUSED: bool>(factor: &Square, inverse: &mut Square) {
         let (above, rows) = inverse.values.split_at_mut(i * stride);
         let rows = &mut rows[..ROWS * stride];
         for j in (0..i).step_by(COLUMNS) {
-            let from = j * stride;
-            let tile = products::<FUSED>(&factor.values[from..i * stride], &above[from..], stride, i, j);
+            let both = factor.values.chunks_exact(stride).zip(above.chunks_exact(stride));
+            let tile = products::<FUSED>(both.skip(j), i, j);
             for (row, tile) in rows.chunks_exact_mut(stride).zip(&tile) {
                 row[j..].iter_mut().zip(tile).for_each(|(to, from)| *to = -from);
             }
@@ -205,17 +206,18 @@ fn gram_of<const FUSED: bool>(lower: &Square, gram: &mut Square) {
     for i in (0..stride).step_by(ROWS) {
         let rows = &lower.values[i * stride..];
         for j in (0..=i).step_by(COLUMNS) {
-            set(gram, i, j, &products::<FUSED>(rows, rows, stride, i, j));
+            set(gram, i, j, &products::<FUSED>(rows.chunks_exact(stride).map(|row| (row, row)), i, j));
         }
     }
 }
 
 #[inline(always)]
-fn multiply<const FUSED: bool>(symmetric: &Square, other: &Square, product: &mut Square) {
+fn multiply<const FUSED: bool>(symmetric: &Square, other: &Square, rows: &[usize], product: &mut Square) {
     let stride = symmetric.stride;
     for i in (0..stride).step_by(ROWS) {
         for j in (0..stride).step_by(COLUMNS) {
-            set(product, i, j, &products::<FUSED>(&symmetric.values, &other.values, stride, i, j));
+            let rows = rows.iter().map(|&k| (&symmetric.values[k * stride..], &other.values[k * stride..]));
+            set(product, i, j, &products::<FUSED>(rows, i, j));
         }
     }
 }
@@ -330,8 +332,11 @@ mod tests {
         for (i, wanted) in [0.375, -0.25, -0.25, 0.5].into_iter().enumerate() {
             assert!((inverse.at(i / 2, i % 2) - wanted).abs() < 1e-12);
         }
-        let one = matrix.times(&inverse);
+        let one = matrix.times(&inverse, &[0, 1]);
         assert!((one.at(0, 0) - 1.0).abs() < 1e-12 && one.at(0, 1).abs() < 1e-12);
+        // The first column of the one times the first row of the other.
+        let part = matrix.times(&inverse, &[0]);
+        assert!((part.at(0, 0) - 1.5).abs() < 1e-12 && (part.at(1, 1) + 0.5).abs() < 1e-12);
     }
 
     #[test]
@@ -348,7 +353,8 @@ mod tests {
                 let product: f64 = (0..size).map(|k| seed[i * 30 + k] * seed[j * 30 + k]).sum();
                 product + if i == j { 0.1 } else { 0.0 }
             });
-            let one = matrix.times(&inverse(&matrix));
+            let all: Vec<usize> = (0..size).collect();
+            let one = matrix.times(&inverse(&matrix), &all);
             for i in 0..size {
                 for j in 0..size {
                     prop_assert!((one.at(i, j) - f64::from(u8::from(i == j))).abs() < 1e-8);
@@ -369,8 +375,9 @@ mod tests {
             prop_assert!(close(&one, &other) && close(&one.inverse_of_transposed(), &inverse));
             let (mut gram, mut product) = (Square::zeros(size), Square::zeros(size));
             gram_of::<false>(&inverse, &mut gram);
-            multiply::<false>(&matrix, &inverse, &mut product);
-            prop_assert!(close(&inverse.gram_of_lower(), &gram) && close(&matrix.times(&inverse), &product));
+            let all: Vec<usize> = (0..size).collect();
+            multiply::<false>(&matrix, &inverse, &all, &mut product);
+            prop_assert!(close(&inverse.gram_of_lower(), &gram) && close(&matrix.times(&inverse, &all), &product));
         }
     }
 }

@@ -115,6 +115,8 @@ impl Sum {
 const NOISE: f64 = 2e-4;
 /// Where events come in bursts, intervals are wider by this factor: what is next has heavier tails.
 const BURSTS: f64 = 1.2;
+/// Of what was fitted to bursts so much is kept: one says little of the next.
+const KEPT_OF_BURSTS: f64 = 0.5;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
 /// Where fewer observations of an event were seen, it is as if there were so many.
@@ -347,12 +349,12 @@ impl Gp {
         let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fits as f64);
         let step = step.max(self.settings.least_step);
         self.present.clone_from(&self.covariances);
-        let dear = window.observations.len() > Settings::MANY;
-        for _ in 0..self.settings.fits - usize::from(dear && self.settings.fits > 1) {
+        for _ in 0..self.settings.fits_to(window.observations.len(), self.events.len()) {
             let Some(solved) = window.solve(&self.present) else { break };
             learn::step(&solved, &mut self.present, step, learn::Pace::Fast);
         }
-        self.covariances.approach(&self.present, self.settings.kept);
+        let kept = self.settings.kept * if self.empty.is_most() { KEPT_OF_BURSTS } else { 1.0 };
+        self.covariances.approach(&self.present, kept);
         self.observed.fill(0);
         let new = window.observations.iter().filter(|o| o.span.start >= since - 1e-9);
         new.for_each(|o| self.observed[o.event] += 1);

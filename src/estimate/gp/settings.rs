@@ -26,8 +26,8 @@ pub struct Settings {
     pub step_decline: f64,
     /// See `first_step`.
     pub least_step: f64,
-    /// So many steps fit the covariances to a window before it is estimated; one less where there are
-    /// more observations than [`Settings::MANY`].
+    /// So many steps fit the covariances to a window before it is estimated; one less where they are
+    /// dear, as their cost grows with the cubes of the numbers of observations and events.
     pub fits: usize,
     /// The part of the way to these that covariances go for good.
     pub kept: f64,
@@ -55,12 +55,20 @@ impl Settings {
     pub const SHORT_CONTEXT_MS: f64 = 12.0;
     /// The least that a window and its context are together.
     pub const LEAST_MS: f64 = 70.0;
-    /// With more observations steps are dear.
-    pub(crate) const MANY: usize = 200;
+    /// With more observations than this steps are dear.
+    const MANY_OBSERVATIONS: usize = 200;
+    /// With more events than this steps are dear.
+    const MANY_EVENTS: usize = 100;
 
     /// The longest block of a multiplexed event that is one observation: the first of these with
     /// which observations aren't too many.
     pub(crate) const BLOCKS_MS: [f64; 6] = [4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
+
+    /// How many steps fit covariances of so many events to so many observations.
+    pub(crate) fn fits_to(&self, observations: usize, events: usize) -> usize {
+        let dear = observations > Self::MANY_OBSERVATIONS || events > Self::MANY_EVENTS;
+        if dear { self.fits.saturating_sub(1).max(1) } else { self.fits }
+    }
 
     /// For a run of a program that was learnt before: its levels and covariances hold as they are,
     /// so steps are small.

@@ -37,17 +37,17 @@ fn assert_accuracy(kernel: bool, setup: &Setup, prior: &Prior, ratio: f64, cover
 
 #[test]
 fn without_a_prior_it_beats_scaling() {
-    assert_accuracy(false, &Setup::default(), &Prior::default(), 0.78, 0.88);
+    assert_accuracy(false, &Setup::default(), &Prior::default(), 0.71, 0.88);
 }
 
 #[test]
 fn with_the_shipped_prior_it_beats_scaling_by_more() {
-    assert_accuracy(false, &Setup::default(), &Prior::shipped(), 0.69, 0.90);
+    assert_accuracy(false, &Setup::default(), &Prior::shipped(), 0.61, 0.90);
 }
 
 #[test]
 fn kernel_events_are_estimated_better_than_by_scaling() {
-    assert_accuracy(true, &Setup::default(), &Prior::shipped(), 0.50, 0.86);
+    assert_accuracy(true, &Setup::default(), &Prior::shipped(), 0.27, 0.92);
 }
 
 #[test]

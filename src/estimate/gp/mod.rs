@@ -431,6 +431,8 @@ impl Gp {
             let cpu_ms = self.window.iter().map(|delta| delta.enabled_ns).fold(0.0, f64::max) / 1e6;
             self.constraints.iter().for_each(|constraint| constraint.apply(known, cpu_ms));
         }
+        // Bursts are quiet in between.
+        let bursts = self.empty.is_most();
         for event in 0..self.events.len() {
             let counted = self.window[event];
             let Some(rate) = self.levels[event].rate() else { continue };
@@ -446,14 +448,15 @@ impl Gp {
                 sum.add(0.0, (most / half_width).powi(2));
                 continue;
             }
+            let seen = counted.part() > 0.0;
+            let scaled = if seen { counted.raw / counted.part() } else { rate * span.length() };
             match &known {
                 Some(known) if known.mean[event].is_finite() => {
-                    sum.add(known.mean[event].max(counted.raw), known.covariance.at(event, event).max(0.0));
+                    let goes_on = if seen && !bursts { self.turns[event].goes_on() } else { 1.0 };
+                    let estimate = scaled + goes_on * (known.mean[event] - scaled);
+                    sum.add(estimate.max(counted.raw), known.covariance.at(event, event).max(0.0));
                 }
-                _ => {
-                    let scaled = if counted.part() > 0.0 { counted.raw / counted.part() } else { rate * span.length() };
-                    sum.add(scaled, scaled * scaled);
-                }
+                _ => sum.add(scaled, scaled * scaled),
             }
         }
     }

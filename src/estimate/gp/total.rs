@@ -1,4 +1,4 @@
-//! Rounds in, the error of an event's scaled total out.
+//! Rounds in, the error of an event's scaled total out, and whether it may have stopped.
 
 /// How the rates of an event's turns on a counter differ.
 ///
@@ -12,11 +12,18 @@ pub(crate) struct Turns {
     last: Option<f64>,
     squares: f64,
     turns: f64,
+    /// Turns without a count since the last that had one.
+    quiet: i32,
 }
 
 /// The half width of 95 % intervals in standard deviations: more than the normal 1.96, as bursts
 /// that fell between turns are in no difference.
 const HALF_WIDTH: f64 = 2.5;
+
+/// After so many quiet turns an event may have stopped, and for each more this much of the belief is left
+/// that it hasn't.
+const MAY_HAVE_STOPPED: i32 = 2;
+const STOPPED: f64 = 0.7;
 
 impl Turns {
     /// Takes a round's count and the time in it that the event was on a counter.
@@ -26,12 +33,19 @@ impl Turns {
             self.running += running;
         } else if self.running > 0.0 {
             let rate = self.raw / self.running;
+            self.quiet = if rate > 0.0 { 0 } else { self.quiet.saturating_add(1) };
             if let Some(before) = self.last {
                 self.squares += 0.5 * (rate - before).powi(2);
                 self.turns += 1.0;
             }
             (self.last, self.raw, self.running) = (Some(rate), 0.0, 0.0);
         }
+    }
+
+    /// How far it is believed that the event goes on as before: after two turns without a count it may have
+    /// stopped, which a process that knows rates only can't say.
+    pub(crate) fn goes_on(&self) -> f64 {
+        STOPPED.powi((self.quiet - MAY_HAVE_STOPPED).max(0))
     }
 
     /// The half width of the interval of a scaled total over `enabled`, in the unit of `running`;
@@ -42,5 +56,24 @@ impl Turns {
             let variance = self.squares / self.turns / (self.turns + 1.0) * unseen;
             HALF_WIDTH * variance.sqrt() * enabled
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_that_was_quiet_for_long_may_have_stopped() {
+        let mut turns = Turns::default();
+        assert_eq!(turns.goes_on(), 1.0);
+        let mut turn = |raw: f64| {
+            turns.push(raw, 4.0);
+            turns.push(0.0, 0.0);
+            turns.goes_on()
+        };
+        assert_eq!([5.0, 0.0, 0.0].map(&mut turn), [1.0; 3]);
+        assert!((turn(0.0) - 0.7).abs() < 1e-12 && (turn(0.0) - 0.49).abs() < 1e-12);
+        assert_eq!(turn(1.0), 1.0);
     }
 }

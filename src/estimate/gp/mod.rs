@@ -121,6 +121,8 @@ const KEPT_OF_BURSTS: f64 = 0.5;
 const FIT_EVERY_MS: f64 = 75.0;
 /// Where fewer observations of an event were seen, it is as if there were so many.
 const LEAST_OBSERVED: u64 = 2;
+/// Before the first fit it is as if there were so many: a prior says more of variances than few observations.
+const UNFITTED: u64 = 6;
 
 /// The estimator.
 pub struct Gp {
@@ -186,7 +188,7 @@ impl Gp {
             scales: vec![Scale::AT_LARGE; n],
             known_before: covariances.clone(),
             present: covariances.clone(),
-            observed: vec![0; n],
+            observed: vec![UNFITTED; n],
             covariances,
             window: vec![Delta::default(); n],
             interval: vec![Sum::default(); n],

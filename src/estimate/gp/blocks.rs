@@ -170,8 +170,8 @@ impl Blocks {
         self.done.retain(|block| block.span.end > before + 1e-9);
     }
 
-    /// The blocks that ended after `from`. Those of a turn are joined up to `longest`, or up to
-    /// [`ALWAYS_COUNTED_MS`] for events that are always counted, but not across the time `apart`.
+    /// The blocks that ended after `from`. Those of a turn are joined up to `longest`, or for events that are
+    /// always counted up to [`ALWAYS_COUNTED_MS`] if that is longer, but not across the time `apart`.
     pub(crate) fn joined(&self, from: f64, apart: f64, longest: f64) -> Vec<Block> {
         let mut joined: Vec<Block> = Vec::new();
         let mut last = vec![usize::MAX; self.open.len()];

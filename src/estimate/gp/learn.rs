@@ -46,7 +46,7 @@ pub(crate) enum Pace {
 
 impl Pace {
     /// How many independent values a process takes in a time: one, or as many as there are rounds. The
-    /// fast pace takes a fading one for twice as many as there are memories in it: about as many as
+    /// fast pace takes a fading one for two, and two more for each memory in the time: about as many as
     /// can be told apart.
     fn independent(self, process: usize, length: f64) -> f64 {
         match (process, self) {

@@ -17,7 +17,7 @@ pub(crate) struct Lessons {
     seen: u64,
 }
 
-/// The longest block of a window that is kept.
+/// The longest block of a multiplexed event in a window that is kept.
 pub(crate) const BLOCK_MS: f64 = 4.0;
 
 /// So many windows are kept.

@@ -7,8 +7,9 @@
 //! blocks (`blocks`); a window's blocks are solved for what the window counted (`window`), and
 //! for how covariances should change (`learn`). Three things keep it honest: covariances are
 //! scaled by how much events vary at present (`volatility`) and then fitted to the window itself,
-//! of which only a part is kept for the next; intervals are those of Student's t, as variances come from
-//! few observations; and an event that was counted for the whole of an interval is not touched.
+//! going only a part of the way there for good; intervals are those of Student's t, as variances
+//! come from few observations; and an event that was counted for the whole of an interval is not
+//! touched.
 //!
 //! `docs/estimator.md` says what was tried and what it gave.
 
@@ -94,19 +95,19 @@ impl IntervalEstimate {
 struct Sum {
     counted: Delta,
     estimate: f64,
-    variance: f64,
-    /// The standard deviation in the last window.
+    /// The square of the half width.
+    square: f64,
+    /// The half width in the last window.
     last: f64,
     known: bool,
 }
 
 impl Sum {
     /// Adds a window. Errors of neighbours are alike by about a half.
-    fn add(&mut self, estimate: f64, variance: f64) {
-        let deviation = variance.sqrt();
+    fn add(&mut self, estimate: f64, half_width: f64) {
         self.estimate += estimate;
-        self.variance += variance + self.last * deviation;
-        self.last = deviation;
+        self.square += half_width * (half_width + self.last);
+        self.last = half_width;
         self.known = true;
     }
 }
@@ -135,8 +136,9 @@ pub struct Gp {
     volatilities: Vec<Volatility>,
     /// What volatilities make of the covariances at present.
     scales: Vec<Scale>,
-    /// How events vary together at large, and at present.
+    /// How events vary together at large.
     covariances: Covariances,
+    /// The same as fitted to the last window.
     present: Covariances,
     /// How many observations of each event `present` was fitted to.
     observed: Vec<u64>,
@@ -151,7 +153,7 @@ pub struct Gp {
     fitted_until: f64,
     end: f64,
     started: bool,
-    fits: u64,
+    fitted_windows: u64,
     lessons: Option<Lessons>,
     /// What was known before the run.
     known_before: Covariances,
@@ -199,7 +201,7 @@ impl Gp {
             fitted_until: 0.0,
             end: 0.0,
             started: false,
-            fits: 0,
+            fitted_windows: 0,
             lessons: None,
             model: model.cloned(),
             slice: 0,
@@ -250,14 +252,13 @@ impl Gp {
         if self.end > self.window_start {
             self.end_window();
         }
-        let half_widths: Vec<f64> = (0..self.events.len()).map(|event| self.half_width(event)).collect();
         let sums = self.interval.iter_mut().map(std::mem::take);
-        let estimates = sums.zip(half_widths).map(|(sum, half_width)| {
+        let estimates = sums.map(|sum| {
             let counted = sum.counted;
             match counted.part() {
                 part if part >= WHOLE => Some(IntervalEstimate::exact(counted.raw)),
                 _ if !sum.known => None,
-                _ => Some(IntervalEstimate::around(sum.estimate, half_width * sum.variance.sqrt(), counted.raw)),
+                _ => Some(IntervalEstimate::around(sum.estimate, sum.square.sqrt(), counted.raw)),
             }
         });
         estimates.collect()
@@ -338,7 +339,7 @@ impl Gp {
         let window = window.unwrap_or_else(|| Window::new(self.observations(span.start)));
         self.estimate(span, window.solve(&self.present).as_ref());
         self.window.fill(Delta::default());
-        let memory = self.settings.context_ms.max(Settings::LEAST_MS) + self.settings.window_ms;
+        let memory = self.settings.context_ms.max(Settings::LEAST_MS) + self.settings.window_ms.max(FIT_EVERY_MS);
         self.blocks.forget(self.end - memory);
     }
 
@@ -348,11 +349,14 @@ impl Gp {
             self.follow(since);
         }
         let window = Window::new(self.observations(since));
-        let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fits as f64);
+        let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fitted_windows as f64);
         let step = step.max(self.settings.least_step);
         self.present.clone_from(&self.covariances);
         for _ in 0..self.settings.fits_to(window.observations.len(), self.events.len()) {
-            let Some(solved) = window.solve(&self.present) else { break };
+            let Some(solved) = window.solve(&self.present) else {
+                self.present.clone_from(&self.covariances);
+                break;
+            };
             learn::step(&solved, &mut self.present, step, learn::Pace::Fast);
         }
         let kept = self.settings.kept * if self.empty.is_most() { KEPT_OF_BURSTS } else { 1.0 };
@@ -361,7 +365,7 @@ impl Gp {
         let new = window.observations.iter().filter(|o| o.span.start >= since - 1e-9);
         new.for_each(|o| self.observed[o.event] += 1);
         self.keep_lesson(since);
-        self.fits += 1;
+        self.fitted_windows += 1;
         self.fitted_until = self.end;
         window
     }
@@ -447,18 +451,21 @@ impl Gp {
             if self.levels[event].is_silent() {
                 // Three times as often as the inverse of the time that it wasn't seen in: 95 %.
                 let most = 3.0 * (1.0 - counted.part()) * span.length() / self.levels[event].time();
-                sum.add(0.0, (most / half_width).powi(2));
+                sum.add(0.0, most);
                 continue;
             }
             let seen = counted.part() > 0.0;
             let scaled = if seen { counted.raw / counted.part() } else { rate * span.length() };
             match &known {
                 Some(known) if known.mean[event].is_finite() => {
-                    let goes_on = if seen && !bursts { self.turns[event].goes_on() } else { 1.0 };
-                    let estimate = scaled + goes_on * (known.mean[event] - scaled);
-                    sum.add(estimate.max(counted.raw), known.covariance.at(event, event).max(0.0));
+                    let goes_on = if bursts { 1.0 } else { self.turns[event].goes_on() };
+                    // Where it wasn't looked at, what may have stopped counted nothing.
+                    let stopped = if seen { scaled } else { 0.0 };
+                    let estimate = stopped + goes_on * (known.mean[event] - stopped);
+                    let deviation = known.covariance.at(event, event).max(0.0).sqrt();
+                    sum.add(estimate.max(counted.raw), half_width * deviation);
                 }
-                _ => sum.add(scaled, scaled * scaled),
+                _ => sum.add(scaled, half_width * scaled),
             }
         }
     }

@@ -67,7 +67,7 @@ impl Settings {
     /// How many steps fit covariances of so many events to so many observations.
     pub(crate) fn fits_to(&self, observations: usize, events: usize) -> usize {
         let dear = observations > Self::MANY_OBSERVATIONS || events > Self::MANY_EVENTS;
-        if dear { self.fits.saturating_sub(1).max(1) } else { self.fits }
+        if dear { self.fits.saturating_sub(1).max(self.fits.min(1)) } else { self.fits }
     }
 
     /// For a run of a program that was learnt before: its levels and covariances hold as they are,

@@ -14,6 +14,8 @@ pub(crate) struct Turns {
     turns: f64,
     /// Turns without a count since the last that had one.
     quiet: i32,
+    /// The most that there were before an event went on.
+    usual: i32,
 }
 
 /// The half width of 95 % intervals in standard deviations: more than the normal 1.96, as bursts
@@ -33,7 +35,11 @@ impl Turns {
             self.running += running;
         } else if self.running > 0.0 {
             let rate = self.raw / self.running;
-            self.quiet = if rate > 0.0 { 0 } else { self.quiet.saturating_add(1) };
+            if rate > 0.0 {
+                (self.usual, self.quiet) = (self.usual.max(self.quiet), 0);
+            } else {
+                self.quiet = self.quiet.saturating_add(1);
+            }
             if let Some(before) = self.last {
                 self.squares += 0.5 * (rate - before).powi(2);
                 self.turns += 1.0;
@@ -42,10 +48,10 @@ impl Turns {
         }
     }
 
-    /// How far it is believed that the event goes on as before: after two turns without a count it may have
-    /// stopped, which a process that knows rates only can't say.
+    /// How far it is believed that the event goes on as before: after more turns without a count than ever before, and
+    /// two at least, it may have stopped, which a process that knows rates only can't say.
     pub(crate) fn goes_on(&self) -> f64 {
-        STOPPED.powi((self.quiet - MAY_HAVE_STOPPED).max(0))
+        STOPPED.powi((self.quiet - self.usual.max(MAY_HAVE_STOPPED)).max(0))
     }
 
     /// The half width of the interval of a scaled total over `enabled`, in the unit of `running`;
@@ -75,5 +81,8 @@ mod tests {
         assert_eq!([5.0, 0.0, 0.0].map(&mut turn), [1.0; 3]);
         assert!((turn(0.0) - 0.7).abs() < 1e-12 && (turn(0.0) - 0.49).abs() < 1e-12);
         assert_eq!(turn(1.0), 1.0);
+        // It was quiet for four turns and went on.
+        assert_eq!([0.0; 4].map(&mut turn), [1.0; 4]);
+        assert!((turn(0.0) - 0.7).abs() < 1e-12);
     }
 }

@@ -69,6 +69,32 @@ fn what_never_happens_is_zero_with_a_bound() {
 }
 
 #[test]
+fn half_widths_of_windows_add_up_by_hand() {
+    // Errors of neighbours are alike by a half: 3^2 + 4^2 + 3 * 4.
+    let mut sum = Sum::default();
+    sum.add(10.0, 3.0);
+    sum.add(20.0, 4.0);
+    assert_eq!((sum.estimate, sum.square), (30.0, 37.0));
+}
+
+#[test]
+fn dear_fits_are_fewer_and_none_stay_none() {
+    let fits = |fits: usize| Settings { fits, ..Settings::default() };
+    assert_eq!([(200, 100), (201, 24), (100, 101)].map(|(o, e)| fits(3).fits_to(o, e)), [3, 2, 2]);
+    assert_eq!([0, 1].map(|steps| fits(steps).fits_to(300, 24)), [0, 1]);
+}
+
+#[test]
+fn a_window_without_observations_fits_nothing() {
+    let mut gp = gp(&[true, false]);
+    let before = gp.covariances.clone();
+    let window = gp.fit(0.0);
+    assert!(window.observations.is_empty());
+    let moved = (0..2).map(|e| gp.covariances.at(e, e)[0] - before.at(e, e)[0]).fold(0.0, f64::max);
+    assert!(moved < 1e-6, "{moved}");
+}
+
+#[test]
 fn a_steady_rate_is_found_whatever_the_turns() {
     let mut gp = gp(&[true, false]);
     for i in 0..250 {

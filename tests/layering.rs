@@ -1,0 +1,109 @@
+//! Holds what ARCHITECTURE.md says of the order of rooms, of foreign crates and of `unsafe`.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use support::imports::Source;
+
+/// The rows of the table of ARCHITECTURE.md whose first column has this title: the words in backquotes
+/// of each column.
+fn table(title: &str) -> Vec<[Vec<String>; 2]> {
+    let text = fs::read_to_string("ARCHITECTURE.md").unwrap();
+    let words = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let heading = format!("| {title} |");
+    let rows = text.lines().skip_while(|line| !line.starts_with(&heading)).skip(2);
+    let rows: Vec<_> = rows
+        .take_while(|line| line.starts_with('|'))
+        .map(|line| {
+            let mut cells = line.split('|').skip(1);
+            [words(cells.next().unwrap()), words(cells.next().unwrap())]
+        })
+        .collect();
+    assert!(!rows.is_empty(), "ARCHITECTURE.md has no table {title:?}");
+    rows
+}
+
+/// The rooms in order. Those of one row may not import one another either.
+fn order() -> BTreeMap<String, usize> {
+    let rows = table("room").into_iter().enumerate();
+    rows.flat_map(|(place, [rooms, _])| rooms.into_iter().map(move |room| (room, place))).collect()
+}
+
+/// The imports of `from` that lead to rooms that don't stand above its own.
+fn against(order: &BTreeMap<String, usize>, from: &str, imports: &BTreeSet<String>) -> Vec<String> {
+    let room = |file: &str| file.split('/').next().unwrap().trim_end_matches(".rs").to_owned();
+    let place = |room: &str| *order.get(room).unwrap_or_else(|| panic!("ARCHITECTURE.md has no room {room}"));
+    let own = room(from);
+    let wrong = imports.iter().filter(|to| room(to) != own && place(&room(to)) >= place(&own));
+    wrong.map(|to| format!("src/{from} imports src/{to}")).collect()
+}
+
+/// The files that aren't in any of these files and folders.
+fn outside<'a>(files: &'a BTreeSet<String>, places: &[String]) -> Vec<&'a String> {
+    let within = |file: &str| {
+        places.iter().any(|place| file == place || file.starts_with(&format!("{}/", place.trim_end_matches('/'))))
+    };
+    files.iter().filter(|file| !within(file)).collect()
+}
+
+#[test]
+fn rooms_import_only_rooms_above_them() {
+    let (source, order) = (Source::read(Path::new("src")), order());
+    let files = source.imports.iter().filter(|(file, _)| !matches!(file.as_str(), "lib.rs" | "main.rs"));
+    let wrong: Vec<_> = files.flat_map(|(file, imports)| against(&order, file, imports)).collect();
+    assert!(wrong.is_empty(), "ARCHITECTURE.md has these rooms in another order:\n{}", wrong.join("\n"));
+    let unused: Vec<_> = order.keys().filter(|room| !source.rooms().contains(room.as_str())).collect();
+    assert!(unused.is_empty(), "ARCHITECTURE.md has rooms that src/ hasn't: {unused:?}");
+}
+
+#[test]
+fn foreign_crates_and_unsafe_stay_in_their_places() {
+    let source = Source::read(Path::new("src"));
+    for [crates, places] in table("crate") {
+        for name in &crates {
+            let files = match name.as_str() {
+                "unsafe" => source.unsafe_code.clone(),
+                name => source.foreign.get(&name.replace('-', "_")).cloned().unwrap_or_default(),
+            };
+            assert!(!files.is_empty(), "ARCHITECTURE.md says where {name} may be used, and nothing uses it");
+            let wrong = outside(&files, &places);
+            assert!(wrong.is_empty(), "{name} belongs in {places:?}, and is used in {wrong:?}");
+        }
+    }
+}
+
+#[test]
+fn wrong_imports_are_found() {
+    let file = |file: &str, text: &str| (file.to_owned(), text.to_owned());
+    let source = Source::of(&[
+        file("lib.rs", "pub mod low; pub mod high;"),
+        file(
+            "low.rs",
+            "//! Not an import: crate::high.\nfn f() { let _ = \"crate::high\"; crate::high::view::draw(); }",
+        ),
+        file("high/mod.rs", "mod model; mod view; pub use view::draw;"),
+        file("high/model/mod.rs", "use super::view::{draw, other::{self as o, Deep}}; use nom::IResult;"),
+        file(
+            "high/view/mod.rs",
+            "mod other; pub fn draw() { unsafe {} } #[cfg(test)] mod tests { use super::super::model::X; }",
+        ),
+        file("high/view/other.rs", "use super::draw;"),
+    ]);
+    let strings = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect::<BTreeSet<_>>();
+    assert_eq!(source.imports["low.rs"], strings(&["high/view/mod.rs"]));
+    assert_eq!(source.imports["high/model/mod.rs"], strings(&["high/view/mod.rs", "high/view/other.rs"]));
+    assert_eq!(source.imports["high/view/other.rs"], strings(&["high/view/mod.rs"]));
+    assert_eq!(source.foreign["nom"], strings(&["high/model/mod.rs"]));
+    assert_eq!(source.unsafe_code, strings(&["high/view/mod.rs"]));
+    let order = BTreeMap::from([("low".to_owned(), 0), ("high".to_owned(), 1)]);
+    assert_eq!(against(&order, "low.rs", &source.imports["low.rs"]), ["src/low.rs imports src/high/view/mod.rs"]);
+    assert!(against(&order, "high/mod.rs", &strings(&["low.rs"])).is_empty());
+    let circles = support::imports::circles(&source.imports);
+    assert_eq!(circles, [["high/model/mod.rs", "high/view/mod.rs", "high/view/other.rs"]]);
+    assert_eq!(outside(&strings(&["a/b.rs", "ab.rs"]), &["a".into()]), ["ab.rs"]);
+}

@@ -1,0 +1,3 @@
+//! Helpers that several test binaries share.
+
+pub mod imports;

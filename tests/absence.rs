@@ -177,6 +177,33 @@ fn recordings_tell_them_apart() {
     assert_eq!(statuses, EVENTS.map(|(_, status, _)| status));
 }
 
+/// `waits` gets on a counter late and sees nothing there, as an event does that happens when a program begins.
+fn none_seen() -> Monitor {
+    let mut monitor = monitor(2, false);
+    for second in 3..=4 {
+        let mut round = round(second);
+        round.readings[3] = round.readings[3].map(|waits| Reading { running: CpuNs((second - 2) * SECOND), ..waits });
+        monitor.round(&round, 0);
+    }
+    monitor.end(End { at_ns: WallNs(4 * SECOND), ..End::default() });
+    monitor
+}
+
+#[test]
+fn what_was_never_seen_and_missed_the_beginning_is_not_0() {
+    let ended = [none_seen()];
+    let line = |text: &str| lines(text)[3].clone();
+    assert!(line(&text::summary(&Repeats(&ended))).contains("<none seen>"));
+    let fields = line(&text::csv_totals(&Repeats(&ended), ","));
+    assert!(fields.starts_with("<none seen>,,") && fields.contains(",none seen,"), "{fields}");
+    assert!(line(&text::block(&ended[0], perfprop::monitor::Measure::default())).ends_with("none seen"));
+    let json: Value = serde_json::from_str(&line(&text::json_totals(&Repeats(&ended)))).unwrap();
+    assert_eq!((&json["counter-value"], &json["status"]), (&Value::Null, &Value::from("none seen")));
+    // Of an interval in which it was on a counter all the time, 0 is known.
+    let json: Value = serde_json::from_str(&line(&text::json_interval(&ended[0]))).unwrap();
+    assert_eq!((&json["counter-value"], &json["status"]), (&Value::from(0.0), &Value::from("counted")));
+}
+
 #[cfg(feature = "tui")]
 #[test]
 fn screens_tell_them_apart() {
@@ -185,6 +212,8 @@ fn screens_tell_them_apart() {
     let screen = |ended| lines(&tui::picture(monitor(2, ended), &wanted, &Options::default()));
     has(&screen(false), RUNNING);
     has(&screen(true), ["exact", "not supported", "not permitted", "never counted", "±", "partial"]);
+    let picture = tui::picture(none_seen(), &wanted, &Options::default());
+    assert!(lines(&picture)[3].contains("none seen"), "{picture}");
 }
 
 #[test]

@@ -143,10 +143,15 @@ pub struct Row<'a> {
     pub core_share: Option<f64>,
 }
 
-impl Row<'_> {
+impl<'a> Row<'a> {
     /// The best that is known of the run's count: what the estimator makes of it, else the scaled one.
     pub fn best(&self) -> Option<Uncertain> {
         self.estimate.total.or(self.scaled)
+    }
+
+    /// The interval that ended last; `None` before the first, and where the event has not been on a counter.
+    pub fn newest(&self) -> Option<&'a Point> {
+        self.history.back().filter(|_| matches!(self.absence, None | Some(Absence::NoneSeen)))
     }
 
     /// How the run's number was corrected, or where one that was never counted comes from; `None`
@@ -194,7 +199,7 @@ impl Correction {
     }
 }
 
-/// Why an event has no number. These are four different things.
+/// Why an event has no number. These are five different things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absence {
     /// This machine has no such event.
@@ -205,6 +210,9 @@ pub enum Absence {
     NotYetRan,
     /// It was never on a counter, and the measurement has ended.
     NeverRan,
+    /// It counted nothing while it was on a counter, but wasn't on one in the beginning, where nobody knows
+    /// what happened.
+    NoneSeen,
 }
 
 impl Absence {
@@ -215,6 +223,7 @@ impl Absence {
             Self::Forbidden => "not permitted",
             Self::NotYetRan => "not yet counted",
             Self::NeverRan => "never counted",
+            Self::NoneSeen => "none seen",
         }
     }
 }
@@ -378,7 +387,10 @@ impl Monitor {
         match self.header.events[index].status {
             Status::NotSupported => Some(Absence::NotSupported),
             Status::Forbidden => Some(Absence::Forbidden),
-            Status::Counted | Status::UserOnly if self.tally.raw()[index].run.total().running.0 > 0 => None,
+            Status::Counted | Status::UserOnly if self.tally.total(index).is_some() => None,
+            Status::Counted | Status::UserOnly if self.tally.raw()[index].run.total().running.0 > 0 => {
+                Some(Absence::NoneSeen)
+            }
             Status::Counted | Status::UserOnly if self.end.is_some() => Some(Absence::NeverRan),
             Status::Counted | Status::UserOnly => Some(Absence::NotYetRan),
         }

@@ -247,7 +247,8 @@ impl Uncertain {
 /// A program's beginning is not like the rest of it. What passed of a run before the event's first turn,
 /// L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between
 /// rounds instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. An event that was never seen
-/// but not looked for in the beginning has no known error: nothing tells the size of a burst there.
+/// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
+/// E / R would say that there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scaling {
     total: Delta,
@@ -314,13 +315,20 @@ impl Scaling {
         (enabled.0 > 0).then(|| (running.0 as f64 / enabled.0 as f64).min(1.0))
     }
 
-    /// The count scaled to all of the CPU time; `None` if the event never ran.
+    /// The count scaled to all of the CPU time; `None` if the event never ran, and if it was never seen in a
+    /// run of which too little was watched to say so: 0 is a count only where that is known.
     pub fn estimate(&self) -> Option<f64> {
         let Delta { count, enabled, running } = self.total;
-        (running.0 > 0).then(|| count as f64 * (enabled.0.max(running.0) as f64 / running.0 as f64))
+        let is_known = running.0 > 0 && (count > 0 || !self.is_blind());
+        is_known.then(|| count as f64 * (enabled.0.max(running.0) as f64 / running.0 as f64))
     }
 
-    /// The estimate with its error; `None` if the event never ran.
+    /// Whether a count of 0 says nothing of the run.
+    fn is_blind(&self) -> bool {
+        matches!((self.lead, self.spread()), (Lead::Beginning(_), Spread::Unknown))
+    }
+
+    /// The estimate with its error; `None` where there is no estimate.
     pub fn scaled(&self, confidence: Confidence) -> Option<Uncertain> {
         let error = match self.spread() {
             Spread::None => Error::Exact,
@@ -469,6 +477,21 @@ mod tests {
         };
         assert_eq!(quiet(delta(0, 10, 0)), Error::Unknown);
         assert!(quiet(delta(0, 10, 5)).half_width().is_some_and(|half_width| half_width < 5.0));
+    }
+
+    #[test]
+    fn what_was_never_seen_and_not_looked_for_at_first_is_not_0() {
+        let run = |rounds: &[Delta]| {
+            let mut scaling = Scaling::of_run();
+            rounds.iter().for_each(|&delta| scaling.add(delta));
+            (scaling.estimate(), scaling.scaled(LEVEL).is_some())
+        };
+        let (off, on, some) = (delta(0, 10, 0), delta(0, 10, 10), delta(3, 10, 10));
+        assert_eq!(run(&[off, on, off, on]), (None, false));
+        // Nor is one turn enough, of which nobody knows whether the next ones are like it.
+        assert_eq!(run(&[on, off]), (None, false));
+        assert_eq!(run(&[off, on, off, some]), (Some(6.0), true));
+        assert_eq!((run(&[on, off, on]), run(&[on, on])), ((Some(0.0), true), (Some(0.0), true)));
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
 /// A line an event for the interval that ended last.
 pub fn interval(monitor: &Monitor, separator: &str) -> String {
     let line = |row: Row<'_>| {
-        let point = row.history.back().filter(|_| row.absence.is_none());
+        let point = row.newest();
         let numbers = Numbers::of_interval(&row);
         let mut fields = vec![format!("{:>16.9}", monitor.now().as_secs())];
         fields.extend(counted_fields(monitor, &row, numbers.count));

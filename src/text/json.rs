@@ -80,7 +80,7 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
 }
 
 fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
-    let point = row.history.back().filter(|_| row.absence.is_none());
+    let point = row.newest();
     let numbers = Numbers::of_interval(row);
     let mut line = Map::new();
     line.insert("interval".into(), monitor.now().as_secs().into());
@@ -134,11 +134,11 @@ fn time_keys(line: &mut Map<String, Value>, running_ns: u64, run_ratio: Option<f
 /// Whether there is a number, and why not.
 pub(super) fn status(row: &Row<'_>, count: Option<Uncertain>) -> &'static str {
     match (row.absence, count) {
-        (Some(absence), _) => absence.words(),
+        (Some(absence), None) => absence.words(),
         // It ran before, and not in this interval.
         (None, None) => "not counted",
-        (None, Some(_)) if row.core_share.is_some() => PARTIAL,
-        (None, Some(_)) => COUNTED,
+        (_, Some(_)) if row.core_share.is_some() => PARTIAL,
+        (_, Some(_)) => COUNTED,
     }
 }
 

@@ -131,12 +131,13 @@ fn with_metrics(out: &mut String, line: &str, metrics: &[Printed], derived: impl
     }
 }
 
-/// perf's words for a number that isn't there, and one of ours for the one that it hasn't.
+/// perf's words for a number that isn't there, and ours for those that it hasn't.
 pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
     match absence {
         Some(Absence::NotSupported) => "<not supported>",
         Some(Absence::Forbidden) => "<not permitted>",
         Some(Absence::NotYetRan) => "<not yet counted>",
+        Some(Absence::NoneSeen) => "<none seen>",
         Some(Absence::NeverRan) | None => "<not counted>",
     }
 }
@@ -403,7 +404,7 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>, columns: Columns) -> String {
 
 /// The interval that ended last, and its scaled count; `None` if the event wasn't on a counter.
 pub(super) fn interval_count<'a>(row: &Row<'a>) -> Option<(&'a Point, Uncertain)> {
-    let point = row.history.back().filter(|_| row.absence.is_none())?;
+    let point = row.newest()?;
     Some((point, point.raw?))
 }
 

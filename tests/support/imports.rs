@@ -14,25 +14,25 @@ type Names = Vec<String>;
 
 /// What the files of a crate import. Files are named from its `src/`.
 #[derive(Debug, Default)]
-pub struct Source {
+pub(crate) struct Source {
     /// The files that each file imports, itself left out.
-    pub imports: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) imports: BTreeMap<String, BTreeSet<String>>,
     /// The files that begin a path with a name that is no module of this crate: a foreign crate, or a type.
-    pub foreign: BTreeMap<String, BTreeSet<String>>,
+    pub(crate) foreign: BTreeMap<String, BTreeSet<String>>,
     /// The files with the word `unsafe` in their code.
-    pub unsafe_code: BTreeSet<String>,
+    pub(crate) unsafe_code: BTreeSet<String>,
 }
 
 impl Source {
     /// Reads every file of a folder `src/`.
-    pub fn read(src: &Path) -> Self {
+    pub(crate) fn read(src: &Path) -> Self {
         let mut files = Vec::new();
         collect(src, src, &mut files);
         Self::of(&files)
     }
 
     /// Reads texts by the names of their files.
-    pub fn of(files: &[(String, String)]) -> Self {
+    pub(crate) fn of(files: &[(String, String)]) -> Self {
         let files: BTreeMap<Names, File> =
             files.iter().map(|(name, text)| (module(name), File::read(name, text))).collect();
         let mut source = Self::default();
@@ -55,14 +55,14 @@ impl Source {
     }
 
     /// The top folders and files of `src/`, but its front page and the program.
-    pub fn rooms(&self) -> BTreeSet<&str> {
+    pub(crate) fn rooms(&self) -> BTreeSet<&str> {
         let files = self.imports.keys().filter(|file| !matches!(file.as_str(), "lib.rs" | "main.rs"));
         files.map(|file| file.split('/').next().unwrap().trim_end_matches(".rs")).collect()
     }
 }
 
 /// The groups of more than one file that each import all others of their group, if by detours.
-pub fn circles(imports: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<&str>> {
+pub(crate) fn circles(imports: &BTreeMap<String, BTreeSet<String>>) -> Vec<Vec<&str>> {
     let reach: BTreeMap<&str, BTreeSet<&str>> =
         imports.keys().map(|file| (file.as_str(), reached(file, imports))).collect();
     let mut seen = BTreeSet::new();

@@ -1,3 +1,3 @@
 //! Helpers that several test binaries share.
 
-pub mod imports;
+pub(crate) mod imports;

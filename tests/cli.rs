@@ -160,6 +160,33 @@ fn a_recording_replays_to_the_same_numbers() {
 }
 
 #[test]
+fn repeated_runs_are_recorded_one_by_one() {
+    if !can_count() {
+        return;
+    }
+    let folder = scratch("runs");
+    fs::create_dir_all(&folder).unwrap();
+    let (file, mark) = (folder.join("x.jsonl"), folder.join("mark"));
+    // The first run goes well, the second makes a mark and fails, the third finds it and goes well.
+    let script =
+        format!("cd {}; [ -e x-2.jsonl ] || exit 0; [ -e mark ] || {{ echo > mark; exit 3; }}", folder.display());
+    let args = ["record", "-r", "3", "-e", "task-clock", "-o", file.to_str().unwrap(), "--", "sh", "-c", &script];
+    let output = perfprop(&args);
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    assert!(stderr(&output).contains("x-2.jsonl ended with exit 3"), "{}", stderr(&output));
+    assert!(mark.exists() && !file.exists());
+    for (run, code) in [(1, 0), (2, 3), (3, 0)] {
+        let recording = fs::File::open(folder.join(format!("x-{run}.jsonl"))).unwrap();
+        let end = perfprop::recording::read(std::io::BufReader::new(recording)).unwrap().end.unwrap();
+        assert_eq!(end.exit, Some(perfprop::sources::command::Exit::Code(code)));
+    }
+    // What would be read with them by a pattern is told.
+    let output = perfprop(&["record", "-r", "2", "-e", "task-clock", "-o", file.to_str().unwrap(), "--", "true"]);
+    assert!(stderr(&output).contains("x-3.jsonl is of an earlier series"), "{}", stderr(&output));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn an_existing_recording_is_kept() {
     if !can_count() {
         return;
@@ -317,6 +344,12 @@ fn mistakes_say_what_where_why_and_what_to_try() {
         (&["replay", "/nonexistent.jsonl"], 1, &["/nonexistent.jsonl"]),
         (&["replay", "/etc/passwd"], 1, &["neither a recording nor"]),
         (&["record", "-e", "page-faults", "-o", "/nonexistent/x", "--", "true"], 125, &["cannot write /nonexistent/x"]),
+        (&["record", "-r", "2", "-e", "page-faults", "-p", "1"], 2, &["-r repeats a command", "there is none"]),
+        (
+            &["record", "-r", "2", "-e", "page-faults", "-o", "-", "--", "true"],
+            2,
+            &["a file for each run", "-o x.jsonl"],
+        ),
         (&["top", "-I", "0", "--", "true"], 2, &["--interval", "1..="]),
     ];
     for (args, code, words) in MISTAKES {

@@ -134,6 +134,26 @@ fn a_recording_is_whole_up_to_the_moment_it_was_killed() {
 }
 
 #[test]
+fn a_signal_ends_a_series_of_recordings() {
+    if counts("task-clock", &["true"]).is_none() {
+        return;
+    }
+    let folder = std::env::temp_dir().join(format!("perfprop-live-series-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let file = folder.join("x.jsonl");
+    let mut record = Command::new(PERFPROP)
+        .args(["record", "-r", "3", "-I", "5", "-e", "task-clock", "-o", file.to_str().unwrap(), "--", "sleep", "60"])
+        .spawn()
+        .unwrap();
+    let first = folder.join("x-1.jsonl");
+    eventually("the first run is recorded", || fs::read_to_string(&first).is_ok_and(|text| text.lines().count() > 2));
+    signal(&record, nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(record.wait().unwrap().code(), Some(143));
+    assert!(!folder.join("x-2.jsonl").exists());
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn nothing_is_left_running_when_perfprop_is_ended() {
     if counts("task-clock", &["true"]).is_none() {
         return;

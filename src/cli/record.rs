@@ -3,31 +3,87 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crossbeam_channel::never;
+use crossbeam_channel::{Receiver, never};
 
 use super::Error;
 use super::args::Record;
-use super::pump::{Given, Taking, pump_all};
+use super::prepare::Wishes;
+use super::pump::{Finished, Given, Taking, pump_all};
 use super::stream::say;
 use super::{prepare, signals, stacks};
 use crate::recording::{Header, Recorder};
-use crate::session::ChildIo;
+use crate::session::{ChildIo, Launch};
 use crate::stacks::Losses;
 use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let mut launch = prepare::launch(&args.target, ChildIo::Inherit)?;
+    let paths = paths(args, launch.command.is_some())?;
     let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen().map_err(Error::System)?;
-    let failed = |source| Error::Write { path: args.output.clone(), source };
+    let mut code = 0;
+    for path in &paths {
+        let finished = once(args, &wishes, &launch, &signals, path)?;
+        // A later run that went well must not hide one that failed.
+        code = if code == 0 { finished.code() } else { code };
+        if paths.len() > 1 && finished.code() != 0 {
+            let how = finished.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
+            say(&format!("the command of {} ended with {how}", shown(&path.display().to_string())));
+        }
+        if finished.signal.is_some() {
+            break;
+        }
+    }
+    Ok(code)
+}
+
+/// Where the recordings go: one, or with `-r` one for each run.
+fn paths(args: &Record, has_command: bool) -> Result<Vec<PathBuf>, Error> {
+    let Some(runs) = args.repeat else { return Ok(vec![args.output.clone()]) };
+    if !has_command {
+        return Err(Error::Usage("-r repeats a command, and there is none".into()));
+    }
+    if args.output.as_os_str() == "-" {
+        return Err(Error::Usage(
+            "-r writes a file for each run, and -o - is one stream; give a file:  -o x.jsonl".into(),
+        ));
+    }
+    let next = numbered(&args.output, runs.saturating_add(1));
+    if next.exists() {
+        let next = next.display().to_string();
+        say(&format!("{} is of an earlier series; a pattern of names would take it in", shown(&next)));
+    }
+    Ok((1..=runs).map(|run| numbered(&args.output, run)).collect())
+}
+
+/// `x-3.jsonl` of `x.jsonl`.
+fn numbered(path: &Path, run: u32) -> PathBuf {
+    let mut name = path.file_stem().unwrap_or_default().to_owned();
+    name.push(format!("-{run}"));
+    if let Some(ending) = path.extension() {
+        name.push(".");
+        name.push(ending);
+    }
+    path.with_file_name(name)
+}
+
+/// One run and its recording.
+fn once(
+    args: &Record,
+    wishes: &Wishes,
+    launch: &Launch,
+    signals: &Receiver<i32>,
+    path: &Path,
+) -> Result<Finished, Error> {
+    let failed = |source| Error::Write { path: path.into(), source };
     // Opened first, so that nothing runs whose recording can't be kept.
-    let out = Out::open(&args.output).map_err(failed)?;
+    let out = Out::open(path).map_err(failed)?;
     let period = Duration::from_millis(args.interval);
-    let (session, header) = prepare::start(&wishes, &launch, period, period)?;
+    let (session, header) = prepare::start(wishes, launch, period, period)?;
     prepare::tell_partial(&header.events);
     let mut recorder = out.recorder(&header).map_err(failed)?;
     if let Some(stacks) = session.stacks() {
@@ -44,18 +100,18 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
     };
     let batches = session.stacks().map_or_else(never, |stacks| stacks.batches().clone());
     let take = |given: Given<'_>| write(given).map(ControlFlow::Continue);
-    let finished = pump_all(&session, &signals, batches, Taking::Batches, take)?;
+    let finished = pump_all(&session, signals, batches, Taking::Batches, take)?;
     if let Some(stacks) = session.stacks() {
         stacks.stop();
         stacks.batches().iter().try_for_each(|batch| write(Given::Stacks(&batch)))?;
     }
     recorder.end(&finished.end).map_err(failed)?;
-    if args.output.as_os_str() != "-" {
+    if path.as_os_str() != "-" {
         let with_stacks = session.stacks().is_some();
         let what = written.words(finished.end.lost_rounds, with_stacks);
-        say(&format!("{what} in {}", shown(&args.output.display().to_string())));
+        say(&format!("{what} in {}", shown(&path.display().to_string())));
     }
-    Ok(finished.code())
+    Ok(finished)
 }
 
 /// How much is in a recording.
@@ -121,5 +177,18 @@ impl<'a> Out<'a> {
             Self::File { path } => Box::new(crate::recording::create_keeping_old(path)?),
         };
         Recorder::new(out, header)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_numbered_before_the_ending() {
+        let named = |path: &str| numbered(Path::new(path), 3).display().to_string();
+        assert_eq!(named("x.jsonl"), "x-3.jsonl");
+        assert_eq!(named("/tmp/a.b/run.before.jsonl"), "/tmp/a.b/run.before-3.jsonl");
+        assert_eq!([named("x"), named(".x")], ["x-3", ".x-3"]);
     }
 }

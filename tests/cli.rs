@@ -71,9 +71,9 @@ fn stat_takes_perfs_ways_of_writing_options_and_names_what_stands_for_others() {
         let output = perfprop(&["stat", "--json-output", "-e", "page-faults", "--", "true"]);
         assert!(stderr(&output).starts_with('{'), "{}", stderr(&output));
     }
-    let output = perfprop(&["stat", "--all-user", "-e", "page-faults", "--", "true"]);
+    let output = perfprop(&["stat", "--per-core", "-e", "page-faults", "--", "true"]);
     assert_eq!(output.status.code(), Some(2));
-    assert!(stderr(&output).contains("-e cycles:u"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("-A"), "{}", stderr(&output));
     let output = perfprop(&["stat", "-a", "-G", "no-such-group", "-e", "page-faults", "--", "true"]);
     assert!(stderr(&output).contains("no control group no-such-group"), "{}", stderr(&output));
 }
@@ -497,4 +497,86 @@ fn top_has_a_row_for_each_cpu_or_thread() {
     let threads = ["top", "--batch", "-n", "1", "-I", "50", "--per-thread", "-e", "task-clock", "-p", &me];
     let threads = perfprop(&threads);
     assert!(stdout(&threads).contains(&format!("-{me} task-clock")), "{}{}", stdout(&threads), stderr(&threads));
+}
+
+#[test]
+fn perfs_words_are_answered_by_what_does_the_same() {
+    let cases: [(&[&str], &str); 8] = [
+        (&["record", "-T", "--", "true"], "every sample has its time"),
+        (&["record", "-B", "--", "true"], "no build ids"),
+        (&["record", "-n", "--", "true"], "only with -g"),
+        (&["top", "-K", "--", "true"], "--all-user"),
+        (&["stat", "--per-socket", "--", "true"], "-A"),
+        (&["stat", "report"], "replay FILE"),
+        (&["stat", "record", "true"], "perfprop record"),
+        (&["report"], "replay FILE"),
+    ];
+    for (args, words) in cases {
+        let output = perfprop(args);
+        let text = stderr(&output);
+        assert!(output.status.code().is_some_and(|code| code == 2 || code == 127), "{args:?}: {text}");
+        assert!(text.contains(words) && !text.contains("did you mean"), "{args:?}: {text}");
+    }
+}
+
+#[test]
+fn words_of_the_command_line_and_of_files_reach_no_terminal_raw() {
+    let theme = scratch("th\x1b[31meme.toml");
+    fs::write(&theme, "[ui]\n\"te\\u001b[31mxt\" = \"re\\u202ed\"\ntext = \"\\u001b]0;x\\u0007\"\n").unwrap();
+    let config = scratch("config\x1b[31m.toml");
+    fs::write(&config, "\"the\\u001b[31mme\" = 1\ntheme = \"\\u202enone\"\n[keys]\nquit = \"\\u001b[1m\"\n").unwrap();
+    let (theme, config) = (theme.to_str().unwrap(), config.to_str().unwrap());
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
+    for args in [
+        &["stat", "--no\x1b[31msuch", "--", "true"][..],
+        &["no\u{202e}verb"],
+        &["replay", "--dump", "txt", "--theme", theme, recording],
+        &["replay", "--dump", "txt", "--theme", "no\x1b[31msuch", recording],
+        &["top", "--batch", "-n", "1", "-I", "10", "--config", config, "-e", "task-clock", "--", "true"],
+        &["top", "--batch", "--config", "no\x1b[31mfile", "--", "true"],
+    ] {
+        let output = perfprop(args);
+        let text = stderr(&output) + &stdout(&output);
+        assert!(!text.contains(['\x1b', '\u{7}', '\u{202e}']), "{args:?}: {text:?}");
+        assert!(!output.status.success() || text.contains("\\x1b"), "{args:?}: {text}");
+    }
+    fs::remove_file(theme).unwrap();
+    fs::remove_file(config).unwrap();
+}
+
+#[test]
+fn a_wrong_theme_or_configuration_is_said_and_marked() {
+    let theme = scratch("wrong.toml");
+    fs::write(&theme, "[stat]\nwarn = \"red\"\n").unwrap();
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
+    let dump = |theme: &str| perfprop(&["replay", "--dump", "txt", "--size", "120x30", "--theme", theme, recording]);
+    let (wrong, right) = (dump(theme.to_str().unwrap()), dump("dark"));
+    assert!(stderr(&wrong).contains("unknown section \"stat\"; did you mean \"state\"?"), "{}", stderr(&wrong));
+    // The count of warnings stands before their mark.
+    let warnings = |output: &Output| {
+        let text = stdout(output);
+        let before = text.lines().next().unwrap_or_default().split('▲').next().unwrap_or_default().to_owned();
+        before.rsplit(' ').next().unwrap_or_default().parse::<u32>().unwrap()
+    };
+    assert_eq!((warnings(&wrong), stderr(&right)), (warnings(&right) + 1, String::new()));
+    fs::remove_file(theme).unwrap();
+}
+
+#[test]
+fn a_misspelt_event_of_a_relation_file_is_told_with_what_was_meant() {
+    let file = scratch("misspelt.json");
+    fs::write(&file, "[{\"id\": \"R1\", \"relation\": \"page-fautls = minor-faults + no-machine-has-this\"}]\n")
+        .unwrap();
+    let name = file.to_str().unwrap();
+    for args in [&["check", name][..], &["relations", "show", name]] {
+        let text = stdout(&perfprop(args));
+        assert!(text.contains("page-fautls") && text.contains("did you mean page-faults?"), "{args:?}: {text}");
+        assert!(!text.contains("no-machine-has-this, which"), "{args:?}: {text}");
+    }
+    if can_count() {
+        let args = ["stat", "-e", "page-faults,minor-faults", "--relations", name, "--", "true"];
+        let text = stderr(&perfprop(&args));
+        assert!(text.contains("R1") && text.contains("did you mean page-faults?"), "{text}");
+    }
+    fs::remove_file(file).unwrap();
 }

@@ -172,7 +172,7 @@ pub(super) struct Target {
     #[arg(long)]
     pub(super) per_thread: bool,
     /// Begin to count this many milliseconds after the start
-    #[arg(short = 'D', long, value_name = "MS", allow_negative_numbers = true, value_parser = milliseconds())]
+    #[arg(short = 'D', long, value_name = "MS", allow_negative_numbers = true, value_parser = delay)]
     pub(super) delay: Option<u64>,
     /// End after this many milliseconds
     #[arg(long, value_name = "MS", value_parser = milliseconds())]
@@ -295,7 +295,7 @@ pub(super) struct Stat {
     #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) interval_count: Option<u64>,
     /// Run the command this many times and print means
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = runs)]
     pub(super) repeat: u32,
     /// Print how far the scaled and corrected counts are from the truth; needs --counters
     #[arg(long, requires = "counters")]
@@ -586,6 +586,18 @@ pub fn command() -> clap::Command {
 
 fn milliseconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(1..=3_600_000)
+}
+
+fn delay(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| (1..=3_600_000).contains(number));
+    number.ok_or_else(|| {
+        "give milliseconds from 1 to 3600000; perf's ranges and -1 (not before told) aren't there".into()
+    })
+}
+
+fn runs(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| "give runs from 1; for ever:  while perfprop stat ...; do :; done".into())
 }
 
 /// The id of a process or thread.

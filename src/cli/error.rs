@@ -20,7 +20,7 @@ use crate::sources::perf::OpenError;
 use crate::sources::perf::mux::MuxError;
 use crate::sources::process;
 use crate::stacks::live::StackError;
-use crate::words::shown;
+use crate::words::{is_hidden, shown};
 
 /// Wrong usage, an unknown event, a bad file: nothing was started.
 const USAGE: u8 = 2;
@@ -169,16 +169,38 @@ impl Error {
     }
 }
 
-/// clap's own texts: help and versions are no errors and go to standard output.
-pub(super) fn usage(error: &clap::Error) -> ExitCode {
-    let unknown = (error.kind() == ErrorKind::UnknownArgument).then(|| error.get(ContextKind::InvalidArg)).flatten();
-    match unknown {
-        Some(ContextValue::String(option)) if let Some(instead) = habits::instead(option) => {
-            let _ = writeln!(io::stderr(), "perfprop: perf's {} isn't there\n      {instead}", shown(option));
+/// clap's own texts: help and versions are no errors and go to standard output. `words` is the command line.
+pub(super) fn usage(error: &clap::Error, words: &[OsString]) -> ExitCode {
+    match perfs_way(error, words) {
+        Some(text) => drop(writeln!(io::stderr(), "{text}")),
+        // clap repeats words as they are.
+        None if words.iter().any(|word| word.to_string_lossy().contains(is_hidden)) => {
+            let text = error.render().to_string();
+            text.lines().for_each(|line| drop(writeln!(io::stderr(), "{}", shown(line))));
         }
-        _ => drop(error.print()),
+        None => drop(error.print()),
     }
     ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(USAGE))
+}
+
+/// What to do instead, for a word of perf's that isn't there.
+fn perfs_way(error: &clap::Error, words: &[OsString]) -> Option<String> {
+    let context = |kind: ContextKind| match error.get(kind) {
+        Some(ContextValue::String(word)) => Some(word),
+        _ => None,
+    };
+    let (word, instead) = match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let option = context(ContextKind::InvalidArg)?;
+            (option, habits::instead(words.get(1)?.to_str()?, option)?)
+        }
+        ErrorKind::InvalidSubcommand => {
+            let verb = context(ContextKind::InvalidSubcommand)?;
+            (verb, habits::instead_of_verb(verb)?)
+        }
+        _ => return None,
+    };
+    Some(format!("perfprop: perf's {} isn't there\n      {instead}", shown(word)))
 }
 
 impl fmt::Display for Error {
@@ -225,7 +247,9 @@ impl fmt::Display for Error {
                 write!(f, "perfprop: the terminal can't be used: {source}\n      as text: --batch")
             }
             Self::Theme(text) => write!(f, "perfprop: {text}"),
-            Self::Config(path, error) => write!(f, "perfprop: configuration {}: {error}", path.display()),
+            Self::Config(path, error) => {
+                write!(f, "perfprop: configuration {}: {error}", shown(&path.to_string_lossy()))
+            }
             Self::NoMatch { patterns, similar } => {
                 write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
                 if similar.is_empty() { Ok(()) } else { write!(f, "\n      similar: {}", shown(&similar.join(", "))) }
@@ -317,12 +341,14 @@ fn no_command(
         _ => source.to_string(),
     };
     write!(f, "E06 perfprop: {}: {reason} (nothing was measured)", shown(&command.to_string_lossy()))?;
-    match similar {
-        Some(similar) => write!(f, "\n      did you mean {}?", shown(similar)),
-        None if source.kind() == io::ErrorKind::PermissionDenied => {
+    let not_found = source.kind() == io::ErrorKind::NotFound;
+    match (habits::instead_below_stat(command).filter(|_| not_found), similar) {
+        (Some(instead), _) => write!(f, "\n      perf's stat {} isn't there: {instead}", command.to_string_lossy()),
+        (None, Some(similar)) => write!(f, "\n      did you mean {}?", shown(similar)),
+        (None, None) if source.kind() == io::ErrorKind::PermissionDenied => {
             write!(f, "\n      make it executable:  chmod +x {}", shown(&command.to_string_lossy()))
         }
-        None => Ok(()),
+        (None, None) => Ok(()),
     }
 }
 

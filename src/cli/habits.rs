@@ -1,38 +1,163 @@
-//! An option of `perf stat` that perfprop hasn't in, what to do instead out.
+//! A word of perf's that perfprop hasn't in, what to do instead out.
 
-/// Options of perf, and what does the same here.
-const INSTEAD: [(&[&str], &str); 19] = [
-    (&["--all-user"], "write it with the events:  -e cycles:u,page-faults:u"),
-    (&["--all-kernel"], "write it with the events:  -e cycles:k,page-faults:k"),
-    (&["-B", "--big-num", "--no-big-num"], "text has large numbers in groups of three, -x and -j have them plain"),
-    (&["-n", "--null"], "time is always printed; the cheapest event is  -e dummy"),
-    (&["-g", "--group"], "write groups in braces:  -e '{cycles,instructions}'"),
-    (&["-v", "--verbose"], "what opens, and why not:  perfprop check -e EVENTS"),
-    (&["-q", "--quiet"], "send the counts away:  -o /dev/null"),
-    (&["-S", "--sync"], "sync; perfprop stat ..."),
+use std::ffi::OsString;
+
+/// Words of perf that mean the same, and what does it here.
+type Habit = (&'static [&'static str], &'static str);
+
+/// perf's options of every verb that measures.
+const EVERYWHERE: [Habit; 3] = [
+    (&["--control"], "a part of a run:  -D MS, --timeout MS, or  -p PID"),
+    (&["--filter"], "perfprop can't filter tracepoints: count them all, or one process' with  -p PID"),
+    (&["--group"], "write groups in braces:  -e '{cycles,instructions}'"),
+];
+
+const STAT: [Habit; 14] = [
+    (&["-g"], "write groups in braces:  -e '{cycles,instructions}'"),
     (
         &["-T", "--transaction", "--topdown", "--td-level", "--smi-cost", "--iostat"],
         "metrics:  perfprop list metric; -M",
     ),
     (&["--metric-only"], "metrics alone:  -M METRICS -j"),
-    (&["--metric-no-group", "--metric-no-merge"], "metrics give up their groups by themselves where these don't fit"),
-    (&["--no-merge", "--hybrid-merge", "--cputype"], "each kind of core is counted apart:  -e cpu_core/cycles/"),
+    (&["--metric-no-merge"], "one metric in a run shares no events:  -M METRIC"),
+    (&["--hybrid-merge", "--cputype"], "each kind of core is counted apart:  -e cpu_core/cycles/"),
     (&["--no-scale", "--scale"], "unscaled counts, enabled and running times:  perfprop record"),
     (&["--per-core", "--per-die", "--per-node", "--per-socket", "--percore-show-thread"], "each CPU apart:  -A"),
     (&["--for-each-cgroup"], "one control group in a run:  -G CGROUP"),
     (&["--log-fd"], "a file instead of a descriptor:  -o /dev/fd/N"),
     (&["--pre", "--post"], "a shell does both:  -- sh -c 'PRE; COMMAND; POST', which counts them too"),
-    (
-        &["--table", "--summary", "--no-csv-summary", "--interval-clear"],
-        "every run and interval:  -I MS; live:  perfprop top",
-    ),
-    (&["--control"], "a part of a run:  -D MS, --timeout MS, or  -p PID"),
+    (&["--table"], "the spread between runs is printed; each run:  a loop in a shell"),
+    (&["--summary", "--no-csv-summary"], "the sum over all intervals:  perfprop record -I MS, perfprop replay --print"),
+    (&["--interval-clear"], "live numbers:  perfprop top"),
+    (&["--bpf-counters", "--bpf-prog"], "programs in the kernel aren't counted; a process is:  -p PID"),
 ];
 
-/// What somebody used to perf does here instead of this option, given as it was written.
-pub(super) fn instead(option: &str) -> Option<&'static str> {
+const RECORD: [Habit; 23] = [
+    (&["-T", "--timestamp", "--timestamp-boundary"], "every round and every sample has its time already"),
+    (&["-k", "--clockid"], "times count from the start, by CLOCK_MONOTONIC"),
+    (
+        &["-B", "--no-buildid", "-N", "--no-buildid-cache", "--buildid-all", "--buildid-mmap"],
+        "a recording holds names, no build ids: there is nothing to leave out",
+    ),
+    (&["-n", "--no-samples"], "record samples only with -g or --call-graph: leave these out"),
+    (&["-s", "--stat"], "counts of each thread:  --per-thread -p PID"),
+    (
+        &["-d", "--data", "-P", "--period", "-R", "--raw-samples", "-W", "--weight", "--sample-cpu", "--phys-data"],
+        "a sample is its event, stack, thread, time and weight; what else a sample can hold needs  perf record",
+    ),
+    (
+        &["--data-page-size", "--code-page-size", "--transaction", "--sample-identifier", "--user-regs"],
+        "a sample is its event, stack, thread, time and weight; what else a sample can hold needs  perf record",
+    ),
+    (&["-b", "--branch-any", "-j", "--branch-filter"], "call stacks out of the record of branches:  --call-graph lbr"),
+    (&["-m", "--mmap-pages", "--mmap-flush"], "perfprop chooses its buffers, and says what was lost"),
+    (&["--realtime"], "chrt -f PRIORITY perfprop record ..."),
+    (&["-S", "--snapshot", "--aux-sample", "--kcore"], "traces of the processor need  perf record"),
+    (&["-u", "--uid"], "the processes of a user:  -p $(pgrep -d, -u USER)"),
+    (&["-v", "--verbose"], "what opens, and why not:  perfprop check -e EVENTS"),
+    (&["--dry-run"], "what opens, and why not:  perfprop check -e EVENTS"),
+    (&["-z", "--compression-level"], "the recording is text, which packs well:  -o - ... | zstd > FILE"),
+    (
+        &["--max-size", "--switch-output", "--switch-max-files", "--switch-output-event", "--timestamp-filename"],
+        "a run that ends by itself:  --timeout MS",
+    ),
+    (
+        &["--affinity", "--aio", "--threads", "--num-thread-synthesize", "--no-buffering", "--proc-map-timeout"],
+        "perfprop reads with one thread and says what was lost",
+    ),
+    (
+        &["--all-cgroups", "--namespaces", "--no-bpf-event", "--switch-events", "--synth", "--tail-synthesize"],
+        "records beside counts and samples need  perf record",
+    ),
+    (&["--overwrite"], "what is in FILE is kept as FILE.old"),
+    (&["--kernel-callchains"], "stacks of the kernel alone:  --all-kernel -g"),
+    (&["--user-callchains"], "stacks of programs alone:  --all-user -g"),
+    (
+        &["--exclude-perf", "--running-time", "--strict-freq"],
+        "perfprop isn't counted with a command, and every count has its times",
+    ),
+    (&["--off-cpu"], "where a program waits:  -g -e sched:sched_switch"),
+];
+
+const TOP: [Habit; 16] = [
+    (&["-b", "--branch-any", "-j", "--branch-filter"], "call stacks out of the record of branches:  --call-graph lbr"),
+    (
+        &["--dump-symtab", "--sym-annotate", "--objdump", "--asm-raw", "--source", "--prefix", "--prefix-strip"],
+        "instructions of a program:  objdump -d PROGRAM",
+    ),
+    (&["-E", "--entries"], "there are as many rows as the terminal has; all of them:  --batch"),
+    (&["-f", "--count-filter", "--percent-limit", "--percentage"], "the key / filters rows"),
+    (&["-K", "--hide_kernel_symbols"], "programs alone:  --all-user"),
+    (&["-U", "--hide_user_symbols"], "the kernel alone:  --all-kernel"),
+    (&["-k", "--vmlinux", "--kallsyms", "--ignore-vmlinux", "--demangle-kernel"], "the kernel's names: /proc/kallsyms"),
+    (
+        &["-m", "--mmap-pages", "--overwrite", "--num-thread-synthesize", "--proc-map-timeout"],
+        "perfprop chooses its buffers, and says what was lost",
+    ),
+    (&["-r", "--realtime"], "chrt -f PRIORITY perfprop top ..."),
+    (
+        &["-s", "--sort", "--fields", "--group-sort-idx", "-w", "--column-widths"],
+        "the keys s and < choose the column to sort by, I turns the order round",
+    ),
+    (
+        &["--show-nr-samples", "--show-total-period", "--children", "--hierarchy", "--raw-trace"],
+        "samples of a function, with those of what it calls:  -g --screen profile",
+    ),
+    (
+        &["--max-stack", "--ignore-callees", "--stitch-lbr", "--symbols", "--dsos", "--comms"],
+        "the keys / and Enter search and zoom in call stacks:  -g --screen profile",
+    ),
+    (&["-u", "--uid"], "the processes of a user:  -p $(pgrep -d, -u USER)"),
+    (&["-v", "--verbose"], "what opens, and why not:  perfprop check -e EVENTS"),
+    (&["-z", "--zero"], "each interval for itself:  --screen detail, or  perfprop stat -I MS"),
+    (&["--stdio", "--tui", "--force"], "text instead of screens:  --batch"),
+];
+
+/// perf's verbs.
+const VERBS: [Habit; 8] = [
+    (&["report"], "open a recording:  perfprop replay FILE; as text:  perfprop replay FILE --print"),
+    (&["script"], "a recording is text already; for other tools:  perfprop export FILE --to FORMAT"),
+    (&["diff"], "two recordings side by side:  perfprop replay FILE FILE"),
+    (&["annotate"], "functions and their callers:  perfprop replay FILE --screen profile"),
+    (&["probe"], "events on functions need no preparation:  -e uprobe:/path/to/program:function"),
+    (&["bench", "test", "version"], "the version:  perfprop -V; what can be counted here:  perfprop check"),
+    (&["trace", "sched", "lock", "kmem", "ftrace", "timechart"], "count the tracepoints:  perfprop stat -e 'sched:*'"),
+    (
+        &["mem", "c2c", "kvm", "intel-pt", "inject", "buildid-cache", "buildid-list"],
+        "perfprop has nothing for it: use perf",
+    ),
+];
+
+/// perf's verbs below `stat`.
+const BELOW_STAT: [Habit; 2] = [
+    (&["record"], "perfprop record keeps counts:  perfprop record -o FILE -e EVENTS -- COMMAND"),
+    (&["report"], "perfprop replay prints what perfprop record kept:  perfprop replay FILE --print"),
+];
+
+/// What somebody used to perf does here instead of this option of a verb, given as it was written.
+pub(super) fn instead(verb: &str, option: &str) -> Option<&'static str> {
     let name = option.split('=').next().unwrap_or(option);
-    INSTEAD.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
+    let own: &[Habit] = match verb {
+        "stat" => &STAT,
+        "record" => &RECORD,
+        "top" => &TOP,
+        _ => return None,
+    };
+    find(own, name).or_else(|| find(&EVERYWHERE, name))
+}
+
+/// The same of a verb.
+pub(super) fn instead_of_verb(verb: &str) -> Option<&'static str> {
+    find(&VERBS, verb)
+}
+
+/// The same of what perf takes for a verb below `stat`, where it isn't a command.
+pub(super) fn instead_below_stat(command: &OsString) -> Option<&'static str> {
+    find(&BELOW_STAT, command.to_str()?)
+}
+
+fn find(habits: &[Habit], name: &str) -> Option<&'static str> {
+    habits.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
 }
 
 #[cfg(test)]
@@ -44,13 +169,29 @@ mod tests {
 
     #[test]
     fn only_options_that_there_are_not_are_explained() {
-        let command = Args::command();
-        let stat = command.find_subcommand("stat").into_iter().flat_map(|stat| stat.get_arguments());
-        for argument in stat {
-            let long = argument.get_long().map(|name| format!("--{name}"));
-            let short = argument.get_short().map(|name| format!("-{name}"));
-            assert!(long.into_iter().chain(short).all(|name| instead(&name).is_none()), "{argument:?}");
+        for verb in ["stat", "record", "top"] {
+            let command = Args::command();
+            let arguments = command.find_subcommand(verb).into_iter().flat_map(|verb| verb.get_arguments());
+            for argument in arguments {
+                let long = argument.get_long().map(|name| format!("--{name}"));
+                let short = argument.get_short().map(|name| format!("-{name}"));
+                let mut names = long.into_iter().chain(short);
+                assert!(names.all(|name| instead(verb, &name).is_none()), "{verb} {argument:?}");
+            }
         }
-        assert!(instead("--td-level=1").is_some() && instead("--nosuch").is_none());
+        assert!(instead("stat", "--td-level=1").is_some() && instead("stat", "--nosuch").is_none());
+    }
+
+    #[test]
+    fn a_verb_has_its_own_hints() {
+        assert_ne!(instead("stat", "-T"), instead("record", "-T"));
+        assert_eq!(instead("replay", "-T"), None);
+    }
+
+    #[test]
+    fn only_verbs_that_there_are_not_are_explained() {
+        let command = Args::command();
+        let verbs = command.get_subcommands().map(clap::Command::get_name);
+        assert_eq!(verbs.filter(|verb| instead_of_verb(verb).is_some()).collect::<Vec<_>>(), Vec::<&str>::new());
     }
 }

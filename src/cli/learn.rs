@@ -134,7 +134,7 @@ fn quoted(path: &Path) -> String {
 
 /// What holds of these programs at large.
 fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
-    let wrong = |path: &PathBuf, error: io::Error| Error::Usage(format!("trace {}: {error}", path.display()));
+    let wrong = |path: &PathBuf, error: io::Error| Error::Usage(format!("trace {}: {error}", quoted(path)));
     let tables: Result<Vec<Table>, Error> =
         traces.iter().map(|path| read(path).map_err(|error| wrong(path, error))).collect();
     let tables = tables?;

@@ -6,6 +6,7 @@ use std::{env, fs, io};
 
 use super::Error;
 use super::args::{Look, OnQuit, ScreenName, When};
+use super::stream::say;
 use crate::tui::{self, Complaint, Config, Depth, Options, Screen, Symbols, Theme};
 
 /// How the screens of a terminal look.
@@ -34,7 +35,8 @@ pub(super) fn on_terminal(look: &Look) -> Result<Options, Error> {
         }
         options => options?,
     };
-    let notes = complaints.iter().map(ToString::to_string).chain(options.notes).collect();
+    let notes: Vec<_> = complaints.iter().map(ToString::to_string).chain(options.notes).collect();
+    notes.iter().for_each(|note| say(note));
     Ok(Options {
         notes,
         screen: look.screen.map_or(config.screen.unwrap_or_default(), |name| screen(Some(name))),
@@ -53,7 +55,9 @@ pub(super) fn on_terminal(look: &Look) -> Result<Options, Error> {
 pub(super) fn in_picture(look: &Look) -> Result<Options, Error> {
     let depth = if look.color == When::Never { Depth::Mono } else { Depth::TrueColor };
     let symbols = if look.ascii { Symbols::Ascii } else { Symbols::Unicode };
-    options(look, depth, symbols, look.theme.as_deref().unwrap_or("dark"))
+    let options = options(look, depth, symbols, look.theme.as_deref().unwrap_or("dark"))?;
+    options.notes.iter().for_each(|note| say(note));
+    Ok(options)
 }
 
 fn options(look: &Look, depth: Depth, symbols: Symbols, theme: &str) -> Result<Options, Error> {
@@ -62,6 +66,13 @@ fn options(look: &Look, depth: Depth, symbols: Symbols, theme: &str) -> Result<O
     let notes = complaints.iter().map(ToString::to_string).collect();
     let help = look.screen == Some(ScreenName::Help);
     Ok(Options { theme, depth, symbols, screen: screen(look.screen), help, notes, ..Options::default() })
+}
+
+/// The configuration where nothing is drawn: what is wrong with it is said only.
+pub(super) fn for_text(look: &Look) -> Result<Config, Error> {
+    let (config, complaints) = config(look)?;
+    complaints.iter().for_each(|complaint| say(&complaint.to_string()));
+    Ok(config)
 }
 
 /// The configuration, and what is wrong with it. A file that the user named must be there.

@@ -17,6 +17,7 @@ mod learn;
 mod list;
 mod look;
 mod metrics;
+mod misspelt;
 mod prepare;
 mod pump;
 mod record;
@@ -37,9 +38,10 @@ use args::{Args, Verb};
 
 /// Runs the program with the process' own arguments.
 pub fn main() -> ExitCode {
-    let args = match Args::try_parse() {
+    let words: Vec<_> = std::env::args_os().collect();
+    let args = match Args::try_parse_from(&words) {
         Ok(args) => args,
-        Err(error) => return error::usage(&error),
+        Err(error) => return error::usage(&error, &words),
     };
     match run(&args.verb) {
         Ok(code) => ExitCode::from(code),

@@ -10,6 +10,7 @@ use std::time::{Duration, SystemTime};
 use nix::unistd::Pid;
 
 use super::args::{Corrections, Counting, Events, SourceName, Target};
+use super::misspelt::misspelt;
 use super::refused::refused;
 use super::stream::say;
 use super::turns;
@@ -59,6 +60,8 @@ pub(super) struct Wishes {
     pub(super) schedule: Schedule,
     pub(super) relations: Relations,
     pub(super) estimator: Estimation,
+    /// What was said of them and screens are to show too.
+    pub(super) notes: Vec<String>,
 }
 
 /// How numbers are estimated.
@@ -106,7 +109,9 @@ pub(super) fn wishes_with(events: &Events, target: &Target, further: &[&str]) ->
     if estimator.learnt.is_some() && (target.no_aggr || target.per_thread) {
         return Err(learnt_of_parts());
     }
-    Ok(Wishes { metrics: request.recorded(&plan), plan, counter, counters, schedule, relations, estimator })
+    let notes = misspelt(&relations.all, &plan.events, &resolver);
+    notes.iter().for_each(|note| say(note));
+    Ok(Wishes { metrics: request.recorded(&plan), plan, counter, counters, schedule, relations, estimator, notes })
 }
 
 impl Estimation {

@@ -7,8 +7,8 @@ use std::path::Path;
 use super::args::{Import, RelationVerb, Relations as Args, Show};
 use super::prepare::resolver;
 use super::stream::{Stream, say};
-use super::{Error, metrics, prepare};
-use crate::events::{Machine, Tables};
+use super::{Error, metrics, misspelt, prepare};
+use crate::events::{Machine, Resolver, Tables};
 use crate::metrics::vendor::Vendor;
 use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
 use crate::relations::{self, LoadError, Relation};
@@ -27,7 +27,7 @@ fn show(args: &Show) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
     let found = prepare::load_files(&args.files, args.relations_lenient)?;
     let catalog = metrics::catalog(&found.metrics, resolver.tables())?;
-    let mut here = Here { facts: Facts::new(&resolver, Scope::Part), known: HashMap::new() };
+    let mut here = Here { facts: Facts::new(&resolver, Scope::Part), resolver: &resolver, known: HashMap::new() };
     let mut text = String::new();
     for relation in &found.all {
         text.push_str(&relation_lines(relation, &catalog, &mut here));
@@ -77,6 +77,7 @@ fn metric_lines(metric: &Metric, catalog: &Catalog, here: &mut Here<'_>) -> Stri
 /// This machine, and which events it counts, each tried once by opening it.
 struct Here<'a> {
     facts: Facts<'a>,
+    resolver: &'a Resolver,
     known: HashMap<String, bool>,
 }
 
@@ -95,7 +96,11 @@ impl Here<'_> {
         let missing: Vec<_> = names.iter().filter(|name| !self.counts(name)).map(String::as_str).collect();
         match missing.as_slice() {
             [] => "● active here".to_owned(),
-            missing => format!("— inactive here: no {}", shown(&missing.join(", "))),
+            missing => {
+                let meant = missing.iter().find_map(|name| misspelt::meant(name, &[], self.resolver));
+                let hint = meant.map_or_else(String::new, |meant| format!("; did you mean {}?", shown(&meant)));
+                format!("— inactive here: no {}{hint}", shown(&missing.join(", ")))
+            }
         }
     }
 }

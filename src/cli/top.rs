@@ -18,7 +18,7 @@ use crate::session::{ChildIo, OutputLine, Session};
 use crate::sources::Round;
 use crate::stacks::{Gathering, Losses};
 use crate::text::{self, Repeats};
-use crate::tui::{self, Feed, Outcome};
+use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
 
 pub(super) fn run(args: &Top) -> Result<u8, Error> {
@@ -33,12 +33,8 @@ pub(super) fn run(args: &Top) -> Result<u8, Error> {
 }
 
 /// The option's, else the configuration's, else a second.
-fn interval(args: &Top) -> Result<Duration, Error> {
-    let interval = match args.interval {
-        Some(interval) => interval,
-        None => look::config(&args.look)?.0.interval.unwrap_or(1000),
-    };
-    Ok(Duration::from_millis(interval))
+fn interval(args: &Top, config: &Config) -> Duration {
+    Duration::from_millis(args.interval.or(config.interval).unwrap_or(1000))
 }
 
 const NO_TERMINAL: &str =
@@ -50,7 +46,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen().map_err(Error::System)?;
-    let interval = interval(args)?;
+    let interval = interval(args, &look::for_text(&args.look)?);
     let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
     prepare::tell_partial(&header.events);
     let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
@@ -84,9 +80,10 @@ fn screens(args: &Top) -> Result<u8, Error> {
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
     let mut launch = prepare::launch(&args.target, ChildIo::Capture)?;
     let wishes = prepare::wishes(&args.events, &args.target)?;
+    options.notes.extend(wishes.notes.iter().cloned());
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
     let signals = signals::listen_for_screens().map_err(Error::System)?;
-    let interval = interval(args)?;
+    let interval = interval(args, &look::config(&args.look)?.0);
     let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
     prepare::tell_partial(&header.events);
     let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);

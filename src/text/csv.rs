@@ -14,6 +14,7 @@
 
 use super::json::{COUNTED, Numbers, status};
 use super::metric::{self, Printed};
+use super::number::{plain, shortest};
 use super::summary::{Metric, Repeats, absence_cell, counted, interval_metric, run_metric};
 use crate::events::Unit;
 use crate::monitor::{Monitor, Row};
@@ -73,9 +74,7 @@ fn with_metrics(monitor: &Monitor, mut fields: Vec<String>, metrics: &[Printed],
     let blank = |metric: &Printed| {
         let mut line = fields[..kept].to_vec();
         line.resize(fields.len() - OURS - METRIC, String::new());
-        line.extend(
-            metric.field().map_or_else(Default::default, |metric| [format!("{:.3}", metric.value), metric.unit]),
-        );
+        line.extend(metric.field().map_or_else(Default::default, |metric| [plain(metric.value, 3), metric.unit]));
         line.resize(fields.len(), String::new());
         line.extend(metric.our_fields());
         line
@@ -108,13 +107,13 @@ fn counted_fields(monitor: &Monitor, row: &Row<'_>, count: Option<Uncertain>) ->
 /// Whole counts; what has a unit with two decimals.
 fn number(count: f64, unit: &Unit) -> String {
     let counted = counted(count, unit);
-    if counted.unit.is_empty() { format!("{:.0}", counted.value) } else { format!("{:.2}", counted.value) }
+    plain(counted.value, if counted.unit.is_empty() { 0 } else { 2 })
 }
 
 fn time_fields(running_ns: u64, run_ratio: Option<f64>, metric: Option<Metric>) -> [String; 4] {
     // What never ran has 100 % in perf's lines, and no metric.
     let percent = format!("{:.2}", run_ratio.unwrap_or(1.0) * 100.0);
-    let value = metric.as_ref().map_or_else(String::new, |metric| format!("{:.3}", metric.value));
+    let value = metric.as_ref().map_or_else(String::new, |metric| plain(metric.value, 3));
     [running_ns.to_string(), percent, value, metric.map_or_else(String::new, |metric| metric.unit)]
 }
 
@@ -133,7 +132,7 @@ fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) -> [String; O
     let ((low, high), corrected) = (bounds(numbers.count), numbers.corrected.map(|correction| correction.count));
     let (corrected_low, corrected_high) = bounds(corrected);
     let by = numbers.corrected.and_then(|correction| correction.by).map(|by| shown(monitor.cause(by)).into_owned());
-    let text = |number: Option<f64>| number.map(|number| number.to_string());
+    let text = |number: Option<f64>| number.map(shortest);
     [
         text(rates.mean),
         low,

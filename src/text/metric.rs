@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::block::error_text;
+use super::number::plain;
 use super::summary::{Metric, Repeats, Spread};
 use crate::metrics::{NoValue, Number, Verdict};
 use crate::monitor::{MetricRow, Monitor, Row};
@@ -46,7 +47,7 @@ impl Printed {
     /// The fields behind all others: the ends of its interval, what its threshold says.
     pub(super) fn our_fields(&self) -> [String; 3] {
         let Ok(number) = &self.number else { return [String::new(), String::new(), self.why.clone()] };
-        let [low, high] = bounds(number).map(|bound| bound.map_or_else(String::new, |bound| format!("{bound:.3}")));
+        let [low, high] = bounds(number).map(|bound| bound.map_or_else(String::new, |bound| plain(bound, 3)));
         [low, high, number.verdict.word().to_owned()]
     }
 

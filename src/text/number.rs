@@ -89,6 +89,21 @@ pub fn plus_minus(relative: f64) -> String {
     }
 }
 
+/// A number for other programs with so many decimals: `-0.25`; as a power of ten where a double doesn't
+/// tell all the digits before its point apart: `1.5e47`.
+pub fn plain(value: f64, decimals: usize) -> String {
+    if value.abs() < MOST_DIGITS { format!("{value:.decimals$}") } else { format!("{value:e}") }
+}
+
+/// The shortest text that is read back as the same number: `0.1`, `1.5e47`, `2e-9`.
+pub fn shortest(value: f64) -> String {
+    let is_short = value == 0.0 || (1e-4..MOST_DIGITS).contains(&value.abs());
+    if is_short { value.to_string() } else { format!("{value:e}") }
+}
+
+/// Whole numbers from here on have more digits than the 17 that a double needs at most.
+const MOST_DIGITS: f64 = 1e17;
+
 /// A whole number with commas: `1,931,204`.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
@@ -157,7 +172,21 @@ mod tests {
         assert_eq!([grouped(0), grouped(999), grouped(1_931_204)], ["0", "999", "1,931,204"]);
     }
 
+    #[test]
+    fn numbers_for_programs_by_hand() {
+        let texts = [plain(1_931_204.0, 0), plain(-0.25, 2), plain(1.5e47, 0), plain(-2e17, 3)];
+        assert_eq!(texts, ["1931204", "-0.25", "1.5e47", "-2e17"]);
+        assert_eq!([0.0, 0.1, 1.5e47, 2e-9].map(shortest), ["0", "0.1", "1.5e47", "2e-9"]);
+    }
+
     proptest! {
+        #[test]
+        fn numbers_for_programs_are_short_and_read_back(value in prop::num::f64::NORMAL) {
+            let longest = 25;
+            prop_assert!(plain(value, 3).len() <= longest && shortest(value).len() <= longest, "{}", shortest(value));
+            prop_assert_eq!(shortest(value).parse(), Ok(value));
+        }
+
         #[test]
         fn numbers_stay_short(value in prop::num::f64::ANY) {
             prop_assert!(si(value).chars().count() <= 9, "{}", si(value));

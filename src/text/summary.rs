@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use super::block::{error_cell, error_text};
 use super::metric::{self, Printed};
-use super::number::{grouped, percent, plus_minus};
+use super::number::{grouped, percent, plain, plus_minus};
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
 use crate::plan::EventIndex;
@@ -184,7 +184,7 @@ fn value_text(counted: &Counted) -> String {
     if counted.unit.is_empty() && counted.value < 1e18 {
         grouped(counted.value.round() as u64)
     } else {
-        format!("{:.2}", counted.value)
+        plain(counted.value, 2)
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
+use crate::words::shown;
+
 /// Something wrong with a theme or the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
@@ -28,7 +30,8 @@ impl Complaint {
 
 impl fmt::Display for Complaint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, self.message)
+        // The file's name and what stands in it were written by others.
+        write!(f, "{}:{}:{}: {}", shown(&self.file), self.line, self.column, shown(&self.message))
     }
 }
 

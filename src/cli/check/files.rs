@@ -4,7 +4,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::metrics::Metric;
+use crate::cli::misspelt::misspelt;
+use crate::events::Resolver;
+use crate::metrics::{Catalog, Metric};
 use crate::relations::{self, Diagnostic, LoadError, Parsed, Relation};
 
 /// A relation file that was looked through.
@@ -13,11 +15,15 @@ pub(super) struct CheckedFile {
     /// As the user named it.
     pub(super) name: String,
     outcome: Result<Parsed, LoadError>,
+    /// Names in it that look like typing errors; where a file is for other machines too, they may be right.
+    pub(super) notes: Vec<String>,
 }
 
 impl CheckedFile {
-    pub(super) fn read(path: &Path) -> Self {
-        Self { name: path.display().to_string(), outcome: relations::load(path) }
+    pub(super) fn read(path: &Path, resolver: &Resolver) -> Self {
+        let outcome = relations::load(path);
+        let notes = outcome.as_ref().map_or_else(|_| Vec::new(), |parsed| notes(parsed, resolver));
+        Self { name: path.display().to_string(), outcome, notes }
     }
 
     /// Whether nothing is wrong with it.
@@ -66,6 +72,14 @@ impl CheckedFile {
             "relations": self.relations().iter().map(relation).collect::<Vec<_>>(),
             "metrics": self.metrics().iter().map(metric).collect::<Vec<_>>(),
             "diagnostics": diagnostics,
+            "notes": self.notes,
         })
     }
+}
+
+fn notes(parsed: &Parsed, resolver: &Resolver) -> Vec<String> {
+    let catalog = Catalog::new(parsed.metrics.iter().cloned());
+    let expand = |relation: &Relation| relation.expanded(&catalog, &|_| None).unwrap_or_else(|_| relation.clone());
+    let relations: Vec<_> = parsed.relations.iter().map(expand).collect();
+    misspelt(&relations, &[], resolver)
 }

@@ -41,12 +41,13 @@ pub(super) fn run(args: &Check) -> Result<u8, Error> {
         Stream::stdout().print(&theme_of_base16(&scheme).map_err(|error| failed(error.to_string()))?)?;
         return Ok(0);
     }
-    let files: Vec<_> = args.files.iter().map(|path| CheckedFile::read(path)).collect();
+    let resolver = resolver(args.event_tables.as_deref())?;
+    let files: Vec<_> = args.files.iter().map(|path| CheckedFile::read(path, &resolver)).collect();
     let only_files = !files.is_empty() && args.events.is_empty();
     let report = if only_files {
         Report { facts: Vec::new(), events: None, files }
     } else {
-        let host = Host::with(resolver(args.event_tables.as_deref())?);
+        let host = Host::with(resolver);
         let text = args.events.join(",");
         let events = (!args.events.is_empty()).then(|| Events::try_out(&text, &host, &ThisKernel));
         Report { facts: facts(&host, &ThisKernel), events, files }

@@ -109,6 +109,7 @@ impl Report {
             }
             // Each complaint escapes what it quotes of the file.
             file.complaints().into_iter().for_each(|complaints| text.push_str(&format!("{complaints}\n")));
+            file.notes.iter().for_each(|note| text.push_str(&format!("        {note}\n")));
         }
         text
     }

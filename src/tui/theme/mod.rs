@@ -23,6 +23,7 @@ pub(super) use flame::{Hue, HueFrom};
 pub(super) use watch::Watched;
 
 use super::complaint::{Complaint, similar};
+use crate::words::shown;
 use file::{Paint, Sheet};
 
 /// The themes in the program: name and text. The first is what all others fall back to.
@@ -344,13 +345,13 @@ impl fmt::Display for FindError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unknown { name, similar: Some(similar) } => {
-                write!(f, "no theme '{name}'; did you mean '{similar}'?")
+                write!(f, "no theme '{}'; did you mean '{}'?", shown(name), shown(similar))
             }
             Self::Unknown { name, similar: None } => {
                 let names: Vec<_> = Theme::names().collect();
-                write!(f, "no theme '{name}'; there are {}", names.join(", "))
+                write!(f, "no theme '{}'; there are {}", shown(name), names.join(", "))
             }
-            Self::Io { path, source } => write!(f, "theme {}: {source}", path.display()),
+            Self::Io { path, source } => write!(f, "theme {}: {source}", shown(&path.to_string_lossy())),
         }
     }
 }

@@ -136,9 +136,10 @@ fn replaying(model: &Model) -> String {
     }
 }
 
-/// How many findings are warnings.
+/// How many findings are warnings, with what is wrong in the configuration and the theme.
 fn warnings(model: &Model) -> usize {
-    model.monitor.findings().iter().filter(|noted| noted.finding.severity() == Severity::Warning).count()
+    let notes = model.notes.len();
+    notes + model.monitor.findings().iter().filter(|noted| noted.finding.severity() == Severity::Warning).count()
 }
 
 pub(super) fn tabs(page: &mut Page<'_>, area: Rect) {

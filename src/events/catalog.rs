@@ -382,3 +382,22 @@ pub(super) fn pattern_for(name: &str, names: &[String]) -> Option<String> {
     let found = names.iter().any(|name| glob::matches(&pattern, &name.to_lowercase()));
     found.then(|| format!("*{stem}*"))
 }
+
+#[cfg(all(test, feature = "pfm"))]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a test may fail and say why")]
+    use super::super::pfm;
+    use super::*;
+
+    #[test]
+    fn every_event_that_libpfm_lists_can_be_written_on_this_cpu() {
+        let resolver = Resolver::new(Machine::here());
+        // Others are there as far as sysfs has them.
+        let cores = pfm::pmus().into_iter().filter(|pmu| pmu.is_core);
+        let events = cores.flat_map(|pmu| pfm::events(&pmu).map(move |event| (pmu.name.clone(), event)));
+        for entry in events.map(|(pmu, event)| libpfm_entry(&pmu, event)) {
+            let event = resolver.first(&entry.example()).unwrap();
+            assert!(event.is_some_and(|event| event.kind == entry.kind), "{}", entry.example());
+        }
+    }
+}

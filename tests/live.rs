@@ -4,10 +4,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 const PERFPROP: &str = env!("CARGO_BIN_EXE_perfprop");
@@ -109,9 +111,13 @@ fn eventually(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-fn signal(child: &Child, signal: nix::sys::signal::Signal) {
-    let pid = nix::unistd::Pid::from_raw(i32::try_from(child.id()).unwrap());
-    nix::sys::signal::kill(pid, signal).unwrap();
+fn signal(child: &Child, signal: Signal) {
+    send(child, signal as i32);
+}
+
+/// Sends any signal, real-time ones too, which have no names.
+fn send(child: &Child, signal: i32) {
+    assert!(Command::new("kill").args([format!("-{signal}"), child.id().to_string()]).status().unwrap().success());
 }
 
 #[test]
@@ -126,7 +132,7 @@ fn a_recording_is_whole_up_to_the_moment_it_was_killed() {
         .unwrap();
     let lines = || fs::read_to_string(&file).map_or(0, |text| text.lines().count());
     eventually("rounds reach the file while it runs", || lines() > 20);
-    signal(&record, nix::sys::signal::Signal::SIGKILL);
+    signal(&record, Signal::SIGKILL);
     record.wait().unwrap();
     let output = Command::new(PERFPROP).args(["replay", "--speed", "0", file.to_str().unwrap()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -167,13 +173,107 @@ fn nothing_is_left_running_when_perfprop_is_ended() {
         .spawn()
         .unwrap();
     eventually("both sleeps run", || sleeping(&mark) == 2);
-    signal(&stat, nix::sys::signal::Signal::SIGTERM);
+    signal(&stat, Signal::SIGTERM);
     let status = stat.wait().unwrap();
     assert_eq!(status.code(), Some(143));
     eventually("nothing runs any more", || sleeping(&mark) == 0);
     let mut summary = String::new();
     std::io::Read::read_to_string(stat.stderr.as_mut().unwrap(), &mut summary).unwrap();
     assert!(summary.contains("task-clock"), "what was counted is still told: {summary}");
+}
+
+/// `perfprop` with these arguments around a command that sleeps, as soon as that runs; its standard error goes to `to`.
+fn around_a_sleep(args: &[&str], mark: &str, to: impl Into<Stdio>) -> Child {
+    let mut command = Command::new(PERFPROP);
+    let child = command.args(args).args(["--", "sleep", mark]).stderr(to).process_group(0).spawn().unwrap();
+    eventually("the command runs", || sleeping(mark) == 1);
+    child
+}
+
+#[test]
+fn every_signal_that_ends_perfprop_ends_the_command_and_prints_what_was_counted() {
+    if counts("task-clock", &["true"]).is_none() {
+        return;
+    }
+    let named =
+        [Signal::SIGUSR2, Signal::SIGALRM, Signal::SIGVTALRM, Signal::SIGPROF, Signal::SIGXCPU, Signal::SIGXFSZ];
+    let ends = named.map(|signal| signal as i32).into_iter().chain([nix::libc::SIGIO, nix::libc::SIGRTMIN() + 1]);
+    for (number, end) in ends.enumerate() {
+        let mark = format!("{}.5{number}", 200_000 + std::process::id());
+        let stat = around_a_sleep(&["stat", "-e", "task-clock"], &mark, Stdio::piped());
+        send(&stat, end);
+        let output = stat.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(128 + end));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("task-clock"), "{end}: {output:?}");
+        eventually("the command is ended", || sleeping(&mark) == 0);
+    }
+}
+
+#[test]
+fn usr1_prints_what_was_counted_so_far_and_all_goes_on() {
+    if counts("task-clock", &["true"]).is_none() {
+        return;
+    }
+    let mark = format!("{}.75", 200_000 + std::process::id());
+    let folder = std::env::temp_dir().join(format!("perfprop-usr1-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let (recording, told) = (folder.join("run.jsonl"), folder.join("told"));
+    let record = ["record", "-e", "task-clock", "-o", recording.to_str().unwrap()];
+    for (args, words) in [(&["stat", "-e", "task-clock"][..], "task-clock"), (&record, "rounds so far in")] {
+        let mut child = around_a_sleep(args, &mark, fs::File::create(&told).unwrap());
+        send(&child, Signal::SIGUSR1 as i32);
+        eventually("it tells what was counted", || fs::read_to_string(&told).is_ok_and(|text| text.contains(words)));
+        assert!(child.try_wait().unwrap().is_none() && sleeping(&mark) == 1, "{words}: it goes on");
+        send(&child, Signal::SIGTERM as i32);
+        assert_eq!(child.wait().unwrap().code(), Some(143));
+    }
+    fs::remove_dir_all(folder).unwrap();
+}
+
+/// The counters that a process has open.
+fn open_counters(pid: u32) -> usize {
+    let links = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten();
+    let targets = links.filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    targets.filter(|target| target.as_os_str() == "anon_inode:[perf_event]").count()
+}
+
+/// Other processes of a process group, also those that have ended and nobody has waited for.
+fn others_of_group(group: u32) -> usize {
+    let pids = fs::read_dir("/proc").unwrap().filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let is_of_group = |pid: &u32| {
+        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+        // pid (name) state ppid pgrp
+        stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(2)) == Some(&group.to_string())
+    };
+    pids.filter(|pid| *pid != group && is_of_group(pid)).count()
+}
+
+#[test]
+fn counts_are_printed_before_counters_are_closed_and_whoever_is_told_to_end_does_not_wait_for_that() {
+    let events = "syscalls:sys_enter_execve,syscalls:sys_enter_openat,syscalls:sys_exit_exit_group";
+    if counts(events, &["true"]).is_none() {
+        return;
+    }
+    // A child without a parent becomes this process', and can be seen for as long as nobody waits for it.
+    nix::sys::prctl::set_child_subreaper(true).unwrap();
+    let mark = format!("{}.85", 200_000 + std::process::id());
+    // Whoever prints into a full pipe waits.
+    let (mut reader, mut writer) = std::io::pipe().unwrap();
+    let size = nix::fcntl::fcntl(&writer, nix::fcntl::FcntlArg::F_GETPIPE_SZ).unwrap();
+    std::io::Write::write_all(&mut writer, &vec![b'-'; usize::try_from(size).unwrap()]).unwrap();
+    let mut stat = around_a_sleep(&["stat", "-e", events], &mark, writer);
+    assert_eq!(open_counters(stat.id()), 3);
+    send(&stat, Signal::SIGTERM as i32);
+    let writes = format!("{} 0x2 ", nix::libc::SYS_write);
+    let call = format!("/proc/{}/syscall", stat.id());
+    eventually("it prints", || fs::read_to_string(&call).is_ok_and(|text| text.starts_with(&writes)));
+    assert_eq!((sleeping(&mark), open_counters(stat.id())), (0, 3), "counters are open while it prints");
+    assert_eq!(others_of_group(stat.id()), 0);
+    let mut text = String::new();
+    std::io::Read::read_to_string(&mut reader, &mut text).unwrap();
+    assert!(text.contains("sys_enter_execve"), "{text}");
+    assert_eq!(stat.wait().unwrap().code(), Some(143));
+    assert_eq!(others_of_group(stat.id()), 1, "a child closes the counters");
 }
 
 fn sleeping(mark: &str) -> usize {

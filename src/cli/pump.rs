@@ -1,19 +1,21 @@
-//! A session and the signals in, each round to a function, how it ended out: the loop of every
-//! verb that draws no screens.
+//! Hands the rounds of a session to a function until it ends or a signal ends it: the loop of every verb that
+//! draws no screens.
 
+use std::convert::Infallible;
 use std::ops::ControlFlow;
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crossbeam_channel::{Receiver, never, select};
+use crossbeam_channel::{Receiver, bounded, never, select};
 use nix::sys::signal::Signal;
-use signal_hook::consts::SIGINT;
+use signal_hook::consts::{SIGINT, SIGUSR1};
 
 use super::Error;
 use crate::recording::End;
 use crate::sampling::{Request, Sample};
 use crate::session::Session;
 use crate::sources::Round;
-use crate::sources::command::Exit;
+use crate::sources::command::{self, Exit};
 use crate::stacks::StackBatch;
 
 /// How a measurement ended, and the signal that ended it, if one did.
@@ -30,13 +32,18 @@ impl Finished {
     /// asked has done what it should.
     pub(super) fn code(&self) -> u8 {
         match (self.end.exit, self.signal) {
-            (_, Some(signal)) if signal != SIGINT => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            (_, Some(signal)) if signal != SIGINT => code_of(signal),
             (Some(Exit::Signal(_)), None) if self.was_asked => 0,
             (Some(exit), _) => exit.shell_code(),
-            (None, Some(signal)) => u8::try_from(128 + signal).unwrap_or(u8::MAX),
+            (None, Some(signal)) => code_of(signal),
             (None, None) => 0,
         }
     }
+}
+
+/// The code of a program that a signal ended.
+pub(super) fn code_of(signal: i32) -> u8 {
+    u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
 /// How rounds are taken.
@@ -59,19 +66,19 @@ pub(super) enum Given<'a> {
     Round(&'a Round, u64),
     /// Samples with their call stacks.
     Stacks(&'a StackBatch),
+    /// The wish to have what was measured so far: USR1.
+    Save,
 }
 
-/// Hands every round to `take` until the measurement ends, a signal comes, or `take` has enough.
+/// Hands every round and every wish to save to `take` until the measurement ends, a signal comes, or `take` has
+/// enough.
 pub(super) fn pump(
     session: &Session,
     signals: &Receiver<i32>,
     taking: Taking,
-    mut take: impl FnMut(&Round, u64) -> Result<ControlFlow<()>, Error>,
+    take: impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
-    pump_all(session, signals, never(), taking, |given| match given {
-        Given::Round(round, lost) => take(round, lost),
-        Given::Stacks(_) => Ok(ControlFlow::Continue(())),
-    })
+    pump_all(session, signals, never(), taking, take)
 }
 
 /// Hands samples with their call stacks to `take`, too, but those that are still on their way at the end.
@@ -88,10 +95,7 @@ pub(super) fn pump_all(
         if taking == Taking::Batches && session.samples().is_empty() {
             select! {
                 recv(session.ended()) -> _ => {}
-                recv(signals) -> number => {
-                    signal = number.ok();
-                    interrupt(session, signal);
-                }
+                recv(signals) -> number => signal = answer(number.ok(), session, signals, &mut take)?.or(signal),
                 default(BATCH) => {}
             }
         }
@@ -102,7 +106,7 @@ pub(super) fn pump_all(
                         flow = take(Given::Round(&round, lost))?;
                         if flow.is_break() {
                             session.request(Request::Stop);
-                            session.terminate();
+                            session.terminate(&mut || another_end(signals));
                         }
                     }
                     (last, lost_rounds) = (round, lost);
@@ -115,18 +119,31 @@ pub(super) fn pump_all(
                 }
                 Err(_) => batches = never(),
             },
-            recv(signals) -> number => {
-                signal = number.ok();
-                interrupt(session, signal);
-            }
+            recv(signals) -> number => signal = answer(number.ok(), session, signals, &mut take)?.or(signal),
         }
     }
     let end = session.end(&last, lost_rounds);
     Ok(Finished { was_asked: flow.is_break() || session.has_timed_out(&end), end, signal })
 }
 
-/// INT is for the command, which may go on; the others end both.
-fn interrupt(session: &Session, signal: Option<i32>) {
+/// Does what a signal asks for, and gives it back unless all goes on after it.
+fn answer(
+    signal: Option<i32>,
+    session: &Session,
+    signals: &Receiver<i32>,
+    take: &mut impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
+) -> Result<Option<i32>, Error> {
+    if signal == Some(SIGUSR1) {
+        let _ = take(Given::Save)?;
+        return Ok(None);
+    }
+    interrupt(session, signal, signals);
+    Ok(signal)
+}
+
+/// INT is for the command, which may go on; the others end both, and another one that comes meanwhile does so at
+/// once.
+fn interrupt(session: &Session, signal: Option<i32>, signals: &Receiver<i32>) {
     if session.running_command().is_none() {
         session.request(Request::Stop);
     } else if signal == Some(SIGINT) {
@@ -135,7 +152,43 @@ fn interrupt(session: &Session, signal: Option<i32>) {
             session.signal(Signal::SIGINT);
         }
     } else {
-        session.terminate();
+        session.terminate(&mut || another_end(signals));
+    }
+}
+
+/// Whether a signal has come that ends perfprop.
+pub(super) fn another_end(signals: &Receiver<i32>) -> bool {
+    signals.try_iter().any(|signal| signal != SIGUSR1)
+}
+
+/// Closes the counters of a session, for which the kernel takes seconds where hundreds of tracepoints are open.
+/// Whoever is told to end by a signal, before or meanwhile, doesn't wait for that; gives that signal.
+pub(super) fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -> Option<i32> {
+    let (closing, closed) = bounded(0);
+    let close = move || {
+        drop(session);
+        drop(closing);
+    };
+    let closer = thread::Builder::new().name("close".into()).spawn(close);
+    let signal = ended_by.or_else(|| end_before(&closed, signals));
+    if signal.is_some() {
+        // Where that can't be, the end comes later.
+        let _ = command::leave_closing_to_a_child();
+    }
+    let _ = closer.map(JoinHandle::join);
+    signal
+}
+
+/// A signal that ends perfprop, if one comes before the counters are closed.
+fn end_before(closed: &Receiver<Infallible>, signals: &Receiver<i32>) -> Option<i32> {
+    loop {
+        select! {
+            recv(closed) -> _ => return None,
+            recv(signals) -> signal => match signal {
+                Ok(SIGUSR1) => {}
+                signal => return signal.ok(),
+            },
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use crossbeam_channel::{Receiver, never};
 use super::Error;
 use super::args::Record;
 use super::prepare::Wishes;
-use super::pump::{Finished, Given, Taking, pump_all};
+use super::pump::{Finished, Given, Taking, close, pump_all};
 use super::stream::say;
 use super::{prepare, signals, stacks};
 use crate::recording::{Header, Recorder};
@@ -90,11 +90,19 @@ fn once(
         recorder.sampled(stacks.sampled()).map_err(failed)?;
     }
     let mut written = Written::default();
+    let with_stacks = session.stacks().is_some();
+    let tell = |written: &Written, so_far: &str| {
+        if path.as_os_str() != "-" {
+            let what = written.words(with_stacks);
+            say(&format!("{what}{so_far} in {}", shown(&path.display().to_string())));
+        }
+    };
     let mut write = |given: Given<'_>| {
         written.note(given);
         let done = match given {
             Given::Round(round, lost) => recorder.round(round, lost),
             Given::Stacks(batch) => recorder.stacks(batch),
+            Given::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
         };
         done.map_err(failed)
     };
@@ -106,18 +114,16 @@ fn once(
         stacks.batches().iter().try_for_each(|batch| write(Given::Stacks(&batch)))?;
     }
     recorder.end(&finished.end).map_err(failed)?;
-    if path.as_os_str() != "-" {
-        let with_stacks = session.stacks().is_some();
-        let what = written.words(finished.end.lost_rounds, with_stacks);
-        say(&format!("{what} in {}", shown(&path.display().to_string())));
-    }
-    Ok(finished)
+    written.lost_rounds = finished.end.lost_rounds;
+    tell(&written, "");
+    Ok(Finished { signal: close(session, signals, finished.signal), ..finished })
 }
 
 /// How much is in a recording.
 #[derive(Default)]
 struct Written {
     rounds: u64,
+    lost_rounds: u64,
     samples: u64,
     /// Functions of a call graph that a model counted.
     functions: usize,
@@ -127,7 +133,10 @@ struct Written {
 impl Written {
     fn note(&mut self, given: Given<'_>) {
         match given {
-            Given::Round(..) => self.rounds += 1,
+            Given::Round(_, lost_rounds) => {
+                self.rounds += 1;
+                self.lost_rounds = lost_rounds;
+            }
             Given::Stacks(batch) => {
                 self.samples += batch.samples.len() as u64;
                 if !batch.costs.is_empty() {
@@ -135,13 +144,14 @@ impl Written {
                 }
                 self.losses = batch.losses;
             }
+            Given::Save => {}
         }
     }
 
-    fn words(&self, lost_rounds: u64, with_stacks: bool) -> String {
+    fn words(&self, with_stacks: bool) -> String {
         let mut words = format!("{} rounds", self.rounds);
-        if lost_rounds > 0 {
-            words += &format!(", {lost_rounds} lost");
+        if self.lost_rounds > 0 {
+            words += &format!(", {} lost", self.lost_rounds);
         }
         if with_stacks {
             let losses = self.losses.to_string();

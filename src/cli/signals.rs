@@ -1,28 +1,34 @@
-//! Signals of the operating system in, numbers in a channel out.
+//! Takes the signals that end a program, and hands their numbers on through a channel.
 
 use std::io;
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded};
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1};
+use nix::libc::{SIGPWR, SIGRTMAX, SIGRTMIN, SIGSTKFLT};
+use signal_hook::consts::{
+    SIGALRM, SIGCONT, SIGHUP, SIGINT, SIGIO, SIGPROF, SIGQUIT, SIGTERM, SIGTSTP, SIGUSR1, SIGUSR2, SIGVTALRM, SIGXCPU,
+    SIGXFSZ,
+};
 use signal_hook::iterator::Signals;
 
-/// The signals that end a program.
-const ENDS: [i32; 4] = [SIGINT, SIGTERM, SIGHUP, SIGQUIT];
+/// The signals that end a program (signal(7)), but those by which it ends itself and the real-time ones.
+const ENDS: [i32; 13] = [
+    SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGPWR, SIGSTKFLT,
+];
 
-/// From now on INT, TERM, HUP and QUIT don't end the process, but come out here.
+/// From now on the signals that end a program don't end this one, but come out here; so does USR1, which saves.
 pub(super) fn listen() -> io::Result<Receiver<i32>> {
-    forward(&ENDS)
+    forward(&[])
 }
 
-/// The same, and what screens answer to besides: being stopped and continued, and USR1, which
-/// saves.
+/// The same, and what screens answer to besides: being stopped and continued.
 pub(super) fn listen_for_screens() -> io::Result<Receiver<i32>> {
-    forward(&[&ENDS[..], &[SIGTSTP, SIGCONT, SIGUSR1]].concat())
+    forward(&[SIGTSTP, SIGCONT])
 }
 
-fn forward(numbers: &[i32]) -> io::Result<Receiver<i32>> {
-    let mut signals = Signals::new(numbers)?;
+fn forward(more: &[i32]) -> io::Result<Receiver<i32>> {
+    let all = ENDS.into_iter().chain(SIGRTMIN()..=SIGRTMAX()).chain([SIGUSR1]).chain(more.iter().copied());
+    let mut signals = Signals::new(all)?;
     let (sender, receiver) = bounded(16);
     let forward = move || {
         for signal in signals.forever() {

@@ -9,11 +9,11 @@ use nix::sys::signal::Signal;
 use super::Error;
 use super::args::Stat;
 use super::prepare::{self, Wishes};
-use super::pump::{Finished, Taking, pump};
+use super::pump::{Finished, Given, Taking, close, code_of, pump};
 use super::signals;
 use super::stream::{Stream, say};
 use crate::monitor::{Finding, Monitor, Noted};
-use crate::session::{ChildIo, Launch};
+use crate::session::{ChildIo, Launch, Session};
 use crate::sources::command::Exit;
 use crate::text::{self, Repeats};
 use crate::words::shown;
@@ -39,13 +39,20 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
     let mut out = file.unwrap_or_else(|| Ok(Stream::stderr()))?;
     let signals = signals::listen().map_err(Error::System)?;
     let mut runs = Vec::new();
-    let mut code = 0;
+    let (mut code, mut ended_by) = (0, None);
+    // The counters of the last run stay open until its numbers are printed.
+    let mut open = None;
     for number in 0..args.repeat {
-        let (monitor, finished) = once(args, &wishes, &launch, &signals, number == 0, &mut out)?;
+        if let Some(signal) = open.take().and_then(|session| close(session, &signals, None)) {
+            code = code_of(signal);
+            break;
+        }
+        let (monitor, finished, session) = once(args, &wishes, &launch, &signals, number == 0, &mut out)?;
         runs.push(monitor);
         code = finished.code();
         tell_signal(&finished);
-        if finished.signal.is_some() {
+        (open, ended_by) = (Some(session), finished.signal);
+        if ended_by.is_some() {
             break;
         }
     }
@@ -55,6 +62,9 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
         if args.truth && Form::of(args) == Form::People {
             out.print(&text::truth(&runs))?;
         }
+    }
+    if let Some(session) = open {
+        close(session, &signals, ended_by);
     }
     Ok(code)
 }
@@ -101,7 +111,7 @@ fn once(
     signals: &Receiver<i32>,
     is_first: bool,
     out: &mut Stream,
-) -> Result<(Monitor, Finished), Error> {
+) -> Result<(Monitor, Finished, Session), Error> {
     let interval = args.interval.map_or(UNSEEN_INTERVAL, Duration::from_millis);
     let (session, header) = prepare::start(wishes, launch, wishes.period(interval), interval)?;
     if is_first {
@@ -113,12 +123,16 @@ fn once(
     if prints && is_first && form == Form::People {
         out.print(&text::interval_heading(monitor.confidence()))?;
     }
-    let finished = pump(&session, signals, Taking::AtOnce, |round, lost| {
-        if monitor.round(round, lost) && prints {
-            out.print(&form.interval(&monitor))?;
-            if args.interval_count == Some(monitor.intervals()) {
-                return Ok(ControlFlow::Break(()));
+    let finished = pump(&session, signals, Taking::AtOnce, |given| {
+        match given {
+            Given::Round(round, lost) if monitor.round(round, lost) && prints => {
+                out.print(&form.interval(&monitor))?;
+                if args.interval_count == Some(monitor.intervals()) {
+                    return Ok(ControlFlow::Break(()));
+                }
             }
+            Given::Save => out.print(&form.totals(&Repeats(std::slice::from_ref(&monitor))))?,
+            Given::Round(..) | Given::Stacks(_) => {}
         }
         Ok(ControlFlow::Continue(()))
     })?;
@@ -130,7 +144,7 @@ fn once(
     if form == Form::People {
         tell_relations(&monitor);
     }
-    Ok((monitor, finished))
+    Ok((monitor, finished, session))
 }
 
 /// A shell says so only of its own children.

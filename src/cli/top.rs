@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::args::Top;
-use super::pump::{Taking, pump};
+use super::pump::{Given, Taking, another_end, close, pump};
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals, stacks};
 use crate::monitor::{Measure, Monitor};
@@ -52,14 +52,17 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut profile = stacks::gather(&session)?;
     let mut out = Stream::stdout();
-    let finished = pump(&session, &signals, Taking::AtOnce, |round, lost| {
-        if monitor.round(round, lost) {
+    let finished = pump(&session, &signals, Taking::AtOnce, |given| {
+        let prints = match given {
+            Given::Round(round, lost) => monitor.round(round, lost),
+            Given::Save => true,
+            Given::Stacks(_) => false,
+        };
+        if prints {
             out.print(&format!("{}{}\n", text::block(&monitor, Measure::default()), stacks::text(profile.as_ref())))?;
-            if args.iterations == Some(monitor.intervals()) {
-                return Ok(ControlFlow::Break(()));
-            }
         }
-        Ok(ControlFlow::Continue(()))
+        let enough = args.iterations == Some(monitor.intervals());
+        Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
     let intervals = monitor.intervals();
     let enough = args.iterations == Some(intervals);
@@ -70,6 +73,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
     }
     // What was on its way when the last block was printed.
     out.print(&stacks::text(profile.as_ref()))?;
+    close(session, &signals, finished.signal);
     // A command that was ended because enough was seen has not failed.
     Ok(if enough { 0 } else { finished.code() })
 }
@@ -89,12 +93,17 @@ fn screens(args: &Top) -> Result<u8, Error> {
     let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut live = Live { profile: stacks::gather(&session)?, session };
     let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
-    if matches!(outcome, Outcome::Signal(_)) {
-        live.session.terminate();
+    let ended_by = match outcome {
+        Outcome::Signal(signal) => Some(signal),
+        Outcome::Quit | Outcome::Killed | Outcome::Detached | Outcome::Ended => None,
+    };
+    if ended_by.is_some() {
+        live.session.terminate(&mut || another_end(&signals));
     }
     stacks::finish(&live.session, live.profile.as_mut());
     let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)));
     Stream::stderr().print(&format!("{summary}{}", stacks::text(live.profile.as_ref())))?;
+    close(live.session, &signals, ended_by);
     Ok(code(&monitor, outcome))
 }
 
@@ -146,7 +155,7 @@ impl Feed for Live {
     }
 
     fn terminate(&mut self) {
-        self.session.terminate();
+        self.session.terminate(&mut || false);
     }
 
     fn detach(&mut self) -> io::Result<()> {

@@ -56,10 +56,18 @@ impl<W: Write> Recorder<W> {
     pub fn round(&mut self, round: &Round, lost: u64) -> io::Result<()> {
         self.line(&Line::Round(RoundLine::new(round, lost)))?;
         if self.flushed.elapsed() >= FLUSH_AFTER {
-            self.out.flush()?;
-            self.flushed = Instant::now();
+            self.flush()?;
         }
         Ok(())
+    }
+
+    /// Lets what was written so far reach the file.
+    ///
+    /// # Errors
+    /// The writer's.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.flushed = Instant::now();
+        self.out.flush()
     }
 
     /// Writes what is sampled; comes before any samples.

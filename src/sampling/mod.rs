@@ -50,7 +50,8 @@ pub struct Sampler {
     samples: Receiver<Sample>,
     ended: Receiver<Infallible>,
     requests: Arc<Requests>,
-    thread: Option<JoinHandle<()>>,
+    /// It gives the source back, so that whoever drops the sampler closes it: the last round is read and shown by then.
+    thread: Option<JoinHandle<Box<dyn CounterSource>>>,
 }
 
 /// What the thread has been asked for. It waits here between rounds; a channel would spin and yield
@@ -89,6 +90,7 @@ impl Sampler {
         let work = move || {
             worker.run(period);
             drop(runs);
+            Box::new(worker.source) as Box<dyn CounterSource>
         };
         let thread = thread::Builder::new().name("sampler".into()).spawn(work)?;
         Ok(Self { samples, ended, requests, thread: Some(thread) })

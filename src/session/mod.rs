@@ -251,7 +251,7 @@ impl Session {
             let family = command.as_ref().map(|command| (command.pid, Arc::clone(&command.ended)));
             let end = move || {
                 thread::sleep(timeout);
-                family.inspect(|(pid, ended)| terminate(*pid, ended));
+                family.inspect(|(pid, ended)| terminate(*pid, ended, &mut || false));
                 remote.request(Request::Stop);
             };
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
@@ -341,10 +341,11 @@ impl Session {
         }
     }
 
-    /// Ends the command and everything that it started: SIGTERM, and SIGKILL to what is left.
-    pub fn terminate(&self) {
+    /// Ends the command and everything that it started: SIGTERM, and SIGKILL to what is left after 2 s, or as soon as
+    /// there is a hurry.
+    pub fn terminate(&self, is_hurry: &mut dyn FnMut() -> bool) {
         if let Some(command) = &self.command {
-            command.terminate();
+            terminate(command.pid, &command.ended, is_hurry);
         }
     }
 
@@ -367,19 +368,13 @@ impl Session {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.detached {
-            self.terminate();
+            terminate(self.pid, &self.ended, &mut || false);
         }
     }
 }
 
-impl Running {
-    fn terminate(&self) {
-        terminate(self.pid, &self.ended);
-    }
-}
-
 /// Ends a command and everything that it started, unless it has ended.
-fn terminate(pid: Pid, ended: &OnceLock<(Exit, CpuTime)>) {
+fn terminate(pid: Pid, ended: &OnceLock<(Exit, CpuTime)>, is_hurry: &mut dyn FnMut() -> bool) {
     if ended.get().is_some() {
         return;
     }
@@ -388,7 +383,7 @@ fn terminate(pid: Pid, ended: &OnceLock<(Exit, CpuTime)>) {
     family.insert(0, pid);
     signal_all(&family, Signal::SIGTERM);
     let patience = Instant::now() + TERM_PATIENCE;
-    while Instant::now() < patience && family.iter().any(|&pid| process::is_alive(pid)) {
+    while Instant::now() < patience && !is_hurry() && family.iter().any(|&pid| process::is_alive(pid)) {
         thread::sleep(Duration::from_millis(5));
     }
     family.extend(process::descendants(pid));

@@ -76,8 +76,7 @@ pub(super) fn turns(plan: &Plan, launch: &Launch) -> Turns {
         Schedule::User => Turns { rotations: plan.rotations(&mut perf::fit), budget: BUDGET_IF_ASKED },
         Schedule::Auto => {
             let rotations = plan.rotations(&mut perf::fit);
-            let cost = perf::switch_cost(plan, &rotations);
-            let pays = choose(rotations.len(), cost, places(launch));
+            let pays = choose(rotations.len(), || perf::switch_cost(plan, &rotations), || places(launch));
             if pays { Turns { rotations, budget: BUDGET } } else { kernel }
         }
     }
@@ -85,9 +84,11 @@ pub(super) fn turns(plan: &Plan, launch: &Launch) -> Turns {
 
 /// Whether perfprop's turns are worth their cost: that of a switch, in every place where the target is
 /// counted. On hybrid machines each PMU would have turns, of which only one counts at any time.
-pub fn choose(rotations: usize, switch: Option<Duration>, places: usize) -> bool {
-    let cost = switch.map(|switch| switch.as_secs_f64() * places as f64);
-    rotations == 1 && cost.is_some_and(|cost| cost <= SLICE.as_secs_f64() * BUDGET)
+///
+/// The cost is asked for only where something takes turns: to measure it the counters are opened.
+pub fn choose(rotations: usize, switch: impl FnOnce() -> Option<Duration>, places: impl FnOnce() -> usize) -> bool {
+    let pays = |switch: Duration| switch.as_secs_f64() * places() as f64 <= SLICE.as_secs_f64() * BUDGET;
+    rotations == 1 && switch().is_some_and(pays)
 }
 
 /// In how many places groups are opened, so far as that is known before.
@@ -108,15 +109,27 @@ fn places(launch: &Launch) -> usize {
 mod tests {
     use super::*;
 
+    /// Whether turns are perfprop's where a switch costs so many microseconds in so many places.
+    fn chosen(rotations: usize, micros: Option<u64>, places: usize) -> bool {
+        choose(rotations, || micros.map(Duration::from_micros), || places)
+    }
+
     #[test]
     fn perfprop_gives_turns_where_that_costs_a_percent_at_most() {
-        let micros = |micros| Some(Duration::from_micros(micros));
-        assert!(choose(1, micros(20), 1) && choose(1, micros(1), 20));
-        assert!(!choose(1, micros(21), 1) && !choose(1, micros(2), 20));
+        assert!(chosen(1, Some(20), 1) && chosen(1, Some(1), 20));
+        assert!(!chosen(1, Some(21), 1) && !chosen(1, Some(2), 20));
     }
 
     #[test]
     fn where_one_turn_is_enough_or_nothing_is_known_the_kernel_does() {
-        assert!(!choose(0, Some(Duration::ZERO), 1) && !choose(1, None, 1) && !choose(2, Some(Duration::ZERO), 1));
+        assert!(!chosen(0, Some(0), 1) && !chosen(1, None, 1) && !chosen(2, Some(0), 1));
+    }
+
+    #[test]
+    fn what_takes_no_turns_is_not_opened_to_ask_for_their_cost() {
+        for rotations in [0, 2] {
+            let opened = || panic!("{rotations} rotations need no cost");
+            assert!(!choose(rotations, opened, || 1));
+        }
     }
 }

@@ -6,19 +6,22 @@
 //! child            fork ──── held ────────────────── exec (counters on) ── ... ── exit
 //! ```
 
-#![expect(unsafe_code, reason = "code between fork and exec can only be added by pre_exec")]
+#![expect(unsafe_code, reason = "code between fork and exec can only be added by pre_exec, and fork is unsafe")]
 
 use std::fmt;
+use std::fs;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use nix::fcntl::OFlag;
 use nix::sys::resource::{Resource, setrlimit};
 use nix::sys::signal::Signal;
-use nix::unistd::{self, Pid};
+use nix::unistd::{self, ForkResult, Pid};
 use serde::{Deserialize, Serialize};
 
 use super::perf;
@@ -108,6 +111,44 @@ fn wait_for_go(pid_in: &OwnedFd, go_out: &OwnedFd, go_in_child: RawFd, limit: Op
             Err(error) => return Err(error.into()),
         }
     }
+}
+
+/// How often the child looks whether its parent is gone.
+const LOOK: Duration = Duration::from_millis(1);
+
+/// Leaves the closing of this process' counters to a child, so that this process can end before they are closed.
+///
+/// The kernel takes some hundredths of a second to close the last descriptor of a tracepoint, and a process hasn't
+/// ended before all of its own are closed. The child has the same counters, and nothing else, until this process is gone.
+///
+/// # Errors
+/// The operating system's, when it can't make a process or doesn't tell what is open.
+pub fn leave_closing_to_a_child() -> io::Result<()> {
+    let others = descriptors_but_counters()?;
+    let parent = unistd::getpid();
+    // SAFETY: the child makes only system calls that are async-signal-safe, and allocates nothing.
+    match unsafe { unistd::fork() }? {
+        ForkResult::Parent { .. } => Ok(()),
+        ForkResult::Child => {
+            // Whoever reads what this process writes doesn't wait for the child.
+            for &other in &others {
+                let _ = unistd::close(other);
+            }
+            while unistd::getppid() == parent {
+                thread::sleep(LOOK);
+            }
+            // SAFETY: nothing runs at this exit.
+            unsafe { nix::libc::_exit(0) }
+        }
+    }
+}
+
+fn descriptors_but_counters() -> io::Result<Vec<RawFd>> {
+    let number = |path: &Path| path.file_name()?.to_str()?.parse().ok();
+    let is_counter =
+        |path: &Path| fs::read_link(path).is_ok_and(|target| target == Path::new("anon_inode:[perf_event]"));
+    let paths = fs::read_dir("/proc/self/fd")?.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?;
+    Ok(paths.iter().filter(|path| !is_counter(path)).filter_map(|path| number(path)).collect())
 }
 
 /// How a command ended.

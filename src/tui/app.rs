@@ -184,10 +184,8 @@ impl<'a> App<'a> {
             Ok(Signal::SIGTSTP) => self.suspend()?,
             Ok(Signal::SIGCONT) => self.redraw()?,
             Ok(Signal::SIGUSR1) => self.save(),
-            Ok(Signal::SIGTERM | Signal::SIGHUP | Signal::SIGINT | Signal::SIGQUIT) => {
-                return Ok(Some(Outcome::Signal(signal)));
-            }
-            _ => {}
+            // Real-time signals have no names.
+            Ok(_) | Err(_) => return Ok(Some(Outcome::Signal(signal))),
         }
         Ok(None)
     }

@@ -205,8 +205,8 @@ pub enum Outcome {
 /// Runs the screens on the terminal until they are closed; gives the monitor back, with every
 /// round that came, for a closing summary.
 ///
-/// `signals` gives the numbers of signals that arrive: SIGTERM, SIGHUP and SIGINT close the
-/// screens, SIGTSTP stops the program with the terminal restored, SIGUSR1 saves.
+/// `signals` gives the numbers of signals that arrive: SIGTSTP stops the program with the terminal restored, SIGCONT
+/// draws anew, SIGUSR1 saves, and all others close the screens.
 ///
 /// # Errors
 /// When the terminal can't be used. It is restored in any case.

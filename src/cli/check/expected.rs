@@ -58,7 +58,7 @@ impl Expected {
             mux: errors(kernel.ratio, Duration::from_millis(1) * groups)?,
             user: errors(1.0 / turns as f64, SLICE * slices)?,
             switch,
-            by_default: choose(rotations.len(), switch, 1),
+            by_default: choose(rotations.len(), || switch, || 1),
         })
     }
 

@@ -120,6 +120,8 @@ pub struct PerfSource {
     clocks: Vec<Clock>,
     /// The processes whose end is the end of the source; empty for a command.
     awaited: Vec<Pid>,
+    /// Whether the round after their end was given.
+    has_ended: bool,
     started: Instant,
 }
 
@@ -178,7 +180,7 @@ impl PerfSource {
         raise_file_limit();
         let turns = Turns::new(rotations, budget);
         let Attached { rows, groups, clocks } = Attaching::all(plan, target, &turns)?;
-        Ok(Self { rows, groups, turns, clocks, awaited: target.awaited(), started: Instant::now() })
+        Ok(Self { rows, groups, turns, clocks, awaited: target.awaited(), has_ended: false, started: Instant::now() })
     }
 
     /// What became of each event in each scope, and behind them what became of the anchors: in the
@@ -227,12 +229,12 @@ fn raise_file_limit() {
 
 impl CounterSource for PerfSource {
     fn read(&mut self) -> Next {
-        // Asked before reading, so that the round that follows has all counts of the ended.
-        let ended = self.targets_ended();
-        let at = WallNs::from(self.started.elapsed());
-        if ended && self.groups.is_empty() {
+        if self.has_ended {
             return Next::Ended;
         }
+        // Asked before reading, so that the round that follows has all counts of the ended.
+        self.has_ended = self.targets_ended();
+        let at = WallNs::from(self.started.elapsed());
         let mut readings = vec![None; self.rows.len()];
         for group in self.groups.iter_mut().filter(|group| self.turns.is_on(group.group)) {
             group.refresh();
@@ -242,10 +244,6 @@ impl CounterSource for PerfSource {
         for group in &self.groups {
             let enabled = group.clock.map(|clock| self.clocks[clock].time);
             group.add_to(&mut readings, enabled);
-        }
-        if ended {
-            // The next call ends the source; dropping the counters is what says so.
-            self.groups.clear();
         }
         Next::Round(Round { at, readings })
     }

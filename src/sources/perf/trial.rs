@@ -25,14 +25,29 @@ const SWITCHES: usize = 12;
 ///
 /// `None` where it can't be measured: the counters can't be opened, or there are no turns.
 pub fn switch_cost(plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
+    if rotations.is_empty() {
+        return None;
+    }
     let who = Who::Threads(vec![gettid()]);
     let target = Target { who, cpus: None, inherit: false, split: Split::Sum, start: Start::Later };
-    let mut source = PerfSource::open_in_turns(plan, &target, rotations.to_vec(), BUDGET).ok()?;
+    let plan = only_in_turns(plan, rotations);
+    let mut source = PerfSource::open_in_turns(&plan, &target, rotations.to_vec(), BUDGET).ok()?;
     source.enable();
     for _ in 0..SWITCHES {
         source.tick();
     }
     Some(source.turns.cost()).filter(|cost| !cost.is_zero())
+}
+
+/// The plan with nothing in the groups that take no turns: opening those costs time and says nothing of a switch.
+fn only_in_turns(plan: &Plan, rotations: &[Rotation]) -> Plan {
+    let mut turning = plan.clone();
+    for (index, group) in turning.groups.iter_mut().enumerate() {
+        if !rotations.iter().flat_map(|rotation| &rotation.turns).any(|turn| turn.contains(&index)) {
+            group.members.clear();
+        }
+    }
+    turning
 }
 
 /// Whether these events, of one PMU, can be counted at the same time. Whether they are pinned or exclusive, which the

@@ -11,7 +11,9 @@
 #[path = "../tests/scoring/mod.rs"]
 mod scoring;
 
-use perfprop::estimate::gp::{Complete, Delta, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use perfprop::estimate::gp::{Complete, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use perfprop::rates::{Confidence, Delta};
+use perfprop::units::CpuNs;
 use scoring::gp::Scored;
 use scoring::{Grouping, Part, Perf, Program, Schedule, Score, Setup, Summary, Trace};
 use scoring::{cpu_now, mean, programs, score, simulate};
@@ -146,6 +148,11 @@ fn row(text: &str, programs: &[&Program], priors: &[Prior], options: &Options) {
     );
 }
 
+/// A count in 4 ms of which the event ran for a part.
+fn delta(count: f64, part: f64) -> Delta {
+    Delta { count: count as u64, enabled: CpuNs(4_000_000), running: CpuNs((4e6 * part) as u64) }
+}
+
 /// Counts of a round of 4 ms in which each event runs for a part of the time; half of what they do is common.
 fn made_up(round: usize, events: usize, random: &mut impl FnMut() -> f64) -> Vec<Delta> {
     // Three events run for the whole of it, one comes on and one goes off a bit after its start.
@@ -159,10 +166,10 @@ fn made_up(round: usize, events: usize, random: &mut impl FnMut() -> f64) -> Vec
             _ if place == events - 1 => late,
             _ => 0.0,
         };
-        Delta { raw: 1e4 * part * (0.5 + common + 0.3 * random()), enabled_ns: 4e6, running_ns: 4e6 * part }
+        delta(1e4 * part * (0.5 + common + 0.3 * random()), part)
     };
     let mut deltas: Vec<Delta> = (0..events).map(event).collect();
-    deltas.extend([Delta { raw: 1e6 * (0.5 + common), enabled_ns: 4e6, running_ns: 4e6 }; 2]);
+    deltas.extend([delta(1e6 * (0.5 + common), 1.0); 2]);
     deltas
 }
 
@@ -171,7 +178,7 @@ fn cost(events: usize, settings: Settings) {
     let mut specs: Vec<EventSpec> =
         (0..events).map(|i| EventSpec { name: format!("event{i}"), always_counted: false }).collect();
     specs.extend(["cycles", "instructions"].map(|name| EventSpec { name: name.into(), always_counted: true }));
-    let timing = Timing { read_ms: 4.0, rotation_ms: 4.0, counters: 4 };
+    let timing = Timing { read_ms: 4.0, rotation_ms: 4.0 };
     let mut gp = Gp::new(&specs, timing, settings, &Prior::shipped(), None);
     let mut state = 1u64;
     let mut random = || {
@@ -185,7 +192,7 @@ fn cost(events: usize, settings: Settings) {
         for (i, deltas) in &rounds {
             gp.round(Span { start: 4.0 * *i as f64, end: 4.0 * (*i + 1) as f64 }, deltas);
         }
-        std::hint::black_box(gp.interval());
+        std::hint::black_box(gp.interval(Confidence::DEFAULT));
         ms.push(1e3 * (cpu_now() - before).as_secs_f64());
     }
     ms.sort_by(f64::total_cmp);

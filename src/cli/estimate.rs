@@ -18,7 +18,10 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::args::Estimate;
 use super::stream::Stream;
-use crate::estimate::gp::{Constraint, Delta, EventSpec, Gp, IntervalEstimate, Model, Prior, Settings, Span, Timing};
+use crate::estimate::gp::{Constraint, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use crate::plan::RoundRobin;
+use crate::rates::{Confidence, Delta, Uncertain};
+use crate::units::CpuNs;
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -128,7 +131,8 @@ pub(super) fn run(args: &Estimate) -> Result<u8, Error> {
 struct Session {
     gp: Gp,
     events: usize,
-    schedule: Schedule,
+    /// Which events are counted next, where the schedule is the user's.
+    schedule: Option<RoundRobin>,
     /// Where what is learnt is written to.
     model: Option<PathBuf>,
 }
@@ -141,7 +145,7 @@ impl Session {
             Schedule::Kernel => init.mux_ms,
             Schedule::User => init.read_ms,
         };
-        let timing = Timing { read_ms: init.read_ms, rotation_ms, counters: init.counters };
+        let timing = Timing { read_ms: init.read_ms, rotation_ms };
         let model = match &init.model {
             Some(path) if init.phase == Phase::Measure || path.exists() => {
                 Some(Model::read(path).map_err(|error| error.to_string())?)
@@ -158,24 +162,23 @@ impl Session {
         if model.is_some() {
             gp = gp.learning();
         }
-        Ok(Self { gp, events: events.len(), schedule: init.sched, model })
+        let multiplexed = (0..events.len()).filter(|&event| !events[event].always_counted).collect();
+        let schedule = (init.sched == Schedule::User).then(|| RoundRobin::new(multiplexed, init.counters));
+        Ok(Self { gp, events: events.len(), schedule, model })
     }
 
     fn read(&mut self, round: Span, report: bool, counted: &[[f64; 3]]) -> Result<Answer, String> {
         if counted.len() != self.events {
             return Err(format!("\"d\" holds {} events; init has {}", counted.len(), self.events));
         }
-        let deltas: Vec<Delta> =
-            counted.iter().map(|&[raw, enabled_ns, running_ns]| Delta { raw, enabled_ns, running_ns }).collect();
+        let deltas: Vec<Delta> = counted.iter().map(|&numbers| delta(numbers)).collect();
         self.gp.round(round, &deltas);
         let mut answer = Answer::default();
         if report {
-            let [estimates, low, high] = columns(&self.gp.interval());
+            let [estimates, low, high] = columns(&self.gp.interval(Confidence::DEFAULT));
             (answer.est, answer.lo, answer.hi) = (Some(estimates), Some(low), Some(high));
         }
-        if self.schedule == Schedule::User {
-            answer.next = Some(self.gp.next_events());
-        }
+        answer.next = self.schedule.as_mut().map(RoundRobin::next_slice);
         Ok(answer)
     }
 
@@ -183,14 +186,26 @@ impl Session {
         if let Some(path) = &self.model {
             self.gp.model().write(path).map_err(|source| Error::Write { path: path.clone(), source })?;
         }
-        let [totals, low, high] = columns(&self.gp.totals());
+        let [totals, low, high] = columns(&self.gp.totals(Confidence::DEFAULT));
         Ok(Answer { total: Some(totals), lo: Some(low), hi: Some(high), ..Answer::default() })
     }
 }
 
-fn columns(estimates: &[Option<IntervalEstimate>]) -> [Vec<f64>; 3] {
-    let column = |of: fn(IntervalEstimate) -> f64| estimates.iter().map(|e| of(e.unwrap_or_default())).collect();
-    [column(|e| e.estimate), column(|e| e.low), column(|e| e.high)]
+/// Numbers of JSON as counts and times; what is negative or no number is 0.
+fn delta([count, enabled_ns, running_ns]: [f64; 3]) -> Delta {
+    let whole = |number: f64| number.round() as u64;
+    Delta { count: whole(count), enabled: CpuNs(whole(enabled_ns)), running: CpuNs(whole(running_ns)) }
+}
+
+/// Estimates, and the lower and upper ends of their intervals.
+fn columns(estimates: &[Option<Uncertain>]) -> [Vec<f64>; 3] {
+    let known = |estimate: &Option<Uncertain>| {
+        let (value, bounds) = estimate.map_or((0.0, None), |found| (found.value, found.bounds()));
+        let (low, high) = bounds.unwrap_or((value, value));
+        [value, low, high]
+    };
+    let rows: Vec<_> = estimates.iter().map(known).collect();
+    [0, 1, 2].map(|column| rows.iter().map(|row| row[column]).collect())
 }
 
 /// A sum as a constraint; `None` unless all of its events are measured.

@@ -1,4 +1,4 @@
-//! Rounds and relations in, counts that a Gaussian process over all events has corrected out.
+//! Corrects counts by a Gaussian process over all events, and totals by relations.
 //!
 //! The process ([`OnCpu`]) corrects the counts of intervals. Those of the run are scaled counts, which
 //! are unbiased over many turns; what relations say of them enters as an observation whose error is
@@ -9,8 +9,8 @@
 
 use std::sync::Arc;
 
-use super::gp::{Constraint, Gp, IntervalEstimate, Known, Model};
-use super::judge::{Judge, Scope};
+use super::audit::{Audit, Scope};
+use super::gp::{Constraint, Known, Model};
 use super::levels::with_gradient;
 use super::on_cpu::OnCpu;
 use super::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationIndex, Standing, scaled};
@@ -20,15 +20,12 @@ use crate::rates::{Confidence, Delta, Error, Tally, Uncertain};
 use crate::relations::{BoundForm, BoundRelation, Relation};
 use crate::units::{CpuNs, WallNs};
 
-/// Half the width of a 95 % interval, in standard deviations.
-const HALF_WIDTH: f64 = 1.96;
-
 /// Differences below this part of a count are those of rounding.
 const ROUNDING: f64 = 1e-9;
 
 /// Correction by what events have in common, learnt from the run.
 pub struct Gaussian {
-    judge: Judge,
+    audit: Audit,
     run: OnCpu,
     /// What follows for events that were never counted.
     derived: Linear,
@@ -39,7 +36,7 @@ impl Gaussian {
     /// An estimator for these events, with the relations whose events are all among them.
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
         Self {
-            judge: Judge::new(events, relations),
+            audit: Audit::new(events, relations),
             run: OnCpu::measuring(events),
             derived: Linear::new(events, relations),
             estimates: vec![Estimate::default(); events.len()],
@@ -55,18 +52,18 @@ impl Gaussian {
 
     /// What relations say of counts, around the levels of the run or the interval.
     fn constraints(&self, scope: Scope) -> Vec<(RelationIndex, Constraint)> {
-        let (run, interval) = self.judge.levels();
+        let (run, interval) = self.audit.levels();
         let values = match scope {
             Scope::Run => &run.values,
             Scope::Interval => &interval.values,
         };
-        let trusted = self.judge.trusted();
+        let trusted = self.audit.trusted();
         trusted
             .filter_map(|(index, relation, weight)| {
                 let mut constraint = linear(relation, values, weight)?;
                 let size = constraint.terms.iter().map(|&(event, factor)| (factor * values[2 * event]).abs());
                 let size = size.sum::<f64>() / 2.0;
-                constraint.error = self.judge.misfit(index, scope, size);
+                constraint.error = self.audit.misfit(index, scope, size);
                 Some((index, constraint))
             })
             .collect()
@@ -76,7 +73,8 @@ impl Gaussian {
     fn totals(&self, tally: &Tally) -> Vec<Option<(Uncertain, Vec<Part>)>> {
         let own = self.own_totals(tally);
         let mut known = Known::independent(
-            own.iter().map(|total| total.map_or((0.0, 0.0), |total| (total.value, deviation(total)))),
+            own.iter()
+                .map(|total| total.map_or((0.0, 0.0), |total| (total.value, deviation(total, tally.confidence())))),
         );
         let mut parts = vec![Vec::new(); own.len()];
         for (index, constraint) in self.constraints(Scope::Run) {
@@ -109,14 +107,13 @@ impl Gaussian {
 
     /// Scaled counts, with the error that turns on the counters leave; never surer than the tally is.
     fn own_totals(&self, tally: &Tally) -> Vec<Option<Uncertain>> {
-        let of_turns = self.run.process().map(Gp::totals);
+        let of_turns = self.run.process().map(|process| process.totals(tally.confidence()));
         let total = |event: EventIndex| {
             let own = tally.total(event)?;
             let turns = of_turns.as_ref().and_then(|all| all[event]);
-            Some(match (turns, own.error) {
-                (Some(turns), Error::Within { below, above }) => {
-                    let half_width = (turns.high - turns.estimate) * width(tally.confidence());
-                    let error = Error::Within { below: below.max(half_width), above: above.max(half_width) };
+            Some(match (turns.map(|turns| turns.error), own.error) {
+                (Some(Error::Within { above: least, .. }), Error::Within { below, above }) => {
+                    let error = Error::Within { below: below.max(least), above: above.max(least) };
                     let counted = tally.raw()[event].run.total().count as f64;
                     Uncertain { value: own.value, error }.at_least(counted)
                 }
@@ -131,7 +128,7 @@ impl Gaussian {
         event: EventIndex,
         tally: &Tally,
         total: Option<(Uncertain, Vec<Part>)>,
-        interval: Option<IntervalEstimate>,
+        interval: Option<Uncertain>,
     ) -> Estimate {
         let own = scaled(tally, event);
         let Some((total, parts)) = total.filter(|_| own.quality != Quality::Measured) else {
@@ -139,23 +136,21 @@ impl Gaussian {
             return if derived.quality == Quality::Derived { derived.clone() } else { own };
         };
         let counted = tally.interval(event);
-        let corrected = interval.filter(|_| !counted.is_exact() && counted.total().enabled > CpuNs(0)).map(|found| {
-            let half_width = (found.high - found.estimate) * width(tally.confidence());
-            let count = Uncertain { value: found.estimate, error: Error::of(half_width) };
-            count.at_least(counted.total().count as f64)
-        });
+        let corrected = interval
+            .filter(|_| !counted.is_exact() && counted.total().enabled > CpuNs(0))
+            .map(|found| found.at_least(counted.total().count as f64));
         let quality = if parts.is_empty() { own.quality } else { Quality::Corrected };
         Estimate { interval: corrected.or(own.interval), total: Some(total), quality, parts, ..own }
     }
 
-    /// Tells the judge what each relation did.
+    /// Tells the audit what each relation did.
     fn note(&mut self, tally: &Tally) {
         for (event, estimate) in self.estimates.iter().enumerate() {
             let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
             for part in &estimate.parts {
                 if let Cause::Relation(index) = part.by {
-                    self.judge.used(index);
-                    self.judge.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
+                    self.audit.used(index);
+                    self.audit.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
                 }
             }
         }
@@ -168,10 +163,10 @@ impl Estimator for Gaussian {
     }
 
     fn end_interval(&mut self, tally: &Tally) {
-        self.judge.judge(tally);
+        self.audit.update(tally);
         self.derived.end_interval(tally);
         let intervals = match self.run.process_mut() {
-            Some(process) => process.interval(),
+            Some(process) => process.interval(tally.confidence()),
             None => vec![None; self.estimates.len()],
         };
         let totals = self.totals(tally);
@@ -189,19 +184,15 @@ impl Estimator for Gaussian {
     }
 
     fn relations(&self) -> &[Standing] {
-        self.judge.standings()
+        self.audit.standings()
     }
 }
 
-/// The width of intervals over that of those that hold the truth 95 times in 100.
-fn width(confidence: Confidence) -> f64 {
-    confidence.normal() / HALF_WIDTH
-}
-
-fn deviation(number: Uncertain) -> f64 {
+/// The standard error of a number with an interval of this level.
+fn deviation(number: Uncertain, confidence: Confidence) -> f64 {
     match number.error {
         Error::Exact => 0.0,
-        Error::Within { below, above } => below.max(above) / HALF_WIDTH,
+        Error::Within { below, above } => below.max(above) / confidence.normal(),
         // Nothing is known but that it is not negative.
         Error::Unknown => number.value.abs(),
     }

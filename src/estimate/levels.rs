@@ -1,4 +1,4 @@
-//! Raw statistics in, the numbers that bound relations read and their errors out.
+//! Turns raw statistics into the numbers that bound relations read, and their errors.
 
 use crate::expr::{Program, Slot};
 use crate::rates::{Scaling, Tally};

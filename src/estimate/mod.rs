@@ -1,4 +1,4 @@
-//! What rounds counted and relations in, estimates with intervals out.
+//! Estimates counts, with intervals, from what rounds counted and from relations.
 //!
 //! An [`Estimator`] takes every round, and at the end of an interval answers for every event: the
 //! count of the interval and of the run with an interval each, the variance, where the numbers come
@@ -24,9 +24,9 @@ use crate::rates::{Delta, Tally, Uncertain};
 use crate::relations::Relation;
 use crate::units::WallNs;
 
+mod audit;
 mod gaussian;
 pub mod gp;
-mod judge;
 mod levels;
 mod linear;
 mod on_cpu;

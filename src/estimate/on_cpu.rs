@@ -1,8 +1,8 @@
-//! Rounds in wall time in, a Gaussian process ([`super::gp`]) that got them on an axis of CPU time out.
+//! Puts rounds on an axis of CPU time and feeds a Gaussian process ([`super::gp`]) with them.
 
 use std::sync::Arc;
 
-use super::gp::{self, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use super::gp::{EventSpec, Gp, Model, Prior, Settings, Span, Timing};
 use crate::events::Event;
 use crate::rates::Delta;
 use crate::units::WallNs;
@@ -63,14 +63,14 @@ impl OnCpu {
         }
         let span = Span { start: self.clock, end: self.clock + length };
         self.clock = span.end;
-        let counted: Vec<_> = deltas.iter().map(|delta| delta.map_or_else(Default::default, of_process)).collect();
+        let counted: Vec<_> = deltas.iter().map(|delta| delta.unwrap_or_default()).collect();
         let mut process = self.process.take().unwrap_or_else(|| self.begin(wall as f64 / 1e6));
         process.round(span, &counted);
         self.process = Some(process);
     }
 
     fn begin(&self, read_ms: f64) -> Gp {
-        let timing = Timing { read_ms, rotation_ms: ROTATION_MS, counters: 0 };
+        let timing = Timing { read_ms, rotation_ms: ROTATION_MS };
         let settings = match (self.purpose, &self.learnt) {
             (Purpose::Measure, Some(_)) => Settings::default().with_model(),
             _ => Settings::default(),
@@ -93,14 +93,9 @@ impl OnCpu {
     /// took turns in it.
     pub fn model(mut self) -> Option<Model> {
         let process = self.process.as_mut()?;
-        // Ends the last window.
-        process.interval();
+        process.end();
         Some(process.model())
     }
-}
-
-fn of_process(delta: Delta) -> gp::Delta {
-    gp::Delta { raw: delta.count as f64, enabled_ns: delta.enabled.0 as f64, running_ns: delta.running.0 as f64 }
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! Intervals in, scaled counts out: what perf does, with the error that it doesn't print.
+//! Scales counts by the part of the time that was counted, as perf does, with the error that it doesn't print.
 
-use super::judge::Judge;
+use super::audit::Audit;
 use super::{Estimate, Estimator, Standing, scaled};
 use crate::events::Event;
 use crate::rates::Tally;
@@ -9,20 +9,20 @@ use crate::relations::Relation;
 /// Each event by its own samples. Relations are held against them and correct nothing.
 #[derive(Debug)]
 pub struct Scale {
-    judge: Judge,
+    audit: Audit,
     estimates: Vec<Estimate>,
 }
 
 impl Scale {
     /// An estimator for these events.
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
-        Self { judge: Judge::new(events, relations), estimates: vec![Estimate::default(); events.len()] }
+        Self { audit: Audit::new(events, relations), estimates: vec![Estimate::default(); events.len()] }
     }
 }
 
 impl Estimator for Scale {
     fn end_interval(&mut self, tally: &Tally) {
-        self.judge.judge(tally);
+        self.audit.update(tally);
         self.estimates = (0..self.estimates.len()).map(|event| scaled(tally, event)).collect();
     }
 
@@ -31,6 +31,6 @@ impl Estimator for Scale {
     }
 
     fn relations(&self) -> &[Standing] {
-        self.judge.standings()
+        self.audit.standings()
     }
 }

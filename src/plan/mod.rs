@@ -28,7 +28,7 @@ pub mod expectation;
 mod limited;
 mod rotation;
 
-pub use rotation::{GroupIndex, Rotation, turns_before};
+pub use rotation::{GroupIndex, Rotation, RoundRobin, turns_before};
 
 /// The place of an event in the list that the user asked for.
 pub type EventIndex = usize;

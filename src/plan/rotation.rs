@@ -34,6 +34,32 @@ pub fn turns_before(slice: usize, turns: usize) -> usize {
     slice / slices * (slices - 1) + (slice % slices).min(slices - 2)
 }
 
+/// Gives events turns on so many counters, one event after another, in slices of one length.
+#[derive(Clone, Debug)]
+pub struct RoundRobin {
+    events: Vec<EventIndex>,
+    counters: usize,
+    slice: usize,
+}
+
+impl RoundRobin {
+    /// The turns of these events.
+    pub fn new(events: Vec<EventIndex>, counters: usize) -> Self {
+        Self { events, counters, slice: 0 }
+    }
+
+    /// The events of the next slice.
+    ///
+    /// Each has its turn: to choose those that are least certain starves what is taken to be certain.
+    pub fn next_slice(&mut self) -> Vec<EventIndex> {
+        let count = self.counters.min(self.events.len());
+        let Some(turns) = self.events.len().checked_div(count) else { return Vec::new() };
+        let first = count * turns_before(self.slice, turns);
+        self.slice += 1;
+        (0..count).map(|place| self.events[(first + place) % self.events.len()]).collect()
+    }
+}
+
 impl Plan {
     /// The rotations of the PMUs whose groups have to take turns; none for a PMU that counts all of
     /// its groups at once. `fit` is asked as in [`Plan::new`].
@@ -141,6 +167,16 @@ mod tests {
         // Four cycles and a turn, which goes on; then the other one is the longer.
         assert_eq!(on(0..10), [0, 1, 0, 1, 0, 1, 0, 1, 0, 0]);
         assert_eq!(on(10..20), [1, 0, 1, 0, 1, 0, 1, 0, 1, 1]);
+    }
+
+    #[test]
+    fn every_event_has_its_turn_by_hand() {
+        let mut turns = RoundRobin::new(vec![1, 2, 3], 2);
+        assert_eq!([(); 3].map(|()| turns.next_slice()), [[1, 2], [3, 1], [2, 3]]);
+        assert!(
+            RoundRobin::new(Vec::new(), 2).next_slice().is_empty()
+                && RoundRobin::new(vec![1], 0).next_slice().is_empty()
+        );
     }
 
     #[test]

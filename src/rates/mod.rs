@@ -6,6 +6,7 @@
 //! program that varies has a spread however exactly it is counted.
 
 use std::fmt;
+use std::ops::AddAssign;
 
 use crate::sources::Reading;
 use crate::units::CpuNs;
@@ -43,9 +44,23 @@ impl Delta {
         delta().ok_or(Backwards)
     }
 
+    /// The part of the time that the event was on a counter; 0 where no time passed.
+    pub fn run_ratio(&self) -> f64 {
+        if self.enabled.0 > 0 { self.running.0 as f64 / self.enabled.0 as f64 } else { 0.0 }
+    }
+
     /// Counts per millisecond of CPU time on a counter; `None` if there was no such time.
     pub fn rate(&self) -> Option<f64> {
         (self.running.0 > 0).then(|| self.count as f64 / self.running.as_ms())
+    }
+}
+
+impl AddAssign for Delta {
+    /// Adds what was counted in the time after this one.
+    fn add_assign(&mut self, next: Self) {
+        self.count = self.count.saturating_add(next.count);
+        self.enabled += next.enabled;
+        self.running += next.running;
     }
 }
 
@@ -283,9 +298,7 @@ impl Scaling {
 
     /// Takes what a round counted.
     pub fn add(&mut self, delta: Delta) {
-        self.total.count = self.total.count.saturating_add(delta.count);
-        self.total.enabled += delta.enabled;
-        self.total.running += delta.running;
+        self.total += delta;
         if delta.running.0 == 0 {
             if let (Lead::Beginning(lead), 0) = (&mut self.lead, self.rounds) {
                 *lead += delta.enabled;

@@ -1,11 +1,14 @@
 //! The estimator `gp` as the simulator knows estimators.
 
-use perfprop::estimate::gp::{Delta, EventSpec, Gp, IntervalEstimate, Model, Prior, Settings, Span, Timing};
+use perfprop::estimate::gp::{EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use perfprop::plan::RoundRobin;
+use perfprop::rates::{Confidence, Delta, Uncertain};
+use perfprop::units::CpuNs;
 
 use super::{Answer, Counted, Estimating, Init, Schedule};
 
 /// The estimator that is scored.
-pub struct Scored(pub Gp);
+pub struct Scored(pub Gp, RoundRobin);
 
 impl Scored {
     pub fn new(init: &Init, prior: &Prior, model: Option<&Model>) -> Self {
@@ -19,7 +22,8 @@ impl Scored {
 
     /// A learning run.
     pub fn learning(init: &Init, prior: &Prior, model: Option<&Model>, settings: Settings) -> Self {
-        Self(Self::as_is(init, prior, model, settings).0.learning())
+        let Self(gp, turns) = Self::as_is(init, prior, model, settings);
+        Self(gp.learning(), turns)
     }
 
     fn as_is(init: &Init, prior: &Prior, model: Option<&Model>, settings: Settings) -> Self {
@@ -29,33 +33,36 @@ impl Scored {
             Schedule::Kernel => init.setup.mux_ms,
             Schedule::User => init.read_ms,
         };
-        let timing = Timing { read_ms: init.read_ms, rotation_ms, counters: init.setup.counters };
-        Self(Gp::new(&events, timing, settings, prior, model))
+        let timing = Timing { read_ms: init.read_ms, rotation_ms };
+        let multiplexed = (0..events.len()).filter(|&event| !events[event].always_counted).collect();
+        let turns = RoundRobin::new(multiplexed, init.setup.counters);
+        Self(Gp::new(&events, timing, settings, prior, model), turns)
     }
 }
 
-fn answers(estimates: Vec<Option<IntervalEstimate>>) -> Vec<Answer> {
-    let estimates = estimates.into_iter().map(Option::unwrap_or_default);
-    estimates.map(|e| Answer { estimate: e.estimate, low: e.low, high: e.high }).collect()
+fn answers(estimates: Vec<Option<Uncertain>>) -> Vec<Answer> {
+    let answer = |estimate: Option<Uncertain>| {
+        let estimate = estimate.unwrap_or(Uncertain::exact(0.0));
+        let (low, high) = estimate.bounds().unwrap_or((estimate.value, estimate.value));
+        Answer { estimate: estimate.value, low, high }
+    };
+    estimates.into_iter().map(answer).collect()
 }
 
 impl Estimating for Scored {
     fn round(&mut self, start: f64, end: f64, counted: &[Counted], report: bool) -> Option<Vec<Answer>> {
-        let delta = |&[raw, enabled, running]: &Counted| Delta {
-            raw: raw as f64,
-            enabled_ns: enabled as f64,
-            running_ns: running as f64,
-        };
+        let delta =
+            |&[raw, enabled, running]: &Counted| Delta { count: raw, enabled: CpuNs(enabled), running: CpuNs(running) };
         let deltas: Vec<_> = counted.iter().map(delta).collect();
         self.0.round(Span { start, end }, &deltas);
-        report.then(|| answers(self.0.interval()))
+        report.then(|| answers(self.0.interval(Confidence::DEFAULT)))
     }
 
     fn next(&mut self) -> Option<Vec<usize>> {
-        Some(self.0.next_events())
+        Some(self.1.next_slice())
     }
 
     fn totals(&mut self) -> Vec<Answer> {
-        answers(self.0.totals())
+        answers(self.0.totals(Confidence::DEFAULT))
     }
 }

@@ -1,46 +1,11 @@
-//! Rounds in, what was counted over spans of time out.
+//! Joins rounds into blocks: what was counted over spans of time.
 
 use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
 use super::time::Span;
-
-/// What a round says of an event.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Delta {
-    /// What was counted; up to 2^53 exactly.
-    pub raw: f64,
-    /// The time that the event was enabled.
-    pub enabled_ns: f64,
-    /// The time of it that the event was on a counter.
-    pub running_ns: f64,
-}
-
-impl Delta {
-    /// With what can't be put right: counts and times are not negative, none runs for longer than
-    /// it is enabled, and what didn't run counted nothing.
-    pub(crate) fn sane(self) -> Self {
-        let positive = |value: f64| if value.is_finite() { value.max(0.0) } else { 0.0 };
-        let enabled_ns = positive(self.enabled_ns);
-        let running_ns = positive(self.running_ns).min(enabled_ns);
-        let raw = if running_ns > 0.0 { positive(self.raw) } else { 0.0 };
-        Self { raw, enabled_ns, running_ns }
-    }
-
-    /// The part of the time that the event was on a counter.
-    pub(crate) fn part(&self) -> f64 {
-        if self.enabled_ns > 0.0 { self.running_ns / self.enabled_ns } else { 0.0 }
-    }
-}
-
-impl std::ops::AddAssign for Delta {
-    fn add_assign(&mut self, other: Self) {
-        self.raw += other.raw;
-        self.enabled_ns += other.enabled_ns;
-        self.running_ns += other.running_ns;
-    }
-}
+use crate::rates::Delta;
 
 /// A count over a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
@@ -126,7 +91,7 @@ impl Blocks {
 
     /// Takes what a round says of an event.
     pub(crate) fn push(&mut self, event: usize, round: Span, delta: &Delta) {
-        let part = delta.part();
+        let part = delta.run_ratio();
         if part <= 0.0 {
             return self.close(event);
         }
@@ -144,7 +109,7 @@ impl Blocks {
             (false, false) => round,
         };
         self.running_until[event] = span.end;
-        let block = Block { event, span, count: delta.raw, counted: length, turn: self.turns[event] };
+        let block = Block { event, span, count: delta.count as f64, counted: length, turn: self.turns[event] };
         match &mut self.open[event] {
             Some(open) if open.goes_on_in(&block, self.longest) => open.add(&block),
             _ => {
@@ -197,6 +162,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::units::CpuNs;
 
     /// Of one event that is always counted and one in turns, in rounds of 4 ms; a round counts one.
     fn counted(rounds: &[bool]) -> Blocks {
@@ -205,7 +171,8 @@ mod tests {
             let round = Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 };
             for part in [1.0, f64::from(u8::from(on))] {
                 let event = usize::from(blocks.running_until[0] >= round.end);
-                blocks.push(event, round, &Delta { raw: part, enabled_ns: 4e6, running_ns: 4e6 * part });
+                let running = if part > 0.0 { CpuNs(4_000_000) } else { CpuNs(0) };
+                blocks.push(event, round, &Delta { count: part as u64, enabled: CpuNs(4_000_000), running });
             }
         }
         blocks.cut();

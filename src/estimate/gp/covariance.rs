@@ -1,4 +1,4 @@
-//! How events vary together in, the same after a step of learning out.
+//! Holds how events vary together, a covariance between every pair for each process.
 
 use super::linear_algebra::Square;
 use super::time::{PROCESSES, PerProcess};

@@ -1,4 +1,4 @@
-//! Windows' observations in, covariances that make them likelier out.
+//! Moves covariances towards what makes a window's observations likelier.
 
 use super::covariance::Covariances;
 use super::linear_algebra::Square;

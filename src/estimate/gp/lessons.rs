@@ -1,4 +1,4 @@
-//! Windows of learning runs in, covariances that passes over all of them teach out.
+//! Keeps windows of learning runs, and learns covariances from passes over all of them.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! Counts in, the rate that an event has at large out.
+//! Follows the rate that an event has at large.
 
 /// The running mean of an event's rate.
 #[derive(Clone, Copy, Debug, Default)]

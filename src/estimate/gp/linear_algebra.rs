@@ -1,4 +1,4 @@
-//! Symmetric positive definite matrices in, their factors, inverses and products out.
+//! Factors, inverts and multiplies symmetric positive definite matrices.
 //!
 //! Written out here because it is the estimator's inner loop and small: all of it is sums of products of
 //! two matrices' columns, taken in tiles that stay in registers and compiled once more for wide vectors.

@@ -1,4 +1,4 @@
-//! Rounds of multiplexed counts in, counts of intervals and runs with 95 % intervals out.
+//! Estimates the counts of intervals and runs from rounds of multiplexed counts, by a Gaussian process.
 //!
 //! A Gaussian process over all events. The rate of an event relative to its mean is a sum of
 //! processes with different memories (`time`), each of which has a covariance between every pair
@@ -30,15 +30,14 @@ mod total;
 mod volatility;
 mod window;
 
-pub use blocks::Delta;
 pub use model::{Model, ModelError};
 pub use prior::{Complete, Prior};
 pub use relation::Constraint;
 pub use settings::Settings;
 pub use time::Span;
 
-use crate::plan::turns_before;
-use crate::rates::Confidence;
+use crate::rates::{Confidence, Delta, Error, Uncertain};
+use crate::units::CpuNs;
 use blocks::{Block, Blocks, WHOLE};
 use covariance::Covariances;
 use lessons::Lessons;
@@ -64,30 +63,6 @@ pub struct Timing {
     pub read_ms: f64,
     /// The time between changes of what is counted.
     pub rotation_ms: f64,
-    /// How many events can be counted at once.
-    pub counters: usize,
-}
-
-/// A count and its 95 % interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct IntervalEstimate {
-    /// The count.
-    pub estimate: f64,
-    /// The lower end; never below what was counted.
-    pub low: f64,
-    /// The upper end.
-    pub high: f64,
-}
-
-impl IntervalEstimate {
-    fn exact(count: f64) -> Self {
-        Self { estimate: count, low: count, high: count }
-    }
-
-    fn around(estimate: f64, half_width: f64, counted: f64) -> Self {
-        let estimate = estimate.max(counted);
-        Self { estimate, low: (estimate - half_width).max(counted), high: (estimate + half_width).max(counted) }
-    }
 }
 
 /// What windows add up to in an interval.
@@ -112,6 +87,28 @@ impl Sum {
     }
 }
 
+/// A delta with what can't be put right: nothing runs for longer than it is enabled, and what didn't run counted
+/// nothing.
+fn sane(delta: Delta) -> Delta {
+    let running = delta.running.min(delta.enabled);
+    Delta { count: if running > CpuNs(0) { delta.count } else { 0 }, running, ..delta }
+}
+
+/// The longest CPU time of an event, in milliseconds.
+fn longest(deltas: &[Delta]) -> f64 {
+    deltas.iter().map(|delta| delta.enabled).max().unwrap_or_default().as_ms()
+}
+
+/// Half the width of a 95 % interval, made that of an interval at another level as a normal variable's is.
+fn at(confidence: Confidence, half_width: f64) -> f64 {
+    half_width * confidence.normal() / Confidence::DEFAULT.normal()
+}
+
+/// An estimate of a count that is at least what was counted.
+fn within(estimate: f64, half_width: f64, counted: Delta) -> Uncertain {
+    Uncertain { value: estimate, error: Error::of(half_width) }.at_least(counted.count as f64)
+}
+
 /// What no rate fits, as a variance relative to the event's present one.
 const NOISE: f64 = 2e-4;
 /// Where events come in bursts, intervals are wider by this factor: what is next has heavier tails.
@@ -129,7 +126,6 @@ const UNFITTED: u64 = 6;
 pub struct Gp {
     settings: Settings,
     events: Vec<EventSpec>,
-    timing: Timing,
     constraints: Vec<Constraint>,
     blocks: Blocks,
     levels: Vec<Level>,
@@ -158,8 +154,6 @@ pub struct Gp {
     /// What was known before the run.
     known_before: Covariances,
     model: Option<Model>,
-    /// How many times [`Gp::next_events`] was asked.
-    slice: usize,
 }
 
 impl Gp {
@@ -183,7 +177,6 @@ impl Gp {
             blocks: Blocks::new(&always, Settings::BLOCKS_MS[0], placed),
             settings,
             events: events.to_vec(),
-            timing,
             constraints: Vec::new(),
             levels,
             volatilities: vec![Volatility::new(); n],
@@ -204,7 +197,6 @@ impl Gp {
             fitted_windows: 0,
             lessons: None,
             model: model.cloned(),
-            slice: 0,
         }
     }
 
@@ -230,14 +222,14 @@ impl Gp {
             (self.window_start, self.fitted_until, self.started) = (round.start, round.start, true);
         }
         for (event, delta) in deltas.iter().enumerate().take(self.events.len()) {
-            let delta = delta.sane();
+            let delta = sane(*delta);
             self.blocks.push(event, round, &delta);
-            self.turns[event].push(delta.raw, delta.running_ns);
+            self.turns[event].push(delta.count as f64, delta.running.as_ms());
             self.window[event] += delta;
             self.interval[event].counted += delta;
             self.run[event] += delta;
-            if !self.events[event].always_counted && delta.running_ns > 0.0 {
-                self.empty.add(delta.raw == 0.0);
+            if !self.events[event].always_counted && delta.running > CpuNs(0) {
+                self.empty.add(delta.count == 0);
             }
         }
         self.end = round.end;
@@ -248,20 +240,25 @@ impl Gp {
 
     /// Ends an interval: what each event counted since the last one; `None` for an event that has
     /// never been counted.
-    pub fn interval(&mut self) -> Vec<Option<IntervalEstimate>> {
-        if self.end > self.window_start {
-            self.end_window();
-        }
+    pub fn interval(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
+        self.end();
         let sums = self.interval.iter_mut().map(std::mem::take);
         let estimates = sums.map(|sum| {
             let counted = sum.counted;
-            match counted.part() {
-                part if part >= WHOLE => Some(IntervalEstimate::exact(counted.raw)),
+            match counted.run_ratio() {
+                ratio if ratio >= WHOLE => Some(Uncertain::exact(counted.count as f64)),
                 _ if !sum.known => None,
-                _ => Some(IntervalEstimate::around(sum.estimate, sum.square.sqrt(), counted.raw)),
+                _ => Some(within(sum.estimate, at(confidence, sum.square.sqrt()), counted)),
             }
         });
         estimates.collect()
+    }
+
+    /// Ends the last window, as at the end of a run.
+    pub fn end(&mut self) {
+        if self.end > self.window_start {
+            self.end_window();
+        }
     }
 
     /// The half width of an event's 95 % interval, in standard deviations.
@@ -272,31 +269,20 @@ impl Gp {
 
     /// What each event counted in the run so far: scaled, as that is unbiased over many turns, with
     /// the error of a systematic sample. `None` for an event that has never been counted.
-    pub fn totals(&self) -> Vec<Option<IntervalEstimate>> {
+    pub fn totals(&self, confidence: Confidence) -> Vec<Option<Uncertain>> {
         let runs = self.run.iter().zip(&self.turns);
         let totals = runs.map(|(run, turns)| {
-            if run.running_ns <= 0.0 {
+            if run.running == CpuNs(0) {
                 return None;
             }
-            if run.part() >= WHOLE {
-                return Some(IntervalEstimate::exact(run.raw));
+            if run.run_ratio() >= WHOLE {
+                return Some(Uncertain::exact(run.count as f64));
             }
-            let scaled = run.raw / run.part();
-            let half_width = turns.half_width(run.enabled_ns, run.running_ns).unwrap_or(scaled);
-            Some(IntervalEstimate::around(scaled, half_width, run.raw))
+            let scaled = run.count as f64 / run.run_ratio();
+            let half_width = turns.half_width(run.enabled.as_ms(), run.running.as_ms()).unwrap_or(scaled);
+            Some(within(scaled, at(confidence, half_width), *run))
         });
         totals.collect()
-    }
-
-    /// The events that should be counted until the next round, where the schedule is free: each in
-    /// its turn. Choosing what is least certain starves what is taken to be certain.
-    pub fn next_events(&mut self) -> Vec<usize> {
-        let multiplexed: Vec<usize> = (0..self.events.len()).filter(|&e| !self.events[e].always_counted).collect();
-        let count = self.timing.counters.min(multiplexed.len());
-        let Some(turns) = multiplexed.len().checked_div(count) else { return Vec::new() };
-        let first = count * turns_before(self.slice, turns);
-        self.slice += 1;
-        (0..count).map(|i| multiplexed[(first + i) % multiplexed.len()]).collect()
     }
 
     /// Makes this a learning run: its windows, after those of earlier runs, are kept for [`Gp::model`].
@@ -309,11 +295,10 @@ impl Gp {
     /// What this run and those before it teach, for later runs. Takes seconds of a learning run; without
     /// one it is what was known before.
     pub fn model(&self) -> Model {
-        let rate = |run: &Delta| (run.running_ns > 0.0).then(|| 1e6 * run.raw / run.running_ns);
         let run = model::Run {
             names: self.names(),
-            rates: self.run.iter().map(rate).collect(),
-            time_ms: self.run.iter().map(|run| run.enabled_ns).fold(0.0, f64::max) / 1e6,
+            rates: self.run.iter().map(Delta::rate).collect(),
+            time_ms: longest(&self.run),
             lessons: self.lessons.clone().unwrap_or_default(),
         };
         Model::learn(run, self.model.as_ref(), self.known_before.clone(), &self.settings, |block, rate, own| {
@@ -330,7 +315,12 @@ impl Gp {
         self.window_start = self.end;
         self.blocks.cut();
         for (level, counted) in self.levels.iter_mut().zip(&self.window) {
-            level.update(counted.raw, counted.part() * span.length(), span.length(), self.settings.level_memory);
+            level.update(
+                counted.count as f64,
+                counted.run_ratio() * span.length(),
+                span.length(),
+                self.settings.level_memory,
+            );
         }
         let since = self.fitted_until;
         let fitted = (self.end - since >= FIT_EVERY_MS).then(|| self.fit(since));
@@ -434,7 +424,7 @@ impl Gp {
     fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>) {
         let mut known = solved.map(|solved| self.counts(span, solved));
         if let Some(known) = &mut known {
-            let cpu_ms = self.window.iter().map(|delta| delta.enabled_ns).fold(0.0, f64::max) / 1e6;
+            let cpu_ms = longest(&self.window);
             self.constraints.iter().for_each(|constraint| constraint.apply(known, cpu_ms));
         }
         // Bursts are quiet in between.
@@ -444,18 +434,18 @@ impl Gp {
             let Some(rate) = self.levels[event].rate() else { continue };
             let half_width = self.half_width(event);
             let sum = &mut self.interval[event];
-            if counted.part() >= WHOLE {
-                sum.add(counted.raw, 0.0);
+            if counted.run_ratio() >= WHOLE {
+                sum.add(counted.count as f64, 0.0);
                 continue;
             }
             if self.levels[event].is_silent() {
                 // Three times as often as the inverse of the time that it wasn't seen in: 95 %.
-                let most = 3.0 * (1.0 - counted.part()) * span.length() / self.levels[event].time();
+                let most = 3.0 * (1.0 - counted.run_ratio()) * span.length() / self.levels[event].time();
                 sum.add(0.0, most);
                 continue;
             }
-            let seen = counted.part() > 0.0;
-            let scaled = if seen { counted.raw / counted.part() } else { rate * span.length() };
+            let seen = counted.run_ratio() > 0.0;
+            let scaled = if seen { counted.count as f64 / counted.run_ratio() } else { rate * span.length() };
             match &known {
                 Some(known) if known.mean[event].is_finite() => {
                     let goes_on = if bursts { 1.0 } else { self.turns[event].goes_on() };
@@ -463,7 +453,7 @@ impl Gp {
                     let stopped = if seen { scaled } else { 0.0 };
                     let estimate = stopped + goes_on * (known.mean[event] - stopped);
                     let deviation = known.covariance.at(event, event).max(0.0).sqrt();
-                    sum.add(estimate.max(counted.raw), half_width * deviation);
+                    sum.add(estimate.max(counted.count as f64), half_width * deviation);
                 }
                 _ => sum.add(scaled, half_width * scaled),
             }
@@ -476,14 +466,14 @@ impl Gp {
         let surprise = solved.scale().max(0.25);
         let rates: Vec<f64> = self.levels.iter().map(|level| level.rate().unwrap_or(0.0)).collect();
         for (event, &rate) in rates.iter().enumerate() {
-            let exact = self.window[event].part() >= WHOLE;
+            let exact = self.window[event].run_ratio() >= WHOLE;
             known.mean[event] = rate * (known.mean[event] + span.length());
             for (other, &other_rate) in rates.iter().enumerate() {
-                let exact = exact || self.window[other].part() >= WHOLE;
+                let exact = exact || self.window[other].run_ratio() >= WHOLE;
                 *known.covariance.at_mut(event, other) *= if exact { 0.0 } else { surprise * rate * other_rate };
             }
             if exact {
-                known.mean[event] = self.window[event].raw;
+                known.mean[event] = self.window[event].count as f64;
             }
         }
         known

@@ -1,4 +1,4 @@
-//! What was learnt of a program's events in, a file out, and back.
+//! Reads and writes what was learnt of a program's events.
 
 use std::fmt;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Complete counts of programs in, how events by name tend to vary together out.
+//! Holds how events tend to vary together by their names, and learns it from complete counts of programs.
 
 use serde::{Deserialize, Serialize};
 

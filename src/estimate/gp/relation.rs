@@ -1,4 +1,4 @@
-//! A linear relation between counts and what is known of them in, what is known with it out.
+//! Conditions what is known of counts on linear relations between them.
 
 use super::window::Posterior;
 

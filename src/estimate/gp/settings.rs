@@ -1,4 +1,4 @@
-//! The numbers that the estimator was tuned to; docs/estimator.md says what each was tried at.
+//! Holds the numbers that the estimator was tuned to; docs/estimator.md says what they were chosen by.
 
 use serde::{Deserialize, Serialize};
 

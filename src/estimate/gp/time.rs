@@ -1,4 +1,4 @@
-//! Spans of time in, how alike the mean rates over them are out.
+//! Computes how alike the mean rates over spans of time are.
 //!
 //! A rate is modelled as a sum of processes of unit variance, each with its own memory. The
 //! covariance of two processes' means over the spans [a, b] and [c, d] is the double integral of

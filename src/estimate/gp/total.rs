@@ -1,4 +1,4 @@
-//! Rounds in, the error of an event's scaled total out, and whether it may have stopped.
+//! Computes the error of an event's scaled total, and whether the event may have stopped.
 
 /// How the rates of an event's turns on a counter differ.
 ///

@@ -1,4 +1,4 @@
-//! Observations in, how much each event varies at present over how it does at large out.
+//! Follows how much each event varies at present, over how it does at large.
 
 use super::Settings;
 use super::covariance::Covariances;

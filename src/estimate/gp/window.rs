@@ -1,4 +1,4 @@
-//! Observations and covariances in, what a window counted and what they say of the covariances out.
+//! Solves a window's observations for what it counted, and for what they say of the covariances.
 
 use super::covariance::Covariances;
 use super::linear_algebra::{Square, dot};

@@ -1,4 +1,4 @@
-//! Intervals and relations in, means corrected towards what the relations expect out.
+//! Corrects means towards what relations expect of them, by fixed weights.
 //!
 //! Each event has a state of its own: a mean `m`, a variance `v` and a number of samples `n`. An
 //! own sample `x` makes `n += 1` and `m += (x - m) / n`, and `v` the sample variance in one pass.
@@ -27,15 +27,15 @@
 //! the errors of what went into it, with the relation's own residual as an error of the relation: a
 //! mixture is never surer than its parts, however they are correlated.
 
-mod pull;
+mod correction;
 mod state;
 #[cfg(test)]
 mod tests;
 
-use pull::{Pull, Pulls};
+use correction::{Correction, Corrections};
 use state::State;
 
-use super::judge::{Judge, Scope};
+use super::audit::{Audit, Scope};
 use super::levels::{Levels, known};
 use super::{Cause, Estimate, Estimator, Moved, Part, Quality, Standing, scaled};
 use crate::events::Event;
@@ -49,7 +49,7 @@ const ROUNDING: f64 = 1e-9;
 /// Linear correction with the relations' weights.
 #[derive(Debug)]
 pub struct Linear {
-    judge: Judge,
+    audit: Audit,
     states: Vec<State>,
     estimates: Vec<Estimate>,
 }
@@ -58,14 +58,14 @@ impl Linear {
     /// An estimator for these events, with the relations whose events are all among them.
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
         Self {
-            judge: Judge::new(events, relations),
+            audit: Audit::new(events, relations),
             states: vec![State::default(); events.len()],
             estimates: vec![Estimate::default(); events.len()],
         }
     }
 
-    fn pulls(&self, scope: Scope, tally: &Tally) -> Pulls<'_> {
-        let (run, interval) = self.judge.levels();
+    fn corrections(&self, scope: Scope, tally: &Tally) -> Corrections<'_> {
+        let (run, interval) = self.audit.levels();
         let levels = match scope {
             Scope::Run => {
                 let values = self.states.iter().flat_map(State::as_source).collect();
@@ -80,14 +80,14 @@ impl Linear {
             Scope::Run => tally.raw()[event].run.is_exact(),
             Scope::Interval => tally.interval(event).is_exact(),
         });
-        let mut all = Pulls::new(&self.judge, scope, levels, sampled, exact.collect());
-        for (index, relation, weight) in self.judge.trusted() {
+        let mut all = Corrections::new(&self.audit, scope, levels, sampled, exact.collect());
+        for (index, relation, weight) in self.audit.trusted() {
             all.take(index, relation, weight);
         }
         all
     }
 
-    fn estimate(&self, event: EventIndex, tally: &Tally, interval: &Pull) -> Estimate {
+    fn estimate(&self, event: EventIndex, tally: &Tally, interval: &Correction) -> Estimate {
         let own = scaled(tally, event);
         let state = &self.states[event];
         if own.quality == Quality::Measured || state.help.dropped {
@@ -120,26 +120,26 @@ impl Linear {
     }
 
     /// The corrected count of the last interval; `None` where nothing corrects it.
-    fn interval(&self, event: EventIndex, tally: &Tally, pull: &Pull) -> Option<Uncertain> {
+    fn interval(&self, event: EventIndex, tally: &Tally, correction: &Correction) -> Option<Uncertain> {
         let counted = tally.interval(event);
-        if pull.mean.weight == 0.0 {
+        if correction.mean.weight == 0.0 {
             return None;
         }
-        let (_, levels) = self.judge.levels();
+        let (_, levels) = self.audit.levels();
         let own = levels.mean(event);
-        let rate = known(pull.mean.apply(own))?;
-        let deviation = pull.deviation(own.is_nan(), levels.deviations[mean_slot(event).0]);
+        let rate = known(correction.mean.apply(own))?;
+        let deviation = correction.deviation(own.is_nan(), levels.deviations[mean_slot(event).0]);
         let count = uncertain(rate, deviation, 0.0, tally.confidence()).scaled(tally.interval_time(event).as_ms());
         Some(count.at_least(counted.total().count as f64))
     }
 
-    /// Tells the judge what each relation moved most.
+    /// Tells the audit what each relation moved most.
     fn note_moves(&mut self, tally: &Tally) {
         for (event, estimate) in self.estimates.iter().enumerate() {
             let whole = tally.total(event).map(|total| total.value).filter(|&total| total > 0.0);
             for part in &estimate.parts {
                 if let Cause::Relation(index) = part.by {
-                    self.judge.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
+                    self.audit.moved(index, Moved { event, relative: whole.map(|whole| part.counts / whole) });
                 }
             }
         }
@@ -152,23 +152,24 @@ fn uncertain(value: f64, deviation: f64, bias: f64, confidence: Confidence) -> U
 
 impl Estimator for Linear {
     fn end_interval(&mut self, tally: &Tally) {
-        if self.judge.judge(tally) {
+        if self.audit.update(tally) {
             // What a wrong relation did may have gone on through others.
             self.states.iter_mut().for_each(State::forget_corrections);
         }
-        let (run, interval) = self.judge.levels();
+        let (run, interval) = self.audit.levels();
         for (event, state) in self.states.iter_mut().enumerate() {
             if let Some(rate) = known(interval.mean(event)) {
                 state.sample(rate, run.deviations[mean_slot(event).0]);
             }
         }
-        let Pulls { pulls, uses, .. } = self.pulls(Scope::Run, tally);
-        let of_interval = self.pulls(Scope::Interval, tally).pulls;
-        for (state, pull) in self.states.iter_mut().zip(&pulls) {
-            state.follow(pull);
+        let Corrections { corrections, uses, .. } = self.corrections(Scope::Run, tally);
+        let of_interval = self.corrections(Scope::Interval, tally).corrections;
+        for (state, correction) in self.states.iter_mut().zip(&corrections) {
+            state.follow(correction);
         }
-        uses.into_iter().for_each(|index| self.judge.used(index));
-        let estimates = of_interval.iter().enumerate().map(|(event, pull)| self.estimate(event, tally, pull));
+        uses.into_iter().for_each(|index| self.audit.used(index));
+        let estimates =
+            of_interval.iter().enumerate().map(|(event, correction)| self.estimate(event, tally, correction));
         self.estimates = estimates.collect();
         self.note_moves(tally);
     }
@@ -178,6 +179,6 @@ impl Estimator for Linear {
     }
 
     fn relations(&self) -> &[Standing] {
-        self.judge.standings()
+        self.audit.standings()
     }
 }

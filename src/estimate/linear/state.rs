@@ -1,9 +1,9 @@
-//! An event's samples and what relations want of it in, its mean and variance with and without that out.
+//! Holds an event's mean and variance, with and without what relations expect of it.
 
 use std::collections::BTreeMap;
 
 use super::super::RelationIndex;
-use super::pull::Pull;
+use super::correction::Correction;
 
 /// The memory of the comparison between corrected and own means, per sample.
 const MEMORY: f64 = 0.9;
@@ -69,19 +69,19 @@ impl State {
         self.parts.values_mut().for_each(|part| *part *= 1.0 - 1.0 / n);
     }
 
-    pub(super) fn follow(&mut self, pull: &Pull) {
+    pub(super) fn follow(&mut self, correction: &Correction) {
         // Unlike `max` this leaves a variance that isn't known so.
-        self.variance = pull.variance.apply(self.variance).clamp(0.0, f64::INFINITY);
-        if pull.mean.weight > 0.0 {
+        self.variance = correction.variance.apply(self.variance).clamp(0.0, f64::INFINITY);
+        if correction.mean.weight > 0.0 {
             let is_new = self.mean.is_nan();
-            let share = if is_new { 1.0 } else { pull.mean.share() };
+            let share = if is_new { 1.0 } else { correction.mean.share() };
             let from = if is_new { 0.0 } else { self.mean };
-            for &(index, weight, expected) in &pull.wishes {
-                *self.parts.entry(index).or_default() += share * weight / pull.mean.weight * (expected - from);
+            for &(index, weight, expected) in &correction.expectations {
+                *self.parts.entry(index).or_default() += share * weight / correction.mean.weight * (expected - from);
             }
-            self.mean = pull.mean.apply(self.mean);
-            self.deviation = pull.deviation(self.samples == 0, self.deviation);
-        } else if pull.variance.weight == 0.0 && self.parts.is_empty() {
+            self.mean = correction.mean.apply(self.mean);
+            self.deviation = correction.deviation(self.samples == 0, self.deviation);
+        } else if correction.variance.weight == 0.0 && self.parts.is_empty() {
             self.deviation = self.own_deviation;
         }
     }

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::super::RelationState;
-use super::super::judge::JUDGED_AFTER;
+use super::super::audit::AUDITED_AFTER;
 use super::state::{mixed, one_pass};
 use super::*;
 use crate::estimate::tests::{events, half, whole};
@@ -184,7 +184,7 @@ fn variance_follows_the_source_and_never_goes_below_zero() {
 #[test]
 fn a_relation_that_contradicts_the_counts_is_put_aside() {
     let mut bench = Bench::new(&["a", "b"], FIVE);
-    for _ in 0..JUDGED_AFTER + 1 {
+    for _ in 0..AUDITED_AFTER + 1 {
         bench.feed(&[Some(10), Some(1000)]);
     }
     assert_eq!(bench.linear.relations()[0].state, RelationState::Violated);

@@ -1,7 +1,7 @@
-//! Levels of events and trusted relations in, what those want of each event out.
+//! Adds up what trusted relations expect of each event.
 
 use super::super::RelationIndex;
-use super::super::judge::{Judge, Scope};
+use super::super::audit::{Audit, Scope};
 use super::super::levels::{Levels, known, with_gradient};
 use super::state::mixed;
 use crate::plan::EventIndex;
@@ -14,67 +14,67 @@ const MAX_STEPS: usize = 50;
 /// value, and from too far above its solution it leads away.
 const STARTS: [f64; 3] = [0.0, 1.0, 1e-6];
 
-/// The sum of what relations want of one event.
+/// What relations expect of one event, added up.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pull {
-    pub(super) mean: Wish,
-    pub(super) variance: Wish,
+pub(super) struct Correction {
+    pub(super) mean: Expectation,
+    pub(super) variance: Expectation,
     /// The errors of what is expected, weighted.
     deviation: f64,
     /// Each relation with its weight and what it expects.
-    pub(super) wishes: Vec<(RelationIndex, f64, f64)>,
+    pub(super) expectations: Vec<(RelationIndex, f64, f64)>,
 }
 
 /// A weighted sum of expectations.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Wish {
+pub(super) struct Expectation {
     pub(super) weight: f64,
     sum: f64,
 }
 
-/// What all relations want, all from the same numbers.
-pub(super) struct Pulls<'a> {
-    judge: &'a Judge,
+/// What all relations expect, all from the same numbers.
+pub(super) struct Corrections<'a> {
+    audit: &'a Audit,
     scope: Scope,
     levels: Levels,
     /// Whether each event was on a counter in the last interval.
     sampled: Vec<bool>,
     /// Whether it is known exactly: then nothing moves it.
     exact: Vec<bool>,
-    pub(super) pulls: Vec<Pull>,
+    pub(super) corrections: Vec<Correction>,
     /// The relation of each correction.
     pub(super) uses: Vec<RelationIndex>,
     /// Room for the gradient of one relation.
     gradient: Vec<f64>,
 }
 
-impl<'a> Pulls<'a> {
+impl<'a> Corrections<'a> {
     /// Of no relation yet.
-    pub(super) fn new(judge: &'a Judge, scope: Scope, levels: Levels, sampled: Vec<bool>, exact: Vec<bool>) -> Self {
-        let pulls = vec![Pull::default(); exact.len()];
-        Self { judge, scope, levels, sampled, exact, pulls, uses: Vec::new(), gradient: Vec::new() }
+    pub(super) fn new(audit: &'a Audit, scope: Scope, levels: Levels, sampled: Vec<bool>, exact: Vec<bool>) -> Self {
+        let corrections = vec![Correction::default(); exact.len()];
+        Self { audit, scope, levels, sampled, exact, corrections, uses: Vec::new(), gradient: Vec::new() }
     }
 
-    /// Adds what a relation wants.
+    /// Adds what a relation expects.
     pub(super) fn take(&mut self, index: RelationIndex, relation: &BoundRelation, weight: f64) {
         match &relation.form {
             BoundForm::Pair(pair) if self.sampled[pair.from] && !self.exact[pair.to] => {
-                self.pull_pair(index, pair, weight)
+                self.correct_pair(index, pair, weight)
             }
             BoundForm::Pair(_) => {}
-            BoundForm::Equation(equation) => self.pull_equation(index, equation, weight),
+            BoundForm::Equation(equation) => self.correct_equation(index, equation, weight),
         }
     }
 
-    fn pull_pair(&mut self, index: RelationIndex, pair: &BoundPair, weight: f64) {
+    fn correct_pair(&mut self, index: RelationIndex, pair: &BoundPair, weight: f64) {
         if let Some(program) = &pair.mean
             && let Some(expected) = with_gradient(program, &self.levels.values, &mut self.gradient)
         {
             let deviation = self.levels.propagated(program.slots(), &self.gradient);
-            self.wish_mean(index, pair.to, weight, expected, deviation);
+            self.expect_mean(index, pair.to, weight, expected, deviation);
         }
         if let Some(expected) = pair.variance.as_ref().and_then(|program| known(program.eval(&self.levels.values))) {
-            self.pulls[pair.to].variance.add(weight, expected.max(0.0));
+            self.corrections[pair.to].variance.add(weight, expected.max(0.0));
             if pair.mean.is_none() {
                 self.uses.push(index);
             }
@@ -83,9 +83,9 @@ impl<'a> Pulls<'a> {
 
     /// Each event towards the others; one without a number to where they put it. Two of those can't
     /// be told apart.
-    fn pull_equation(&mut self, index: RelationIndex, equation: &BoundEquation, weight: f64) {
+    fn correct_equation(&mut self, index: RelationIndex, equation: &BoundEquation, weight: f64) {
         let events = equation.events();
-        let (run, interval) = self.judge.levels();
+        let (run, interval) = self.audit.levels();
         let own = if self.scope == Scope::Run { run } else { interval };
         // One that has a number from relations only is no source of others.
         let mut unknown = events.iter().enumerate().filter(|&(_, &event)| own.mean(event).is_nan());
@@ -93,13 +93,13 @@ impl<'a> Pulls<'a> {
             (None, _) => {
                 let residual = self.residual(equation);
                 let places = 0..events.len();
-                places.for_each(|place| self.wish_place(index, equation, place, weight, residual));
+                places.for_each(|place| self.expect_at(index, equation, place, weight, residual));
             }
             (Some((place, &event)), None) => {
                 let slot = mean_slot(event).0;
                 let before = self.levels.values[slot];
                 if self.solve(equation, place, slot).is_some() {
-                    self.wish_place(index, equation, place, weight, Some(0.0));
+                    self.expect_at(index, equation, place, weight, Some(0.0));
                 }
                 self.levels.values[slot] = before;
             }
@@ -135,7 +135,7 @@ impl<'a> Pulls<'a> {
         None
     }
 
-    fn wish_place(
+    fn expect_at(
         &mut self,
         index: RelationIndex,
         equation: &BoundEquation,
@@ -150,21 +150,21 @@ impl<'a> Pulls<'a> {
         let others = events.iter().zip(&self.gradient).filter(|&(&other, _)| other != event);
         let errors = others.map(|(&other, derivative)| derivative / slope * self.levels.deviations[mean_slot(other).0]);
         let deviation = errors.fold(0.0, f64::hypot);
-        self.wish_mean(index, event, weight, self.levels.mean(event) - residual / slope, deviation);
+        self.expect_mean(index, event, weight, self.levels.mean(event) - residual / slope, deviation);
     }
 
-    fn wish_mean(&mut self, index: RelationIndex, event: EventIndex, weight: f64, expected: f64, deviation: f64) {
+    fn expect_mean(&mut self, index: RelationIndex, event: EventIndex, weight: f64, expected: f64, deviation: f64) {
         let Some(expected) = known(expected).map(|expected| expected.max(0.0)) else { return };
-        let misfit = self.judge.misfit(index, self.scope, expected);
-        let pull = &mut self.pulls[event];
-        pull.mean.add(weight, expected);
-        pull.deviation += weight * deviation.hypot(misfit);
-        pull.wishes.push((index, weight, expected));
+        let misfit = self.audit.misfit(index, self.scope, expected);
+        let correction = &mut self.corrections[event];
+        correction.mean.add(weight, expected);
+        correction.deviation += weight * deviation.hypot(misfit);
+        correction.expectations.push((index, weight, expected));
         self.uses.push(index);
     }
 }
 
-impl Pull {
+impl Correction {
     /// The deviation of a mean that was pulled, from that of the mean before.
     pub(super) fn deviation(&self, is_new: bool, before: f64) -> f64 {
         let theirs = self.deviation / self.mean.weight;
@@ -172,7 +172,7 @@ impl Pull {
     }
 }
 
-impl Wish {
+impl Expectation {
     fn add(&mut self, weight: f64, expected: f64) {
         self.weight += weight;
         self.sum += weight * expected;
@@ -183,7 +183,7 @@ impl Wish {
         self.weight.min(1.0)
     }
 
-    /// Where the wishes lead: nowhere without any.
+    /// Where the expectations lead: nowhere without any.
     pub(super) fn apply(self, from: f64) -> f64 {
         if self.weight == 0.0 {
             return from;

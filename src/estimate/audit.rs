@@ -1,4 +1,4 @@
-//! Relations and raw statistics in, how well the one agrees with the other out.
+//! Audits relations: holds what they predict against what was counted, and says how far each can be trusted.
 
 use super::levels::{Levels, known, with_gradient};
 use super::{Moved, RelationIndex, RelationState, Standing};
@@ -7,8 +7,8 @@ use crate::expr::Slot;
 use crate::rates::Tally;
 use crate::relations::{Binding, BoundForm, BoundPair, BoundRelation, Relation, mean_slot, variance_slot};
 
-/// A relation is judged once each of its events has so many samples.
-pub(super) const JUDGED_AFTER: u64 = 5;
+/// A relation is audited once each of its events has so many samples.
+pub(super) const AUDITED_AFTER: u64 = 5;
 
 /// Past so many standard errors a relation is put aside, and below so many it is taken back.
 const VIOLATED_ABOVE: f64 = 3.0;
@@ -25,7 +25,7 @@ const MOST: f64 = 5.0;
 
 /// Holds relations against what is counted, whether or not anything is corrected by them.
 #[derive(Debug)]
-pub(super) struct Judge {
+pub(super) struct Audit {
     relations: Vec<Option<BoundRelation>>,
     standings: Vec<Standing>,
     residuals: Vec<Residuals>,
@@ -45,8 +45,8 @@ struct Residuals {
     standard: f64,
 }
 
-impl Judge {
-    /// A judge of these relations between these events.
+impl Audit {
+    /// An audit of these relations between these events.
     pub(super) fn new(events: &[Event], relations: &[Relation]) -> Self {
         let (bound, standings): (Vec<_>, _) = relations.iter().map(|relation| bind(relation, events)).unzip();
         Self {
@@ -106,7 +106,7 @@ impl Judge {
     }
 
     /// Judges every relation anew; says whether one that could correct has just been put aside.
-    pub(super) fn judge(&mut self, tally: &Tally) -> bool {
+    pub(super) fn update(&mut self, tally: &Tally) -> bool {
         (self.run, self.interval) = (Levels::of_run(tally), Levels::of_interval(tally));
         let mut has_fallen = false;
         for (index, relation) in self.relations.iter().enumerate() {
@@ -131,7 +131,7 @@ impl Judge {
             standing.z = known(z);
             standing.trust = match next {
                 RelationState::Violated => Some(0.0),
-                _ if samples >= JUDGED_AFTER => Some(self.residuals[index].trust()),
+                _ if samples >= AUDITED_AFTER => Some(self.residuals[index].trust()),
                 _ => None,
             };
             standing.state = next;
@@ -261,7 +261,7 @@ fn next_state(now: &RelationState, z: f64, samples: u64) -> RelationState {
     match now {
         RelationState::Violated if z < AGREES_BELOW => RelationState::Agrees,
         RelationState::Violated => RelationState::Violated,
-        _ if z > VIOLATED_ABOVE && samples < JUDGED_AFTER => RelationState::Waiting,
+        _ if z > VIOLATED_ABOVE && samples < AUDITED_AFTER => RelationState::Waiting,
         _ if z > VIOLATED_ABOVE => RelationState::Violated,
         _ => RelationState::Agrees,
     }

@@ -13,6 +13,7 @@ pub mod events;
 #[cfg(feature = "export")]
 pub mod export;
 pub mod expr;
+pub mod files;
 pub mod machine;
 pub mod metrics;
 pub mod monitor;

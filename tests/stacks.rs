@@ -266,6 +266,69 @@ fn code_that_a_program_made_has_the_name_from_its_perf_map() {
     fs::remove_dir_all(folder).unwrap();
 }
 
+/// Loads a library, waits until that was seen, puts a FIFO in its place and runs in it.
+const SWAP: &str = r#"
+#include <dlfcn.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+int main(int count, char **words) {
+    void *library = dlopen(words[1], RTLD_NOW);
+    if (!library) { puts(dlerror()); return 1; }
+    long (*spin)(long) = (long (*)(long))dlsym(library, "spin");
+    usleep(500000);
+    for (int i = 1; i < count; i++) { unlink(words[i]); mkfifo(words[i], 0600); }
+    return spin(200000000) == 1;
+}
+"#;
+
+const LIBRARY: &str = "__attribute__((noinline)) long spin(long n) { long s = 0; for (volatile long i = 0; i < n; i++) s += i; return s; }";
+
+#[test]
+fn a_fifo_in_the_place_of_a_library_or_of_its_debug_information_hangs_nobody() {
+    let folder = folder("fifo");
+    let Some(program) = compiled(&folder, "swap", SWAP, "cc", &WITH_FRAME_POINTERS) else { return };
+    let options = ["-shared", "-fPIC", "-g", "-O1", "-fno-omit-frame-pointer"];
+    let library = compiled(&folder, "library", LIBRARY, "cc", &options).unwrap();
+    let link = folder.join("library.debug");
+    fs::copy(&library, &link).unwrap();
+    let linked = format!("--add-gnu-debuglink={}", link.display());
+    match Command::new("objcopy").arg(linked).arg(&library).status() {
+        Ok(done) => assert!(done.success()),
+        Err(error) => {
+            eprintln!("skipped: objcopy: {error}");
+            return;
+        }
+    }
+    // Where a reader of debug information might look.
+    let paths = [library.clone(), link, folder.join("library.dwp")];
+    let words: Vec<_> = std::iter::once(&program).chain(&paths).map(|path| path.to_str().unwrap()).collect();
+    let (recording, _) = record(&folder, &["-g", "-F", "1000"], &words);
+    let samples = samples(&recording);
+    assert!(share(&samples, &["main", "spin"]) > 0.5, "{:?}", names(&samples[samples.len() / 2].1));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn a_library_that_is_another_file_now_gives_no_names() {
+    let folder = folder("replaced");
+    // Renamed over what was mapped before that could be looked at.
+    let source = SWAP.replace("usleep(500000);", "").replace("mkfifo(words[i], 0600)", "rename(words[2], words[1])");
+    let Some(program) = compiled(&folder, "swap", &source, "cc", &[&WITH_FRAME_POINTERS[..], &["-w"]].concat()) else {
+        return;
+    };
+    let options = ["-shared", "-fPIC", "-g", "-O1", "-fno-omit-frame-pointer"];
+    let library = compiled(&folder, "library", LIBRARY, "cc", &options).unwrap();
+    let other = "int first(void) { return 1; } long wrong(long n) { for (volatile long i = 0; i < n; i++); return 0; }";
+    let other =
+        compiled(&folder, "other", &format!("{other}\nlong spin(long n) {{ return n; }}"), "cc", &options).unwrap();
+    let words = [&program, &library, &other].map(|path| path.to_str().unwrap());
+    let (recording, _) = record(&folder, &["-g", "-F", "1000"], &words);
+    let samples = samples(&recording);
+    assert!(samples.iter().all(|(_, frames)| !names(frames).contains(&"wrong")));
+    fs::remove_dir_all(folder).unwrap();
+}
+
 /// A program that runs until it is dropped.
 struct Running(Child);
 

@@ -16,7 +16,11 @@ use super::machine::Machine;
 use super::pmu;
 use super::syntax::Place;
 use super::{Encoding, Probe};
+use crate::files::{self, Expected};
 use crate::words;
+
+/// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
+const LONGEST_PROGRAM: u64 = 16 << 30;
 
 /// `PF_X` of `elf.h`: the segment may be executed.
 const EXECUTABLE: u32 = 1;
@@ -63,10 +67,7 @@ fn pmu_type(machine: &Machine, pmu: &str) -> Option<u32> {
 
 /// The offset in the file of a place in the program.
 fn offset(path: &Path, place: &Place<'_>) -> Result<u64, ProbeProblem> {
-    let file = File::open(path).map_err(|error| ProbeProblem::File(error.to_string()))?;
-    if !file.metadata().is_ok_and(|about| about.is_file()) {
-        return Err(ProbeProblem::File("not a regular file".to_owned()));
-    }
+    let file = files::open(path, &Expected::any(LONGEST_PROGRAM)).map_err(|why| ProbeProblem::File(why.to_string()))?;
     let cache = ReadCache::new(file);
     let program = object::File::parse(&cache).map_err(|error| ProbeProblem::NotElf(error.to_string()))?;
     let address = match *place {
@@ -163,6 +164,12 @@ mod tests {
         assert!(matches!(offset(Path::new("/proc/self/status"), &place), Err(ProbeProblem::NotElf(_))));
         assert!(matches!(offset(Path::new("/"), &place), Err(ProbeProblem::File(_))));
         assert!(matches!(offset(Path::new("/nonexistent"), &place), Err(ProbeProblem::File(_))));
+        // Opening one would wait for a writer.
+        let fifo = std::env::temp_dir().join(format!("perfprop-fifo-{}", std::process::id()));
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let refused = offset(&fifo, &place);
+        fs::remove_file(&fifo).unwrap();
+        assert_eq!(refused, Err(ProbeProblem::File("it is no regular file".into())));
         // Cut off after the header.
         let path = std::env::temp_dir().join(format!("perfprop-cut-{}", std::process::id()));
         let whole = fs::read(std::env::current_exe().unwrap()).unwrap();

@@ -96,6 +96,7 @@ pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
             }
         }
     }
+    recording.stacks.iter_mut().for_each(RecordedStacks::settle);
     Ok(recording)
 }
 
@@ -135,6 +136,16 @@ impl RecordedStacks {
         self.table.define(&batch).map_err(|undefined| undefined.to_string())?;
         self.batches.push(batch);
         Ok(())
+    }
+
+    /// Gives frames from the beginning the names that became known later.
+    fn settle(&mut self) {
+        if self.batches.iter().all(|batch| batch.renamed.is_empty()) {
+            return;
+        }
+        let mut known = self.table.frames().iter();
+        let frames = self.batches.iter_mut().flat_map(|batch| &mut batch.frames);
+        frames.for_each(|frame| known.next().into_iter().for_each(|known| frame.clone_from(known)));
     }
 }
 
@@ -213,7 +224,7 @@ mod tests {
     use crate::sources::Status;
     use crate::sources::command::Exit;
     use crate::stacks::{
-        CallGraph, Frame, FrameId, Losses, Rate, SampledEvent, StackId, StackNode, StackSample, Task, TaskId,
+        CallGraph, Frame, FrameId, Losses, Rate, SampledEvent, StackId, StackNode, StackSample, Task, TaskId, Unnamed,
     };
     use crate::units::{CpuNs, WallNs};
 
@@ -305,6 +316,8 @@ mod tests {
             stacks: vec![StackNode { caller: None, frame: FrameId(0) }],
             tasks: vec![Task { pid: 1, tid: 2, comm: "\u{1b}".into() }],
             samples: vec![sample(500, 10, Some(0)), sample(700, 20, None), sample(600, 20, Some(0))],
+            renamed: vec![(FrameId(0), Frame { name: "g".into(), ..Frame::default() })],
+            unnamed: vec![Unnamed { path: "/x".into(), why: "it is no regular file".into() }],
             costs: vec![crate::stacks::TaskCosts {
                 task: TaskId(0),
                 own: vec![(FrameId(0), vec![7])],
@@ -324,8 +337,11 @@ mod tests {
         [batch(), nothing_new, again.clone()].iter().for_each(|batch| recorder.stacks(batch).unwrap());
         recorder.end(&End::default()).unwrap();
         let stacks = read(&bytes[..]).unwrap().stacks.unwrap();
-        assert_eq!((stacks.sampled, stacks.batches), (sampled(), vec![batch(), again]));
-        assert_eq!(stacks.table.frames(), batch().frames);
+        // What became known later holds from the beginning.
+        let [(_, renamed)] = &batch().renamed[..] else { panic!("nothing is renamed") };
+        let settled = StackBatch { frames: vec![renamed.clone()], ..batch() };
+        assert_eq!((stacks.sampled, stacks.batches), (sampled(), vec![settled, again]));
+        assert_eq!(stacks.table.frames(), [renamed.clone()]);
         let text = String::from_utf8(bytes).unwrap();
         assert!(text.contains(r#""at_ns":500,"after_ns":[0,200,-100]"#), "{text}");
         assert!(text.contains(r#""cpu":1,"event":0,"weight":[10,20,20],"stack":[0,null,0]"#), "{text}");

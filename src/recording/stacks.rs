@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::stacks::{Frame, Losses, StackBatch, StackId, StackNode, StackSample, Task, TaskCosts, TaskId};
+use crate::stacks::{
+    Frame, FrameId, Losses, StackBatch, StackId, StackNode, StackSample, Task, TaskCosts, TaskId, Unnamed,
+};
 use crate::units::WallNs;
 
 /// A batch in columns. A column whose entries are all the same is that entry alone.
@@ -15,6 +17,10 @@ pub(super) struct StacksLine {
     stacks: Vec<StackNode>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tasks: Vec<Task>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    renamed: Vec<(FrameId, Frame)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    unnamed: Vec<Unnamed>,
     /// The time of the first sample.
     #[serde(default)]
     at_ns: WallNs,
@@ -87,6 +93,8 @@ impl From<&StackBatch> for StacksLine {
             frames: batch.frames.clone(),
             stacks: batch.stacks.clone(),
             tasks: batch.tasks.clone(),
+            renamed: batch.renamed.clone(),
+            unnamed: batch.unnamed.clone(),
             at_ns: first,
             after_ns: after.collect(),
             task: samples().map(|sample| sample.task).collect(),
@@ -122,7 +130,7 @@ impl TryFrom<StacksLine> for StackBatch {
             }
         });
         let samples = samples.collect();
-        let StacksLine { frames, stacks, tasks, costs, losses, .. } = line;
-        Ok(Self { frames, stacks, tasks, samples, costs, losses })
+        let StacksLine { frames, stacks, tasks, renamed, unnamed, costs, losses, .. } = line;
+        Ok(Self { frames, stacks, tasks, renamed, unnamed, samples, costs, losses })
     }
 }

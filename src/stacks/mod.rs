@@ -15,6 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::units::WallNs;
+use crate::words::shown;
 
 mod gather;
 #[cfg(feature = "stacks")]
@@ -186,6 +187,22 @@ impl TaskCosts {
     }
 }
 
+/// A file whose functions have no names, though it was sampled.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Unnamed {
+    /// As its process named it. It may hold any character.
+    pub path: String,
+    /// The reason.
+    pub why: String,
+}
+
+impl fmt::Display for Unnamed {
+    /// `no names from /tmp/x: it is no regular file`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "no names from {}: {}", shown(&self.path), shown(&self.why))
+    }
+}
+
 /// Some samples, and what is new in them.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackBatch {
@@ -193,6 +210,10 @@ pub struct StackBatch {
     pub frames: Vec<Frame>,
     /// Stacks that were not defined before, callers first.
     pub stacks: Vec<StackNode>,
+    /// What frames that were defined before turned out to be: runtimes may tell late what they compiled.
+    pub renamed: Vec<(FrameId, Frame)>,
+    /// Files that give no names, each once.
+    pub unnamed: Vec<Unnamed>,
     /// Tasks that were not defined before.
     pub tasks: Vec<Task>,
     /// The samples, in the order of time within a batch.

@@ -41,6 +41,7 @@ impl Replayed {
                 part.frames.clone_from(&batch.frames);
                 part.stacks.clone_from(&batch.stacks);
                 part.tasks.clone_from(&batch.tasks);
+                part.renamed.clone_from(&batch.renamed);
             }
             let _ = self.stacks.take(&part);
             self.losses = batch.losses;
@@ -89,8 +90,8 @@ mod tests {
                 stacks: vec![StackNode { caller: number.checked_sub(1).map(StackId), frame: FrameId(number) }],
                 tasks: if i == 0 { vec![task] } else { Vec::new() },
                 samples: times.iter().map(sample).collect(),
-                costs: Vec::new(),
                 losses: Losses { lost: u64::from(number), ..Losses::default() },
+                ..StackBatch::default()
             }
         };
         times.iter().enumerate().map(batch).collect()

@@ -53,7 +53,13 @@ impl StackTable {
             let mut known = costs.own.iter().map(|(function, _)| *function).chain(called);
             known.try_for_each(|frame| check("frame", frame.0, frames))?;
         }
+        for (frame, _) in &batch.renamed {
+            check("frame", frame.0, frames)?;
+        }
         self.frames.extend_from_slice(&batch.frames);
+        for (number, frame) in &batch.renamed {
+            self.frames[number.0 as usize].clone_from(frame);
+        }
         self.stacks.extend_from_slice(&batch.stacks);
         self.tasks.extend_from_slice(&batch.tasks);
         Ok(())

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::num::NonZeroU32;
 
-use super::{CallGraph, Frame, Sampled, StackBatch, StackTable, Task, TaskCosts, Undefined};
+use rustc_hash::FxHashMap;
+
+use super::{CallGraph, Frame, Sampled, StackBatch, StackId, StackTable, Task, TaskCosts, TaskId, Undefined};
 use crate::calls::{self, FunctionId};
 use crate::events::Unit;
 use crate::profile::{self, Amount, EventId, FrameId, Kind, Measure, Options, ThreadId, Tree};
@@ -23,8 +25,20 @@ pub struct StackTree {
     tasks: Vec<Option<FrameId>>,
     /// The stack that is being entered, the outermost frame first.
     path: Vec<FrameId>,
+    /// All that was sampled, in the order in which it came first: should a frame turn out to be another one, the paths
+    /// are made anew of it.
+    sampled: Vec<(Place, Amount)>,
+    places: FxHashMap<Place, usize>,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, calls::CallGraph>,
+}
+
+/// What samples have in common that stand on one path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct Place {
+    task: TaskId,
+    stack: Option<StackId>,
+    event: EventId,
 }
 
 /// A task in, its name out.
@@ -82,7 +96,8 @@ impl StackTree {
         });
         let events = chosen.collect();
         let (table, frames, tasks, path) = (StackTable::default(), Vec::new(), Vec::new(), Vec::new());
-        Self { tree, place, table, events, naming, frames, tasks, path, graphs: BTreeMap::new() }
+        let (sampled, places) = (Vec::new(), FxHashMap::default());
+        Self { tree, place, table, events, naming, frames, tasks, path, sampled, places, graphs: BTreeMap::new() }
     }
 
     /// Adds the samples of a batch.
@@ -101,16 +116,45 @@ impl StackTree {
             Some(tree.frame(&profile::Frame { kind: Kind::Process, ..profile::Frame::function(&name) }))
         };
         self.tasks.extend(batch.tasks.iter().map(process));
+        self.rename(&batch.renamed);
         for sample in &batch.samples {
             let Some(event) = self.events[sample.event as usize] else { continue };
-            self.path.clear();
-            self.path.extend(self.table.innermost_first(sample.stack).map(|frame| self.frames[frame.0 as usize]));
-            self.path.extend(self.tasks[sample.task.0 as usize]);
-            let amount = Amount { samples: 1, weight: sample.weight };
-            self.tree.stack(self.place, self.path.iter().rev().copied(), event, amount);
+            let place = Place { task: sample.task, stack: sample.stack, event };
+            self.add(place, Amount { samples: 1, weight: sample.weight });
+            let next = self.sampled.len();
+            let known = *self.places.entry(place).or_insert(next);
+            if known == next {
+                self.sampled.push((place, Amount::default()));
+            }
+            let (_, all) = &mut self.sampled[known];
+            all.samples = all.samples.saturating_add(1);
+            all.weight = all.weight.saturating_add(sample.weight);
         }
         batch.costs.iter().for_each(|costs| self.take_costs(costs));
         Ok(())
+    }
+
+    /// Puts an amount onto its path.
+    fn add(&mut self, place: Place, amount: Amount) {
+        self.path.clear();
+        self.path.extend(self.table.innermost_first(place.stack).map(|frame| self.frames[frame.0 as usize]));
+        self.path.extend(self.tasks[place.task.0 as usize]);
+        self.tree.stack(self.place, self.path.iter().rev().copied(), place.event, amount);
+    }
+
+    /// Frames that turned out to be other ones: all paths are made anew.
+    fn rename(&mut self, renamed: &[(super::FrameId, Frame)]) {
+        let mut has_changed = false;
+        for (number, frame) in renamed {
+            let frame = (self.naming.frame)(frame, &mut self.tree);
+            has_changed |= std::mem::replace(&mut self.frames[number.0 as usize], frame) != frame;
+        }
+        if has_changed && !self.sampled.is_empty() {
+            self.tree.clear();
+            let sampled = std::mem::take(&mut self.sampled);
+            sampled.iter().for_each(|&(place, amount)| self.add(place, amount));
+            self.sampled = sampled;
+        }
     }
 
     fn take_costs(&mut self, costs: &TaskCosts) {
@@ -151,7 +195,7 @@ impl StackTree {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::{CallGraph, Rate, SampledEvent, StackId, StackNode, StackSample, TaskId};
+    use super::super::{CallGraph, Rate, SampledEvent, StackNode, StackSample};
     use super::*;
     use crate::units::WallNs;
 
@@ -196,6 +240,23 @@ mod tests {
         assert_eq!(rows[2], ("[root];p;main".into(), 0, 0, 3));
         assert_eq!(rows[3], ("[root];p;main;f".into(), 150, 2, 0));
         assert_eq!(rows.len(), 4);
+    }
+
+    #[test]
+    fn a_frame_that_turns_out_to_be_another_moves_what_was_sampled() {
+        let mut tree = StackTree::new(&sampled(), Options::default(), Naming::default(), |_| true);
+        tree.take(&batch()).unwrap();
+        let compiled = Frame { name: "compiled".into(), ..Frame::default() };
+        let late = StackBatch { renamed: vec![(super::super::FrameId(1), compiled)], ..StackBatch::default() };
+        tree.take(&late).unwrap();
+        let tree = tree.into_tree();
+        let clock = tree.find_event("cpu-clock").unwrap();
+        let rows: Vec<_> = tree
+            .walk()
+            .map(|node| (tree.names(node.id()).join(";"), node.weight(clock), node.samples(clock)))
+            .collect();
+        assert_eq!(rows[3], ("[root];p;main;compiled".into(), 150, 2));
+        assert_eq!((rows.len(), tree.total(clock).weight), (4, 150));
     }
 
     #[test]

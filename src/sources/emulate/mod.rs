@@ -17,7 +17,7 @@
 //! Time is counted in instructions: one is a nanosecond of `enabled`, all of it `running`.
 
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, DirBuilder, File};
+use std::fs::{self, DirBuilder};
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::CommandExt;
@@ -33,6 +33,7 @@ use nix::unistd::Pid;
 use super::perf::Row;
 use super::{CounterSource, Next, Reading, Round, Scope, Status};
 use crate::events::emulate::Formula;
+use crate::files::{self, Expected};
 use crate::plan::Plan;
 use crate::units::{CpuNs, WallNs};
 
@@ -54,6 +55,9 @@ const START: Duration = Duration::from_secs(10);
 
 /// The head of an output file with its summary; a command line is the longest part.
 const HEAD: u64 = 4 << 20;
+
+/// The longest part that is read whole, in bytes.
+const LONGEST_PART: u64 = 1 << 30;
 
 /// Functions before which the costs are written: what a child copies of its parent, and what a process
 /// did before it became another, is then in a file.
@@ -213,8 +217,7 @@ impl Told {
     pub fn model(self) -> Model {
         let begun = Instant::now();
         loop {
-            let text = fs::read(&self.log).unwrap_or_default();
-            if let Some(model) = Model::from_log(&String::from_utf8_lossy(&text)) {
+            if let Some(model) = head(&self.log, HEAD).and_then(|text| Model::from_log(&text)) {
                 return model;
             }
             if begun.elapsed() > START || !super::process::is_alive(self.pid) {
@@ -287,7 +290,7 @@ impl Emulated {
         }
         // Asked first: what a process that has ended left is all that there will be.
         let is_alive = super::process::is_alive(Pid::from_raw(pid));
-        head(path, u64::MAX).filter(|text| !is_alive || costs::is_whole(text))
+        head(path, LONGEST_PART).filter(|text| !is_alive || costs::is_whole(text))
     }
 }
 
@@ -356,7 +359,8 @@ fn part(name: &str) -> Option<(i32, Option<u32>)> {
 /// The beginning of a file, as far as it is written.
 fn head(path: &Path, most: u64) -> Option<String> {
     let mut head = Vec::new();
-    File::open(path).ok()?.take(most).read_to_end(&mut head).ok()?;
+    // A program may write into this folder, too, as its model does.
+    files::open(path, &Expected::any(u64::MAX)).ok()?.take(most).read_to_end(&mut head).ok()?;
     Some(String::from_utf8_lossy(&head).into_owned())
 }
 

@@ -1,86 +1,210 @@
-//! Addresses of code that a process has made in, the names that it wrote into its perf map out.
+//! Finds the names of code that a process made while it ran, in the perf map that it writes.
 //!
 //! Runtimes that compile while they run list what they compiled in `/tmp/perf-PID.map`: start and size in
-//! hexadecimal digits and a name, one a line. The file grows while the process runs.
+//! hexadecimal digits and a name, one a line. Some add to it while they run, others write it when they end,
+//! so an address that has no name yet is looked up again when the file has changed, and at the end. Of the
+//! file no more is kept than the names of addresses that were sampled.
 
-use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-/// A perf map longer than this is read up to here.
-const MAX_BYTES: u64 = 256 << 20;
+use crate::files::{self, Expected, Refused};
 
-/// The perf maps of processes that were asked for.
+/// A perf map longer than this isn't read; those of the largest runtimes have some 100 MiB.
+const MOST_BYTES: u64 = 1 << 30;
+
+/// A longer line is no name that anybody reads.
+const MOST_LINE: u64 = 16 << 10;
+
+/// Reading maps may take this part of the time: one in so many.
+const SHARE: u32 = 10;
+
+/// How long reading a map may take.
+const READING: Duration = Duration::from_secs(20);
+
+/// A process that makes code, as it was when that was mapped first: it may end before its map is read.
+#[derive(Debug)]
+pub(super) struct Maker {
+    pid: i32,
+    /// The number that it has in its own namespace.
+    inside: i32,
+    /// Who may have written its map: its users, and this one.
+    owners: Vec<u32>,
+    /// Where its paths begin; `None` where it is gone, or not to be looked at.
+    root: Option<OwnedFd>,
+}
+
+impl Maker {
+    pub(super) fn of(pid: i32) -> Self {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let numbers = |label: &str| -> Vec<u32> {
+            let words = status.lines().find_map(|line| line.strip_prefix(label)).unwrap_or_default();
+            words.split_whitespace().filter_map(|word| word.parse().ok()).collect()
+        };
+        let inside = numbers("NSpid:").last().and_then(|&inside| i32::try_from(inside).ok()).unwrap_or(pid);
+        // Root may write what it likes anyway.
+        let owners = [numbers("Uid:"), vec![nix::unistd::geteuid().as_raw(), 0]].concat();
+        let root = files::folder(Path::new(&format!("/proc/{pid}/root"))).ok();
+        Self { pid, inside, owners, root }
+    }
+
+    pub(super) fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    /// Its perf map: as it sees it, or as it is here.
+    fn map(&self) -> Result<File, Refused> {
+        let expected = Expected { owners: Some(&self.owners), ..Expected::any(MOST_BYTES) };
+        let inside = format!("/tmp/perf-{}.map", self.inside);
+        let below = self.root.as_ref().map(|root| files::open_below(root, Path::new(&inside), &expected));
+        match below {
+            Some(Err(why)) if !why.is_absence() && !matches!(why, Refused::System(_)) => Err(why),
+            Some(Ok(file)) => Ok(file),
+            Some(Err(_)) | None => files::open(Path::new(&format!("/tmp/perf-{}.map", self.pid)), &expected),
+        }
+    }
+}
+
+/// What is looked for in the perf maps of processes.
 #[derive(Debug, Default)]
 pub(super) struct JitMaps {
     of: FxHashMap<i32, JitMap>,
 }
 
+/// Whether maps are read now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum When {
+    /// Where that doesn't take too much of the time.
+    IfDue,
+    /// In any case: there is no later.
+    Last,
+}
+
+/// What was found in maps.
 #[derive(Debug, Default)]
+pub(super) struct Found {
+    /// The names of addresses of processes.
+    pub(super) names: Vec<(i32, u64, String)>,
+    /// The maps that aren't read, and why: each once.
+    pub(super) refused: Vec<(String, Refused)>,
+}
+
+#[derive(Debug)]
 struct JitMap {
-    /// The end and the name of what begins at an address.
-    functions: BTreeMap<u64, (u64, String)>,
-    /// How long the file was when it was read.
-    length: u64,
+    maker: Arc<Maker>,
+    /// The addresses without names, in ascending order when they are looked up.
+    wanted: Vec<u64>,
+    /// Whether some of them were never looked up.
+    has_new: bool,
+    /// The file when it was read: its number, length and time of change.
+    read: Option<(u64, u64, i64, i64)>,
+    /// When it may be read again.
+    due: Instant,
+    is_refused: bool,
 }
 
 impl JitMaps {
-    /// The function at an address of a process.
-    pub(super) fn find(&mut self, pid: i32, address: u64) -> Option<&str> {
-        let map = self.of.entry(pid).or_default();
-        if map.find(address).is_none() {
-            map.read_again(pid);
+    /// Looks for the name of an address from now on.
+    pub(super) fn want(&mut self, maker: &Arc<Maker>, address: u64) {
+        let map = self.of.entry(maker.pid).or_insert_with(|| JitMap {
+            maker: Arc::clone(maker),
+            wanted: Vec::new(),
+            has_new: false,
+            read: None,
+            due: Instant::now(),
+            is_refused: false,
+        });
+        map.wanted.push(address);
+        map.has_new = true;
+    }
+
+    /// The names that have become known, each once.
+    pub(super) fn look(&mut self, when: When) -> Found {
+        let mut found = Found::default();
+        for map in self.of.values_mut().filter(|map| !map.wanted.is_empty()) {
+            let begun = Instant::now();
+            if when == When::IfDue && begun < map.due {
+                continue;
+            }
+            let pid = map.maker.pid;
+            match map.look() {
+                Ok(names) => found.names.extend(names.into_iter().map(|(address, name)| (pid, address, name))),
+                Err(why) if why.is_absence() || map.is_refused => {}
+                Err(why) => {
+                    map.is_refused = true;
+                    found.refused.push((format!("/tmp/perf-{pid}.map"), why));
+                }
+            }
+            map.due = Instant::now() + begun.elapsed() * SHARE;
         }
-        map.find(address)
+        found
     }
 }
 
 impl JitMap {
-    fn find(&self, address: u64) -> Option<&str> {
-        let (_, (end, name)) = self.functions.range(..=address).next_back()?;
-        (address < *end).then_some(name.as_str())
+    /// Reads the file unless it was read before and nothing is new in it or asked of it.
+    fn look(&mut self) -> Result<FxHashMap<u64, String>, Refused> {
+        self.wanted.sort_unstable();
+        let (maker, wanted) = (Arc::clone(&self.maker), self.wanted.clone());
+        let before = self.read.filter(|_| !self.has_new);
+        let read = move || {
+            let file = maker.map()?;
+            let about = file.metadata().map_err(Refused::System)?;
+            let version = Some((about.ino(), about.len(), about.mtime(), about.mtime_nsec()));
+            if version == before {
+                return Ok((version, FxHashMap::default()));
+            }
+            let text = BufReader::with_capacity(1 << 18, file.take(about.len()));
+            names(text, &wanted).map(|names| (version, names)).map_err(Refused::System)
+        };
+        let (version, names) = files::within(READING, read)??;
+        (self.read, self.has_new) = (version, false);
+        self.wanted.retain(|address| !names.contains_key(address));
+        Ok(names)
     }
+}
 
-    /// Reads the file if it has grown since; as the process sees it, and as it is here when that ended.
-    fn read_again(&mut self, pid: i32) {
-        let inside = innermost_pid(pid).unwrap_or(pid);
-        let paths = [format!("/proc/{pid}/root/tmp/perf-{inside}.map"), format!("/tmp/perf-{pid}.map")];
-        for path in paths {
-            let Ok(length) = fs::metadata(&path).map(|metadata| metadata.len()) else { continue };
-            if length == self.length {
-                return;
-            }
-            let Ok(file) = fs::File::open(&path) else { continue };
-            let mut text = Vec::new();
-            if std::io::Read::read_to_end(&mut std::io::Read::take(file, MAX_BYTES), &mut text).is_ok() {
-                self.length = length;
-                self.parse(&String::from_utf8_lossy(&text));
-                return;
-            }
+/// The names of addresses, which are in ascending order. A later line about the same address holds: code is
+/// thrown away and its room used again.
+fn names(mut map: impl BufRead, wanted: &[u64]) -> io::Result<FxHashMap<u64, String>> {
+    let mut names = FxHashMap::default();
+    let mut text = Vec::new();
+    loop {
+        text.clear();
+        let length = (&mut map).take(MOST_LINE).read_until(b'\n', &mut text)? as u64;
+        if length == 0 {
+            return Ok(names);
         }
-    }
-
-    /// A later line about the same address holds: code is thrown away and its room used again.
-    fn parse(&mut self, text: &str) {
-        for (start, end, name) in text.lines().filter_map(line) {
-            self.functions.insert(start, (end, name.to_owned()));
+        if length == MOST_LINE && text.last() != Some(&b'\n') {
+            map.skip_until(b'\n')?;
+        }
+        let Some((start, end, name)) = line(text.trim_ascii_end()) else { continue };
+        let first = wanted.partition_point(|&address| address < start);
+        for &address in wanted[first..].iter().take_while(|&&address| address < end) {
+            names.insert(address, String::from_utf8_lossy(name).into_owned());
         }
     }
 }
 
-fn line(line: &str) -> Option<(u64, u64, &str)> {
-    let hex = |text: &str| u64::from_str_radix(text.strip_prefix("0x").unwrap_or(text), 16).ok();
-    let (start, rest) = line.split_once(' ')?;
-    let (size, name) = rest.split_once(' ')?;
-    let start = hex(start)?;
-    Some((start, start.checked_add(hex(size)?)?, name))
+fn line(line: &[u8]) -> Option<(u64, u64, &[u8])> {
+    let (start, rest) = number(line)?;
+    let (size, name) = number(rest)?;
+    Some((start, start.checked_add(size)?, name))
 }
 
-/// The number that a process has in its own namespace.
-fn innermost_pid(pid: i32) -> Option<i32> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    status.lines().find_map(|line| line.strip_prefix("NSpid:"))?.split_whitespace().last()?.parse().ok()
+/// A number in hexadecimal digits, and what follows the blank behind it.
+fn number(text: &[u8]) -> Option<(u64, &[u8])> {
+    let text = text.strip_prefix(b"0x").unwrap_or(text);
+    let end = text.iter().position(|&byte| byte == b' ').filter(|end| (1..=16).contains(end))?;
+    let digit = |value: u64, &byte: &u8| Some(value << 4 | u64::from(char::from(byte).to_digit(16)?));
+    Some((text[..end].iter().try_fold(0, digit)?, &text[end + 1..]))
 }
 
 #[cfg(test)]
@@ -91,28 +215,59 @@ mod tests {
 
     #[test]
     fn lines_of_perf_maps() {
-        let mut map = JitMap::default();
-        map.parse("1000 20 LazyCompile:~f app.js:1\n0x2000 0x10 py::g:/a b.py\nbad\n3000 zz x\nffffffffffffffff 2 y\n");
-        assert_eq!(map.find(0x101f), Some("LazyCompile:~f app.js:1"));
-        assert_eq!(map.find(0x1020), None);
-        assert_eq!(map.find(0x2000), Some("py::g:/a b.py"));
-        assert_eq!((map.find(0xfff), map.find(0x3000)), (None, None));
-        map.parse("1000 20 again\n");
-        assert_eq!(map.find(0x1000), Some("again"));
+        let text = "1000 20 LazyCompile:~f app.js:1\n0x2000 0x10 py::g:/a b.py\nbad\n3000 zz x\nffffffffffffffff 2 y\n";
+        let long = format!("4000 10 {}\n5000 10 after", "x".repeat(3 * MOST_LINE as usize));
+        let wanted = [0xfff, 0x1000, 0x101f, 0x1020, 0x2000, 0x3000, 0x5001];
+        let names = names(format!("{text}{long}\n1010 10 again\n").as_bytes(), &wanted).unwrap();
+        let name = |address: u64| names.get(&address).map(String::as_str);
+        assert_eq!((name(0x1000), name(0x101f)), (Some("LazyCompile:~f app.js:1"), Some("again")));
+        assert_eq!((name(0x2000), name(0x5001)), (Some("py::g:/a b.py"), Some("after")));
+        assert_eq!([0xfff, 0x1020, 0x3000].map(name), [None; 3]);
+    }
+
+    /// What is found about these addresses, read in any case.
+    fn found(maps: &mut JitMaps) -> Vec<(u64, String)> {
+        let mut names: Vec<_> = maps.look(When::Last).names.into_iter().map(|(_, at, name)| (at, name)).collect();
+        names.sort();
+        names
     }
 
     #[test]
-    fn a_map_that_grows_is_read_again() {
+    fn an_address_gets_its_name_once_the_map_has_it() {
         // No process has this number.
         let pid = i32::MAX - 7;
         let path = format!("/tmp/perf-{pid}.map");
+        let maker = Arc::new(Maker::of(pid));
         let mut maps = JitMaps::default();
-        assert_eq!(maps.find(pid, 0x1000), None);
+        [0x2000, 0x1000, 0x3000].iter().for_each(|&address| maps.want(&maker, address));
+        assert_eq!(found(&mut maps), []);
         fs::write(&path, "1000 20 f\n").unwrap();
-        assert_eq!(maps.find(pid, 0x1000), Some("f"));
+        assert_eq!(found(&mut maps), [(0x1000, "f".to_owned())]);
         fs::write(&path, "1000 20 f\n2000 20 g\n").unwrap();
-        assert_eq!(maps.find(pid, 0x2000), Some("g"));
+        assert_eq!(found(&mut maps), [(0x2000, "g".to_owned())]);
+        maps.want(&maker, 0x1008);
+        assert_eq!(found(&mut maps), [(0x1008, "f".to_owned())]);
         fs::remove_file(&path).unwrap();
-        assert_eq!(maps.find(pid, 0x1000), Some("f"));
+    }
+
+    #[test]
+    fn a_map_of_another_user_or_no_file_is_told_once_and_not_believed() {
+        let pid = i32::MAX - 8;
+        let path = format!("/tmp/perf-{pid}.map");
+        let mut maker = Maker::of(pid);
+        fs::write(&path, "1000 20 f\n").unwrap();
+        maker.owners = vec![fs::metadata(&path).unwrap().uid() + 1];
+        let mut maps = JitMaps::default();
+        maps.want(&Arc::new(maker), 0x1000);
+        let look = maps.look(When::Last);
+        assert!(look.names.is_empty());
+        assert!(matches!(&look.refused[..], [(_, Refused::Owner(_))]));
+        assert!(maps.look(When::Last).refused.is_empty());
+        fs::remove_file(&path).unwrap();
+        nix::unistd::mkfifo(path.as_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let mut maps = JitMaps::default();
+        maps.want(&Arc::new(Maker::of(pid)), 0x1000);
+        assert!(matches!(&maps.look(When::Last).refused[..], [(_, Refused::NotRegular)]));
+        fs::remove_file(&path).unwrap();
     }
 }

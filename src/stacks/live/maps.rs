@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use nix::sys::stat::makedev;
+
 use super::modules::ModuleId;
+use crate::files::Identity;
 
 /// Code at a range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,7 +73,7 @@ pub(super) struct MapsLine<'a> {
     pub(super) end: u64,
     pub(super) executable: bool,
     pub(super) offset: u64,
-    pub(super) inode: u64,
+    pub(super) identity: Identity,
     pub(super) path: &'a str,
 }
 
@@ -82,11 +85,12 @@ impl<'a> MapsLine<'a> {
         let (start, end) = words.next()?.split_once('-')?;
         let permissions = words.next()?;
         let offset = hex(words.next()?)?;
-        let _device = words.next()?;
-        let inode = words.next()?.parse().ok()?;
+        let (major, minor) = words.next()?.split_once(':')?;
+        let device = makedev(hex(major)?, hex(minor)?);
+        let identity = Identity { device, inode: words.next()?.parse().ok()? };
         let path = words.next().unwrap_or_default().trim_start();
         let executable = permissions.as_bytes().get(2) == Some(&b'x');
-        Some(Self { start: hex(start)?, end: hex(end)?, executable, offset, inode, path })
+        Some(Self { start: hex(start)?, end: hex(end)?, executable, offset, identity, path })
     }
 }
 
@@ -120,7 +124,8 @@ mod tests {
     fn lines_of_maps() {
         let line = "7f5c-7f5d r-xp 00000300 fd:00 4242                  /a dir/lib c.so (deleted)";
         let parsed = MapsLine::parse(line).unwrap();
-        assert_eq!((parsed.start, parsed.end, parsed.offset, parsed.inode), (0x7f5c, 0x7f5d, 0x300, 4242));
+        assert_eq!((parsed.start, parsed.end, parsed.offset), (0x7f5c, 0x7f5d, 0x300));
+        assert_eq!(parsed.identity, Identity { device: makedev(0xfd, 0), inode: 4242 });
         assert_eq!((parsed.executable, parsed.path), (true, "/a dir/lib c.so (deleted)"));
         let anonymous = MapsLine::parse("1000-2000 rw-p 00000000 00:00 0 ").unwrap();
         assert_eq!((anonymous.executable, anonymous.path), (false, ""));

@@ -20,6 +20,8 @@ mod modules;
 mod open;
 mod paths;
 mod process;
+mod program;
+mod programs;
 mod record;
 mod ring;
 mod sampler;

@@ -3,15 +3,26 @@
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::ops::Range;
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use object::SegmentFlags;
 use object::elf::PF_X;
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
+
+use super::jit::Maker;
+use crate::files::{self, Expected, Identity, Refused};
+
+/// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
+pub(super) const MOST_PROGRAM: u64 = 16 << 30;
+
+/// What is read of a program at once, in bytes: unwind information of the largest has some 100 MiB.
+const MOST_AT_ONCE: u64 = 512 << 20;
+
+/// How long opening a file may take: the rings fill meanwhile.
+const OPENING: Duration = Duration::from_secs(1);
 
 /// The number of a [`Module`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -26,8 +37,8 @@ pub(super) enum Module {
     File {
         /// As the process named it.
         path: String,
-        /// 0 where it isn't known.
-        inode: u64,
+        /// Which file had that name.
+        identity: Identity,
     },
     /// The kernel's code in every process; places are offsets from its beginning.
     Vdso,
@@ -42,26 +53,38 @@ pub(super) enum Module {
 
 impl Module {
     /// What a mapping of this path is.
-    pub(super) fn of(pid: i32, path: &str, inode: u64) -> Self {
+    pub(super) fn of(pid: i32, path: &str, identity: Identity) -> Self {
         let has_no_file = |path: &str| {
             ["//anon", "/dev/zero", "/SYSV", "/memfd:", "/anon_hugepage"].iter().any(|begin| path.starts_with(begin))
         };
         match path {
             "[vdso]" => Self::Vdso,
-            path if path.starts_with('/') && !has_no_file(path) => Self::File { path: path.to_owned(), inode },
+            path if path.starts_with('/') && !has_no_file(path) => Self::File { path: path.to_owned(), identity },
             _ => Self::Memory { pid },
         }
     }
 }
 
-/// A module, and where its contents can be read.
+/// A module, and what it is read from.
 #[derive(Clone, Debug)]
 pub(super) struct Opened {
     pub(super) module: Module,
-    /// The path to read; `None` where there is nothing.
-    pub(super) readable: Option<PathBuf>,
-    /// Keeps a path below `/proc/self/fd` readable.
-    _file: Option<Arc<File>>,
+    pub(super) contents: Contents,
+}
+
+/// What a module is read from.
+#[derive(Clone, Debug)]
+pub(super) enum Contents {
+    /// A file, which stays open: what it is can't change.
+    File(Arc<File>),
+    /// Code that a process made.
+    Made(Arc<Maker>),
+    /// Nothing that would have to be opened.
+    None,
+    /// There is nothing at its path, and nobody keeps what was there.
+    Gone,
+    /// What is there isn't what was mapped, or can't be read.
+    Refused(Arc<Refused>),
 }
 
 /// All modules that were seen.
@@ -119,30 +142,34 @@ pub(super) struct Seen {
 }
 
 fn open(module: Module, seen: &Seen) -> Opened {
-    let (readable, file) = match &module {
-        Module::File { path, inode } => find(Path::new(path), *inode, seen),
-        Module::Kernel | Module::Vdso | Module::Memory { .. } | Module::Nowhere => (None, None),
+    let contents = match &module {
+        Module::File { path, identity } => find(path, *identity, seen),
+        Module::Memory { pid } => Contents::Made(Arc::new(Maker::of(*pid))),
+        Module::Kernel | Module::Vdso | Module::Nowhere => Contents::None,
     };
-    Opened { module, readable, _file: file.map(Arc::new) }
+    Opened { module, contents }
 }
 
 /// The file of a mapping. Its path may mean another file by now, or in another mount namespace.
-fn find(path: &Path, inode: u64, seen: &Seen) -> (Option<PathBuf>, Option<File>) {
-    let is_same = |path: &Path| fs::metadata(path).is_ok_and(|found| inode == 0 || found.ino() == inode);
-    if is_same(path) {
-        return (Some(path.to_owned()), None);
+fn find(path: &str, identity: Identity, seen: &Seen) -> Contents {
+    let (path, seen) = (path.to_owned(), seen.clone());
+    match files::within(OPENING, move || find_now(Path::new(&path), identity, &seen)).and_then(|found| found) {
+        Ok(file) => Contents::File(Arc::new(file)),
+        Err(refused) if refused.is_absence() => Contents::Gone,
+        Err(refused) => Contents::Refused(Arc::new(refused)),
     }
+}
+
+fn find_now(path: &Path, identity: Identity, seen: &Seen) -> Result<File, Refused> {
+    let expected = Expected { identity, ..Expected::any(MOST_PROGRAM) };
     let (pid, Range { start, end }) = (seen.pid, &seen.addresses);
-    let of_process = [
-        PathBuf::from(format!("/proc/{pid}/map_files/{start:x}-{end:x}")),
-        PathBuf::from(format!("/proc/{pid}/root{}", path.display())),
-    ];
-    if let Some(file) = of_process.iter().find_map(|path| File::open(path).ok()) {
-        // The process may end before the file is needed.
-        return (Some(PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))), Some(file));
-    }
-    // File systems in layers show one inode to the kernel and another one to programs.
-    (path.exists().then(|| path.to_owned()), None)
+    let below_its_root = || {
+        let root = files::folder(Path::new(&format!("/proc/{pid}/root"))).map_err(Refused::System)?;
+        files::open_below(&root, path, &expected)
+    };
+    // This one leads to what is mapped, whatever its path is now; few may follow it.
+    let mapped = || files::open(Path::new(&format!("/proc/{pid}/map_files/{start:x}-{end:x}")), &expected);
+    files::open(path, &expected).or_else(|why| mapped().or_else(|_| below_its_root()).map_err(|_| why))
 }
 
 /// The parts of a program or library that unwinding needs.
@@ -176,14 +203,19 @@ impl UnwindInfo {
     fn load(opened: &Opened) -> Option<Self> {
         match opened.module {
             Module::Vdso => Self::parse(&vdso()?[..]),
-            _ => Self::parse(&ReadCache::new(File::open(opened.readable.as_ref()?).ok()?)),
+            _ => {
+                let Contents::File(file) = &opened.contents else { return None };
+                Self::parse(AtOnce(&ReadCache::new(File::open(files::path_of(file)).ok()?)))
+            }
         }
     }
 
     fn parse<'data>(data: impl ReadRef<'data>) -> Option<Self> {
         let file = object::File::parse(data).ok()?;
-        let range =
-            |name| file.section_by_name(name).map(|section| section.address()..section.address() + section.size());
+        let range = |name| {
+            file.section_by_name(name)
+                .map(|section| section.address()..section.address().saturating_add(section.size()))
+        };
         let section = |name| {
             let section = file.section_by_name(name)?;
             let addresses = section.address()..section.address().checked_add(section.size())?;
@@ -213,11 +245,30 @@ impl UnwindInfo {
     pub(super) fn base_in_memory(&self, start: u64, offset: u64) -> Option<u64> {
         /// Mappings begin at pages; segments needn't.
         const PAGE: u64 = 4096;
-        let holds =
-            |segment: &&Segment| (segment.offset / PAGE * PAGE..segment.offset + segment.size).contains(&offset);
+        let holds = |segment: &&Segment| {
+            (segment.offset / PAGE * PAGE..segment.offset.saturating_add(segment.size)).contains(&offset)
+        };
         let segment = self.code.iter().find(holds)?;
         let address = segment.address.wrapping_sub(segment.offset).wrapping_add(offset);
         Some(start.wrapping_sub(address).wrapping_add(self.base))
+    }
+}
+
+/// A program of which so much at once is read that no length in it, whatever it says, takes all memory.
+#[derive(Clone, Copy)]
+pub(super) struct AtOnce<'a>(pub(super) &'a ReadCache<File>);
+
+impl<'a> ReadRef<'a> for AtOnce<'a> {
+    fn len(self) -> Result<u64, ()> {
+        self.0.len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'a [u8], ()> {
+        if size > MOST_AT_ONCE { Err(()) } else { self.0.read_bytes_at(offset, size) }
+    }
+
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'a [u8], ()> {
+        self.0.read_bytes_at_until(range, delimiter)
     }
 }
 
@@ -245,22 +296,24 @@ mod tests {
 
     #[test]
     fn paths_of_mappings() {
-        assert_eq!(Module::of(1, "[vdso]", 0), Module::Vdso);
-        assert_eq!(Module::of(1, "/bin/a", 7), Module::File { path: "/bin/a".into(), inode: 7 });
+        let identity = Identity { device: 1, inode: 7 };
+        assert_eq!(Module::of(1, "[vdso]", identity), Module::Vdso);
+        assert_eq!(Module::of(1, "/bin/a", identity), Module::File { path: "/bin/a".into(), identity });
         for path in ["", "[heap]", "//anon", "/dev/zero (deleted)", "/memfd:jit (deleted)"] {
-            assert_eq!(Module::of(1, path, 0), Module::Memory { pid: 1 }, "{path}");
+            assert_eq!(Module::of(1, path, identity), Module::Memory { pid: 1 }, "{path}");
         }
     }
 
     #[test]
     fn this_program_is_found_and_has_unwind_information() {
         let path = std::env::current_exe().unwrap();
-        let inode = fs::metadata(&path).unwrap().ino();
+        let identity = files::identity(&File::open(&path).unwrap()).unwrap();
         let mut modules = Modules::default();
-        let module = Module::File { path: path.display().to_string(), inode };
+        let module = Module::File { path: path.display().to_string(), identity };
         let number = modules.number(module.clone(), &Seen::default());
         assert_eq!(modules.number(module, &Seen::default()), number);
-        assert_eq!(modules.since(0).next().unwrap().readable.as_ref(), Some(&path));
+        let Contents::File(found) = &modules.since(0).next().unwrap().contents else { panic!("not found") };
+        assert_eq!(files::identity(found).unwrap(), identity);
         let info = modules.unwind_info(number).unwrap();
         assert!(info.eh_frame.is_some());
         // A segment that is mapped where the file wants it has its base there, too.
@@ -274,9 +327,10 @@ mod tests {
     #[test]
     fn what_is_gone_has_nothing_to_read() {
         let mut modules = Modules::default();
-        let gone = modules.number(Module::File { path: "/nonexistent".into(), inode: 1 }, &Seen::default());
+        let identity = Identity { device: 0, inode: 1 };
+        let gone = modules.number(Module::File { path: "/nonexistent".into(), identity }, &Seen::default());
         assert!(modules.unwind_info(gone).is_none());
-        assert_eq!(modules.since(0).next().unwrap().readable, None);
+        assert!(matches!(modules.since(0).next().unwrap().contents, Contents::Gone));
         assert!(modules.since(modules.len()).next().is_none());
     }
 

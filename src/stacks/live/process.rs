@@ -10,6 +10,7 @@ use super::modules::{Module, ModuleId, Modules, Seen};
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks};
 use super::unwind::Unwinder;
+use crate::files::Identity;
 use crate::sources::process;
 
 /// Addresses that a process remembers the locations of, before it forgets them all.
@@ -79,7 +80,7 @@ impl Processes {
         let path = String::from_utf8_lossy(mmap.path);
         let (start, end) = (mmap.start, mmap.start.saturating_add(mmap.length));
         let (space, modules) = self.space(mmap.pid);
-        space.map(mapping(mmap.pid, start..end, mmap.offset, (&path, mmap.inode), modules));
+        space.map(mapping(mmap.pid, start..end, mmap.offset, (&path, mmap.identity), modules));
     }
 
     /// Follows a new name; exec gives a process all new memory.
@@ -149,10 +150,10 @@ fn mapping(
     pid: i32,
     addresses: std::ops::Range<u64>,
     offset: u64,
-    (path, inode): (&str, u64),
+    (path, identity): (&str, Identity),
     modules: &mut Modules,
 ) -> Mapping {
-    let module = Module::of(pid, path, inode);
+    let module = Module::of(pid, path, identity);
     let offset = match module {
         Module::File { .. } => offset,
         Module::Memory { .. } => addresses.start,
@@ -168,7 +169,7 @@ fn read(pid: i32, modules: &mut Modules) -> Space {
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let text = String::from_utf8_lossy(&maps);
     for line in text.lines().filter_map(MapsLine::parse).filter(|line| line.executable) {
-        space.map(mapping(pid, line.start..line.end, line.offset, (line.path, line.inode), modules));
+        space.map(mapping(pid, line.start..line.end, line.offset, (line.path, line.identity), modules));
     }
     space
 }
@@ -183,9 +184,11 @@ mod tests {
     const PARENT: i32 = i32::MAX - 1;
     const CHILD: i32 = i32::MAX;
 
+    const IDENTITY: Identity = Identity { device: 0, inode: 7 };
+
     fn map(processes: &mut Processes, pid: i32, start: u64, path: &'static str) {
         let path = path.as_bytes();
-        processes.map(&Mmap { pid, start, length: 0x1000, offset: 0x300, inode: 7, executable: true, path });
+        processes.map(&Mmap { pid, start, length: 0x1000, offset: 0x300, identity: IDENTITY, executable: true, path });
     }
 
     fn place(processes: &mut Processes, pid: i32, address: u64) -> Option<(Module, u64)> {
@@ -194,7 +197,7 @@ mod tests {
     }
 
     fn file(path: &str) -> Module {
-        Module::File { path: path.into(), inode: 7 }
+        Module::File { path: path.into(), identity: IDENTITY }
     }
 
     const FORK: Tasks = Tasks { pid: CHILD, parent_pid: PARENT, tid: CHILD, parent_tid: PARENT };

@@ -6,7 +6,10 @@
 
 use std::fmt;
 
+use nix::sys::stat::makedev;
+
 use super::super::CallGraph;
+use crate::files::Identity;
 
 /// `PERF_SAMPLE_*` bits that every event has, so that every record ends with the same trailer.
 pub(super) const COMMON: u64 = TID | TIME | CPU | IDENTIFIER;
@@ -97,8 +100,8 @@ pub(super) struct Mmap<'a> {
     pub(super) start: u64,
     pub(super) length: u64,
     pub(super) offset: u64,
-    /// 0 where it isn't known.
-    pub(super) inode: u64,
+    /// The file; with zeros where it isn't known.
+    pub(super) identity: Identity,
     pub(super) executable: bool,
     pub(super) path: &'a [u8],
 }
@@ -223,17 +226,17 @@ impl Kind {
     fn mmap(self, mut fields: Cursor<'_>) -> Result<Mmap<'_>, Malformed> {
         let (pid, _tid) = (fields.i32()?, fields.i32()?);
         let (start, length, offset) = (fields.u64()?, fields.u64()?, fields.u64()?);
-        let (mut inode, mut executable) = (0, true);
+        let (mut identity, mut executable) = (Identity::default(), true);
         if self.kind == MMAP2 {
-            let _device = fields.u64()?;
-            let (number, _generation) = (fields.u64()?, fields.u64()?);
+            let (major, minor) = (fields.u32()?, fields.u32()?);
+            let (inode, _generation) = (fields.u64()?, fields.u64()?);
             if self.misc & MISC_BUILD_ID == 0 {
-                inode = number;
+                identity = Identity { device: makedev(major.into(), minor.into()), inode };
             }
             executable = fields.u32()? & PROT_EXEC != 0;
             let _flags = fields.u32()?;
         }
-        Ok(Mmap { pid, start, length, offset, inode, executable, path: fields.string() })
+        Ok(Mmap { pid, start, length, offset, identity, executable, path: fields.string() })
     }
 }
 
@@ -411,20 +414,23 @@ mod tests {
     #[test]
     fn mappings_names_forks_and_losses() {
         let mapped = Script::default().u32s(&[4, 5]).u64s(&[0x1000, 0x2000, 0x300]);
-        let body = mapped.u64s(&[8, 4242, 0]).u32s(&[5, 2]).padded(b"/bin/a").trailer(7);
+        let body = mapped.u32s(&[8, 1]).u64s(&[4242, 0]).u32s(&[5, 2]).padded(b"/bin/a").trailer(7);
         let expected = Mmap {
             pid: 4,
             start: 0x1000,
             length: 0x2000,
             offset: 0x300,
-            inode: 4242,
+            identity: Identity { device: makedev(8, 1), inode: 4242 },
             executable: true,
             path: b"/bin/a",
         };
         assert_eq!(kind(MMAP2).parse(&body, FP), Ok(Record::Mmap(expected.clone())));
         assert_eq!(kind(MMAP2).time(&body), Ok(7));
         let with_build_id = Kind { kind: MMAP2, misc: MISC_BUILD_ID };
-        assert_eq!(with_build_id.parse(&body, FP), Ok(Record::Mmap(Mmap { inode: 0, ..expected })));
+        assert_eq!(
+            with_build_id.parse(&body, FP),
+            Ok(Record::Mmap(Mmap { identity: Identity::default(), ..expected }))
+        );
 
         let body = Script::default().u32s(&[4, 5]).padded(b"name").trailer(7);
         let exec = Kind { kind: COMM, misc: MISC_EXEC };

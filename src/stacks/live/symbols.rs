@@ -3,22 +3,28 @@
 use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use blazesym::symbolize::source::{Elf, Kernel, Process, Source};
-use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolizer};
+use blazesym::symbolize::source::{Kernel, Process, Source};
+use blazesym::symbolize::{Input, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use rustc_hash::FxHashMap;
 
-use super::super::{Frame, FrameId, StackBatch, StackId, StackNode, StackSample};
+use super::super::{Frame, FrameId, StackBatch, StackId, StackNode, StackSample, Unnamed};
 use super::PATIENCE;
-use super::jit::JitMaps;
-use super::modules::{Module, Opened, vdso_addresses};
+use super::jit::{JitMaps, Maker, When};
+use super::modules::{Contents, Module, ModuleId, Opened, vdso_addresses};
 use super::paths::Location;
+use super::program::frames_of;
+use super::programs::{Programs, Question};
 use super::sampler::RawBatch;
 
 /// The name of what no symbol and no file stands behind.
 const UNKNOWN: &str = "[unknown]";
+
+/// So many addresses of code that a process made may wait for a name; others stay without one.
+const MOST_PENDING: usize = 1 << 16;
 
 /// Takes raw batches until there are no more, and gives them on with names.
 pub(super) fn run(batches: &Receiver<RawBatch>, to: &Sender<StackBatch>) {
@@ -32,6 +38,7 @@ pub(super) fn run(batches: &Receiver<RawBatch>, to: &Sender<StackBatch>) {
             return;
         }
     }
+    namer.find_late_names(When::Last, &mut ready);
     // The last batch alone may wait for room.
     let _ = to.send_timeout(ready, PATIENCE);
 }
@@ -63,6 +70,10 @@ struct Namer {
     /// The stack of each path.
     paths: Vec<Option<StackId>>,
     frame_numbers: FxHashMap<Frame, FrameId>,
+    /// How many frames are defined.
+    frames: u32,
+    /// Frames of code that processes made, which may get their names later.
+    pending: FxHashMap<(i32, u64), FrameId>,
     stack_numbers: FxHashMap<StackNode, StackId>,
     dropped: u64,
 }
@@ -74,25 +85,33 @@ impl Namer {
             locations: Vec::new(),
             paths: Vec::new(),
             frame_numbers: FxHashMap::default(),
+            frames: 0,
+            pending: FxHashMap::default(),
             stack_numbers: FxHashMap::default(),
             dropped: 0,
         }
     }
 
     fn name(&mut self, raw: RawBatch, out: &mut StackBatch) {
-        self.symbols.modules.extend(raw.modules);
-        for location in &raw.locations {
-            let frames = self.symbols.frames(location);
-            let numbers =
-                frames.into_iter().map(|frame| number(&mut self.frame_numbers, frame, &mut out.frames, FrameId));
-            let numbers = numbers.collect();
+        self.symbols.add(raw.modules, &mut out.unnamed);
+        let named = self.symbols.name(&raw.locations, &mut out.unnamed);
+        for (location, named) in raw.locations.iter().zip(named) {
+            let numbers = match named {
+                Named::Frames(frames) => frames.into_iter().map(|frame| self.number(frame, &mut out.frames)).collect(),
+                Named::Made(maker) => vec![self.pending(&maker, location.place, &mut out.frames)],
+            };
             self.locations.push(numbers);
         }
+        self.find_late_names(When::IfDue, out);
         for path in &raw.paths {
             let mut caller = path.caller.and_then(|caller| self.paths[caller.0 as usize]);
             for &frame in &self.locations[path.location.0 as usize] {
                 let node = StackNode { caller, frame };
-                caller = Some(number(&mut self.stack_numbers, node, &mut out.stacks, StackId));
+                let next = StackId(u32::try_from(self.stack_numbers.len()).unwrap_or(u32::MAX));
+                caller = Some(*self.stack_numbers.entry(node).or_insert_with(|| {
+                    out.stacks.push(node);
+                    next
+                }));
             }
             self.paths.push(caller);
         }
@@ -108,68 +127,121 @@ impl Namer {
         out.losses = raw.losses;
         out.losses.dropped += self.dropped;
     }
-}
 
-/// The number of a thing, which is defined when it is met first.
-fn number<T: Clone + Eq + std::hash::Hash, N: Copy>(
-    known: &mut FxHashMap<T, N>,
-    thing: T,
-    new: &mut Vec<T>,
-    id: fn(u32) -> N,
-) -> N {
-    let next = id(u32::try_from(known.len()).unwrap_or(u32::MAX));
-    *known.entry(thing).or_insert_with_key(|thing| {
-        new.push(thing.clone());
-        next
-    })
+    /// The number of a frame, which is defined when it is met first.
+    fn number(&mut self, frame: Frame, new: &mut Vec<Frame>) -> FrameId {
+        if let Some(&known) = self.frame_numbers.get(&frame) {
+            return known;
+        }
+        let number = self.define(frame.clone(), new);
+        self.frame_numbers.insert(frame, number);
+        number
+    }
+
+    fn define(&mut self, frame: Frame, new: &mut Vec<Frame>) -> FrameId {
+        let number = FrameId(self.frames);
+        self.frames = self.frames.saturating_add(1);
+        new.push(frame);
+        number
+    }
+
+    /// The number of an address of code that a process made: a frame of its own, as its name may come late.
+    fn pending(&mut self, maker: &Arc<Maker>, address: u64, new: &mut Vec<Frame>) -> FrameId {
+        let frame = Frame { name: UNKNOWN.into(), module: "//anon".into(), ..Frame::default() };
+        if self.pending.len() >= MOST_PENDING {
+            return self.number(frame, new);
+        }
+        let number = self.define(frame, new);
+        self.pending.insert((maker.pid(), address), number);
+        self.symbols.jit.want(maker, address);
+        number
+    }
+
+    /// Gives frames the names that have become known since.
+    fn find_late_names(&mut self, when: When, out: &mut StackBatch) {
+        let found = self.symbols.jit.look(when);
+        for (pid, address, name) in found.names {
+            let Some(number) = self.pending.remove(&(pid, address)) else { continue };
+            out.renamed.push((number, Frame { name, module: format!("perf-{pid}.map"), ..Frame::default() }));
+        }
+        let unnamed = found.refused.into_iter().map(|(path, why)| Unnamed { path, why: why.to_string() });
+        out.unnamed.extend(unnamed);
+    }
 }
 
 /// Where names come from.
 struct Symbols {
     modules: Vec<Opened>,
+    programs: Programs,
     symbolizer: Symbolizer,
     kernel_modules: KernelModules,
     vdso: Option<u64>,
     jit: JitMaps,
 }
 
+/// What a location is.
+enum Named {
+    /// Its frames, the outermost first.
+    Frames(Vec<Frame>),
+    /// Code that a process made.
+    Made(Arc<Maker>),
+}
+
 impl Symbols {
     fn new() -> Self {
         Self {
             modules: Vec::new(),
-            // Files that were sampled stay what they were then.
-            symbolizer: Symbolizer::builder().enable_auto_reload(false).build(),
+            programs: Programs::new(),
+            symbolizer: Symbolizer::new(),
             kernel_modules: KernelModules::read(),
             vdso: vdso_addresses().map(|addresses| addresses.start),
             jit: JitMaps::default(),
         }
     }
 
-    /// The frames at a location, the outermost first.
-    fn frames(&mut self, location: &Location) -> Vec<Frame> {
-        let place = location.place;
-        let Opened { module, readable, .. } = &self.modules[location.module.0 as usize];
-        match module {
-            Module::Kernel => self.kernel(place),
-            Module::File { path, .. } => {
-                let frames = readable.as_ref().and_then(|readable| self.file(readable, path, place));
-                frames.unwrap_or_else(|| vec![in_module(path, place)])
+    /// Takes new modules; those that can't be read are told.
+    fn add(&mut self, modules: Vec<Opened>, unnamed: &mut Vec<Unnamed>) {
+        for opened in &modules {
+            if let (Module::File { path, .. }, Contents::Refused(why)) = (&opened.module, &opened.contents) {
+                unnamed.push(Unnamed { path: path.clone(), why: why.to_string() });
             }
-            Module::Vdso => self.vdso(place),
-            Module::Memory { pid } => {
-                let found = self.jit.find(*pid, place);
-                let name = found.unwrap_or(UNKNOWN).to_owned();
-                let module = if name == UNKNOWN { "//anon".to_owned() } else { format!("perf-{pid}.map") };
-                vec![Frame { name, module, ..Frame::default() }]
+        }
+        self.modules.extend(modules);
+    }
+
+    fn module(&self, id: ModuleId) -> &Opened {
+        &self.modules[id.0 as usize]
+    }
+
+    fn name(&mut self, locations: &[Location], unnamed: &mut Vec<Unnamed>) -> Vec<Named> {
+        let questions: Vec<_> = locations.iter().filter_map(|location| self.question(location)).collect();
+        let mut answers = self.programs.ask(&questions, unnamed).into_iter();
+        locations.iter().map(|location| self.named(location, &mut answers)).collect()
+    }
+
+    /// What a file has to be asked.
+    fn question(&self, &Location { module, place }: &Location) -> Option<Question> {
+        match self.module(module) {
+            Opened { module: Module::File { path, .. }, contents: Contents::File(file) } => {
+                Some(Question { module, file: Arc::clone(file), path: path.clone(), place })
             }
-            Module::Nowhere => vec![Frame { name: UNKNOWN.into(), ..Frame::default() }],
+            _ => None,
         }
     }
 
-    fn file(&self, readable: &Path, shown: &str, offset: u64) -> Option<Vec<Frame>> {
-        let source = Source::Elf(Elf::new(readable));
-        let symbol = self.symbolizer.symbolize_single(&source, Input::FileOffset(offset)).ok()?.into_sym()?;
-        Some(frames_of(&symbol, shown, false))
+    fn named(&self, location: &Location, answers: &mut impl Iterator<Item = Option<Vec<Frame>>>) -> Named {
+        let place = location.place;
+        let Opened { module, contents } = self.module(location.module);
+        Named::Frames(match (module, contents) {
+            (_, Contents::Made(maker)) => return Named::Made(Arc::clone(maker)),
+            (Module::File { path, .. }, Contents::File(_)) => {
+                answers.next().flatten().unwrap_or_else(|| vec![in_module(path, place)])
+            }
+            (Module::File { path, .. }, _) => vec![in_module(path, place)],
+            (Module::Kernel, _) => self.kernel(place),
+            (Module::Vdso, _) => self.vdso(place),
+            (Module::Memory { .. } | Module::Nowhere, _) => vec![Frame { name: UNKNOWN.into(), ..Frame::default() }],
+        })
     }
 
     fn kernel(&self, address: u64) -> Vec<Frame> {
@@ -186,7 +258,8 @@ impl Symbols {
 
     /// The same code lies in this process.
     fn vdso(&self, place: u64) -> Vec<Frame> {
-        let source = Source::Process(Process::new(Pid::Slf));
+        // Only that which the kernel put there is to be read, and no perf map that somebody wrote for this process.
+        let source = Source::Process(Process { perf_map: false, ..Process::new(Pid::Slf) });
         let symbol = self.vdso.and_then(|start| {
             self.symbolizer.symbolize_single(&source, Input::AbsAddr(start + place)).ok()?.into_sym()
         });
@@ -195,22 +268,6 @@ impl Symbols {
             None => vec![in_module("[vdso]", place)],
         }
     }
-}
-
-/// A function with what is inlined into it: blazesym gives each its name beside the place in the source
-/// that the next inner one was called at.
-fn frames_of(symbol: &Sym<'_>, module: &str, kernel: bool) -> Vec<Frame> {
-    let frame = |name: &str, code: Option<&CodeInfo<'_>>, inlined| Frame {
-        name: name.to_owned(),
-        module: module.to_owned(),
-        file: code.map(|code| code.to_path().to_string_lossy().into_owned()),
-        line: code.and_then(|code| code.line),
-        inlined,
-        kernel,
-    };
-    let outermost = frame(&symbol.name, symbol.code_info.as_deref(), false);
-    let inlined = symbol.inlined.iter().map(|inlined| frame(&inlined.name, inlined.code_info.as_ref(), true));
-    std::iter::once(outermost).chain(inlined).collect()
 }
 
 /// A place that no symbol covers.

@@ -1,0 +1,303 @@
+//! Opens files that a measured program or another user may change at any time.
+//!
+//! Such a path may have become a FIFO, on which opening waits for ever, a device, whose opening does
+//! something, or another file than the one that was meant. [`open`] looks at what a path leads to before it
+//! opens it, and opens nothing but a regular file that is as expected. What lies on a file system that a
+//! user's program answers for may still never come: [`within`] sets a deadline.
+
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
+use nix::sys::stat::{Mode, SFlag, major};
+
+/// So many calls that missed their deadline may lie about; from then on nothing is begun any more.
+const MOST_STUCK: usize = 8;
+
+/// Which file is meant.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Identity {
+    /// The device that it lies on, as [`makedev`](nix::sys::stat::makedev) makes it; 0 where it isn't known.
+    pub device: u64,
+    /// Its number there; 0 where it isn't known.
+    pub inode: u64,
+}
+
+impl Identity {
+    fn is(self, device: u64, inode: u64) -> bool {
+        let fits = |expected: u64, found: u64| expected == 0 || expected == found;
+        fits(self.inode, inode) && (self.device == device || self.device == 0)
+    }
+
+    /// Whether a file that lies elsewhere may still be the one that is meant: file systems in layers (overlayfs,
+    /// btrfs) have devices without a number, and tell mappings other numbers than they tell who asks for the file.
+    fn may_be_layered(self, device: u64) -> bool {
+        self.device != 0 && self.device != device && major(device) == 0
+    }
+}
+
+/// What a file must be to be opened.
+#[derive(Clone, Debug)]
+pub struct Expected<'a> {
+    /// Which it must be; the default is any.
+    pub identity: Identity,
+    /// Whose it must be; anyone's where there is none.
+    pub owners: Option<&'a [u32]>,
+    /// How long it may be at most, in bytes.
+    pub most: u64,
+}
+
+/// Why a file isn't opened.
+#[derive(Debug)]
+pub enum Refused {
+    /// A FIFO, a device, a folder.
+    NotRegular,
+    /// Another file has taken its place.
+    Replaced,
+    /// It is this user's, who isn't believed.
+    Owner(u32),
+    /// It is longer than what is read, in bytes.
+    TooLong(u64),
+    /// The file system hasn't answered in this time.
+    Late(Duration),
+    /// The operating system's reason.
+    System(io::Error),
+}
+
+impl Refused {
+    /// Whether there is nothing at the path.
+    pub fn is_absence(&self) -> bool {
+        matches!(self, Self::System(error) if error.kind() == io::ErrorKind::NotFound)
+    }
+}
+
+impl fmt::Display for Refused {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRegular => f.write_str("it is no regular file"),
+            Self::Replaced => f.write_str("another file has taken its place"),
+            Self::Owner(owner) => write!(f, "it belongs to user {owner}"),
+            Self::TooLong(bytes) => write!(f, "it is too long: {bytes} bytes"),
+            Self::Late(deadline) => write!(f, "its file system hasn't answered in {} s", deadline.as_secs()),
+            Self::System(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Refused {}
+
+impl From<Refused> for io::Error {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::System(error) => error,
+            other => io::Error::other(other),
+        }
+    }
+}
+
+/// Opens a regular file to read it; links are followed.
+///
+/// # Errors
+/// When there is none, or it isn't as expected.
+pub fn open(path: &Path, expected: &Expected<'_>) -> Result<File, Refused> {
+    let looked_at = openat(nix::fcntl::AT_FDCWD, path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty());
+    expected.read(looked_at.map_err(system)?)
+}
+
+/// Opens a regular file below a folder that was [looked at](folder): its path, and all links on the way, begin there.
+///
+/// # Errors
+/// When there is none, or it isn't as expected.
+pub fn open_below(root: &OwnedFd, path: &Path, expected: &Expected<'_>) -> Result<File, Refused> {
+    let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_IN_ROOT);
+    expected.read(openat2(root, path, how).map_err(system)?)
+}
+
+/// A folder to open files below, however it is renamed.
+///
+/// # Errors
+/// The operating system's.
+pub fn folder(path: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
+    openat(nix::fcntl::AT_FDCWD, path, flags, Mode::empty()).map_err(io::Error::from)
+}
+
+/// A path to an open file, for those that open files by their paths: it is the same file for as long as it is open.
+pub fn path_of(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
+impl Expected<'_> {
+    /// Any regular file up to a length.
+    pub fn any(most: u64) -> Self {
+        Self { identity: Identity::default(), owners: None, most }
+    }
+
+    /// Opens what was looked at, if it is as expected: nothing is opened before that is known.
+    fn read(&self, looked_at: OwnedFd) -> Result<File, Refused> {
+        let about = nix::sys::stat::fstat(&looked_at).map_err(system)?;
+        if SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG {
+            return Err(Refused::NotRegular);
+        }
+        if !self.identity.is(about.st_dev, about.st_ino) && !self.identity.may_be_layered(about.st_dev) {
+            return Err(Refused::Replaced);
+        }
+        if let Some(owners) = self.owners
+            && !owners.contains(&about.st_uid)
+        {
+            return Err(Refused::Owner(about.st_uid));
+        }
+        let length = u64::try_from(about.st_size).unwrap_or(0);
+        if length > self.most {
+            return Err(Refused::TooLong(length));
+        }
+        // Without waiting for one who holds a lease on it.
+        let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+        let path = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
+        openat(nix::fcntl::AT_FDCWD, path.as_str(), flags, Mode::empty()).map(File::from).map_err(system)
+    }
+}
+
+fn system(errno: Errno) -> Refused {
+    Refused::System(errno.into())
+}
+
+/// Which file an open one is.
+///
+/// # Errors
+/// The operating system's.
+pub fn identity(file: &File) -> io::Result<Identity> {
+    let about = file.metadata()?;
+    Ok(Identity { device: about.dev(), inode: about.ino() })
+}
+
+/// Calls that missed their deadline and haven't come back.
+static STUCK: AtomicUsize = AtomicUsize::new(0);
+
+/// What `work` gives, if it does within a time; else it is left to itself on its thread.
+///
+/// # Errors
+/// [`Refused::Late`] when the time is over, or when too many calls are stuck already.
+pub fn within<T: Send + 'static>(deadline: Duration, work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refused> {
+    if STUCK.load(Ordering::Relaxed) >= MOST_STUCK {
+        return Err(Refused::Late(deadline));
+    }
+    let (sender, answer) = sync_channel(1);
+    let run = move || {
+        // Nobody waits any more: it was counted as stuck, and is no longer.
+        if sender.send(work()).is_err() {
+            STUCK.fetch_sub(1, Ordering::Relaxed);
+        }
+    };
+    thread::Builder::new().name("files".into()).spawn(run).map_err(Refused::System)?;
+    answer.recv_timeout(deadline).map_err(|why| {
+        if why == RecvTimeoutError::Timeout {
+            STUCK.fetch_add(1, Ordering::Relaxed);
+        }
+        Refused::Late(deadline)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::fs;
+    use std::io::Read;
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn scratch(name: &str) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("perfprop-files-{}-{name}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        folder
+    }
+
+    #[test]
+    fn a_fifo_is_refused_and_nothing_waits() {
+        let folder = scratch("fifo");
+        let fifo = folder.join("fifo");
+        nix::unistd::mkfifo(&fifo, Mode::S_IRWXU).unwrap();
+        symlink("fifo", folder.join("link")).unwrap();
+        for path in [fifo, folder.join("link"), folder.clone(), "/dev/null".into()] {
+            assert!(matches!(open(&path, &Expected::any(9)), Err(Refused::NotRegular)), "{path:?}");
+        }
+        assert!(open(&folder.join("none"), &Expected::any(9)).unwrap_err().is_absence());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn a_file_is_what_it_was_when_it_was_looked_at() {
+        let folder = scratch("identity");
+        let path = folder.join("file");
+        fs::write(&path, "first").unwrap();
+        let file = open(&path, &Expected::any(100)).unwrap();
+        let identity = identity(&file).unwrap();
+        let expected = Expected { identity, ..Expected::any(100) };
+        assert!(open(&path, &expected).is_ok());
+        // The first stays, so the second has another number.
+        fs::write(folder.join("other"), "second").unwrap();
+        fs::rename(folder.join("other"), &path).unwrap();
+        assert!(matches!(open(&path, &expected), Err(Refused::Replaced)));
+        assert_eq!(fs::read_to_string(path_of(&file)).unwrap(), "first");
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn owners_and_lengths_are_as_expected() {
+        let folder = scratch("owner");
+        let path = folder.join("file");
+        fs::write(&path, "12345").unwrap();
+        let me = nix::unistd::geteuid().as_raw();
+        let of = |owners| Expected { owners: Some(owners), ..Expected::any(5) };
+        let (mine, others) = ([me], [me + 1]);
+        assert!(open(&path, &of(&mine)).is_ok());
+        assert!(matches!(open(&path, &of(&others)), Err(Refused::Owner(owner)) if owner == me));
+        assert!(matches!(open(&path, &Expected::any(4)), Err(Refused::TooLong(5))));
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn links_below_a_folder_stay_there() {
+        let folder = scratch("below");
+        fs::write(folder.join("file"), "inside").unwrap();
+        symlink("/file", folder.join("link")).unwrap();
+        symlink("/../../../etc/passwd", folder.join("out")).unwrap();
+        let root = self::folder(&folder).unwrap();
+        let mut text = String::new();
+        match open_below(&root, Path::new("/link"), &Expected::any(100)) {
+            Ok(mut file) => file.read_to_string(&mut text).unwrap(),
+            Err(Refused::System(error)) if error.raw_os_error() == Some(Errno::ENOSYS as i32) => return,
+            Err(other) => panic!("{other}"),
+        };
+        assert_eq!(text, "inside");
+        assert!(open_below(&root, Path::new("/out"), &Expected::any(1 << 20)).unwrap_err().is_absence());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_never_comes_back_is_left_behind() {
+        let (end, never) = std::sync::mpsc::channel::<()>();
+        assert!(matches!(within(Duration::from_millis(1), move || never.recv()), Err(Refused::Late(_))));
+        assert_eq!(within(Duration::from_secs(60), || 7).unwrap(), 7);
+        drop(end);
+    }
+
+    #[test]
+    fn files_in_layers_have_other_numbers_than_their_mappings() {
+        let mapped = Identity { device: 0x801, inode: 7 };
+        // A device without a number: overlayfs, btrfs.
+        assert!(mapped.may_be_layered(0x2b) && !mapped.may_be_layered(0x802) && !mapped.may_be_layered(0x801));
+        assert!(mapped.is(0x801, 7) && !mapped.is(0x801, 8) && Identity::default().is(0x801, 7));
+    }
+}

@@ -1,0 +1,157 @@
+//! Reads names of places in programs and libraries, on a thread of its own.
+//!
+//! A file may hold anything, and reading what it says may never end: whoever asks waits for an answer until a
+//! deadline, and then leaves the thread to itself.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::super::{Frame, Unnamed};
+use super::modules::ModuleId;
+use super::program::Program;
+
+/// How long one answer may take: the debug information of the largest programs takes some 10 s to read.
+const ANSWER: Duration = Duration::from_secs(20);
+
+/// Threads that may be left to themselves before no names of files are read any more.
+const MOST_LEFT: usize = 3;
+
+/// A place in a file, and who asks for its name.
+#[derive(Clone, Debug)]
+pub(super) struct Question {
+    pub(super) module: ModuleId,
+    pub(super) file: Arc<File>,
+    /// As the process named it.
+    pub(super) path: String,
+    /// The offset in the file.
+    pub(super) place: u64,
+}
+
+/// The frames at a place, the outermost first; `None` where the file doesn't tell.
+type Answer = Option<Vec<Frame>>;
+type Answering = fn(&Receiver<Question>, &Sender<Answer>);
+
+/// Asks for names.
+pub(super) struct Programs {
+    asked: Option<(Sender<Question>, Receiver<Answer>)>,
+    answering: Answering,
+    deadline: Duration,
+    given_up: FxHashSet<ModuleId>,
+}
+
+impl Programs {
+    pub(super) fn new() -> Self {
+        Self { asked: None, answering: answer, deadline: ANSWER, given_up: FxHashSet::default() }
+    }
+
+    /// The answers in the order of the questions; files that gave none in time are told once.
+    pub(super) fn ask(&mut self, questions: &[Question], unnamed: &mut Vec<Unnamed>) -> Vec<Answer> {
+        let mut answers = Vec::with_capacity(questions.len());
+        while answers.len() < questions.len() {
+            let rest = &questions[answers.len()..];
+            let late = self.ask_one_thread(rest, &mut answers);
+            let Some(late) = late.map(|late| &rest[late]) else { continue };
+            answers.push(None);
+            self.asked = None;
+            self.given_up.insert(late.module);
+            let why = format!("naming its functions took longer than {} s and was given up", self.deadline.as_secs());
+            unnamed.push(Unnamed { path: late.path.clone(), why });
+        }
+        answers
+    }
+
+    /// Takes answers until one doesn't come: gives the number of its question.
+    fn ask_one_thread(&mut self, questions: &[Question], answers: &mut Vec<Answer>) -> Option<usize> {
+        let has_ended = self.given_up.len() > MOST_LEFT;
+        let is_given_up = |question: &Question| has_ended || self.given_up.contains(&question.module);
+        if self.asked.is_none() && !questions.iter().all(is_given_up) {
+            self.asked = start(self.answering);
+        }
+        let Some((to, from)) = &self.asked else {
+            answers.extend(questions.iter().map(|_| None));
+            return None;
+        };
+        // A thread that has ended answers nothing, which is seen below.
+        questions.iter().filter(|question| !is_given_up(question)).for_each(|question| drop(to.send(question.clone())));
+        for (number, question) in questions.iter().enumerate() {
+            if is_given_up(question) {
+                answers.push(None);
+                continue;
+            }
+            match from.recv_timeout(self.deadline) {
+                Ok(answer) => answers.push(answer),
+                Err(_) => return Some(number),
+            }
+        }
+        None
+    }
+}
+
+fn start(answering: Answering) -> Option<(Sender<Question>, Receiver<Answer>)> {
+    let (to, questions) = unbounded();
+    let (answers, from) = unbounded();
+    thread::Builder::new().name("names".into()).spawn(move || answering(&questions, &answers)).ok()?;
+    Some((to, from))
+}
+
+/// Answers until nobody asks any more.
+fn answer(questions: &Receiver<Question>, answers: &Sender<Answer>) {
+    let mut programs: FxHashMap<ModuleId, Option<Program>> = FxHashMap::default();
+    for Question { module, file, path, place } in questions {
+        let program = programs.entry(module).or_insert_with(|| Program::open(file, &path));
+        let answer = program.as_mut().and_then(|program| program.frames(place));
+        if answers.send(answer).is_err() {
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    /// Answers with the place as a name, and never about place 666.
+    fn odd(questions: &Receiver<Question>, answers: &Sender<Answer>) {
+        for question in questions {
+            if question.place == 666 {
+                thread::park();
+            }
+            let frame = Frame { name: question.place.to_string(), ..Frame::default() };
+            let _ = answers.send(Some(vec![frame]));
+        }
+    }
+
+    #[test]
+    fn a_file_that_gives_no_answer_in_time_is_told_and_others_are_named() {
+        let file = Arc::new(File::open("/proc/self/exe").unwrap());
+        let question = |module, place| {
+            let path = format!("/{module}");
+            Question { module: ModuleId(module), file: Arc::clone(&file), path, place }
+        };
+        let mut programs = Programs { answering: odd, deadline: Duration::from_millis(50), ..Programs::new() };
+        let mut unnamed = Vec::new();
+        let questions = [question(0, 1), question(1, 2), question(1, 666), question(1, 3), question(0, 4)];
+        let names = |answers: Vec<Answer>| -> Vec<_> {
+            answers.into_iter().map(|answer| answer.map(|frames| frames[0].name.clone())).collect()
+        };
+        let named = |name: &str| Some(name.to_owned());
+        let answers = names(programs.ask(&questions, &mut unnamed));
+        assert_eq!(answers, [named("1"), named("2"), None, None, named("4")]);
+        assert_eq!(unnamed.iter().map(|file| file.path.as_str()).collect::<Vec<_>>(), ["/1"]);
+        assert_eq!(names(programs.ask(&[question(1, 3), question(0, 5)], &mut unnamed)), [None, named("5")]);
+        assert_eq!(unnamed.len(), 1);
+        // Threads aren't left behind without end.
+        for module in 2..10 {
+            programs.ask(&[question(module, 666)], &mut unnamed);
+        }
+        assert_eq!(unnamed.len(), 1 + MOST_LEFT);
+        assert_eq!(names(programs.ask(&[question(0, 5)], &mut unnamed)), [None]);
+    }
+}

@@ -1,4 +1,4 @@
-//! Set-ups in, a table of errors beside scaling's out: each half of the traces' programs is
+//! Measures the errors of an estimator beside those of scaling: each half of the traces' programs is
 //! estimated with a prior that the other half taught.
 //!
 //! `cargo bench --bench accuracy -- [setups=K4,N24;pack,mux1,refnone;user,read2] [family=kernel]

@@ -1,4 +1,4 @@
-//! Nanoseconds that entering and leaving a known frame takes: `cargo bench --bench profile`.
+//! Measures the nanoseconds that entering and leaving a known frame takes: `cargo bench --bench profile`.
 
 #![allow(clippy::print_stdout, reason = "a bench tells what it measured")]
 

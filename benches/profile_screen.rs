@@ -1,4 +1,5 @@
-//! Milliseconds that the Profile screen takes at 200x60 with 100,000 nodes: `cargo bench --bench profile_screen`.
+//! Measures the milliseconds that the Profile screen takes at 200x60 with 100,000 nodes: `cargo bench --bench
+//! profile_screen`.
 //!
 //! Keys go through the real loop onto a terminal in memory, which takes a key when it has drawn what the one before
 //! changed: so a key is the change that it asks for and one whole frame. A round is what the screen does when an

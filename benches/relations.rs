@@ -1,5 +1,5 @@
-//! How long a relation takes, beside a general evaluator of compiled expressions, and `linear` with
-//! 10,000 of them: `cargo bench --bench relations`.
+//! Measures how long evaluating a relation takes, beside a general evaluator of compiled expressions, and
+//! `linear` with 10,000 of them: `cargo bench --bench relations`.
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a program for people")]
 
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The command line of perfprop.
+//! Starts the command line of perfprop.
 
 use std::process::ExitCode;
 

@@ -1,5 +1,4 @@
-//! The units that times are counted in, a type for each, so that CPU time and wall time can't be
-//! mixed up.
+//! Defines the units of times, a type for each, so that CPU time and wall time can't be mixed up.
 
 use std::ops::{Add, AddAssign, Sub};
 use std::time::Duration;

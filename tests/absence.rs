@@ -1,4 +1,4 @@
-//! An event without a number, and one with a part of it: every text, file and screen says which.
+//! Tests that every text, file and screen says why an event has no number, or only a part of one.
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

@@ -1,5 +1,4 @@
-//! What `gp` makes of multiplexed counts must stay nearer to the truth than scaling by what it is
-//! now: each bound is what was measured, and a tenth.
+//! Tests that `gp` stays nearer to the truth than scaling: each bound is what was measured, and a tenth.
 
 #![allow(clippy::expect_used, reason = "tests may fail")]
 

@@ -1,4 +1,4 @@
-//! The program as its users start it: each verb, its output, its exit code.
+//! Tests the program as its users start it: each verb, its output, its exit code.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 

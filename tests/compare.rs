@@ -1,4 +1,4 @@
-//! Two recordings side by side: golden text and screens.
+//! Tests two recordings side by side: golden text and screens.
 
 #![cfg(feature = "tui")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]

@@ -1,4 +1,4 @@
-//! The emulated PMU beside callgrind itself, and emulated counters beside the truth.
+//! Tests the emulated PMU against callgrind itself, and emulated counters against the truth.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 

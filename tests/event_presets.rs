@@ -1,4 +1,4 @@
-//! Every code in the table of presets, looked up a second time: in libpfm, and in the vendors' tables.
+//! Looks every code in the table of presets up a second time: in libpfm, and in the vendors' tables.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and say why")]
 

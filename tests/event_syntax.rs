@@ -1,4 +1,4 @@
-//! Every event string that perf's own tests accept must parse, on any machine.
+//! Tests that every event string that perf's own tests accept parses, on any machine.
 
 #![allow(clippy::expect_used, clippy::print_stdout, reason = "a test may fail and say why")]
 

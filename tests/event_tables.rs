@@ -1,4 +1,4 @@
-//! Names out of the vendors' tables, on machines that are made of files.
+//! Tests names out of the vendors' tables, on machines that are made of files.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and say why")]
 

@@ -1,4 +1,4 @@
-//! Names of events on machines that are made of files.
+//! Tests names of events on machines that are made of files.
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 

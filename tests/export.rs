@@ -1,4 +1,5 @@
-//! `perfprop export` and the formats behind it: numbers agree, names are harmless, bad files are refused.
+//! Tests `perfprop export` and the formats behind it: numbers agree, names are harmless, bad files are
+//! refused.
 
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 

@@ -1,4 +1,5 @@
-//! Stacks of other tools in and out, beside the answers of inferno, fble and pprof: `PERFPROP_GOLDEN`.
+//! Compares imports and exports of other tools' stacks with the answers of inferno, fble and pprof:
+//! `PERFPROP_GOLDEN`.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 

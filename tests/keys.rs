@@ -1,4 +1,4 @@
-//! The README's table of keys is the one that the screens have.
+//! Tests that the README's table of keys is the one that the screens have.
 
 #![cfg(feature = "tui")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]

@@ -1,4 +1,4 @@
-//! Holds what ARCHITECTURE.md says of the order of rooms, of foreign crates and of `unsafe`.
+//! Tests what ARCHITECTURE.md says of the order of rooms, of foreign crates and of `unsafe`.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic")]
 

@@ -1,4 +1,5 @@
-//! `perfprop relations learn --program`: recordings in, a model out, and numbers that go by it.
+//! Tests `perfprop relations learn --program`: the model that it makes of recordings, and the numbers that
+//! use it.
 
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 

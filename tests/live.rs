@@ -1,4 +1,4 @@
-//! Real programs under real kernel counters, with `perf stat` beside where there is one.
+//! Measures real programs with real kernel counters, and compares with `perf stat` where there is one.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 

@@ -1,4 +1,4 @@
-//! Metrics: the vendors' expressions and tables in, values out.
+//! Tests metrics: the values of the vendors' expressions and tables.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 use std::collections::HashMap;

@@ -1,5 +1,5 @@
-//! What `perf stat -x` and `-j` printed, beside what perfprop prints with the same options: the same
-//! fields in the same order.
+//! Compares the fields that perfprop prints with those of `perf stat -x` and `-j` with the same options: the
+//! same fields in the same order.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 

@@ -1,4 +1,4 @@
-//! What holds of every profile tree.
+//! Tests what holds of every profile tree.
 
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 

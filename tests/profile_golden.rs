@@ -1,4 +1,4 @@
-//! The profile tree beside the answers of the fble runtime's: `PERFPROP_GOLDEN/fble`.
+//! Compares the profile tree with that of the fble runtime: `PERFPROP_GOLDEN/fble`.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 

@@ -1,5 +1,5 @@
-//! Relation files in, relations and messages out: one bad file for each mistake with its message
-//! beside it, good files, and properties that hold for any text.
+//! Tests relation files: one bad file for each mistake with its message beside it, good files, and properties
+//! that hold for any text.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stderr, reason = "tests")]
 
 use std::fs;

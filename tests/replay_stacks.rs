@@ -1,4 +1,5 @@
-//! `perfprop replay` of what other tools wrote: the Profile screen of the same tree that `export` writes.
+//! Tests `perfprop replay` of what other tools wrote: the Profile screen of the same tree that `export`
+//! writes.
 
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 

@@ -1,5 +1,5 @@
-//! Scenario files in, the numbers of a monitor out: each file of `tests/scenarios` has rounds as a
-//! source would give them and what must come of them.
+//! Runs the scenario files of `tests/scenarios`: rounds as a source would give them, and the numbers that a
+//! monitor must make of them.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a panic is how a test fails")]
 

@@ -1,4 +1,4 @@
-//! Golden screens: scripted rounds and keys through the real loop, on a terminal in memory.
+//! Tests golden screens: scripted rounds and keys through the real loop, on a terminal in memory.
 
 #![cfg(feature = "tui")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]

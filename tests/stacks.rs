@@ -1,5 +1,5 @@
-//! Call stacks of real programs, recorded through the program as users start it. Each test says why it
-//! skips where a compiler or a permission lacks.
+//! Records call stacks of real programs through the program as users start it. Each test says why it skips
+//! where a compiler or a permission is missing.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "a panic is how a test fails, and a skip says why")]
 

@@ -1,4 +1,4 @@
-//! `top` in a real terminal, which tmux gives: what it draws, and what it leaves behind.
+//! Tests `top` in a real terminal, which tmux gives: what it draws, and what it leaves behind.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 

@@ -1,4 +1,4 @@
-//! A call graph in, the same without its cycles out, with what functions cost for each of their callers.
+//! Removes the cycles of a call graph, and keeps what functions cost for each of their callers.
 
 use super::CallGraph;
 

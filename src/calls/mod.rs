@@ -1,4 +1,4 @@
-//! callgrind's costs of functions and calls in, a tree of call paths out.
+//! Builds a tree of call paths from callgrind's costs of functions and calls.
 //!
 //! callgrind tells what each function cost by itself, and for each pair of functions how often the one
 //! called the other and what these calls cost; it doesn't tell paths. [`CallGraph::add_to`] makes them:

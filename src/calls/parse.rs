@@ -1,4 +1,4 @@
-//! A file `callgrind.out` in, functions with their costs and calls out.
+//! Parses `callgrind.out` files into functions with their costs and calls.
 //!
 //! The format is described in valgrind's manual, "Callgrind Format Specification". Names stand in full
 //! where they are met first, `fn=(3) main`, and by their number from then on; costs are behind positions,

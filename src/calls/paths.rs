@@ -1,4 +1,4 @@
-//! A call graph in, a tree of call paths with their shares of all costs out.
+//! Walks a call graph and shares all costs out over its call paths.
 //!
 //! Calls that lead back into a recursion are taken out of the graph first; they stay calls, and what
 //! functions cost deeper in a recursion stands where it was entered. The graph then has no cycles:

@@ -1,4 +1,4 @@
-//! The command line's shape: verbs, options, their help.
+//! Defines the command line: verbs, options, their help.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

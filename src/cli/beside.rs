@@ -1,4 +1,4 @@
-//! `perfprop replay A B`: a second recording in, what differs from the first out.
+//! Implements `perfprop replay A B`: shows a second recording beside the first, and what differs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! What went wrong in, a text for people and an exit code out: one place for both.
+//! Defines the program's errors: the text for people and the exit code of each.
 
 use std::ffi::OsString;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Rounds as JSON lines in, estimates as JSON lines out: the estimator `gp` for other programs.
+//! Implements `perfprop estimate`: answers rounds with estimates, both as JSON lines, for other programs.
 //!
 //! The first line is `init`, then come `read`s, then `end`; each is answered by one line.
 //! Members of `init`: `events` (`name`, `fixed`), `counters`, `mux_ms`, `read_ms`, `sched` (`kernel`

@@ -1,4 +1,4 @@
-//! `perfprop export`: stacks in one tool's format in, the same in another's out.
+//! Implements `perfprop export`: converts stacks from one tool's format to another's.
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};

@@ -1,4 +1,4 @@
-//! The command line's shape in, completion scripts and manual pages out.
+//! Generates completion scripts and manual pages from the command line's definition.
 
 use super::args::{Completions, Man};
 use super::stream::Stream;

@@ -1,4 +1,4 @@
-//! A word of perf's that perfprop hasn't in, what to do instead out.
+//! Answers verbs and options of perf that perfprop lacks with what to use instead.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! `perfprop replay` of stacks that another tool wrote: their tree in, the Profile screen out.
+//! Implements `perfprop replay` of stacks that another tool wrote: opens their tree in the Profile screen.
 
 use std::path::Path;
 

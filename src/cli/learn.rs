@@ -1,4 +1,5 @@
-//! Recordings of a program in, a model of it for the estimator `gp` out; programs' complete counts in, its prior out.
+//! Implements `perfprop relations learn`: makes a model of a program from its recordings, or the prior of
+//! `gp` from programs' complete counts.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

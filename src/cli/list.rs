@@ -1,4 +1,5 @@
-//! `perfprop list`: patterns in, the events and metrics that match out, and whether they can be counted here.
+//! Implements `perfprop list`: prints the events and metrics that match, and whether they can be counted
+//! here.
 
 use std::collections::HashSet;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Options and the environment in, how screens look out.
+//! Decides how screens look, from options and the environment.
 
 use std::path::PathBuf;
 use std::time::Duration;

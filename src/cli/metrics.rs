@@ -1,4 +1,4 @@
-//! Options and tables in, the metrics that can be asked for and those that were out.
+//! Collects the metrics that exist here, and selects those that were asked for.
 
 use super::Error;
 use super::stream::say;

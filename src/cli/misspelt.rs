@@ -1,4 +1,4 @@
-//! Relations and this machine's events in, the names that look like typing errors out.
+//! Finds event names in relation files that look like typing errors.
 //!
 //! A file may name events that this machine hasn't got: it may be written for others, too. Only a name that is
 //! nearly an event's is told.

@@ -1,4 +1,4 @@
-//! Arguments in, an exit code out: what the program `perfprop` does.
+//! Runs the program `perfprop`: parses its arguments, runs the verb, returns the exit code.
 
 use std::process::ExitCode;
 

@@ -1,4 +1,4 @@
-//! Options in, what a measurement needs out: a plan, relations, a target, a monitor.
+//! Prepares a measurement from options: the plan, relations, the target, the monitor.
 
 use std::collections::HashSet;
 use std::ffi::OsString;

@@ -1,5 +1,5 @@
-//! Hands the rounds of a session to a function until it ends or a signal ends it: the loop of every verb that
-//! draws no screens.
+//! Passes the rounds of a session to a function until it ends or a signal ends it: the loop of every verb
+//! without screens.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;

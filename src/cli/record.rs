@@ -1,4 +1,4 @@
-//! `perfprop record`: a command and events in, a recording out.
+//! Implements `perfprop record`: runs a command and writes a recording of its events.
 
 use std::fs::File;
 use std::io::{self, Write};

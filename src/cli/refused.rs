@@ -1,5 +1,5 @@
-//! Why a measurement could not begin in, the error with its true cause out: found by asking the
-//! kernel, because one errno has many causes.
+//! Finds the true cause of a measurement that could not begin, by asking the kernel: one errno has many
+//! causes.
 
 use super::Error;
 use crate::events::Event;

@@ -1,4 +1,4 @@
-//! `perfprop relations`: relation files and vendors' tables in, what they say in one form out.
+//! Implements `perfprop relations`: prints relation files and vendors' tables in one form.
 
 use std::collections::HashMap;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! `perfprop replay`: a recording in, the screens that the live run would have shown out.
+//! Implements `perfprop replay`: shows the screens of a recording as the live run would have.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};

@@ -1,4 +1,4 @@
-//! Takes the signals that end a program, and hands their numbers on through a channel.
+//! Catches the signals that end a program, and passes their numbers on through a channel.
 
 use std::io;
 use std::thread;

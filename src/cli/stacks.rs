@@ -1,4 +1,4 @@
-//! The options of call stacks in, what is to be sampled out; and texts for what can't be.
+//! Reads the options of call stacks, and explains what can't be sampled.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! `perfprop stat`: a command and events in, a summary out.
+//! Implements `perfprop stat`: runs a command and prints a summary of its events.
 
 use std::ops::ControlFlow;
 use std::time::Duration;

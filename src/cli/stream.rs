@@ -1,4 +1,4 @@
-//! Text in, one of the process' streams or a file out.
+//! Writes text to a stream of the process or to a file.
 
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};

@@ -1,4 +1,4 @@
-//! `perfprop top`: a command and events in, live screens out, or text where there is no terminal.
+//! Implements `perfprop top`: shows live screens, or prints text where there is no terminal.
 
 use std::io;
 use std::ops::ControlFlow;

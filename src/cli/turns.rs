@@ -1,4 +1,4 @@
-//! The options about turns in, who gives groups their turns out; and what is said of it.
+//! Reads the options about rotation, and chooses who rotates the groups.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A machine in, every event that it can name out: what `perfprop list` prints.
+//! Lists every event that a machine can name, for `perfprop list`.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

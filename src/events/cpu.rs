@@ -1,5 +1,5 @@
-//! What `/proc/cpuinfo` or the MIDR says in, the CPU's id in perf's form out; and whether a pattern of
-//! perf's `mapfile.csv` means that id.
+//! Identifies the CPU in perf's form from `/proc/cpuinfo` or the MIDR, and matches it against the patterns of
+//! perf's `mapfile.csv`.
 //!
 //! x86: `vendor-family-model-stepping`, the family in decimal, model and stepping in hexadecimal
 //! (`GenuineIntel-6-55-4`). Arm: the MIDR without variant and revision (`0x00000000410fd0c0`).

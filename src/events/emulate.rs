@@ -1,4 +1,4 @@
-//! A name in, what the emulated PMU counts for it out: a sum of the costs that its model keeps.
+//! Resolves event names of the emulated PMU to sums of the costs that its model keeps.
 //!
 //! The table is data, `relations/emulate.json`; `about` in it says how it is read. An event of the
 //! model carries its sum in [`Encoding::config`](super::Encoding), a bit for each cost that counts,

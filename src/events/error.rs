@@ -1,4 +1,4 @@
-//! What was wrong with the names of an `-e` option in, the text of the error out.
+//! Formats errors about the names of an `-e` option.
 
 use std::fmt::{self, Display, Formatter, Write as _};
 use std::path::{Path, PathBuf};

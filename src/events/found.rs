@@ -1,4 +1,5 @@
-//! A name's parts in, what perf_event_open shall be asked for out, as far as no machine has to be looked at.
+//! Resolves the parts of a name to attributes of perf_event_open, as far as that needs no look at the
+//! machine.
 
 use super::error::Cause;
 use super::machine::Machine;

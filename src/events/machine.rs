@@ -1,4 +1,4 @@
-//! Two folders in, what a machine says about its PMUs and tracepoints out.
+//! Reads the PMUs of a machine from sysfs and its tracepoints from tracefs.
 //!
 //! Nothing is cached: sysfs changes when a driver is loaded, and reading it is cheap.
 

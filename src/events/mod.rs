@@ -1,4 +1,4 @@
-//! Event names in, what the kernel is asked to count out.
+//! Resolves event names to what the kernel is asked to count.
 //!
 //! An [`Event`] keeps the name that the user wrote beside the [`Encoding`] that the kernel gets;
 //! two events are the same when [`Event::identity`] is. [`Resolver::parse`] reads an `-e` option;

@@ -1,4 +1,4 @@
-//! Modifier letters in, the exclude bits and scheduling of an event out, as perf 6.12 does it.
+//! Parses modifier letters into an event's exclude bits and scheduling, as perf 6.12 does.
 //!
 //! An event without modifiers leaves out only what guests do (`exclude_guest`), which is perf's
 //! default. As in perf, letters other than `u` and `p` take that default back: `cycles:k` counts

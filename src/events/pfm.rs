@@ -1,4 +1,4 @@
-//! A name of libpfm's in, what the kernel is asked to count out; and the tables that it has.
+//! Resolves event names by libpfm, and lists its tables.
 //!
 //! libpfm decides by CPUID which PMUs are present. In a virtual machine that is only a claim: the
 //! kernel may still refuse every event. All calls go through one lock, because the library keeps

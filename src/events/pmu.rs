@@ -1,4 +1,4 @@
-//! A PMU's folder in sysfs and terms such as `event=0x3c` in, an encoding out.
+//! Encodes terms such as `event=0x3c` by a PMU's folder in sysfs.
 //!
 //! A PMU has a `type`, a `format/` folder that says which bits a term sets
 //! (`config:0-7,32-35`), and an `events/` folder of names that stand for terms, each with an

@@ -1,4 +1,4 @@
-//! The name of a preset (`L1_MISSES`) and a CPU in, what counts it there out, or why nothing does.
+//! Resolves presets (`L1_MISSES`) to what counts them on this CPU, or to the reason why nothing does.
 //!
 //! The table is data, `relations/presets.json`; `about` in it says how it is read. Each preset that
 //! isn't one of perf's own events has exactly one entry for each family: a raw code, an event in

@@ -1,4 +1,4 @@
-//! A function of a program or of the kernel in, what the kernel is asked to put a probe on out.
+//! Resolves a function of a program or of the kernel to a uprobe or kprobe.
 //!
 //! A uprobe stands at an offset of a file, a function at an address of memory; the program's
 //! segments (`PT_LOAD`) say which offset an address is loaded from. That holds for programs at fixed

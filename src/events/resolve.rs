@@ -1,4 +1,4 @@
-//! What was written and a machine in, events with their encodings out.
+//! Resolves parsed names to events with their encodings on a machine.
 //!
 //! A name `a:b` is read in this order: the tracepoint `a:b` if tracefs has it; perf's symbol or
 //! an event of sysfs `a` with the modifiers `b`; a preset with modifiers; libpfm.

@@ -1,4 +1,4 @@
-//! A name that perf has built in, in; its kind, encoding and canonical name out.
+//! Looks up the names that perf has built in: their kind, encoding and canonical name.
 //!
 //! The numbers are the kernel's ABI (`PERF_TYPE_*`, `PERF_COUNT_*` of `linux/perf_event.h`).
 

@@ -1,4 +1,4 @@
-//! The text of an `-e` option in, a tree of what was written out; no machine is asked.
+//! Parses the text of an `-e` option into a tree; no machine is asked.
 //!
 //! The grammar is that of perf 6.12, with libpfm's names let through:
 //!

@@ -1,5 +1,5 @@
-//! A folder of the vendors' event tables, as perf has them in `pmu-events`, in; named events and the
-//! terms that they stand for out.
+//! Reads the vendors' event tables, as perf has them in `pmu-events`: named events and the terms that they
+//! stand for.
 //!
 //! Such a folder has JSON files, each a list of objects with `EventName`, `EventCode`, `UMask` and so
 //! on. Several of them stand under `arch/<isa>/`, with a `mapfile.csv` that says which is for which

@@ -1,4 +1,4 @@
-//! The folder of tracefs and a name such as `sched:sched_*` in, the tracepoints it means out.
+//! Finds the tracepoints that a name such as `sched:sched_*` means, in tracefs.
 
 use std::path::Path;
 

@@ -1,4 +1,4 @@
-//! A file `callgrind.out` of valgrind in, a tree of call paths out.
+//! Imports `callgrind.out` files of valgrind into a tree of call paths.
 //!
 //! Every cost is an event, and calls are counted, not sampled; see [`crate::calls`] for how paths are made.
 

@@ -1,4 +1,4 @@
-//! A tree in, JSON for the Firefox Profiler out: a track for each event.
+//! Writes JSON for the Firefox Profiler: a track for each event.
 //!
 //! A tree knows no times, so that samples follow one another at even distances.
 

@@ -1,4 +1,4 @@
-//! Folded stacks, `main;f;g 12`, in and out. The number behind the last blank is the weight of the path.
+//! Reads and writes folded stacks, `main;f;g 12`. The number behind the last blank is the weight of the path.
 
 use std::io::{self, Read, Write};
 

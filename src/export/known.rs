@@ -1,4 +1,4 @@
-//! Pieces of text that came before in, what they meant out: most of a profile comes again and again.
+//! Caches what pieces of text meant: most of a profile's text comes again and again.
 
 use std::hash::BuildHasher;
 

@@ -1,4 +1,4 @@
-//! Bytes in, lines out, one at a time, however long the input is.
+//! Splits bytes into lines, one at a time, however long the input is.
 
 use std::io::{self, Read};
 

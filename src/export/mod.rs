@@ -1,4 +1,4 @@
-//! Stacks in another tool's file in, a tree out; a tree in, a file for another tool out.
+//! Imports stacks from other tools' files into a tree, and exports trees to files for other tools.
 //!
 //! Reading is streaming but for pprof: memory grows with what differs between stacks, not with their
 //! number. What was read before a fault is kept.

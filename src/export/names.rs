@@ -1,4 +1,4 @@
-//! A symbol and its module as a profiler printed them in, the name of a frame out.
+//! Splits a symbol and its module, as profilers print them, into the names of a frame.
 
 use std::borrow::Cow;
 

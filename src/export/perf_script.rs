@@ -1,4 +1,4 @@
-//! The text of `perf script` in, its stacks in a tree out.
+//! Imports the text of `perf script`.
 //!
 //! ```text
 //! comm pid[/tid] [cpu] time: period event:     each field may be left out

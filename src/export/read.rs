@@ -1,4 +1,4 @@
-//! A file of stacks in, a tree and what is wrong with the file out.
+//! Imports a file of stacks, and collects what is wrong with it.
 
 use std::fmt;
 use std::io::{self, Read};

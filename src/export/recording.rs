@@ -1,4 +1,4 @@
-//! A recording in, the stacks that were sampled in it in a tree out.
+//! Imports the stacks that were sampled in a recording.
 
 use std::io::BufRead;
 

@@ -1,4 +1,4 @@
-//! A tree in, JSON for speedscope out: the frames once, and a profile for each event.
+//! Writes JSON for speedscope: the frames once, and a profile for each event.
 //!
 //! Profiles are of the kind `evented`: frames open and close at running totals, so that the file grows
 //! with the number of nodes, not with the length of their paths.

@@ -1,4 +1,4 @@
-//! A tree in, a file for another tool out.
+//! Exports a tree to a file for another tool.
 
 use std::fmt;
 use std::io::{self, Write};

@@ -1,4 +1,4 @@
-//! Text in, an expression tree out, and from that a program for its value and derivatives.
+//! Parses expressions, and compiles them to programs for their value and derivatives.
 //!
 //! [`parse()`] reads one expression and [`parse_equation`] the two sides of an equation. Every node
 //! of an [`Expr`] knows the bytes it was written in. [`Expr::compile`] ties variables to slots of

@@ -1,4 +1,4 @@
-//! The name of an operator or function in, its value and its slopes out.
+//! Defines operators and functions: their names, values and slopes.
 //!
 //! Whatever an expression can compute from one or two numbers is a row of [`OPERATIONS`]; the
 //! parser, the printer and the evaluator read it from there.

@@ -1,4 +1,4 @@
-//! Text in, an expression or the place and cause of a mistake out.
+//! Parses expressions, and reports the place and cause of a mistake.
 //!
 //! ```text
 //! equation   := expression '=' expression

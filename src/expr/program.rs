@@ -1,4 +1,4 @@
-//! An expression and places for its variables in, code that computes value and derivatives out.
+//! Compiles expressions to code that computes value and derivatives.
 
 use super::operations::{Operation, choose};
 use super::tree::{Expr, Kind, Node, Span, Variable};

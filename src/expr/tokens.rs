@@ -1,4 +1,4 @@
-//! Text in, numbers, names and symbols with their places out, by nom.
+//! Splits text into numbers, names and symbols with their places, by nom.
 
 use nom::branch::alt;
 use nom::bytes::complete::{is_not, tag, take_while1};

@@ -1,4 +1,4 @@
-//! The nodes that the parser found in, a tree that can be walked and printed out.
+//! Defines the expression tree, which can be walked and printed.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! A PMU in, how many events it counts at the same time out: measured by groups of growing size.
+//! Measures how many events a PMU counts at the same time, by groups of growing size.
 
 use super::{Host, Kernel};
 use crate::events::{Event, Pmu};

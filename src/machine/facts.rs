@@ -1,5 +1,4 @@
-//! A host and its kernel in, everything there is to know about counting on it out, in the order of
-//! the report.
+//! Collects what a host and its kernel say about counting, in the order of the report.
 
 use nix::unistd::Pid;
 use serde_json::{Value, json};

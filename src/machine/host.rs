@@ -1,4 +1,4 @@
-//! A root folder in, what `/proc` and `/sys` under it say of this machine and process out.
+//! Reads what `/proc` and `/sys` say of this machine and process, below a root folder.
 
 use std::fs;
 use std::path::{Path, PathBuf};

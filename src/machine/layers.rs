@@ -1,4 +1,4 @@
-//! An event and whom to count it of in, which layer refuses it out: found by asking the kernel.
+//! Finds the layer that refuses an event, by asking the kernel.
 //!
 //! One errno has many causes: EACCES may hide that there is no PMU, and a seccomp filter's EPERM
 //! looks like a missing right. So the question is made smaller until it is answered:

@@ -1,5 +1,4 @@
-//! What a machine says of itself, and what its kernel answers, in; facts, each with the command that
-//! mends it, out: why something can't be counted here.
+//! Explains why something can't be counted on a machine: facts, each with the command that mends it.
 //!
 //! ```no_run
 //! use perfprop::machine::{Host, Standing, ThisKernel, facts};

@@ -1,4 +1,4 @@
-//! The groups of a PMU in, the part of the time that each will be on the counters out.
+//! Predicts the part of the time that each group of a PMU is on the counters.
 //!
 //! The kernel gives each group its turn: at every tick the list of groups moves on by one, and from
 //! its head on as many are put on the counters as fit; the first that doesn't ends the turn.

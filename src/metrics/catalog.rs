@@ -1,5 +1,4 @@
-//! Metrics in; those that a name, a pattern or a group means, and formulas without the names of other
-//! metrics out.
+//! Finds metrics by name, pattern or group, and expands the metrics that their formulas name.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;

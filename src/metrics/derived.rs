@@ -1,4 +1,4 @@
-//! A metric over the events of a measurement and their counts in, its value with an error bar out.
+//! Computes the value of a metric, with an error bar, from the counts of its events.
 
 use super::Scale;
 use crate::expr::{Dialect, ParseError, Program, Slot, Subject, Variable, parse};

@@ -1,4 +1,4 @@
-//! A machine in, what metrics can ask of it out: how many CPUs there are, whether it has an event.
+//! Answers what metrics ask of a machine: how many CPUs there are, whether it has an event.
 //!
 //! The names and their meaning are those of perf 6.12 (`util/expr.c`, `expr__get_literal`).
 

@@ -1,4 +1,4 @@
-//! Metrics by name and what was counted in, their values with error bars out.
+//! Computes metrics, with error bars, from what was counted.
 //!
 //! A [`Metric`] is a formula over the counts of events, such as instructions per cycle. Formulas come
 //! from relation files, from the vendors' tables ([`vendor`]) and from perfprop itself

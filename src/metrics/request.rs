@@ -1,4 +1,4 @@
-//! What people ask for with `-M` and a machine in, the events to count and the metrics over them out.
+//! Resolves `-M` to the events to count and the metrics over them.
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! `100%` in, a factor and a unit out.
+//! Parses units such as `100%` into a factor and a unit.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! The vendors' metric tables in, metrics and what isn't right with them out.
+//! Reads the vendors' metric tables, and collects what isn't right with them.
 //!
 //! Two forms are read: perf's (`MetricName`, `MetricExpr`, ...; `tools/perf/pmu-events` of Linux 6.12),
 //! and that of Intel's perfmon files, where an object has a list of `Metrics` whose `Formula` is over

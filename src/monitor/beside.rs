@@ -1,4 +1,4 @@
-//! Two monitors in, what differs between them out: event by event, and only where intervals part.
+//! Compares two monitors event by event; a difference counts only where the intervals don't overlap.
 
 use super::{Measure, Monitor, Row};
 use crate::events::Unit;

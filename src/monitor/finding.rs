@@ -1,4 +1,4 @@
-//! Something noticed in, the words for it out.
+//! Defines findings, and the words for each.
 
 use std::fmt;
 

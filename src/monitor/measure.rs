@@ -1,4 +1,4 @@
-//! A count in, the number that people asked for out: per second, per instruction, in total.
+//! Converts counts to the measure that was asked for: per second, per instruction, in total.
 
 use super::{Monitor, Point, Row};
 use crate::plan::EventIndex;

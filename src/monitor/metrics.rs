@@ -1,5 +1,4 @@
-//! The counts of a monitor's events in, the metrics over them out: of the run, of the last interval and
-//! of those before.
+//! Computes metrics over a monitor's events: of the run, of the last interval and of those before.
 
 use super::{Monitor, Point, Row};
 use crate::metrics::{Derived, NoValue, Number};

@@ -1,4 +1,4 @@
-//! A header and rounds in, everything that a screen, a text or a file shows out.
+//! Computes everything that a screen, a text or a file shows, from a header and rounds.
 //!
 //! The same rounds always give the same numbers, whether they come from the kernel or from a
 //! recording. A [`Monitor`] knows no clock, no terminal and no file.

@@ -1,4 +1,4 @@
-//! The parts of an event, one for each thread or CPU, in; their sum out.
+//! Sums the parts of an event, one for each thread or CPU.
 //!
 //! Counts and times add up. Errors do so in squares, as those of numbers that were counted
 //! independently: each CPU and each thread goes through the groups at its own pace.

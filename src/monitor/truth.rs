@@ -1,4 +1,4 @@
-//! A measurement on emulated counters in, how far its numbers are from the truth out.
+//! Compares estimates with the truth, in measurements on emulated counters.
 
 use super::Monitor;
 use crate::estimate::Quality;

@@ -1,4 +1,4 @@
-//! A plan in, the same plan with anchors in the groups that have room out.
+//! Adds anchors to the groups of a plan that have counters free.
 //!
 //! Groups of one PMU take turns, so no two of them count at the same time. An anchor is an event that
 //! all of them count: it ties what one group saw to what the others did, and is itself seen nearly

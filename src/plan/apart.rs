@@ -1,4 +1,4 @@
-//! A plan and which events belong together in, the same plan with those in different groups out.
+//! Distributes related events over different groups of a plan.
 //!
 //! Groups take turns. Events that a relation ties together tell the more of each other the less they
 //! are seen at the same time: while one is off the counters, the other says how it went on. In one

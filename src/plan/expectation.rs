@@ -1,4 +1,4 @@
-//! How groups take turns in, the relative error to expect of scaled counts out.
+//! Predicts the relative error of scaled counts from how groups are multiplexed.
 //!
 //! An expectation, made before anything is measured: what a program with a rate of typical
 //! variability would give. What a real one gives is in the error of its numbers.

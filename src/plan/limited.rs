@@ -1,4 +1,4 @@
-//! Groups and a number of counters in, a plan for a source that counts only so many events at once out.
+//! Plans groups for a source that counts only a given number of events at once.
 
 use super::{Cohesion, EventIndex, Plan, PlannedGroup, Unschedulable};
 use crate::events::{Binding, Group};

@@ -1,4 +1,4 @@
-//! Events in, groups out: which events the kernel is asked to count together.
+//! Groups events: decides which of them the kernel is asked to count together.
 //!
 //! ```text
 //! -e task-clock,cycles,instructions,{L1_MISSES,L2_MISSES},page-faults,r1a

@@ -1,4 +1,4 @@
-//! A plan in, the sets of its groups that take turns on the counters out.
+//! Divides the groups of a plan into the sets that share a slice on the counters.
 //!
 //! ```text
 //! groups 7 and 3 and {2} events for 7 counters      turn 0   a

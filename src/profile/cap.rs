@@ -1,4 +1,4 @@
-//! A tree past its cap in, one without its smallest subtrees out; every total stays.
+//! Removes the smallest subtrees of a tree past its cap; every total stays.
 
 use super::frame::{Frame, Kind};
 use super::node::{Node, NodeId};

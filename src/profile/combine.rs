@@ -1,4 +1,4 @@
-//! Two trees in, their sum or their difference out.
+//! Adds and subtracts trees.
 
 use super::frame::{Frame, FrameId};
 use super::node::NodeId;

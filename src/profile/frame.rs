@@ -1,4 +1,4 @@
-//! Places in code in, small numbers for them out: the same place always has the same number.
+//! Numbers places in code: the same place always has the same number.
 
 use std::collections::HashMap;
 use std::num::NonZeroU32;

@@ -1,4 +1,4 @@
-//! Frames entered, replaced and exited, or whole stacks, in; one tree of call paths with numbers out.
+//! Builds one tree of call paths from frames entered, replaced and exited, or from whole stacks.
 //!
 //! A node of the [`Tree`] is a call path: the frames from the root down to it. With
 //! [`Repeats::Fold`] paths are canonical: where the last k frames of a path equal the k before them,

@@ -1,4 +1,4 @@
-//! A place in the tree in, what is known there out.
+//! Stores what is known at one node of the tree.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! A tree and a period in, the tree that a profile taken so many times less often would have been out.
+//! Reduces a tree to what a profile with fewer samples would have been.
 
 use super::node::NodeId;
 use super::tree::Tree;

@@ -1,4 +1,4 @@
-//! Samples of a path and of all in, how far the path's share may be off out.
+//! Computes the error of a path's share of all samples.
 
 use crate::rates::{Confidence, Error};
 

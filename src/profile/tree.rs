@@ -1,4 +1,4 @@
-//! Enter, replace, exit, sample in; the tree of call paths out.
+//! Stores the tree of call paths, and follows each thread through it.
 //!
 //! Where a frame leads from a node depends on the path and the frame alone, not on what other threads
 //! or earlier calls did: an edge that was taken once is looked up, and a new one goes back to an

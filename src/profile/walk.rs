@@ -1,5 +1,4 @@
-//! A tree in, its sequences one after the other out. Nothing here calls itself: paths may be as deep as
-//! memory allows.
+//! Walks a tree in sequence. Nothing here calls itself: paths may be as deep as memory allows.
 
 use super::frame::FrameId;
 use super::node::{NodeId, NodeRef};

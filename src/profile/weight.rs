@@ -1,4 +1,4 @@
-//! Samples of events in, a column of numbers for each event out.
+//! Stores the samples and weights of events, a column for each event.
 
 use std::borrow::Cow;
 use std::fmt;

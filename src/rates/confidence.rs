@@ -1,4 +1,4 @@
-//! A confidence level in, half widths in standard deviations out.
+//! Converts a confidence level into half widths in standard deviations.
 
 use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, TAU};
 use std::fmt;

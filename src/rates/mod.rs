@@ -1,4 +1,4 @@
-//! Two rounds in, rates with their measurement error out.
+//! Computes rates with their measurement error from rounds.
 //!
 //! [`Delta`] is what was counted between two readings, [`Moments`] the mean and the spread of a
 //! rate over intervals, [`Scaling`] the scaled count of a multiplexed event with what it may be

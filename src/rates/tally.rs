@@ -1,4 +1,4 @@
-//! What rounds counted in, the raw statistics of every event over the interval and the run out.
+//! Accumulates the raw statistics of every event over the interval and the run.
 
 use super::{Confidence, Delta, Moments, Scaling, Uncertain};
 use crate::plan::EventIndex;

@@ -1,4 +1,4 @@
-//! Rounds in, JSON lines out, and back.
+//! Writes rounds as JSON lines, and reads them back.
 //!
 //! ```text
 //! {"type":"header", ...}   what is measured, where, in which groups, with which relation files

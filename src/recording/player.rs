@@ -1,4 +1,4 @@
-//! A recording in, its rounds at the pace at which they came out.
+//! Plays a recording's rounds at the pace at which they were recorded.
 
 use std::io;
 use std::thread;

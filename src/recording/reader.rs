@@ -1,4 +1,4 @@
-//! A file of JSON lines in, its header, rounds and end out.
+//! Reads the header, rounds and end of a recording.
 
 use std::fmt;
 use std::io::{self, BufRead};

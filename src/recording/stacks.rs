@@ -1,4 +1,4 @@
-//! Batches of samples in, lines of columns out, and back.
+//! Encodes batches of samples as lines of columns, and decodes them.
 
 use serde::{Deserialize, Serialize};
 

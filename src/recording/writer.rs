@@ -1,4 +1,4 @@
-//! A header and rounds in, a file of JSON lines out.
+//! Writes a header and rounds to a file of JSON lines.
 
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};

@@ -1,4 +1,4 @@
-//! A relation and the events that are measured in, programs over the events' statistics out.
+//! Binds relations to the events that are measured: programs over the events' statistics.
 //!
 //! The statistics of all events lie in one slice that the estimator keeps, the mean and the
 //! variance of event `i` side by side:

@@ -1,4 +1,4 @@
-//! The objects of a relation file in, relations, metrics and everything that is wrong with them out.
+//! Checks the objects of a relation file, and makes relations and metrics of them.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 

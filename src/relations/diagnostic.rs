@@ -1,4 +1,4 @@
-//! What is wrong with a relation file in, the text that says so out.
+//! Formats what is wrong with a relation file.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Relation files in, checked relations and everything that is wrong with the files out.
+//! Parses and checks relation files, and reports everything that is wrong with them.
 //!
 //! A [`Relation`] ties the means or variances of events together. A *pair* is directed: it says
 //! what to expect of `eventTo` when `eventFrom` got a sample. An *equation* holds both ways.

@@ -1,4 +1,4 @@
-//! A relation in, an object of a relation file with the place it was written out; and back.
+//! Converts relations to objects of a relation file with the place they were written, and back.
 
 use serde::{Deserialize, Serialize};
 

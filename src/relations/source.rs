@@ -1,4 +1,4 @@
-//! A byte offset in, the line, the column and the line's text for people out.
+//! Locates a byte offset in a text: its line and column, and the line's text for people.
 
 use super::Place;
 use super::diagnostic::Excerpt;

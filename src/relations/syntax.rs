@@ -1,4 +1,4 @@
-//! The text of a relation file in, objects of keys and values out, with all that isn't in order.
+//! Parses the text of a relation file into objects of keys and values, and collects what isn't in order.
 //!
 //! ```text
 //! file    := '[' [ object { ',' object } [ ',' ] ] ']'

@@ -1,4 +1,4 @@
-//! A source in, rounds in a bounded channel out: the one thread that reads counters.
+//! Reads a source on a thread of its own, and sends its rounds into a bounded channel.
 //!
 //! The thread never waits for whoever takes the rounds. When the channel is full the round is
 //! dropped and counted, as is a round whose time passed before the thread came to run: readings are

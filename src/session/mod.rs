@@ -1,4 +1,4 @@
-//! A plan and a target in, a running measurement out: the process, its counters, the sampler.
+//! Runs a measurement: the process, its counters, the sampler.
 //!
 //! Dropping a [`Session`] ends whatever it started, unless it was [detached](Session::detach).
 

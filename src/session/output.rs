@@ -1,4 +1,4 @@
-//! A child process in, the lines of its output in a bounded channel out.
+//! Reads the lines of a child process' output into a bounded channel.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::fd::OwnedFd;

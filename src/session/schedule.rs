@@ -1,4 +1,4 @@
-//! A plan and a wish in, who gives groups their turns on the counters out.
+//! Decides who rotates the groups on the counters, the kernel or perfprop.
 //!
 //! The shorter the cycle in which every group has its turn, the smaller the error of scaling. The kernel's
 //! turns are as long as one of its ticks, 4 ms at 250 Hz; perfprop's are

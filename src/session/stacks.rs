@@ -1,5 +1,4 @@
-//! What is to be sampled and a target in, the sampling of its call stacks out; nothing where the
-//! library is built without it.
+//! Starts the sampling of a target's call stacks; does nothing where the library is built without it.
 
 use super::{Launch, StartError};
 use crate::plan::Plan;

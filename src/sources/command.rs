@@ -1,5 +1,5 @@
-//! A command line in, a process held just before exec out, so that its counters are open before
-//! its first instruction.
+//! Starts a command and holds it just before exec, so that its counters are open before its first
+//! instruction.
 //!
 //! ```text
 //! perfprop   spawn ───────── open counters ── release ──────────────── wait ── exit status

@@ -1,4 +1,4 @@
-//! A source that counts everything in, the same as if it had few counters out, with the truth beside.
+//! Limits a source that counts everything to a few counters, and keeps the truth beside.
 //!
 //! The events take turns as the kernel's do: groups stand in a list, those at its head are on the
 //! counters as far as they fit, and each turn moves the head to the tail.

@@ -1,4 +1,4 @@
-//! A plan in, rounds of cumulative readings out.
+//! Reads events in rounds of cumulative readings, from the kernel, a model or a script.
 //!
 //! Everything downstream works on [`Round`]s and doesn't know where they come from: the kernel
 //! ([`perf`]), a recording ([`crate::recording`]) or a script ([`scripted`]).

@@ -1,4 +1,4 @@
-//! Process ids in, what /proc says of them out: threads, names, descendants.
+//! Reads what /proc says of processes: threads, names, descendants.
 
 use std::fs;
 use std::io;

@@ -1,4 +1,4 @@
-//! A list of rounds in, the same rounds out: a source for tests and replays.
+//! Replays a list of rounds: a source for tests and replays.
 
 use std::collections::VecDeque;
 

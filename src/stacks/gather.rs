@@ -1,4 +1,4 @@
-//! The channel of batches in, a profile tree that grows while others look at it out.
+//! Gathers batches from a channel into a profile tree that grows while others look at it.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! Events that can be sampled and a target in, samples with their call stacks out.
+//! Samples events with their call stacks.
 //!
 //! ```text
 //! ring buffers ─ records in the order of time ─ addresses ─ frames ─┐

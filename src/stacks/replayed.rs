@@ -1,4 +1,4 @@
-//! Recorded batches and a time in, the profile tree at that time out.
+//! Builds the profile tree of a recording at a given time.
 
 use super::{Losses, Naming, Sampled, StackBatch, StackTree};
 use crate::profile::{Options, Tree};

@@ -1,4 +1,4 @@
-//! Batches in, all frames, stacks and tasks that they define out.
+//! Collects the frames, stacks and tasks that batches define.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Batches of samples in, a profile tree out.
+//! Adds batches of samples to a profile tree.
 
 use std::collections::BTreeMap;
 use std::fmt;

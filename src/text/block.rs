@@ -1,4 +1,4 @@
-//! A monitor in, a table of its events as plain text out: what `top` prints without a terminal.
+//! Prints a monitor's events as a table of plain text, for `top` without a terminal.
 
 use crate::words::shown;
 use std::fmt::Write;

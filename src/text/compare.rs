@@ -1,4 +1,4 @@
-//! Two monitors in, a table of what differs between them as plain text out.
+//! Prints what differs between two monitors as a table of plain text.
 
 use std::fmt::Write;
 

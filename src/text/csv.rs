@@ -1,5 +1,5 @@
-//! A monitor in, lines of separated fields out: those of `perf stat -x` in the same order, and ours
-//! behind them.
+//! Prints a monitor as lines of separated fields: those of `perf stat -x` in the same order, and ours behind
+//! them.
 //!
 //! ```text
 //! [time,][CPU0,|comm-tid,]value,unit,event,[cgroup,][standard error%,]runtime,running%,metric,metric unit,

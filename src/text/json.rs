@@ -1,4 +1,4 @@
-//! A monitor in, JSON lines out: perf's keys with real numbers, and what perf hasn't got.
+//! Prints a monitor as JSON lines: perf's keys with real numbers, and what perf lacks.
 
 use serde_json::{Map, Value, json};
 

@@ -1,4 +1,4 @@
-//! A monitor in, the metrics that stand with an event out, as texts and files write them.
+//! Formats the metrics that stand with an event, for texts and files.
 
 use serde_json::{Map, Value};
 

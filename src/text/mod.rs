@@ -1,5 +1,4 @@
-//! A monitor in, plain text and JSON lines out: what people see without screens, and what other
-//! programs read.
+//! Prints a monitor as plain text for people without screens, and as CSV and JSON for programs.
 
 mod block;
 mod compare;

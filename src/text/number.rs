@@ -1,4 +1,4 @@
-//! Numbers in, short text with their unit out.
+//! Formats numbers as short text with their unit.
 
 use crate::events::Unit;
 use crate::words::shown;

@@ -1,4 +1,4 @@
-//! A profile tree in, the functions in which most was sampled out.
+//! Prints the functions in which most was sampled.
 
 use std::collections::HashMap;
 

@@ -1,4 +1,4 @@
-//! Finished runs in, the summary that `stat` prints out: perf's layout, with what it leaves out.
+//! Prints the summary of `stat`: perf's layout, with what it leaves out.
 
 use crate::words::shown;
 use std::fmt::Write;

@@ -1,4 +1,4 @@
-//! Runs on emulated counters in, a table of how far their numbers are from the truth out.
+//! Prints how far the numbers of runs on emulated counters are from the truth.
 
 use std::fmt::Write;
 

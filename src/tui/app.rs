@@ -1,4 +1,4 @@
-//! Samples, output, keys and signals in, frames out: the loop.
+//! Runs the loop of the screens: takes samples, output, keys and signals, and draws frames.
 
 use std::io;
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! A second recording and a time in, a monitor of it at that time out.
+//! Plays a second recording along with the first.
 
 use std::fmt;
 

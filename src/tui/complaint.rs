@@ -1,4 +1,4 @@
-//! A place in a TOML file and what is wrong there in, a line for the user out.
+//! Formats what is wrong at a place in a TOML file.
 
 use std::fmt;
 use std::ops::Range;

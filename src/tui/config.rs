@@ -1,5 +1,4 @@
-//! The text of the configuration file in, how screens begin and which keys they know, and all that
-//! is wrong with it, out.
+//! Reads the configuration file: how screens begin, which keys they know, and all that is wrong with it.
 //!
 //! What is wrong is reported with its place and left at its default; perfprop starts all the same.
 

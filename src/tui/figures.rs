@@ -1,4 +1,4 @@
-//! A row of the monitor in, the numbers that a screen shows of it out.
+//! Selects the numbers of a monitor's row that a screen shows.
 
 use crate::estimate::Cause;
 use crate::monitor::{Measure, Monitor, Row};

@@ -1,4 +1,4 @@
-//! A key in, what it means on a screen out. Help and footer are made from the same table.
+//! Maps keys to what they mean on a screen. Help and footer are made from the same table.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

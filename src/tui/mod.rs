@@ -1,4 +1,4 @@
-//! A monitor and what feeds it in, live screens on a terminal, or pictures of them, out.
+//! Shows a monitor on live screens in a terminal, or draws pictures of them.
 //!
 //! ```text
 //! samples, output, keys, signals ──> Message ──update──> Model ──draw──> frame

@@ -1,4 +1,4 @@
-//! A drawn buffer in, the same buffer in glyphs that the terminal has out.
+//! Replaces glyphs that the terminal lacks by ASCII.
 //!
 //! Views draw with the Unicode glyphs named here. Where a terminal can't show them, each is
 //! replaced by the one ASCII character that stands for it, after drawing and in one place.

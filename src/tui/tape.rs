@@ -1,4 +1,4 @@
-//! Keys of a replay in, where in the recording the screens stand and how fast it goes on out.
+//! Tracks where in the recording a replay stands, and how fast it goes on.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! Frames in, escape sequences on a terminal out; or, on a scripted one, a buffer to look at.
+//! Draws frames on a terminal, or on a scripted one with a buffer to look at.
 //!
 //! The terminal is given back as it was whatever happens: when [`Terminal`] is dropped, in a
 //! panic, and before the program stops.

@@ -1,4 +1,4 @@
-//! Text and numbers in, strings of a known width for the screen out.
+//! Fits text and numbers into strings of a known width for the screen.
 //!
 //! Whatever comes from outside (names, command lines, output) goes through [`shown`] before it
 //! reaches the screen.

@@ -1,4 +1,4 @@
-//! A pattern with `*`, `?` and `[a-z]` and a name in, whether they match out.
+//! Matches names against patterns with `*`, `?` and `[a-z]`.
 
 /// Whether `text` has a character that makes it a pattern; a `[` alone doesn't.
 pub fn is_pattern(text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! Words from outside in, words that are safe to show out, or the ones that were meant.
+//! Escapes words from outside, and suggests what a wrong word meant.
 //!
 //! Names of events, files, commands and relations are written by others. None of them reaches a
 //! terminal, a page or a picture but through [`shown()`] or [`quoted`].

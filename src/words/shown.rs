@@ -1,4 +1,4 @@
-//! Text from outside in, text that a terminal only draws out.
+//! Escapes text from outside, so that a terminal only draws it.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! A wrong word and the words that would have been right in, the nearest of them out.
+//! Finds the word nearest to a wrong one.
 
 /// Longer words than this get no suggestions: they are no typing errors, and comparing costs
 /// the product of the lengths.

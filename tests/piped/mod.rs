@@ -1,4 +1,4 @@
-//! Arguments and standard input in, what perfprop prints out.
+//! Runs perfprop with arguments and standard input, and returns what it prints.
 
 use std::io::Write;
 use std::process::{Command, Output, Stdio};

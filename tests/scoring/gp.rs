@@ -1,4 +1,4 @@
-//! The estimator `gp` as the simulator knows estimators.
+//! Connects the estimator `gp` to the simulator.
 
 use perfprop::estimate::gp::{EventSpec, Gp, Model, Prior, Settings, Span, Timing};
 use perfprop::plan::RoundRobin;

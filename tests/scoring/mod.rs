@@ -1,4 +1,4 @@
-//! Traces of complete counts in, an estimator's errors beside scaling's out.
+//! Scores an estimator against scaling on traces of complete counts.
 //!
 //! Simulates how the kernel multiplexes counters over a trace, feeds the estimator the rounds that a
 //! profiler would have read, and holds its answers against the complete counts.

@@ -1,3 +1,3 @@
-//! Helpers that several test binaries share.
+//! Shares helpers between test binaries.
 
 pub(crate) mod imports;

@@ -1,4 +1,4 @@
-//! Files with their texts in, a folder that stands for a machine's root out.
+//! Makes folders of files that stand for a machine's root.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The code of an error or a warning in, what it means and what to do out: one table for all.
+//! Lists the code of every error and warning, with what it means and what to do.
 
 use std::fmt::Write as _;
 

@@ -1,5 +1,5 @@
-//! The text of `-e` and a machine in; how each event is read, whether it opens, the groups, and how
-//! long each of them will run out.
+//! Checks the events of `-e` on this machine: how each is read, whether it opens, the groups, and how long
+//! each of them will run.
 
 use std::cmp::Ordering;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! Groups that take turns in, the error of scaling to expect of each way to give turns out.
+//! Computes the scaling error to expect of multiplexed groups, for each schedule.
 //!
 //! It is that of [`expectation`](crate::plan::expectation) for a program of typical variability, at 95 %,
 //! of the group that runs least.

@@ -1,4 +1,4 @@
-//! A relation file's path in, whether the file is right out.
+//! Checks one relation file.
 
 use std::path::Path;
 

@@ -1,5 +1,4 @@
-//! `perfprop check`: this machine, events, relation files in; what is well, what isn't, and the
-//! commands that mend it out.
+//! Implements `perfprop check`: says what works on this machine, what doesn't, and the commands that mend it.
 
 use std::io::IsTerminal;
 

@@ -1,4 +1,4 @@
-//! What was found in, the text for people or the JSON for programs out.
+//! Prints the findings of `check`, as text for people or JSON for programs.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,4 @@
-//! Machines made of files and answers, and the reports of them (`tests/check/`).
+//! Tests the reports of machines that are made of files and answers (`tests/check/`).
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 

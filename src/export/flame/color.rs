@@ -1,4 +1,4 @@
-//! A module's name in, a colour out: the same in every picture.
+//! Chooses the colour of a module by its name: the same in every picture.
 
 use crate::profile::{Frame, Kind};
 

@@ -1,4 +1,4 @@
-//! A tree in, the rectangles of its flame graph out.
+//! Computes the rectangles of a flame graph.
 
 use crate::export::write::Unit;
 use crate::profile::{EventId, NodeId, Tree};

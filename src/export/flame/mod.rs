@@ -1,5 +1,5 @@
-//! A tree in, a flame graph out: an SVG picture or an HTML page that need nothing else, with zoom and search
-//! where a script may run.
+//! Draws flame graphs: an SVG picture or an HTML page that need nothing else, with zoom and search where a
+//! script may run.
 //!
 //! The root is on top. What is narrower than a pixel isn't drawn; the picture says how much that is.
 

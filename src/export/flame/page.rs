@@ -1,4 +1,4 @@
-//! Rectangles in, an SVG picture or an HTML page with the same picture in it out.
+//! Renders rectangles as an SVG picture, or as an HTML page with that picture in it.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};

@@ -1,5 +1,5 @@
-//! The messages of pprof's `profile.proto`, with the fields that a tree has a use for; the decoder skips the others.
-//! Texts are indices into the table of strings.
+//! Defines the messages of pprof's `profile.proto`, with the fields that a tree needs; the decoder skips the
+//! others. Texts are indices into the table of strings.
 
 use prost::Message;
 

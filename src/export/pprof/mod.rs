@@ -1,4 +1,4 @@
-//! pprof's profiles in and out: protobuf, with gzip around it or without.
+//! Reads and writes pprof's profiles: protobuf, with or without gzip around it.
 
 mod message;
 mod read;

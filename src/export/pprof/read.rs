@@ -1,4 +1,4 @@
-//! A profile of pprof in, its samples in a tree out.
+//! Imports a pprof profile into a tree.
 
 use std::collections::HashMap;
 use std::io::{BufReader, Read};

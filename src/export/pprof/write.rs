@@ -1,4 +1,4 @@
-//! A tree in, a profile of pprof out, packed with gzip.
+//! Exports a tree as a pprof profile, compressed with gzip.
 
 use std::collections::HashMap;
 use std::io::{self, Write};

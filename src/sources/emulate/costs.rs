@@ -1,4 +1,4 @@
-//! What callgrind writes in, costs by their place in the model out.
+//! Adds up the costs that callgrind writes, by their place in the model.
 
 use crate::events::emulate::{COSTS, cost};
 

@@ -1,5 +1,4 @@
-//! A command line in, the same under valgrind's model out; and while it runs, rounds of what the model
-//! has counted.
+//! Runs a command under valgrind's model, and reads rounds of what the model has counted.
 //!
 //! callgrind runs the program on a simulated machine with two levels of caches and a branch predictor.
 //! Every few million basic blocks, and when a process ends, forks or executes another program, it writes

@@ -1,4 +1,4 @@
-//! The text of `--model` in, the caches of the model out, or what is wrong with them.
+//! Parses `--model`: the caches of the model.
 
 use std::fmt;
 

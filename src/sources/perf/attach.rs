@@ -1,4 +1,4 @@
-//! A plan and a target in, the open counters of every place out.
+//! Opens the counters of a plan at every place of a target.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;

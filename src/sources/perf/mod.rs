@@ -1,4 +1,4 @@
-//! A plan and a target in, rounds read from the kernel's counters out.
+//! Reads rounds from the kernel's counters.
 //!
 //! Each group is opened once for every place of the target (a task, a CPU, a task on a CPU): a
 //! leader that reads the whole group in one system call, and siblings that follow it on and off the

@@ -1,4 +1,4 @@
-//! PMUs and milliseconds in, a kernel that lets groups take turns that often out, until it is dropped.
+//! Sets the interval of the kernel's rotation, until it is dropped.
 //!
 //! `/sys/bus/event_source/devices/PMU/perf_event_mux_interval_ms` holds for the whole machine, so it has
 //! to be set back whatever becomes of perfprop. SIGKILL can't be caught; what is left then is another

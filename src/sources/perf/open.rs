@@ -1,4 +1,4 @@
-//! A group and a place in, open counters out, or what the kernel has against it.
+//! Opens the counters of one group at one place, or says what the kernel has against it.
 
 use std::ffi::CString;
 use std::io;

@@ -1,4 +1,4 @@
-//! Groups that take turns in, the same groups with one turn on the counters at a time out.
+//! Rotates groups on the counters, one slice at a time.
 //!
 //! The kernel moves groups by a timer of its own, every 4 ms at 250 Hz. Here perfprop's sampler does it, in
 //! slices of [`SLICE`]: what is not on is disabled, so that the kernel has nothing to rotate.

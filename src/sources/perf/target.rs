@@ -1,4 +1,4 @@
-//! Whom to count in, the places where counters are opened out.
+//! Finds the places where the counters of a target are opened.
 
 use std::fs::{self, File};
 use std::io;

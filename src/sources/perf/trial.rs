@@ -1,4 +1,4 @@
-//! Events in, whether the hardware counts them at the same time out.
+//! Tries whether the hardware counts events at the same time.
 //!
 //! The kernel's word is not enough. x86 answers EINVAL from a trial schedule on an empty PMU, which
 //! knows nothing of the NMI watchdog or of other users; other PMUs accept groups that can never

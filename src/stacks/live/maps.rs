@@ -1,4 +1,4 @@
-//! What a process has mapped in, which code lies at an address out.
+//! Finds the code at an address among what a process has mapped.
 
 use std::collections::BTreeMap;
 

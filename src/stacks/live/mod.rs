@@ -1,4 +1,4 @@
-//! Events and a running or held target in, batches of samples in a bounded channel out.
+//! Samples call stacks of a running or held target, and sends them in batches into a bounded channel.
 //!
 //! Two threads share the work: one empties the ring buffers and unwinds, and never waits; the other finds
 //! names, which may take long. What either can't give on in time is dropped and counted.

@@ -1,4 +1,4 @@
-//! The parts that a model's costs are written in, in; batches of what functions cost and called out.
+//! Makes batches of what functions cost and called, from the parts that a model's costs are written in.
 
 use std::collections::HashMap;
 use std::io;

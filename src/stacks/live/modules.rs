@@ -1,4 +1,4 @@
-//! What mappings name in, files to read unwind information and symbols from out.
+//! Finds the files behind mappings, to read unwind information and symbols from.
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};

@@ -1,4 +1,4 @@
-//! Events and a target in, open events that write into a ring buffer a CPU out.
+//! Opens the events to sample, with a ring buffer for each CPU.
 //!
 //! Every CPU has one ring buffer, because the kernel refuses one for an inherited event that isn't bound
 //! to a CPU. It belongs to an event that counts nothing and tells of mappings, names and tasks from the

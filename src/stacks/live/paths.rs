@@ -1,4 +1,4 @@
-//! Addresses of call stacks in, numbers that stand for them out, each defined once.
+//! Numbers the addresses of call stacks; each path is defined once.
 
 use rustc_hash::FxHashMap;
 

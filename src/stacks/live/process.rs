@@ -1,4 +1,4 @@
-//! Records of processes in, which code lies at an address of a process out.
+//! Tracks processes by their records, and finds the code at an address of a process.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! The bytes of a perf record in, what it says out.
+//! Decodes perf records.
 //!
 //! The fields of a record have no names in it: they follow from the bits with which its event was
 //! opened, and from the order that perf_event_open(2) gives for them. All events of a ring buffer are

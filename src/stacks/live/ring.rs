@@ -1,4 +1,4 @@
-//! Ring buffers in, records in the order of time out.
+//! Reads records from all ring buffers in the order of time.
 //!
 //! ```text
 //! CPU 0   ──a────c──────┊─e──      each ring is in order; a pass drains all of them, and gives on

@@ -1,4 +1,4 @@
-//! Open ring buffers in, samples with numbered paths out: the thread that empties the rings.
+//! Empties the ring buffers on a thread of its own, and numbers the paths of samples.
 //!
 //! It gives no names and reads no debug information, which may take seconds, and never waits for whoever
 //! does: what finds no room in the channel is dropped and counted. Definitions are never dropped.

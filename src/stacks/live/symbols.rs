@@ -1,4 +1,4 @@
-//! Locations in, named frames out: the thread that reads symbols and debug information.
+//! Symbolizes locations on a thread of its own: reads symbols and debug information.
 
 use std::fs;
 use std::ops::Range;

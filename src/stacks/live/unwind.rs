@@ -1,4 +1,4 @@
-//! The registers and a copy of the stack of user space in, the addresses that called out.
+//! Unwinds call stacks from registers and a copy of the stack of user space.
 
 use std::sync::Arc;
 

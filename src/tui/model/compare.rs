@@ -1,4 +1,4 @@
-//! Two monitors in, the list of what differs between them out, sorted and through its filter.
+//! Lists what differs between two monitors, sorted and filtered.
 
 use super::{Column, Filter, Model, Screen};
 use crate::monitor::{Compare, Compared, compare};

@@ -1,4 +1,4 @@
-//! What is selected in, words for the clipboard out: its name and its number.
+//! Formats the name and the number of what is selected, for the clipboard.
 
 use super::{Command, Line, Model, Notice, Pane, Screen, Tail};
 use crate::rates::Uncertain;

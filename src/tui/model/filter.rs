@@ -1,4 +1,4 @@
-//! A few typed letters in, which lines of a list to show out.
+//! Filters the lines of a list by a few typed letters.
 
 use crate::words::glob;
 

@@ -1,4 +1,5 @@
-//! Rounds in, those of the whole run for a file out, the oldest more sparsely; a frozen view takes up from here.
+//! Keeps the rounds of the whole run, the oldest more sparsely, for a file and for a frozen view to continue
+//! from.
 
 use std::collections::VecDeque;
 use std::fs::File;

@@ -1,4 +1,4 @@
-//! Messages in, what is to be shown out: the state of the screens.
+//! Holds the state of the screens, and updates it by messages.
 //!
 //! A [`Model`] knows no terminal and no clock. While the view is frozen its monitor stands still
 //! and rounds wait in [`Kept`]; nothing is lost, and thawing takes them all at once.

@@ -1,4 +1,4 @@
-//! Events and relations in, the order in which those that pass the filter are listed out.
+//! Sorts the events and relations that pass the filter.
 
 use std::cmp::Ordering;
 

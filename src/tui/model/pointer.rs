@@ -1,4 +1,4 @@
-//! What the mouse does, where it is ours, in; what that selects or opens out.
+//! Handles the mouse: selects and opens what it points at.
 
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 

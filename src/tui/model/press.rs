@@ -1,4 +1,4 @@
-//! A key in, what it asks for done out; what the loop has to do is given back.
+//! Handles keys, and returns what the loop has to do.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 

@@ -1,4 +1,4 @@
-//! A key that moves in a list in, the next place out.
+//! Moves the selection in a list by keys.
 
 use crate::tui::keys::Action;
 

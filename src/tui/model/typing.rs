@@ -1,4 +1,4 @@
-//! Keys that write a line in, the filter or the time that they spell out.
+//! Edits the line that is being typed: a filter or a time.
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 

@@ -1,4 +1,4 @@
-//! Events that are counted for each thread or CPU in, a line for their sum that unfolds into them out.
+//! Folds the rows of an event's threads or CPUs into one row of their sum.
 
 use super::{Events, Model, Notice};
 use crate::events::Unit;

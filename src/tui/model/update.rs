@@ -1,4 +1,4 @@
-//! A message in, the model changed and what the loop is to do out.
+//! Updates the model by a message, and returns what the loop is to do.
 
 use ratatui::crossterm::event::KeyEventKind;
 

@@ -1,4 +1,4 @@
-//! Keys of a replay in, where it is to go on out.
+//! Handles the keys that move a replay in time.
 
 use super::{Command, Model, Notice, Over};
 use crate::tui::keys::Action;

@@ -1,4 +1,4 @@
-//! A monitor in, a picture of one of its screens out: as text, with colours, or as SVG.
+//! Draws pictures of a screen: as text, with colours, or as SVG.
 //!
 //! The same monitor always gives the same bytes: there is no clock, no host and no chance in them.
 

@@ -1,4 +1,4 @@
-//! A buffer in, an SVG drawing out.
+//! Draws a buffer of cells as SVG.
 //!
 //! Cells are 9 x 18 pixels, whole numbers, so that no seams show between them. Block elements and
 //! braille are drawn as rectangles: few fonts have all of them, and a fallback font would have

@@ -1,4 +1,4 @@
-//! The text of a base16 or base24 scheme in, the text of a theme file out.
+//! Converts base16 and base24 schemes to theme files.
 //!
 //! A scheme is YAML, but of the simplest kind: sixteen lines `base00: "282828"`, with or without
 //! `#`, on their own or below `palette:`. Only those lines and its name are read. What each colour

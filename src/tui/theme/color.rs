@@ -1,4 +1,4 @@
-//! A colour as a theme names it in, one that the terminal can show out.
+//! Converts a theme's colours to ones that the terminal can show.
 
 use ratatui::style::Color;
 

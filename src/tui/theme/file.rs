@@ -1,4 +1,4 @@
-//! The text of a theme file in, its colours by role and all that is wrong with it out.
+//! Parses theme files: their colours by role, and all that is wrong with them.
 
 use std::collections::HashMap;
 use std::ops::Range;

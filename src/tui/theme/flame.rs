@@ -1,4 +1,4 @@
-//! The backgrounds of two kinds of frames in, one for every hue out.
+//! Computes the backgrounds of frames, one for every hue.
 
 use std::f64::consts::TAU;
 

@@ -1,4 +1,4 @@
-//! A theme file in, a style for each role out.
+//! Loads themes: a style for each role.
 //!
 //! What a file leaves out comes from the theme that it inherits from, in the end from `terminal`.
 //! A bad value is reported with its place, and the theme loads without it.

@@ -1,4 +1,4 @@
-//! The path of a theme's file in, the theme again whenever the file has changed out.
+//! Watches a theme's file, and loads it again whenever it has changed.
 
 use std::fs;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Intervals in, a line over time with its error band out.
+//! Draws intervals as a line over time with its error band.
 //!
 //! ```text
 //!  600k ┤        ░░░░        ░░░      a cell of the line has 2 x 4 dots; the band fills cells;

@@ -1,4 +1,4 @@
-//! Two recordings in, their events side by side and the histories of the selected one out.
+//! Draws the events of two recordings side by side, and the histories of the selected one.
 //!
 //! A difference is marked only where the intervals of the two numbers have nothing in common.
 

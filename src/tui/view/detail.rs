@@ -1,4 +1,4 @@
-//! One event in, its chart, histogram and statistics out.
+//! Draws one event: its chart, histogram and statistics.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

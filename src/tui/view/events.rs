@@ -1,4 +1,4 @@
-//! Events in, the table of their means, errors and spreads out.
+//! Draws the table of events: their means, errors and spreads.
 
 use ratatui::layout::Rect;
 use ratatui::style::Style;

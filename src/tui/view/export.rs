@@ -1,4 +1,4 @@
-//! The question in which form the view is to be written, out.
+//! Draws the question in which form the view is to be written.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;

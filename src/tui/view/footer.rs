@@ -1,4 +1,4 @@
-//! What was done, is asked or should be known in, the two lines at the bottom out.
+//! Draws the two lines at the bottom: what was done, is asked or should be known.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -1,4 +1,4 @@
-//! Relations and how they fare in, a graph of events and what corrects them out.
+//! Draws the graph of events and what corrects them.
 //!
 //! ```text
 //! ╭ L2_HITS ──────╮

@@ -1,4 +1,4 @@
-//! Groups and the newest rounds in, which events share a group and when each group ran out.
+//! Draws which events share a group, and when each group ran.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;

@@ -1,4 +1,4 @@
-//! Whom is measured, for how long and how well in, the line at the top out; and the tabs below it.
+//! Draws the line at the top (who is measured, for how long and how well) and the tabs below it.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

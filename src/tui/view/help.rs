@@ -1,4 +1,4 @@
-//! The table of keys in, the help over the screen out.
+//! Draws the help over the screen, from the table of keys.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;

@@ -1,4 +1,4 @@
-//! The rates of intervals in, how often each range of them came out.
+//! Draws how often each range of an event's rate came.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -1,4 +1,4 @@
-//! A size in, the regions of the screen out.
+//! Divides the screen into regions.
 
 use ratatui::layout::Rect;
 

@@ -1,4 +1,4 @@
-//! What was noticed, and what the command wrote, in; the newest lines out.
+//! Draws the newest findings and the newest lines of the command's output.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;

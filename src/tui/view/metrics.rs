@@ -1,4 +1,4 @@
-//! Metrics in, a table of their values, errors and thresholds out.
+//! Draws the table of metrics: their values, errors and thresholds.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -1,4 +1,4 @@
-//! A model in, a frame out. Nothing here changes the model.
+//! Draws the model as a frame. Nothing here changes the model.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! The id of a command that still runs in, the question what to do with it out.
+//! Draws the question what to do with a command that still runs.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;

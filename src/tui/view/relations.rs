@@ -1,4 +1,4 @@
-//! Relations in, a table of how each fares out.
+//! Draws the table of relations: how each fares.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;

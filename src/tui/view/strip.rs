@@ -1,4 +1,4 @@
-//! The selected event in, its raw and corrected intervals on one axis out.
+//! Draws the raw and corrected intervals of the selected event on one axis.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;

@@ -1,4 +1,4 @@
-//! The parts of an event in, a line of the table for all of them together out.
+//! Draws the row of the sum of an event's parts.
 
 use ratatui::text::{Line, Span};
 

@@ -1,5 +1,5 @@
-//! A profile tree in, what screens need of it out: its nodes, the numbers of every event, and names that are safe to
-//! show.
+//! Converts a profile tree to what screens need of it: its nodes, the numbers of every event, and names that
+//! are safe to show.
 
 use std::hash::Hasher;
 use std::sync::Arc;

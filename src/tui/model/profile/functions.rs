@@ -1,4 +1,4 @@
-//! A tree in, its functions one by one out; and of one function the tree of those that called it.
+//! Sums a tree by function, and builds the tree of a function's callers.
 
 use std::cmp::Reverse;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A profile tree and keys in, what the Profile screen shows out.
+//! Holds the state of the Profile screen.
 //!
 //! ```text
 //! profile::Tree ──> Calls ──event──> Place (tree) ──> functions     flat

@@ -1,4 +1,4 @@
-//! A tree and what the reader does in it in, the rows to show and the selected one out.
+//! Keeps the reader's place in a profile: the rows to show and the selected one.
 //!
 //! All that the reader chose is kept by path: when the tree has grown, the same frames are selected, zoomed into and
 //! unfolded, and the selected row stays on its line of the screen.

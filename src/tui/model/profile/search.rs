@@ -1,4 +1,4 @@
-//! Typed text in, which names it means out.
+//! Finds the names that typed text means.
 
 use regex::bytes::{Regex, RegexBuilder};
 

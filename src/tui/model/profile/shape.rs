@@ -1,4 +1,4 @@
-//! Paths with their numbers in, a tree in the order of the screen out.
+//! Arranges paths with their numbers as a tree in the order of the screen.
 //!
 //! Children stand in the order of their weight, but who looks at a live profile is not to see them jump about: one
 //! that stood behind another goes before it only once it has more by more than chance (2 standard deviations of the

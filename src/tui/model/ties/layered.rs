@@ -1,6 +1,5 @@
-//! Nodes and directed edges in, columns of places out: sources on the left, what they lead to on
-//! the right (after Sugiyama, Tagawa and Toda, "Methods for visual understanding of hierarchical
-//! system structures", 1981).
+//! Arranges a directed graph in columns: sources on the left, what they lead to on the right (after Sugiyama,
+//! Tagawa and Toda, "Methods for visual understanding of hierarchical system structures", 1981).
 //!
 //! The same graph always gives the same columns, so a drawing of it stands still.
 

@@ -1,4 +1,4 @@
-//! Relations bound to events in, the graph of what corrects what out, each event at its place.
+//! Lays out the graph of relations: which event corrects which, each at its place.
 //!
 //! Made once: what is measured, and which relations there are, doesn't change, and a drawing must stand still.
 

@@ -1,4 +1,4 @@
-//! A tree in, frames as wide as their share, callees below their callers out.
+//! Draws frames as wide as their share, callees below their callers.
 
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};

@@ -1,4 +1,4 @@
-//! A size in, where the icicle and the table stand out.
+//! Divides the Profile screen between the icicle and the table.
 
 use ratatui::layout::Rect;
 

@@ -1,4 +1,4 @@
-//! A profile in, an icicle of its calls above a table of the same out.
+//! Draws a profile: an icicle of its calls above a table of them.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;

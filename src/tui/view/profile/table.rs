@@ -1,4 +1,4 @@
-//! Rows of a profile in, a table of shares with their errors out.
+//! Draws the rows of a profile: a table of shares with their errors.
 
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};

@@ -17,6 +17,7 @@ pub mod files;
 pub mod machine;
 pub mod metrics;
 pub mod monitor;
+pub mod number;
 pub mod plan;
 pub mod profile;
 pub mod rates;

@@ -112,7 +112,13 @@ fn stat_repeats_and_prints_intervals() {
         return;
     }
     let repeated = stderr(&perfprop(&["stat", "-r", "3", "-e", "page-faults", "--", "true"]));
-    assert!(repeated.contains("(3 runs") && repeated.contains("between runs"), "{repeated}");
+    assert!(
+        repeated.contains("(3 runs")
+            && repeated.contains("(σ ")
+            && repeated.contains("between runs)")
+            && !repeated.contains(" ± "),
+        "{repeated}"
+    );
     let intervals = stderr(&perfprop(&["stat", "-I", "20", "-e", "task-clock", "--", "sleep", "0.1"]));
     assert!(intervals.lines().filter(|line| line.contains("task-clock")).count() >= 3, "{intervals}");
     assert!(intervals.starts_with('#'), "{intervals}");

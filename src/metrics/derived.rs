@@ -169,7 +169,7 @@ impl Derived {
             _ if slope == 0.0 => Error::Exact,
             part => part,
         };
-        match together(slopes.iter().zip(slots).map(part)) {
+        match Error::of_sum(slopes.iter().zip(slots).map(part)) {
             // Only what has no slope may be off.
             Error::Exact => Error::of(0.0),
             error => error.scaled(self.scale.factor),
@@ -191,27 +191,8 @@ fn sum(events: &[EventIndex], count: &impl Fn(EventIndex) -> Option<Uncertain>) 
     let counts = events.iter().map(|&event| count(event).ok_or(event)).collect::<Result<Vec<_>, _>>()?;
     Ok(Uncertain {
         value: counts.iter().map(|count| count.value).sum(),
-        error: together(counts.iter().map(|count| count.error)),
+        error: Error::of_sum(counts.iter().map(|count| count.error)),
     })
-}
-
-/// The error of a sum of numbers with independent errors: each side is the root of its squares' sum.
-fn together(errors: impl Iterator<Item = Error>) -> Error {
-    let (mut low, mut high, mut is_exact) = (0.0, 0.0, true);
-    for error in errors {
-        match error {
-            Error::Exact => {}
-            Error::Within { below, above } => {
-                (low, high, is_exact) = (f64::hypot(low, below), f64::hypot(high, above), false);
-            }
-            Error::Unknown => return Error::Unknown,
-        }
-    }
-    match (is_exact, low.is_finite() && high.is_finite()) {
-        (true, _) => Error::Exact,
-        (false, true) => Error::Within { below: low, above: high },
-        (false, false) => Error::Unknown,
-    }
 }
 
 #[cfg(test)]

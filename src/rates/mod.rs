@@ -167,6 +167,25 @@ impl Error {
         if half_width.is_finite() { Self::Within { below: half_width, above: half_width } } else { Self::Unknown }
     }
 
+    /// The error of a sum of numbers with independent errors: each side is the root of its squares' sum.
+    pub fn of_sum(errors: impl Iterator<Item = Self>) -> Self {
+        let (mut low, mut high, mut is_exact) = (0.0, 0.0, true);
+        for error in errors {
+            match error {
+                Self::Exact => {}
+                Self::Within { below, above } => {
+                    (low, high, is_exact) = (f64::hypot(low, below), f64::hypot(high, above), false);
+                }
+                Self::Unknown => return Self::Unknown,
+            }
+        }
+        match (is_exact, low.is_finite() && high.is_finite()) {
+            (true, _) => Self::Exact,
+            (false, true) => Self::Within { below: low, above: high },
+            (false, false) => Self::Unknown,
+        }
+    }
+
     /// The error of the number times `factor`.
     pub fn scaled(self, factor: f64) -> Self {
         match self {

@@ -4,11 +4,11 @@ use crate::words::shown;
 use std::fmt::Write;
 
 use super::metric;
-use super::number::{amount, plus_minus, si};
 use super::summary::correction_text;
 use crate::estimate::RelationState;
 use crate::monitor::{Measure, Monitor, Row};
-use crate::rates::{Error, Uncertain};
+use crate::number::{amount, change, plus_minus, signed, whole_share};
+use crate::rates::Uncertain;
 
 /// One block of text: a line of state, a heading, a line an event, a metric, a relation in use.
 pub fn block(monitor: &Monitor, measure: Measure) -> String {
@@ -48,10 +48,9 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> String {
     let factor = measure.factor(monitor, row);
     let unit = &row.event.event.unit;
     let number = |count: f64| amount(count, unit);
-    let correction = row
-        .correction()
-        .zip(factor)
-        .map_or_else(String::new, |(correction, factor)| correction_text(monitor, &correction.times(factor), &number));
+    let correction = row.correction().zip(factor).map_or_else(String::new, |(correction, factor)| {
+        correction_text(monitor, row, &correction.times(factor), &number)
+    });
     let (Some(scaled), Some(factor), None) = (row.scaled, factor, row.absence) else {
         let words = row.absence.map_or("not known", |absence| absence.words());
         return format!("{words:>15}  {:>28}{correction}", "");
@@ -59,35 +58,22 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> String {
     // The spread is that of rates, and the mean of a rate is the count over the time.
     let per_rate = factor * row.cpu_time.as_ms();
     let sigma = row.raw.rate.variance().map_or_else(String::new, |variance| number(variance.sqrt() * per_rate));
-    let run =
-        row.core_share.or(row.raw.run.run_ratio()).map_or_else(String::new, |ratio| format!("{:.0}%", ratio * 100.0));
+    let run = row.core_share.or(row.raw.run.run_ratio()).map_or_else(String::new, whole_share);
     let error = error_cell(row, scaled);
     format!("{:>11}  {error:>7}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value * factor))
 }
 
-/// [`error_text`], or the word for what one kind of core counted: how far that is from all of it
+/// The error of a count, or the word for what one kind of core counted: how far that is from all of it
 /// isn't known.
 pub(super) fn error_cell(row: &Row<'_>, number: Uncertain) -> String {
     match row.core_share {
         Some(_) => PARTIAL.into(),
-        None => error_text(number),
+        None => plus_minus(number, &row.event.event.unit),
     }
 }
 
 /// The word for a count that other kinds of cores have no part in.
 pub(super) const PARTIAL: &str = "partial";
-
-/// `exact`, `±1.8%`, or `±?` for what isn't known; beside a 0, which has no percents, `±1.2` in
-/// its own unit.
-pub(super) fn error_text(number: Uncertain) -> String {
-    let Uncertain { value, error } = number;
-    match (error.half_width(), error.relative_to(value)) {
-        _ if error == Error::Exact => "exact".into(),
-        (None, _) => "±?".into(),
-        (_, Some(relative)) => plus_minus(relative),
-        (Some(half_width), None) => format!("±{}", si(half_width)),
-    }
-}
 
 fn relations(out: &mut String, monitor: &Monitor) {
     for (relation, standing) in monitor.relations().iter().zip(monitor.standings()) {
@@ -101,10 +87,10 @@ fn relations(out: &mut String, monitor: &Monitor) {
             RelationState::Inactive { missing } => format!("inactive: needs {}", shown(&missing.join(", "))),
         };
         let residual = match (standing.relative, standing.z) {
-            (Some(relative), Some(z)) => format!("  residual {:+.1}%  z {z:+.1}", relative * 100.0),
+            (Some(relative), Some(z)) => format!("  residual {}  z {}", change(relative), signed(z)),
             _ => String::new(),
         };
-        let trust = standing.trust.map_or_else(String::new, |trust| format!("  trust {:.0}%", trust * 100.0));
+        let trust = standing.trust.map_or_else(String::new, |trust| format!("  trust {}", whole_share(trust)));
         let used = if standing.uses > 0 { format!("  used {}x", standing.uses) } else { String::new() };
         let _ =
             writeln!(out, "{}  {}{residual}{trust}{used}  {state}", shown(&relation.id), shown(&relation.formula()));

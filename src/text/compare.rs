@@ -2,9 +2,8 @@
 
 use std::fmt::Write;
 
-use super::block::error_text;
-use super::number::amount;
 use crate::monitor::{Compare, Compared, Measure, Monitor, compare as compared};
+use crate::number::{amount, change, plus_minus};
 use crate::rates::Uncertain;
 use crate::words::shown;
 
@@ -41,9 +40,9 @@ pub fn compare(a: (&str, &Monitor), b: (&str, &Monitor), measure: Measure) -> St
 
 fn cells(one: &Compared) -> String {
     let number = |number: Option<Uncertain>| match number {
-        Some(number) => format!("{:>11}  {:>7}", amount(number.value, &one.unit), error_text(number)),
+        Some(number) => format!("{:>11}  {:>7}", amount(number.value, &one.unit), plus_minus(number, &one.unit)),
         None => format!("{:>11}  {:>7}", "-", "-"),
     };
-    let change = one.change().map_or_else(|| "-".into(), |part| format!("{:+.1}%", part * 100.0));
+    let change = one.change().map_or_else(|| "-".into(), change);
     format!("{}  {}  {change:>9}  {}", number(one.a_number), number(one.b_number), one.difference.word())
 }

@@ -14,10 +14,10 @@
 
 use super::json::{COUNTED, Numbers, status};
 use super::metric::{self, Printed};
-use super::number::{plain, shortest};
 use super::summary::{Metric, Repeats, absence_cell, counted, interval_metric, run_metric};
 use crate::events::Unit;
 use crate::monitor::{Monitor, Row};
+use crate::number::{plain, shortest};
 use crate::rates::Uncertain;
 use crate::words::shown;
 

@@ -2,12 +2,11 @@
 
 use serde_json::{Map, Value};
 
-use super::block::error_text;
-use super::number::plain;
-use super::summary::{Metric, Repeats, Spread};
+use super::summary::{Metric, Repeats, Spread, spread_text};
+use crate::events::Unit;
 use crate::metrics::{NoValue, Number, Verdict};
 use crate::monitor::{MetricRow, Monitor, Row};
-use crate::rates::Error;
+use crate::number::{plain, plus_minus};
 use crate::words::shown;
 
 /// A metric with its value over the time that is printed.
@@ -17,6 +16,8 @@ pub(super) struct Printed {
     pub(super) number: Result<Number, NoValue>,
     /// Why there is no number.
     why: String,
+    /// The standard deviation between runs, as a part of the value.
+    spread: Option<f64>,
 }
 
 impl Printed {
@@ -25,7 +26,7 @@ impl Printed {
         let gap = if unit.is_empty() { "" } else { "  " };
         let label = format!("{}{gap}{}", shown(unit), shown(&row.title()));
         let why = number.err().map_or_else(String::new, |none| shown(&row.why(none)).into_owned());
-        Self { label, number, why }
+        Self { label, number, why, spread: None }
     }
 
     /// What perf's fields for metrics hold.
@@ -38,7 +39,9 @@ impl Printed {
     pub(super) fn text(&self) -> String {
         match &self.number {
             Ok(number) => {
-                format!("# {:>9.3} {}  {}{}", number.value, self.label, error(number), verdict(number.verdict))
+                let error = plus_minus(number.uncertain(), &Unit::Count);
+                let spread = self.spread.map_or_else(String::new, |spread| format!("  {}", spread_text(spread)));
+                format!("# {:>9.3} {}  {error}{spread}{}", number.value, self.label, verdict(number.verdict))
             }
             Err(_) => format!("# {:>9} {}  ({})", "—", self.label, self.why),
         }
@@ -70,14 +73,6 @@ fn bounds(number: &Number) -> [Option<f64>; 2] {
     [bounds.map(|(low, _)| low), bounds.map(|(_, high)| high)]
 }
 
-/// The error in the unit of the metric: a part of a percentage would be read as percent. Its larger side.
-fn error(number: &Number) -> String {
-    match (number.error, number.error.half_width()) {
-        (Error::Within { .. }, Some(half_width)) => format!("±{half_width:.3}"),
-        _ => error_text(number.uncertain()),
-    }
-}
-
 /// A glyph and a word; nothing where there is no threshold.
 fn verdict(verdict: Verdict) -> String {
     match verdict {
@@ -90,19 +85,19 @@ fn verdict(verdict: Verdict) -> String {
 /// The metrics that stand with the event of `row`, over whole runs.
 pub(super) fn over_runs(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
     let metrics = monitor.metrics().enumerate().filter(|(_, metric)| metric.leader() == row.index);
-    metrics.map(|(place, metric)| Printed::new(&metric, of_runs(runs, place, &metric))).collect()
+    metrics.map(|(place, metric)| of_runs(runs, place, &metric)).collect()
 }
 
-/// Of several runs the value is that of their mean counts, and the spread between them its error.
-fn of_runs(runs: &Repeats<'_>, place: usize, metric: &MetricRow<'_>) -> Result<Number, NoValue> {
+/// Of several runs the value is that of their mean counts.
+fn of_runs(runs: &Repeats<'_>, place: usize, metric: &MetricRow<'_>) -> Printed {
     if runs.0.len() == 1 {
-        return metric.over_run();
+        return Printed::new(metric, metric.over_run());
     }
     let each = runs.0.iter().filter_map(|run| run.metrics().nth(place)?.over_run().ok());
     let values: Vec<_> = each.map(|number| number.value).collect();
     let seconds = runs.0.iter().map(|run| run.counted_for().as_secs()).sum::<f64>() / runs.0.len() as f64;
-    let error = Spread::of(&values, runs.confidence()).half_width.map_or(Error::Unknown, Error::of);
-    Ok(Number { error, ..metric.value(|row| runs.best(row.index), seconds)? })
+    let number = metric.value(|row| runs.best(row.index), seconds);
+    Printed { spread: Spread::of(&values).relative(), ..Printed::new(metric, number) }
 }
 
 /// The metrics that stand with the event of `row`, over the interval that ended last.

@@ -5,7 +5,6 @@ mod compare;
 mod csv;
 mod json;
 mod metric;
-pub mod number;
 mod stacks;
 mod summary;
 mod truth;

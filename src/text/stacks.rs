@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::number::amount;
 use crate::events::Unit;
+use crate::number::{amount, share};
 use crate::profile::{EventId, FrameId, Kind, Measure, Tree};
 use crate::stacks::Losses;
 use crate::words::shown;
@@ -26,10 +26,10 @@ pub fn stacks(tree: &Tree, losses: Losses) -> String {
         out += &format!("{name}: {counted}{missing}\n");
         for (frame, weight) in hottest(tree, event) {
             let frame = tree.frame_of(frame);
-            let share = 100.0 * weight as f64 / total.weight.max(1) as f64;
+            let part = share(weight as f64 / total.weight.max(1) as f64);
             let module = frame.module.rsplit('/').next().unwrap_or_default();
             let module = if module.is_empty() { String::new() } else { format!("  {}", shown(module)) };
-            out += &format!("{share:>7.1}%  {}{module}\n", shown(frame.name));
+            out += &format!("{part:>8}  {}{module}\n", shown(frame.name));
         }
     }
     out

@@ -3,11 +3,11 @@
 use crate::words::shown;
 use std::fmt::Write;
 
-use super::block::{error_cell, error_text};
+use super::block::error_cell;
 use super::metric::{self, Printed};
-use super::number::{grouped, percent, plain, plus_minus};
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
+use crate::number::{change, grouped, percent, plain, plus_minus, share};
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Error, Uncertain};
 use crate::sources::Scope;
@@ -34,11 +34,7 @@ pub(super) struct Metric {
 pub fn summary(runs: &Repeats<'_>) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let mut out = String::new();
-    let times = if runs.0.len() > 1 {
-        format!(" ({} runs, ± between runs at {})", runs.0.len(), last.confidence())
-    } else {
-        String::new()
-    };
+    let times = if runs.0.len() > 1 { format!(" ({} runs)", runs.0.len()) } else { String::new() };
     let modelled = if last.header().modelled.is_some() { ", modelled" } else { "" };
     let _ = writeln!(out, "\n Performance counter stats for '{}'{times}{modelled}:\n", shown(&title(last)));
     let columns = Columns::of(last);
@@ -47,7 +43,7 @@ pub fn summary(runs: &Repeats<'_>) -> String {
             run_metric(runs, last, &row)
         });
     }
-    legend(&mut out, last);
+    legend(&mut out, last, runs);
     times_of(&mut out, runs);
     out
 }
@@ -97,20 +93,24 @@ fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: Columns) 
         return format!("{scope}{:>18}      {name:<24} {correction}", absence_cell(row.absence));
     };
     let counted = counted(count.value, &row.event.event.unit);
-    // Of several runs the spread between them says more than the error of one.
-    let error = if runs.0.len() > 1 { String::new() } else { error_cell(row, count) };
+    let error = error_cell(row, count);
     let number = value_text(&counted);
     let mut text = format!("{scope}{number:>18} {:<4} {name:<24} {error:>8}", counted.unit);
     if columns.has_run {
         let _ = write!(text, " {:>11}", run_text(row, row.raw.run.run_ratio()).unwrap_or_default());
     }
     if let Some(spread) = runs.relative_spread(row.index) {
-        let _ = write!(text, "  ({} between runs)", plus_minus(spread));
+        let _ = write!(text, "  {}", spread_text(spread));
     }
     if let Some(correction) = correction {
         let _ = write!(text, "  {correction}");
     }
     text
+}
+
+/// `(σ 1.8% between runs)`: how runs differ is no error of a number.
+pub(super) fn spread_text(spread: f64) -> String {
+    format!("(σ {} between runs)", percent(spread))
 }
 
 /// The line of an event with the metrics that stand with it, each on a line; where there are none, with
@@ -145,8 +145,8 @@ pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
 /// `67.0% run`; `67.0% on cpu_core` for what only such cores count.
 fn run_text(row: &Row<'_>, run_ratio: Option<f64>) -> Option<String> {
     match (row.core_share, row.event.event.core()) {
-        (Some(share), Some(core)) => Some(format!("{} on {}", percent(share), shown(core))),
-        _ => run_ratio.map(|ratio| format!("{} run", percent(ratio))),
+        (Some(part), Some(core)) => Some(format!("{} on {}", share(part), shown(core))),
+        _ => run_ratio.map(|ratio| format!("{} run", share(ratio))),
     }
 }
 
@@ -159,16 +159,21 @@ fn correction_column(monitor: &Monitor, row: &Row<'_>, correction: &Correction) 
             format!("{} {}", value_text(&counted), counted.unit)
         }
     };
-    correction_text(monitor, correction, &number)
+    correction_text(monitor, row, correction, &number)
 }
 
 /// `corrected 1,931,204 ±1.8% (-2.3%) by R1`; `derived` where nothing was counted.
-pub(super) fn correction_text(monitor: &Monitor, correction: &Correction, number: &dyn Fn(f64) -> String) -> String {
+pub(super) fn correction_text(
+    monitor: &Monitor,
+    row: &Row<'_>,
+    correction: &Correction,
+    number: &dyn Fn(f64) -> String,
+) -> String {
     let Correction { count, raw, by } = *correction;
     let word = if raw.is_some() { "corrected" } else { "derived" };
-    let change = correction.relative().map_or_else(String::new, |part| format!(" ({:+.1}%)", part * 100.0));
+    let change = correction.relative().map_or_else(String::new, |part| format!(" ({})", change(part)));
     let by = by.map_or_else(String::new, |by| format!(" by {}", shown(monitor.cause(by))));
-    format!("{word} {} {}{change}{by}", number(count.value), error_text(count))
+    format!("{word} {} {}{change}{by}", number(count.value), plus_minus(count, &row.event.event.unit))
 }
 
 pub(super) fn counted(count: f64, unit: &Unit) -> Counted {
@@ -271,10 +276,13 @@ pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<Metric
     perfs_metric(monitor, row, &span)
 }
 
-fn legend(out: &mut String, monitor: &Monitor) {
+fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     if monitor.rows().any(|row| matches!(row.scaled, Some(Uncertain { error: Error::Within { .. }, .. }))) {
         let level = monitor.confidence();
-        let _ = writeln!(out, "\n ± is the error of the scaled count at {level}: what multiplexing left unseen");
+        let _ = writeln!(out, "\n ± is the error of the number before it at {level}: what multiplexing left unseen");
+    }
+    if runs.0.len() > 1 {
+        out.push_str("\n σ is the standard deviation of a run, in percent of the mean of all\n");
     }
     if monitor.rows().any(|row| row.core_share.is_some()) {
         out.push_str("\n partial: what one kind of core counted, unscaled, and the part of the CPU time spent there\n");
@@ -286,9 +294,11 @@ fn legend(out: &mut String, monitor: &Monitor) {
 
 fn times_of(out: &mut String, runs: &Repeats<'_>) {
     let elapsed: Vec<_> = runs.0.iter().map(|run| run.counted_for().as_secs()).collect();
-    let spread = Spread::of(&elapsed, runs.confidence());
-    let _ = match spread.half_width {
-        Some(half_width) => writeln!(out, "\n  {:>16.9} ± {half_width:.9} seconds time elapsed", spread.mean),
+    let spread = Spread::of(&elapsed);
+    let _ = match spread.relative() {
+        Some(deviation) => {
+            writeln!(out, "\n  {:>16.9} seconds time elapsed  {}", spread.mean, spread_text(deviation))
+        }
         None => writeln!(out, "\n  {:>16.9} seconds time elapsed\n", spread.mean),
     };
     let Some(cpu) = runs.0.last().filter(|_| runs.0.len() == 1).and_then(|run| run.ended()?.cpu_time) else {
@@ -305,21 +315,14 @@ fn times_of(out: &mut String, runs: &Repeats<'_>) {
 }
 
 impl Repeats<'_> {
-    pub(super) fn confidence(&self) -> Confidence {
-        self.0.first().map_or_else(Confidence::default, Monitor::confidence)
-    }
-
-    /// The mean of the scaled counts, with the error of one run; the error of one is none of a mean
-    /// over several. `None` if the event counted in no run.
+    /// The mean of the scaled counts, with what multiplexing left unseen of it. `None` if the event counted in no run.
     pub(super) fn count(&self, event: EventIndex) -> Option<Uncertain> {
         self.mean(event, |row| row.scaled)
     }
 
     fn mean(&self, event: EventIndex, count: impl Fn(&Row<'_>) -> Option<Uncertain>) -> Option<Uncertain> {
         let counts: Vec<_> = self.0.iter().filter_map(|run| count(&run.row(event))).collect();
-        let error = if self.0.len() > 1 { Error::Unknown } else { counts.first()?.error };
-        let sum: f64 = counts.iter().map(|count| count.value).sum();
-        (!counts.is_empty()).then(|| Uncertain { value: sum / counts.len() as f64, error })
+        mean_of(&counts)
     }
 
     /// The same of the best that is known of each run's count.
@@ -334,16 +337,15 @@ impl Repeats<'_> {
         Some(Correction { count: estimates, raw: self.count(event), ..last })
     }
 
-    /// The half width of the interval of that mean, as a part of it.
+    /// The standard deviation of a run, as a part of that mean.
     pub(super) fn relative_spread(&self, event: EventIndex) -> Option<f64> {
-        let spread = Spread::of(&self.counts(event), self.confidence());
-        spread.half_width.filter(|_| spread.mean > 0.0).map(|half_width| half_width / spread.mean)
+        Spread::of(&self.counts(event)).relative()
     }
 
     /// The standard error of that mean, as a part of it.
     pub(super) fn standard_error(&self, event: EventIndex) -> Option<f64> {
-        let degrees = self.counts(event).len().checked_sub(1)?;
-        self.relative_spread(event).map(|spread| spread / self.confidence().student(degrees as u64))
+        let counts = self.counts(event);
+        Spread::of(&counts).relative().map(|deviation| deviation / (counts.len() as f64).sqrt())
     }
 
     fn counts(&self, event: EventIndex) -> Vec<f64> {
@@ -351,21 +353,31 @@ impl Repeats<'_> {
     }
 }
 
-/// The mean of some runs, and what it may be off by.
+/// The mean of numbers whose errors have nothing to do with one another; `None` of none.
+fn mean_of(numbers: &[Uncertain]) -> Option<Uncertain> {
+    let value = numbers.iter().map(|number| number.value).sum();
+    let sum = Uncertain { value, error: Error::of_sum(numbers.iter().map(|number| number.error)) };
+    (!numbers.is_empty()).then(|| sum.scaled(1.0 / numbers.len() as f64))
+}
+
+/// The mean of some runs, and how they differ.
 pub(super) struct Spread {
     mean: f64,
-    pub(super) half_width: Option<f64>,
+    /// The standard deviation; `None` of fewer than two.
+    deviation: Option<f64>,
 }
 
 impl Spread {
-    /// Student's interval for the mean: t(n-1) times the standard deviation over the root of n.
-    pub(super) fn of(values: &[f64], confidence: Confidence) -> Self {
+    pub(super) fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
         let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        let half_width =
-            (values.len() > 1).then(|| confidence.student(values.len() as u64 - 1) * (squares / (n - 1.0) / n).sqrt());
-        Self { mean, half_width }
+        Self { mean, deviation: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()) }
+    }
+
+    /// The standard deviation as a part of the mean; `None` of 0, which has no parts.
+    pub(super) fn relative(&self) -> Option<f64> {
+        self.deviation.filter(|_| self.mean != 0.0).map(|deviation| deviation / self.mean.abs())
     }
 }
 
@@ -414,16 +426,32 @@ mod tests {
 
     #[test]
     fn spread_of_three_runs_by_hand() {
-        // Mean 10, standard deviation 1; 4.302653 / sqrt(3).
-        let spread = Spread::of(&[9.0, 10.0, 11.0], Confidence::DEFAULT);
-        assert!((spread.mean - 10.0).abs() < 1e-12);
-        assert!(spread.half_width.is_some_and(|half_width| (half_width - 2.484_138).abs() < 1e-5));
+        // Mean 10, squares 1 + 0 + 1 over 2.
+        let spread = Spread::of(&[9.0, 10.0, 11.0]);
+        assert_eq!((spread.mean, spread.deviation, spread.relative()), (10.0, Some(1.0), Some(0.1)));
     }
 
     #[test]
     fn one_run_has_no_spread_and_equal_runs_have_none_either() {
-        assert_eq!(Spread::of(&[5.0], Confidence::DEFAULT).half_width, None);
-        assert_eq!(Spread::of(&[5.0, 5.0], Confidence::DEFAULT).half_width, Some(0.0));
+        assert_eq!(
+            [Spread::of(&[]).relative(), Spread::of(&[5.0]).relative(), Spread::of(&[0.0, 0.0]).relative()],
+            [None; 3]
+        );
+        assert_eq!(Spread::of(&[5.0, 5.0]).relative(), Some(0.0));
+    }
+
+    #[test]
+    fn the_error_of_a_mean_of_runs_by_hand() {
+        let within = |value, below, above| Uncertain { value, error: Error::Within { below, above } };
+        // sqrt(3² + 4²) / 2 = 2.5, sqrt(6² + 8²) / 2 = 5.
+        assert_eq!(mean_of(&[within(10.0, 3.0, 6.0), within(20.0, 4.0, 8.0)]), Some(within(15.0, 2.5, 5.0)));
+        assert_eq!(mean_of(&[within(10.0, 3.0, 6.0)]), Some(within(10.0, 3.0, 6.0)));
+        let exact = Uncertain::exact;
+        assert_eq!(mean_of(&[exact(1.0), exact(3.0)]), Some(exact(2.0)));
+        assert_eq!(mean_of(&[exact(1.0), within(3.0, 2.0, 2.0)]), Some(within(2.0, 1.0, 1.0)));
+        let unknown = Uncertain { value: 3.0, error: Error::Unknown };
+        assert_eq!(mean_of(&[exact(1.0), unknown]), Some(Uncertain { value: 2.0, error: Error::Unknown }));
+        assert_eq!(mean_of(&[]), None);
     }
 
     #[test]

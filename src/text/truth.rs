@@ -2,10 +2,9 @@
 
 use std::fmt::Write;
 
-use super::block::error_text;
-use super::number::{amount, percent};
 use super::summary::Repeats;
 use crate::monitor::{Row, Truth};
+use crate::number::{amount, change, percent, plus_minus};
 use crate::words::shown;
 
 /// The table: of one run the errors with their signs, of several the means of their sizes, and in how
@@ -13,7 +12,8 @@ use crate::words::shown;
 pub fn truth(runs: &Repeats<'_>) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let mut out = String::from("\n Errors against the truth, which was counted beside:\n\n");
-    let _ = writeln!(out, "{:>12}  {:>10}  {:>9}  {:>9}  {:>9}  EVENT", "TRUTH", "SCALED", "±95%", "IN ±", "CORRECTED");
+    let error = format!("±{}", last.confidence());
+    let _ = writeln!(out, "{:>12}  {:>10}  {:>9}  {:>9}  {:>9}  EVENT", "TRUTH", "SCALED", error, "IN ±", "CORRECTED");
     for row in last.rows() {
         let truths: Vec<_> = runs.0.iter().filter_map(|run| run.truth(row.index)).collect();
         let cells = match truths.as_slice() {
@@ -28,7 +28,7 @@ pub fn truth(runs: &Repeats<'_>) -> String {
 }
 
 fn one_run(row: &Row<'_>, truth: &Truth) -> String {
-    let interval = row.scaled.map_or_else(|| "—".into(), error_text);
+    let interval = row.scaled.map_or_else(|| "—".into(), |scaled| plus_minus(scaled, &row.event.event.unit));
     let covered = match truth.is_covered {
         Some(true) => "yes",
         Some(false) => "no",
@@ -61,7 +61,7 @@ fn errors(truths: &[Truth]) -> [String; 2] {
 }
 
 fn signed(error: Option<f64>) -> String {
-    error.map_or_else(|| "—".into(), |error| format!("{:+.2}%", error * 100.0))
+    error.map_or_else(|| "—".into(), change)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! Selects the numbers of a monitor's row that a screen shows.
 
 use crate::estimate::Cause;
+use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Row};
+use crate::number::plus_minus;
 use crate::plan::EventIndex;
 use crate::rates::{Error, Uncertain};
 
@@ -146,6 +148,14 @@ impl Figures {
         let variance = raw_variance.filter(|_| correction == Change::None);
         let (raw, corrected) = (figure(sum.scaled, raw_variance), figure(sum.estimate, variance));
         Self { raw, corrected, correction, by: None, run: sum.run_ratio(), is_partial: false }
+    }
+
+    /// How far a figure of these may be off; that of one kind of core is a part of all, nobody knows which.
+    pub(super) fn error_of(&self, figure: Figure, unit: &Unit) -> String {
+        match self.is_partial {
+            true => "partial".into(),
+            false => plus_minus(Uncertain { value: figure.mean, error: figure.error }, unit),
+        }
     }
 
     /// The figure to show first.

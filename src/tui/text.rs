@@ -8,8 +8,7 @@ use std::borrow::Cow;
 use ratatui::text::Span;
 
 use crate::events::Unit;
-use crate::rates::Error;
-use crate::text::number::{si, time};
+use crate::number;
 use crate::units::WallNs;
 use crate::words::shown;
 
@@ -132,65 +131,11 @@ fn push(lines: &mut [String], text: &str) {
     }
 }
 
-/// `2.6e10`.
-pub(super) fn scientific(number: f64) -> String {
-    match number {
-        0.0 => "0".into(),
-        number if number.is_finite() => format!("{number:.1e}"),
-        _ => "?".into(),
-    }
-}
-
 /// A number of what an event counts. One without a prefix of the SI has a space in its place, so
 /// that digits in a column stand below one another.
 pub(super) fn amount(number: f64, unit: &Unit) -> String {
-    match unit {
-        Unit::Count => {
-            let text = si(number);
-            if text.ends_with(|c: char| c.is_ascii_alphabetic()) { text } else { text + " " }
-        }
-        Unit::Nanoseconds => time(number),
-        Unit::Scaled { scale, name } => format!("{} {}", si(number * scale), cut(&shown(name), 8)),
-    }
-}
-
-/// The error of a number: `exact`, `±1.8%`, `±?`.
-pub(super) fn plus_minus(error: Error, number: f64) -> String {
-    match (error.half_width(), error.relative_to(number)) {
-        _ if error == Error::Exact => "exact".into(),
-        (None, _) => "±?".into(),
-        (_, Some(part)) => format!("±{}", percent(part)),
-        // Nothing was counted: there is no percentage of 0.
-        (Some(half_width), None) => format!("±{}", si(half_width)),
-    }
-}
-
-/// A part of a whole without its sign's plus: `1.8%`, `250%`, `>999%`.
-pub(super) fn percent(part: f64) -> String {
-    let percent = part * 100.0;
-    match percent.abs() {
-        size if size.is_nan() => "?".into(),
-        size if size > 999.0 => if percent < 0.0 { "<-999%" } else { ">999%" }.into(),
-        size if size >= 99.95 => format!("{percent:.0}%"),
-        size if size < 0.05 && size > 0.0 => "<0.1%".into(),
-        _ => format!("{percent:.1}%"),
-    }
-}
-
-/// A change with its sign: `+11.0%`, `−2.3%`, `0.0%`.
-pub(super) fn change(part: f64) -> String {
-    let text = percent(part.abs());
-    match part {
-        part if part.is_nan() || text == "0.0%" => text,
-        _ if text.starts_with('<') => "0.0%".into(),
-        part if part < 0.0 => format!("−{text}"),
-        _ => format!("+{text}"),
-    }
-}
-
-/// A signed number with one decimal and a real minus: `−0.3`.
-pub(super) fn signed(number: f64) -> String {
-    if number.is_finite() { format!("{number:+.1}").replace('-', "−") } else { "?".into() }
+    let text = number::amount(number, unit);
+    if *unit == Unit::Count && !text.ends_with(|c: char| c.is_ascii_alphabetic()) { text + " " } else { text }
 }
 
 /// `00:01:23`.
@@ -241,23 +186,6 @@ mod tests {
     }
 
     #[test]
-    fn errors_say_what_is_known() {
-        assert_eq!(plus_minus(Error::Exact, 5.0), "exact");
-        assert_eq!(plus_minus(Error::Unknown, 5.0), "±?");
-        assert_eq!(plus_minus(Error::of(0.018), 1.0), "±1.8%");
-        assert_eq!(plus_minus(Error::of(4.0), 0.0), "±4");
-        assert_eq!(plus_minus(Error::of(1e-9), 1.0), "±<0.1%");
-    }
-
-    #[test]
-    fn changes_have_a_sign() {
-        for (part, text) in [(0.11, "+11.0%"), (-0.023, "−2.3%"), (0.0, "0.0%"), (-0.0001, "0.0%"), (50.0, "+>999%")]
-        {
-            assert_eq!(change(part), text);
-        }
-    }
-
-    #[test]
     fn names_are_cut_in_the_middle() {
         assert_eq!(cut_middle("L2_RQSTS.DEMAND_MISS", 11), "L2_RQ…_MISS");
         assert_eq!(cut_middle("short", 11), "short");
@@ -298,8 +226,6 @@ mod tests {
         #[test]
         fn numbers_stay_short(number in prop::num::f64::ANY) {
             prop_assert!(width(&amount(number, &Unit::Count)) <= 10, "{}", amount(number, &Unit::Count));
-            prop_assert!(width(&percent(number)) <= 6);
-            prop_assert!(width(&change(number)) <= 7);
         }
     }
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::number::{percent, plus_minus_part};
 use crate::plan::Rotation;
 use crate::plan::expectation::relative_error;
 use crate::session::schedule::choose;
@@ -76,11 +77,10 @@ impl Expected {
 
     pub(super) fn text(&self) -> String {
         let mut text = String::from(
-            "  The 95 % error to expect of the group that runs least, if the program varies\n  as most do (expected, not measured):    in 100 ms     in 1 s\n",
+            "  The 95% error to expect of the group that runs least, if the program varies\n  as most do (expected, not measured):    in 100 ms     in 1 s\n",
         );
         let mut row = |name: &str, errors: &Errors, note: &str| {
-            let percent = |error: f64| format!("±{:.*} %", usize::from(error < 0.0995), error * 100.0);
-            let [short, long] = errors.map(percent);
+            let [short, long] = errors.map(plus_minus_part);
             let line = format!("    {name:<36}{short:>10} {long:>10}   {note}");
             let _ = writeln!(text, "{}", line.trim_end());
         };
@@ -92,9 +92,9 @@ impl Expected {
         let taken = if self.by_default { "user" } else { "kernel" };
         let cost = match self.switch {
             Some(switch) => format!(
-                "a switch takes {:.0} us, {:.1} % of a CPU",
+                "a switch takes {:.0} us, {} of a CPU",
                 switch.as_secs_f64() * 1e6,
-                switch.as_secs_f64() / SLICE.as_secs_f64() * 100.0
+                percent(switch.as_secs_f64() / SLICE.as_secs_f64())
             ),
             None => "what a switch costs can't be measured here".to_owned(),
         };
@@ -141,7 +141,7 @@ mod tests {
         let text = |switch| Expected::new(kernel(1.0 / 6.0), &six(), switch).map_or(String::new(), |e| e.text());
         assert!(text(None).contains("auto takes kernel: what a switch costs can't be measured"), "{}", text(None));
         let cheap = text(Some(Duration::from_micros(10)));
-        assert!(cheap.contains("auto takes user: a switch takes 10 us, 0.5 % of a CPU"), "{cheap}");
+        assert!(cheap.contains("auto takes user: a switch takes 10 us, 0.5% of a CPU"), "{cheap}");
         assert!(cheap.lines().all(|line| line.chars().count() <= 80));
     }
 }

@@ -9,6 +9,7 @@ use super::expected::Expected;
 use super::files::CheckedFile;
 use crate::cli::Error;
 use crate::machine::{Fact, Section, Standing};
+use crate::number::whole_share;
 use crate::words::shown;
 
 /// The width that text is wrapped at.
@@ -200,7 +201,7 @@ fn groups_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
                 let of = of.map_or_else(String::new, |all| format!(" of {all}"));
                 let ratio = match group.ratio {
                     Some(ratio) if ratio >= 1.0 => "runs all the time".to_owned(),
-                    Some(ratio) => format!("runs {:.0} % of the time", ratio * 100.0),
+                    Some(ratio) => format!("runs {} of the time", whole_share(ratio)),
                     None => "for whole CPUs".to_owned(),
                 };
                 format!("{needed}{of} counters of {}, {ratio}", shown(pmu))

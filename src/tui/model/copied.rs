@@ -1,9 +1,9 @@
 //! Formats the name and the number of what is selected, for the clipboard.
 
 use super::{Command, Line, Model, Notice, Pane, Screen, Tail};
+use crate::number::plus_minus;
 use crate::rates::Uncertain;
 use crate::tui::symbols::MISSING;
-use crate::tui::text::plus_minus;
 use crate::words::shown;
 
 impl Model {
@@ -32,7 +32,8 @@ impl Model {
     fn event_in_words(&self, line: Line) -> Option<String> {
         self.monitor.header().events.get(self.events.selected)?;
         let name = self.line_name(line);
-        let figure = self.line_figures(line).shown(self.basis);
+        let (figures, unit) = (self.line_figures(line), self.line_unit(line));
+        let figure = figures.shown(self.basis);
         Some(figure.map_or_else(
             || name.clone(),
             |figure| {
@@ -40,7 +41,7 @@ impl Model {
                     "{name} {}{} {}",
                     figure.mean,
                     self.measure.suffix(self.monitor.header()),
-                    plus_minus(figure.error, figure.mean)
+                    figures.error_of(figure, unit)
                 )
             },
         ))
@@ -49,7 +50,7 @@ impl Model {
     fn difference_in_words(&self) -> Option<String> {
         let one = self.comparison.selected()?;
         let number = |number: Option<Uncertain>| {
-            number.map_or_else(|| MISSING.into(), |n| format!("{} {}", n.value, plus_minus(n.error, n.value)))
+            number.map_or_else(|| MISSING.into(), |n| format!("{} {}", n.value, plus_minus(n, &one.unit)))
         };
         let (a, b) = (number(one.a_number), number(one.b_number));
         Some(format!("{} A {a} B {b} {}", shown(&one.name), one.difference.word()))

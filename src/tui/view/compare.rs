@@ -9,12 +9,13 @@ use super::chart::{self, Chart, Clock, Series};
 use super::layout::split_below;
 use super::{Page, Target, top};
 use crate::monitor::{Compared, Difference, Monitor, Point, Side};
+use crate::number::{change, plus_minus};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
 use crate::tui::figures::Basis;
 use crate::tui::model::CompareColumn;
 use crate::tui::symbols::{CURSOR, DOWN, MISSING, SAME, UP};
-use crate::tui::text::{amount, change, cut_middle, left, plus_minus, right, width};
+use crate::tui::text::{amount, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 use crate::words::shown;
@@ -191,8 +192,8 @@ fn event_line(page: &Page<'_>, one: &Compared, columns: &[Column], name: usize, 
         let (role, text) = match column {
             Column::A => (Role::Title, number(one, one.a_number)),
             Column::B => (Role::Title, number(one, one.b_number)),
-            Column::AError => (Role::Dim, error(one.a_number)),
-            Column::BError => (Role::Dim, error(one.b_number)),
+            Column::AError => (Role::Dim, error(one, one.a_number)),
+            Column::BError => (Role::Dim, error(one, one.b_number)),
             Column::Change => (Role::Text, one.change().map_or_else(|| MISSING.into(), change)),
             Column::Difference => {
                 let (glyph, role) = mark(one.difference);
@@ -210,8 +211,8 @@ fn number(one: &Compared, number: Option<Uncertain>) -> String {
     number.map_or_else(|| format!("{MISSING} "), |number| amount(number.value, &one.unit))
 }
 
-fn error(number: Option<Uncertain>) -> String {
-    number.map_or_else(|| MISSING.into(), |number| plus_minus(number.error, number.value))
+fn error(one: &Compared, number: Option<Uncertain>) -> String {
+    number.map_or_else(|| MISSING.into(), |number| plus_minus(number, &one.unit))
 }
 
 /// A glyph beside the word, and how both look.

@@ -8,12 +8,13 @@ use super::layout::{split_below, split_right};
 use super::{Page, histogram, strip};
 use crate::events::Unit;
 use crate::monitor::Point;
+use crate::number::{change, percent, scientific, time as time_text, whole_share};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
-use crate::tui::figures::{Basis, Figure};
+use crate::tui::figures::{Basis, Figure, Figures};
 use crate::tui::model::Line as Shown;
 use crate::tui::symbols::MISSING;
-use crate::tui::text::{amount, change, cut, left, plus_minus, right, scientific, span};
+use crate::tui::text::{amount, cut, left, right, span};
 use crate::tui::theme::Role;
 use crate::units::{CpuNs, WallNs};
 
@@ -67,7 +68,7 @@ fn title(page: &Page<'_>, line: Shown) -> Line<'static> {
             let mean = amount(figure.mean, model.line_unit(line));
             let suffix = model.measure.suffix(model.monitor.header());
             title.push_span(page.span(role, format!("{}{suffix}", mean.trim_end())));
-            let error = if figures.is_partial { "partial".into() } else { plus_minus(figure.error, figure.mean) };
+            let error = figures.error_of(figure, model.line_unit(line));
             title.push_span(page.span(Role::Dim, format!(" {error}")));
             if let Some(cause) = figures.by.filter(|_| model.basis != Basis::Raw) {
                 title.push_span(page.span(Role::Dim, format!(" by {}", model.cause(cause))));
@@ -177,6 +178,7 @@ type Statistic = (&'static str, fn(&Numbers<'_>, &Figure) -> String);
 
 /// What the cells of a row are made from, beside its figure.
 struct Numbers<'a> {
+    figures: &'a Figures,
     unit: &'a crate::events::Unit,
     /// The rates of the intervals, ascending.
     sorted: Vec<f64>,
@@ -198,7 +200,7 @@ impl Numbers<'_> {
 /// What is first leaves last.
 const STATISTICS_COLUMNS: [Statistic; 12] = [
     ("mean", |numbers, figure| numbers.amount(Some(figure.mean))),
-    (ERROR, |_, figure| format!("{} ", plus_minus(figure.error, figure.mean))),
+    (ERROR, |numbers, figure| format!("{} ", numbers.figures.error_of(*figure, numbers.unit))),
     ("low", |numbers, figure| numbers.amount(figure.error.half_width().map(|_| figure.bounds().0))),
     ("high", |numbers, figure| numbers.amount(figure.error.half_width().map(|_| figure.bounds().1))),
     ("σ", |numbers, figure| numbers.amount(figure.sigma())),
@@ -210,9 +212,7 @@ const STATISTICS_COLUMNS: [Statistic; 12] = [
     ("p50", |numbers, _| numbers.quantile(0.5)),
     ("p99", |numbers, _| numbers.quantile(0.99)),
     ("total", |numbers, _| numbers.amount(numbers.total)),
-    ("CV", |_, figure| {
-        figure.cv().map_or_else(|| format!("{MISSING} "), |cv| format!("{} ", crate::tui::text::percent(cv)))
-    }),
+    ("CV", |_, figure| figure.cv().map_or_else(|| format!("{MISSING} "), |cv| format!("{} ", percent(cv)))),
 ];
 
 /// The column whose name has the level of the intervals.
@@ -231,7 +231,7 @@ fn statistics(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'static>>
     let numbers = |series: Series, total: Option<Uncertain>| {
         let mut sorted = rates(page, shown, series);
         sorted.sort_by(f64::total_cmp);
-        Numbers { unit: page.model.line_unit(shown), sorted, total: total.map(|total| total.value) }
+        Numbers { figures: &figures, unit: page.model.line_unit(shown), sorted, total: total.map(|total| total.value) }
     };
     let row = |label: &str, role: Role, figure: Option<Figure>, numbers: Numbers<'_>| {
         let mut line = Line::from(page.span(role, left(label, LABEL)));
@@ -289,11 +289,11 @@ fn running(page: &Page<'_>, index: EventIndex, width: usize, with_total: bool) -
     // A model's time is its instructions, one a nanosecond.
     let time = |time: CpuNs| match header.modelled {
         Some(_) => instructions(WallNs(time.0)),
-        None => crate::text::number::time(time.0 as f64),
+        None => time_text(time.0 as f64),
     };
     let mut parts = vec![("enabled", time(total.enabled)), ("running", time(total.running))];
     if let Some(run) = row.raw.run.run_ratio() {
-        parts[1].1.push_str(&format!(" ({:.0}%)", run * 100.0));
+        parts[1].1.push_str(&format!(" ({})", whole_share(run)));
         if run > 0.0 && run < 1.0 {
             parts.push(("scale", format!("×{:.2}", 1.0 / run)));
         }
@@ -303,7 +303,7 @@ fn running(page: &Page<'_>, index: EventIndex, width: usize, with_total: bool) -
         parts.insert(0, ("total", amount(count, &row.event.event.unit).trim_end().to_owned()));
     }
     if let (Some(share), Some(core)) = (row.core_share, row.event.event.core()) {
-        parts.push(("on", format!("{}, {:.0}% of the time", crate::words::shown(core), share * 100.0)));
+        parts.push(("on", format!("{}, {} of the time", crate::words::shown(core), whole_share(share))));
     } else if row.raw.run.is_exact() {
         parts.push(("counted", "all the time".into()));
     }

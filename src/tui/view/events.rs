@@ -7,12 +7,13 @@ use ratatui::text::{Line, Span};
 use super::layout::Room;
 use super::{Page, Target, metrics, sum, top};
 use crate::monitor::{LOW_RUN_RATIO, Point};
+use crate::number::{change, percent, scientific, whole_share};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
 use crate::tui::figures::{Basis, Change, Figure, Figures};
 use crate::tui::model::{Column as Sorted, Line as Shown, Motion};
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
-use crate::tui::text::{amount, change, cut_middle, left, percent, plus_minus, right, scientific, width};
+use crate::tui::text::{amount, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 
 /// Above this an event counts as running all the time.
@@ -388,8 +389,7 @@ fn cell(
     let number = |number: Option<f64>| number.map_or_else(|| format!("{MISSING} "), |number| amount(number, unit));
     let (role, text) = match column {
         Column::Mean => (Role::Title, amount(figure.mean, unit)),
-        Column::Error if figures.is_partial => (Role::Text, "partial".into()),
-        Column::Error => (Role::Text, plus_minus(figure.error, figure.mean)),
+        Column::Error => (Role::Text, figures.error_of(figure, unit)),
         Column::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
         Column::Sigma => (Role::Dim, number(figure.sigma())),
         Column::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
@@ -398,7 +398,7 @@ fn cell(
         Column::Samples => (Role::Dim, model.monitor.row(index).raw.rate.samples().to_string()),
         Column::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
         Column::RawError => {
-            let error = figures.raw.map_or_else(|| MISSING.into(), |raw| plus_minus(raw.error, raw.mean));
+            let error = figures.raw.map_or_else(|| MISSING.into(), |raw| figures.error_of(raw, unit));
             (Role::Dim, error)
         }
         Column::Run => return run_cell(page, width, figures),
@@ -429,9 +429,7 @@ pub(super) fn run_cell(page: &Page<'_>, width: usize, figures: &Figures) -> Vec<
         run if run < FULL_RUN_RATIO => (Role::RunPart, " "),
         _ => (Role::RunFull, " "),
     };
-    // 99.96 % is not all of the time.
-    let percent = if run < 1.0 { (run * 100.0).min(99.0) } else { 100.0 };
-    vec![page.span(role, right(&format!("{percent:.0}%{mark}"), width))]
+    vec![page.span(role, right(&format!("{}{mark}", whole_share(run)), width))]
 }
 
 fn extreme(page: &Page<'_>, index: EventIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
@@ -513,8 +511,9 @@ fn short_value(page: &Page<'_>, line: Shown) -> String {
         Shown::Sum(place) => model.events.folds[place].parts.events[0],
     };
     let unit = &model.monitor.header().events[index].event.unit;
-    match model.line_figures(line).shown(model.basis) {
-        Some(figure) => format!("{} {}", amount(figure.mean, unit).trim_end(), plus_minus(figure.error, figure.mean)),
+    let figures = model.line_figures(line);
+    match figures.shown(model.basis) {
+        Some(figure) => format!("{} {}", amount(figure.mean, unit).trim_end(), figures.error_of(figure, unit)),
         None => why_missing(page, model.monitor.row(index).absence),
     }
 }

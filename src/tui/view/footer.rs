@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::Page;
 use crate::monitor::LOW_RUN_RATIO;
+use crate::number::whole_share;
 use crate::tui::keys::{Action, Bound};
 use crate::tui::model::{Model, Notice, Over, Screen};
 use crate::tui::symbols::{ERROR, OK, WARN};
@@ -64,7 +65,8 @@ fn advice(page: &Page<'_>) -> Option<Line<'static>> {
     if run >= LOW_RUN_RATIO {
         return None;
     }
-    let text = format!("on a counter {:.0}% of the time: it leans on scaling; fewer events would help", run * 100.0);
+    let run = whole_share(run);
+    let text = format!("on a counter {run} of the time: it leans on scaling; fewer events would help");
     Some(Line::from(vec![page.span(Role::Warn, format!(" {WARN} ")), page.span(Role::Dim, text)]))
 }
 

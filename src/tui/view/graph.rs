@@ -17,7 +17,7 @@ use super::Page;
 use crate::estimate::{RelationIndex, RelationState};
 use crate::plan::EventIndex;
 use crate::tui::model::ties::{Edge, Slot, Ties};
-use crate::tui::text::{amount, cut, cut_middle, plus_minus, width};
+use crate::tui::text::{amount, cut, cut_middle, width};
 use crate::tui::theme::Role;
 
 /// Rows of a node, and cells that it is wide.
@@ -238,11 +238,12 @@ fn draw_node(page: &mut Page<'_>, area: Rect, event: EventIndex) {
     let model = page.model;
     let room = usize::from(area.width.saturating_sub(4));
     let name = cut_middle(&model.event_name(event), room).into_owned();
-    let figure = model.figures(event).shown(model.basis);
+    let figures = model.figures(event);
+    let figure = figures.shown(model.basis);
     let unit = &model.monitor.header().events[event].event.unit;
     let text = figure.map_or_else(
         || model.monitor.row(event).absence.map_or("", |absence| absence.words()).to_owned(),
-        |figure| format!("{} {}", amount(figure.mean, unit).trim_end(), plus_minus(figure.error, figure.mean)),
+        |figure| format!("{} {}", amount(figure.mean, unit).trim_end(), figures.error_of(figure, unit)),
     );
     page.fill(area);
     let inner = page.panel(area, Line::from(page.span(Role::Text, name)), Line::default(), false);

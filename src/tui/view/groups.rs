@@ -5,10 +5,11 @@ use ratatui::text::Line;
 
 use super::layout::split_below;
 use super::{Page, Target, top};
+use crate::number::whole_share;
 use crate::plan::{Cohesion, PlannedGroup};
 use crate::sources::Round;
 use crate::tui::symbols::{CURSOR, LEVELS, MISSING};
-use crate::tui::text::{cut, left, percent, right, span, width, wrap};
+use crate::tui::text::{cut, left, right, span, width, wrap};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
@@ -109,7 +110,7 @@ fn group_line(page: &Page<'_>, index: usize, group: &PlannedGroup, columns: &Col
         page.span(Role::Key, format!("{cursor} ")),
         page.span(Role::Dim, format!("{} ", right(&index.to_string(), NUMBER))),
         page.span(Role::Text, format!("{} ", left(&cut(&names, columns.names), columns.names))),
-        page.span(run_role(run), right(&run.map_or_else(|| MISSING.into(), whole_percent), RUN)),
+        page.span(run_role(run), right(&run.map_or_else(|| MISSING.into(), whole_share), RUN)),
     ]);
     if columns.why > 0 {
         line.push_span(page.span(Role::Dim, format!("  {}", left(why(page, group), columns.why - 1))));
@@ -117,10 +118,6 @@ fn group_line(page: &Page<'_>, index: usize, group: &PlannedGroup, columns: &Col
     line.push_span(page.span(Role::Dim, "  "));
     line.push_span(page.span(Role::Raw, timeline(page, group, columns.timeline)));
     line
-}
-
-fn whole_percent(part: f64) -> String {
-    if part >= 0.9995 { "100%".into() } else { percent(part) }
 }
 
 fn run_role(run: Option<f64>) -> Role {
@@ -197,7 +194,7 @@ fn draw_members(page: &mut Page<'_>, area: Rect, index: usize, group: &PlannedGr
     let mut lines = vec![(Role::Dim, reason.to_owned())];
     let members = group.members.iter().map(|&event| {
         let run = page.model.monitor.row(event).raw.run.run_ratio();
-        format!("{} {}", page.model.event_name(event), run.map_or_else(|| MISSING.into(), whole_percent))
+        format!("{} {}", page.model.event_name(event), run.map_or_else(|| MISSING.into(), whole_share))
     });
     let members: Vec<_> = members.collect();
     lines.extend(wrap(&members.join(", "), usize::from(inner.width)).into_iter().map(|line| (Role::Text, line)));

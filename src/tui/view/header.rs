@@ -5,11 +5,12 @@ use ratatui::text::{Line, Span};
 
 use super::{Page, Target};
 use crate::monitor::Severity;
+use crate::number::percent;
 use crate::recording::Turns;
 use crate::tui::Mode;
 use crate::tui::model::{Model, Motion, Over, Screen};
 use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
-use crate::tui::text::{clock, cut_middle, percent, short_clock, span, width};
+use crate::tui::text::{clock, cut_middle, short_clock, span, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 use crate::words::shown;

@@ -18,11 +18,13 @@ const KEYS: usize = 14;
 const GLYPHS: usize = 10;
 
 /// What the glyphs and numbers mean.
-const LEGEND: [(&str, &str); 10] = [
-    ("±", "how far the number may be off, 95 of 100 times; what multiplexing left unseen"),
+const LEGEND: [(&str, &str); 12] = [
+    ("±", "how far off the number may be 95 of 100 times, in percent of it: what multiplexing left unseen"),
     ("exact", "the event was counted all the time"),
+    ("OFF", "how far off the truth it is, where that is counted beside"),
     ("VAR σ CV", "how the program varies from interval to interval; no error"),
     ("RUN%", "the part of the time that the event was on a counter"),
+    ("95% CI", "between which percentages a share of samples lies 95 of 100 times"),
     ("CORR BY", "what relations changed, and which of them most"),
     (WARN, "a number that is less than it seems"),
     (OK, "all is well: running, or a relation that agrees"),

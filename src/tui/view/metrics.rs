@@ -5,10 +5,10 @@ use ratatui::text::{Line, Span};
 
 use super::Page;
 use super::layout::split_below;
+use crate::events::Unit;
 use crate::metrics::{NoValue, Number, Verdict};
 use crate::monitor::MetricRow;
-use crate::rates::Error;
-use crate::text::number::si;
+use crate::number::{plus_minus, si};
 use crate::tui::symbols::{LEVELS, MISSING, OK, WARN};
 use crate::tui::text::{cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
@@ -157,13 +157,8 @@ fn words(metric: &MetricRow<'_>, none: NoValue) -> String {
     shown(&metric.why(none)).into_owned()
 }
 
-/// In the unit of the metric, as a part of a percentage would be read as percent.
 fn error(number: &Number) -> String {
-    match (number.error, number.error.half_width()) {
-        (Error::Exact, _) => "exact".into(),
-        (_, Some(half_width)) => format!("±{}", si(half_width)),
-        (_, None) => "±?".into(),
-    }
+    plus_minus(number.uncertain(), &Unit::Count)
 }
 
 fn state(page: &Page<'_>, verdict: Verdict, cells: usize) -> Span<'static> {

@@ -6,8 +6,9 @@ use ratatui::text::Line;
 use super::layout::split_below;
 use super::{Page, Target, graph, top};
 use crate::estimate::{Moved, RelationIndex, RelationState, Standing};
+use crate::number::{change, signed, whole_share};
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
-use crate::tui::text::{change, cut, left, right, signed, width, wrap};
+use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;
 use crate::words::shown;
 
@@ -186,7 +187,7 @@ fn relation_line(page: &Page<'_>, index: RelationIndex, columns: &Columns) -> Li
         standing.relative.map(change),
         standing.z.map(signed),
         (standing.uses > 0).then(|| standing.uses.to_string()),
-        standing.trust.map(trust),
+        standing.trust.map(whole_share),
     ];
     let number_role = if standing.state == RelationState::Violated { Role::Error } else { Role::Dim };
     for (width, number) in columns.numbers().into_iter().zip(numbers).filter(|(width, _)| *width > 0) {
@@ -199,11 +200,6 @@ fn relation_line(page: &Page<'_>, index: RelationIndex, columns: &Columns) -> Li
 
 fn standing(page: &Page<'_>, index: RelationIndex) -> Standing {
     page.model.monitor.standings().get(index).cloned().unwrap_or_default()
-}
-
-/// In whole percents.
-fn trust(part: f64) -> String {
-    format!("{:.0}%", part * 100.0)
 }
 
 /// A glyph and a word, and how they look.
@@ -224,7 +220,7 @@ pub(super) fn sentence(page: &Page<'_>, index: RelationIndex, room: usize) -> Li
     let (role, word) = state(&standing.state);
     let residual = standing.relative.map_or_else(String::new, |part| format!("  residual {}", change(part)));
     let z = standing.z.map_or_else(String::new, |z| format!("  z {}", signed(z)));
-    let trust = standing.trust.map_or_else(String::new, |part| format!("  trust {}", trust(part)));
+    let trust = standing.trust.map_or_else(String::new, |part| format!("  trust {}", whole_share(part)));
     let id = page.model.relation_id(index);
     let tail = width(&residual) + width(&z) + width(&trust) + 2 + width(&word);
     let formula_room = room.saturating_sub(width(&id) + 2 + tail);

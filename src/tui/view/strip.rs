@@ -7,11 +7,12 @@ use super::{Page, relations};
 use crate::estimate::Cause;
 use crate::events::Unit;
 use crate::monitor::Row;
+use crate::number::whole_share;
 use crate::plan::EventIndex;
-use crate::tui::figures::Figure;
+use crate::tui::figures::{Figure, Figures};
 use crate::tui::model::Line as Shown;
 use crate::tui::symbols::MISSING;
-use crate::tui::text::{amount, cut, left, plus_minus, right};
+use crate::tui::text::{amount, cut, left, right};
 use crate::tui::theme::Role;
 use crate::words::shown;
 
@@ -43,8 +44,8 @@ pub(super) fn lines(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'st
     let bar = width.saturating_sub(LABEL + NUMBER + 4 + TAIL);
     let unit = model.line_unit(shown);
     vec![
-        value_line(page, unit, (Role::Raw, &raw), figures.raw, (axis, bar), ""),
-        value_line(page, unit, (Role::Corrected, "corrected"), figures.corrected, (axis, bar), &tail),
+        value_line(page, (&figures, unit), (Role::Raw, &raw), figures.raw, (axis, bar), ""),
+        value_line(page, (&figures, unit), (Role::Corrected, "corrected"), figures.corrected, (axis, bar), &tail),
         match (shown, figures.by) {
             (Shown::Sum(place), _) => parts(page, place, width),
             (_, Some(Cause::Relation(relation))) => relations::sentence(page, relation, width),
@@ -64,7 +65,7 @@ pub(super) fn parts(page: &Page<'_>, place: usize, width: usize) -> Line<'static
     let all: f64 = counts.iter().map(|(_, count)| count).sum();
     counts.sort_by(|(_, a), (_, b)| b.total_cmp(a));
     let shares: Vec<_> =
-        counts.iter().map(|&(event, count)| format!("{} {:.0}%", scope(event), count / all * 100.0)).collect();
+        counts.iter().map(|&(event, count)| format!("{} {}", scope(event), whole_share(count / all))).collect();
     let words =
         if shares.is_empty() { "no part counted any".to_owned() } else { format!("most in {}", shares.join(", ")) };
     Line::from(page.span(Role::Dim, cut(&words, width).into_owned()))
@@ -81,7 +82,7 @@ pub(super) fn why_unmoved(row: &Row<'_>) -> String {
 
 fn value_line(
     page: &Page<'_>,
-    unit: &Unit,
+    (figures, unit): (&Figures, &Unit),
     (role, label): (Role, &str),
     figure: Option<Figure>,
     (axis, bar): (Option<Axis>, usize),
@@ -93,7 +94,7 @@ fn value_line(
         return line;
     };
     line.push_span(page.span(Role::Title, right(&amount(figure.mean, unit), NUMBER / 2)));
-    line.push_span(page.span(Role::Text, right(&plus_minus(figure.error, figure.mean), NUMBER / 2)));
+    line.push_span(page.span(Role::Text, right(&figures.error_of(figure, unit), NUMBER / 2)));
     if let Some(axis) = axis.filter(|_| bar >= LEAST_BAR) {
         line.push_span(page.span(role, format!("  {}", axis.interval(figure, bar))));
     }

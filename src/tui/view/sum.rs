@@ -4,11 +4,12 @@ use ratatui::text::{Line, Span};
 
 use super::Page;
 use super::events::{Column, Layout, run_cell, sparkline, why_missing};
+use crate::number::{change, percent, scientific};
 use crate::plan::EventIndex;
 use crate::tui::figures::{Change, Figure, Figures};
 use crate::tui::model::{Fold, Line as Shown};
 use crate::tui::symbols::{CURSOR, MISSING};
-use crate::tui::text::{amount, change, cut_middle, left, percent, plus_minus, right, scientific};
+use crate::tui::text::{amount, cut_middle, left, right};
 use crate::tui::theme::Role;
 use crate::words::shown;
 
@@ -79,11 +80,9 @@ fn cell(
     let unit = &model.monitor.header().events[parts.events[0]].event.unit;
     let (role, text) = match column {
         Column::Mean => (Role::Title, amount(figure.mean, unit)),
-        Column::Error => (Role::Text, plus_minus(figure.error, figure.mean)),
+        Column::Error => (Role::Text, figures.error_of(figure, unit)),
         Column::Raw => (Role::Raw, figures.raw.map_or_else(|| format!("{MISSING} "), |raw| amount(raw.mean, unit))),
-        Column::RawError => {
-            (Role::Dim, figures.raw.map_or_else(|| MISSING.into(), |raw| plus_minus(raw.error, raw.mean)))
-        }
+        Column::RawError => (Role::Dim, figures.raw.map_or_else(|| MISSING.into(), |raw| figures.error_of(raw, unit))),
         Column::Correction => match figures.correction {
             Change::Derived => (Role::Corrected, "derived".into()),
             Change::By(Some(part)) => (Role::Corrected, change(part)),

@@ -4,9 +4,10 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
 use super::super::{Page, Target};
+use crate::number::share;
 use crate::tui::model::profile::{Node, Origin, Place, Profile, Shape};
 use crate::tui::symbols::EIGHTHS;
-use crate::tui::text::{cut_middle, percent, width};
+use crate::tui::text::{cut_middle, width};
 use crate::tui::theme::{Hue, HueFrom, Role};
 
 /// The left edge of a frame: it tells frames apart where colours don't.
@@ -131,7 +132,7 @@ fn draw_frame(page: &mut Page<'_>, area: Rect, node: Node, profile: &Profile) {
     page.put(area.x, area.y, EDGE, edge);
     page.target(area, Target::Frame(node));
     let room = usize::from(area.width) - 1;
-    let share = percent(profile.share(place.shape.total(node)));
+    let share = share(profile.share(place.shape.total(node)));
     let with_share = room >= LEAST_WITH_SHARE && width(&label.name) + 2 + share.len() <= room;
     let text = match with_share {
         true => format!("{}{}{share} ", label.name, " ".repeat(room - 1 - width(&label.name) - share.len())),

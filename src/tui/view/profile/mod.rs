@@ -5,12 +5,12 @@ use ratatui::text::Line;
 
 use super::Page;
 use super::layout::Room;
-use crate::text::number::si;
+use crate::number::{share, si};
 use crate::tui::Mode;
 use crate::tui::model::Motion;
 use crate::tui::model::profile::{Listing, Profile};
 use crate::tui::symbols::FROZEN;
-use crate::tui::text::{cut_middle, percent, width, wrap};
+use crate::tui::text::{cut_middle, width, wrap};
 use crate::tui::theme::Role;
 use crate::words::shown;
 
@@ -133,11 +133,11 @@ fn samples(profile: &Profile) -> String {
 fn found(profile: &Profile) -> String {
     let (place, amount) = (profile.place(), profile.found.amount);
     let text = shown(profile.search.text()).into_owned();
-    let of_all = percent(profile.share(amount));
+    let of_all = share(profile.share(amount));
     let zoom = match place.is_zoomed() {
         true => {
             let part = amount.weight as f64 / place.shape.total(place.root()).weight.max(1) as f64;
-            format!(", {} of zoom", percent(part))
+            format!(", {} of zoom", share(part))
         }
         false => String::new(),
     };
@@ -176,7 +176,7 @@ fn draw_selected(page: &mut Page<'_>, panel: Rect, profile: &Profile) {
     let label = profile.calls.label(frame);
     let mut numbers = match profile.has_samples() {
         true => format!("{} of {} samples", total.samples, profile.whole().samples),
-        false => percent(profile.share(total)),
+        false => share(profile.share(total)),
     };
     if profile.has_samples() && own.samples > 0 && own.samples < total.samples {
         numbers += &format!(", {} in itself", own.samples);

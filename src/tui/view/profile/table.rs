@@ -4,16 +4,17 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::super::{Page, Target};
+use crate::number;
 use crate::profile::{Amount, share_error};
-use crate::rates::Error;
+use crate::rates::{Error, Uncertain};
 use crate::tui::model::profile::{FrameIndex, Function, Label, Listing, Node, Profile};
 use crate::tui::symbols::{CURSOR, MISSING};
-use crate::tui::text::{cut_middle, left, percent, right, width};
+use crate::tui::text::{cut_middle, left, right, width};
 use crate::tui::theme::Role;
 
-/// Cells of a share and of its error.
+/// Cells of a share and of its interval.
 const SHARE: usize = 6;
-const ERROR: usize = 6;
+const INTERVAL: usize = 9;
 /// Cells of a module's name.
 const LEAST_MODULE: usize = 8;
 const MOST_MODULE: usize = 24;
@@ -30,17 +31,17 @@ const FOLDED: &str = "+";
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Columns {
     name: usize,
-    errors: usize,
+    intervals: usize,
     own: usize,
     module: usize,
 }
 
 impl Columns {
-    /// The module leaves first, then errors, then what was sampled in the function itself.
+    /// The module leaves first, then intervals, then what was sampled in the function itself.
     pub(super) fn of(room: usize) -> Self {
-        let mut columns = Self { name: 0, errors: ERROR, own: SHARE, module: LEAST_MODULE };
+        let mut columns = Self { name: 0, intervals: INTERVAL, own: SHARE, module: LEAST_MODULE };
         let leaving: [fn(&mut Self) -> &mut usize; 3] =
-            [|columns| &mut columns.module, |columns| &mut columns.errors, |columns| &mut columns.own];
+            [|columns| &mut columns.module, |columns| &mut columns.intervals, |columns| &mut columns.own];
         for column in leaving {
             if columns.rest() + LEAST_NAME > room {
                 *column(&mut columns) = 0;
@@ -56,23 +57,23 @@ impl Columns {
 
     fn rest(&self) -> usize {
         let gap = |width: usize| if width > 0 { width + 1 } else { 0 };
-        let errors = gap(self.errors);
-        let own = if self.own > 0 { self.own + 2 + errors } else { 0 };
-        2 + SHARE + 1 + errors + own + if self.module > 0 { self.module + 2 } else { 0 }
+        let intervals = gap(self.intervals);
+        let own = if self.own > 0 { self.own + 2 + intervals } else { 0 };
+        2 + SHARE + 1 + intervals + own + if self.module > 0 { self.module + 2 } else { 0 }
     }
 }
 
 pub(super) fn draw_heads(page: &mut Page<'_>, row: Rect, profile: &Profile, columns: &Columns) {
-    let error = page.model.error_head();
+    let interval = format!("{} CI", page.model.monitor.confidence());
     let next = format!("{} (t: {})", profile.listing.word().to_uppercase(), profile.listing.next().word());
     let mut text = format!("  {} {}", left(&next, columns.name), right("TOTAL", SHARE));
-    if columns.errors > 0 {
-        text += &format!(" {}", right(&error, ERROR));
+    if columns.intervals > 0 {
+        text += &format!(" {}", right(&interval, INTERVAL));
     }
     if columns.own > 0 {
         text += &format!("  {}", right("SELF", SHARE));
-        if columns.errors > 0 {
-            text += &format!(" {}", right(&error, ERROR));
+        if columns.intervals > 0 {
+            text += &format!(" {}", right(&interval, INTERVAL));
         }
     }
     if columns.module > 0 {
@@ -181,12 +182,15 @@ fn module(label: &Label, room: usize) -> String {
     cut_middle(&label.module, room).into_owned()
 }
 
-/// A share and how far it may be off, in percent of all.
+/// A share and the interval that it lies in, in percent of all. Its error has no `±`: that stands for percents of the
+/// number before it, and these would be percents of all.
 fn share(page: &Page<'_>, amount: Amount, profile: &Profile, columns: &Columns, role: Role) -> Vec<Span<'static>> {
     let share = profile.share(amount);
-    let mut spans = vec![page.span(role, right(&percent(share), SHARE))];
-    if columns.errors > 0 {
-        spans.push(page.span(Role::Dim, format!(" {}", right(&points(error(page, amount, profile)), ERROR))));
+    let mut spans = vec![page.span(role, right(&number::share(share), SHARE))];
+    if columns.intervals > 0 {
+        spans.push(
+            page.span(Role::Dim, format!(" {}", right(&interval(share, error(page, amount, profile)), INTERVAL))),
+        );
     }
     spans
 }
@@ -200,14 +204,12 @@ fn error(page: &Page<'_>, amount: Amount, profile: &Profile) -> Error {
     }
 }
 
-/// An error in percentage points: `±0.4`.
-fn points(error: Error) -> String {
-    match error.half_width().map(|part| part * 100.0) {
-        _ if error == Error::Exact => MISSING.into(),
-        None => "±?".into(),
-        Some(points) if points < 0.05 => "±<0.1".into(),
-        Some(points) if points >= 9.95 => format!("±{points:.0}"),
-        Some(points) => format!("±{points:.1}"),
+/// `11.9–12.7`; `?` where it isn't known.
+fn interval(share: f64, error: Error) -> String {
+    match (error, Uncertain { value: share, error }.bounds()) {
+        (Error::Exact, _) => MISSING.into(),
+        (_, Some((low, high))) => number::share_interval(low, high),
+        (_, None) => "?".into(),
     }
 }
 
@@ -220,17 +222,16 @@ mod tests {
         for room in 12..200 {
             let columns = Columns::of(room);
             assert!(columns.rest() + columns.name <= room.max(12), "{room}: {columns:?}");
-            assert!(columns.module == 0 || columns.errors > 0);
-            assert!(columns.errors == 0 || columns.own > 0);
+            assert!(columns.module == 0 || columns.intervals > 0);
+            assert!(columns.intervals == 0 || columns.own > 0);
         }
-        assert!(Columns::of(76).module > 0 && Columns::of(50).module == 0 && Columns::of(50).errors > 0);
+        assert!(Columns::of(76).module > 0 && Columns::of(56).module == 0 && Columns::of(56).intervals > 0);
     }
 
     #[test]
-    fn errors_are_points() {
-        let texts = [0.0, 0.0004, 0.004, 0.2].map(|part| points(Error::of(part)));
-        assert_eq!(texts, ["±<0.1", "±<0.1", "±0.4", "±20"]);
-        assert_eq!((points(Error::Exact), points(Error::Unknown)), ("—".into(), "±?".into()));
+    fn shares_have_an_interval() {
+        assert_eq!(interval(0.123, Error::Within { below: 0.004, above: 0.005 }), "11.9–12.8");
+        assert_eq!((interval(1.0, Error::Exact), interval(0.5, Error::Unknown)), ("—".into(), "?".into()));
     }
 
     #[test]

@@ -1,0 +1,387 @@
+//! Writes numbers, times, shares and errors as short text, the same on every screen and in every table.
+//!
+//! Whoever adds a table takes these, so that `±` has one meaning: how far the number beside it may be off, in percent
+//! of that number.
+
+use crate::events::Unit;
+use crate::rates::{Error, Uncertain};
+use crate::words::shown;
+
+/// What stands for a number that there is none of.
+const NONE: &str = "—";
+
+/// From here on percentages have no decimal: 99.95 would be rounded to 100.0.
+const WHOLE: f64 = 99.95;
+
+/// The least percentage that its decimal shows.
+const LEAST: f64 = 0.05;
+
+/// Percentages beyond this are only said to be so: 999.5 would be rounded to 1000.
+const MOST: f64 = 999.5;
+
+const UP: [(f64, &str); 5] = [(1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")];
+
+/// A number with three significant digits, four below 10,000, and an SI prefix: `1.93M`, `412k`,
+/// `83`, `0.25`.
+pub fn si(value: f64) -> String {
+    if !value.is_finite() {
+        return NONE.into();
+    }
+    let size = value.abs();
+    // 999.6k would round to 1000k: the next prefix takes over where rounding would cross.
+    for (unit, prefix) in UP {
+        if size >= unit * 0.9995 && size >= 999.5 {
+            return format!("{}{prefix}", significant(value / unit));
+        }
+    }
+    if size >= 1e16 { minus(format!("{value:.2e}")) } else { significant(value) }
+}
+
+/// Three significant digits, without zeros that say nothing: `1.5`, `42.1`, `0.001`.
+fn significant(value: f64) -> String {
+    let size = value.abs();
+    if size == 0.0 {
+        return "0".into();
+    }
+    if !(0.0005..1e4).contains(&size) {
+        return minus(format!("{value:.1e}"));
+    }
+    let text = three_digits(value);
+    let is_whole = size.fract() == 0.0 && text.contains('.');
+    if is_whole { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
+}
+
+fn three_digits(value: f64) -> String {
+    let size = value.abs();
+    let decimals = match size {
+        _ if size >= 99.95 => 0,
+        _ if size >= 9.995 => 1,
+        _ if size >= 0.9995 => 2,
+        _ => 3,
+    };
+    minus(format!("{value:.decimals$}"))
+}
+
+/// The sign as it is printed.
+fn minus(text: String) -> String {
+    text.strip_prefix('-').map_or_else(|| text.clone(), |size| format!("−{size}"))
+}
+
+/// A time in nanoseconds with the unit that fits: `1.50 s`, `20.6 ms`, `310 ns`.
+pub fn time(nanoseconds: f64) -> String {
+    if !nanoseconds.is_finite() {
+        return NONE.into();
+    }
+    let (unit, name) = match nanoseconds.abs() {
+        size if size >= 0.9995e9 => (1e9, "s"),
+        size if size >= 0.9995e6 => (1e6, "ms"),
+        size if size >= 0.9995e3 => (1e3, "µs"),
+        _ => (1.0, "ns"),
+    };
+    match nanoseconds {
+        0.0 => "0 s".into(),
+        _ => format!("{} {name}", three_digits(nanoseconds / unit)),
+    }
+}
+
+/// A number of counts of an event, in its unit.
+pub fn amount(counts: f64, unit: &Unit) -> String {
+    match unit {
+        Unit::Count => si(counts),
+        Unit::Nanoseconds => time(counts),
+        Unit::Scaled { scale, name } => format!("{} {}", si(counts * scale), shown(name)),
+    }
+}
+
+/// A size in percent: `1.8%`, `250%`, `>999%`; `<0.1%` is what the decimal can't show, and `0.0%` none.
+pub fn percent(part: f64) -> String {
+    let percent = part * 100.0;
+    let size = match percent.abs() {
+        size if size.is_nan() => return "?".into(),
+        size if size >= MOST => ">999%".into(),
+        size if size >= WHOLE => format!("{size:.0}%"),
+        size if size < LEAST && size > 0.0 => return "<0.1%".into(),
+        size => format!("{size:.1}%"),
+    };
+    if percent < 0.0 { format!("−{size}") } else { size }
+}
+
+/// A part of a whole: `67.0%`. What isn't all of it is never `100%`.
+pub fn share(part: f64) -> String {
+    percent(if part < 1.0 { part.min(0.999) } else { part })
+}
+
+/// The same without decimals, for narrow columns: `67%`, and `99%` of what isn't all.
+pub fn whole_share(part: f64) -> String {
+    let percent = part * 100.0;
+    match percent {
+        _ if percent.is_nan() => "?".into(),
+        _ if part < 1.0 => format!("{:.0}%", percent.min(99.0)),
+        _ => format!("{percent:.0}%"),
+    }
+}
+
+/// The ends of the interval of a part of a whole, in percent and rounded outwards: `11.9–12.7`, `99.6–100`.
+pub fn share_interval(low: f64, high: f64) -> String {
+    let end = |tenths: f64| match tenths {
+        _ if tenths.is_nan() => "?".into(),
+        _ if tenths >= 1000.0 => "100".into(),
+        _ => format!("{:.1}", (tenths.max(0.0) + 0.0) / 10.0),
+    };
+    // What a product is off by is no reason to round.
+    let noise = 1e-9;
+    format!("{}–{}", end((low * 1000.0 + noise).floor()), end((high * 1000.0 - noise).ceil()))
+}
+
+/// A change with its sign: `+11.0%`, `−2.3%`; `0.0%` where the decimal shows none.
+pub fn change(part: f64) -> String {
+    let size = part.abs() * 100.0;
+    match percent(part.abs()) {
+        text if text == "?" => text,
+        _ if size < LEAST => "0.0%".into(),
+        text if part < 0.0 => format!("−{text}"),
+        text => format!("+{text}"),
+    }
+}
+
+/// With its sign and one decimal: `+1.5`, `−0.3`, `0.0`.
+pub fn signed(number: f64) -> String {
+    match number {
+        _ if !number.is_finite() => "?".into(),
+        _ if number.abs() < 0.05 => "0.0".into(),
+        _ => minus(format!("{number:+.1}")),
+    }
+}
+
+/// With two digits: `2.6e10`.
+pub fn scientific(number: f64) -> String {
+    match number {
+        0.0 => "0".into(),
+        number if number.is_finite() => format!("{number:.1e}"),
+        _ => "?".into(),
+    }
+}
+
+/// How far `number` may be off, in percent of it: `exact`, `±1.8%`, `±<0.1%`, `±>999%`; `±?` where that isn't known.
+/// There are no percents of 0: beside it stands `±4`, in `unit`.
+pub fn plus_minus(number: Uncertain, unit: &Unit) -> String {
+    let half_width = match (number.error, number.error.half_width()) {
+        (Error::Exact, _) => return "exact".into(),
+        (_, Some(half_width)) if half_width.is_finite() => half_width,
+        _ => return "±?".into(),
+    };
+    match (number.error.relative_to(number.value), unit) {
+        (Some(part), _) => plus_minus_part(part),
+        (None, Unit::Count) => format!("±{}", si(half_width)),
+        // As narrow as a column.
+        (None, Unit::Nanoseconds) => format!("±{}", time(half_width).replace(' ', "")),
+        (None, Unit::Scaled { scale, .. }) => format!("±{}", si(half_width * scale)),
+    }
+}
+
+/// The same of an error that is known as a part of its number.
+pub fn plus_minus_part(part: f64) -> String {
+    // However little an error is, only what was counted all the time has none.
+    if part.abs() * 100.0 < LEAST { "±<0.1%".into() } else { format!("±{}", percent(part)) }
+}
+
+/// A number for other programs with so many decimals: `-0.25`; as a power of ten where a double doesn't
+/// tell all the digits before its point apart: `1.5e47`.
+pub fn plain(value: f64, decimals: usize) -> String {
+    if value.abs() < MOST_DIGITS { format!("{value:.decimals$}") } else { format!("{value:e}") }
+}
+
+/// The shortest text that is read back as the same number: `0.1`, `1.5e47`, `2e-9`.
+pub fn shortest(value: f64) -> String {
+    let is_short = value == 0.0 || (1e-4..MOST_DIGITS).contains(&value.abs());
+    if is_short { value.to_string() } else { format!("{value:e}") }
+}
+
+/// Whole numbers from here on have more digits than the 17 that a double needs at most.
+const MOST_DIGITS: f64 = 1e17;
+
+/// A whole number with commas: `1,931,204`.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn prefixes_by_hand() {
+        let cases = [
+            (0.0, "0"),
+            (1.0, "1"),
+            (0.25, "0.250"),
+            (83.0, "83"),
+            (42.06, "42.1"),
+            (999.4, "999"),
+            (999.7, "1.00k"),
+            (1_931_204.0, "1.93M"),
+            (412_000.0, "412k"),
+            (-38_100.0, "−38.1k"),
+            (999_600.0, "1.00M"),
+            (2.4e14, "240T"),
+            (f64::NAN, "—"),
+            (0.000_04, "4.0e-5"),
+            (1e18, "1000P"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(si(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn times_by_hand() {
+        let cases = [
+            (0.0, "0 s"),
+            (1e9, "1.00 s"),
+            (310.0, "310 ns"),
+            (20.6e6, "20.6 ms"),
+            (1.5e9, "1.50 s"),
+            (999.7e3, "1.00 ms"),
+        ];
+        for (value, text) in cases {
+            assert_eq!(time(value), text, "{value}");
+        }
+    }
+
+    #[test]
+    fn groups_by_hand() {
+        assert_eq!([grouped(0), grouped(999), grouped(1_931_204)], ["0", "999", "1,931,204"]);
+    }
+
+    #[test]
+    fn numbers_for_programs_by_hand() {
+        let texts = [plain(1_931_204.0, 0), plain(-0.25, 2), plain(1.5e47, 0), plain(-2e17, 3)];
+        assert_eq!(texts, ["1931204", "-0.25", "1.5e47", "-2e17"]);
+        assert_eq!([0.0, 0.1, 1.5e47, 2e-9].map(shortest), ["0", "0.1", "1.5e47", "2e-9"]);
+    }
+
+    #[test]
+    fn percentages_by_hand() {
+        let cases = [
+            (0.018, "1.8%"),
+            (0.0, "0.0%"),
+            (-0.0, "0.0%"),
+            (0.0004, "<0.1%"),
+            (0.0005, "0.1%"),
+            (-0.0004, "<0.1%"),
+            (-0.023, "−2.3%"),
+            (0.9994, "99.9%"),
+            (0.9996, "100%"),
+            (2.5, "250%"),
+            (9.994, "999%"),
+            (9.996, ">999%"),
+            (-50.0, "−>999%"),
+            (f64::INFINITY, ">999%"),
+            (f64::NAN, "?"),
+        ];
+        for (part, text) in cases {
+            assert_eq!(percent(part), text, "{part}");
+        }
+    }
+
+    #[test]
+    fn only_all_of_a_whole_is_a_hundred_percent() {
+        assert_eq!([0.0, 0.67, 0.99996, 1.0].map(share), ["0.0%", "67.0%", "99.9%", "100%"]);
+        assert_eq!([0.0, 0.67, 0.99996, 1.0].map(whole_share), ["0%", "67%", "99%", "100%"]);
+        assert_eq!((share(f64::NAN), whole_share(f64::NAN)), ("?".into(), "?".into()));
+    }
+
+    #[test]
+    fn intervals_of_shares_by_hand() {
+        assert_eq!(share_interval(0.119, 0.127), "11.9–12.7");
+        assert_eq!(
+            [(0.0, 0.0), (0.0002, 0.0004), (0.9996, 1.0)].map(|(low, high)| share_interval(low, high)),
+            ["0.0–0.0", "0.0–0.1", "99.9–100"]
+        );
+        assert_eq!(share_interval(f64::NAN, 1.0), "?–100");
+    }
+
+    #[test]
+    fn changes_have_a_sign() {
+        let cases = [
+            (0.11, "+11.0%"),
+            (-0.023, "−2.3%"),
+            (0.0, "0.0%"),
+            (-0.0004, "0.0%"),
+            (0.0005, "+0.1%"),
+            (50.0, "+>999%"),
+            (f64::NAN, "?"),
+        ];
+        for (part, text) in cases {
+            assert_eq!(change(part), text, "{part}");
+        }
+        assert_eq!([1.5, -0.3, -0.04, 0.0, f64::NAN].map(signed), ["+1.5", "−0.3", "0.0", "0.0", "?"]);
+    }
+
+    #[test]
+    fn errors_by_hand() {
+        let of = |value: f64, error: Error| plus_minus(Uncertain { value, error }, &Unit::Count);
+        let within = |value: f64, half: f64| of(value, Error::of(half));
+        assert_eq!((of(5.0, Error::Exact), of(5.0, Error::Unknown)), ("exact".into(), "±?".into()));
+        assert_eq!((within(100.0, 1.8), within(-100.0, 1.8)), ("±1.8%".into(), "±1.8%".into()));
+        assert_eq!(of(100.0, Error::Within { below: 1.0, above: 3.0 }), "±3.0%");
+        // At both ends, on either side of the rounding.
+        assert_eq!([0.0, 0.0499, 0.05, 0.1].map(|half| within(100.0, half)), ["±<0.1%", "±<0.1%", "±0.1%", "±0.1%"]);
+        assert_eq!([99.9, 99.96, 999.4, 999.6].map(|half| within(100.0, half)), ["±99.9%", "±100%", "±999%", "±>999%"]);
+        assert_eq!((within(1e-300, 1e300), within(5.0, f64::NAN)), ("±>999%".into(), "±?".into()));
+        assert_eq!(of(5.0, Error::Within { below: f64::NAN, above: f64::NAN }), "±?");
+    }
+
+    #[test]
+    fn beside_nothing_the_error_is_in_the_unit_of_what_is_counted() {
+        let of = |half: f64, unit: &Unit| plus_minus(Uncertain { value: 0.0, error: Error::of(half) }, unit);
+        assert_eq!((of(4.0, &Unit::Count), of(0.0, &Unit::Count)), ("±4".into(), "±0".into()));
+        assert_eq!(of(20.6e6, &Unit::Nanoseconds), "±20.6ms");
+        assert_eq!(of(4.0, &Unit::Scaled { scale: 0.5, name: "MiB".into() }), "±2");
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_for_programs_are_short_and_read_back(value in prop::num::f64::NORMAL) {
+            let longest = 25;
+            prop_assert!(plain(value, 3).len() <= longest && shortest(value).len() <= longest, "{}", shortest(value));
+            prop_assert_eq!(shortest(value).parse(), Ok(value));
+        }
+
+        #[test]
+        fn numbers_stay_short(value in prop::num::f64::ANY, half in prop::num::f64::ANY) {
+            let cells = |text: String| text.chars().count();
+            prop_assert!(cells(si(value)) <= 9, "{}", si(value));
+            prop_assert!(cells(percent(value)) <= 6 && cells(change(value)) <= 7, "{}", percent(value));
+            let error = plus_minus(Uncertain { value, error: Error::of(half.abs()) }, &Unit::Count);
+            prop_assert!(cells(error.clone()) <= 7 || value == 0.0, "{error}");
+        }
+
+        #[test]
+        fn what_is_written_of_an_error_is_what_it_is(value in 1e-3f64..1e12, part in 0.0f64..20.0) {
+            let text = plus_minus(Uncertain { value, error: Error::of(value * part) }, &Unit::Count);
+            let digits = text.trim_start_matches('±').trim_end_matches('%');
+            match digits.parse::<f64>() {
+                // Half of the last digit.
+                Ok(percent) => prop_assert!((percent - part * 100.0).abs() <= if percent >= 100.0 { 0.5 } else { 0.05 } + 1e-6, "{text}"),
+                Err(_) if digits == "<0.1" => prop_assert!(part < 0.000_500_1),
+                Err(_) => prop_assert!(digits == ">999" && part > 9.994_999),
+            }
+        }
+
+        #[test]
+        fn a_part_is_never_written_as_all(part in 0.0f64..1.0) {
+            prop_assert!(!share(part).starts_with("100") && !whole_share(part).starts_with("100"));
+        }
+    }
+}

@@ -126,7 +126,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 fn round(second: u64) -> Sample {
-    Sample::Round { round: Round { at: WallNs(second * SECOND), readings: Vec::new() }, lost: 0 }
+    Sample::Round { round: Round { at: WallNs(second * SECOND), readings: Vec::new(), ..Round::default() }, lost: 0 }
 }
 
 /// Stacks of 10 to 60 of 3,000 functions in 40 modules: some often, most seldom.

@@ -71,7 +71,7 @@ fn round(second: u64) -> Round {
         reading(250 * second, whole / 4),
         reading(77_777 * second, whole),
     ];
-    Round { at: WallNs(whole), readings }
+    Round { at: WallNs(whole), readings, ..Round::default() }
 }
 
 fn monitor(seconds: u64, ended: bool) -> Monitor {
@@ -229,4 +229,87 @@ fn what_one_kind_of_core_counted_is_not_scaled() {
             .to_string()
             .contains("cpu_core/cycles/ ran"))
     );
+}
+
+/// The kernel took the counters off `counts` and `waits` before the second round, which shows it, and off `pauses` in
+/// the first second.
+fn taken_off() -> Vec<Round> {
+    let mut rounds: Vec<_> = (1..=3).map(round).collect();
+    let first = rounds[0].readings.clone();
+    for round in &mut rounds[1..] {
+        (round.readings[0], round.readings[3], round.readings[4]) = (first[0], first[3], Some(Reading::default()));
+        round.uncounted = vec![0, 3, 4];
+    }
+    rounds[0].readings[4] = Some(Reading::default());
+    rounds[0].uncounted = vec![4];
+    rounds
+}
+
+fn monitor_of(header: Header, rounds: &[Round]) -> Monitor {
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let mut monitor = Monitor::new(header, Vec::new(), Box::new(Scale::new(&events, &[])));
+    for round in rounds {
+        monitor.round(round, 0);
+    }
+    monitor
+}
+
+#[test]
+fn what_lost_its_counters_keeps_its_count_and_is_not_exact() {
+    let monitor = monitor_of(header(), &taken_off());
+    let block = lines(&text::block(&monitor, perfprop::monitor::Measure::default()));
+    has(&[block[0].clone()], ["±?", "", "", "", "", ""]);
+    assert!(block[4].ends_with("not counted from exec on"), "{block:?}");
+    // What was counted in the first interval stays; in the last there is no number, and no 0.
+    has(
+        &lines(&text::interval(&monitor)),
+        ["<not counted>", "<not sup", "<not per", "<not counted>", "<not counted>", "250"],
+    );
+    let ended = [monitor];
+    let totals = text::summary(&Repeats(&ended));
+    has(&lines(&totals), ["1,000", "<not sup", "<not per", "<not counted>", "<not counted>", "750"]);
+    assert!(lines(&totals)[0].contains("±?"), "{totals}");
+    let of = |text: String| {
+        text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["status"].clone()).collect::<Vec<_>>()
+    };
+    let statuses = of(text::json_totals(&Repeats(&ended)));
+    assert_eq!((&statuses[0], &statuses[4]), (&"counted until exec".into(), &"not counted from exec on".into()));
+    let fields = lines(&text::csv_totals(&Repeats(&ended), ","));
+    assert!(fields[0].starts_with("1000,,") && fields[0].contains("counted until exec"), "{fields:?}");
+    assert!(fields[4].starts_with("<not counted>,,") && fields[4].contains("not counted from exec on"), "{fields:?}");
+    let codes: Vec<_> = ended[0].findings().iter().filter(|noted| noted.finding.code() == "W11").collect();
+    let words = codes.iter().map(|noted| noted.finding.words(&ended[0]).to_string()).collect::<Vec<_>>();
+    assert!(
+        codes.len() == 2 && words.iter().all(|words| words.contains("./prog") && words.contains("setuid")),
+        "{words:?}"
+    );
+}
+
+#[test]
+fn a_recording_keeps_what_lost_its_counters() {
+    let mut bytes = Vec::new();
+    let mut recorder = Recorder::new(&mut bytes, &header()).unwrap();
+    taken_off().iter().for_each(|round| recorder.round(round, 0).unwrap());
+    drop(recorder);
+    let recording = recording::read(&bytes[..]).unwrap();
+    let rounds: Vec<_> = recording.rounds.into_iter().map(|(round, _)| round).collect();
+    assert_eq!(rounds, taken_off());
+    let of_no_event = String::from_utf8(bytes).unwrap().replacen("\"uncounted\":[4]", "\"uncounted\":[7]", 1);
+    assert!(recording::read(of_no_event.as_bytes()).is_err());
+}
+
+#[test]
+fn threads_that_were_gone_before_they_were_opened_are_gone_and_not_unsupported() {
+    let mut header = header();
+    for (event, tid) in header.events.iter_mut().zip([1, 2, 2, 3, 4, 5]) {
+        event.scope = Scope::Thread { tid, name: String::new() };
+        event.status = if tid == 2 { Status::Gone } else { Status::Counted };
+    }
+    let monitor = monitor_of(header, &[round(1)]);
+    let told: Vec<_> = monitor.findings().iter().filter(|noted| noted.finding.code() == "W12").collect();
+    assert!(told.len() == 1 && told[0].finding.words(&monitor).to_string().starts_with("1 thread "), "{told:?}");
+    let text = text::interval(&monitor);
+    let absent = text.lines().find(|line| line.contains("absent")).unwrap_or_default().to_owned();
+    assert!(absent.contains(" 2 ") && absent.contains("<gone>") && !absent.contains('-'), "{text}");
+    assert!(text::block(&monitor, perfprop::monitor::Measure::default()).contains("gone"));
 }

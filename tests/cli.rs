@@ -3,7 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -271,7 +272,7 @@ fn check_explains_codes() {
 /// perfprop as the user nobody, where that can be had.
 fn as_nobody(args: &[&str]) -> Option<Output> {
     // The folder of the build may be closed to others.
-    let program = scratch("nobody");
+    let program = scratch(&format!("nobody-{:?}", std::thread::current().id()));
     fs::copy(env!("CARGO_BIN_EXE_perfprop"), &program).unwrap();
     let privileges = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
     let output = Command::new("setpriv").args(privileges).arg(&program).args(args).stdin(Stdio::null()).output();
@@ -306,6 +307,72 @@ fn a_plain_user_is_told_the_layer_that_refuses() {
     }
     let Some(output) = as_nobody(&["check", "-e", "page-faults:u"]) else { return };
     assert!(output.status.success(), "{}", stdout(&output));
+}
+
+/// What a shell runs before a program, and why the kernel takes the counters off that.
+const HIDDEN: [(u32, &str); 2] = [(0o4755, "setuid"), (0o711, "not to be read")];
+
+#[test]
+fn a_program_with_rights_of_its_own_is_not_counted_and_not_0() {
+    let program = scratch("hidden");
+    fs::copy("/bin/sh", &program).unwrap();
+    let path = program.to_str().unwrap().to_owned();
+    for (mode, why) in HIDDEN {
+        fs::set_permissions(&program, fs::Permissions::from_mode(mode)).unwrap();
+        let busy = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        let count = |form: &[&str], command: &[&str]| {
+            as_nobody(&[&["stat", "-e", "task-clock:u,page-faults:u"], form, &["--"], command].concat())
+        };
+        let Some(plain) = count(&[], &["/bin/sh", "-c", busy]) else { break };
+        if !plain.status.success() {
+            eprintln!("skipped: a plain user can't count anything here: {}", stderr(&plain));
+            break;
+        }
+        assert!(!stderr(&plain).contains("W11"), "{}", stderr(&plain));
+        let text = stderr(&count(&[], &[&path, "-c", busy]).unwrap());
+        if mode == 0o4755 && !text.contains("W11") && is_nosuid(&program) {
+            eprintln!("skipped: rights of programs have no meaning in {}", std::env::temp_dir().display());
+            continue;
+        }
+        assert!(text.contains("W11 not counted from its exec on") && text.contains("setuid"), "{why}: {text}");
+        assert!(text.contains("<not counted>") && !text.contains("exact"), "{why}: {text}");
+        let json = stderr(&count(&["-j"], &[&path, "-c", busy]).unwrap());
+        assert!(json.contains("\"status\":\"not counted from exec on\""), "{why}: {json}");
+        // What was counted before the exec stays.
+        let before = format!("{busy}; exec {path} -c '{busy}'");
+        let text = stderr(&count(&["-I", "20"], &["/bin/sh", "-c", &before]).unwrap());
+        assert!(text.contains("W11"), "{why}: {text}");
+    }
+    let _ = fs::remove_file(&program);
+}
+
+/// Whether the file system of a file knows no rights of programs.
+fn is_nosuid(file: &Path) -> bool {
+    nix::sys::statvfs::statvfs(file).is_ok_and(|system| system.flags().contains(nix::sys::statvfs::FsFlags::ST_NOSUID))
+}
+
+#[test]
+fn a_thread_that_has_ended_does_not_refuse_the_others() {
+    if !can_count() {
+        return;
+    }
+    let mut ended = Command::new("true").spawn().unwrap();
+    let (mine, gone) = (std::process::id().to_string(), ended.id().to_string());
+    ended.wait().unwrap();
+    let both = format!("{gone},{mine}");
+    let output = perfprop(&["stat", "-e", "task-clock", "-t", &both, "--", "true"]);
+    assert!(
+        output.status.success() && stderr(&output).contains(&format!("ended: threads {gone}")),
+        "{}",
+        stderr(&output)
+    );
+    let output = perfprop(&["stat", "--per-thread", "-e", "task-clock,page-faults", "-t", &both, "--", "true"]);
+    let text = stderr(&output);
+    let of_gone: Vec<_> = text.lines().filter(|line| line.starts_with(&format!("{gone} "))).collect();
+    assert!(of_gone.len() == 2 && of_gone.iter().all(|line| line.contains("<gone>")), "{text}");
+    assert!(text.contains("1 thread had ended") && text.contains(&format!("-{mine} ")), "{text}");
+    let alone = perfprop(&["stat", "-e", "task-clock", "-t", &gone, "--", "true"]);
+    assert!(alone.status.code() == Some(125) && stderr(&alone).contains(&gone), "{}", stderr(&alone));
 }
 
 #[test]

@@ -92,7 +92,14 @@ fn rounds(specs: &[Spec], tenths: u64) -> Vec<(Round, u64)> {
             reading.running += CpuNs(running);
             reading.count += (rate * running as f64 / 1e6 * wave) as u64;
         }
-        (Round { at: WallNs(tenth * SECOND / 10), readings: readings.iter().copied().map(Some).collect() }, 0)
+        (
+            Round {
+                at: WallNs(tenth * SECOND / 10),
+                readings: readings.iter().copied().map(Some).collect(),
+                ..Round::default()
+            },
+            0,
+        )
     };
     (1..=tenths).map(round).collect()
 }

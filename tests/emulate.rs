@@ -343,7 +343,7 @@ fn program(seed: u64, steps: u64) -> Vec<Round> {
         }
         let time = CpuNs(step * 1_000_000);
         let reading = |&count: &u64| Some(Reading { count, enabled: time, running: time });
-        Round { at: WallNs(time.0), readings: counts.iter().map(reading).collect() }
+        Round { at: WallNs(time.0), readings: counts.iter().map(reading).collect(), ..Round::default() }
     };
     (1..=steps).map(round).collect()
 }

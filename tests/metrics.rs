@@ -315,7 +315,7 @@ fn measured(relations: &str, metric: RecordedMetric) -> Monitor {
     let mut monitor = Monitor::new(header, relations, estimator);
     let reading = |count, running| Some(Reading { count, enabled: CpuNs(1_000_000_000), running: CpuNs(running) });
     let readings = vec![reading(10_000, 1_000_000_000), reading(20_000, 500_000_000)];
-    monitor.round(&Round { at: WallNs(1_000_000_000), readings }, 0);
+    monitor.round(&Round { at: WallNs(1_000_000_000), readings, ..Round::default() }, 0);
     monitor
 }
 

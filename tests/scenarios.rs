@@ -182,7 +182,7 @@ fn round((at_ms, readings): &(u64, Vec<Vec<u64>>)) -> Round {
         [count, enabled, running] => Some(Reading { count, enabled: ms(enabled), running: ms(running) }),
         _ => panic!("a reading has three numbers: {numbers:?}"),
     };
-    Round { at: WallNs(at_ms * 1_000_000), readings: readings.iter().map(reading).collect() }
+    Round { at: WallNs(at_ms * 1_000_000), readings: readings.iter().map(reading).collect(), ..Round::default() }
 }
 
 fn header(scenario: &Scenario) -> Header {

@@ -120,7 +120,7 @@ fn rounds(tenths: u64) -> Vec<Round> {
             reading.count += (rate * running as f64 / 1e6 * pace(event, tenth)) as u64;
         }
         let open = readings.iter().zip(&EVENTS).map(|(reading, event)| event.2.is_open().then_some(*reading));
-        rounds.push(Round { at: WallNs(tenth * SECOND / 10), readings: open.collect() });
+        rounds.push(Round { at: WallNs(tenth * SECOND / 10), readings: open.collect(), ..Round::default() });
     }
     rounds
 }
@@ -1055,7 +1055,7 @@ fn per_cpu() -> Monitor {
                 .map(|event| round.readings[event].map(|reading| Reading { count: reading.count / factor, ..reading }))
         };
         let readings = [of_cpu(1), of_cpu(3)].concat();
-        monitor.round(&Round { at: round.at, readings }, 0);
+        monitor.round(&Round { at: round.at, readings, ..Round::default() }, 0);
     }
     monitor
 }

@@ -451,6 +451,7 @@ pub(super) fn start(
     };
     check_modelled(launch)?;
     let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan, launch))?;
+    tell_ended(launch);
     let recorded = |row: &Row| RecordedEvent {
         event: opened(&wishes.plan.events[row.event], &row.status),
         status: row.status.clone(),
@@ -537,12 +538,28 @@ fn anchors(plan: &Plan, rows: &[Row]) -> Vec<RecordedAnchor> {
     rows.iter().enumerate().filter_map(recorded).collect()
 }
 
+/// Threads that were asked for and have ended are no reason to refuse the others.
+fn tell_ended(launch: &Launch) {
+    let Launch { aim: Some(Who::Threads(threads)), split: Split::Sum | Split::Cpus, .. } = launch else { return };
+    let ended: Vec<_> = threads.iter().filter(|&&thread| !process::is_alive(thread)).map(Pid::to_string).collect();
+    if !ended.is_empty() {
+        say(&format!("not counted, as they have ended: threads {}", ended.join(", ")));
+    }
+}
+
 /// A part that can't be counted is never passed over in silence.
 pub(super) fn tell_partial(events: &[RecordedEvent]) {
+    let (gone, here): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.status == Status::Gone);
+    let gone: HashSet<_> = gone.iter().map(|event| &event.scope).collect();
+    match gone.len() {
+        0 => {}
+        1 => say("1 thread had ended before counting began (W12)"),
+        threads => say(&format!("{threads} threads had ended before counting began (W12)")),
+    }
     // An event has a row in each scope, and is named once; where it is asked for twice, one may be refused.
     let mut names = HashSet::new();
     let named: Vec<_> =
-        events.iter().filter(|event| names.insert((&event.event.name, event.status.is_open()))).collect();
+        here.into_iter().filter(|event| names.insert((&event.event.name, event.status.is_open()))).collect();
     let closed: Vec<_> = named.iter().filter(|event| !event.status.is_open()).collect();
     if closed.is_empty() {
         return;

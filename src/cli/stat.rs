@@ -12,7 +12,7 @@ use super::prepare::{self, Wishes};
 use super::pump::{Finished, Given, Taking, close, code_of, pump};
 use super::signals;
 use super::stream::{Stream, say};
-use crate::monitor::{Finding, Monitor, Noted};
+use crate::monitor::{Finding, Monitor};
 use crate::session::{ChildIo, Launch, Session};
 use crate::sources::command::Exit;
 use crate::text::{self, Repeats};
@@ -141,6 +141,7 @@ fn once(
     if prints && monitor.intervals() > intervals && args.interval_count.is_none_or(|count| intervals < count) {
         out.print(&form.interval(&monitor))?;
     }
+    tell_taken_off(&monitor);
     if form == Form::People {
         tell_relations(&monitor);
     }
@@ -155,11 +156,18 @@ fn tell_signal(finished: &Finished) {
     }
 }
 
+/// Counts that end at an exec must not look like those of the whole run, whoever reads them.
+fn tell_taken_off(monitor: &Monitor) {
+    tell(monitor, |finding| matches!(finding, Finding::TakenOff { .. }));
+}
+
 /// A relation that corrected nothing must not look as if it had agreed.
 fn tell_relations(monitor: &Monitor) {
-    let about_relations =
-        |noted: &&Noted| matches!(noted.finding, Finding::RelationInactive { .. } | Finding::RelationViolated { .. });
-    for noted in monitor.findings().iter().filter(about_relations) {
+    tell(monitor, |finding| matches!(finding, Finding::RelationInactive { .. } | Finding::RelationViolated { .. }));
+}
+
+fn tell(monitor: &Monitor, is_told: impl Fn(&Finding) -> bool) {
+    for noted in monitor.findings().iter().filter(|noted| is_told(&noted.finding)) {
         say(&format!("{} {}", noted.finding.code(), shown(&noted.finding.words(monitor).to_string())));
     }
 }

@@ -5,6 +5,7 @@ use std::fmt;
 use super::Monitor;
 use crate::estimate::RelationIndex;
 use crate::plan::EventIndex;
+use crate::sources::Scope;
 use crate::units::WallNs;
 
 /// A finding, and when it was made.
@@ -43,6 +44,16 @@ pub enum Finding {
     Forbidden {
         /// Which.
         event: EventIndex,
+    },
+    /// The kernel took counters off a task that executed a program with rights of its own.
+    TakenOff {
+        /// The events that aren't counted, in whole or in part, from then on.
+        events: Vec<EventIndex>,
+    },
+    /// Threads had ended before their counters were open.
+    Gone {
+        /// How many.
+        threads: usize,
     },
     /// It is counted in user space only.
     UserOnly {
@@ -98,6 +109,7 @@ impl Finding {
             | Self::RelationRecovered { .. }
             | Self::UserOnly { .. }
             | Self::Modelled
+            | Self::Gone { .. }
             | Self::OneKindOfCore { .. }
             | Self::TargetEnded => Severity::Info,
             _ => Severity::Warning,
@@ -118,6 +130,8 @@ impl Finding {
             Self::RelationRecovered { .. } => "W09",
             Self::Modelled => "W20",
             Self::OneKindOfCore { .. } => "W10",
+            Self::TakenOff { .. } => "W11",
+            Self::Gone { .. } => "W12",
             Self::TargetEnded => "E11",
         }
     }
@@ -140,6 +154,18 @@ impl Words<'_> {
 
     fn relation(&self, index: RelationIndex) -> &str {
         &self.monitor.relations()[index].id
+    }
+
+    /// Which part of the target it was, where rows tell parts by thread.
+    fn taken_off(&self, f: &mut fmt::Formatter<'_>, events: &[EventIndex]) -> fmt::Result {
+        let scopes = events.iter().map(|&event| &self.monitor.header().events[event].scope);
+        let thread = scopes.clone().find(|scope| matches!(scope, Scope::Thread { .. }));
+        let who = thread.map_or_else(|| self.monitor.header().title(), Scope::to_string);
+        write!(
+            f,
+            "not counted from its exec on: {who}. The kernel took the counters off, as the program is setuid or setgid, \
+             has file capabilities or can't be read by its user; root can count it: sudo perfprop ..."
+        )
     }
 
     /// Several together: they lie in groups that take turns.
@@ -179,6 +205,11 @@ impl fmt::Display for Words<'_> {
             Finding::LowRunRatio { ratios } => self.low_ratios(f, ratios),
             Finding::NotSupported { event } => write!(f, "{} is not supported on this machine", self.event(*event)),
             Finding::Forbidden { event } => write!(f, "{} may not be counted by this user", self.event(*event)),
+            Finding::TakenOff { events } => self.taken_off(f, events),
+            Finding::Gone { threads } => {
+                let these = if *threads == 1 { "thread" } else { "threads" };
+                write!(f, "{threads} {these} had ended before counting began")
+            }
             Finding::UserOnly { event } => {
                 write!(f, "{} is counted in user space only: the kernel needs more rights", self.event(*event))
             }

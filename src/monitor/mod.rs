@@ -12,12 +12,12 @@
 //! Everything that it shows is about the time up to the end of the last interval; only
 //! [`Monitor::now`] is about the last round.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 
 use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standing};
 use crate::metrics::Derived;
 use crate::plan::EventIndex;
-use crate::rates::{Confidence, Delta, Raw, Tally, Uncertain};
+use crate::rates::{Confidence, Delta, Error, Raw, Tally, Uncertain};
 use crate::recording::{End, Header, RecordedEvent, Target};
 use crate::relations::Relation;
 use crate::sources::{Reading, Round};
@@ -81,6 +81,8 @@ struct Track {
     enabled: CpuNs,
     history: VecDeque<Point>,
     low_ratio_noted: bool,
+    /// What is left of its estimate since a part of it isn't counted any more.
+    uncounted: Option<Estimate>,
 }
 
 /// One interval of one event.
@@ -141,6 +143,8 @@ pub struct Row<'a> {
     /// The part of the CPU time that was spent on the one kind of core that counts the event. Its
     /// count is a part then, and isn't scaled. `None` for an event that all cores count.
     pub core_share: Option<f64>,
+    /// Whether a part of it isn't counted any more, because the kernel took counters off at an exec.
+    pub is_taken_off: bool,
 }
 
 impl<'a> Row<'a> {
@@ -199,7 +203,7 @@ impl Correction {
     }
 }
 
-/// Why an event has no number. These are five different things.
+/// Why an event has no number. These are different things.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Absence {
     /// This machine has no such event.
@@ -213,6 +217,10 @@ pub enum Absence {
     /// It counted nothing while it was on a counter, but wasn't on one in the beginning, where nobody knows
     /// what happened.
     NoneSeen,
+    /// The kernel took its counters off before it counted anything.
+    TakenOff,
+    /// The thread had ended before its counters were open.
+    Gone,
 }
 
 impl Absence {
@@ -224,6 +232,8 @@ impl Absence {
             Self::NotYetRan => "not yet counted",
             Self::NeverRan => "never counted",
             Self::NoneSeen => "none seen",
+            Self::TakenOff => "not counted from exec on",
+            Self::Gone => "gone",
         }
     }
 }
@@ -270,6 +280,7 @@ impl Monitor {
             self.note(Finding::LostRounds { rounds: lost - self.lost });
             self.lost = lost;
         }
+        self.note_uncounted(round);
         self.take_truths(round);
         let deltas: Vec<_> = (0..self.tracks.len()).map(|event| self.delta(event, round)).collect();
         self.tally.round(&deltas);
@@ -318,14 +329,13 @@ impl Monitor {
         self.note_relations(&before);
         let (at, length) = (self.now, self.now - self.closed_at);
         for ((event, track), estimate) in self.tracks.iter_mut().enumerate().zip(self.estimator.estimates()) {
-            track.keep(Point {
-                at,
-                length,
-                cpu_time: self.tally.interval_time(event),
-                counted: self.tally.interval(event).total(),
-                raw: self.tally.interval_count(event),
-                corrected: estimate.interval,
-            });
+            let counted = self.tally.interval(event).total();
+            let (mut raw, mut corrected) = (self.tally.interval_count(event), estimate.interval);
+            if let Some(known) = &mut track.uncounted {
+                *known = at_least_so_much(self.tally.total(event), counted, raw);
+                (raw, corrected) = (known.interval, known.interval);
+            }
+            track.keep(Point { at, length, cpu_time: self.tally.interval_time(event), counted, raw, corrected });
         }
         self.spread_sums();
         self.note_low_ratios();
@@ -335,6 +345,16 @@ impl Monitor {
         let half = self.header.period_ns.0 / 2;
         self.due = WallNs((self.now.0.saturating_add(half) / interval).saturating_add(1).saturating_mul(interval));
     }
+}
+
+/// What is known of an event of which a part isn't counted any more: what was counted happened, and nobody
+/// knows what else.
+fn at_least_so_much(total: Option<Uncertain>, counted: Delta, interval: Option<Uncertain>) -> Estimate {
+    let known = |count: Uncertain| Uncertain { error: Error::Unknown, ..count };
+    let total = total.filter(|total| total.value > 0.0).map(known);
+    let interval = interval.filter(|_| counted.enabled.0 > 0).map(known);
+    let quality = if total.is_some() { Quality::Scaled } else { Quality::Missing };
+    Estimate { interval, total, quality, ..Estimate::default() }
 }
 
 impl Track {
@@ -367,13 +387,18 @@ impl Monitor {
             index,
             event: &self.header.events[index],
             raw: &self.tally.raw()[index],
-            scaled: self.tally.total(index),
-            estimate: &self.estimator.estimates()[index],
+            scaled: self.scaled(index),
+            estimate: self.tracks[index].uncounted.as_ref().unwrap_or(&self.estimator.estimates()[index]),
             cpu_time: self.tally.run_time(index),
             history: &self.tracks[index].history,
             absence: self.absence(index),
             core_share: self.core_share(index),
+            is_taken_off: self.tracks[index].uncounted.is_some(),
         }
+    }
+
+    fn scaled(&self, index: EventIndex) -> Option<Uncertain> {
+        self.tracks[index].uncounted.as_ref().map_or_else(|| self.tally.total(index), |known| known.total)
     }
 
     fn core_share(&self, index: EventIndex) -> Option<f64> {
@@ -387,7 +412,9 @@ impl Monitor {
         match self.header.events[index].status {
             Status::NotSupported => Some(Absence::NotSupported),
             Status::Forbidden => Some(Absence::Forbidden),
-            Status::Counted | Status::UserOnly if self.tally.total(index).is_some() => None,
+            Status::Gone => Some(Absence::Gone),
+            Status::Counted | Status::UserOnly if self.scaled(index).is_some() => None,
+            Status::Counted | Status::UserOnly if self.tracks[index].uncounted.is_some() => Some(Absence::TakenOff),
             Status::Counted | Status::UserOnly if self.tally.raw()[index].run.total().running.0 > 0 => {
                 Some(Absence::NoneSeen)
             }
@@ -467,12 +494,17 @@ impl Monitor {
         if self.header.modelled.is_some() {
             self.note(Finding::Modelled);
         }
+        let is_gone = |event: &&RecordedEvent| event.status == Status::Gone;
+        let gone: HashSet<_> = self.header.events.iter().filter(is_gone).map(|event| &event.scope).collect();
+        if !gone.is_empty() {
+            self.note(Finding::Gone { threads: gone.len() });
+        }
         for event in 0..self.header.events.len() {
             match self.header.events[event].status {
                 Status::Counted | Status::UserOnly if self.header.events[event].event.core().is_some() => {
                     self.note(Finding::OneKindOfCore { event });
                 }
-                Status::Counted => {}
+                Status::Counted | Status::Gone => {}
                 Status::UserOnly => self.note(Finding::UserOnly { event }),
                 Status::NotSupported => self.note(Finding::NotSupported { event }),
                 Status::Forbidden => self.note(Finding::Forbidden { event }),
@@ -482,6 +514,19 @@ impl Monitor {
             if let RelationState::Inactive { missing } = self.standings()[relation].state.clone() {
                 self.note(Finding::RelationInactive { relation, missing });
             }
+        }
+    }
+
+    /// Notes the events of which a part isn't counted from now on.
+    fn note_uncounted(&mut self, round: &Round) {
+        let mut events = Vec::new();
+        for &event in &round.uncounted {
+            let Some(track) = self.tracks.get_mut(event).filter(|track| track.uncounted.is_none()) else { continue };
+            track.uncounted = Some(Estimate::default());
+            events.push(event);
+        }
+        if !events.is_empty() {
+            self.note(Finding::TakenOff { events });
         }
     }
 

@@ -294,11 +294,14 @@ struct RoundLine {
     count: Vec<Option<u64>>,
     enabled_ns: Vec<Option<CpuNs>>,
     running_ns: Vec<Option<CpuNs>>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    uncounted: Vec<usize>,
 }
 
 impl RoundLine {
     fn new(round: &Round, lost_rounds: u64) -> Self {
-        let mut line = Self { at_ns: round.at, lost_rounds, ..Self::default() };
+        let uncounted = round.uncounted.clone();
+        let mut line = Self { at_ns: round.at, lost_rounds, uncounted, ..Self::default() };
         for reading in &round.readings {
             line.count.push(reading.map(|reading| reading.count));
             line.enabled_ns.push(reading.map(|reading| reading.enabled));
@@ -307,15 +310,18 @@ impl RoundLine {
         line
     }
 
-    /// The round again; `None` if the columns aren't of `events` entries each.
+    /// The round again; `None` if the columns aren't of `events` entries each, and about these.
     fn round(&self, events: usize) -> Option<Round> {
-        if [self.count.len(), self.enabled_ns.len(), self.running_ns.len()] != [events; 3] {
+        if [self.count.len(), self.enabled_ns.len(), self.running_ns.len()] != [events; 3]
+            || self.uncounted.iter().any(|&event| event >= events)
+        {
             return None;
         }
         let reading = |i: usize| {
             Some(Reading { count: self.count[i]?, enabled: self.enabled_ns[i]?, running: self.running_ns[i]? })
         };
-        Some(Round { at: self.at_ns, readings: (0..events).map(reading).collect() })
+        let readings = (0..events).map(reading).collect();
+        Some(Round { at: self.at_ns, readings, uncounted: self.uncounted.clone() })
     }
 }
 

@@ -93,7 +93,8 @@ mod tests {
 
     #[test]
     fn every_round_is_played_in_order_and_then_the_end() {
-        let rounds: Vec<_> = (0..2000).map(|at| (Round { at: WallNs(at), readings: vec![] }, 0)).collect();
+        let rounds: Vec<_> =
+            (0..2000).map(|at| (Round { at: WallNs(at), readings: vec![], ..Round::default() }, 0)).collect();
         let player = Player::start(rounds.clone(), Speed::AtOnce, WallNs(0)).unwrap();
         for (round, lost) in rounds {
             assert_eq!(player.samples().recv(), Ok(Sample::Round { round, lost }));
@@ -103,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_dropped_player_ends_its_thread() {
-        let round = Round { at: WallNs(u64::MAX), readings: vec![] };
+        let round = Round { at: WallNs(u64::MAX), readings: vec![], ..Round::default() };
         let player = Player::start(vec![(round, 0)], Speed::Times(1.0), WallNs(0)).unwrap();
         let samples = player.samples().clone();
         drop(player);

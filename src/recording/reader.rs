@@ -286,7 +286,7 @@ mod tests {
 
     fn round(at: u64, count: u64) -> (Round, u64) {
         let reading = Reading { count, enabled: CpuNs(at), running: CpuNs(at / 2) };
-        (Round { at: WallNs(at), readings: vec![Some(reading), None] }, 0)
+        (Round { at: WallNs(at), readings: vec![Some(reading), None], ..Round::default() }, 0)
     }
 
     #[test]

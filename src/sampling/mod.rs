@@ -217,7 +217,7 @@ mod tests {
     use crate::units::WallNs;
 
     fn rounds(n: u64) -> Scripted {
-        Scripted::new((0..n).map(|i| Round { at: WallNs(i), readings: vec![] }))
+        Scripted::new((0..n).map(|i| Round { at: WallNs(i), readings: vec![], ..Round::default() }))
     }
 
     fn drain(sampler: &Sampler) -> (Vec<u64>, u64) {

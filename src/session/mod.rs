@@ -215,6 +215,7 @@ impl Session {
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         opened.source.start_clock();
         let mut child = held.release().map_err(failed)?;
+        opened.source.has_executed();
         let ended = Arc::new(OnceLock::new());
         // From here on whatever goes wrong ends the command: dropping the running one does.
         let mut running =

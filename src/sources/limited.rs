@@ -39,6 +39,8 @@ pub struct Limited<S> {
     truth: Vec<Option<Reading>>,
     counted: Vec<Option<Reading>>,
     at: WallNs,
+    /// The rows of the source of which a part isn't counted any more.
+    uncounted: Vec<RowIndex>,
     state: State,
 }
 
@@ -71,6 +73,7 @@ impl<S: CounterSource> Limited<S> {
             truth: vec![None; rows.len()],
             counted: vec![None; rows.len()],
             at: WallNs(0),
+            uncounted: Vec::new(),
             state: State::Runs,
         };
         for group in &plan.groups {
@@ -95,6 +98,7 @@ impl<S: CounterSource> Limited<S> {
             Next::Round(round) => {
                 self.at = round.at;
                 self.take(&round);
+                self.uncounted = round.uncounted;
             }
         }
     }
@@ -155,7 +159,11 @@ impl<S: CounterSource> CounterSource for Limited<S> {
             State::Runs => {}
         }
         let readings = self.counted.iter().chain(&self.truth).copied().collect();
-        Next::Round(Round { at: self.at, readings })
+        Next::Round(Round { at: self.at, readings, uncounted: self.uncounted.clone() })
+    }
+
+    fn has_executed(&mut self) {
+        self.source.has_executed();
     }
 
     fn enable(&mut self) {
@@ -216,7 +224,11 @@ mod tests {
     /// Every event counts 10 a round, of 1 ns.
     fn steady(events: usize, rounds: u64) -> Scripted {
         let reading = |n: u64| Some(Reading { count: 10 * n, enabled: CpuNs(n), running: CpuNs(n) });
-        Scripted::new((1..=rounds).map(move |n| Round { at: WallNs(n), readings: vec![reading(n); events] }))
+        Scripted::new((1..=rounds).map(move |n| Round {
+            at: WallNs(n),
+            readings: vec![reading(n); events],
+            ..Round::default()
+        }))
     }
 
     fn counts(mut source: impl CounterSource) -> Vec<Vec<(u64, u64)>> {
@@ -262,7 +274,11 @@ mod tests {
     fn the_clock_of_turns_stands_while_nothing_runs() {
         let idle = Reading { count: 5, enabled: CpuNs(5), running: CpuNs(5) };
         let busy = Reading { count: 9, enabled: CpuNs(9), running: CpuNs(9) };
-        let rounds = [idle, idle, idle, busy].map(|reading| Round { at: WallNs(1), readings: vec![Some(reading); 2] });
+        let rounds = [idle, idle, idle, busy].map(|reading| Round {
+            at: WallNs(1),
+            readings: vec![Some(reading); 2],
+            ..Round::default()
+        });
         let rounds = counts(Limited::new(Scripted::new(rounds), &plan(&[&[0], &[1]]), &rows(2), 1, None));
         assert_eq!(rounds[3][..2], [(5, 5), (4, 4)]);
     }
@@ -286,7 +302,7 @@ mod tests {
                 now.count += count;
                 now.enabled += CpuNs(time);
                 now.running += CpuNs(time);
-                Round { at: WallNs(1), readings: vec![Some(now); events] }
+                Round { at: WallNs(1), readings: vec![Some(now); events], ..Round::default() }
             }).collect();
             let groups: Vec<Vec<usize>> = (0..events).map(|event| vec![event]).collect();
             let groups: Vec<&[usize]> = groups.iter().map(Vec::as_slice).collect();

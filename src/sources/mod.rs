@@ -43,6 +43,9 @@ pub struct Round {
     /// A reading for each event of the plan, in its order; `None` for an event that isn't open or
     /// could not be read this time.
     pub readings: Vec<Option<Reading>>,
+    /// The places of readings of which a part isn't counted any more: the kernel took the counters off a
+    /// task that executed a program with rights of its own. From the round that showed it on, in all.
+    pub uncounted: Vec<usize>,
 }
 
 /// What a source answers when it is asked for a round.
@@ -65,6 +68,9 @@ pub trait CounterSource: Send {
     /// Sets the time that rounds are counted from: the moment of exec.
     fn start_clock(&mut self) {}
 
+    /// Called once when the command that was held has begun to execute.
+    fn has_executed(&mut self) {}
+
     /// How often [`tick`](Self::tick) is to be called between rounds; never where `None`.
     fn beat(&self) -> Option<Duration> {
         None
@@ -85,6 +91,10 @@ impl CounterSource for Box<dyn CounterSource> {
 
     fn start_clock(&mut self) {
         self.as_mut().start_clock();
+    }
+
+    fn has_executed(&mut self) {
+        self.as_mut().has_executed();
     }
 
     fn beat(&self) -> Option<Duration> {
@@ -130,6 +140,8 @@ impl fmt::Display for Scope {
         match self {
             Self::All => Ok(()),
             Self::Cpu(cpu) => write!(f, "CPU{cpu}"),
+            // It had ended before it was asked.
+            Self::Thread { tid, name } if name.is_empty() => write!(f, "{tid}"),
             Self::Thread { tid, name } => write!(f, "{name}-{tid}"),
         }
     }
@@ -147,6 +159,8 @@ pub enum Status {
     NotSupported,
     /// The kernel doesn't let this user count it.
     Forbidden,
+    /// The thread had ended before its counters were open.
+    Gone,
 }
 
 impl Status {
@@ -162,6 +176,7 @@ impl Status {
             Self::UserOnly => "user only",
             Self::NotSupported => "not supported",
             Self::Forbidden => "forbidden",
+            Self::Gone => "gone",
         }
     }
 }

@@ -6,6 +6,8 @@ use std::path::Path;
 
 use nix::unistd::Pid;
 
+use crate::units::CpuNs;
+
 /// The threads of a process, its main thread included, in ascending order.
 ///
 /// # Errors
@@ -44,6 +46,31 @@ pub fn is_alive(pid: Pid) -> bool {
         || threads(pid).is_ok_and(|threads| {
             threads.len() > 1 && threads.iter().any(|thread| lives(format!("/proc/{pid}/task/{thread}/stat")))
         })
+}
+
+/// Whether a task exists and has not begun to exit.
+pub fn runs(task: Pid) -> bool {
+    /// `PF_EXITING` of the kernel's `linux/sched.h`.
+    const EXITING: u32 = 0x4;
+    let Ok(stat) = fs::read_to_string(format!("/proc/{task}/stat")) else { return false };
+    // State, parent, group, session, terminal, its group, flags.
+    let mut fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
+    let state = fields.next();
+    let flags = fields.nth(5).and_then(|flags| flags.parse::<u32>().ok());
+    !matches!(state, Some("Z" | "X") | None) && flags.is_some_and(|flags| flags & EXITING == 0)
+}
+
+/// Whether the kernel hides a process from its user, as it does where a program has more rights than who
+/// started it: then its files in /proc are root's.
+pub fn is_hidden(pid: Pid) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    fs::metadata(format!("/proc/{pid}/status")).is_ok_and(|metadata| metadata.uid() == 0)
+}
+
+/// The CPU time of a task, which the kernel keeps to the nanosecond; `None` where it doesn't tell.
+pub fn cpu_time(task: Pid) -> Option<CpuNs> {
+    let schedstat = fs::read_to_string(format!("/proc/{task}/schedstat")).ok()?;
+    schedstat.split_whitespace().next()?.parse().ok().map(CpuNs)
 }
 
 /// All living descendants of a process, parents before their children.
@@ -89,7 +116,8 @@ mod tests {
     fn this_process_has_itself_as_a_thread() {
         let me = nix::unistd::getpid();
         assert!(threads(me).unwrap().contains(&me));
-        assert!(is_alive(me));
+        assert!(is_alive(me) && runs(me));
+        assert!(cpu_time(nix::unistd::gettid()).is_none_or(|time| time.0 > 0));
         assert_eq!(owner(me), Some(nix::unistd::geteuid().as_raw()));
     }
 

@@ -137,6 +137,7 @@ pub(super) fn status(row: &Row<'_>, count: Option<Uncertain>) -> &'static str {
         (Some(absence), None) => absence.words(),
         // It ran before, and not in this interval.
         (None, None) => "not counted",
+        (_, Some(_)) if row.is_taken_off => "counted until exec",
         (_, Some(_)) if row.core_share.is_some() => PARTIAL,
         (_, Some(_)) => COUNTED,
     }

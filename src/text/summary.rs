@@ -138,7 +138,8 @@ pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
         Some(Absence::Forbidden) => "<not permitted>",
         Some(Absence::NotYetRan) => "<not yet counted>",
         Some(Absence::NoneSeen) => "<none seen>",
-        Some(Absence::NeverRan) | None => "<not counted>",
+        Some(Absence::Gone) => "<gone>",
+        Some(Absence::NeverRan | Absence::TakenOff) | None => "<not counted>",
     }
 }
 

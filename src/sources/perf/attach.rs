@@ -45,10 +45,22 @@ impl<'a> Attaching<'a> {
     fn target(&mut self) -> Result<(), OpenError> {
         match &self.target.who {
             Who::Held(task) => self.task(*task),
-            Who::Threads(threads) => threads.iter().try_for_each(|&thread| self.task(thread)),
+            Who::Threads(threads) => self.threads(threads),
             Who::Processes(pids) => pids.iter().try_for_each(|&pid| self.process(pid)),
             Who::Everyone | Who::Cgroup(_) => self.places(self.target.places_of_all()?),
         }
+    }
+
+    /// Attaches to threads, unless all of them are gone.
+    fn threads(&mut self, threads: &[Pid]) -> Result<(), OpenError> {
+        let mut gone = None;
+        for &thread in threads {
+            match self.task(thread) {
+                Err(error @ OpenError::NoProcess(_)) => gone = gone.or(Some(error)),
+                other => other?,
+            }
+        }
+        gone.filter(|_| self.groups.is_empty()).map_or(Ok(()), Err)
     }
 
     /// Attaches to all threads of a process, and looks again until no more have come up.
@@ -79,8 +91,17 @@ impl<'a> Attaching<'a> {
         if attached == 0 { Err(OpenError::NoProcess(pid)) } else { Ok(()) }
     }
 
+    /// Attaches to a thread. The rows of one that is gone say so.
     fn task(&mut self, task: Pid) -> Result<(), OpenError> {
-        self.places(self.target.places_of(task)?)
+        let places = self.target.places_of(task)?;
+        let scopes: Vec<_> = places.iter().map(|place| place.scope.clone()).collect();
+        let opened = self.places(places);
+        if let Err(OpenError::NoProcess(_)) = opened {
+            let is_its = |row: &&mut Row| matches!(row.scope, Scope::Thread { .. }) && scopes.contains(&row.scope);
+            let rows = self.rows.iter_mut().filter(is_its).filter(|row| !row.status.is_open());
+            rows.for_each(|row| row.status = Status::Gone);
+        }
+        opened
     }
 
     fn places(&mut self, places: Vec<Place>) -> Result<(), OpenError> {
@@ -105,7 +126,8 @@ impl<'a> Attaching<'a> {
                 let last = vec![Reading::default(); members.len()];
                 let clock = (is_timed || self.turns.has(group)).then_some(clock);
                 let (leader, _siblings) = (open.leader, open.siblings);
-                self.groups.push(OpenGroup { group, clock, leader, _siblings, members, last });
+                let task = place.task();
+                self.groups.push(OpenGroup { group, clock, leader, _siblings, members, task, last, is_read: false });
             }
         }
         Ok(())

@@ -24,6 +24,7 @@ mod attach;
 pub mod mux;
 mod open;
 mod rotation;
+mod taken;
 mod target;
 mod trial;
 
@@ -33,6 +34,7 @@ pub use open::permission;
 pub(crate) use open::{encode, probe_name, user_only};
 use rotation::Turns;
 pub use rotation::{BUDGET, SLICE};
+use taken::Taken;
 use target::Place;
 pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
 pub use trial::{fit, switch_cost};
@@ -120,6 +122,8 @@ pub struct PerfSource {
     clocks: Vec<Clock>,
     /// The processes whose end is the end of the source; empty for a command.
     awaited: Vec<Pid>,
+    /// The tasks that lost their counters.
+    taken: Taken,
     /// Whether the round after their end was given.
     has_ended: bool,
     started: Instant,
@@ -137,8 +141,12 @@ struct OpenGroup {
     _siblings: Vec<Counter>,
     /// The row of each value in a group read.
     members: Vec<RowIndex>,
+    /// The task that it counts, if it counts one.
+    task: Option<Pid>,
     /// What was read last: a group that can't be read this time has still counted that.
     last: Vec<Reading>,
+    /// Whether it could be read last time.
+    is_read: bool,
 }
 
 /// The CPU time of a place, whoever has a turn there.
@@ -180,7 +188,8 @@ impl PerfSource {
         raise_file_limit();
         let turns = Turns::new(rotations, budget);
         let Attached { rows, groups, clocks } = Attaching::all(plan, target, &turns)?;
-        Ok(Self { rows, groups, turns, clocks, awaited: target.awaited(), has_ended: false, started: Instant::now() })
+        let (awaited, taken) = (target.awaited(), Taken::new(target.tasks()));
+        Ok(Self { rows, groups, turns, clocks, awaited, taken, has_ended: false, started: Instant::now() })
     }
 
     /// What became of each event in each scope, and behind them what became of the anchors: in the
@@ -245,7 +254,12 @@ impl CounterSource for PerfSource {
             let enabled = group.clock.map(|clock| self.clocks[clock].time);
             group.add_to(&mut readings, enabled);
         }
-        Next::Round(Round { at, readings })
+        self.taken.look(&self.groups);
+        Next::Round(Round { at, readings, uncounted: self.taken.rows().to_vec() })
+    }
+
+    fn has_executed(&mut self) {
+        self.taken.look_after_exec(&self.groups);
     }
 
     fn enable(&mut self) {
@@ -310,7 +324,9 @@ impl Clock {
 impl OpenGroup {
     /// Reads what it has counted.
     fn refresh(&mut self) {
-        if let Some(data) = self.read() {
+        let data = self.read();
+        self.is_read = data.is_some();
+        if let Some(data) = data {
             let enabled = CpuNs(data.time_enabled().map_or(0, nanoseconds));
             let running = CpuNs(data.time_running().map_or(0, nanoseconds));
             for (entry, last) in data.iter().zip(&mut self.last) {

@@ -88,6 +88,14 @@ pub(super) enum Subject {
 }
 
 impl Place {
+    /// The task whose work is counted, if it is one's.
+    pub(super) fn task(&self) -> Option<Pid> {
+        match self.subject {
+            Subject::Task(task) => Some(task),
+            Subject::Anyone | Subject::Cgroup(_) => None,
+        }
+    }
+
     /// Whether what its task does on other CPUs isn't counted.
     pub(super) fn is_one_cpu_of_a_task(&self) -> bool {
         self.cpu.is_some() && matches!(self.subject, Subject::Task(_))
@@ -105,6 +113,14 @@ impl Target {
         match &self.who {
             Who::Processes(pids) | Who::Threads(pids) => pids.clone(),
             Who::Held(_) | Who::Everyone | Who::Cgroup(_) => Vec::new(),
+        }
+    }
+
+    /// The tasks by which it is known; none where it isn't known by tasks.
+    pub(super) fn tasks(&self) -> Vec<Pid> {
+        match &self.who {
+            Who::Held(pid) => vec![*pid],
+            Who::Processes(_) | Who::Threads(_) | Who::Everyone | Who::Cgroup(_) => self.awaited(),
         }
     }
 

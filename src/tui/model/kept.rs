@@ -136,7 +136,7 @@ mod tests {
     use super::*;
 
     fn round(at: u64, events: usize) -> Round {
-        Round { at: WallNs(at), readings: vec![None; events] }
+        Round { at: WallNs(at), readings: vec![None; events], ..Round::default() }
     }
 
     #[test]

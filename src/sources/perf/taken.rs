@@ -1,0 +1,155 @@
+//! Finds the tasks that the kernel took the counters off.
+//!
+//! Whoever executes a program that is setuid or setgid, has file capabilities or may not be read by its
+//! user gets rights that whoever watches it may not have. So the kernel drops the counters at that exec,
+//! without a word: their times stand still while the task runs on.
+
+use nix::unistd::{Pid, geteuid};
+
+use super::{OpenGroup, RowIndex};
+use crate::sources::process;
+use crate::units::CpuNs;
+
+/// So much CPU time passes beside a counter that stands still. The kernel keeps a task's time to the
+/// nanosecond; this is what an exec and a few system calls take.
+const PASSED: CpuNs = CpuNs(1_000_000);
+
+/// So many tasks are looked at in a round: each costs a file of /proc.
+const A_ROUND: usize = 2;
+
+/// The tasks that are watched, and the rows of those that lost their counters.
+#[derive(Debug, Default)]
+pub(super) struct Taken {
+    watched: Vec<Watched>,
+    /// Who is looked at next.
+    next: usize,
+    rows: Vec<RowIndex>,
+}
+
+#[derive(Debug)]
+struct Watched {
+    task: Pid,
+    /// What its counters said when they were looked at.
+    enabled: CpuNs,
+    seen: Seen,
+}
+
+/// What was seen of a task since its counters moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Nothing,
+    /// Its CPU time while they stood still.
+    StandsStill {
+        cpu: CpuNs,
+    },
+    /// It ran on since. Had they only been read before it came to run, they will have moved when they
+    /// are read next.
+    RanOn,
+    /// They haven't.
+    IsOff,
+}
+
+impl Watched {
+    fn look(&mut self, enabled: Option<CpuNs>, cpu: impl FnOnce() -> Option<CpuNs>) {
+        // Counters that can't be read, or are in error, stand still for other reasons.
+        let Some(enabled) = enabled.filter(|&enabled| enabled == self.enabled) else {
+            (self.enabled, self.seen) = (enabled.unwrap_or(self.enabled), Seen::Nothing);
+            return;
+        };
+        self.seen = match self.seen {
+            Seen::Nothing => cpu().map_or(Seen::Nothing, |cpu| Seen::StandsStill { cpu }),
+            Seen::StandsStill { cpu: before } => match cpu() {
+                Some(now) if now.0 >= before.0 + PASSED.0 => Seen::RanOn,
+                _ => Seen::StandsStill { cpu: before },
+            },
+            Seen::RanOn | Seen::IsOff => Seen::IsOff,
+        };
+        self.enabled = enabled;
+    }
+}
+
+/// The groups that count a task.
+fn of_task(groups: &[OpenGroup], task: Pid) -> impl Iterator<Item = &OpenGroup> {
+    groups.iter().filter(move |group| group.task == Some(task))
+}
+
+/// How long the counters of a task have been enabled, all together, as only some may have their turn; `None`
+/// while none can be read, or none has begun.
+fn enabled(groups: &[OpenGroup], task: Pid) -> Option<CpuNs> {
+    let read = of_task(groups, task).filter(|group| group.is_read);
+    let sum = read.filter_map(|group| group.last.first()).map(|reading| reading.enabled.0).sum();
+    Some(CpuNs(sum)).filter(|sum| sum.0 > 0)
+}
+
+impl Taken {
+    pub(super) fn new(tasks: impl IntoIterator<Item = Pid>) -> Self {
+        let watched = |task| Watched { task, enabled: CpuNs(0), seen: Seen::Nothing };
+        Self { watched: tasks.into_iter().map(watched).collect(), ..Self::default() }
+    }
+
+    /// The rows of which a part isn't counted any more.
+    pub(super) fn rows(&self) -> &[RowIndex] {
+        &self.rows
+    }
+
+    /// Looks at once after exec. Then no program can have hidden itself yet, so that who is hidden was
+    /// hidden by its exec, which takes its counters off as well. What root runs isn't hidden from it.
+    pub(super) fn look_after_exec(&mut self, groups: &[OpenGroup]) {
+        let is_off = |watched: &Watched| !geteuid().is_root() && process::is_hidden(watched.task);
+        self.take(groups, |watched| is_off(watched) && process::runs(watched.task));
+    }
+
+    /// Looks at the times of some tasks, after their groups were read.
+    pub(super) fn look(&mut self, groups: &[OpenGroup]) {
+        for _ in 0..A_ROUND.min(self.watched.len()) {
+            self.next = (self.next + 1) % self.watched.len();
+            let watched = &mut self.watched[self.next];
+            let task = watched.task;
+            watched.look(enabled(groups, task), || process::cpu_time(task));
+        }
+        self.take(groups, |watched| watched.seen == Seen::IsOff && process::runs(watched.task));
+    }
+
+    /// Notes the rows of tasks that lost their counters; they need no more watching.
+    fn take(&mut self, groups: &[OpenGroup], is_off: impl Fn(&Watched) -> bool) {
+        let rows = &mut self.rows;
+        self.watched.retain(|watched| {
+            let is_off = is_off(watched);
+            if is_off {
+                rows.extend(of_task(groups, watched.task).flat_map(|group| &group.members));
+            }
+            !is_off
+        });
+        self.rows.sort_unstable();
+        self.rows.dedup();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is seen after rounds that read these times, enabled and CPU, in milliseconds.
+    fn seen(rounds: &[(u64, u64)]) -> Seen {
+        let ms = |ms: u64| CpuNs(ms * 1_000_000);
+        let mut watched = Watched { task: Pid::this(), enabled: CpuNs(0), seen: Seen::Nothing };
+        rounds.iter().for_each(|&(enabled, cpu)| watched.look(Some(ms(enabled)), || Some(ms(cpu))));
+        watched.seen
+    }
+
+    #[test]
+    fn counters_that_stand_still_while_their_task_runs_on_are_off() {
+        assert_eq!(seen(&[(5, 9), (5, 10), (5, 20), (5, 30)]), Seen::IsOff);
+    }
+
+    #[test]
+    fn counters_of_a_task_that_sleeps_are_not() {
+        assert_eq!(seen(&[(5, 9), (5, 9), (5, 9), (5, 9), (5, 9)]), Seen::StandsStill { cpu: CpuNs(9_000_000) });
+    }
+
+    #[test]
+    fn a_task_that_wakes_up_between_two_looks_moves_its_counters_by_the_next() {
+        assert_eq!(seen(&[(5, 9), (5, 9), (5, 14), (10, 14)]), Seen::Nothing);
+        assert_eq!(seen(&[(5, 9), (5, 9), (5, 14), (10, 14), (10, 15), (11, 16)]), Seen::Nothing);
+    }
+}

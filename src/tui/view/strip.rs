@@ -75,6 +75,7 @@ pub(super) fn parts(page: &Page<'_>, place: usize, width: usize) -> Line<'static
 pub(super) fn why_unmoved(row: &Row<'_>) -> String {
     match row.absence {
         Some(absence) => format!("{MISSING} {}", absence.words()),
+        None if row.is_taken_off => "not counted from an exec on: see Log, W11".into(),
         None if row.raw.run.is_exact() => "counted all the time: nothing to correct".into(),
         None => "nothing corrects it".into(),
     }

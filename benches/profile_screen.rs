@@ -21,7 +21,7 @@ use perfprop::recording::{self, End, Header};
 use perfprop::sampling::Sample;
 use perfprop::session::OutputLine;
 use perfprop::sources::Round;
-use perfprop::stacks::Losses;
+use perfprop::stacks::Quality;
 use perfprop::tui::{self, Feed, Options, Screen, Script, Terminal};
 use perfprop::units::WallNs;
 
@@ -45,7 +45,7 @@ impl Feed for Profiled {
         &self.output
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
         if self.grows.load(Relaxed) {
             let place = self.tree.sampled();
             let new = self.tree.len() as u64;
@@ -54,7 +54,7 @@ impl Feed for Profiled {
             self.tree.stack(place, path, event, Amount { samples: 1, weight: 1000 });
             self.tree.end(place);
         }
-        see(&self.tree, Losses::default());
+        see(&self.tree, &Quality::default());
     }
 
     fn end(&mut self, _last: &Round, _lost: u64) -> End {

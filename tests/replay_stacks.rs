@@ -17,7 +17,7 @@ use perfprop::recording::{self, End};
 use perfprop::sampling::Sample;
 use perfprop::session::OutputLine;
 use perfprop::sources::Round;
-use perfprop::stacks::Losses;
+use perfprop::stacks::Quality;
 use perfprop::tui::{self, Feed, Mode, Options, Screen, Terminal};
 use perfprop::units::WallNs;
 
@@ -183,8 +183,8 @@ impl Feed for Still {
         &self.output
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
-        see(&self.tree, Losses::default());
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
+        see(&self.tree, &Quality::default());
     }
 
     fn end(&mut self, _last: &Round, _lost: u64) -> End {

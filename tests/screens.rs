@@ -19,7 +19,7 @@ use perfprop::sampling::Sample;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
-use perfprop::stacks::Losses;
+use perfprop::stacks::{self, Losses};
 use perfprop::tui::{
     self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Scene, Screen, Script, Symbols, Terminal,
     Theme, Timeline,
@@ -161,9 +161,10 @@ impl Feed for TestFeed {
         &self.output
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &stacks::Quality)) {
         if let Some(tree) = &self.profile {
-            see(&tree.lock().unwrap(), Losses { lost: 3, ..Losses::default() });
+            let losses = Losses { lost: 3, ..Losses::default() };
+            see(&tree.lock().unwrap(), &stacks::Quality { losses, ..Default::default() });
         }
     }
 
@@ -563,7 +564,7 @@ fn in_mode(options: &Options, size: (u16, u16), format: Format) -> Vec<(Screen, 
     let screens = Screen::ALL.into_iter();
     let picture = |screen| {
         let options = Options { screen, ..options.clone() };
-        let (output, rounds, profile) = (output(), rounds(40), Some((solver(), Losses::default())));
+        let (output, rounds, profile) = (output(), rounds(40), Some((solver(), stacks::Quality::default())));
         let wanted = Picture { size, format, event: Some(3), output, rounds, profile };
         (screen, tui::picture(monitor(640), &wanted, &options))
     };
@@ -965,7 +966,11 @@ fn names_of_frames_steer_nothing() {
     for size in SIZES {
         for screen in [Screen::Profile, Screen::Events] {
             let losses = Losses { lost: 1, cut: 2, ..Losses::default() };
-            let wanted = Picture { size, profile: Some((tree.clone(), losses)), ..Picture::default() };
+            let wanted = Picture {
+                size,
+                profile: Some((tree.clone(), stacks::Quality { losses, ..Default::default() })),
+                ..Picture::default()
+            };
             let text = tui::picture(monitor(20), &wanted, &Options { screen, ..Options::default() });
             assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'), "{text}");
         }
@@ -987,7 +992,8 @@ fn no_size_stops_a_profile() {
         for width in [0, 1, 2, 3, 5, 12, 20, 39, 40, 41, 60, 80, 120, 169, 170, 200, 250] {
             for height in [0, 1, 3, 4, 5, 6, 7, 9, 11, 12, 14, 20, 24, 44, 45, 60, 80] {
                 let size = (width, height);
-                let wanted = Picture { size, profile: Some((tree.clone(), Losses::default())), ..Picture::default() };
+                let wanted =
+                    Picture { size, profile: Some((tree.clone(), stacks::Quality::default())), ..Picture::default() };
                 let text =
                     tui::picture(monitor(5), &wanted, &Options { screen: Screen::Profile, ..Options::default() });
                 assert_eq!(text.lines().count(), usize::from(if width == 0 { 0 } else { height }));

@@ -396,6 +396,77 @@ fn every_page_fault_is_a_sample_when_every_one_is_asked_for() {
 }
 
 #[test]
+fn stacks_without_frame_pointers_are_told_to_be_cut_with_a_command_against_it() {
+    // What it keeps where a frame pointer would be leads nowhere.
+    const LOST: &str = "
+        static volatile long sink;
+        __attribute__((noinline)) void spin(long n) { for (long i = 0; i < n; i++) sink += i; }
+        __attribute__((noinline, optimize(\"omit-frame-pointer\"))) void lost(long n) {
+            register long kept __asm__(\"rbp\") = n; __asm__ volatile(\"\" : \"+r\"(kept)); spin(n); sink += kept;
+            __asm__ volatile(\"\" : \"+r\"(kept));
+        }
+        int main(void) { for (int i = 0; i < 10; i++) lost(10000000); return 0; }";
+    let folder = folder("cut");
+    if !cfg!(target_arch = "x86_64") {
+        eprintln!("skipped: the program is written for x86-64");
+        return;
+    }
+    let Some(program) = compiled(&folder, "cut", LOST, "gcc", &["-O1", "-g", "-fomit-frame-pointer", "-w"]) else {
+        return;
+    };
+    let program = program.to_str().unwrap();
+    let (_, output) = record(&folder, &["-g", "-F", "1000"], &[program]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let command = format!("perfprop record --call-graph dwarf -- {program}");
+    assert!(text.contains("of the stacks are cut") && text.contains(&command), "{text}");
+    // And so it is: the command shows them whole.
+    let (_, output) = record(&folder, &["--call-graph", "dwarf", "-F", "1000"], &[program]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!text.contains("of the stacks are cut"), "{text}");
+    let replay = |options: &[&str]| {
+        let output = perfprop().arg("replay").arg(folder.join("recording.jsonl")).args(options).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let title = replay(&["--screen", "profile", "--dump", "txt", "--size", "120x30"]);
+    assert!(title.contains("% complete"), "{title}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn copies_of_the_stack_that_are_too_short_are_told_with_a_larger_size() {
+    const FAR: &str = "
+        static volatile long sink;
+        __attribute__((noinline)) void spin(volatile char *place) { for (long i = 0; i < 20000000; i++) sink += place[i % 30000]; }
+        __attribute__((noinline)) void far(void) { volatile char place[30000]; place[7] = 1; spin(place); sink += place[7]; }
+        int main(void) { for (int i = 0; i < 5; i++) far(); return 0; }";
+    let folder = folder("copies");
+    let Some(program) = compiled(&folder, "copies", FAR, "gcc", &["-O1", "-g"]) else { return };
+    let program = program.to_str().unwrap();
+    let (_, output) = record(&folder, &["--call-graph", "dwarf,8192", "-F", "1000"], &[program]);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(text.contains(&format!("--call-graph dwarf,32768 -- {program}")), "{text}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn a_perf_map_that_is_written_at_the_end_still_names_what_ran() {
+    let folder = folder("late");
+    // Runs its code first, and tells its name when all is done.
+    let late = JIT.replace("FILE *map", "((void (*)(void))page)(); usleep(300000);\n    FILE *map");
+    let late = late.replace("    ((void (*)(void))page)();\n    return 0;", "    return 0;");
+    let Some(program) = compiled(&folder, "late", &late, "cc", &WITH_FRAME_POINTERS) else { return };
+    let (recording, output) = record(&folder, &["-g", "-F", "1000"], &[program.to_str().unwrap()]);
+    let samples = samples(&recording);
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(share(&samples, &["main", "compiled::hot loop"]) > 0.8, "{text}");
+    assert!(!text.contains("without a name"), "{text}");
+    let recording::Target::Command { pid, .. } = recording.header.target else { panic!("no command") };
+    fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
 fn a_recording_goes_out_as_folded_stacks() {
     let folder = folder("export");
     let Some(program) = compiled(&folder, "exported", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };

@@ -21,7 +21,7 @@ pub(super) fn run(args: &Export) -> Result<u8, Error> {
     if args.kernel && args.to != ExportFormat::Folded {
         return Err(Error::Usage("--kernel is for --to folded; other formats tell the kernel by its module".into()));
     }
-    let Imported { mut tree, fault, skipped_periods } = read(args)?;
+    let Imported { mut tree, fault, skipped_periods, .. } = read(args)?;
     let is_empty = tree.event_ids().all(|event| tree.total(event) == Amount::ZERO);
     let is_whole = fault.is_none();
     match fault {

@@ -9,14 +9,14 @@ use super::prepare::{self, Estimation};
 use super::stream::{Stream, has_keys, say};
 use super::{Error, look, signals};
 use crate::estimate::Kind;
-use crate::export::{Imported, ReadOptions};
+use crate::export::{Format, Imported, ReadOptions};
 use crate::monitor::Monitor;
 use crate::profile::{self, Amount, Repeats, Tree};
 use crate::recording::{self, End, Header, Machine, Target};
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::Losses;
+use crate::stacks::{Origin, Quality};
 use crate::text;
 use crate::tui::{self, Feed, Mode, Options, Outcome, Picture, Scene, Screen};
 use crate::units::WallNs;
@@ -37,7 +37,9 @@ pub(super) fn read_options(args: &Replay) -> ReadOptions {
 
 pub(super) fn run(args: &Replay, path: &Path, imported: Imported) -> Result<u8, Error> {
     refuse(args, path)?;
-    let Imported { tree, fault, .. } = imported;
+    let Imported { tree, fault, format, .. } = imported;
+    let origin = if format == Some(Format::PerfScript) { Origin::PerfScript } else { Origin::Other };
+    let quality = Quality { origin, ..Quality::default() };
     let file = shown(&path.to_string_lossy()).into_owned();
     let mut notes = Vec::new();
     match fault {
@@ -59,20 +61,20 @@ pub(super) fn run(args: &Replay, path: &Path, imported: Imported) -> Result<u8, 
     };
     if let Some(format) = args.dump {
         let options = adjust(look::in_picture(&args.look)?);
-        let profile = Some((tree, Losses::default()));
+        let profile = Some((tree, quality));
         let wanted = Picture { size: args.size, format: format.into(), profile, ..Picture::default() };
         let picture = Scene::new(monitor(args, path), None, &options).picture(options.screen, &wanted);
         Stream::stdout().print(&picture)?;
     } else if !args.print && has_keys(path) {
         let options = adjust(look::on_terminal(&args.look)?);
         let signals = signals::listen_for_screens().map_err(Error::System)?;
-        let mut feed = Still { tree, samples: never(), output: never() };
+        let mut feed = Still { tree, quality, samples: never(), output: never() };
         let (_, outcome) = tui::run(monitor(args, path), &mut feed, &signals, &options).map_err(Error::Terminal)?;
         if let Outcome::Signal(signal) = outcome {
             return Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX));
         }
     } else {
-        Stream::stdout().print(&text::stacks(&tree, Losses::default()))?;
+        Stream::stdout().print(&text::stacks(&tree, &quality, ""))?;
     }
     Ok(code)
 }
@@ -127,6 +129,7 @@ fn monitor(args: &Replay, path: &Path) -> Monitor {
 /// A profile that doesn't change.
 struct Still {
     tree: Tree,
+    quality: Quality,
     samples: Receiver<Sample>,
     output: Receiver<OutputLine>,
 }
@@ -140,8 +143,8 @@ impl Feed for Still {
         &self.output
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
-        see(&self.tree, Losses::default());
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
+        see(&self.tree, &self.quality);
     }
 
     fn end(&mut self, _last: &Round, _lost: u64) -> End {

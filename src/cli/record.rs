@@ -14,9 +14,11 @@ use super::prepare::Wishes;
 use super::pump::{Finished, Given, Taking, close, pump_all};
 use super::stream::say;
 use super::{prepare, signals, stacks};
-use crate::recording::{Header, Recorder};
+use crate::profile::Options;
+use crate::recording::{Header, Recorder, Target};
 use crate::session::{ChildIo, Launch};
-use crate::stacks::Losses;
+use crate::stacks::live::Stacks;
+use crate::stacks::{CallGraph, Losses, Naming, Quality, StackTree};
 use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
@@ -89,7 +91,7 @@ fn once(
     if let Some(stacks) = session.stacks() {
         recorder.sampled(stacks.sampled()).map_err(failed)?;
     }
-    let mut written = Written::default();
+    let mut written = Written::new(session.stacks());
     let with_stacks = session.stacks().is_some();
     let tell = |written: &Written, so_far: &str| {
         if path.as_os_str() != "-" {
@@ -116,6 +118,7 @@ fn once(
     recorder.end(&finished.end).map_err(failed)?;
     written.lost_rounds = finished.end.lost_rounds;
     tell(&written, "");
+    written.findings(&header.target).iter().for_each(|finding| say(finding));
     Ok(Finished { signal: close(session, signals, finished.signal), ..finished })
 }
 
@@ -128,9 +131,26 @@ struct Written {
     /// Functions of a call graph that a model counted.
     functions: usize,
     losses: Losses,
+    /// What was sampled, and how good it is; `None` where nothing is sampled.
+    sampled: Option<(StackTree, Quality)>,
 }
 
 impl Written {
+    /// Nothing so far, with these call stacks.
+    fn new(stacks: Option<&Stacks>) -> Self {
+        let sampled = stacks.filter(|stacks| stacks.sampled().call_graph != CallGraph::Modelled).map(|stacks| {
+            let tree = StackTree::new(stacks.sampled(), Options::default(), Naming::default(), |_| true);
+            (tree, Quality::of(stacks.sampled().call_graph))
+        });
+        Self { sampled, ..Self::default() }
+    }
+
+    /// What is to be known of the call stacks.
+    fn findings(&self, target: &Target) -> Vec<String> {
+        let findings = |(tree, quality): &(StackTree, Quality)| quality.findings(tree.tree(), &target.selection());
+        self.sampled.as_ref().map(findings).unwrap_or_default()
+    }
+
     fn note(&mut self, given: Given<'_>) {
         match given {
             Given::Round(_, lost_rounds) => {
@@ -143,6 +163,11 @@ impl Written {
                     self.functions += batch.frames.len();
                 }
                 self.losses = batch.losses;
+                if let Some((tree, quality)) = &mut self.sampled {
+                    quality.take(batch);
+                    // What isn't defined can't be read back either, and is said then.
+                    let _ = tree.take(batch);
+                }
             }
             Given::Save => {}
         }

@@ -20,7 +20,7 @@ use crate::relations::Relation;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::{Round, Scope};
-use crate::stacks::{Losses, Replayed};
+use crate::stacks::{Quality, Replayed};
 use crate::text;
 use crate::tui::{self, Beside, Feed, Format, Mode, Options, Outcome, Picture, Scene, Timeline};
 use crate::units::WallNs;
@@ -87,8 +87,8 @@ fn dump(
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
     let profile = recording.stacks.as_ref().map(|stacks| {
         let mut profile = Replayed::new(&stacks.sampled);
-        let (tree, losses) = profile.until(&stacks.sampled, &stacks.batches, at);
-        (tree.clone(), losses)
+        let (tree, quality) = profile.until(&stacks.sampled, &stacks.batches, at);
+        (tree.clone(), quality.clone())
     });
     let screen = beside::first_screen(args, options.screen, second.as_ref());
     let wanted = Picture { size: args.size, format: format.into(), rounds, profile, ..Picture::default() };
@@ -193,10 +193,10 @@ impl Feed for Played {
         &self.samples
     }
 
-    fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+    fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
         if let (Some(profile), Some(stacks)) = (&mut self.profile, &self.recording.stacks) {
-            let (tree, losses) = profile.until(&stacks.sampled, &stacks.batches, until);
-            see(tree, losses);
+            let (tree, quality) = profile.until(&stacks.sampled, &stacks.batches, until);
+            see(tree, quality);
         }
     }
 

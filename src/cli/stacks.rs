@@ -8,6 +8,7 @@ use super::stream::say;
 use super::{Error, args};
 use crate::events::Event;
 use crate::machine::Host;
+use crate::monitor::Monitor;
 use crate::profile::Options;
 use crate::session::Session;
 use crate::sources::Counter;
@@ -65,10 +66,11 @@ pub(super) fn finish(session: &Session, profile: Option<&mut Gathering>) {
 }
 
 /// The functions in which most was sampled; nothing if nothing is.
-pub(super) fn text(profile: Option<&Gathering>) -> String {
+pub(super) fn text(profile: Option<&Gathering>, monitor: &Monitor) -> String {
     let stacks = |profile: &Gathering| {
         let gathered = profile.look();
-        format!("\n{}", text::stacks(gathered.tree(), gathered.losses()))
+        let target = monitor.header().target.selection();
+        format!("\n{}", text::stacks(gathered.tree(), gathered.quality(), &target))
     };
     profile.map(stacks).unwrap_or_default()
 }

@@ -16,7 +16,7 @@ use crate::recording::End;
 use crate::sampling::Sample;
 use crate::session::{ChildIo, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::{Gathering, Losses};
+use crate::stacks::{Gathering, Quality};
 use crate::text::{self, Repeats};
 use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
@@ -59,7 +59,11 @@ fn batch(args: &Top) -> Result<u8, Error> {
             Given::Stacks(_) => false,
         };
         if prints {
-            out.print(&format!("{}{}\n", text::block(&monitor, Measure::default()), stacks::text(profile.as_ref())))?;
+            out.print(&format!(
+                "{}{}\n",
+                text::block(&monitor, Measure::default()),
+                stacks::text(profile.as_ref(), &monitor)
+            ))?;
         }
         let enough = args.iterations == Some(monitor.intervals());
         Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
@@ -72,7 +76,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
         out.print(&text::block(&monitor, Measure::default()))?;
     }
     // What was on its way when the last block was printed.
-    out.print(&stacks::text(profile.as_ref()))?;
+    out.print(&stacks::text(profile.as_ref(), &monitor))?;
     close(session, &signals, finished.signal);
     // A command that was ended because enough was seen has not failed.
     Ok(if enough { 0 } else { finished.code() })
@@ -102,7 +106,7 @@ fn screens(args: &Top) -> Result<u8, Error> {
     }
     stacks::finish(&live.session, live.profile.as_mut());
     let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)));
-    Stream::stderr().print(&format!("{summary}{}", stacks::text(live.profile.as_ref())))?;
+    Stream::stderr().print(&format!("{summary}{}", stacks::text(live.profile.as_ref(), &monitor)))?;
     close(live.session, &signals, ended_by);
     Ok(code(&monitor, outcome))
 }
@@ -132,10 +136,10 @@ impl Feed for Live {
         self.session.output()
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, Losses)) {
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
         if let Some(profile) = &self.profile {
             let gathered = profile.look();
-            see(gathered.tree(), gathered.losses());
+            see(gathered.tree(), gathered.quality());
         }
     }
 

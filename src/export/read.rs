@@ -63,6 +63,8 @@ pub struct Imported {
     pub fault: Option<Fault>,
     /// Whether periods didn't count, of [`Periods::Unpadded`].
     pub skipped_periods: bool,
+    /// What it is written in; `None` where that isn't known.
+    pub format: Option<Format>,
 }
 
 /// Why a file isn't read, or not to its end.
@@ -235,17 +237,26 @@ fn begin(input: &mut impl Read) -> io::Result<Vec<u8>> {
 /// Reads a file of stacks. A fault doesn't take away what stood before it.
 pub fn read(mut input: impl Read, options: &ReadOptions) -> Imported {
     let mut tree = Tree::new(options.tree);
-    let (skipped_periods, result) = match begin(&mut input) {
-        Ok(begun) => rest(begun, input, &mut tree, options),
-        Err(error) => (false, Err(Fault::of_file(What::Io(error)))),
+    let (format, (skipped_periods, result)) = match begin(&mut input) {
+        Ok(begun) => {
+            let format = options.format.or_else(|| guess(&begun));
+            (format, rest(format, begun, input, &mut tree, options))
+        }
+        Err(error) => (None, (false, Err(Fault::of_file(What::Io(error))))),
     };
     let is_empty = tree.event_ids().next().is_none();
     let fault = result.err().or(is_empty.then_some(Fault::of_file(What::Empty)));
-    Imported { tree, fault, skipped_periods }
+    Imported { tree, fault, skipped_periods, format }
 }
 
-fn rest(begun: Vec<u8>, input: impl Read, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
-    match options.format.or_else(|| guess(&begun)) {
+fn rest(
+    format: Option<Format>,
+    begun: Vec<u8>,
+    input: impl Read,
+    tree: &mut Tree,
+    options: &ReadOptions,
+) -> (bool, Result<(), Fault>) {
+    match format {
         Some(Format::PerfScript) => perf_script::read(&mut Lines::new(begun, input), tree, options),
         Some(Format::Folded) => (false, folded::read(&mut Lines::new(begun, input), tree, options)),
         Some(Format::Callgrind) => (false, callgrind::read(&mut Lines::new(begun, input), tree, options)),

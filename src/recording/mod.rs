@@ -357,11 +357,39 @@ impl Header {
     }
 }
 
+/// A word as a shell takes it for one word.
+fn for_shell(word: &str) -> String {
+    let is_plain = |c: char| c.is_alphanumeric() || "_@%+=:,./-".contains(c);
+    if !word.is_empty() && word.chars().all(is_plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 fn is_at_once(delay: &WallNs) -> bool {
     *delay == WallNs(0)
 }
 
 impl Target {
+    /// The end of a command line that measures it again: `-- prog 'a b'`, `-p 7,8`; empty for a file.
+    pub fn selection(&self) -> String {
+        let ids = |processes: &[Process]| -> String {
+            processes.iter().map(|process| process.pid.to_string()).collect::<Vec<_>>().join(",")
+        };
+        match self {
+            Self::Command { argv, .. } => {
+                let words: Vec<_> = argv.iter().map(|word| for_shell(word)).collect();
+                format!("-- {}", words.join(" "))
+            }
+            Self::Processes(processes) => format!("-p {}", ids(processes)),
+            Self::Threads(threads) => format!("-t {}", ids(threads)),
+            Self::Everyone { .. } => "-a".into(),
+            Self::Cgroup { path } => format!("--cgroup {}", for_shell(path)),
+            Self::File { .. } => String::new(),
+        }
+    }
+
     /// A control group as it is called below where the file system is.
     pub fn cgroup(&self) -> Option<&str> {
         let Self::Cgroup { path } = self else { return None };

@@ -6,7 +6,7 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::Receiver;
 
-use super::{Losses, Naming, Sampled, StackBatch, StackTree};
+use super::{Naming, Quality, Sampled, StackBatch, StackTree};
 use crate::profile::{Options, Tree};
 
 /// A thread that puts samples into a tree, so that no screen has to.
@@ -21,7 +21,7 @@ pub struct Gathering {
 #[derive(Debug)]
 pub struct Gathered {
     stacks: StackTree,
-    losses: Losses,
+    quality: Quality,
 }
 
 impl Gathered {
@@ -30,9 +30,9 @@ impl Gathered {
         self.stacks.tree()
     }
 
-    /// What has gone missing so far.
-    pub fn losses(&self) -> Losses {
-        self.losses
+    /// How good what was gathered is.
+    pub fn quality(&self) -> &Quality {
+        &self.quality
     }
 }
 
@@ -43,14 +43,15 @@ impl Gathering {
     /// The operating system's, when no thread can be started.
     pub fn start(batches: Receiver<StackBatch>, sampled: Sampled, options: Options) -> io::Result<Self> {
         let stacks = StackTree::new(&sampled, options, Naming::default(), |_| true);
-        let shared = Arc::new(Mutex::new(Gathered { stacks, losses: Losses::default() }));
+        let quality = Quality::of(sampled.call_graph);
+        let shared = Arc::new(Mutex::new(Gathered { stacks, quality }));
         let into = Arc::clone(&shared);
         let gather = move || {
             for batch in batches {
                 let mut gathered = lock(&into);
-                gathered.losses = batch.losses;
+                gathered.quality.take(&batch);
                 if gathered.stacks.take(&batch).is_err() {
-                    gathered.losses.malformed += 1;
+                    gathered.quality.losses.malformed += 1;
                 }
                 gathered.stacks.settle();
             }

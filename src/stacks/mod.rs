@@ -20,11 +20,13 @@ use crate::words::shown;
 mod gather;
 #[cfg(feature = "stacks")]
 pub mod live;
+mod quality;
 mod replayed;
 mod table;
 mod tree;
 
 pub use gather::{Gathered, Gathering};
+pub use quality::{Origin, Quality, Reach};
 pub use replayed::Replayed;
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
@@ -137,6 +139,12 @@ pub struct Losses {
     /// stack ended, or unwind information is absent or wrong.
     #[serde(default)]
     pub cut: u64,
+    /// Those among them that are deeper than the kernel follows.
+    #[serde(default)]
+    pub too_deep: u64,
+    /// Those among them that are longer than the part that was copied.
+    #[serde(default)]
+    pub copy_ended: u64,
     /// Records that were not what the kernel promises.
     #[serde(default)]
     pub malformed: u64,

@@ -1,6 +1,6 @@
 //! Builds the profile tree of a recording at a given time.
 
-use super::{Losses, Naming, Sampled, StackBatch, StackTree};
+use super::{Naming, Quality, Sampled, StackBatch, StackTree};
 use crate::profile::{Options, Tree};
 use crate::units::WallNs;
 
@@ -8,7 +8,7 @@ use crate::units::WallNs;
 #[derive(Debug)]
 pub struct Replayed {
     stacks: StackTree,
-    losses: Losses,
+    quality: Quality,
     /// The time that it stands at; `None` before all samples.
     at: Option<WallNs>,
     /// The first batch of which something is left, and how many of its samples are taken; `None` if it wasn't begun.
@@ -19,12 +19,12 @@ pub struct Replayed {
 impl Replayed {
     /// A profile without samples yet.
     pub fn new(sampled: &Sampled) -> Self {
-        Self { stacks: empty(sampled), losses: Losses::default(), at: None, next: 0, taken: None }
+        Self { stacks: empty(sampled), quality: Quality::of(sampled.call_graph), at: None, next: 0, taken: None }
     }
 
     /// The tree of all samples up to and with a time, and what had gone missing by then. Always hand over the same
     /// recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left out.
-    pub fn until(&mut self, sampled: &Sampled, batches: &[StackBatch], until: WallNs) -> (&Tree, Losses) {
+    pub fn until(&mut self, sampled: &Sampled, batches: &[StackBatch], until: WallNs) -> (&Tree, &Quality) {
         if self.at.is_some_and(|at| at > until) {
             *self = Self::new(sampled);
         }
@@ -42,9 +42,10 @@ impl Replayed {
                 part.stacks.clone_from(&batch.stacks);
                 part.tasks.clone_from(&batch.tasks);
                 part.renamed.clone_from(&batch.renamed);
+                part.unnamed.clone_from(&batch.unnamed);
             }
             let _ = self.stacks.take(&part);
-            self.losses = batch.losses;
+            self.quality.take(&part);
             if due < left.len() {
                 self.taken = Some(self.taken.unwrap_or(0) + due);
                 break;
@@ -52,7 +53,7 @@ impl Replayed {
             (self.next, self.taken) = (self.next + 1, None);
         }
         self.at = Some(until);
-        (self.stacks.tree(), self.losses)
+        (self.stacks.tree(), &self.quality)
     }
 }
 
@@ -64,7 +65,9 @@ fn empty(sampled: &Sampled) -> StackTree {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{CallGraph, Frame, FrameId, Rate, SampledEvent, StackId, StackNode, StackSample, Task, TaskId};
+    use super::super::{
+        CallGraph, Frame, FrameId, Losses, Rate, SampledEvent, StackId, StackNode, StackSample, Task, TaskId,
+    };
     use super::*;
 
     fn sampled() -> Sampled {
@@ -109,8 +112,8 @@ mod tests {
         let batches = batches(&[vec![1, 2, 5], vec![], vec![6, 9]]);
         let mut replayed = Replayed::new(&sampled());
         let mut counted = |until: u64| {
-            let (tree, losses) = replayed.until(&sampled(), &batches, WallNs(until));
-            (tree.event_ids().map(|event| tree.total(event).samples).sum::<u64>(), losses.lost)
+            let (tree, quality) = replayed.until(&sampled(), &batches, WallNs(until));
+            (tree.event_ids().map(|event| tree.total(event).samples).sum::<u64>(), quality.losses.lost)
         };
         assert_eq!([0, 2, 5, 6, 100].map(&mut counted), [(0, 0), (2, 0), (3, 1), (4, 2), (5, 2)]);
         assert_eq!([2, 2, 6].map(&mut counted), [(2, 0), (2, 0), (4, 2)]);

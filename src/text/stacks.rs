@@ -5,15 +5,16 @@ use std::collections::HashMap;
 use crate::events::Unit;
 use crate::number::{amount, share};
 use crate::profile::{EventId, FrameId, Kind, Measure, Tree};
-use crate::stacks::Losses;
+use crate::stacks::Quality;
 use crate::words::shown;
 
 /// Lines for each event.
 const MOST: usize = 8;
 
-/// For each sampled event its samples, what has gone missing, and the functions in which most of it was.
-pub fn stacks(tree: &Tree, losses: Losses) -> String {
-    let losses = losses.to_string();
+/// For each sampled event its samples, how far their stacks go, what has gone missing, and the functions in which most of
+/// it was; then what is to be known of the stacks. `target` says what was measured, as in [`Quality::findings`].
+pub fn stacks(tree: &Tree, quality: &Quality, target: &str) -> String {
+    let losses = quality.losses.to_string();
     let missing = if losses.is_empty() { losses } else { format!(" ({losses})") };
     let mut out = String::new();
     for event in tree.event_ids() {
@@ -23,7 +24,8 @@ pub fn stacks(tree: &Tree, losses: Losses) -> String {
             Measure::Sum(_) => format!("{} with all calls, modelled", amount(total.weight as f64, &Unit::Count)),
             _ => format!("{} samples with call stacks", total.samples),
         };
-        out += &format!("{name}: {counted}{missing}\n");
+        let reach = quality.reach(tree, event).map_or_else(String::new, |reach| format!(", {reach}"));
+        out += &format!("{name}: {counted}{reach}{missing}\n");
         for (frame, weight) in hottest(tree, event) {
             let frame = tree.frame_of(frame);
             let part = share(weight as f64 / total.weight.max(1) as f64);
@@ -32,6 +34,7 @@ pub fn stacks(tree: &Tree, losses: Losses) -> String {
             out += &format!("{part:>8}  {}{module}\n", shown(frame.name));
         }
     }
+    quality.findings(tree, target).iter().for_each(|finding| out += &format!("{finding}\n"));
     out
 }
 

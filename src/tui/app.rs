@@ -338,9 +338,10 @@ impl App<'_> {
     /// Looks at what was sampled, if that is on the screen and an interval has ended since.
     fn refresh_profile(&mut self) {
         let model = &mut self.model;
-        if model.profile_is_old && model.motion == Motion::Moving && view::shows_profile(model) {
+        let is_told = view::shows_profile(model) || model.screen == crate::tui::Screen::Log;
+        if model.profile_is_old && model.motion == Motion::Moving && is_told {
             model.profile_is_old = false;
-            self.feed.profile(model.monitor.now(), &mut |tree, losses| model.take_profile(tree, losses));
+            self.feed.profile(model.monitor.now(), &mut |tree, quality| model.take_profile(tree, quality));
         }
     }
 

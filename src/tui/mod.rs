@@ -20,7 +20,7 @@ use crate::recording::End;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::Losses;
+use crate::stacks::Quality;
 use crate::units::WallNs;
 
 mod app;
@@ -60,7 +60,7 @@ pub trait Feed {
 
     /// Hands over the profile of the call stacks that were sampled, with what went missing; not at all if none are
     /// sampled. What can be wound hands over what was sampled until then.
-    fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, Losses)) {}
+    fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, &Quality)) {}
 
     /// Whether samples may still come after the end: those on their way have to be named first.
     fn is_profile_coming(&self) -> bool {

@@ -126,6 +126,8 @@ pub(super) struct UserState<'a> {
     /// Those that were asked for, in the order of their numbers.
     pub(super) registers: Words<'a>,
     pub(super) stack: &'a [u8],
+    /// Whether it is as long as it could be: there may be more of it.
+    pub(super) is_full: bool,
 }
 
 /// Numbers of 8 bytes.
@@ -278,7 +280,7 @@ fn user_state<'a>(fields: &mut Cursor<'a>) -> Result<Option<UserState<'a>>, Malf
     // Only so much of the copy was there to be copied.
     let valid = if size == 0 { 0 } else { fields.u64()?.min(size) };
     let stack = usize::try_from(valid).ok().and_then(|valid| copied.get(..valid)).ok_or(Malformed)?;
-    Ok((abi == ABI_64).then_some(UserState { registers, stack }))
+    Ok((abi == ABI_64).then_some(UserState { registers, stack, is_full: valid == size }))
 }
 
 /// Takes fields from the front.

@@ -268,16 +268,13 @@ impl Reader {
         self.addresses.clear();
         let completeness = self.stack(sample);
         self.user_locations(sample.pid);
-        let path = match self.paths.path(&self.locations) {
-            Kept::Whole(path) => {
-                self.losses.cut += u64::from(completeness == Completeness::Cut);
-                path
-            }
-            Kept::Cut(path) => {
-                self.losses.cut += 1;
-                path
-            }
+        let (path, is_kept) = match self.paths.path(&self.locations) {
+            Kept::Whole(path) => (path, true),
+            Kept::Cut(path) => (path, false),
         };
+        self.losses.cut += u64::from(completeness != Completeness::Whole || !is_kept);
+        self.losses.too_deep += u64::from(completeness == Completeness::TooDeep);
+        self.losses.copy_ended += u64::from(completeness == Completeness::CopyEnded);
         let at = WallNs(time.saturating_sub(self.origin));
         self.samples.push(RawSample { at, task, cpu: sample.cpu, event, weight: sample.period, path });
     }
@@ -287,7 +284,7 @@ impl Reader {
         let frames = self.chain(sample);
         match self.layout.call_graph {
             // The kernel says nothing where it stops.
-            CallGraph::Fp if frames >= self.most_frames => Completeness::Cut,
+            CallGraph::Fp if frames >= self.most_frames => Completeness::TooDeep,
             CallGraph::Fp | CallGraph::Modelled => Completeness::Whole,
             CallGraph::Lbr => {
                 let is_in_user_space = self.locations.is_empty();

@@ -81,7 +81,11 @@ pub(super) struct Unwinder(arch::Unwinder<Arc<[u8]>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Completeness {
     Whole,
-    /// Its outer frames are missing.
+    /// It is deeper than the kernel follows.
+    TooDeep,
+    /// It is longer than the part that was copied.
+    CopyEnded,
+    /// What would have to be known to go on is missing or wrong.
     Cut,
 }
 
@@ -115,19 +119,30 @@ impl Unwinder {
         let Some((pc, sp, registers)) = arch::registers(user.registers, self.0.max_known_code_address()) else {
             return Completeness::Cut;
         };
+        // Who reads a little behind the copy would read on; who reads far away has lost the way.
+        let mut has_copy_ended = false;
+        let most = user.stack.len().saturating_mul(64).max(1 << 23);
         let mut read = |address: u64| {
             let from = address.checked_sub(sp).and_then(|offset| usize::try_from(offset).ok()).ok_or(())?;
-            let word = user.stack.get(from..).and_then(|rest| rest.first_chunk()).ok_or(())?;
-            Ok(u64::from_ne_bytes(*word))
+            let word = user.stack.get(from..).and_then(|rest| rest.first_chunk());
+            has_copy_ended = word.is_none() && user.is_full && from < most;
+            word.map(|word| u64::from_ne_bytes(*word)).ok_or(())
         };
         let mut frames = self.0.iter_frames(pc, registers, &mut cache.0, &mut read);
+        let mut end = Completeness::Cut;
         for _ in 0..MAX_DEPTH {
             match frames.next() {
                 Ok(Some(frame)) => out.push(frame.address_for_lookup()),
-                Ok(None) => return Completeness::Whole,
-                Err(_) => return Completeness::Cut,
+                Ok(None) => {
+                    end = Completeness::Whole;
+                    break;
+                }
+                Err(_) => break,
             }
         }
-        Completeness::Cut
+        match end {
+            Completeness::Cut if has_copy_ended => Completeness::CopyEnded,
+            end => end,
+        }
     }
 }

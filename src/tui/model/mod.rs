@@ -24,7 +24,7 @@ use crate::recording::RecordedEvent;
 use crate::relations::Relation;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::Losses;
+use crate::stacks::Quality;
 use crate::units::WallNs;
 use crate::words::shown;
 
@@ -450,9 +450,10 @@ impl Model {
     }
 
     /// Takes over what was sampled up to the end of the last interval.
-    pub(super) fn take_profile(&mut self, tree: &Tree, losses: Losses) {
+    pub(super) fn take_profile(&mut self, tree: &Tree, quality: &Quality) {
         let is_first = self.profile.is_none();
-        self.profile.get_or_insert_default().take(tree, losses);
+        let target = self.monitor.header().target.selection();
+        self.profile.get_or_insert_default().take(tree, quality, &target);
         if is_first && self.events.is_chosen {
             self.share_event();
         }
@@ -480,7 +481,8 @@ impl Model {
     }
 
     pub(super) fn entries(&self) -> Vec<Entry<'_>> {
-        let notes = self.notes.iter().map(|note| Entry::Note(note));
+        let of_stacks = self.profile.iter().flat_map(|profile| &profile.findings);
+        let notes = self.notes.iter().chain(of_stacks).map(|note| Entry::Note(note));
         let findings = self.monitor.findings().iter().map(Entry::Finding);
         let end = self.monitor.ended().map(Entry::End);
         let all = notes.chain(findings).chain(end);

@@ -18,7 +18,7 @@ use crate::plan::EventIndex;
 use crate::profile::Tree;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::Losses;
+use crate::stacks::Quality;
 
 mod svg;
 
@@ -48,7 +48,7 @@ pub struct Picture {
     /// The newest rounds that the monitor has taken, for what shows them one by one.
     pub rounds: Vec<Round>,
     /// What was sampled, and what went missing of it.
-    pub profile: Option<(Tree, Losses)>,
+    pub profile: Option<(Tree, Quality)>,
 }
 
 impl Default for Picture {
@@ -103,8 +103,8 @@ impl Scene {
         if let Some(line) = line.filter(|line| model.events.order.contains(line)) {
             model.events.select(line);
         }
-        if let Some((tree, losses)) = &wanted.profile {
-            model.take_profile(tree, *losses);
+        if let Some((tree, quality)) = &wanted.profile {
+            model.take_profile(tree, quality);
         }
         drawn(model, wanted.format)
     }

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::profile::{Amount, Tree};
-use crate::stacks::Losses;
+use crate::stacks::{Losses, Quality, Reach};
 
 mod calls;
 mod functions;
@@ -91,6 +91,10 @@ pub(in crate::tui) struct Found {
 pub(in crate::tui) struct Profile {
     pub(in crate::tui) calls: Calls,
     pub(in crate::tui) losses: Losses,
+    /// How far the stacks of each event go, where that is known.
+    reach: Vec<Option<Reach>>,
+    /// What the reader should know of all stacks.
+    pub(in crate::tui) findings: Vec<String>,
     /// The place of the event in [`Calls::events`].
     pub(in crate::tui) event: usize,
     pub(in crate::tui) listing: Listing,
@@ -113,11 +117,18 @@ pub(in crate::tui) struct Profile {
 
 /// What is shown of a tree.
 impl Profile {
+    /// How far the stacks of the event go.
+    pub(in crate::tui) fn reach(&self) -> Option<Reach> {
+        self.reach.get(self.event).copied().flatten()
+    }
+
     /// Takes over what was sampled by now.
-    pub(in crate::tui) fn take(&mut self, tree: &Tree, losses: Losses) {
+    pub(in crate::tui) fn take(&mut self, tree: &Tree, quality: &Quality, target: &str) {
         let is_first = self.calls.events.is_empty();
         self.calls.take(tree);
-        self.losses = losses;
+        self.losses = quality.losses;
+        self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
+        self.findings = quality.findings(tree, target);
         if let Some(event) = tree.default_event().filter(|_| is_first) {
             self.event = event.index();
         }

@@ -92,6 +92,10 @@ fn title(page: &Page<'_>, profile: &Profile, room: usize) -> Line<'static> {
         parts.push((Role::Match, found(profile)));
     }
     parts.push((Role::Dim, samples(profile)));
+    if let Some(reach) = profile.reach() {
+        let role = if reach.cut + reach.unknown > reach.complete { Role::Warn } else { Role::Dim };
+        parts.push((role, reach.to_string()));
+    }
     if page.model.motion == Motion::Frozen {
         parts.push((Role::Info, format!("{FROZEN} held, z goes on")));
     }

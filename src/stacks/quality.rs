@@ -1,0 +1,397 @@
+//! Says how much of what was sampled is known: stacks that reach their beginning, those that were cut, and what
+//! to do about it.
+
+use std::fmt;
+
+use super::{CallGraph, Losses, StackBatch, Unnamed};
+use crate::profile::{EventId, Frame, Kind, Tree};
+use crate::words::shown;
+
+/// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
+const WORTH_A_WORD: u64 = 20;
+
+/// The largest copy of a stack that the kernel makes, in bytes: a multiple of 8 below 64 KiB.
+const LARGEST_COPY: u32 = 65_528;
+
+/// The functions that call all others of a thread, as libraries, languages and the kernel name them.
+const BEGINNINGS: [&str; 28] = [
+    "_start",
+    "_start_c",
+    "_rt0_amd64",
+    "_rt0_arm64",
+    "_dl_start",
+    "_dl_start_user",
+    "main",
+    "(below main)",
+    "__libc_start_call_main",
+    "__libc_start_main",
+    "__libc_start_main_impl",
+    "__libc_start_main_alias_1",
+    "generic_start_main",
+    "libc_start_main_stage2",
+    "start_thread",
+    "thread_start",
+    "clone",
+    "__clone",
+    "__clone_internal",
+    "clone3",
+    "__clone3",
+    "_pthread_start",
+    "runtime.goexit",
+    "runtime.goexit.abi0",
+    "runtime.mstart",
+    "runtime.mstart.abi0",
+    "runtime.rt0_go",
+    "runtime.rt0_go.abi0",
+];
+
+/// How far sampled stacks go, in samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Reach {
+    /// Stacks down to the beginning of their thread.
+    pub complete: u64,
+    /// Stacks whose outer frames are missing.
+    pub cut: u64,
+    /// Stacks whose outermost frame has no name, so that nobody can tell.
+    pub unknown: u64,
+    /// Samples in code that a process made while it ran, and that has no name.
+    pub nameless: u64,
+}
+
+impl Reach {
+    /// All samples.
+    pub fn samples(&self) -> u64 {
+        self.complete + self.cut + self.unknown
+    }
+
+    fn add(&mut self, end: End, samples: u64) {
+        *match end {
+            End::Beginning => &mut self.complete,
+            End::Cut => &mut self.cut,
+            End::Unknown => &mut self.unknown,
+        } += samples;
+    }
+
+    /// What unwinding by unwind information found: it knows where a stack ends, whatever that is called.
+    fn unwound(self, cut: u64, of: u64) -> Self {
+        let samples = self.samples();
+        let cut = if of == 0 { 0 } else { (cut.min(of) as f64 / of as f64 * samples as f64).round() as u64 };
+        Self { complete: samples - cut, cut, unknown: 0, ..self }
+    }
+}
+
+impl fmt::Display for Reach {
+    /// `62% complete, 30% cut, 8% unknown`; what there is nothing of is left out.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [(self.complete, "complete"), (self.cut, "cut"), (self.unknown, "unknown")];
+        let said = parts.iter().filter(|(samples, _)| *samples > 0);
+        let said: Vec<_> = said.map(|(samples, word)| format!("{} {word}", share(*samples, self.samples()))).collect();
+        f.write_str(&said.join(", "))
+    }
+}
+
+/// A part in whole percents, in which no part is nothing and only all of it is all.
+fn share(part: u64, of: u64) -> String {
+    match 100.0 * part as f64 / of.max(1) as f64 {
+        percent if percent < 1.0 => "<1%".into(),
+        percent if percent > 99.0 && part < of => ">99%".into(),
+        percent => format!("{percent:.0}%"),
+    }
+}
+
+/// Where a stack ends, by its outermost frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    Beginning,
+    Cut,
+    Unknown,
+}
+
+impl End {
+    fn of(frame: &Frame<'_>) -> Self {
+        let Frame { name, module, .. } = *frame;
+        // What perf and the linker write behind a name.
+        let plain = name.split(['@', '(']).next().unwrap_or_default();
+        let name = if plain.is_empty() { name } else { plain };
+        if frame.is_kernel() || BEGINNINGS.contains(&name) {
+            Self::Beginning
+        } else if name == "[unknown]" && matches!(module, "" | "[unknown]") {
+            // No code lies there: something else stood where the frame pointer was believed to lead.
+            Self::Cut
+        } else if name.starts_with('[') || name.contains("+0x") || name.starts_with("0x") {
+            Self::Unknown
+        } else {
+            Self::Cut
+        }
+    }
+}
+
+/// How stacks came to be known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Origin {
+    /// In a way that says nothing of how far they go.
+    #[default]
+    Other,
+    /// They were sampled so.
+    Sampled(CallGraph),
+    /// perf sampled and printed them.
+    PerfScript,
+}
+
+/// How good what was sampled is.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Quality {
+    /// What has gone missing.
+    pub losses: Losses,
+    /// Files that give no names.
+    pub unnamed: Vec<Unnamed>,
+    /// How stacks came to be known.
+    pub origin: Origin,
+}
+
+impl Quality {
+    /// Of stacks that are sampled so, before the first.
+    pub fn of(call_graph: CallGraph) -> Self {
+        Self { origin: Origin::Sampled(call_graph), ..Self::default() }
+    }
+
+    /// Takes what a batch tells.
+    pub fn take(&mut self, batch: &StackBatch) {
+        self.losses = batch.losses;
+        self.unnamed.extend_from_slice(&batch.unnamed);
+    }
+
+    /// How far the stacks of an event go; `None` where nothing tells it.
+    pub fn reach(&self, tree: &Tree, event: EventId) -> Option<Reach> {
+        match self.origin {
+            Origin::Other | Origin::Sampled(CallGraph::Modelled) => None,
+            Origin::Sampled(CallGraph::Dwarf(_)) => {
+                let all = tree.event_ids().map(|event| tree.total(event).samples).sum();
+                Some(reach(tree, event).unwound(self.losses.cut, all))
+            }
+            Origin::Sampled(CallGraph::Fp | CallGraph::Lbr) | Origin::PerfScript => Some(reach(tree, event)),
+        }
+        .filter(|reach| reach.samples() > 0)
+    }
+
+    /// What a reader should know of the stacks, each with what mends it. `target` is that part of a command line
+    /// which says what is measured: `-- python3 x.py`.
+    pub fn findings(&self, tree: &Tree, target: &str) -> Vec<String> {
+        let mut all = Reach::default();
+        for reach in tree.event_ids().filter_map(|event| self.reach(tree, event)) {
+            all.complete += reach.complete;
+            all.cut += reach.cut;
+            all.unknown += reach.unknown;
+            all.nameless += reach.nameless;
+        }
+        let is_worth = |samples: u64| samples > 0 && samples * WORTH_A_WORD >= all.samples();
+        let runtime = Runtime::of(tree);
+        let mut findings = Vec::new();
+        if is_worth(all.cut) {
+            let part = share(all.cut, all.samples());
+            findings.push(format!("{part} of the stacks are cut: {}", self.why_cut(&all, runtime, target)));
+        }
+        if is_worth(all.nameless) {
+            let part = share(all.nameless, all.samples());
+            findings.push(format!("{part} of the samples are in code without a name, {}", runtime.names(target)));
+        }
+        findings.extend(self.unnamed.iter().map(ToString::to_string));
+        findings
+    }
+
+    /// Why stacks are cut, and the command that shows more of them.
+    fn why_cut(&self, reach: &Reach, runtime: Runtime, target: &str) -> String {
+        let losses = &self.losses;
+        let (is_mostly, target) = (|part: u64| part * 2 > reach.cut, shown(target));
+        match self.origin {
+            Origin::Sampled(CallGraph::Fp | CallGraph::Lbr) if is_mostly(losses.too_deep) => {
+                "they are deeper than the kernel follows:  sudo sysctl kernel.perf_event_max_stack=1024".into()
+            }
+            Origin::Sampled(CallGraph::Dwarf(bytes)) if is_mostly(losses.copy_ended) && bytes < LARGEST_COPY => {
+                let more = bytes.saturating_mul(4).min(LARGEST_COPY);
+                format!("they are longer than the copies:  perfprop record --call-graph dwarf,{more} {target}")
+            }
+            Origin::Sampled(CallGraph::Dwarf(bytes)) if is_mostly(losses.copy_ended) => {
+                format!("they are longer than the {bytes} bytes that the kernel copies at most; -g has no such limit")
+            }
+            Origin::Sampled(_) if runtime == Runtime::Java => {
+                let option = "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer";
+                format!("Java keeps no frame pointers unless it is told to:  {option} perfprop record -g {target}")
+            }
+            Origin::Sampled(CallGraph::Dwarf(_)) => {
+                format!(
+                    "code without unwind information called; if it keeps frame pointers:  perfprop record -g {target}"
+                )
+            }
+            Origin::PerfScript => "if frame pointers are missing:  perf record --call-graph dwarf".into(),
+            Origin::Other | Origin::Sampled(_) => {
+                format!("code without frame pointers called:  perfprop record --call-graph dwarf {target}")
+            }
+        }
+    }
+}
+
+/// How far the stacks of an event go, by the names of their outermost frames.
+fn reach(tree: &Tree, event: EventId) -> Reach {
+    let mut reach = Reach::default();
+    // The end of the stacks that the walk is in, and whether their outermost frame is the last node.
+    let (mut end, mut outermost) = (End::Unknown, None);
+    let mut above = true;
+    for node in tree.walk() {
+        let frame = node.frame();
+        let is_above = node.depth() == 0 || frame.kind == Kind::Process;
+        if is_above {
+            (end, outermost, above) = (End::Unknown, None, true);
+        } else if above || outermost.is_some_and(|depth| node.depth() <= depth) {
+            (end, outermost, above) = (End::of(&frame), Some(node.depth()), false);
+        } else if outermost.is_some_and(|depth| node.depth() == depth + 1) {
+            // Who calls main begins the program, though the library tells no names.
+            let parent = node.parent().map(|parent| tree.node(parent));
+            let of_parent = parent.map_or(End::Unknown, |parent| End::of(&parent.frame()));
+            end = if of_parent == End::Unknown && frame.name == "main" { End::Beginning } else { of_parent };
+        }
+        let samples = node.samples(event);
+        reach.add(end, samples);
+        let is_made = frame.module == "//anon" || frame.module.starts_with("//anon") || frame.name == "[//anon]";
+        reach.nameless += if is_made { samples } else { 0 };
+    }
+    reach
+}
+
+/// What made code while it ran.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Runtime {
+    Java,
+    Node,
+    Python,
+    Other,
+}
+
+impl Runtime {
+    fn of(tree: &Tree) -> Self {
+        let runtime = |module: &str| match module.rsplit('/').next().unwrap_or_default() {
+            "libjvm.so" => Some(Self::Java),
+            "node" => Some(Self::Node),
+            name if name.starts_with("python3") || name.starts_with("libpython3") => Some(Self::Python),
+            _ => None,
+        };
+        tree.frames().find_map(|frame| runtime(frame.module)).unwrap_or(Self::Other)
+    }
+
+    /// How it is made to tell the names of what it compiled.
+    fn names(self, target: &str) -> String {
+        let told = |what: &str, setting: &str| {
+            format!("which {what} tells if it is asked to:  {setting} perfprop record -g {}", shown(target))
+        };
+        match self {
+            Self::Java => told(
+                "Java",
+                "JAVA_TOOL_OPTIONS='-XX:+PreserveFramePointer -XX:+UnlockDiagnosticVMOptions -XX:+DumpPerfMapAtExit'",
+            ),
+            Self::Node => told("Node", "NODE_OPTIONS='--perf-basic-prof --interpreted-frames-native-stack'"),
+            Self::Python => told("Python 3.12", "PYTHONPERFSUPPORT=1"),
+            Self::Other => "which was made at run time and is in no /tmp/perf-PID.map".into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::profile::{Amount, Event, Measure, Options};
+
+    /// Stacks of a process with so many samples each; a frame is `name` or `name|module`.
+    fn tree(stacks: &[(&str, u64)]) -> Tree {
+        let mut tree = Tree::new(Options::default());
+        let place = tree.sampled();
+        let event = tree.event(&Event::new("cpu-clock", Measure::Samples));
+        let process = tree.frame(&Frame { kind: Kind::Process, ..Frame::function("p") });
+        for (stack, samples) in stacks {
+            let mut frames = vec![process];
+            for frame in stack.split(';') {
+                let (name, module) = frame.split_once('|').unwrap_or((frame, "/bin/p"));
+                frames.push(tree.frame(&Frame { module, ..Frame::function(name) }));
+            }
+            tree.stack(place, frames, event, Amount { samples: *samples, weight: *samples });
+        }
+        tree
+    }
+
+    fn quality(origin: Origin) -> Quality {
+        Quality { origin, ..Quality::default() }
+    }
+
+    const FP: Origin = Origin::Sampled(CallGraph::Fp);
+
+    #[test]
+    fn stacks_end_at_the_beginning_of_a_thread_or_are_cut() {
+        let tree = tree(&[
+            ("_start;__libc_start_main;main;f", 40),
+            ("__libc_start_call_main;main", 10),
+            ("libc.so.6+0x27150|/lib/libc.so.6;main;f", 5),
+            ("libc.so.6+0x27150|/lib/libc.so.6;g", 4),
+            ("f;g", 20),
+            ("[unknown]|;g", 3),
+            ("[unknown]|//anon", 2),
+            ("ret_from_fork_asm|[kernel];kthread|[kernel]", 6),
+            ("__clone3;start_thread;work", 10),
+        ]);
+        let event = tree.default_event().unwrap();
+        let reach = quality(FP).reach(&tree, event).unwrap();
+        assert_eq!(reach, Reach { complete: 71, cut: 23, unknown: 6, nameless: 2 });
+        assert_eq!(reach.to_string(), "71% complete, 23% cut, 6% unknown");
+        assert_eq!(quality(Origin::PerfScript).reach(&tree, event), Some(reach));
+        assert_eq!(quality(Origin::Other).reach(&tree, event), None);
+        assert_eq!(quality(Origin::Sampled(CallGraph::Modelled)).reach(&tree, event), None);
+        // An unwinder knows it.
+        let losses = Losses { cut: 30, ..Losses::default() };
+        let unwound = Quality { losses, ..quality(Origin::Sampled(CallGraph::Dwarf(8192))) };
+        assert_eq!(unwound.reach(&tree, event), Some(Reach { complete: 70, cut: 30, unknown: 0, nameless: 2 }));
+    }
+
+    #[test]
+    fn parts_are_never_rounded_to_nothing_or_to_all() {
+        let reach = |complete, cut| Reach { complete, cut, ..Reach::default() }.to_string();
+        assert_eq!(reach(9_999, 1), ">99% complete, <1% cut");
+        assert_eq!((reach(5, 0), reach(0, 5), reach(0, 0)), ("100% complete".into(), "100% cut".into(), String::new()));
+    }
+
+    #[test]
+    fn what_cuts_stacks_has_a_command_against_it() {
+        let python = tree(&[("_start;main", 4), ("_PyEval_EvalFrameDefault|/usr/bin/python3.11", 804)]);
+        let finding = |origin, losses, tree: &Tree, target: &str| {
+            Quality { losses, ..quality(origin) }.findings(tree, target).join("\n")
+        };
+        let none = Losses::default();
+        let text = finding(FP, none, &python, "-- python3 x.py");
+        assert_eq!(
+            text,
+            "100% of the stacks are cut: code without frame pointers called:  \
+             perfprop record --call-graph dwarf -- python3 x.py"
+                .replace("100%", ">99%")
+        );
+        let dwarf = |bytes| Origin::Sampled(CallGraph::Dwarf(bytes));
+        let ended = Losses { cut: 804, copy_ended: 804, ..none };
+        assert!(finding(dwarf(8192), ended, &python, "-a").ends_with("--call-graph dwarf,32768 -a"));
+        assert!(finding(dwarf(32768), ended, &python, "-a").ends_with("--call-graph dwarf,65528 -a"));
+        assert!(finding(dwarf(65528), ended, &python, "-a").contains("copies at most"));
+        let deep = Losses { cut: 804, too_deep: 804, ..none };
+        assert!(finding(FP, deep, &python, "-a").contains("perf_event_max_stack=1024"));
+        assert!(finding(Origin::PerfScript, none, &python, "").contains("perf record --call-graph dwarf"));
+        let java = tree(&[("[unknown]|//anon", 64), ("JavaMain|/lib/libjvm.so", 36)]);
+        let text = finding(FP, none, &java, "-- java A");
+        assert!(text.contains("-XX:+PreserveFramePointer perfprop record -g -- java A"), "{text}");
+        assert!(text.contains("64% of the samples are in code without a name") && text.contains("DumpPerfMapAtExit"));
+        // A few are no reason to tell anything.
+        assert_eq!(finding(FP, none, &tree(&[("_start;main", 99), ("f", 1)]), "-a"), "");
+    }
+
+    #[test]
+    fn names_from_outside_are_escaped() {
+        let unnamed = vec![Unnamed { path: "/tmp/\u{1b}[2J".into(), why: "it is no regular file".into() }];
+        let findings = Quality { unnamed, ..Quality::default() }.findings(&tree(&[("f", 1)]), "");
+        assert!(!findings[0].contains('\u{1b}'), "{findings:?}");
+    }
+}

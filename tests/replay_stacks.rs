@@ -101,7 +101,10 @@ fn every_format_shows_the_tree_that_export_writes() {
 fn without_a_terminal_the_hottest_functions_are_printed() {
     let output = run(&["replay", "-"], SCRIPT.as_bytes());
     let text = stdout(&output);
-    assert!(text.starts_with("cpu-clock: 3 samples with call stacks\n   50.0%  geo::Big::operator+  cxx\n"), "{text}");
+    assert!(
+        text.starts_with("cpu-clock: 3 samples with call stacks, 100% complete\n   50.0%  geo::Big::operator+  cxx\n"),
+        "{text}"
+    );
 }
 
 #[test]

@@ -23,12 +23,12 @@ use nix::sys::stat::{Mode, SFlag, major};
 /// So many calls that missed their deadline may lie about; from then on nothing is begun any more.
 const MOST_STUCK: usize = 8;
 
-/// Which file is meant.
+/// Identifies a file by its device and inode.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Identity {
     /// The device that it lies on, as [`makedev`](nix::sys::stat::makedev) makes it; 0 where it isn't known.
     pub device: u64,
-    /// Its number there; 0 where it isn't known.
+    /// Inode number; 0 where it isn't known.
     pub inode: u64,
 }
 
@@ -48,11 +48,11 @@ impl Identity {
 /// What a file must be to be opened.
 #[derive(Clone, Debug)]
 pub struct Expected<'a> {
-    /// Which it must be; the default is any.
+    /// The identity that the file must have; any by default.
     pub identity: Identity,
-    /// Whose it must be; anyone's where there is none.
+    /// User ids that may own the file; any where this is `None`.
     pub owners: Option<&'a [u32]>,
-    /// How long it may be at most, in bytes.
+    /// The largest size that is accepted, in bytes.
     pub most: u64,
 }
 
@@ -63,9 +63,9 @@ pub enum Refused {
     NotRegular,
     /// Another file has taken its place.
     Replaced,
-    /// It is this user's, who isn't believed.
+    /// The file belongs to this user id, which isn't trusted.
     Owner(u32),
-    /// It is longer than what is read, in bytes.
+    /// The file is longer than the limit, in bytes.
     TooLong(u64),
     /// The file system hasn't answered in this time.
     Late(Duration),

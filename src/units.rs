@@ -44,7 +44,7 @@ macro_rules! nanoseconds {
 
         impl Sub for $name {
             type Output = Self;
-            /// Saturates at zero.
+            /// Subtracts; saturates at zero.
             fn sub(self, other: Self) -> Self {
                 Self(self.0.saturating_sub(other.0))
             }

@@ -5,7 +5,7 @@ use super::CallGraph;
 /// All calls of one function by another, as they count for paths.
 pub(super) struct Arc {
     pub(super) callee: usize,
-    /// How many.
+    /// Number of calls.
     pub(super) count: u64,
     /// Which part of the callee's costs is for this caller, by event; of its calls last.
     pub(super) parts: Vec<f64>,

@@ -58,7 +58,7 @@ impl Function {
 /// All calls of one function by another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// How many.
+    /// Number of calls.
     pub count: u64,
     /// What they cost with all that they called, in each event.
     pub costs: Vec<u64>,

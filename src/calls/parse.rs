@@ -18,7 +18,7 @@ pub struct Parts {
     pub events: Vec<String>,
     /// The first word of the command, without its folder; empty where no line tells it.
     pub program: String,
-    /// What was counted.
+    /// The graph of all lines so far.
     pub graph: CallGraph,
     /// The functions of the graph.
     pub functions: Vec<Function>,
@@ -43,7 +43,7 @@ pub struct Parts {
 /// The function of what callgrind says of none.
 const UNATTRIBUTED: &str = "(unattributed)";
 
-/// A text by number.
+/// Number by which the file stands for a text.
 type Name = u32;
 
 #[derive(Debug, Default)]
@@ -59,7 +59,7 @@ enum Expects {
     /// Costs of the function itself.
     #[default]
     Own,
-    /// What so many calls cost.
+    /// The inclusive costs of this many calls.
     Calls(u64),
     /// Where a jump begins, which costs nothing.
     Jump,
@@ -137,7 +137,7 @@ impl Names {
 }
 
 impl Parts {
-    /// Nothing yet.
+    /// A parser that has read nothing.
     pub fn new() -> Self {
         let mut parts = Self { positions: 1, ..Self::default() };
         // The names that hold before the first line gives others.

@@ -67,7 +67,7 @@ impl Ord for Candidate {
 /// The paths of a graph.
 struct Paths {
     made: Vec<Path>,
-    /// Those for which there was no room.
+    /// Paths for which there was no room.
     cut: Vec<Path>,
     /// The paths to each function.
     of_function: Vec<Vec<usize>>,

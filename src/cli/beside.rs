@@ -41,14 +41,14 @@ impl Second {
         Ok(Self { names, recording, setup })
     }
 
-    /// What the screens need of it.
+    /// Converts it to what the screens take.
     pub(super) fn beside(self) -> Beside {
         let Self { names, recording, setup } = self;
         let end = end(&recording);
         Beside::new(names, recording.rounds, end, move || setup.monitor())
     }
 
-    /// Both as text.
+    /// Prints the comparison as text.
     pub(super) fn print(&self, args: &Replay, first: &Recording, monitor: Monitor) -> Result<u8, Error> {
         let a = seen(first, monitor, at(args));
         let b = seen(&self.recording, self.setup.monitor(), at(args));
@@ -63,7 +63,7 @@ pub(super) fn first_screen(args: &Replay, screen: Screen, second: Option<&Second
     if second.is_some() && args.look.screen.is_none() { Screen::Compare } else { screen }
 }
 
-/// Nothing to compare with.
+/// The error where the second recording is missing.
 pub(super) fn alone(file: &Path) -> Error {
     let file = shown(&file.to_string_lossy()).into_owned();
     Error::Usage(format!("the screen compare needs two recordings; try: perfprop replay {file} OTHER"))

@@ -48,7 +48,7 @@ pub enum Error {
     RelationFile(LoadError),
     /// This user may not count what was asked for.
     NotPermitted {
-        /// The events.
+        /// Names of the events.
         events: Vec<String>,
         /// The layer that refuses them.
         denial: Denial,
@@ -57,7 +57,7 @@ pub enum Error {
     },
     /// The machine counts nothing of what was asked for.
     NoCounters {
-        /// The events.
+        /// Names of the events.
         events: Vec<String>,
         /// Whether there is a PMU of the processor at all.
         has_pmu: bool,
@@ -70,9 +70,9 @@ pub enum Error {
     NotModelled(Vec<String>),
     /// The command can't be executed.
     Command {
-        /// As given.
+        /// The command as the user gave it.
         command: OsString,
-        /// What exec said.
+        /// The error of exec.
         source: io::Error,
         /// A file that could have been meant.
         similar: Option<String>,
@@ -85,36 +85,36 @@ pub enum Error {
     Sampling(StackError),
     /// A recording can't be read.
     Recording {
-        /// Its name.
+        /// Path of the recording.
         path: PathBuf,
-        /// Why.
+        /// Why it can't be read.
         source: ReadError,
     },
     /// A file of stacks can't be read.
     Stacks {
-        /// Its name.
+        /// Path of the file.
         path: PathBuf,
-        /// Why.
+        /// Why it can't be read.
         source: Fault,
     },
     /// A file of stacks has no such numbers as were asked for.
     Export(WriteError),
     /// Something can't be written.
     Write {
-        /// Its name.
+        /// Path of the file.
         path: PathBuf,
         /// What the operating system says.
         source: io::Error,
     },
     /// The terminal can't be drawn on.
     Terminal(io::Error),
-    /// A theme can't be used.
+    /// The theme can't be used, for this reason.
     Theme(String),
     /// The configuration that the user named can't be read.
     Config(std::path::PathBuf, std::io::Error),
     /// No event matches.
     NoMatch {
-        /// What was sought.
+        /// The patterns that match nothing.
         patterns: Vec<String>,
         /// What there is that looks like it.
         similar: Vec<String>,

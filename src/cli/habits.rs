@@ -113,7 +113,7 @@ const TOP: [Habit; 16] = [
     (&["--stdio", "--tui", "--force"], "text instead of screens:  --batch"),
 ];
 
-/// perf's verbs.
+/// perf's verbs that perfprop lacks.
 const VERBS: [Habit; 8] = [
     (&["report"], "open a recording:  perfprop replay FILE; as text:  perfprop replay FILE --print"),
     (&["script"], "a recording is text already; for other tools:  perfprop export FILE --to FORMAT"),
@@ -146,7 +146,7 @@ pub(super) fn instead(verb: &str, option: &str) -> Option<&'static str> {
     find(own, name).or_else(|| find(&EVERYWHERE, name))
 }
 
-/// The same of a verb.
+/// What to use instead of a verb of perf, if it is one.
 pub(super) fn instead_of_verb(verb: &str) -> Option<&'static str> {
     find(&VERBS, verb)
 }

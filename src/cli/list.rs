@@ -126,7 +126,7 @@ impl MetricPattern {
 
 /// What is printed of the events.
 enum Page {
-    /// Names, each once.
+    /// A list of distinct names.
     Names(HashSet<String>),
     /// A JSON line for each event.
     Json,

@@ -34,7 +34,7 @@ pub(super) fn tell_problems(vendor: &Vendor) {
     }
 }
 
-/// What `-M` asks for.
+/// Resolves the values of `-M` to metrics and their events.
 pub(super) fn request(wishes: &[String], catalog: &Catalog, facts: &Facts<'_>) -> Result<Request, Error> {
     let request = Request::new(wishes, catalog, facts).map_err(Error::Metrics)?;
     if let [first, ..] = request.skipped.as_slice() {

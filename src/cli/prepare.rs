@@ -55,7 +55,7 @@ pub(super) struct Wishes {
     pub(super) plan: Plan,
     pub(super) metrics: Vec<RecordedMetric>,
     pub(super) counter: Counter,
-    /// How many events are counted at once, where the options say so.
+    /// The number of events that are counted at once, where the options say so.
     pub(super) counters: Option<usize>,
     pub(super) schedule: Schedule,
     pub(super) relations: Relations,
@@ -64,7 +64,7 @@ pub(super) struct Wishes {
     pub(super) notes: Vec<String>,
 }
 
-/// How numbers are estimated.
+/// The estimator and its options.
 #[derive(Clone, Debug)]
 pub(super) struct Estimation {
     pub(super) kind: Kind,
@@ -154,7 +154,7 @@ pub(super) fn learnt_of_parts() -> Error {
 }
 
 impl Relations {
-    /// The same for a recording of another machine, of which no facts are known.
+    /// Expands names for a recording of another machine, of which no facts are known.
     pub(super) fn expand_elsewhere(&mut self) -> Result<(), Error> {
         let catalog = metrics::catalog(&self.metrics, &Tables::default())?;
         self.all = metrics::expanded(std::mem::take(&mut self.all), &catalog, &|_| None)?;
@@ -261,7 +261,7 @@ pub(super) fn load_relations(corrections: &Corrections) -> Result<Relations, Err
     load_files(&corrections.relations, corrections.relations_lenient)
 }
 
-/// The same of these files.
+/// Loads the given relation files.
 pub(super) fn load_files(paths: &[PathBuf], lenient: bool) -> Result<Relations, Error> {
     let mut found = Relations::default();
     let mut wrong = Vec::new();
@@ -350,7 +350,7 @@ fn split(target: &Target) -> Result<Split, Error> {
     }
 }
 
-/// What is measured besides a command.
+/// The part of the target that is no command.
 fn aim(target: &Target) -> Result<Option<Who>, Error> {
     let pids = |numbers: &[i32]| {
         let mut seen = HashSet::new();

@@ -46,10 +46,10 @@ pub(super) fn code_of(signal: i32) -> u8 {
     u8::try_from(128 + signal).unwrap_or(u8::MAX)
 }
 
-/// How rounds are taken.
+/// How often rounds are passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taking {
-    /// Each as it comes.
+    /// Each round as it comes.
     AtOnce,
     /// Some at a time, for files that nobody watches: being woken for each of a hundred rounds a second
     /// costs more than writing them does.

@@ -122,7 +122,7 @@ fn once(
     Ok(Finished { signal: close(session, signals, finished.signal), ..finished })
 }
 
-/// How much is in a recording.
+/// What was written to a recording, in numbers.
 #[derive(Default)]
 struct Written {
     rounds: u64,

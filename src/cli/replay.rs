@@ -230,7 +230,7 @@ impl From<DumpFormat> for Format {
 /// What a file turned out to be.
 pub(super) enum Opened {
     Recording(Box<Recording>),
-    /// Another tool's.
+    /// Stacks that another tool wrote.
     Stacks(Box<Imported>),
 }
 
@@ -248,7 +248,7 @@ pub(super) fn open(path: &Path, args: &Replay) -> Result<Opened, Error> {
     }
 }
 
-/// What has no counts can't be compared.
+/// The error of comparing a file that has no counts.
 pub(super) fn no_recording(path: &Path) -> Error {
     let file = shown(&path.to_string_lossy()).into_owned();
     Error::Usage(format!("{file} is no recording, and recordings are compared; alone: perfprop replay {file}"))

@@ -21,7 +21,7 @@ pub(super) fn listen() -> io::Result<Receiver<i32>> {
     forward(&[])
 }
 
-/// The same, and what screens answer to besides: being stopped and continued.
+/// Catches the signals that end a program, and those that stop and continue it.
 pub(super) fn listen_for_screens() -> io::Result<Receiver<i32>> {
     forward(&[SIGTSTP, SIGCONT])
 }

@@ -21,7 +21,7 @@ use crate::words::shown;
 const DEFAULT_HARDWARE: &str = "cycles";
 const DEFAULT_SOFTWARE: &str = "cpu-clock";
 
-/// What is to be sampled, if anything.
+/// The sampling that the options request, if any.
 pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> Result<Option<Wanted>, Error> {
     let call_graph = match (args.frame_pointers, args.call_graph) {
         (_, Some(call_graph)) => call_graph,
@@ -100,7 +100,7 @@ fn frequency(asked: Frequency) -> Result<Rate, Error> {
     }
 }
 
-/// What can't be sampled of what was wanted is never passed over in silence.
+/// Reports each event that couldn't be sampled.
 pub(super) fn tell_unsampled(stacks: &live::Stacks) {
     let reasons: Vec<_> = stacks.unsampled().iter().map(reason).collect();
     if !reasons.is_empty() {

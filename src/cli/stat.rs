@@ -103,7 +103,7 @@ impl<'a> Form<'a> {
     }
 }
 
-/// One run of the command.
+/// Runs the command once.
 fn once(
     args: &Stat,
     wishes: &Wishes,

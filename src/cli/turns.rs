@@ -11,7 +11,7 @@ use crate::session::Schedule;
 use crate::sources::perf::mux::{Cause, Interval, MuxError};
 use crate::words::shown;
 
-/// Who is to give the groups of a plan their turns.
+/// Chooses who rotates the groups of a plan.
 pub(super) fn schedule(events: &Events, plan: &Plan, resolver: &Resolver) -> Result<Schedule, Error> {
     let Events { turns, counting, .. } = events;
     let usage = |text: &str| Err(Error::Usage(text.to_owned()));
@@ -64,7 +64,7 @@ fn is_on(event: &Event, pmu: &Pmu) -> bool {
     }
 }
 
-/// Why the kernel's turns are as they were.
+/// Says why the kernel's rotation interval couldn't be changed.
 pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &MuxError) -> fmt::Result {
     let path = error.path.display().to_string();
     let path = shown(&path);

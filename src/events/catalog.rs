@@ -26,7 +26,7 @@ pub struct Entry {
     pub aliases: Vec<String>,
     /// Which part of the machine counts it.
     pub kind: Kind,
-    /// Who describes it.
+    /// The table that the entry comes from.
     pub source: Source,
     /// The PMU that has it, where one is named.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,11 +43,11 @@ pub struct Entry {
 pub struct Part {
     /// The name behind the event's colon.
     pub name: String,
-    /// What it counts.
+    /// What the part counts, in words.
     pub description: String,
 }
 
-/// Who describes an event.
+/// The table that an entry comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Source {
@@ -61,7 +61,7 @@ pub enum Source {
     Libpfm,
     /// The vendor's tables, from a folder.
     Tables,
-    /// tracefs.
+    /// Tracepoints in tracefs.
     Tracefs,
     /// The emulated PMU.
     Model,
@@ -264,11 +264,11 @@ impl Pattern {
 /// Whether an event can be counted here.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Availability {
-    /// It can.
+    /// It can be counted.
     Yes,
     /// With `:u` only: the kernel may not be watched by this user.
     UserOnly,
-    /// It can't, and why.
+    /// It can't be counted, for this reason.
     No(String),
 }
 

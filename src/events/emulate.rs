@@ -13,7 +13,7 @@ use super::{Encoding, Event, Kind};
 /// How many costs the model keeps.
 pub const COSTS: usize = 13;
 
-/// The table.
+/// The file `relations/emulate.json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -27,7 +27,7 @@ struct Table {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Cost {
-    /// As callgrind writes it.
+    /// Name that callgrind gives it.
     pub(super) name: String,
     pub(super) description: String,
 }

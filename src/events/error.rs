@@ -15,14 +15,14 @@ pub struct EventError {
     pub problems: Vec<Problem>,
 }
 
-/// One thing that is wrong.
+/// One wrong event of an `-e` option.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
     /// Which event of the list it is, counted from 1, braces not counted.
     pub position: usize,
     /// The event as it was written; the whole list for a syntax error.
     pub text: String,
-    /// What is wrong with it.
+    /// What is wrong with the event.
     pub cause: Cause,
 }
 
@@ -33,7 +33,7 @@ pub enum Cause {
     Syntax {
         /// The byte of the text at which reading stopped.
         at: usize,
-        /// What would have been understood there.
+        /// What the grammar allows there.
         expected: &'static str,
     },
     /// Neither perf, the kernel, the presets nor libpfm know the name.
@@ -49,14 +49,14 @@ pub enum Cause {
     NoPmu {
         /// The name in front of the slash.
         pmu: String,
-        /// The PMUs that there are.
+        /// Names of this machine's PMUs.
         known: Vec<String>,
     },
     /// The PMU has no such term or event.
     NoTerm {
         /// The PMU; empty for an event without a format of its own.
         pmu: String,
-        /// The term.
+        /// The term as written.
         term: String,
         /// The terms and events that there are.
         known: Vec<String>,
@@ -65,7 +65,7 @@ pub enum Cause {
     TooLarge {
         /// The PMU; empty for an event without a format of its own.
         pmu: String,
-        /// The term.
+        /// The term as written.
         term: String,
         /// The value written.
         value: u64,
@@ -74,12 +74,12 @@ pub enum Cause {
     },
     /// A term was written without a value.
     NeedsValue {
-        /// The term.
+        /// The term as written.
         term: String,
     },
     /// A term's value must be a number.
     NotANumber {
-        /// The term.
+        /// The term as written.
         term: String,
         /// The value written.
         text: String,
@@ -88,7 +88,7 @@ pub enum Cause {
     NeedsParameter {
         /// The event, `pmu/event/`.
         event: String,
-        /// The parameter.
+        /// Name of the missing parameter.
         parameter: String,
     },
     /// The modifier letters mean nothing.
@@ -97,16 +97,16 @@ pub enum Cause {
     Tracefs(TracefsError),
     /// A file of sysfs isn't what the kernel documents.
     BadSysfs {
-        /// The file.
+        /// Path of the file.
         file: PathBuf,
-        /// What it says.
+        /// Text of the file.
         text: String,
     },
     /// A probe can't be placed.
     Probe {
         /// The program, as it was written; empty for the kernel.
         path: String,
-        /// Why not.
+        /// Why the probe can't be placed.
         problem: ProbeProblem,
     },
     /// Patterns stand for more events than can be counted.

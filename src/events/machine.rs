@@ -20,7 +20,7 @@ pub struct Machine {
     cpuinfo: PathBuf,
     /// Where the kernel of an Arm machine tells which core the first one is.
     midr: PathBuf,
-    /// The kernel's functions.
+    /// Path of the list of the kernel's functions.
     kallsyms: PathBuf,
     /// The first that exists and isn't empty is taken.
     tracefs: Vec<PathBuf>,

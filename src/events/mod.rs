@@ -232,16 +232,16 @@ pub struct Modifiers {
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
-    /// An occurrence.
+    /// One occurrence of the event.
     #[default]
     Count,
     /// A nanosecond of CPU time (`task-clock`, `cpu-clock`).
     Nanoseconds,
     /// `scale` of the named unit, as sysfs has it: 6.1e-5 MiB.
     Scaled {
-        /// What one count is worth.
+        /// Amount that one count stands for.
         scale: f64,
-        /// The unit's name.
+        /// Name of the unit.
         name: String,
     },
 }

@@ -19,7 +19,7 @@ use super::{Encoding, Modifiers};
 pub struct PfmPmu {
     /// The name in front of `::`, as in `skl::L1D:REPLACEMENT`.
     pub name: String,
-    /// What it is called in words.
+    /// Description of the PMU.
     pub description: String,
     /// Whether it counts what the cores do (and not the uncore, nor the kernel).
     pub is_core: bool,
@@ -35,7 +35,7 @@ pub struct PfmPmu {
 pub struct PfmEvent {
     /// The name without PMU and umasks.
     pub name: String,
-    /// What it counts.
+    /// Description of the event.
     pub description: String,
     /// The parts that it can be narrowed to; one is needed unless one is the default.
     pub umasks: Vec<Umask>,
@@ -46,7 +46,7 @@ pub struct PfmEvent {
 pub struct Umask {
     /// The name behind the event's colon.
     pub name: String,
-    /// What it counts.
+    /// Description of the umask.
     pub description: String,
     /// Whether the event means it when no umask is written.
     pub is_default: bool,
@@ -57,7 +57,7 @@ pub struct Umask {
 pub struct PfmEncoded {
     /// The full name, `pmu::EVENT:UMASK`, without modifiers.
     pub canonical: String,
-    /// The bits for the kernel.
+    /// Bits that the kernel gets.
     pub encoding: Encoding,
     /// The modifiers in the name, and libpfm's defaults, which are perf's.
     pub modifiers: Modifiers,

@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::cpu;
 
-/// The table.
+/// The file `relations/presets.json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Table {
@@ -27,7 +27,7 @@ struct Table {
 #[serde(deny_unknown_fields)]
 pub(super) struct Family {
     id: String,
-    /// What people call it.
+    /// Name of the family for people.
     title: String,
     /// Patterns of the CPU's id, as in perf's `mapfile.csv`.
     cpus: Vec<String>,
@@ -40,7 +40,7 @@ pub(super) struct Family {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Preset {
-    /// In capitals.
+    /// Name in capitals.
     pub(super) name: String,
     pub(super) description: String,
     /// An event in perf's words that counts it on every CPU.
@@ -88,12 +88,12 @@ pub(super) enum Meaning<'a> {
     Code(u64, Option<String>),
     /// An event in perf's words.
     Perf(&'a str),
-    /// Nothing, and why.
+    /// Nothing counts it there, for this reason.
     Missing(String),
 }
 
 impl Family {
-    /// What people call it.
+    /// Name of the family for people.
     pub(super) fn title(&self) -> &str {
         &self.title
     }

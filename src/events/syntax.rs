@@ -42,7 +42,7 @@ pub enum Item<'a> {
     Group {
         /// The name in front of the braces.
         name: Option<&'a str>,
-        /// The events, never empty.
+        /// The members; never empty.
         events: Vec<Spec<'a>>,
         /// The modifier letters behind the braces, `""` when there are none.
         modifiers: &'a str,
@@ -67,18 +67,18 @@ pub struct Spec<'a> {
 pub enum Head<'a> {
     /// A name with its colons: symbol, tracepoint, PMU, libpfm event, and perhaps modifiers.
     Name(&'a str),
-    /// `type:config`.
+    /// A PMU's number and a code: `type:config`.
     Numeric {
         /// `perf_event_attr.type`.
         pmu_type: u64,
         /// `perf_event_attr.config`.
         config: u64,
     },
-    /// `rNNN`.
+    /// A raw code: `rNNN`.
     Raw(u64),
     /// `mem:address/length:access`.
     Memory {
-        /// Where the breakpoint is.
+        /// The address of the breakpoint.
         address: u64,
         /// How many bytes it covers; `None` leaves it to the access.
         length: Option<u64>,
@@ -89,21 +89,21 @@ pub enum Head<'a> {
     Probe {
         /// The program or library; `None` is the kernel.
         path: Option<&'a str>,
-        /// Where the probe stands.
+        /// The place of the probe.
         place: Place<'a>,
         /// Whether returns from there are counted (`uretprobe`, `kretprobe`), and not calls.
         returns: bool,
     },
 }
 
-/// Where a probe stands.
+/// The place of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place<'a> {
     /// So many bytes behind the beginning of a function.
     Function {
         /// The function's name, as the linker knows it.
         name: &'a str,
-        /// The bytes.
+        /// The offset in bytes.
         offset: u64,
     },
     /// At an address, as `nm` and `objdump` show it.
@@ -113,13 +113,13 @@ pub enum Place<'a> {
 /// One term between slashes: `event=0x3c`, `edge`, `name='a b'`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Term<'a> {
-    /// What is set.
+    /// Key of the term.
     pub key: &'a str,
-    /// What it is set to; `None` where only the key was written.
+    /// Value of the term; `None` where only the key was written.
     pub value: Option<Value<'a>>,
 }
 
-/// What a term is set to.
+/// The value of a term.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value<'a> {
     /// A decimal or hexadecimal number.
@@ -133,7 +133,7 @@ pub enum Value<'a> {
 pub struct SyntaxError {
     /// The byte of the text at which reading stopped.
     pub at: usize,
-    /// What would have been understood there.
+    /// What the grammar allows there.
     pub expected: &'static str,
 }
 

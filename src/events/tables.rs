@@ -40,9 +40,9 @@ pub struct Tables {
 /// A metric of a vendor's table, as it is written there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableMetric {
-    /// The name of the file.
+    /// Name of the file that it stands in.
     pub file: String,
-    /// Its fields.
+    /// Fields of the metric as the file has them.
     pub fields: Map<String, Value>,
 }
 
@@ -53,7 +53,7 @@ pub struct TableEvent {
     pub name: String,
     /// The PMU that counts it, as sysfs may have it with a number behind; `None` is the core's.
     pub pmu: Option<String>,
-    /// What it counts.
+    /// Description of the event.
     pub description: String,
     /// Whether the vendor has another name for it now.
     pub deprecated: bool,

@@ -9,7 +9,7 @@ use crate::words::glob;
 /// One static tracepoint of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Tracepoint {
-    /// `system:event`.
+    /// Name, `system:event`.
     pub(super) name: String,
     pub(super) encoding: Encoding,
 }

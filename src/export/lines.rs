@@ -26,9 +26,9 @@ pub(super) struct Lines<R> {
 /// Why there is no next line.
 #[derive(Debug)]
 pub(super) enum Broken {
-    /// It has no end.
+    /// A line is longer than the limit.
     TooLong,
-    /// The system's word.
+    /// Reading failed.
     Io(io::Error),
 }
 

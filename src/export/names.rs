@@ -14,7 +14,7 @@ pub enum Names {
     Symbols,
     /// As inferno-collapse-perf names them: without lists of arguments; of an unknown symbol `[module]`; `;` is `:`.
     Short,
-    /// The same, and the kernel's frames end in `_[k]`.
+    /// As `Short`, and the kernel's frames end in `_[k]`.
     ShortKernel,
 }
 

@@ -23,7 +23,7 @@ use crate::profile::{Amount, Detail, Event, EventId, Frame, FrameId, Kind, Measu
 /// How the frame above all functions of a sample is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Process {
-    /// There is none.
+    /// No frame for the process.
     None,
     /// By the name of the command.
     #[default]
@@ -37,7 +37,7 @@ pub enum Process {
 /// Which periods are the weights of samples.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Periods {
-    /// All that are printed.
+    /// All periods that are printed.
     #[default]
     All,
     /// As inferno-collapse-perf: those with one blank behind them. perf aligns the names of several events with more;
@@ -51,13 +51,13 @@ const DEEPEST: usize = 8_000_000;
 /// Where in the text the reader is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Place {
-    /// Between samples.
+    /// Between two samples.
     Between,
     /// Behind the head of a sample that is wanted.
     Head,
     /// Behind the first of its frames.
     First,
-    /// Behind more of them.
+    /// Behind two or more frames of a sample.
     Sample,
     /// In a sample of another event.
     Unwanted,
@@ -92,7 +92,7 @@ struct Reader<'a> {
     folds: u32,
     /// The callers being read, if they may come again.
     callers: Option<Callers>,
-    /// Of what is looked up.
+    /// Scratch text to look up known pieces by.
     text: Vec<u8>,
 }
 
@@ -311,7 +311,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The end of a sample.
+    /// Ends the current sample and adds it to the tree.
     fn sample(&mut self) {
         if let (Place::Head | Place::First | Place::Sample, Some(head)) = (self.place, self.head) {
             let frames = head.process.into_iter().chain(self.frames.iter().rev().copied());
@@ -529,7 +529,7 @@ struct Header<'a> {
     period: Option<u64>,
     /// Whether more than a blank stands behind the period: perf aligns several events so.
     is_padded: bool,
-    /// Empty if it isn't told.
+    /// Name of the event; empty where the line has none.
     event: &'a str,
     /// The only frame, where there are no call chains.
     frame: Option<&'a str>,

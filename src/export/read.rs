@@ -28,10 +28,10 @@ pub enum Format {
 /// Which events of a file are read. In pprof's files events are types of samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Events {
-    /// All of them.
+    /// All events.
     #[default]
     All,
-    /// Of `perf script`, the first that is met; of other files all.
+    /// The first event that is met in `perf script`; all events in other formats.
     First,
     /// Those with these names, with their modifiers or without.
     Named(Vec<String>),
@@ -40,7 +40,7 @@ pub enum Events {
 /// How a file is read.
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
-    /// What it is written in; guessed from its first lines if it isn't told.
+    /// Format of the file; guessed from its first lines where this is `None`.
     pub format: Option<Format>,
     /// How the tree is built.
     pub tree: Options,
@@ -50,11 +50,11 @@ pub struct ReadOptions {
     pub process: Process,
     /// Which periods of `perf script` count.
     pub periods: Periods,
-    /// Which events.
+    /// Events to read.
     pub events: Events,
 }
 
-/// What was read.
+/// The stacks of a file, and what is wrong with it.
 #[derive(Debug)]
 pub struct Imported {
     /// All stacks, those before the fault if there is one.
@@ -79,7 +79,7 @@ pub struct Fault {
 /// What is wrong with a file.
 #[derive(Debug)]
 pub enum What {
-    /// It can't be read.
+    /// Reading failed.
     Io(io::Error),
     /// There is no sample in it.
     Empty,
@@ -91,7 +91,7 @@ pub enum What {
     NoFrame,
     /// A stack has more frames than any stack has.
     TooDeep,
-    /// A line has no end.
+    /// A line is longer than the limit.
     TooLong,
     /// A line of folded stacks doesn't end with a number.
     NoCount,
@@ -171,7 +171,7 @@ pub(super) enum Chosen {
     },
 }
 
-/// How many other events a message tells.
+/// The number of other events that a message names.
 const MOST_OTHERS: usize = 12;
 
 impl Chosen {

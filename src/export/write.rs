@@ -26,10 +26,10 @@ pub enum Target {
 /// Which of an event's numbers is written, where a format has room for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unit {
-    /// What samples stand for.
+    /// The weight: what samples stand for.
     #[default]
     Weights,
-    /// How many there were.
+    /// The number of samples.
     Samples,
 }
 
@@ -39,7 +39,7 @@ impl Unit {
         self.in_amount(node.tree(), event, node.amount(event))
     }
 
-    /// Of sums over nodes, this number.
+    /// This number of an amount that was summed over nodes.
     pub(super) fn in_amount(self, tree: &Tree, event: EventId, amount: Amount) -> u64 {
         match self {
             Self::Samples if tree.event_of(event).has_samples() => amount.samples,
@@ -76,9 +76,9 @@ impl WriteOptions {
 /// Why a file isn't written.
 #[derive(Debug)]
 pub enum WriteError {
-    /// The system's word.
+    /// Writing failed.
     Io(io::Error),
-    /// Of this event only sums are known, and samples were asked for.
+    /// Samples were requested, but of this event only sums are known.
     NoSamples(String),
     /// The numbers of this event are too large for the format.
     TooLarge(String),

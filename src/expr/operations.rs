@@ -9,7 +9,7 @@ use std::fmt;
 pub struct Operation {
     /// `+`, `<=`, `min`: as it is written.
     pub name: &'static str,
-    /// How it is written.
+    /// How it is written in an expression.
     pub notation: Notation,
     value: fn(f64, f64) -> f64,
     slopes: fn(f64, f64) -> [f64; 2],
@@ -22,7 +22,7 @@ pub enum Notation {
     Prefix,
     /// Between its two operands; the one of higher power takes the operand between two operators.
     Infix {
-        /// 1 for `|` to 6 for `*`.
+        /// Binding power: 1 for `|` to 6 for `*`.
         power: u8,
     },
     /// As a name with one or two arguments in parentheses.

@@ -47,13 +47,13 @@ pub const MAX_LENGTH: usize = 256 * 1024;
 /// What is wrong with an expression. Its texts can be given to a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
-    /// Where it is wrong.
+    /// The bytes that are wrong.
     pub span: Span,
     /// What was expected: `expected an event or '(' after '+'`.
     pub message: String,
     /// What is there instead: `second '+' here`.
     pub label: String,
-    /// What to write.
+    /// What to write instead, where that is known.
     pub help: Option<String>,
 }
 
@@ -266,7 +266,7 @@ impl<'a> Parser<'a> {
         (is_known && self.dialect != Dialect::Vendor) || (is_called && !matches!(name, "if" | "else"))
     }
 
-    /// `#num_cpus`.
+    /// The fact that a literal such as `#num_cpus` asks for.
     fn literal(&self, name: &str) -> Result<Fact, ParseError> {
         match self.dialect.has_facts() {
             true => Ok(Fact::Literal(name.to_ascii_lowercase())),

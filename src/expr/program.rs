@@ -10,9 +10,9 @@ pub struct Slot(pub usize);
 /// A variable that has no slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unresolved {
-    /// The variable.
+    /// The variable that is read.
     pub variable: Variable,
-    /// Where it is written.
+    /// The bytes that it was written in.
     pub span: Span,
 }
 

@@ -16,7 +16,7 @@ use crate::words::is_hidden;
 pub(super) enum Token<'a> {
     /// Infinite where it is too large.
     Number(f64),
-    /// Backslashes included.
+    /// A name, backslashes included.
     Name(&'a str),
     /// What stands between the braces.
     Braced(&'a str),

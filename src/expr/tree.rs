@@ -58,21 +58,21 @@ impl Moment {
     }
 }
 
-/// Whose statistic a variable is.
+/// The event whose statistic a variable is.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Subject {
     /// The event that a pair goes out from (`eventFrom`).
     From,
-    /// The event of this name.
+    /// The event with this name.
     Event(String),
 }
 
 /// A statistic of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Variable {
-    /// Whose it is.
+    /// The event that it is about.
     pub subject: Subject,
-    /// Which one it is.
+    /// The statistic that it stands for.
     pub moment: Moment,
 }
 
@@ -153,9 +153,9 @@ impl Kind {
 /// A node and where it was written.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node {
-    /// What it is.
+    /// The operation, number or variable.
     pub kind: Kind,
-    /// Where it is.
+    /// The bytes that it was written in.
     pub span: Span,
 }
 

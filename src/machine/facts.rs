@@ -21,7 +21,7 @@ impl Host {
     }
 }
 
-/// Finds out everything.
+/// Collects all facts about a host and its kernel.
 pub fn facts(host: &Host, kernel: &dyn Kernel) -> Vec<Fact> {
     let software = software(host, kernel);
     let nothing = software.standing == Standing::Fail;
@@ -178,7 +178,7 @@ fn tried(host: &Host, fact: Fact, verdict: Verdict, needed: Standing) -> Fact {
     }
 }
 
-/// Who it is that refuses.
+/// Words for who refuses.
 fn denial_words(denial: Denial) -> String {
     match denial {
         Denial::Level { level: Some(level), .. } => format!("perf_event_paranoid={level} forbids it (EACCES)"),

@@ -12,7 +12,7 @@ const LONGEST_FILE: u64 = 64 * 1024;
 #[derive(Clone, Debug)]
 pub struct Host {
     root: PathBuf,
-    /// Its events.
+    /// Resolver of the machine's event names.
     pub resolver: Resolver,
 }
 
@@ -34,7 +34,7 @@ pub struct Process {
 /// The capabilities that counting has to do with, as bits of `CapEff`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Capability {
-    /// To lock memory.
+    /// `CAP_IPC_LOCK`: may lock any amount of memory.
     IpcLock = 14,
     /// To look into other users' processes.
     SysPtrace = 19,
@@ -42,15 +42,15 @@ pub enum Capability {
     SysAdmin = 21,
     /// To see the kernel's addresses.
     Syslog = 34,
-    /// To count everything.
+    /// `CAP_PERFMON`: may count everything.
     Perfmon = 38,
 }
 
 impl Capability {
-    /// All of them.
+    /// All capabilities that bear on counting.
     pub const ALL: [Self; 5] = [Self::Perfmon, Self::SysAdmin, Self::SysPtrace, Self::IpcLock, Self::Syslog];
 
-    /// Its name in manuals.
+    /// The capability's name in the manual pages.
     pub fn name(self) -> &'static str {
         match self {
             Self::IpcLock => "CAP_IPC_LOCK",
@@ -77,9 +77,9 @@ impl Process {
 /// A soft and a hard limit; `None` is unlimited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// What holds.
+    /// Soft limit: what holds now.
     pub soft: Option<u64>,
-    /// What it can be raised to.
+    /// Hard limit: what the soft one can be raised to.
     pub hard: Option<u64>,
 }
 
@@ -89,7 +89,7 @@ impl Host {
         Self::with(Resolver::new(Machine::here()))
     }
 
-    /// The same, with a resolver that may know a vendor's tables.
+    /// The host below the usual root, with a resolver that may know a vendor's tables.
     pub fn with(resolver: Resolver) -> Self {
         Self { root: "/".into(), resolver }
     }

@@ -34,7 +34,7 @@ pub trait Kernel {
     /// one PMU at the same time.
     fn fit(&self, events: &[&Event], cpus: &[u32]) -> Fit;
 
-    /// What it costs perfprop to end a turn of these and begin another; `None` where that isn't known.
+    /// The time that one switch between slices takes; `None` where that isn't known.
     fn switch_cost(&self, _plan: &Plan, _rotations: &[Rotation]) -> Option<Duration> {
         None
     }
@@ -199,7 +199,7 @@ mod tests {
 
     use super::*;
 
-    /// A kernel of one rule.
+    /// A kernel whose answers all follow from one function.
     struct Rule(fn(&Event, Whose) -> Result<(), Errno>);
 
     impl Kernel for Rule {

@@ -30,7 +30,7 @@ pub use turns::{Waiting, ratios};
 /// Something found on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Fact {
-    /// What it is about.
+    /// Section of the report.
     pub section: Section,
     /// Its name, the same in every version.
     pub name: &'static str,
@@ -38,9 +38,9 @@ pub struct Fact {
     pub found: String,
     /// What was found, for programs: a number, a text, a list; null where nothing was.
     pub value: Value,
-    /// Whether that is well.
+    /// How good or bad the fact is for counting.
     pub standing: Standing,
-    /// Why it matters.
+    /// Why it matters for counting.
     pub why: &'static str,
     /// The command that mends it, where something has to be mended and can be.
     pub fix: Option<String>,
@@ -58,12 +58,12 @@ pub enum Section {
     Counting,
     /// The counters of the CPUs.
     Hardware,
-    /// What else is limited.
+    /// Other limits.
     Limits,
 }
 
 impl Section {
-    /// Its heading.
+    /// Heading of the section.
     pub fn title(self) -> &'static str {
         match self {
             Self::Machine => "Machine",
@@ -79,9 +79,9 @@ impl Section {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Standing {
-    /// It is.
+    /// Nothing is wrong.
     Ok,
-    /// It can't be found out.
+    /// It couldn't be found out.
     Unknown,
     /// Something can't be counted, or less well.
     Warn,

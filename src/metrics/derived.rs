@@ -12,7 +12,7 @@ pub(super) const DURATION: &str = "duration_time";
 /// A metric ready to be computed.
 #[derive(Clone, Debug)]
 pub struct Derived {
-    /// What it is shown in.
+    /// Unit and factor of the shown value.
     scale: Scale,
     formula: Program,
     threshold: Option<Program>,

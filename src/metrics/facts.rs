@@ -15,7 +15,7 @@ use crate::expr::Fact;
 pub enum Scope {
     /// Some processes, threads or CPUs.
     Part,
-    /// Everything that runs.
+    /// The whole system.
     Whole,
 }
 
@@ -92,7 +92,7 @@ impl<'a> Facts<'a> {
         entries.filter(|entry| entry.file_name().to_str().is_some_and(is_cpu)).map(|entry| entry.path()).collect()
     }
 
-    /// Those that are online have a topology.
+    /// The folders of the CPUs that are online, which alone have a topology.
     fn online(&self) -> Vec<PathBuf> {
         self.cpus().into_iter().filter(|cpu| cpu.join("topology").is_dir()).collect()
     }

@@ -32,13 +32,13 @@ pub struct Metric {
     pub name: String,
     /// What it is computed from: names of events and of other metrics, facts of the machine.
     pub formula: Expr,
-    /// What it is shown in.
+    /// Unit and factor of the shown value.
     pub scale: Scale,
     /// The groups of metrics that it belongs to.
     pub groups: Vec<String>,
     /// What isn't 0 where the value is one to look into; over values that aren't scaled.
     pub threshold: Option<Expr>,
-    /// What it says.
+    /// Description for people.
     pub description: String,
     /// Whether its events are to be counted at the same time.
     pub grouping: Grouping,
@@ -49,10 +49,10 @@ pub struct Metric {
 /// Whether the events of a metric are to be counted at the same time, where they fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Grouping {
-    /// They are.
+    /// The events must be counted in one group.
     #[default]
     Together,
-    /// They aren't.
+    /// The events may be counted in different groups.
     Apart,
     /// Not while the NMI watchdog takes a counter.
     ApartUnderWatchdog,
@@ -61,7 +61,7 @@ pub enum Grouping {
 }
 
 impl Grouping {
-    /// As relation files write it.
+    /// Every grouping, with the word that relation files have for it.
     pub const ALL: [(Self, &'static str); 4] = [
         (Self::Together, "together"),
         (Self::Apart, "apart"),
@@ -69,7 +69,7 @@ impl Grouping {
         (Self::ApartUnderSmt, "apart-under-smt"),
     ];
 
-    /// The word for it.
+    /// The word that relation files have for it.
     pub fn word(self) -> &'static str {
         Self::ALL.into_iter().find(|(grouping, _)| *grouping == self).map_or("", |(_, word)| word)
     }

@@ -15,7 +15,7 @@ use crate::words::{glob, shown};
 #[derive(Debug, Default)]
 pub struct Request {
     wanted: Vec<Wanted>,
-    /// Those that a pattern or a group meant too and that this machine can't give.
+    /// Metrics that a pattern or group means too, but that this machine can't measure.
     pub skipped: Vec<Skipped>,
 }
 
@@ -34,9 +34,9 @@ struct Wanted {
 /// A metric that isn't measured.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Skipped {
-    /// Its name.
+    /// Name of the metric.
     pub name: String,
-    /// Why.
+    /// Why this machine can't measure it.
     pub reason: String,
 }
 

@@ -5,12 +5,12 @@ use crate::events::Unit;
 use crate::plan::EventIndex;
 use crate::rates::{Error, Uncertain};
 
-/// Which of two recordings.
+/// One of two recordings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
     /// The one named first.
     A,
-    /// The other one.
+    /// The one named second.
     B,
 }
 
@@ -50,7 +50,7 @@ impl Difference {
         matches!(self, Self::Higher | Self::Lower)
     }
 
-    /// Of two numbers that are there.
+    /// Compares two numbers that exist.
     fn between(a: Uncertain, b: Uncertain) -> Self {
         let interval = |number: Uncertain| number.bounds().filter(|(low, high)| low <= high);
         let (Some(a), Some(b)) = (interval(a), interval(b)) else { return Self::NoInterval };
@@ -76,17 +76,17 @@ pub enum Compare {
 pub struct Compared {
     /// Its name, with the part of the target that it is about.
     pub name: String,
-    /// What it counts.
+    /// Unit of the counts.
     pub unit: Unit,
     /// Its places in the lists of events.
     pub a: Option<EventIndex>,
-    /// The same of the second recording.
+    /// Place of the event in the second recording.
     pub b: Option<EventIndex>,
     /// The numbers in the measure asked for.
     pub a_number: Option<Uncertain>,
-    /// The same of the second recording.
+    /// Number of the second recording.
     pub b_number: Option<Uncertain>,
-    /// What they are beside one another.
+    /// The comparison of both numbers.
     pub difference: Difference,
 }
 

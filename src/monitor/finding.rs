@@ -13,7 +13,7 @@ use crate::units::WallNs;
 pub struct Noted {
     /// The time of the round that showed it.
     pub at: WallNs,
-    /// What it is.
+    /// The finding itself.
     pub finding: Finding,
 }
 
@@ -22,27 +22,27 @@ pub struct Noted {
 pub enum Finding {
     /// Rounds came too late or found no room.
     LostRounds {
-        /// How many.
+        /// Number of lost rounds.
         rounds: u64,
     },
     /// A count or a time fell between two rounds; the two give no sample.
     WentBackwards {
-        /// Of this event.
+        /// Event that it is about.
         event: EventIndex,
     },
     /// Events were on a counter for a small part of the time.
     LowRunRatio {
-        /// Which, and running over enabled.
+        /// Events, each with its time running over its time enabled.
         ratios: Vec<(EventIndex, f64)>,
     },
     /// This machine has no such event.
     NotSupported {
-        /// Which.
+        /// Event that it is about.
         event: EventIndex,
     },
     /// The kernel doesn't let this user count it.
     Forbidden {
-        /// Which.
+        /// Event that it is about.
         event: EventIndex,
     },
     /// The kernel took counters off a task that executed a program with rights of its own.
@@ -52,40 +52,40 @@ pub enum Finding {
     },
     /// Threads had ended before their counters were open.
     Gone {
-        /// How many.
+        /// Number of threads.
         threads: usize,
     },
-    /// It is counted in user space only.
+    /// The event is counted in user space only.
     UserOnly {
-        /// Which.
+        /// Event that it is about.
         event: EventIndex,
     },
-    /// It is counted on one kind of core only.
+    /// The event is counted on one kind of core only.
     OneKindOfCore {
-        /// Which.
+        /// Event that it is about.
         event: EventIndex,
     },
     /// Events of a relation aren't measured.
     RelationInactive {
-        /// Which relation.
+        /// Relation that it is about.
         relation: RelationIndex,
-        /// The events' names.
+        /// Names of the events that are not measured.
         missing: Vec<String>,
     },
     /// What is counted contradicts a relation.
     RelationViolated {
-        /// Which.
+        /// Relation that it is about.
         relation: RelationIndex,
         /// The residual in standard errors.
         z: f64,
     },
-    /// No real machine counted.
+    /// Counts are those of a model, not of a real machine.
     Modelled,
     /// The processes that were watched have ended, or watching them has.
     TargetEnded,
     /// What is counted agrees with a relation again.
     RelationRecovered {
-        /// Which.
+        /// Relation that it is about.
         relation: RelationIndex,
         /// The residual in standard errors.
         z: f64,
@@ -95,7 +95,7 @@ pub enum Finding {
 /// How much a finding matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// Good to know.
+    /// Information: nothing is wrong.
     Info,
     /// Numbers are less than they seem.
     Warning,

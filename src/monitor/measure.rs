@@ -41,7 +41,7 @@ impl Measure {
         header.modelled.is_some() && self.of_intervals() != Self::PerSecond
     }
 
-    /// The next one.
+    /// The next measure in the order of the screens.
     pub fn next(self) -> Self {
         let place = Self::ALL.iter().position(|&measure| measure == self).unwrap_or(0);
         Self::ALL[(place + 1) % Self::ALL.len()]

@@ -11,7 +11,7 @@ use crate::sources::Scope;
 #[derive(Clone, Copy)]
 pub struct MetricRow<'a> {
     monitor: &'a Monitor,
-    /// What was asked for.
+    /// Definition of the metric.
     pub definition: &'a RecordedMetric,
     derived: &'a Derived,
     /// The place of the part's first event.

@@ -88,9 +88,9 @@ struct Track {
 /// One interval of one event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Point {
-    /// When the interval ended.
+    /// End of the interval.
     pub at: WallNs,
-    /// How long it was.
+    /// Length of the interval.
     pub length: WallNs,
     /// The CPU time of it: the event's own, or that of the others where it isn't open.
     pub cpu_time: CpuNs,
@@ -128,7 +128,7 @@ pub struct Row<'a> {
     pub index: EventIndex,
     /// The event and whether it could be opened.
     pub event: &'a RecordedEvent,
-    /// Its own samples.
+    /// Raw statistics of the event's own samples.
     pub raw: &'a Raw,
     /// The scaled count of the run; `None` if it never ran.
     pub scaled: Option<Uncertain>,
@@ -167,7 +167,7 @@ impl<'a> Row<'a> {
         Some(Correction { count: self.estimate.total?, raw: self.scaled, by: self.by() })
     }
 
-    /// The same of the interval that ended last.
+    /// Correction of the interval that ended last.
     pub fn interval_correction(&self) -> Option<Correction> {
         let point = self.history.back()?;
         let is_corrected = point.corrected != point.raw;
@@ -191,7 +191,7 @@ pub struct Correction {
 }
 
 impl Correction {
-    /// The same with counts in another unit.
+    /// This correction with counts in another unit.
     pub fn times(&self, factor: f64) -> Self {
         Self { count: self.count.scaled(factor), raw: self.raw.map(|raw| raw.scaled(factor)), by: self.by }
     }
@@ -224,7 +224,7 @@ pub enum Absence {
 }
 
 impl Absence {
-    /// The words for it.
+    /// Words for the reason.
     pub fn words(self) -> &'static str {
         match self {
             Self::NotSupported => "not supported",
@@ -266,7 +266,7 @@ impl Monitor {
         monitor
     }
 
-    /// The same with intervals that hold the truth so often; from before the first round.
+    /// Sets the confidence level of the intervals; to be called before the first round.
     pub fn with_confidence(mut self, confidence: Confidence) -> Self {
         self.tally = self.tally.with_confidence(confidence);
         self
@@ -366,9 +366,9 @@ impl Track {
     }
 }
 
-/// What screens ask.
+/// Queries of screens and texts.
 impl Monitor {
-    /// What is measured.
+    /// Description of the measurement.
     pub fn header(&self) -> &Header {
         &self.header
     }
@@ -428,12 +428,12 @@ impl Monitor {
         &self.relations
     }
 
-    /// How each of them fares.
+    /// The standing of each relation: how far it is trusted.
     pub fn standings(&self) -> &[Standing] {
         self.estimator.relations()
     }
 
-    /// What was noticed, oldest first.
+    /// Findings so far, oldest first.
     pub fn findings(&self) -> &[Noted] {
         &self.findings
     }
@@ -458,7 +458,7 @@ impl Monitor {
         self.closed_at
     }
 
-    /// How often intervals are to hold the truth.
+    /// Confidence level of the intervals.
     pub fn confidence(&self) -> Confidence {
         self.tally.confidence()
     }
@@ -483,7 +483,7 @@ impl Monitor {
     }
 }
 
-/// What is noticed on the way.
+/// Findings of rounds and intervals.
 impl Monitor {
     fn note(&mut self, finding: Finding) {
         self.findings.push(Noted { at: self.now, finding });

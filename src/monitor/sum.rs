@@ -13,7 +13,7 @@ use crate::units::{CpuNs, WallNs};
 /// An event that is counted for each part of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Its name.
+    /// Name of the event.
     pub name: String,
     /// Its places in the list of events, one for each part.
     pub events: Vec<EventIndex>,
@@ -25,11 +25,11 @@ pub struct Sum {
     /// The sum of the scaled counts; `None` if no part has one. Its error isn't known where a part was
     /// never seen although it ran.
     pub scaled: Option<Uncertain>,
-    /// The same of what the estimator makes of them.
+    /// Sum of what the estimator makes of the parts.
     pub estimate: Option<Uncertain>,
     /// CPU time of all parts, and the part of it that they were on a counter.
     pub enabled: CpuNs,
-    /// Time on a counter.
+    /// Time on a counter, summed over the parts.
     pub running: CpuNs,
     /// Why there is no number, if no part has one.
     pub absence: Option<Absence>,

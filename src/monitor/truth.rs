@@ -7,11 +7,11 @@ use crate::plan::EventIndex;
 /// What an event counted in truth, and the relative errors of what few counters made of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Truth {
-    /// All that it counted.
+    /// True count of the run.
     pub count: u64,
     /// (scaled count - truth) / truth; `None` if it never ran or the truth is 0.
     pub scaled: Option<f64>,
-    /// The same of what the estimator made of it; `None` where it corrected nothing.
+    /// Relative error of the corrected count; `None` where nothing was corrected.
     pub corrected: Option<f64>,
     /// Whether the interval of the scaled count has the truth in it; `None` without an interval.
     pub is_covered: Option<bool>,

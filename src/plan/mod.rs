@@ -53,7 +53,7 @@ pub struct Plan {
 pub struct PlannedGroup {
     /// The members; the first is the leader. Those behind the last event are anchors.
     pub members: Vec<EventIndex>,
-    /// Why they are together.
+    /// Why the events are in one group.
     pub cohesion: Cohesion,
 }
 
@@ -72,7 +72,7 @@ pub enum Cohesion {
 /// Whether the hardware counts some events at the same time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fit {
-    /// It does.
+    /// The hardware counts the group at once.
     Fits,
     /// They are more than there are counters for.
     TooMany,
@@ -85,7 +85,7 @@ pub enum Fit {
 pub struct Unschedulable {
     /// The names of its members.
     pub names: Vec<String>,
-    /// How many of them, from the first, can be counted at once.
+    /// The number of events, from the first, that can be counted at once.
     pub fit: usize,
 }
 
@@ -191,7 +191,7 @@ impl Plan {
 /// Groups of free hardware events as they fill up.
 struct Packing {
     groups: Vec<Packed>,
-    /// What never gives its counter away, so that nothing else can be there.
+    /// Pinned events: they never give their counter away, so nothing else can have it.
     pinned: Vec<Event>,
 }
 

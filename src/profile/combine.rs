@@ -41,7 +41,7 @@ impl Tree {
         self.set_cap(cap);
     }
 
-    /// The same numbers with other options, such as paths with their repeats folded.
+    /// The same counts in a tree with other options, such as folded repeats.
     #[must_use]
     pub fn rebuilt(&self, options: Options) -> Self {
         let mut tree = Self::new(options);
@@ -49,7 +49,7 @@ impl Tree {
         tree
     }
 
-    /// The same nodes with nothing counted on them.
+    /// A tree of the same nodes with nothing counted on them.
     fn emptied(&self) -> Self {
         let mut tree = self.clone();
         tree.columns.iter_mut().for_each(|column| *column = Default::default());
@@ -63,9 +63,9 @@ impl Tree {
 /// Two trees with the same nodes: one number means the same path in both.
 #[derive(Clone, Debug)]
 pub struct Difference {
-    /// What was counted before.
+    /// Tree of the profile before.
     pub before: Tree,
-    /// What was counted after.
+    /// Tree of the profile after.
     pub after: Tree,
 }
 
@@ -101,7 +101,7 @@ impl Difference {
 /// How much more there is after than before; negative where there is less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Change {
-    /// Samples.
+    /// Difference in samples.
     pub samples: i128,
     /// The sum of their weights, in the event's unit.
     pub weight: i128,

@@ -21,14 +21,14 @@ pub enum Kind {
 /// A place in code. Fields that aren't known are empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame<'a> {
-    /// What it stands for.
+    /// Kind of frame.
     pub kind: Kind,
     /// The function's name, as people read it. Not escaped: pass it through [`crate::words::shown`]
     /// before a terminal sees it.
     pub name: &'a str,
     /// The program, library or kernel module that holds it.
     pub module: &'a str,
-    /// The source file.
+    /// Path of the source file; empty where it isn't known.
     pub file: &'a str,
     /// The line in the source file.
     pub line: Option<NonZeroU32>,
@@ -69,7 +69,7 @@ impl FrameId {
     }
 }
 
-/// A text by number.
+/// Number of a text.
 type Text = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -91,7 +91,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Just the root.
+    /// A table with the root alone.
     pub(super) fn new() -> Self {
         let mut frames =
             Self { texts: Vec::new(), text_ids: HashMap::new(), keys: Vec::new(), ids: HashMap::default() };

@@ -12,7 +12,7 @@ use super::weight::{Amount, EventId};
 pub struct NodeId(pub(super) u32);
 
 impl NodeId {
-    /// Where every path begins.
+    /// The root, where every path begins.
     pub const ROOT: Self = Self(0);
     /// No node; never leaves this module's siblings.
     pub(super) const NONE: Self = Self(u32::MAX);
@@ -45,7 +45,7 @@ impl Node {
     }
 }
 
-/// A node to look at.
+/// Gives access to a node of a tree.
 #[derive(Clone, Copy, Debug)]
 pub struct NodeRef<'a> {
     pub(super) tree: &'a Tree,
@@ -62,7 +62,7 @@ impl<'a> NodeRef<'a> {
         self.tree
     }
 
-    /// Its number.
+    /// Id of the node.
     pub fn id(&self) -> NodeId {
         self.id
     }

@@ -23,22 +23,22 @@ pub enum Repeats {
     Keep,
 }
 
-/// What tells frames apart.
+/// How closely frames are distinguished.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Detail {
     /// Functions: lines are dropped.
     #[default]
     Functions,
-    /// Lines within functions.
+    /// By lines within functions.
     Lines,
 }
 
 /// How a tree is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
-    /// What becomes of repeats.
+    /// What is done with repeats at the end of a path.
     pub repeats: Repeats,
-    /// What tells frames apart.
+    /// How closely frames are distinguished.
     pub detail: Detail,
     /// The most nodes it may have, at least 16. Past it the smallest subtrees become one node
     /// `(other)` under each parent, with their numbers.
@@ -107,7 +107,7 @@ impl Tree {
         }
     }
 
-    /// How it is built.
+    /// Options that the tree was built with.
     pub fn options(&self) -> Options {
         self.options
     }
@@ -205,7 +205,7 @@ impl Tree {
         }
     }
 
-    /// Where a thread stands.
+    /// The node at which a thread stands.
     #[inline]
     pub fn top(&self, thread: ThreadId) -> NodeId {
         self.threads[thread.index()].last().copied().unwrap_or(NodeId::ROOT)
@@ -322,7 +322,7 @@ impl Tree {
         self.nodes.len() == 1
     }
 
-    /// A node to look at.
+    /// Gives access to a node.
     pub fn node(&self, id: NodeId) -> NodeRef<'_> {
         NodeRef { tree: self, id }
     }
@@ -339,7 +339,7 @@ impl Tree {
         to
     }
 
-    /// The same without a call being counted.
+    /// Moves from a node by a frame, without counting a call.
     #[inline]
     pub(super) fn arrive(&mut self, at: NodeId, frame: FrameId) -> NodeId {
         let (recent, to) = self.nodes[at.index()].recent;

@@ -17,14 +17,14 @@ pub enum Measure {
 /// Something that was sampled or added up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Event {
-    /// Its name, not escaped.
+    /// Name of the event, not escaped.
     pub name: String,
-    /// What its numbers mean.
+    /// What the event's numbers mean.
     pub measure: Measure,
 }
 
 impl Event {
-    /// An event by name.
+    /// An event with this name and measure.
     pub fn new(name: &str, measure: Measure) -> Self {
         Self { name: name.into(), measure }
     }

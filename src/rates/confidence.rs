@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// Up to so many degrees of freedom the distribution is summed; above, it is nearly normal.
 const SUMMED: u64 = 30;
 
-/// How often an interval is to hold the truth: above 0 and below 1, 0.95 unless somebody asks.
+/// Confidence level: above 0 and below 1, 0.95 by default.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Confidence {
     level: f64,
@@ -21,7 +21,7 @@ impl Default for Confidence {
 }
 
 impl Confidence {
-    /// 95 %.
+    /// The default level: 95 %.
     pub const DEFAULT: Self = Self { level: 0.95, normal: 1.959_963_984_540_054 };
 
     /// The level, if it is at least 0.5 and at most 0.9999: below, an interval says nothing, and
@@ -124,7 +124,7 @@ fn series(cosine: f64, degrees: u64) -> f64 {
 }
 
 impl fmt::Display for Confidence {
-    /// `95%`, `99.9%`.
+    /// Formats the level as `95%` or `99.9%`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}%", (self.level * 1e6).round() / 1e4)
     }
@@ -133,7 +133,7 @@ impl fmt::Display for Confidence {
 impl FromStr for Confidence {
     type Err = String;
 
-    /// Reads `0.95` and `95%`.
+    /// Parses `0.95` and `95%`.
     fn from_str(text: &str) -> Result<Self, String> {
         let level = match text.strip_suffix('%') {
             Some(percent) => percent.parse().map(|percent: f64| percent / 100.0),

@@ -145,15 +145,15 @@ impl Moments {
 /// How far a number may be from the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Error {
-    /// Everything was counted.
+    /// The number is exact: everything was counted.
     Exact,
     /// The truth lies no further than this, in the unit of the number, as often as the
     /// [`Confidence`] of whoever computed it says. The two sides differ where one of them is known
     /// better: there are never less counts than were counted.
     Within {
-        /// How far below the number.
+        /// How far the truth may be below the number.
         below: f64,
-        /// How far above it.
+        /// How far the truth may be above the number.
         above: f64,
     },
     /// Too little was seen to say.
@@ -216,9 +216,9 @@ impl Error {
 /// A number, and how far it may be from the truth.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Uncertain {
-    /// The number.
+    /// Estimated value.
     pub value: f64,
-    /// Its error, in the same unit.
+    /// Error of the value, in the same unit.
     pub error: Error,
 }
 
@@ -228,7 +228,7 @@ impl Uncertain {
         Self { value, error: Error::Exact }
     }
 
-    /// The same times `factor`.
+    /// Value and error times `factor`.
     pub fn scaled(self, factor: f64) -> Self {
         Self { value: self.value * factor, error: self.error.scaled(factor) }
     }

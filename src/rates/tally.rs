@@ -42,12 +42,12 @@ impl Tally {
         Self { confidence: Confidence::DEFAULT, tracks, raw }
     }
 
-    /// The same with intervals of another level.
+    /// Sets the confidence level of the intervals.
     pub fn with_confidence(self, confidence: Confidence) -> Self {
         Self { confidence, ..self }
     }
 
-    /// How often intervals are to hold the truth.
+    /// Confidence level of the intervals.
     pub fn confidence(&self) -> Confidence {
         self.confidence
     }
@@ -62,7 +62,7 @@ impl Tally {
         }
     }
 
-    /// Ends the interval.
+    /// Ends the current interval and begins the next.
     pub fn end_interval(&mut self) {
         for (track, raw) in self.tracks.iter_mut().zip(&mut self.raw) {
             track.interval = track.open.take();
@@ -107,7 +107,7 @@ impl Tally {
         longest_unless(enabled(&self.tracks[event]), self.tracks.iter().map(enabled))
     }
 
-    /// The same of the run.
+    /// CPU time of the run during which the event was enabled.
     pub fn run_time(&self, event: EventIndex) -> CpuNs {
         longest_unless(self.raw[event].run.total().enabled, self.raw.iter().map(|raw| raw.run.total().enabled))
     }

@@ -47,9 +47,9 @@ pub struct Header {
     pub perfprop: String,
     /// When the measurement began, in seconds since 1970.
     pub started: f64,
-    /// Where it ran.
+    /// Machine that was measured.
     pub machine: Machine,
-    /// Whom it measured.
+    /// Target of the measurement.
     pub target: Target,
     /// After how long counting began.
     #[serde(default, skip_serializing_if = "is_at_once")]
@@ -71,7 +71,7 @@ pub struct Header {
     pub turns: Option<Turns>,
     /// The groups that the events were counted in.
     pub groups: Vec<PlannedGroup>,
-    /// The metrics over them.
+    /// Metrics over the events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<RecordedMetric>,
     /// The relation files, as they were.
@@ -93,16 +93,16 @@ pub enum Turns {
         /// The interval of the timer.
         every_ns: Option<WallNs>,
     },
-    /// perfprop.
+    /// perfprop rotates the groups.
     User {
         /// At first: a turn grows where switching would cost too much.
         every_ns: WallNs,
     },
     /// Emulated counters; `None` is a turn each round.
     Emulated {
-        /// How many there are.
+        /// Number of emulated counters.
         counters: usize,
-        /// The length of a turn.
+        /// Length of a slice.
         every_ns: Option<WallNs>,
     },
 }
@@ -110,7 +110,7 @@ pub enum Turns {
 /// An event, and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedEvent {
-    /// The event.
+    /// Name and encoding of the event.
     #[serde(flatten)]
     pub event: Event,
     /// Whether it could be opened.
@@ -144,7 +144,7 @@ impl RecordedEvent {
 /// A column with all that an event counted, off the emulated counters too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RecordedTruth {
-    /// The event.
+    /// Event whose truth it is.
     pub truth_of: EventIndex,
 }
 
@@ -163,9 +163,9 @@ pub struct RecordedAnchor {
 /// The machine that was measured on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Its name.
+    /// Host name.
     pub host: String,
-    /// The kernel's release.
+    /// Release of the kernel.
     pub kernel: String,
     /// The instruction set: `x86_64`, `aarch64`.
     pub arch: String,
@@ -183,7 +183,7 @@ pub enum Target {
     Command {
         /// The command and its arguments.
         argv: Vec<String>,
-        /// Its process id.
+        /// Id of the process.
         pid: i32,
     },
     /// Processes that ran already.
@@ -197,12 +197,12 @@ pub enum Target {
     },
     /// Everything that runs in a control group.
     Cgroup {
-        /// The path of its folder.
+        /// Path of the control group's folder.
         path: String,
     },
     /// Nobody: another tool wrote this file.
     File {
-        /// Its name.
+        /// Path of the file.
         path: String,
     },
 }
@@ -210,7 +210,7 @@ pub enum Target {
 /// A process that ran already.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Process {
-    /// Its id.
+    /// Id of the process.
     pub pid: i32,
     /// Its name, as the kernel has it.
     pub name: String,
@@ -219,16 +219,16 @@ pub struct Process {
 /// A relation file as it was when the measurement began.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RelationFile {
-    /// Its path, as given.
+    /// Path of the file, as the user gave it.
     pub file: String,
-    /// What is in it.
+    /// Text of the file.
     pub text: String,
 }
 
 /// A metric over the events of a recording. What the machine knows is in its formula as a number.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedMetric {
-    /// What it is called.
+    /// Name of the metric.
     pub name: String,
     /// The formula over counts, as relation files write it.
     pub formula: String,
@@ -240,7 +240,7 @@ pub struct RecordedMetric {
     /// The unit; empty where there is none.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unit: String,
-    /// What it says.
+    /// Description for people.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub description: String,
     /// The events that each name in the formula is the sum of, by their places in one part of the
@@ -251,7 +251,7 @@ pub struct RecordedMetric {
 /// How a measurement ended.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct End {
-    /// When.
+    /// Time since the beginning.
     pub at_ns: WallNs,
     /// How the command ended, if there was one and it did.
     pub exit: Option<Exit>,
@@ -266,9 +266,9 @@ pub struct End {
 /// CPU time of a command and its waited-for children, as the kernel accounts it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuTime {
-    /// In user space.
+    /// CPU time in user space.
     pub user_ns: CpuNs,
-    /// In the kernel.
+    /// CPU time in the kernel.
     pub system_ns: CpuNs,
 }
 
@@ -400,7 +400,7 @@ impl Target {
 }
 
 impl Machine {
-    /// This machine.
+    /// Describes this machine.
     pub fn this() -> Self {
         let uname = nix::sys::utsname::uname();
         let text = |field: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {

@@ -23,7 +23,7 @@ pub struct Player {
 /// How fast a recording is played.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
-    /// Without waiting.
+    /// Without waiting between rounds.
     AtOnce,
     /// So many seconds of the recording a second.
     Times(f64),

@@ -15,7 +15,7 @@ const MAX_LINE: u64 = 64 << 20;
 /// A whole recording.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recording {
-    /// What was measured.
+    /// Header of the recording.
     pub header: Header,
     /// The rounds in order, each with the number of rounds lost before it.
     pub rounds: Vec<(Round, u64)>,
@@ -41,7 +41,7 @@ pub struct RecordedStacks {
 /// A last line that isn't whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cut {
-    /// Its number, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
 }
 
@@ -50,7 +50,7 @@ pub struct Cut {
 pub enum ReadError {
     /// The operating system's word.
     Io(io::Error),
-    /// There is nothing in it.
+    /// The file is empty.
     Empty,
     /// It isn't a recording of perfprop.
     Foreign {
@@ -59,14 +59,14 @@ pub enum ReadError {
     },
     /// It is a recording of another version.
     Version {
-        /// That version.
+        /// Version that the file has.
         found: u64,
     },
     /// A line is not what it should be.
     Line {
-        /// Its number, from 1.
+        /// Number of the line, from 1.
         line: usize,
-        /// What is wrong.
+        /// What is wrong with the line.
         reason: String,
     },
 }

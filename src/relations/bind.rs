@@ -41,7 +41,7 @@ pub enum Binding {
     },
     /// `eventFrom` and `eventTo` are two names of one event.
     SelfRelation {
-        /// Its index.
+        /// Index of the event.
         event: usize,
     },
 }
@@ -53,7 +53,7 @@ pub struct BoundRelation {
     pub weight: Weight,
     /// The deviation to expect of it.
     pub tolerance: Tolerance,
-    /// What it says.
+    /// What the relation says, over slots.
     pub form: BoundForm,
 }
 
@@ -72,7 +72,7 @@ impl BoundRelation {
 pub enum BoundForm {
     /// What to expect of one event from others.
     Pair(BoundPair),
-    /// What should be zero.
+    /// Both sides must be equal: the residual should be zero.
     Equation(BoundEquation),
 }
 

@@ -140,7 +140,7 @@ fn diagnostic(source: &Source<'_>, ids: &[String], problem: Problem) -> Diagnost
     }
 }
 
-/// What an object says.
+/// What an object of a relation file says.
 enum Statement {
     Relation(Relation),
     Metric(Metric),
@@ -486,7 +486,7 @@ impl Checker<'_> {
     }
 }
 
-/// What a pair lacks.
+/// The message and label for the field that a pair lacks; `None` where it has all.
 fn missing(fields: &Fields<'_>) -> Option<(&'static str, &'static str)> {
     let has = |key| fields.get(key).is_some();
     let expects = has(Key::ExpectedMean) || has(Key::ExpectedVariance);

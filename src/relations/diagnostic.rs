@@ -13,20 +13,20 @@ pub struct Excerpt {
     pub line: String,
     /// How many columns of `line` are before the place.
     pub caret: usize,
-    /// What is found there.
+    /// What stands at the place.
     pub label: String,
 }
 
 /// One thing that is wrong with a relation file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
-    /// Where it is.
+    /// Place of the mistake.
     pub place: Place,
     /// What was expected.
     pub message: String,
     /// The line, unless the file is wrong as a whole.
     pub excerpt: Option<Excerpt>,
-    /// What to write.
+    /// What to write instead, where that is known.
     pub help: Option<String>,
     /// The id of the relation that can't be used for it, if it is one.
     pub relation: Option<String>,
@@ -107,9 +107,9 @@ impl std::error::Error for Diagnostics {}
 /// A relation file that can't be read.
 #[derive(Debug)]
 pub struct LoadError {
-    /// Which one.
+    /// Path of the file.
     pub path: PathBuf,
-    /// Why.
+    /// Why it can't be read.
     pub error: std::io::Error,
 }
 

@@ -51,13 +51,13 @@ pub const MAX_FILE: usize = 4 * 1024 * 1024;
 pub struct Relation {
     /// What it is called; no other relation of its file is.
     pub id: String,
-    /// What it says.
+    /// What the relation says.
     pub form: Form,
     /// How much of the way one correction goes.
     pub weight: Weight,
     /// The deviation to expect of it.
     pub tolerance: Tolerance,
-    /// Where it was written.
+    /// Place in the file.
     pub place: Place,
 }
 
@@ -204,7 +204,7 @@ fraction! {
 pub struct Place {
     /// The file as the user named it.
     pub file: String,
-    /// The line, from 1.
+    /// Number of the line, from 1.
     pub line: u32,
     /// The character in the line, from 1.
     pub column: u32,

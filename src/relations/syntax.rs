@@ -69,7 +69,7 @@ pub(super) struct Entry<'a> {
 pub(super) struct Value<'a> {
     /// What it says: escapes replaced, comments blanked out.
     pub(super) text: Cow<'a, str>,
-    /// As it is in the file.
+    /// Text as it stands in the file.
     raw: &'a str,
     /// Where `raw` begins in the file.
     pub(super) offset: usize,

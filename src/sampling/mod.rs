@@ -26,12 +26,12 @@ const LAST_ROUND_PATIENCE: Duration = Duration::from_secs(5);
 pub enum Sample {
     /// A round, and how many before it found no room since the beginning.
     Round {
-        /// The round.
+        /// The round itself.
         round: Round,
         /// Rounds lost so far: read too late, or without room.
         lost: u64,
     },
-    /// Nothing more will come.
+    /// The source has ended.
     End,
 }
 
@@ -125,7 +125,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// As [`Sampler::request`].
+    /// Sends a request, as [`Sampler::request`] does.
     pub fn request(&self, request: Request) {
         self.requests.put(request);
     }

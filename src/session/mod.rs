@@ -61,7 +61,7 @@ pub struct Launch {
     /// What is sampled with its call stacks, beside what is counted.
     #[cfg(feature = "stacks")]
     pub stacks: Option<live::Wanted>,
-    /// Who counts.
+    /// What counts: the kernel, or a model.
     pub counter: Counter,
     /// How many events are counted at once, if fewer than can be; the truth is then counted beside.
     pub counters: Option<usize>,
@@ -119,9 +119,9 @@ pub enum ChildIo {
 pub enum StartError {
     /// The command can't be executed.
     Command {
-        /// As given.
+        /// The command as the user gave it.
         command: OsString,
-        /// What exec said.
+        /// The error of exec.
         source: io::Error,
     },
     /// Neither a command nor anything else to measure.
@@ -155,7 +155,7 @@ pub struct Session {
     stacks: stacks::Sampling,
     /// What of the kernel's turns is set back at the end.
     intervals: Vec<Interval>,
-    /// After how long it ends.
+    /// Time after which the session ends.
     timeout: Option<Duration>,
 }
 
@@ -262,7 +262,7 @@ impl Session {
         Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals, timeout })
     }
 
-    /// Whom it measures.
+    /// Target of the measurement.
     pub fn target(&self) -> &Target {
         &self.target
     }
@@ -287,7 +287,7 @@ impl Session {
         &self.intervals
     }
 
-    /// Where rounds come out.
+    /// Channel that rounds come from.
     pub fn samples(&self) -> &Receiver<Sample> {
         self.sampler.samples()
     }

@@ -27,12 +27,12 @@ pub enum Schedule {
     Kernel,
     /// The kernel, by its timer at another interval, which is set back afterwards.
     KernelEvery {
-        /// The PMUs to set it for.
+        /// PMUs whose interval is set.
         pmus: Vec<String>,
-        /// How long a turn is.
+        /// Length of a slice.
         milliseconds: u32,
     },
-    /// perfprop.
+    /// perfprop rotates the groups.
     User,
 }
 

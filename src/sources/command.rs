@@ -155,9 +155,9 @@ fn descriptors_but_counters() -> io::Result<Vec<RawFd>> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Exit {
-    /// It returned this code.
+    /// The command returned this code.
     Code(i32),
-    /// This signal killed it.
+    /// This signal killed the command.
     Signal(i32),
 }
 

@@ -44,7 +44,7 @@ pub struct Limited<S> {
     state: State,
 }
 
-/// How far the source is.
+/// State of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Runs,

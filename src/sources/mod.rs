@@ -38,7 +38,7 @@ pub struct Reading {
 /// One pass over all groups.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Round {
-    /// When the pass began.
+    /// Time at which the pass over all counters began.
     pub at: WallNs,
     /// A reading for each event of the plan, in its order; `None` for an event that isn't open or
     /// could not be read this time.
@@ -106,7 +106,7 @@ impl CounterSource for Box<dyn CounterSource> {
     }
 }
 
-/// Who counts.
+/// What counts the events.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Counter {
     /// The kernel, with the counters of this machine.
@@ -120,14 +120,14 @@ pub enum Counter {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Scope {
-    /// All of it.
+    /// The whole target.
     #[default]
     All,
-    /// What runs on this CPU.
+    /// Only what runs on this CPU.
     Cpu(u32),
     /// One thread.
     Thread {
-        /// Its id.
+        /// Id of the thread.
         tid: i32,
         /// Its name, as the kernel has it.
         name: String,

@@ -98,9 +98,9 @@ impl From<StackNode> for (Option<StackId>, FrameId) {
 /// A thread under one of its names: one that changes its name becomes another task.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Task {
-    /// The process.
+    /// Id of the process.
     pub pid: i32,
-    /// The thread.
+    /// Id of the thread.
     pub tid: i32,
     /// Its name (`comm`), which may hold any character.
     pub comm: String,
@@ -109,11 +109,11 @@ pub struct Task {
 /// One sample: where a thread was when an event had happened often enough.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StackSample {
-    /// When.
+    /// Time of the sample.
     pub at: WallNs,
-    /// Who.
+    /// Task that was sampled.
     pub task: TaskId,
-    /// On which CPU.
+    /// CPU that it ran on.
     pub cpu: u32,
     /// Of which event: its place in [`Sampled::events`].
     pub event: u32,
@@ -176,7 +176,7 @@ impl fmt::Display for Losses {
 /// have the same name: the turns of a recursion are functions of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskCosts {
-    /// Whose.
+    /// Task that it is about.
     pub task: TaskId,
     /// What a function counted of each of [`Sampled::events`], without what it called.
     pub own: Vec<(FrameId, Vec<u64>)>,
@@ -200,7 +200,7 @@ impl TaskCosts {
 pub struct Unnamed {
     /// As its process named it. It may hold any character.
     pub path: String,
-    /// The reason.
+    /// Why it isn't sampled.
     pub why: String,
 }
 
@@ -232,7 +232,7 @@ pub struct StackBatch {
     pub losses: Losses,
 }
 
-/// How stacks are found.
+/// How stacks are unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallGraph {
@@ -274,7 +274,7 @@ pub struct SampledEvent {
     /// What one of its weight stands for.
     #[serde(default)]
     pub unit: crate::events::Unit,
-    /// How often.
+    /// Rate of sampling.
     pub rate: Rate,
 }
 
@@ -283,6 +283,6 @@ pub struct SampledEvent {
 pub struct Sampled {
     /// The events that samples name by their place.
     pub events: Vec<SampledEvent>,
-    /// How stacks are found.
+    /// How stacks are unwound.
     pub call_graph: CallGraph,
 }

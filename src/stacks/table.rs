@@ -15,9 +15,9 @@ pub struct StackTable {
 /// A batch names something that no batch has defined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undefined {
-    /// What kind of thing.
+    /// Kind of definition.
     pub kind: &'static str,
-    /// Its number.
+    /// Number that has no definition.
     pub id: u32,
 }
 

@@ -41,7 +41,7 @@ struct Place {
     event: EventId,
 }
 
-/// A task in, its name out.
+/// Names a task; `None` leaves it unnamed.
 pub type TaskNaming = Box<dyn Fn(&Task) -> Option<String> + Send>;
 /// A place in code in, a frame of the tree out.
 pub type FrameNaming = Box<dyn Fn(&Frame, &mut Tree) -> FrameId + Send>;
@@ -67,7 +67,7 @@ impl fmt::Debug for Naming {
     }
 }
 
-/// A frame as it is.
+/// Adds a frame unchanged.
 pub fn as_is(frame: &Frame, tree: &mut Tree) -> FrameId {
     tree.frame(&profile::Frame {
         kind: Kind::Function,
@@ -184,7 +184,7 @@ impl StackTree {
         &self.tree
     }
 
-    /// The tree alone.
+    /// Returns the tree.
     pub fn into_tree(mut self) -> Tree {
         self.settle();
         self.tree

@@ -28,11 +28,11 @@ pub fn interval(monitor: &Monitor) -> String {
     monitor.rows().map(|row| interval_line(monitor, &row)).collect()
 }
 
-/// What a line is about.
+/// Numbers of one line.
 pub(super) struct Numbers {
     /// The scaled count.
     pub(super) count: Option<Uncertain>,
-    /// The corrected one.
+    /// The corrected count.
     pub(super) corrected: Option<Correction>,
 }
 

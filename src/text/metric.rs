@@ -54,7 +54,7 @@ impl Printed {
         [low, high, number.verdict.word().to_owned()]
     }
 
-    /// The same as keys.
+    /// Adds the metrics to a JSON object, as keys.
     pub(super) fn keys(&self, line: &mut Map<String, Value>) {
         let number = self.number.as_ref().ok();
         let [low, high] = number.map_or([None; 2], bounds);

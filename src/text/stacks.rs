@@ -8,7 +8,7 @@ use crate::profile::{EventId, FrameId, Kind, Measure, Tree};
 use crate::stacks::Quality;
 use crate::words::shown;
 
-/// Lines for each event.
+/// The number of lines for each event.
 const MOST: usize = 8;
 
 /// For each sampled event its samples, how far their stacks go, what has gone missing, and the functions in which most of

@@ -52,7 +52,7 @@ pub(super) enum AwaitedBy {
     User,
 }
 
-/// What woke the loop up.
+/// Events that wake the loop.
 enum Event {
     Sample(Sample),
     Output(OutputLine),
@@ -311,7 +311,7 @@ impl App<'_> {
     }
 }
 
-/// What is drawn.
+/// Drawing.
 impl App<'_> {
     /// When the next frame may be drawn; `None` if nothing changed since the last.
     fn next_frame(&self) -> Option<Instant> {

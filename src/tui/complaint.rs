@@ -8,9 +8,9 @@ use crate::words::shown;
 /// Something wrong with a theme or the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Complaint {
-    /// The file.
+    /// Name of the file.
     pub file: String,
-    /// The line, from 1.
+    /// Number of the line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,

@@ -25,9 +25,9 @@ pub struct Config {
     pub theme_light: Option<String>,
     /// The glyphs; by the locale where `None`.
     pub symbols: Option<Symbols>,
-    /// The first screen.
+    /// Screen to begin with.
     pub screen: Option<Screen>,
-    /// The first units.
+    /// Units to begin with.
     pub units: Option<Measure>,
     /// Corrected or raw numbers at first.
     pub values: Option<Basis>,
@@ -39,7 +39,7 @@ pub struct Config {
     pub on_quit: Option<OnQuit>,
     /// The folder that recordings and exports are saved in.
     pub save_in: Option<PathBuf>,
-    /// Which keys ask for what.
+    /// Keys and their actions.
     pub keymap: Keymap,
 }
 

@@ -13,14 +13,14 @@ pub enum Basis {
     /// What the estimator makes of all samples.
     #[default]
     Corrected,
-    /// The event's own samples.
+    /// The event's own samples alone.
     Raw,
     /// Both, side by side.
     Both,
 }
 
 impl Basis {
-    /// The next one.
+    /// The next basis in the order of the key.
     pub(super) fn next(self) -> Self {
         match self {
             Self::Corrected => Self::Raw,
@@ -68,9 +68,9 @@ pub(super) struct Figures {
     pub(super) raw: Option<Figure>,
     pub(super) corrected: Option<Figure>,
     pub(super) correction: Change,
-    /// What moved it most.
+    /// What moved the count most.
     pub(super) by: Option<Cause>,
-    /// Running over enabled.
+    /// Time running over time enabled.
     pub(super) run: Option<f64>,
     /// Whether one kind of core counts it: then `run` is the time spent there.
     pub(super) is_partial: bool,
@@ -79,7 +79,7 @@ pub(super) struct Figures {
 /// What correcting did to a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) enum Change {
-    /// Nothing.
+    /// Nothing was corrected.
     #[default]
     None,
     /// It was moved by this part of the raw number; `None` of 0, which has no parts.

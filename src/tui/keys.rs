@@ -75,7 +75,7 @@ pub(super) struct Key {
     control: bool,
 }
 
-/// Keys that mean the same.
+/// Keys of one action.
 #[derive(Debug)]
 pub(super) struct Binding {
     /// Its keys, unless the configuration names others.
@@ -196,7 +196,7 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
 pub struct KeyHelp {
     /// The keys, as help shows them: `↑ k`.
     pub keys: String,
-    /// What they do.
+    /// Description of what the keys do.
     pub words: &'static str,
     /// The screens they work on; empty for all.
     pub screens: Vec<&'static str>,
@@ -236,9 +236,9 @@ pub(super) struct Bound<'a> {
 /// Why keys can't be given to an action.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum KeyError {
-    /// No action has this name.
+    /// No action has the name.
     Action(String),
-    /// This names no key.
+    /// No key has the name.
     Key(String),
     /// The key already asks for the other action on a screen where both work.
     Taken { key: String, by: &'static str },

@@ -52,7 +52,7 @@ pub use theme::{Depth, FindError, Role, SchemeError, Theme, theme_of_base16};
 
 /// What feeds the screens, and what they can do to it.
 pub trait Feed {
-    /// Where rounds come out.
+    /// Channel that rounds come from.
     fn samples(&self) -> &Receiver<Sample>;
 
     /// Where the command's output comes out; a channel that never gives a line if there is none.
@@ -100,12 +100,12 @@ pub trait Feed {
 /// What to do with a command that still runs when the user quits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnQuit {
-    /// Ask.
+    /// Ask the user.
     #[default]
     Ask,
-    /// End it.
+    /// End the command.
     Kill,
-    /// Let it run.
+    /// Let the command run on.
     Detach,
 }
 
@@ -134,15 +134,15 @@ pub enum Mode {
 pub struct Options {
     /// Where the rounds come from.
     pub mode: Mode,
-    /// The first screen.
+    /// Screen to begin with.
     pub screen: Screen,
     /// Whether help lies over it at first.
     pub help: bool,
-    /// The first units.
+    /// Units to begin with.
     pub measure: Measure,
     /// Corrected or raw numbers at first.
     pub basis: Basis,
-    /// How it looks.
+    /// Colours and styles.
     pub theme: Theme,
     /// How many colours the terminal has, for when the theme is changed.
     pub depth: Depth,
@@ -154,7 +154,7 @@ pub struct Options {
     pub exit_with_child: bool,
     /// The folder that recordings and exports are saved in.
     pub save_in: PathBuf,
-    /// Which keys ask for what.
+    /// Keys and their actions.
     pub keymap: Keymap,
     /// Whether the mouse is perfprop's at first.
     pub mouse: bool,

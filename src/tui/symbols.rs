@@ -89,7 +89,7 @@ const STAND_INS: &[(&str, &str)] = &[
 /// Which glyphs a terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Symbols {
-    /// All that are named here.
+    /// All Unicode glyphs named here.
     #[default]
     Unicode,
     /// ASCII only.

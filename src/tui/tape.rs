@@ -16,7 +16,7 @@ pub trait Timeline {
     /// The operating system's, when nothing can play them.
     fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()>;
 
-    /// Gives no more rounds.
+    /// Stops the replay: no more rounds come.
     fn stop(&mut self);
 
     /// The rounds after a time (from the beginning if `None`) up to another, each with the number of

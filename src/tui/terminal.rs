@@ -42,7 +42,7 @@ static TAKEN: AtomicBool = AtomicBool::new(false);
 /// What comes from the terminal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A key.
+    /// A key was pressed.
     Key(KeyEvent),
     /// The mouse, where it is ours, at this column and row.
     Mouse(MouseEventKind, u16, u16),

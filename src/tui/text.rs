@@ -138,13 +138,13 @@ pub(super) fn amount(number: f64, unit: &Unit) -> String {
     if *unit == Unit::Count && !text.ends_with(|c: char| c.is_ascii_alphabetic()) { text + " " } else { text }
 }
 
-/// `00:01:23`.
+/// Formats a time as `00:01:23`.
 pub(super) fn clock(time: WallNs) -> String {
     let seconds = time.0 / 1_000_000_000;
     format!("{:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
 }
 
-/// `0:42`.
+/// Formats a time as `0:42`.
 pub(super) fn short_clock(time: WallNs) -> String {
     let seconds = time.0 / 1_000_000_000;
     if seconds < 3600 {
@@ -154,7 +154,7 @@ pub(super) fn short_clock(time: WallNs) -> String {
     }
 }
 
-/// `1 s`, `0.5 s`, `2 min`.
+/// Formats a span as `1 s`, `0.5 s` or `2 min`.
 pub(super) fn span(time: WallNs) -> String {
     let seconds = time.as_secs();
     match seconds {

@@ -9,11 +9,11 @@ struct Explained {
     code: &'static str,
     /// What happened, in a line.
     title: &'static str,
-    /// What becomes of the run.
+    /// What the error or warning means for the run.
     consequence: &'static str,
-    /// How it comes to that.
+    /// The cause.
     meaning: &'static str,
-    /// What to do about it.
+    /// Commands and changes that mend it.
     remedy: &'static [&'static str],
 }
 

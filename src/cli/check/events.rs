@@ -15,9 +15,9 @@ use crate::sources::perf::{Whose, parse_cpus};
 /// What becomes of an `-e` option.
 #[derive(Debug)]
 pub(super) enum Events {
-    /// The names are wrong.
+    /// The names can't be read.
     Unread(EventError),
-    /// They can be read.
+    /// The names were read, each event was tried, and groups were planned.
     Read { events: Vec<Tried>, groups: Result<Planned, Unschedulable> },
 }
 

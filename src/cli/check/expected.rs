@@ -23,12 +23,12 @@ const NORMAL_95: f64 = 1.96;
 /// What to expect of the groups of one PMU, who can't all be counted at once.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Expected {
-    /// How the kernel does it now, if its interval is known; and at 1 ms.
+    /// Errors of the kernel's rotation, at its interval if that is known, and at 1 ms.
     kernel: Option<Errors>,
     mux: Errors,
-    /// How perfprop does it.
+    /// Errors of perfprop's rotation.
     user: Errors,
-    /// What a switch costs perfprop, where that could be measured.
+    /// Time that perfprop needs for one switch, where that could be measured.
     switch: Option<Duration>,
     /// Whether perfprop does it unless told otherwise.
     by_default: bool,
@@ -37,14 +37,14 @@ pub(super) struct Expected {
 /// The relative errors at 95 %, in each of [`INTERVALS`].
 type Errors = [f64; INTERVALS.len()];
 
-/// How the kernel gives turns.
+/// How the kernel rotates groups.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct KernelTurns {
     /// The run ratio of the group that runs least.
     pub(super) ratio: f64,
     /// How many groups there are.
     pub(super) groups: usize,
-    /// How long a turn is, where the kernel tells.
+    /// Length of a slice, where the kernel says it.
     pub(super) turn: Option<Duration>,
 }
 

@@ -12,7 +12,7 @@ use crate::relations::{self, Diagnostic, LoadError, Parsed, Relation};
 /// A relation file that was looked through.
 #[derive(Debug)]
 pub(super) struct CheckedFile {
-    /// As the user named it.
+    /// Path as the user gave it.
     pub(super) name: String,
     outcome: Result<Parsed, LoadError>,
     /// Names in it that look like typing errors; where a file is for other machines too, they may be right.

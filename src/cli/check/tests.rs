@@ -19,9 +19,9 @@ use crate::sources::perf::Whose;
 struct Fake {
     /// `perf_event_paranoid`; 3 is Debian's.
     paranoid: i64,
-    /// `CAP_PERFMON`.
+    /// Whether the process has `CAP_PERFMON`.
     privileged: bool,
-    /// What a seccomp filter answers.
+    /// The errno of a seccomp filter.
     filter: Option<Errno>,
     /// How many events the hardware counts at once; 0 is no PMU.
     counters: usize,

@@ -29,7 +29,7 @@ pub(super) fn rules() -> String {
     format!("{}@media (prefers-color-scheme:dark){{{}}}", of(0.62, 0.74), of(0.34, 0.36))
 }
 
-/// FNV-1a.
+/// Hashes text by FNV-1a.
 fn hash(text: &str) -> u32 {
     text.bytes().fold(0x811c_9dc5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }

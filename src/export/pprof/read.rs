@@ -198,13 +198,13 @@ fn by_id<'a, T>(kind: &str, things: impl Iterator<Item = (u64, &'a T)>) -> Resul
 
 /// What of a sample's values makes a number of the tree.
 enum Column {
-    /// Calls of the path.
+    /// The number of calls of the path, in this column.
     Calls(usize),
     /// Samples, and the value they stand for.
     Weighted { event: EventId, samples: usize, weight: usize },
-    /// Samples alone.
+    /// An event of which only samples are known.
     Samples { event: EventId, samples: usize },
-    /// A sum alone.
+    /// An event of which only the sum is known.
     Sum { event: EventId, weight: usize },
 }
 

@@ -18,7 +18,7 @@ pub(in crate::export) fn write(tree: &Tree, default: Option<EventId>, out: &mut 
     packed.finish()?.flush()
 }
 
-/// A number of each sample.
+/// One of the values that each sample has.
 #[derive(Clone, Copy)]
 enum Value {
     Calls,

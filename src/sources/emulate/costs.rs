@@ -7,7 +7,7 @@ use crate::events::emulate::{COSTS, cost};
 pub struct Costs(pub [u64; COSTS]);
 
 impl Costs {
-    /// Adds others to these.
+    /// Adds the costs of `other`.
     pub(super) fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(other.0).for_each(|(cost, more)| *cost = cost.saturating_add(more));
     }

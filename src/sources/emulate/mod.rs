@@ -81,7 +81,7 @@ pub struct Emulator {
 /// A part of a program's costs as callgrind wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Part {
-    /// The process.
+    /// Id of the process.
     pub pid: i32,
     /// The text of the file; its end is missing where the process was killed as it was written.
     pub text: String,
@@ -236,7 +236,7 @@ pub struct Emulated {
     inherit: bool,
     folder: Scratch,
     parts: Option<Sender<Part>>,
-    /// All parts so far.
+    /// Sum of all parts so far.
     total: Costs,
     /// The costs when counting began; `None` before.
     before: Option<Costs>,
@@ -244,7 +244,7 @@ pub struct Emulated {
 }
 
 impl Emulated {
-    /// What became of each row.
+    /// Every row, with whether it is counted.
     pub fn rows(&self) -> &[Row] {
         &self.rows
     }

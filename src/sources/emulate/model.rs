@@ -10,22 +10,22 @@ pub struct Model {
     /// For instructions, first level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub i1: Option<Cache>,
-    /// For data, first level.
+    /// Data cache of the first level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub d1: Option<Cache>,
-    /// For both, last level.
+    /// Shared cache of the last level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ll: Option<Cache>,
 }
 
-/// A cache.
+/// Size and shape of a cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Cache {
-    /// Bytes in all.
+    /// Size in bytes.
     pub size: u64,
-    /// Lines in a set.
+    /// Ways: the lines of a set.
     pub associativity: u64,
-    /// Bytes in a line.
+    /// Size of a line in bytes.
     pub line: u64,
 }
 

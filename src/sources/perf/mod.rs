@@ -51,10 +51,10 @@ const RETRY_SLEEP: Duration = Duration::from_micros(100);
 /// plan's order; all anchors stand behind all events.
 pub type RowIndex = usize;
 
-/// What became of one row.
+/// Whether and how one row is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Row {
-    /// The event.
+    /// Event of the row.
     pub event: EventIndex,
     /// Which part of the target it counts.
     pub scope: Scope,
@@ -84,27 +84,27 @@ pub enum OpenError {
     },
     /// A group in braces can't be opened as a whole.
     Group {
-        /// Its members' names.
+        /// Names of the members.
         names: Vec<String>,
-        /// The member that failed.
+        /// Name of the member that failed.
         member: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// A group in braces has members that can't be counted here, and others that can.
     Torn {
-        /// Its members' names.
+        /// Names of the members.
         names: Vec<String>,
         /// The first that can't be counted.
         member: String,
-        /// Why it can't.
+        /// Why the group can't be counted.
         reason: String,
     },
     /// The kernel's answer to opening an event is not one that a status stands for.
     Event {
-        /// The event's name.
+        /// Name of the event.
         name: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The operating system doesn't tell what is needed.
@@ -132,7 +132,7 @@ pub struct PerfSource {
 /// A group opened in one place.
 #[derive(Debug)]
 struct OpenGroup {
-    /// Its place in the plan.
+    /// Index of the group in the plan.
     group: GroupIndex,
     /// The clock that its time is counted by, if that isn't its own.
     clock: Option<usize>,

@@ -41,11 +41,11 @@ const GUARD: &str = r#"trap "" HUP INT QUIT TERM PIPE; read -r _; echo "$1""#;
 /// A PMU whose groups take turns at another interval than before; the old one is back once this is dropped.
 #[derive(Debug)]
 pub struct Interval {
-    /// The name of the PMU.
+    /// Name of the PMU.
     pub pmu: String,
     /// What holds again afterwards, in milliseconds.
     pub before: u32,
-    /// What holds now.
+    /// Interval that the kernel has now, in ms.
     pub now: u32,
     guard: Child,
     /// Closed, it lets the guard go on.
@@ -74,7 +74,7 @@ pub enum Cause {
     Taken,
     /// Nothing can be started that would set it back: no shell.
     NoGuard(io::Error),
-    /// The kernel refuses it.
+    /// The kernel refuses the new interval.
     Refused(io::Error),
 }
 

@@ -297,7 +297,7 @@ pub fn permission() -> Status {
 /// Whom an event is to be counted of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
-    /// This very thread.
+    /// The calling thread.
     Mine,
     /// A task that runs already.
     Task(Pid),

@@ -38,7 +38,7 @@ const COSTS: usize = 16;
 
 /// A group of counters in one place, as far as turns go.
 pub(super) trait Switched {
-    /// Its place in the plan.
+    /// Index of the group in the plan.
     fn group(&self) -> GroupIndex;
     /// Puts it on the counters, or takes it off.
     fn switch(&mut self, on: bool);
@@ -52,7 +52,7 @@ pub(super) struct Turns {
     rotations: Vec<Rotation>,
     /// The turn of each rotation that is on.
     current: Vec<usize>,
-    /// Slices before this one.
+    /// Number of slices before this one.
     slices: usize,
     budget: f64,
     costs: [Duration; COSTS],
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    /// What a kernel would see.
+    /// The switches that a kernel would see.
     type Log = Rc<RefCell<Vec<String>>>;
 
     struct Scripted(GroupIndex, Log);

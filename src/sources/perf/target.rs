@@ -14,7 +14,7 @@ use crate::sources::{Scope, process};
 /// Whom to count, and how the counts are told apart.
 #[derive(Clone, Debug)]
 pub struct Target {
-    /// Whose work is counted.
+    /// Processes, threads or CPUs that are counted.
     pub who: Who,
     /// Only what runs on these CPUs; on any where `None`.
     pub cpus: Option<Vec<u32>>,
@@ -36,7 +36,7 @@ pub enum Start {
     Later,
 }
 
-/// Whose work is counted.
+/// Processes, threads or CPUs that are counted.
 #[derive(Clone, Debug)]
 pub enum Who {
     /// A process that is held before exec.
@@ -54,7 +54,7 @@ pub enum Who {
 /// An open folder of the control group file system.
 #[derive(Clone, Debug)]
 pub struct Cgroup {
-    /// Its path.
+    /// Path of the control group's folder.
     pub path: PathBuf,
     pub(super) folder: Arc<File>,
 }
@@ -62,10 +62,10 @@ pub struct Cgroup {
 /// Whether there is one count an event or several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Split {
-    /// One.
+    /// One row for the whole target.
     #[default]
     Sum,
-    /// One for each CPU.
+    /// One row for each CPU.
     Cpus,
     /// One for each thread that exists at the beginning.
     Threads,
@@ -140,7 +140,7 @@ impl Target {
         tasks * cpus
     }
 
-    /// The places for a task.
+    /// Places where a task's counters are opened.
     pub(super) fn places_of(&self, task: Pid) -> Result<Vec<Place>, OpenError> {
         let scope = match self.split {
             Split::Threads => Scope::Thread { tid: task.as_raw(), name: process::name(task).unwrap_or_default() },

@@ -87,7 +87,7 @@ pub(super) enum When {
     Last,
 }
 
-/// What was found in maps.
+/// Names from perf maps, and the maps that couldn't be read.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// The names of addresses of processes.

@@ -11,7 +11,7 @@ use crate::files::Identity;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mapping {
     pub(super) start: u64,
-    /// Behind its last byte.
+    /// End address, exclusive.
     pub(super) end: u64,
     pub(super) module: ModuleId,
     /// The place in the file that lies at `start`.

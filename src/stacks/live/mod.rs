@@ -60,7 +60,7 @@ pub struct Remote {
 }
 
 impl Remote {
-    /// Begins to sample.
+    /// Starts the sampling.
     pub fn enable(mut self) {
         // A thread that has ended no longer samples.
         let _ = self.commands.write_all(&[sampler::ENABLE]);

@@ -56,7 +56,7 @@ impl Worker {
         Self { formulas, frames, tasks, graphs, next: StackBatch::default() }
     }
 
-    /// Ends with the source.
+    /// Runs until the source ends.
     fn run(mut self, parts: &Receiver<Part>, batches: &Sender<StackBatch>) {
         let mut due = Instant::now() + PERIOD;
         loop {

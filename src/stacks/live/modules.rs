@@ -35,7 +35,7 @@ pub(super) enum Module {
     Kernel,
     /// A file; places are offsets in it.
     File {
-        /// As the process named it.
+        /// Path as the process mapped it.
         path: String,
         /// Which file had that name.
         identity: Identity,
@@ -44,10 +44,10 @@ pub(super) enum Module {
     Vdso,
     /// Memory of a process that no file stands behind; places are addresses.
     Memory {
-        /// The process.
+        /// Id of the process.
         pid: i32,
     },
-    /// No mapping at all.
+    /// No mapping holds the address.
     Nowhere,
 }
 
@@ -134,7 +134,7 @@ impl Modules {
     }
 }
 
-/// Where a module was seen.
+/// The process and the addresses at which a module was seen.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     pub(super) pid: i32,
@@ -177,7 +177,7 @@ fn find_now(path: &Path, identity: Identity, seen: &Seen) -> Result<File, Refuse
 pub(super) struct UnwindInfo {
     /// The address that the file gives to its first byte.
     pub(super) base: u64,
-    /// Those that hold code.
+    /// Segments that hold code.
     code: Vec<Segment>,
     pub(super) text: Option<Range<u64>>,
     pub(super) got: Option<Range<u64>>,

@@ -31,14 +31,14 @@ const SMALL_RING: usize = 512 << 10;
 /// `PERF_SAMPLE_BRANCH_USER`, `_CALL_STACK`.
 const CALL_STACK: u64 = 1 << 0 | 1 << 11;
 
-/// What is to be sampled.
+/// Events to sample, and how.
 #[derive(Clone, Debug)]
 pub struct Wanted {
     /// The events; those that can't be sampled are left out.
     pub events: Vec<Event>,
     /// How often; the default is [`DEFAULT_FREQUENCY`], and every one of a tracepoint or probe.
     pub rate: Option<Rate>,
-    /// How stacks are found.
+    /// How stacks are unwound.
     pub call_graph: CallGraph,
 }
 
@@ -58,7 +58,7 @@ pub enum StackError {
     Locked {
         /// How much all of them need at least, in bytes.
         needed: u64,
-        /// `perf_event_mlock_kb`.
+        /// Value of `perf_event_mlock_kb`.
         limit_kb: Option<u64>,
     },
     /// The target can't be measured at all.
@@ -68,9 +68,9 @@ pub enum StackError {
 /// An event that can't be sampled.
 #[derive(Debug)]
 pub struct Unsampled {
-    /// Its name.
+    /// Name of the event.
     pub name: String,
-    /// What the kernel said.
+    /// The kernel's error.
     pub source: io::Error,
 }
 

@@ -26,9 +26,9 @@ const MOST_LEFT: usize = 3;
 pub(super) struct Question {
     pub(super) module: ModuleId,
     pub(super) file: Arc<File>,
-    /// As the process named it.
+    /// Path as the process mapped it.
     pub(super) path: String,
-    /// The offset in the file.
+    /// Offset in the file.
     pub(super) place: u64,
 }
 

@@ -130,7 +130,7 @@ pub(super) struct UserState<'a> {
     pub(super) is_full: bool,
 }
 
-/// Numbers of 8 bytes.
+/// Reads a record's numbers of 8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Words<'a>(&'a [u8]);
 
@@ -192,7 +192,7 @@ pub(super) struct Kind {
 }
 
 impl Kind {
-    /// When it happened.
+    /// Time of the record, in ns.
     pub(super) fn time(self, body: &[u8]) -> Result<u64, Malformed> {
         // In samples behind identifier, address and task; elsewhere behind the task of the trailer.
         let at = if self.kind == SAMPLE { 24 } else { body.len().checked_sub(TRAILER).ok_or(Malformed)? + 8 };
@@ -200,7 +200,7 @@ impl Kind {
         bytes.try_into().map(u64::from_ne_bytes).map_err(|_| Malformed)
     }
 
-    /// What it says.
+    /// Decodes the record.
     pub(super) fn parse(self, body: &[u8], layout: Layout) -> Result<Record<'_>, Malformed> {
         if self.kind == SAMPLE {
             return sample(Cursor(body), layout).map(Record::Sample);

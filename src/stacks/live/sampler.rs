@@ -53,7 +53,7 @@ pub(super) struct RawBatch {
     pub(super) losses: Losses,
 }
 
-/// The thread's own.
+/// State of the sampler's thread.
 pub(super) struct Worker {
     rings: Vec<Ring>,
     counters: Vec<perf_event::Counter>,

@@ -179,7 +179,7 @@ struct Symbols {
     jit: JitMaps,
 }
 
-/// What a location is.
+/// What is known of a location: its frames, or that a process compiled the code there.
 enum Named {
     /// Its frames, the outermost first.
     Frames(Vec<Frame>),

@@ -57,7 +57,7 @@ const MAX_OUTPUT: usize = 10_000;
 /// Windows of charts, in seconds.
 const WINDOWS: [u64; 8] = [10, 30, 60, 120, 300, 600, 1800, 3600];
 
-/// A minute.
+/// Index of the window of a minute.
 const DEFAULT_WINDOW: usize = 2;
 
 /// A screen.
@@ -97,7 +97,7 @@ impl Screen {
         }
     }
 
-    /// Its name in titles.
+    /// Name of the screen in titles.
     pub fn name(self) -> &'static str {
         match self {
             Self::Events => "Events",
@@ -205,7 +205,7 @@ pub(super) enum Pane {
 /// Which line of a growing list is the last one on the screen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Tail {
-    /// The newest.
+    /// The newest line, as lines come.
     #[default]
     Follow,
     /// This one, counted from the beginning.
@@ -288,7 +288,7 @@ pub(super) struct Model {
     pub(super) revision: u64,
 }
 
-/// A word to the user.
+/// A message to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Notice {
     /// Something was done.
@@ -321,7 +321,7 @@ pub(super) enum Message {
     CommandRuns(i32),
     /// More was sampled than the profile shows.
     Sampled,
-    /// Something is to be told.
+    /// Something failed, and the user is to be told.
     Failed(String),
     /// perfprop used this part of a CPU in the last interval.
     Own(f64),

@@ -196,7 +196,7 @@ impl Model {
         self.screen = Screen::Detail;
     }
 
-    /// One level a press.
+    /// Goes back by one level.
     fn back(&mut self) {
         let height = profile_rows(self);
         if let (Screen::Profile, Some(profile)) = (self.screen, &mut self.profile)

@@ -76,7 +76,7 @@ impl Model {
         }
     }
 
-    /// `8 CPUs`, `3 threads`.
+    /// The number of parts in words: `8 CPUs`, `3 threads`.
     fn parts_in_words(&self, place: usize) -> String {
         let events = &self.events.folds[place].parts.events;
         let kind = match events.first().map(|&event| &self.monitor.header().events[event].scope) {

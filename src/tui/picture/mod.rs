@@ -39,7 +39,7 @@ pub enum Format {
 pub struct Picture {
     /// Width and height in cells.
     pub size: (u16, u16),
-    /// What kind.
+    /// Format of the picture.
     pub format: Format,
     /// The selected event; the one that screens begin with where `None`.
     pub event: Option<EventIndex>,

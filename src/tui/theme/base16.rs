@@ -14,9 +14,9 @@ pub enum SchemeError {
     Missing(Vec<&'static str>),
     /// The line, from 1, names a colour that is none.
     NotAColour {
-        /// Which line.
+        /// Number of the line.
         line: usize,
-        /// What stands there.
+        /// Text of the line.
         text: String,
     },
 }

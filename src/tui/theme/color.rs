@@ -5,19 +5,19 @@ use ratatui::style::Color;
 /// How many colours a terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Depth {
-    /// 24 bits.
+    /// 24-bit colours.
     #[default]
     TrueColor,
-    /// The 256 of xterm.
+    /// The 256 colours of xterm.
     Indexed,
-    /// The 16 that have names.
+    /// The 16 named colours.
     Named,
     /// None: states show by glyph and word, the selection is reversed.
     Mono,
 }
 
 impl Depth {
-    /// All, most colours first.
+    /// All depths, most colours first.
     pub const ALL: [Self; 4] = [Self::TrueColor, Self::Indexed, Self::Named, Self::Mono];
 
     /// What the environment says: `NO_COLOR` (set and not empty), `COLORTERM`, `TERM`.

@@ -15,7 +15,7 @@ pub(in crate::tui) enum HueFrom {
     /// The module: the frames of a library look alike.
     #[default]
     Module,
-    /// The function.
+    /// The name of the function.
     Name,
     /// The part of the samples that was taken in the frame itself.
     Own,

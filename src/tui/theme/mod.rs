@@ -51,7 +51,7 @@ macro_rules! roles {
         pub enum Role { $($(#[$doc])* $role,)* }
 
         impl Role {
-            /// All of them.
+            /// All roles.
             pub const ALL: &'static [Self] = &[$(Self::$role,)*];
 
             /// Its section and key in a theme file.
@@ -87,9 +87,9 @@ roles! {
     Status = "ui" "status",
     /// The banner of a frozen view.
     Frozen = "ui" "frozen",
-    /// All is well.
+    /// Nothing is wrong.
     Ok = "state" "ok",
-    /// Good to know.
+    /// Information: nothing is wrong.
     Info = "state" "info",
     /// A number is less than it seems.
     Warn = "state" "warn",
@@ -109,7 +109,7 @@ roles! {
     RunFull = "run" "full",
     /// One that ran at least 75 %.
     RunPart = "run" "part",
-    /// One that ran less.
+    /// A run ratio that is low.
     RunLow = "run" "low",
     /// A frame of a program or library; its background turns by hue.
     FlameUser = "flame" "user",
@@ -143,14 +143,14 @@ pub struct Theme {
 pub enum FindError {
     /// No theme of this name; perhaps one like it was meant.
     Unknown {
-        /// The name.
+        /// Name that isn't known.
         name: String,
-        /// One like it.
+        /// A similar name that is known.
         similar: Option<String>,
     },
     /// The file can't be read.
     Io {
-        /// Its path.
+        /// Path of the file.
         path: PathBuf,
         /// The operating system's word.
         source: io::Error,
@@ -163,7 +163,7 @@ impl Theme {
         BUILT_IN.iter().map(|(name, _)| *name)
     }
 
-    /// A theme of the program.
+    /// A theme that comes with the program, by name.
     pub fn built_in(name: &str, depth: Depth) -> Option<Self> {
         let (name, text) = BUILT_IN.iter().find(|(built_in, _)| *built_in == name)?;
         Some(Self::parse(name, text, depth).0)
@@ -265,7 +265,7 @@ impl Theme {
         self.light
     }
 
-    /// How a role looks.
+    /// Style of a role.
     pub fn style(&self, role: Role) -> Style {
         self.styles.get(role as usize).copied().unwrap_or_default()
     }

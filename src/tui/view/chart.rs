@@ -19,7 +19,7 @@ use crate::tui::text::width;
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 
-/// What to draw.
+/// Data and labels of a chart.
 pub(super) struct Chart<'a> {
     /// The intervals of each history, in the unit of the screen.
     pub(super) histories: Vec<Vec<Point>>,
@@ -48,14 +48,14 @@ pub(super) enum Clock {
     Start,
 }
 
-/// A line.
+/// One line of a chart.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Series {
     /// The place of its intervals in the list of histories.
     pub(super) history: usize,
     /// A letter at the end of the line, where colour alone would tell lines apart.
     pub(super) letter: Option<char>,
-    /// How it looks.
+    /// Role that gives the line its style.
     pub(super) role: Role,
     /// Its number of an interval.
     pub(super) of: fn(&Point) -> Option<Uncertain>,
@@ -67,7 +67,7 @@ impl Series {
         Self { history: 0, letter: None, role: Role::Corrected, of: |point| point.corrected };
 }
 
-/// Dots in a cell.
+/// Columns of dots in a cell.
 const ACROSS: usize = 2;
 const DOWN: usize = 4;
 

@@ -19,7 +19,7 @@ use crate::tui::theme::Role;
 /// Above this an event counts as running all the time.
 const FULL_RUN_RATIO: f64 = 0.95;
 
-/// Cells of the trend.
+/// The smallest width of the trend, in cells.
 const LEAST_TREND: usize = 6;
 const LARGE_TREND: usize = 24;
 const MOST_TREND: usize = 40;

@@ -76,7 +76,7 @@ fn slot_rows(slot: Slot) -> u16 {
 }
 
 impl Drawing<'_> {
-    /// The rows that it takes.
+    /// The number of rows that it takes.
     pub(super) fn rows(&self) -> u16 {
         self.ties.layout.columns.iter().map(|column| column_rows(column)).max().unwrap_or(0)
     }

@@ -11,15 +11,15 @@ const STRIP: u16 = 5;
 /// How much there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
-    /// A sentence.
+    /// Room for one sentence only.
     TooSmall,
-    /// A line for each event.
+    /// Room for a line for each event.
     Lines,
     /// One panel, with a strip below it.
     Small,
-    /// Several panels.
+    /// Room for several panels.
     Medium,
-    /// Three columns of them.
+    /// Room for three columns of panels.
     Large,
 }
 

@@ -256,7 +256,7 @@ fn draw_whole(page: &mut Page<'_>, area: Rect, index: RelationIndex) {
     }
 }
 
-/// What it moved most.
+/// Words for what a relation moved most.
 fn moved_words(page: &Page<'_>, moved: Moved) -> String {
     let event = page.model.event_name(moved.event);
     match moved.relative {

@@ -115,7 +115,7 @@ pub(in crate::tui) struct Profile {
     walked: Vec<u32>,
 }
 
-/// What is shown of a tree.
+/// What the screen shows of the tree.
 impl Profile {
     /// How far the stacks of the event go.
     pub(in crate::tui) fn reach(&self) -> Option<Reach> {
@@ -417,7 +417,7 @@ impl Profile {
     }
 }
 
-/// What the search does.
+/// Searching.
 impl Profile {
     pub(in crate::tui) fn set_search(&mut self, text: String) {
         self.search = Search::new(text);

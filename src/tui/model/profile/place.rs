@@ -25,7 +25,7 @@ enum Fold {
 pub(super) enum Order {
     /// As they stood, but for those that have surely overtaken others.
     Held,
-    /// By weight.
+    /// Sorted anew, by weight.
     Anew,
 }
 
@@ -120,7 +120,7 @@ impl Place {
         }
     }
 
-    /// Which row is selected.
+    /// Index of the selected row.
     pub(in crate::tui) fn row(&self) -> usize {
         self.rows.iter().position(|&node| node == self.selected).unwrap_or(0)
     }

@@ -13,7 +13,7 @@ use crate::tui::theme::{Hue, HueFrom, Role};
 /// The left edge of a frame: it tells frames apart where colours don't.
 const EDGE: &str = EIGHTHS[0];
 
-/// Frames under a cell.
+/// Stands for frames that are narrower than a cell together.
 const MERGED: &str = "…";
 
 /// A frame with less than this has its name, but not its share.

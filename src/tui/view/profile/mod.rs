@@ -58,7 +58,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
     }
 }
 
-/// Why there is no profile.
+/// Says why there is no profile.
 fn nothing(page: &mut Page<'_>, area: Rect, room: Room) {
     let model = page.model;
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {

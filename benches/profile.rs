@@ -12,7 +12,7 @@ const CALLS: u32 = 100_000;
 const ROUNDS: u32 = 100;
 
 fn main() {
-    // One callee, a few that take turns, many.
+    // One callee, a few that alternate, many.
     for callees in [1, 4, 64, 1000] {
         let mut tree = Tree::default();
         let frames: Vec<FrameId> =

@@ -39,7 +39,7 @@ impl Identity {
     }
 
     /// Whether a file that lies elsewhere may still be the one that is meant: file systems in layers (overlayfs,
-    /// btrfs) have devices without a number, and tell mappings other numbers than they tell who asks for the file.
+    /// btrfs) have devices without a number, and report other numbers for a mapping than for the file itself.
     fn may_be_layered(self, device: u64) -> bool {
         self.device != 0 && self.device != device && major(device) == 0
     }

@@ -119,7 +119,7 @@ fn the_summary_of_stat_tells_them_apart() {
 fn intervals_tell_them_apart() {
     let text = text::interval(&monitor(1, false));
     has(&lines(&text), ["1,000", "<not supported>", "<not permitted>", "<not yet counted>", "1,000", "partial"]);
-    // One that had its turn before isn't one that has yet to have it.
+    // One that ran before isn't one that has yet to run.
     has(
         &lines(&text::interval(&monitor(2, false))),
         ["1,000", "<not sup", "<not per", "<not yet", "<not counted>", "250"],

@@ -187,7 +187,7 @@ fn repeated_runs_are_recorded_one_by_one() {
         let end = perfprop::recording::read(std::io::BufReader::new(recording)).unwrap().end.unwrap();
         assert_eq!(end.exit, Some(perfprop::sources::command::Exit::Code(code)));
     }
-    // What would be read with them by a pattern is told.
+    // What would be read with them by a pattern is reported.
     let output = perfprop(&["record", "-r", "2", "-e", "task-clock", "-o", file.to_str().unwrap(), "--", "true"]);
     assert!(stderr(&output).contains("x-3.jsonl is of an earlier series"), "{}", stderr(&output));
     fs::remove_dir_all(folder).unwrap();

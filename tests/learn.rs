@@ -69,7 +69,7 @@ fn event(name: &str, scope: &Value) -> Value {
 }
 
 /// What `record -I 10` makes of a program whose rate changes every 200 ms: the last event is counted all the time,
-/// the others in turns of a round each, unless there are no turns.
+/// the others in slices of a round each, unless nothing is multiplexed.
 fn recording(names: &[&str], rounds: u64, turns: bool, scope: &Value) -> String {
     let events: Vec<_> = names.iter().map(|name| event(name, scope)).collect();
     let machine = json!({"host": "h", "kernel": "k", "arch": "x86_64", "cpu": "c", "cpus": 1});

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use perfprop::recording::{self, Recording};
 use perfprop::stacks::{Frame, StackSample};
 
-/// Recursion of two functions, ten deep; ends after so many turns as it is told, or never.
+/// Recursion of two functions, ten deep; ends after the given number of rounds, or never.
 const RECURSION: &str = r#"
 #include <stdio.h>
 #include <stdlib.h>

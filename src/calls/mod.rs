@@ -1,7 +1,7 @@
 //! Builds a tree of call paths from callgrind's costs of functions and calls.
 //!
-//! callgrind tells what each function cost by itself, and for each pair of functions how often the one
-//! called the other and what these calls cost; it doesn't tell paths. [`CallGraph::add_to`] makes them:
+//! callgrind writes what each function cost by itself, and for each pair of functions how often the one
+//! called the other and what these calls cost; it writes no paths. [`CallGraph::add_to`] makes them:
 //!
 //! ```text
 //! self    main 1  f 2  g 3  h 8            [root] ── main 1 ─┬─ f 2 ── h 6
@@ -34,7 +34,7 @@ impl FunctionId {
     }
 }
 
-/// What callgrind knows of a function. Deeper turns of a recursion are functions of their own, `f'2`.
+/// What callgrind knows of a function. Deeper rounds of a recursion are functions of their own, `f'2`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Function {
     /// Its name; it may hold any character.
@@ -46,7 +46,7 @@ pub struct Function {
 }
 
 impl Function {
-    /// The name without the number of the turn of a recursion.
+    /// The name without the number of the round of a recursion.
     pub fn plain_name(&self) -> &str {
         match self.name.rsplit_once('\'') {
             Some((name, turn)) if !turn.is_empty() && turn.bytes().all(|byte| byte.is_ascii_digit()) => name,

@@ -11,12 +11,12 @@ use rustc_hash::FxBuildHasher;
 
 use super::{CallGraph, Function, FunctionId, add};
 
-/// What the lines so far told; lines come one at a time, so a file may be as long as it likes.
+/// What the lines so far say; lines come one at a time, so a file may be as long as it likes.
 #[derive(Debug, Default)]
 pub struct Parts {
     /// The names of the costs; empty before the line `events:`.
     pub events: Vec<String>,
-    /// The first word of the command, without its folder; empty where no line tells it.
+    /// The first word of the command, without its folder; empty where no line has it.
     pub program: String,
     /// The graph of all lines so far.
     pub graph: CallGraph,
@@ -26,7 +26,7 @@ pub struct Parts {
     pub is_whole: bool,
     /// The sum of the lines `summary:`.
     summary: Vec<u64>,
-    /// How many words before the costs tell a position.
+    /// How many words before the costs are a position.
     positions: usize,
     ids: HashMap<(Name, Name, Name), FunctionId, FxBuildHasher>,
     files: Names,

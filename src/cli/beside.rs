@@ -12,7 +12,7 @@ use crate::text;
 use crate::tui::{Beside, Screen};
 use crate::words::shown;
 
-/// The second recording, with what the two go by.
+/// The second recording, with the names of the two.
 pub(super) struct Second {
     names: [String; 2],
     recording: Recording,

@@ -119,7 +119,7 @@ pub enum Error {
         /// What there is that looks like it.
         similar: Vec<String>,
     },
-    /// The kernel's turns can't be made shorter.
+    /// The kernel's rotation interval can't be changed.
     Mux(MuxError),
     /// The operating system can't do something as usual as starting a thread.
     System(io::Error),

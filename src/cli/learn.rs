@@ -66,7 +66,8 @@ fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
     Ok(0)
 }
 
-/// What a run teaches after earlier ones; `None` if no event took turns in it. Anchors and the truth aren't looked at.
+/// What a run teaches after earlier ones; `None` if no event was multiplexed in it. Anchors and the truth aren't
+/// looked at.
 fn taught(recording: &Recording, earlier: Option<&Model>) -> Option<Model> {
     let events: Vec<_> = recording.header.events.iter().map(|event| event.event.clone()).collect();
     let mut run = OnCpu::learning(&events, earlier.cloned());

@@ -68,7 +68,7 @@ pub(super) fn expanded(relations: Vec<Relation>, catalog: &Catalog, know: &Know<
     relations.into_iter().map(expand).collect()
 }
 
-/// Why a metric can't be measured here, as far as names tell; `None` if its events are known.
+/// Why a metric can't be measured here, as far as names show it; `None` if its events are known.
 pub(super) fn refusal(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Option<String> {
     let refusal = Request::refusal(metric, catalog, facts)?;
     Some(shown(&refusal).into_owned())

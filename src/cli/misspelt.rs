@@ -1,7 +1,7 @@
 //! Finds event names in relation files that look like typing errors.
 //!
 //! A file may name events that this machine hasn't got: it may be written for others, too. Only a name that is
-//! nearly an event's is told.
+//! nearly an event's is reported.
 
 use std::collections::HashMap;
 

@@ -31,14 +31,14 @@ use crate::sources::{Counter, Status, emulate, process};
 use crate::units::WallNs;
 use crate::words::{nearest, shown};
 
-/// What gives the least errors of those that are known. Where nothing takes turns it does no more than
+/// What gives the least errors of those that are known. Where nothing is multiplexed it does no more than
 /// `scale`.
 const DEFAULT_ESTIMATOR: Kind = Kind::Gp;
 
 /// Rounds under the intervals of screens and texts come at least this often.
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);
 
-/// Where events take turns and `gp` learns how they go together, as often as the kernel changes turns.
+/// Where events are multiplexed and `gp` learns how they vary together: the length of the kernel's slices.
 const TURN: Duration = Duration::from_millis(4);
 
 /// Counted where there is a PMU and nobody says what to count.
@@ -484,7 +484,7 @@ pub(super) fn start(
     Ok((session, header))
 }
 
-/// A column of truth for each row, where rows are made to take turns.
+/// A column of truth for each row, where counters are emulated.
 fn truths(launch: &Launch, rows: usize) -> Vec<RecordedTruth> {
     let rows = 0..launch.counters.map_or(0, |_| rows);
     rows.map(|truth_of| RecordedTruth { truth_of }).collect()

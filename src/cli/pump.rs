@@ -66,11 +66,11 @@ pub(super) enum Given<'a> {
     Round(&'a Round, u64),
     /// Samples with their call stacks.
     Stacks(&'a StackBatch),
-    /// The wish to have what was measured so far: USR1.
+    /// A request to save what was measured so far: USR1.
     Save,
 }
 
-/// Hands every round and every wish to save to `take` until the measurement ends, a signal comes, or `take` has
+/// Passes every round and every request to save to `take` until the measurement ends, a signal comes, or `take` has
 /// enough.
 pub(super) fn pump(
     session: &Session,

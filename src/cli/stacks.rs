@@ -153,7 +153,7 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError) -> fmt::Re
             let raised = limit_kb.unwrap_or(516) * 2;
             write!(f, "      end other profilers of this user, or:  sudo sysctl kernel.perf_event_mlock_kb={raised}")
         }
-        // Told with the counters'.
+        // Reported with the counters'.
         StackError::Open(_) => Ok(()),
     }
 }

@@ -31,7 +31,7 @@ pub(super) fn schedule(events: &Events, plan: &Plan, resolver: &Resolver) -> Res
     }
 }
 
-/// The kernel's turns at another interval, which is a setting of the whole machine.
+/// The kernel's rotation at another interval, which is a setting of the whole machine.
 fn every(plan: &Plan, resolver: &Resolver, milliseconds: u32) -> Result<Schedule, Error> {
     let counts = |pmu: &&Pmu| plan.events.iter().any(|event| is_on(event, pmu));
     let pmus: Vec<_> = resolver.pmus().iter().filter(counts).map(|pmu| pmu.name.clone()).collect();

@@ -1,11 +1,11 @@
 //! Corrects counts by a Gaussian process over all events, and totals by relations.
 //!
 //! The process ([`OnCpu`]) corrects the counts of intervals. Those of the run are scaled counts, which
-//! are unbiased over many turns; what relations say of them enters as an observation whose error is
+//! are unbiased over many slices; what relations say of them enters as an observation whose error is
 //! the relation's own, so that both sides move in proportion to their uncertainty and an exact count
 //! doesn't.
 //!
-//! As long as nothing takes turns there is no process, and every number is what was counted.
+//! As long as nothing is multiplexed there is no process, and every number is what was counted.
 
 use std::sync::Arc;
 
@@ -105,7 +105,7 @@ impl Gaussian {
         totals.collect()
     }
 
-    /// Scaled counts, with the error that turns on the counters leave; never surer than the tally is.
+    /// Scaled counts, with the error that multiplexing leaves; never surer than the tally is.
     fn own_totals(&self, tally: &Tally) -> Vec<Option<Uncertain>> {
         let of_turns = self.run.process().map(|process| process.totals(tally.confidence()));
         let total = |event: EventIndex| {

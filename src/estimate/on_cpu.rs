@@ -7,11 +7,11 @@ use crate::events::Event;
 use crate::rates::Delta;
 use crate::units::WallNs;
 
-/// How long a group stays on the counters, unless the machine was told otherwise.
+/// How long a group stays on the counters, unless the machine is set otherwise.
 const ROTATION_MS: f64 = 4.0;
 
 /// The rounds of a run on an axis of CPU time: where nobody ran there was nothing to count. As long as nothing
-/// takes turns there is no process.
+/// is multiplexed there is no process.
 pub struct OnCpu {
     events: Vec<EventSpec>,
     /// What earlier runs of the program taught.
@@ -46,7 +46,7 @@ impl OnCpu {
         Self { events: events.iter().map(spec).collect(), learnt, purpose, process: None, clock: 0.0 }
     }
 
-    /// Goes by what earlier runs taught; from before the first round. A model that knows none of the events is
+    /// Uses what earlier runs taught; from before the first round. A model that knows none of the events is
     /// none.
     pub(super) fn learnt(&mut self, model: Arc<Model>) {
         self.learnt = Some(model).filter(|model| self.events.iter().any(|event| model.knows(&event.name)));
@@ -79,7 +79,7 @@ impl OnCpu {
         if self.purpose == Purpose::Learn { process.learning() } else { process }
     }
 
-    /// The process; `None` as long as nothing takes turns.
+    /// The process; `None` as long as nothing is multiplexed.
     pub(super) fn process(&self) -> Option<&Gp> {
         self.process.as_ref()
     }
@@ -90,7 +90,7 @@ impl OnCpu {
     }
 
     /// Ends a run that is learnt from: what it and those before it teach, which takes seconds. `None` if nothing
-    /// took turns in it.
+    /// was multiplexed in it.
     pub fn model(mut self) -> Option<Model> {
         let process = self.process.as_mut()?;
         process.end();
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn where_nothing_takes_turns_nothing_is_learnt() {
         assert_eq!(run(None, 250, |_| whole(100)), None);
-        // There are turns, but no window of them.
+        // Something was multiplexed, but there is no window of it.
         assert_eq!(run(None, 2, |_| half(Some(1))).unwrap().windows(), 0);
     }
 

@@ -277,7 +277,7 @@ pub enum Availability {
 pub enum Question<'a> {
     /// Whether this user may count what the kernel has for sure.
     Allowed,
-    /// Whether this event can be counted; only opening it tells.
+    /// Whether this event can be counted; only opening it shows.
     Open(&'a Event),
 }
 

@@ -12,7 +12,7 @@ const LARGEST_PATTERN: usize = 1 << 16;
 /// Variant and revision in a MIDR, which tell steppings apart and not kinds of cores.
 const MIDR_STEPPING: u64 = 0x00F0_000F;
 
-/// The id that the first processor of `/proc/cpuinfo` tells.
+/// The id of the first processor in `/proc/cpuinfo`.
 pub(super) fn from_cpuinfo(text: &str) -> Option<String> {
     let field = |name: &str| {
         let line = text.lines().find(|line| line.split(':').next().map(str::trim) == Some(name))?;
@@ -27,7 +27,7 @@ pub(super) fn from_cpuinfo(text: &str) -> Option<String> {
     Some(format!("{}-{family}-{model:X}-{stepping:X}", field("vendor_id")?))
 }
 
-/// The id that the text of a `midr_el1` file tells.
+/// The id in the text of a `midr_el1` file.
 pub(super) fn from_midr(text: &str) -> Option<String> {
     hex(text).map(midr_id)
 }

@@ -270,7 +270,7 @@ fn probe(f: &mut Formatter<'_>, path: &str, problem: &ProbeProblem) -> fmt::Resu
     }
 }
 
-/// What perf takes for events though no kernel counts them, and where it is told here.
+/// What perf takes for events though no kernel counts them, and where perfprop reports it.
 fn perfs_own(name: &str) -> Option<&'static str> {
     match name {
         "duration_time" => Some("perf's own clock; time elapsed is printed below the counts"),

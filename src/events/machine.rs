@@ -18,7 +18,7 @@ pub struct Machine {
     cpus: PathBuf,
     pmem: PathBuf,
     cpuinfo: PathBuf,
-    /// Where the kernel of an Arm machine tells which core the first one is.
+    /// Path of the file in which an Arm machine's kernel names its first core.
     midr: PathBuf,
     /// Path of the list of the kernel's functions.
     kallsyms: PathBuf,
@@ -76,7 +76,7 @@ impl Machine {
         &self.cpus
     }
 
-    /// What the kernel tells of the processors: `/proc/cpuinfo`.
+    /// What the kernel says of the processors: `/proc/cpuinfo`.
     pub fn cpuinfo(&self) -> &Path {
         &self.cpuinfo
     }
@@ -103,7 +103,7 @@ impl Machine {
 
     /// Which CPU the first one is, as perf writes it: `GenuineIntel-6-AD-1` (vendor, family in
     /// decimal, model and stepping in hexadecimal), `0x00000000410fd0c0` (Arm's MIDR without variant
-    /// and revision); `None` where the kernel doesn't tell.
+    /// and revision); `None` where the kernel doesn't say it.
     pub fn cpu_id(&self) -> Option<String> {
         let midr = text(&self.midr).ok().and_then(|midr| cpu::from_midr(&midr));
         midr.or_else(|| cpu::from_cpuinfo(&text(&self.cpuinfo).ok()?))

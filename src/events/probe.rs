@@ -2,7 +2,7 @@
 //!
 //! A uprobe stands at an offset of a file, a function at an address of memory; the program's
 //! segments (`PT_LOAD`) say which offset an address is loaded from. That holds for programs at fixed
-//! addresses and for those that may be loaded anywhere, because both are told in the same terms.
+//! addresses and for those that may be loaded anywhere, because both have the same form.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};

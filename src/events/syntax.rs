@@ -164,7 +164,7 @@ pub fn parse_terms(text: &str) -> Result<Vec<Term<'_>>, SyntaxError> {
     }
 }
 
-/// The furthest place that the parser reached, and what it wanted there.
+/// The furthest place that the parser reached, and what it expected there.
 #[derive(Debug)]
 struct Expected<'a> {
     rest: &'a str,

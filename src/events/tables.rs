@@ -25,7 +25,7 @@ const LARGEST_FILE: u64 = 64 << 20;
 /// The most events of all files together; the vendors' largest tables have 20,000.
 const MOST_EVENTS: usize = 1 << 18;
 
-/// The most problems that are told.
+/// The most problems that are reported.
 const MOST_PROBLEMS: usize = 20;
 
 /// The events of one CPU's tables.

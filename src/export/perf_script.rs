@@ -53,7 +53,7 @@ const DEEPEST: usize = 8_000_000;
 enum Place {
     /// Between two samples.
     Between,
-    /// Behind the head of a sample that is wanted.
+    /// Behind the head of a sample of a requested event.
     Head,
     /// Behind the first of its frames.
     First,
@@ -65,7 +65,7 @@ enum Place {
     Doubtful(u64),
 }
 
-/// Reads to the end; tells whether periods were left out.
+/// Reads to the end; returns whether periods were left out.
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
     let mut reader = Reader::new(tree, options);
     let result = reader.all(lines);

@@ -198,7 +198,7 @@ impl Chosen {
         }
     }
 
-    /// The fault of a file in which there are events, but none that is wanted.
+    /// The fault of a file in which there are events, but none that was requested.
     pub(super) fn missing(self) -> Result<(), Fault> {
         match self {
             Self::Named { names, taken: false, others } if !others.is_empty() => {

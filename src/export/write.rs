@@ -61,7 +61,7 @@ impl Unit {
 pub struct WriteOptions {
     /// Which number of an event.
     pub unit: Unit,
-    /// The event, where a format has room for one; the tree's default if it isn't told.
+    /// The event, where a format has room for one; the tree's default where this is `None`.
     pub event: Option<EventId>,
     /// What stands above a flame graph.
     pub title: String,

@@ -106,7 +106,7 @@ fn container_fix(container: &str) -> String {
     format!("{program} run --cap-add PERFMON --security-opt seccomp=unconfined ...")
 }
 
-/// How a filter is told to let the system call pass.
+/// How a filter is made to let the system call pass.
 fn filter_fix(host: &Host) -> String {
     match host.container() {
         Some(container) => container_fix(&container),

@@ -1,14 +1,14 @@
 //! Predicts the part of the time that each group of a PMU is on the counters.
 //!
-//! The kernel gives each group its turn: at every tick the list of groups moves on by one, and from
-//! its head on as many are put on the counters as fit; the first that doesn't ends the turn.
+//! The kernel rotates groups: at every tick the list of groups moves on by one, and from
+//! its head on as many are put on the counters as fit; the first that doesn't fit ends the search.
 //! Pinned groups come before all others, at every tick.
 //!
 //! ```text
 //! three groups, two of which fit      a b . | b c . | c a .      each runs 2/3 of the time
 //! ```
 
-/// A group that waits for its turn.
+/// A group that waits for its slice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
     /// Whether it is on the counters at every tick.

@@ -82,7 +82,7 @@ impl Catalog {
         groups
     }
 
-    /// The metrics that `wanted` means: one by its name, or all whose name or group it is or matches.
+    /// The metrics that `wanted` selects: one by its name, or all whose name or group it is or matches.
     pub fn select(&self, wanted: &str) -> Vec<&Metric> {
         let wanted = wanted.to_lowercase();
         if let Some(metric) = self.find(&wanted) {

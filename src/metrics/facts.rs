@@ -33,7 +33,7 @@ impl<'a> Facts<'a> {
         Self { resolver, scope, events: RefCell::default() }
     }
 
-    /// The fact as a number, not negative; `None` if the machine doesn't tell.
+    /// The fact as a number, not negative; `None` if the machine doesn't say it.
     pub fn know(&self, fact: &Fact) -> Option<f64> {
         match fact {
             Fact::Literal(name) => self.literal(name),
@@ -113,7 +113,7 @@ impl<'a> Facts<'a> {
         active.is_ok_and(|active| active.trim() == "1")
     }
 
-    /// Arm's slots per cycle, which the PMU of the core tells.
+    /// Arm's slots per cycle, which the PMU of the core reports.
     fn slots(&self) -> Option<f64> {
         let pmus = fs::read_dir(self.machine().devices()).ok()?.flatten();
         let text = |pmu: PathBuf| fs::read_to_string(pmu.join("caps/slots")).ok();

@@ -113,7 +113,7 @@ impl Request {
         list.extend(failed);
     }
 
-    /// Why a metric can't be measured here, as far as names tell: an event isn't known, or the machine
+    /// Why a metric can't be measured here, as far as names show it: an event isn't known, or the machine
     /// has no code for it. `None` if there is nothing against it.
     pub fn refusal(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Option<String> {
         let wanted = match (Maker { catalog, facts, has_watchdog: false }).make(metric, "") {

@@ -11,7 +11,7 @@ use crate::events::Tables;
 use crate::expr::{Dialect, Expr, Fact, Kind, Subject, Variable, parse};
 use crate::words::shown;
 
-/// The most problems that are told.
+/// The most problems that are reported.
 const MOST_PROBLEMS: usize = 20;
 
 /// Nodes of one formula, aliases put in.

@@ -21,7 +21,7 @@ pub enum Difference {
     Higher,
     /// Lower, and their intervals have nothing in common.
     Lower,
-    /// Not to be told apart: their intervals meet.
+    /// No difference is shown: their intervals overlap.
     NotApart,
     /// Only this recording has the event.
     OnlyIn(Side),
@@ -45,7 +45,7 @@ impl Difference {
         }
     }
 
-    /// Whether the two are told apart.
+    /// Whether the two differ by more than their errors.
     pub fn is_apart(self) -> bool {
         matches!(self, Self::Higher | Self::Lower)
     }

@@ -168,7 +168,7 @@ impl Words<'_> {
         )
     }
 
-    /// Several together: they lie in groups that take turns.
+    /// Several together: they lie in multiplexed groups.
     fn low_ratios(&self, f: &mut fmt::Formatter<'_>, ratios: &[(EventIndex, f64)]) -> fmt::Result {
         let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), (_, ratio)| {
             (least.min(ratio * 100.0), most.max(ratio * 100.0))

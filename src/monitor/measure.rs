@@ -75,7 +75,7 @@ impl Measure {
         self.newest(monitor, row, usize::MAX)
     }
 
-    /// The newest of [`points`](Self::points), as many as are wanted.
+    /// The newest of [`points`](Self::points), as many as are requested.
     pub fn newest(self, monitor: &Monitor, row: &Row<'_>, most: usize) -> Vec<Point> {
         let instructions = monitor.instructions_row(row).map(|row| row.history);
         let converted = |(place, point): (usize, &Point)| {

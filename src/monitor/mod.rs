@@ -43,7 +43,7 @@ const HISTORY: usize = 3600;
 /// A run ratio below this leans on scaling: a quarter of the time was never seen.
 pub const LOW_RUN_RATIO: f64 = 0.75;
 
-/// An event is told to have a low run ratio only after so many intervals.
+/// A low run ratio is reported only after so many intervals.
 const SETTLED: u64 = 3;
 
 /// The state of a measurement, built up round by round.

@@ -1,6 +1,6 @@
 //! Adds anchors to the groups of a plan that have counters free.
 //!
-//! Groups of one PMU take turns, so no two of them count at the same time. An anchor is an event that
+//! Groups of one PMU are multiplexed, so no two of them count at the same time. An anchor is an event that
 //! all of them count: it ties what one group saw to what the others did, and is itself seen nearly
 //! all the time.
 //!
@@ -22,7 +22,7 @@ const BEST: [&str; 2] = ["instructions", "cycles"];
 impl Plan {
     /// Parts the events that relations tie together, so that they are in different groups, and links
     /// all groups by anchors: see `apart` and `anchored`. `related` names the
-    /// events of each relation; it is asked only where groups take turns.
+    /// events of each relation; it is called only where groups are multiplexed.
     pub fn linked(
         self,
         related: impl Fn(&[Event]) -> Vec<Vec<EventIndex>>,
@@ -51,7 +51,7 @@ impl Plan {
         self
     }
 
-    /// The PMU of a group that perfprop made, if other groups take turns with it there.
+    /// The PMU of a group that perfprop made, if other groups are multiplexed with it there.
     fn shared_pmu(&self, group: usize) -> Option<(u32, u64)> {
         let leader = *self.groups[group].members.first()?;
         let pmu = pmu_of(self.event(leader));
@@ -65,7 +65,7 @@ impl Plan {
         (chosen && self.groups.iter().filter(on_pmu).count() > 1).then_some(pmu)
     }
 
-    /// Whether an event is one that takes turns on this PMU, so that others can go along with it.
+    /// Whether an event is multiplexed on this PMU, so that others can be counted with it.
     fn takes_turns(&self, member: EventIndex, pmu: (u32, u64)) -> bool {
         let event = self.event(member);
         let alone = event.kind.is_software() || event.modifiers.pinned || event.modifiers.exclusive;

@@ -1,6 +1,6 @@
 //! Distributes related events over different groups of a plan.
 //!
-//! Groups take turns. Events that a relation ties together tell the more of each other the less they
+//! Groups are multiplexed. Events that a relation ties together say more of each other the less they
 //! are seen at the same time: while one is off the counters, the other says how it went on. In one
 //! group both are blind at once.
 //!

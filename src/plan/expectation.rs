@@ -15,7 +15,7 @@
 //! K(s, C) = 2 τ/(s C) (s − τ (1 − e^(−s/τ)) A)     A = τ/(C−s) (1 − e^(−(C−s)/τ))
 //! ```
 //!
-//! where `K` is the covariance of both means, averaged over where in the cycle the turn lies. An
+//! where `K` is the covariance of both means, averaged over where in the cycle the slice lies. An
 //! interval of length T has T/C cycles: the variance of its relative error is Σ σ_j² D(τ_j) · C/T.
 //! The integrals are those of systematic sampling of a process with exponential covariance (Cochran,
 //! Sampling Techniques, ch. 8).
@@ -43,7 +43,7 @@ pub fn relative_error(ratio: f64, cycle: Duration, interval: Duration) -> Option
     Some((one_cycle.max(0.0) / cycles).sqrt())
 }
 
-/// The part of the variance on one scale that a turn of length `s` misses of a cycle `c`.
+/// The part of the variance on one scale that a slice of length `s` misses of a cycle `c`.
 fn missed(s: f64, c: f64, scale: f64) -> f64 {
     let decay = |length: f64| 1.0 - (-length / scale).exp();
     let of_mean = |length: f64| 2.0 * scale / length * (1.0 - scale / length * decay(length));
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn what_is_expected_is_what_was_measured_of_programs() {
-        // Turns of 24 events on 4 counters, intervals of 100 ms; the measured median of |error| / count,
+        // Slices of 24 events on 4 counters, intervals of 100 ms; the measured median of |error| / count,
         // which is 0.80 of a normal error's standard deviation.
         for (turns, ratio, measured) in [(24, 1.0 / 6.0, 0.166), (6, 1.0 / 6.0, 0.083)] {
             for (turn, measured) in [(4, measured), (1, measured / 2.0)] {

@@ -12,11 +12,11 @@
 //! own: one system call then reads them all. They never join a hardware group, where they would be
 //! taken off the CPU together with it.
 //!
-//! Free hardware events fill the counters. The kernel gives its groups turns: with one event a
-//! group it moves one event a turn, and each is off for as long as all the others need; groups that
+//! Free hardware events fill the counters. The kernel rotates groups: with one event a
+//! group it moves one event a slice, and each is off for as long as all the others need; groups that
 //! fill the counters come round as soon as can be. Where one of them has a counter left, an
 //! anchor (`anchors`) is counted there once more. Events that relations tie together go into different
-//! groups (`apart`), and perfprop can move the groups itself, in turns (`rotation`) of its own.
+//! groups (`apart`), and perfprop can rotate the groups itself (`rotation`).
 
 use serde::{Deserialize, Serialize};
 
@@ -164,7 +164,7 @@ impl Plan {
         }
     }
 
-    /// These events with those that are pinned on their PMU: what has to fit for a group to have a turn.
+    /// These events with those that are pinned on their PMU: what has to fit for a group to get a slice.
     fn with_pinned<'a>(&'a self, events: &[&'a Event]) -> Vec<&'a Event> {
         let pmu = events.first().map(|event| pmu_of(event));
         let holds = |event: &&Event| event.modifiers.pinned && !event.kind.is_software() && Some(pmu_of(event)) == pmu;

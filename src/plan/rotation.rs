@@ -1,11 +1,11 @@
 //! Divides the groups of a plan into the sets that share a slice on the counters.
 //!
 //! ```text
-//! groups 7 and 3 and {2} events for 7 counters      turn 0   a
-//!                                                   turn 1   b {c}
+//! groups 7 and 3 and {2} events for 7 counters      slice 0   a
+//!                                                   slice 1   b {c}
 //! ```
 //!
-//! Every group has one turn in each cycle, and as many go together as fit. The kernel moves its list
+//! Every group has one slice in each cycle, and as many go together as fit. The kernel moves its list
 //! by one group a tick instead, so that its cycle is as long as there are groups.
 
 use super::{EventIndex, Fit, Plan, pmu_of};
@@ -14,27 +14,27 @@ use crate::events::Event;
 /// The place of a group in a plan.
 pub type GroupIndex = usize;
 
-/// The groups of one PMU that can't all be counted at once, in turns.
+/// The groups of one PMU that can't all be counted at once, and the order of their slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
-    /// Each turn's groups, which are on the counters at the same time; at least two turns.
+    /// The groups of each place in the cycle, which are on the counters at the same time; at least two places.
     pub turns: Vec<Vec<GroupIndex>>,
 }
 
-/// After so many cycles a turn is two slices long.
+/// After so many cycles one place of the cycle gets two slices.
 const CYCLES: usize = 4;
 
-/// How many turns came before a slice, where each turn is a slice long, but one in some cycles is two.
+/// The number of places passed before a slice. Each place gets one slice; in some cycles one place gets two.
 ///
 /// Cycles that are all of one length show each event the same moment of whatever takes as long: with
-/// six turns of 2 ms every third tick of a kernel's 4 ms. The longer turn moves them on by a slice, and
+/// six slices of 2 ms every third tick of a kernel's 4 ms. The second slice moves them on by a slice, and
 /// is another one each time.
 pub fn turns_before(slice: usize, turns: usize) -> usize {
     let slices = CYCLES * turns + 2;
     slice / slices * (slices - 1) + (slice % slices).min(slices - 2)
 }
 
-/// Gives events turns on so many counters, one event after another, in slices of one length.
+/// Rotates events on so many counters, one event after another, in slices of one length.
 #[derive(Clone, Debug)]
 pub struct RoundRobin {
     events: Vec<EventIndex>,
@@ -43,14 +43,14 @@ pub struct RoundRobin {
 }
 
 impl RoundRobin {
-    /// The turns of these events.
+    /// The rotation of these events.
     pub fn new(events: Vec<EventIndex>, counters: usize) -> Self {
         Self { events, counters, slice: 0 }
     }
 
     /// The events of the next slice.
     ///
-    /// Each has its turn: to choose those that are least certain starves what is taken to be certain.
+    /// Each gets its slice: to choose those that are least certain starves what is taken to be certain.
     pub fn next_slice(&mut self) -> Vec<EventIndex> {
         let count = self.counters.min(self.events.len());
         let Some(turns) = self.events.len().checked_div(count) else { return Vec::new() };
@@ -61,10 +61,10 @@ impl RoundRobin {
 }
 
 impl Plan {
-    /// The rotations of the PMUs whose groups have to take turns; none for a PMU that counts all of
+    /// The rotations of the PMUs whose groups are multiplexed; none for a PMU that counts all of
     /// its groups at once. `fit` is asked as in [`Plan::new`].
     ///
-    /// Pinned groups are on in all turns and in none of them; one with an exclusive event has its
+    /// Pinned groups are always on and so in no place; one with an exclusive event has its
     /// turn alone.
     pub fn rotations(&self, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Rotation> {
         let mut pmus: Vec<_> = (0..self.groups.len()).filter_map(|group| self.pmu(group)).collect();
@@ -164,7 +164,7 @@ mod tests {
     #[test]
     fn a_turn_in_four_cycles_is_longer_by_hand() {
         let on = |slices: std::ops::Range<usize>| slices.map(|slice| turns_before(slice, 2) % 2).collect::<Vec<_>>();
-        // Four cycles and a turn, which goes on; then the other one is the longer.
+        // Four cycles and a place, which gets a second slice; then the other place does.
         assert_eq!(on(0..10), [0, 1, 0, 1, 0, 1, 0, 1, 0, 0]);
         assert_eq!(on(10..20), [1, 0, 1, 0, 1, 0, 1, 0, 1, 1]);
     }

@@ -2,7 +2,7 @@
 //!
 //! A node of the [`Tree`] is a call path: the frames from the root down to it. With
 //! [`Repeats::Fold`] paths are canonical: where the last k frames of a path equal the k before them,
-//! these k are one turn of a recursion, and the path goes back by them. So recursion of any depth takes
+//! these k are one round of a recursion, and the path goes back by them. So recursion of any depth takes
 //! a few nodes, and two stacks that differ only in how often they recursed are one path.
 //!
 //! ```text

@@ -87,7 +87,7 @@ impl<'a> NodeRef<'a> {
         self.node().depth as usize
     }
 
-    /// How often the path was entered; sampled stacks tell of none.
+    /// How often the path was entered; sampled stacks have no calls.
     pub fn calls(&self) -> u64 {
         self.node().calls
     }

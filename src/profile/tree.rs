@@ -380,7 +380,7 @@ impl Tree {
         id
     }
 
-    /// The end of the first turn of the shortest repeat that `frame` would complete: with
+    /// The end of the first round of the shortest repeat that `frame` would complete: with
     /// path p(0) ... p(d), of the smallest k for which the last k of path + frame equal the k before,
     /// the node p(d + 1 - k).
     fn repeated(&self, at: NodeId, frame: FrameId) -> Option<NodeId> {

@@ -278,7 +278,7 @@ impl Uncertain {
 /// unseen, `(count + 1/2) (E - R) E / R^2`: the predictive variance under Jeffreys' prior, which is
 /// what is known of an event that was counted rarely or never.
 ///
-/// A program's beginning is not like the rest of it. What passed of a run before the event's first turn,
+/// A program's beginning is not like the rest of it. What passed of a run before the event's first slice,
 /// L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between
 /// rounds instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. An event that was never seen
 /// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
@@ -299,7 +299,7 @@ pub struct Scaling {
     lead: Lead,
 }
 
-/// What passed before an event's first turn.
+/// What passed before an event's first slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 enum Lead {
     /// The window is a part of a run, and begins like any other.
@@ -520,7 +520,7 @@ mod tests {
         };
         let (off, on, some) = (delta(0, 10, 0), delta(0, 10, 10), delta(3, 10, 10));
         assert_eq!(run(&[off, on, off, on]), (None, false));
-        // Nor is one turn enough, of which nobody knows whether the next ones are like it.
+        // Nor is one slice enough, of which nobody knows whether the next ones are like it.
         assert_eq!(run(&[on, off]), (None, false));
         assert_eq!(run(&[off, on, off, some]), (Some(6.0), true));
         assert_eq!((run(&[on, off, on]), run(&[on, on])), ((Some(0.0), true), (Some(0.0), true)));

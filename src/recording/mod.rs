@@ -60,13 +60,13 @@ pub struct Header {
     /// events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub anchors: Vec<RecordedAnchor>,
-    /// What the events counted in truth, where they were made to take turns; its readings stand last.
+    /// What the events counted in truth, where counters were emulated; its readings stand last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub truths: Vec<RecordedTruth>,
     /// The caches of the model that counted, where no real machine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modelled: Option<Model>,
-    /// Who gave groups their turns; `None` where nothing needs any, or where that wasn't recorded.
+    /// Who rotated the groups; `None` where nothing was multiplexed, or where that wasn't recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
     /// The groups that the events were counted in.
@@ -84,21 +84,21 @@ pub struct Header {
     pub interval_ns: WallNs,
 }
 
-/// Who gives groups their turns on the counters where they can't all be counted at once, and how long one is.
+/// Who rotates groups that can't all be counted at once, and how long a slice is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "by", rename_all = "kebab-case")]
 pub enum Turns {
-    /// The kernel, by its timer; `None` where it doesn't say how long its turns are.
+    /// The kernel, by its timer; `None` where it doesn't say how long its slices are.
     Kernel {
         /// The interval of the timer.
         every_ns: Option<WallNs>,
     },
     /// perfprop rotates the groups.
     User {
-        /// At first: a turn grows where switching would cost too much.
+        /// Initial length of a slice; it grows where switching would cost too much.
         every_ns: WallNs,
     },
-    /// Emulated counters; `None` is a turn each round.
+    /// Emulated counters; `None` is a slice each round.
     Emulated {
         /// Number of emulated counters.
         counters: usize,
@@ -149,7 +149,7 @@ pub struct RecordedTruth {
 }
 
 /// A further instance of an event, counted in another group than the event itself. Screens don't list
-/// it: its readings tell estimators how groups that took turns go together.
+/// it: its readings show estimators how multiplexed groups vary together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct RecordedAnchor {
     /// The event that it counts once more.

@@ -89,7 +89,7 @@ impl Relation {
     /// The relation with the formulas of metrics in place of their names; only equations can name them.
     ///
     /// # Errors
-    /// Metrics that can't be computed, and those that ask for what `know` doesn't tell.
+    /// Metrics that can't be computed, and those that ask for what `know` doesn't answer.
     pub fn expanded(&self, catalog: &Catalog, know: &dyn Fn(&Fact) -> Option<f64>) -> Result<Self, ExpansionError> {
         let Form::Equation { left, right } = &self.form else { return Ok(self.clone()) };
         let side = |expr: &Expr| match catalog.is_named_in(expr) {

@@ -65,7 +65,7 @@ pub struct Launch {
     pub counter: Counter,
     /// How many events are counted at once, if fewer than can be; the truth is then counted beside.
     pub counters: Option<usize>,
-    /// Who gives groups their turns on the counters.
+    /// Who rotates the groups.
     pub schedule: Schedule,
 }
 
@@ -135,7 +135,7 @@ pub enum StartError {
     Stacks(live::StackError),
     /// The model needs valgrind, which isn't installed.
     NoValgrind,
-    /// The kernel's turns can't be made shorter.
+    /// The kernel's rotation interval can't be changed.
     Mux(MuxError),
     /// The operating system can't make a process or a thread.
     System(io::Error),
@@ -153,7 +153,7 @@ pub struct Session {
     output: Receiver<OutputLine>,
     #[cfg_attr(not(feature = "stacks"), expect(dead_code, reason = "there is nothing in it"))]
     stacks: stacks::Sampling,
-    /// What of the kernel's turns is set back at the end.
+    /// The kernel's rotation intervals that are restored at the end.
     intervals: Vec<Interval>,
     /// Time after which the session ends.
     timeout: Option<Duration>,
@@ -164,7 +164,7 @@ struct Opened {
     source: Box<dyn CounterSource>,
     rows: Vec<Row>,
     turns: Option<Turns>,
-    /// Where the model is told that counts.
+    /// Reads from valgrind's log which caches it models.
     told: Option<Told>,
 }
 
@@ -277,12 +277,12 @@ impl Session {
         self.model.as_ref()
     }
 
-    /// Who gives groups their turns; `None` where no event needs any.
+    /// Who rotates the groups; `None` where nothing is multiplexed.
     pub fn turns(&self) -> Option<Turns> {
         self.turns
     }
 
-    /// What of the kernel's turns was changed, and is set back at the end.
+    /// The kernel's rotation intervals that were changed, and are restored at the end.
     pub fn intervals(&self) -> &[Interval] {
         &self.intervals
     }
@@ -437,12 +437,12 @@ fn emulated(emulator: Emulator, plan: &Plan, launch: &Launch, pid: Pid) -> Resul
         source.wait_for_enable();
     }
     let rows = source.rows().to_vec();
-    // A turn of the kernel's length would be shorter than an answer takes.
+    // A slice of the kernel's length would be shorter than an answer takes.
     Ok(Opened { told: Some(told), ..Opened::new(source, rows, plan, launch, None)? })
 }
 
 impl Opened {
-    /// A source as it is, or limited to some counters with a turn of this length; no event at all is an
+    /// A source as it is, or limited to some counters with slices of this length; no event at all is an
     /// error.
     fn new(
         source: impl CounterSource + 'static,

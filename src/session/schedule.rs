@@ -1,7 +1,7 @@
 //! Decides who rotates the groups on the counters, the kernel or perfprop.
 //!
-//! The shorter the cycle in which every group has its turn, the smaller the error of scaling. The kernel's
-//! turns are as long as one of its ticks, 4 ms at 250 Hz; perfprop's are
+//! The shorter the cycle in which every group has its slice, the smaller the error of scaling. The kernel's
+//! slices are as long as one of its ticks, 4 ms at 250 Hz; perfprop's are
 //! [2 ms](crate::sources::perf::SLICE), and cost system calls.
 
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::sources::perf::{self, BUDGET, SLICE, Split, Who, online_cpus};
 use crate::sources::process;
 use crate::units::WallNs;
 
-/// The part of a CPU that switching may take where perfprop was told to do it.
+/// The part of a CPU that switching may take where the user chose perfprop's rotation.
 const BUDGET_IF_ASKED: f64 = 0.1;
 
-/// Who gives groups their turns, where they can't all be counted at once.
+/// Who rotates the groups, where they can't all be counted at once.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Schedule {
     /// perfprop, if that costs no more than 1 % of a CPU, else the kernel.
@@ -36,7 +36,7 @@ pub enum Schedule {
     User,
 }
 
-/// What became of a wish: the turns that perfprop gives, none where the kernel does.
+/// The rotations that perfprop makes; none where the kernel rotates.
 pub(super) struct Turns {
     pub(super) rotations: Vec<Rotation>,
     /// The part of a CPU that switching may take.
@@ -44,7 +44,7 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// The same for a recording; `None` where nothing has to take turns on hardware.
+    /// The schedule as a recording has it; `None` where nothing is multiplexed on hardware.
     pub(super) fn by(&self, plan: &Plan, launch: &Launch) -> Option<recording::Turns> {
         let mut hardware = plan.events.iter().filter(|event| !event.kind.is_software());
         let every_ns = match &launch.schedule {
@@ -57,17 +57,17 @@ impl Turns {
 }
 
 impl Schedule {
-    /// Sets the kernel's interval, if that is what is wanted, for as long as the answer is held.
+    /// Sets the kernel's interval, if that was requested, for as long as the returned value lives.
     pub(super) fn set_intervals(&self) -> Result<Vec<Interval>, StartError> {
         let Self::KernelEvery { pmus, milliseconds } = self else { return Ok(Vec::new()) };
         pmus.iter().map(|pmu| mux::set(pmu, *milliseconds).map_err(StartError::Mux)).collect()
     }
 }
 
-/// Who gives the groups of a plan their turns.
+/// Decides who rotates the groups of a plan.
 pub(super) fn turns(plan: &Plan, launch: &Launch) -> Turns {
     let kernel = Turns { rotations: Vec::new(), budget: BUDGET };
-    // Counters that are emulated have turns of their own.
+    // Emulated counters have a rotation of their own.
     if launch.counters.is_some() {
         return kernel;
     }
@@ -82,10 +82,10 @@ pub(super) fn turns(plan: &Plan, launch: &Launch) -> Turns {
     }
 }
 
-/// Whether perfprop's turns are worth their cost: that of a switch, in every place where the target is
-/// counted. On hybrid machines each PMU would have turns, of which only one counts at any time.
+/// Whether perfprop's rotation is worth its cost: that of a switch, in every place where the target is
+/// counted. On hybrid machines each PMU would have a rotation, of which only one counts at any time.
 ///
-/// The cost is asked for only where something takes turns: to measure it the counters are opened.
+/// The cost is asked for only where something is multiplexed: to measure it the counters are opened.
 pub fn choose(rotations: usize, switch: impl FnOnce() -> Option<Duration>, places: impl FnOnce() -> usize) -> bool {
     let pays = |switch: Duration| switch.as_secs_f64() * places() as f64 <= SLICE.as_secs_f64() * BUDGET;
     rotations == 1 && switch().is_some_and(pays)
@@ -109,7 +109,7 @@ fn places(launch: &Launch) -> usize {
 mod tests {
     use super::*;
 
-    /// Whether turns are perfprop's where a switch costs so many microseconds in so many places.
+    /// Whether perfprop rotates where a switch costs so many microseconds in so many places.
     fn chosen(rotations: usize, micros: Option<u64>, places: usize) -> bool {
         choose(rotations, || micros.map(Duration::from_micros), || places)
     }

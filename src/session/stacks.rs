@@ -8,7 +8,7 @@ use crate::sources::perf::Who;
 #[cfg(feature = "stacks")]
 pub(super) type Sampling = Option<crate::stacks::live::Stacks>;
 
-/// Starts sampling, if that is wanted: with exec where the process is held.
+/// Starts sampling, if that was requested: with exec where the process is held.
 #[cfg(feature = "stacks")]
 pub(super) fn start(launch: &Launch, who: &Who) -> Result<Sampling, StartError> {
     use std::thread;
@@ -34,7 +34,7 @@ pub(super) fn start(launch: &Launch, who: &Who) -> Result<Sampling, StartError> 
     Ok(Some(stacks))
 }
 
-/// Takes over the model's call graphs, if those are wanted.
+/// Takes over the model's call graphs, if those were requested.
 #[cfg(feature = "stacks")]
 pub(super) fn of_model(launch: &Launch, plan: &Plan, emulator: &mut Emulator) -> Result<Sampling, StartError> {
     let Some(_) = &launch.stacks else { return Ok(None) };

@@ -1,15 +1,15 @@
 //! Limits a source that counts everything to a few counters, and keeps the truth beside.
 //!
-//! The events take turns as the kernel's do: groups stand in a list, those at its head are on the
-//! counters as far as they fit, and each turn moves the head to the tail.
+//! Events are rotated as the kernel does it: groups stand in a list, those at its head are on the
+//! counters as far as they fit, and each slice moves the head to the tail.
 //!
 //! ```text
-//! --counters 2, groups {a} {b} {c}       turn 0   turn 1   turn 2   turn 3
+//! --counters 2, groups {a} {b} {c}       slice 0  slice 1  slice 2  slice 3
 //!                              on        a b      b c      c a      a b
 //! ```
 //!
 //! What an event counts while it is off is left out of its reading, and only there: the truth is the
-//! source's own reading, in a column of its own. So the error of every estimate can be told, for a real
+//! source's own reading, in a column of its own. So the error of every estimate is known, for a real
 //! program on any machine.
 
 use std::collections::VecDeque;
@@ -20,20 +20,20 @@ use super::{CounterSource, Next, Reading, Round};
 use crate::plan::Plan;
 use crate::units::WallNs;
 
-/// The kernel's turn at 250 Hz.
+/// The kernel's slice at 250 Hz.
 pub const TURN: Duration = Duration::from_millis(4);
 
-/// A source whose events take turns on a few counters.
+/// A source whose events are multiplexed on a few counters.
 #[derive(Debug)]
 pub struct Limited<S> {
     source: S,
     /// How many events are counted at once.
     counters: usize,
-    /// The groups that take turns, the next ones first.
+    /// The groups that are multiplexed, the next ones first.
     queue: VecDeque<Turn>,
     /// Those that never leave: what is pinned.
     fixed: Vec<Turn>,
-    /// How long a turn is; a round where `None`.
+    /// Length of a slice; a round where `None`.
     turn: Option<Duration>,
     /// The truth so far, and what of it was counted.
     truth: Vec<Option<Reading>>,
@@ -61,7 +61,7 @@ struct Turn {
 }
 
 impl<S: CounterSource> Limited<S> {
-    /// Lets the groups of a plan take turns on so many counters, a turn every `turn`, or every round
+    /// Multiplexes the groups of a plan on so many counters, a slice every `turn`, or every round
     /// where that is `None`. `rows` are those of the source.
     pub fn new(source: S, plan: &Plan, rows: &[Row], counters: usize, turn: Option<Duration>) -> Self {
         let mut limited = Self {
@@ -90,7 +90,7 @@ impl<S: CounterSource> Limited<S> {
         limited
     }
 
-    /// Adds what came since the last look to the groups that were on, and changes turns.
+    /// Adds what came since the last look to the groups that were on, and rotates.
     fn advance(&mut self) {
         match self.source.read() {
             Next::Ended if self.state == State::Runs => self.state = State::LastRound,
@@ -120,7 +120,7 @@ impl<S: CounterSource> Limited<S> {
                 counted.running += delta.running;
             }
         }
-        // The kernel's clock of turns stands while nothing runs.
+        // The kernel's rotation timer stands while nothing runs.
         if time_passed && let Some(head) = self.queue.pop_front() {
             self.queue.push_back(head);
         }
@@ -153,7 +153,7 @@ impl<S: CounterSource> CounterSource for Limited<S> {
         }
         match self.state {
             State::Ended => return Next::Ended,
-            // Turns within a round have read the last one already.
+            // Slices within a round have read the last one already.
             State::LastRound if self.turn.is_some() => self.state = State::Ended,
             State::LastRound => return Next::Ended,
             State::Runs => {}

@@ -55,7 +55,7 @@ pub struct Frame {
     /// The file that the code is in, `[kernel]`, `[vdso]`; empty where that isn't known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub module: String,
-    /// The source file, where debug information tells it.
+    /// The source file, where debug information has it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The line in the source file.
@@ -132,7 +132,7 @@ pub struct Losses {
     /// Samples that nobody took in time.
     #[serde(default)]
     pub dropped: u64,
-    /// How often the kernel held an event back, because it came too often.
+    /// How often the kernel throttled an event, because it came too often.
     #[serde(default)]
     pub throttled: u64,
     /// Stacks whose outer frames are missing: the kernel's longest call chain or the copied part of the
@@ -173,7 +173,7 @@ impl fmt::Display for Losses {
 }
 
 /// What a model counted of a task's functions in some time. A frame is a function here, and two frames may
-/// have the same name: the turns of a recursion are functions of their own.
+/// have the same name: the rounds of a recursion are functions of their own.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TaskCosts {
     /// Task that it is about.
@@ -218,7 +218,7 @@ pub struct StackBatch {
     pub frames: Vec<Frame>,
     /// Stacks that were not defined before, callers first.
     pub stacks: Vec<StackNode>,
-    /// What frames that were defined before turned out to be: runtimes may tell late what they compiled.
+    /// What frames that were defined before turned out to be: runtimes may name late what they compiled.
     pub renamed: Vec<(FrameId, Frame)>,
     /// Files that give no names, each once.
     pub unnamed: Vec<Unnamed>,

@@ -7,7 +7,7 @@ use crate::number::{amount, change, plus_minus};
 use crate::rates::Uncertain;
 use crate::words::shown;
 
-/// Two recordings with the names that they go by: a line each, then a line an event.
+/// Two recordings with their names: a line each, then a line an event.
 pub fn compare(a: (&str, &Monitor), b: (&str, &Monitor), measure: Measure) -> String {
     let mut out = String::new();
     for (side, (name, monitor)) in [("A", a), ("B", b)] {

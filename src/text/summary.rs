@@ -61,7 +61,7 @@ fn title(monitor: &Monitor) -> String {
 struct Columns {
     /// Characters of the widest part of the target; 0 where lines are about all of it.
     scope: usize,
-    /// Whether something took turns. Then every line has the column, so that they stay aligned.
+    /// Whether something was multiplexed. Then every line has the column, so that they stay aligned.
     has_run: bool,
 }
 

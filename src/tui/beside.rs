@@ -10,7 +10,7 @@ use crate::units::WallNs;
 /// A recording to compare the screens' own with. It goes along with that one's time, and is seen whole
 /// once that one has ended.
 pub struct Beside {
-    /// What the two recordings go by.
+    /// Names of the two recordings.
     pub(super) names: [String; 2],
     rounds: Vec<(Round, u64)>,
     end: End,

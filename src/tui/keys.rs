@@ -68,7 +68,7 @@ pub(super) enum Action {
     Suspend,
 }
 
-/// A key with what is held down with it.
+/// A key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Key {
     code: KeyCode,

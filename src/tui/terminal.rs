@@ -33,7 +33,7 @@ use super::theme::Depth;
 const FRAME_PAUSE: Duration = Duration::from_millis(100);
 const PRESSED_PAUSE: Duration = Duration::from_millis(20);
 
-/// How often the thread that reads keys looks whether it is still wanted.
+/// How often the thread that reads keys looks whether it is still needed.
 const KEY_PAUSE: Duration = Duration::from_millis(250);
 
 /// Whether the terminal is in our hands.
@@ -160,7 +160,7 @@ impl Terminal {
         }
     }
 
-    /// Takes a new size; a real terminal tells its own.
+    /// Takes a new size; a real terminal has its own.
     pub(super) fn resized(&mut self, width: u16, height: u16) {
         if let Self::Scripted(scripted) = self {
             scripted.screen.backend_mut().resize(width, height);
@@ -175,7 +175,7 @@ impl Terminal {
         }
     }
 
-    /// Asks the terminal to tell of the mouse, or leaves the mouse to it.
+    /// Asks the terminal to report the mouse, or leaves the mouse to it.
     pub(super) fn mouse(&mut self, ours: bool) -> io::Result<()> {
         match self {
             Self::Real(real) if ours => execute!(real.screen.backend_mut(), EnableMouseCapture),

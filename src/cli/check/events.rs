@@ -30,7 +30,7 @@ pub(super) struct Tried {
     whose: Whose,
 }
 
-/// The groups of a plan, and what to expect of the turns that they take, if they do.
+/// The groups of a plan, and the scaling error to expect where they are multiplexed.
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) groups: Vec<Grouped>,
@@ -70,7 +70,7 @@ impl Events {
         }
     }
 
-    /// What to expect of turns, if groups take any.
+    /// The scaling error to expect, if groups are multiplexed.
     pub(super) fn expected(&self) -> Option<&Expected> {
         match self {
             Self::Read { groups: Ok(planned), .. } => planned.expected.as_ref(),
@@ -135,7 +135,7 @@ fn grouped(groups: Vec<Group>, events: &[Tried], host: &Host, kernel: &dyn Kerne
     Ok(Planned { groups, expected })
 }
 
-/// How the kernel gives turns to the group that runs least, if any has to wait.
+/// How the kernel rotates the group that runs least, if any has to wait.
 fn kernel_turns(groups: &[Grouped], host: &Host) -> Option<KernelTurns> {
     let waits = |group: &&Grouped| group.ratio.is_some_and(|ratio| ratio < 1.0);
     let least = groups.iter().filter(waits).min_by(|a, b| a.ratio.partial_cmp(&b.ratio).unwrap_or(Ordering::Equal))?;

@@ -14,7 +14,7 @@ use crate::plan::expectation::relative_error;
 use crate::session::schedule::choose;
 use crate::sources::perf::SLICE;
 
-/// The intervals that errors are told of.
+/// The intervals whose errors are shown.
 const INTERVALS: [Duration; 2] = [Duration::from_millis(100), Duration::from_secs(1)];
 
 /// How many standard errors 95 % of normal errors lie within.
@@ -30,7 +30,7 @@ pub(super) struct Expected {
     user: Errors,
     /// Time that perfprop needs for one switch, where that could be measured.
     switch: Option<Duration>,
-    /// Whether perfprop does it unless told otherwise.
+    /// Whether perfprop rotates by default.
     by_default: bool,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct KernelTurns {
 }
 
 impl Expected {
-    /// What to expect of these turns; nothing where a group never runs.
+    /// The error to expect of this rotation; `None` where a group never runs.
     pub(super) fn new(kernel: KernelTurns, rotations: &[Rotation], switch: Option<Duration>) -> Option<Self> {
         let groups = u32::try_from(kernel.groups).ok()?;
         let turns = rotations.iter().map(|rotation| rotation.turns.len()).max()?;

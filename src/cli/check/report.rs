@@ -217,7 +217,7 @@ fn groups_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
     turns_text(text, groups, facts);
 }
 
-/// What follows from groups that take turns.
+/// What follows from multiplexed groups.
 fn turns_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
     let Some(pmu) =
         groups.iter().find(|group| group.ratio.is_some_and(|ratio| ratio < 1.0)).and_then(|group| group.pmu.as_ref())

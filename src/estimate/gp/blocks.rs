@@ -20,7 +20,7 @@ pub(crate) struct Block {
     pub(crate) turn: u64,
 }
 
-/// As models store it: event, start, end, count, time counted, turn.
+/// As models store it: event, start, end, count, time counted, slice.
 type Stored = (usize, f64, f64, f64, f64, u64);
 
 impl From<Stored> for Block {
@@ -42,7 +42,7 @@ impl Block {
         self.count >= 0.0 && self.count.is_finite() && times && self.span.length().is_finite()
     }
 
-    /// Whether the other is of the same turn, and not too long to be joined.
+    /// Whether the other is of the same slice, and not too long to be joined.
     fn goes_on_in(&self, other: &Self, longest: f64) -> bool {
         self.turn == other.turn && self.span.length() + 0.5 * other.span.length() <= longest
     }
@@ -135,7 +135,7 @@ impl Blocks {
         self.done.retain(|block| block.span.end > before + 1e-9);
     }
 
-    /// The blocks that ended after `from`. Those of a turn are joined up to `longest`, or for events that are
+    /// The blocks that ended after `from`. Those of a slice are joined up to `longest`, or for events that are
     /// always counted up to [`ALWAYS_COUNTED_MS`] if that is longer, but not across the time `apart`.
     pub(crate) fn joined(&self, from: f64, apart: f64, longest: f64) -> Vec<Block> {
         let mut joined: Vec<Block> = Vec::new();
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
     use crate::units::CpuNs;
 
-    /// Of one event that is always counted and one in turns, in rounds of 4 ms; a round counts one.
+    /// Of one event that is always counted and one that is multiplexed, in rounds of 4 ms; a round counts one.
     fn counted(rounds: &[bool]) -> Blocks {
         let mut blocks = Blocks::new(&[true, false], 4.0, true);
         for (i, &on) in rounds.iter().enumerate() {

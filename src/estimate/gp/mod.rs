@@ -3,7 +3,7 @@
 //! A Gaussian process over all events. The rate of an event relative to its mean is a sum of
 //! processes with different memories (`time`), each of which has a covariance between every pair
 //! of events (`covariance`). Events that are counted so say something of those that aren't, at
-//! the same time and shortly before and after. What is counted in turns on a counter is joined to
+//! the same time and shortly before and after. What is counted in slices is joined to
 //! blocks (`blocks`); a window's blocks are solved for what the window counted (`window`), and
 //! for how covariances should change (`learn`). Three things keep it honest: covariances are
 //! scaled by how much events vary at present (`volatility`) and then fitted to the window itself,
@@ -143,7 +143,7 @@ pub struct Gp {
     interval: Vec<Sum>,
     run: Vec<Delta>,
     turns: Vec<Turns>,
-    /// The rounds of events that take turns without a count.
+    /// The rounds of multiplexed events without a count.
     empty: Share,
     window_start: f64,
     fitted_until: f64,
@@ -267,7 +267,7 @@ impl Gp {
         self.settings.half_width * student * if self.empty.is_most() { BURSTS } else { 1.0 }
     }
 
-    /// What each event counted in the run so far: scaled, as that is unbiased over many turns, with
+    /// What each event counted in the run so far: scaled, as that is unbiased over many slices, with
     /// the error of a systematic sample. `None` for an event that has never been counted.
     pub fn totals(&self, confidence: Confidence) -> Vec<Option<Uncertain>> {
         let runs = self.run.iter().zip(&self.turns);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What the estimator goes by. The defaults are right for most purposes.
+/// Settings of the estimator. The defaults are right for most purposes.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Settings {

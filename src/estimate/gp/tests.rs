@@ -107,7 +107,7 @@ fn a_steady_rate_is_found_whatever_the_turns() {
     }
 }
 
-/// A run of an event that is always counted, at so many a millisecond, and one that has turns, at half of that.
+/// A run of an event that is always counted, at so many a millisecond, and one that is multiplexed, at half of that.
 fn learning_run(rate: f64, model: Option<&Model>) -> Gp {
     let mut gp = Gp::new(&specs(&[true, false]), TIMING, Settings::default(), &Prior::default(), model).learning();
     for i in 0..100 {

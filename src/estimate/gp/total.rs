@@ -1,9 +1,9 @@
 //! Computes the error of an event's scaled total, and whether the event may have stopped.
 
-/// How the rates of an event's turns on a counter differ.
+/// How the rates of an event's slices differ.
 ///
-/// Turns come in the order of time and evenly, so that differences between neighbours say how far a
-/// systematic sample is off: its variance is half their mean square, over the number of turns
+/// Slices come in the order of time and evenly, so that differences between neighbours say how far a
+/// systematic sample is off: its variance is half their mean square, over the number of slices
 /// (Cochran, Sampling Techniques, 8.5), times the part of the time that wasn't counted.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Turns {
@@ -12,17 +12,17 @@ pub(crate) struct Turns {
     last: Option<f64>,
     squares: f64,
     turns: f64,
-    /// Turns without a count since the last that had one.
+    /// Slices without a count since the last that had one.
     quiet: i32,
     /// The most that there were before an event went on.
     usual: i32,
 }
 
 /// The half width of 95 % intervals in standard deviations: more than the normal 1.96, as bursts
-/// that fell between turns are in no difference.
+/// that fell between slices are in no difference.
 const HALF_WIDTH: f64 = 2.5;
 
-/// After so many quiet turns an event may have stopped, and for each more this much of the belief is left
+/// After so many quiet slices an event may have stopped, and for each more this much of the belief is left
 /// that it hasn't.
 const MAY_HAVE_STOPPED: i32 = 2;
 const STOPPED: f64 = 0.7;
@@ -48,14 +48,14 @@ impl Turns {
         }
     }
 
-    /// How far it is believed that the event goes on as before: after more turns without a count than ever before, and
+    /// How far it is believed that the event goes on as before: after more slices without a count than ever before, and
     /// two at least, it may have stopped, which a process that knows rates only can't say.
     pub(crate) fn goes_on(&self) -> f64 {
         STOPPED.powi((self.quiet - self.usual.max(MAY_HAVE_STOPPED)).max(0))
     }
 
     /// The half width of the interval of a scaled total over `enabled`, in the unit of `running`;
-    /// `None` before there are two turns.
+    /// `None` before there are two slices.
     pub(crate) fn half_width(&self, enabled: f64, running: f64) -> Option<f64> {
         let unseen = 1.0 - running / enabled;
         (self.turns > 0.0).then(|| {
@@ -81,7 +81,7 @@ mod tests {
         assert_eq!([5.0, 0.0, 0.0].map(&mut turn), [1.0; 3]);
         assert!((turn(0.0) - 0.7).abs() < 1e-12 && (turn(0.0) - 0.49).abs() < 1e-12);
         assert_eq!(turn(1.0), 1.0);
-        // It was quiet for four turns and went on.
+        // It was quiet for four slices and went on.
         assert_eq!([0.0; 4].map(&mut turn), [1.0; 4]);
         assert!((turn(0.0) - 0.7).abs() < 1e-12);
     }

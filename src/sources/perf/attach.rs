@@ -119,7 +119,7 @@ impl<'a> Attaching<'a> {
             self.clocks.push(Clock::new(opening.clock()?, place));
         }
         for (group, planned) in self.plan.groups.iter().enumerate() {
-            // A group whose turn comes later is not even enabled by exec.
+            // A group whose slice comes later is not even enabled by exec.
             opening.start = if self.turns.is_on(group) { start } else { Start::Later };
             for open in opening.group(planned)? {
                 let members: Vec<_> = open.members.iter().map(|member| first + member).collect();
@@ -168,7 +168,7 @@ impl<'a> Attaching<'a> {
 ///
 /// While thousands are attached to, others start. One whose starter was attached to already has
 /// inherited its counters; attaching to it as well would count it twice. Who started a thread can't
-/// be told, but when: ids are given out in ascending order. The first thread of a process, which is
+/// be known, but when: ids are given out in ascending order. The first thread of a process, which is
 /// attached to first, starts most others, so a thread that came after that is taken to be counted.
 #[derive(Default)]
 struct Threads {

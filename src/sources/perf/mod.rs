@@ -107,7 +107,7 @@ pub enum OpenError {
         /// The kernel's error.
         source: io::Error,
     },
-    /// The operating system doesn't tell what is needed.
+    /// The operating system doesn't say what is needed.
     System(io::Error),
 }
 
@@ -116,9 +116,9 @@ pub enum OpenError {
 pub struct PerfSource {
     rows: Vec<Row>,
     groups: Vec<OpenGroup>,
-    /// Who has its turn, where perfprop gives them.
+    /// The rotation, where perfprop makes it.
     turns: Turns,
-    /// A clock for each place, where groups take turns or a place is one CPU of a task.
+    /// A clock for each place, where groups are multiplexed or a place is one CPU of a task.
     clocks: Vec<Clock>,
     /// The processes whose end is the end of the source; empty for a command.
     awaited: Vec<Pid>,
@@ -149,14 +149,14 @@ struct OpenGroup {
     is_read: bool,
 }
 
-/// The CPU time of a place, whoever has a turn there.
+/// The CPU time of a place, whichever group is on there.
 #[derive(Debug)]
 struct Clock {
     counter: Counter,
     /// Which of the counter's times it is.
     ticks: Ticks,
     time: CpuNs,
-    /// What it was when the turn began.
+    /// What it was when the slice began.
     turn: CpuNs,
 }
 
@@ -173,9 +173,9 @@ impl PerfSource {
         Self::open_in_turns(plan, target, Vec::new(), BUDGET)
     }
 
-    /// The same, with groups that perfprop gives turns on the counters instead of the kernel:
-    /// [`tick`](CounterSource::tick) ends a turn. Switching may take a part of a CPU, `budget`; where it would
-    /// take more, turns are longer.
+    /// Lets perfprop rotate groups on the counters instead of the kernel:
+    /// [`tick`](CounterSource::tick) ends a slice. Switching may take a part of a CPU, `budget`; where it would
+    /// take more, slices are longer.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -281,7 +281,7 @@ impl CounterSource for PerfSource {
     }
 
     fn tick(&mut self) {
-        // While nothing runs, nothing is seen of whoever has the turn.
+        // While nothing runs, nothing is seen of whichever group is on.
         if self.clocks.iter_mut().any(Clock::has_moved) {
             self.turns.next(&mut self.groups);
         }
@@ -336,7 +336,7 @@ impl OpenGroup {
     }
 
     /// Adds this group's readings to those of the same rows in other places. The time that it was enabled is
-    /// its own, or that of the clock by which it has turns.
+    /// its own, or that of the clock of its rotation.
     ///
     /// A sum that left one place out would go backwards, so a group that can't be read adds what it
     /// had.

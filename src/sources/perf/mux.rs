@@ -38,7 +38,7 @@ const FILE: &str = "perf_event_mux_interval_ms";
 /// terminal sends to all that it started is not for it.
 const GUARD: &str = r#"trap "" HUP INT QUIT TERM PIPE; read -r _; echo "$1""#;
 
-/// A PMU whose groups take turns at another interval than before; the old one is back once this is dropped.
+/// A PMU whose groups are rotated at another interval than before; the old one is back once this is dropped.
 #[derive(Debug)]
 pub struct Interval {
     /// Name of the PMU.
@@ -78,7 +78,7 @@ pub enum Cause {
     Refused(io::Error),
 }
 
-/// Lets the groups of a PMU take turns every so many milliseconds.
+/// Sets the rotation interval of a PMU, in ms.
 ///
 /// # Errors
 /// See [`MuxError`].
@@ -86,7 +86,7 @@ pub fn set(pmu: &str, milliseconds: u32) -> Result<Interval, MuxError> {
     set_in(&Path::new(DEVICES).join(pmu), milliseconds)
 }
 
-/// How long a turn of the kernel is on this PMU; `None` where it doesn't say.
+/// Length of the kernel's slices on this PMU; `None` where it doesn't say.
 pub fn interval(pmu: &str) -> Option<Duration> {
     read(&Path::new(DEVICES).join(pmu).join(FILE)).ok().map(|ms| Duration::from_millis(ms.into()))
 }

@@ -14,7 +14,7 @@ use crate::events::{Event, Modifiers};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
 use crate::sources::{Scope, Status, process};
 
-/// Every event tells how long it was enabled and how long it ran.
+/// Every event reports how long it was enabled and how long it ran.
 const TIMES: ReadFormat = ReadFormat::TOTAL_TIME_ENABLED.union(ReadFormat::TOTAL_TIME_RUNNING);
 
 /// The opening of groups in one place.
@@ -277,7 +277,7 @@ pub(crate) fn probe_name(event: &Event) -> io::Result<Option<CString>> {
 
 /// Whether this process may count what the kernel counts by itself, software events and tracepoints.
 ///
-/// It is found by asking for an event that no kernel has: who is allowed is told so (ENOENT). An event
+/// It is found by asking for an event that no kernel has: whoever is allowed gets ENOENT. An event
 /// that opens would be slower by a hundredfold, because the kernel waits for all its CPUs when the last
 /// one is closed.
 pub fn permission() -> Status {

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use super::OpenGroup;
 use crate::plan::{GroupIndex, Rotation, turns_before};
 
-/// How long a turn is, unless switching costs too much for that.
+/// Length of a slice, unless switching costs too much for that.
 pub const SLICE: Duration = Duration::from_millis(2);
 
 /// The part of a CPU that switching may take.
@@ -36,7 +36,7 @@ const LONGEST_SLICE: Duration = Duration::from_millis(50);
 /// The cost of a switch is the least of so many: whatever interrupts perfprop only adds to it.
 const COSTS: usize = 16;
 
-/// A group of counters in one place, as far as turns go.
+/// A group of counters in one place, as far as rotation needs it.
 pub(super) trait Switched {
     /// Index of the group in the plan.
     fn group(&self) -> GroupIndex;
@@ -46,11 +46,11 @@ pub(super) trait Switched {
     fn keep(&mut self);
 }
 
-/// The turns of all PMUs, and whose they are.
+/// The rotations of all PMUs, and where each stands.
 #[derive(Debug)]
 pub(super) struct Turns {
     rotations: Vec<Rotation>,
-    /// The turn of each rotation that is on.
+    /// The place in the cycle of each rotation.
     current: Vec<usize>,
     /// Number of slices before this one.
     slices: usize,
@@ -60,30 +60,30 @@ pub(super) struct Turns {
 }
 
 impl Turns {
-    /// Rotations at their first turn, which may take this part of a CPU.
+    /// Rotations at the beginning of their cycles, which may take this part of a CPU.
     pub(super) fn new(rotations: Vec<Rotation>, budget: f64) -> Self {
         let current = vec![0; rotations.len()];
         Self { rotations, current, slices: 0, budget, costs: [Duration::ZERO; COSTS], switches: 0 }
     }
 
-    /// Whether nothing takes turns.
+    /// Whether nothing is multiplexed.
     pub(super) fn is_empty(&self) -> bool {
         self.rotations.is_empty()
     }
 
-    /// Whether a group has to wait for its turn, now or at other times.
+    /// Whether a group has to wait for its slice, now or at other times.
     pub(super) fn has(&self, group: GroupIndex) -> bool {
         self.rotations.iter().any(|rotation| rotation.turns.iter().any(|turn| turn.contains(&group)))
     }
 
-    /// Whether a group is on the counters: it has its turn, or needs none.
+    /// Whether a group is on the counters: it has its slice, or needs none.
     pub(super) fn is_on(&self, group: GroupIndex) -> bool {
         let mut current = self.rotations.iter().zip(&self.current);
         !self.has(group) || current.any(|(rotation, &turn)| rotation.turns[turn].contains(&group))
     }
 
     /// Ends the slice: takes off whoever is on, puts on who is next, and keeps what was counted. Now and
-    /// then the turn goes on for one more slice ([`turns_before`]).
+    /// then the same groups stay on for one more slice ([`turns_before`]).
     ///
     /// The counts are read last, so that no counter waits for that.
     pub(super) fn next<G: Switched>(&mut self, groups: &mut [G]) {
@@ -95,7 +95,7 @@ impl Turns {
             *turn = turns_before(self.slices, turns) % turns;
         }
         let is_on: Vec<_> = groups.iter().map(|group| self.is_on(group.group())).collect();
-        // A turn that goes on costs nothing, which is no news of what a switch costs.
+        // Groups that stay on cost nothing, which is no news of what a switch costs.
         if was_on == is_on {
             return;
         }
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_turn_takes_off_then_puts_on_then_reads() {
         let (mut groups, log) = groups(4);
-        // Group 3 takes no turns and is left alone.
+        // Group 3 isn't rotated and is left alone.
         let mut turns = turns(&[&[&[0], &[1, 2]]]);
         assert_eq!([0, 1, 2, 3].map(|group| turns.is_on(group)), [true, false, false, true]);
         turns.next(&mut groups);
@@ -256,7 +256,7 @@ mod tests {
 
         #[test]
         fn longer_turns_go_round_too(count in 2usize..9, rounds in 1usize..3) {
-            // Four cycles, a turn, and that turn once more; then as many with the next turn.
+            // Four cycles, a place, and that place once more; then as many with the next place.
             let each = rounds * (4 * count + 2);
             prop_assert_eq!(slices_on(count, each * count), vec![each; count]);
         }

@@ -11,7 +11,7 @@ use nix::unistd::Pid;
 use super::OpenError;
 use crate::sources::{Scope, process};
 
-/// Whom to count, and how the counts are told apart.
+/// Processes, threads or CPUs to count, and the rows to keep them in.
 #[derive(Clone, Debug)]
 pub struct Target {
     /// Processes, threads or CPUs that are counted.
@@ -208,7 +208,7 @@ fn counts_events(folder: &Path) -> bool {
 /// The CPUs that are online, ascending.
 ///
 /// # Errors
-/// When sysfs doesn't tell.
+/// When sysfs doesn't say it.
 pub fn online_cpus() -> io::Result<Vec<u32>> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online")?;
     parse_cpus(text.trim()).ok_or_else(|| io::Error::other(format!("cannot read the list of CPUs '{}'", text.trim())))

@@ -14,16 +14,16 @@ use crate::events::{Event, Modifiers};
 use crate::plan::{Cohesion, Fit, Plan, PlannedGroup, Rotation};
 use crate::sources::{CounterSource, Next};
 
-/// A group that fits runs at once, unless others use the counters: then it has its turn within
+/// A group that fits runs at once, unless others use the counters: then it gets its slice within
 /// some ticks of the kernel.
 const PATIENCE: Duration = Duration::from_millis(12);
 
 /// How many switches a cost is measured from.
 const SWITCHES: usize = 12;
 
-/// What it costs to end a turn and begin another, for one thread: measured with this one.
+/// The time that switching from one slice to the next takes, for one thread: measured with this one.
 ///
-/// `None` where it can't be measured: the counters can't be opened, or there are no turns.
+/// `None` where it can't be measured: the counters can't be opened, or nothing is multiplexed.
 pub fn switch_cost(plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
     if rotations.is_empty() {
         return None;
@@ -39,7 +39,7 @@ pub fn switch_cost(plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
     Some(source.turns.cost()).filter(|cost| !cost.is_zero())
 }
 
-/// The plan with nothing in the groups that take no turns: opening those costs time and says nothing of a switch.
+/// The plan with nothing in the groups that aren't multiplexed: opening those costs time and says nothing of a switch.
 fn only_in_turns(plan: &Plan, rotations: &[Rotation]) -> Plan {
     let mut turning = plan.clone();
     for (index, group) in turning.groups.iter_mut().enumerate() {

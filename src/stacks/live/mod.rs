@@ -116,7 +116,7 @@ impl Stacks {
         &self.sampled
     }
 
-    /// What can't be sampled of what was wanted.
+    /// Requested events that can't be sampled.
     pub fn unsampled(&self) -> &[Unsampled] {
         &self.unsampled
     }
@@ -132,7 +132,7 @@ impl Stacks {
 
     /// Ends sampling; what was sampled still comes out.
     pub fn stop(&self) {
-        // A thread that has ended needs not be told.
+        // A thread that has ended needs no message.
         let _ = self.commands.as_ref().map(|mut commands| commands.write_all(&[sampler::END]));
     }
 }

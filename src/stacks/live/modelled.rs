@@ -41,7 +41,7 @@ impl Stacks {
     }
 }
 
-/// What was told so far, and what is to be told next.
+/// What was sent so far, and what is to be sent next.
 struct Worker {
     formulas: Vec<Formula>,
     frames: HashMap<Function, FrameId>,

@@ -1,7 +1,7 @@
 //! Opens the events to sample, with a ring buffer for each CPU.
 //!
 //! Every CPU has one ring buffer, because the kernel refuses one for an inherited event that isn't bound
-//! to a CPU. It belongs to an event that counts nothing and tells of mappings, names and tasks from the
+//! to a CPU. It belongs to an event that counts nothing and reports mappings, names and tasks from the
 //! moment it is opened; the sampled events of that CPU write into it, too.
 
 use std::fs::File;
@@ -234,7 +234,7 @@ impl Opener<'_> {
         }
     }
 
-    /// The event that tells of mappings, names and tasks.
+    /// The event that reports mappings, names and tasks.
     fn teller(&self, subject: &Subject, cpu: u32, ring: usize) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
         builder.enabled(true).mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);

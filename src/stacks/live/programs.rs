@@ -32,7 +32,7 @@ pub(super) struct Question {
     pub(super) place: u64,
 }
 
-/// The frames at a place, the outermost first; `None` where the file doesn't tell.
+/// The frames at a place, the outermost first; `None` where the file doesn't say it.
 type Answer = Option<Vec<Frame>>;
 type Answering = fn(&Receiver<Question>, &Sender<Answer>);
 
@@ -49,7 +49,7 @@ impl Programs {
         Self { asked: None, answering: answer, deadline: ANSWER, given_up: FxHashSet::default() }
     }
 
-    /// The answers in the order of the questions; files that gave none in time are told once.
+    /// The answers in the order of the questions; files that gave none in time are reported once.
     pub(super) fn ask(&mut self, questions: &[Question], unnamed: &mut Vec<Unnamed>) -> Vec<Answer> {
         let mut answers = Vec::with_capacity(questions.len());
         while answers.len() < questions.len() {

@@ -27,7 +27,7 @@ const PASS: Duration = Duration::from_millis(100);
 /// A record gets its time before it is written; an interrupt or a hypervisor may come between.
 const WRITING: u64 = 2_000_000;
 
-/// What the thread is told through its pipe.
+/// Requests to the thread, through its pipe.
 pub(super) const ENABLE: u8 = b'e';
 pub(super) const END: u8 = b'.';
 
@@ -86,7 +86,7 @@ impl Worker {
         Self { rings, counters, commands, sorter, reader, batches, sent }
     }
 
-    /// Runs until it is told to end, or nobody takes its samples.
+    /// Runs until it is asked to end, or nobody takes its samples.
     pub(super) fn run(mut self) {
         let mut ended = vec![false; self.rings.len()];
         loop {

@@ -199,7 +199,7 @@ impl Symbols {
         }
     }
 
-    /// Takes new modules; those that can't be read are told.
+    /// Takes new modules; those that can't be read are reported.
     fn add(&mut self, modules: Vec<Opened>, unnamed: &mut Vec<Unnamed>) {
         for opened in &modules {
             if let (Module::File { path, .. }, Contents::Refused(why)) = (&opened.module, &opened.contents) {

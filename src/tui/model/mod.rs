@@ -74,7 +74,7 @@ pub enum Screen {
     Profile,
     /// Which events share a group, and when each ran.
     Groups,
-    /// What was noticed, and the command's output.
+    /// Findings, and the command's output.
     Log,
     /// Two recordings side by side; there only where two are open.
     Compare,

@@ -87,7 +87,7 @@ impl Scene {
         }
     }
 
-    /// Takes a picture of a screen. The event that is selected stays so where none is wanted.
+    /// Takes a picture of a screen. The selected event stays selected where none is given.
     pub fn picture(&mut self, screen: Screen, wanted: &Picture) -> String {
         let (width, height) = wanted.size;
         let model = &mut self.model;

@@ -111,7 +111,7 @@ roles! {
     RunPart = "run" "part",
     /// A run ratio that is low.
     RunLow = "run" "low",
-    /// A frame of a program or library; its background turns by hue.
+    /// A frame of a program or library; its background changes by hue.
     FlameUser = "flame" "user",
     /// A frame of the kernel.
     FlameKernel = "flame" "kernel",

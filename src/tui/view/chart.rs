@@ -53,7 +53,7 @@ pub(super) enum Clock {
 pub(super) struct Series {
     /// The place of its intervals in the list of histories.
     pub(super) history: usize,
-    /// A letter at the end of the line, where colour alone would tell lines apart.
+    /// A letter at the end of the line, where colour alone would distinguish lines.
     pub(super) letter: Option<char>,
     /// Role that gives the line its style.
     pub(super) role: Role,

@@ -89,7 +89,7 @@ fn take_turns(model: &Model) -> bool {
     model.monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0))
 }
 
-/// Who gives turns on the counters, and how long one is: what the error of scaling depends on.
+/// Who rotates the groups, and how long a slice is: what the error of scaling depends on.
 pub(super) fn turns_in_words(turns: Turns) -> String {
     let every = |time: Option<WallNs>| time.map_or_else(String::new, |time| format!(" of {}", span(time)));
     match turns {

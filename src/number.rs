@@ -111,7 +111,7 @@ pub fn share(part: f64) -> String {
     percent(if part < 1.0 { part.min(0.999) } else { part })
 }
 
-/// The same without decimals, for narrow columns: `67%`, and `99%` of what isn't all.
+/// Formats a share without decimals, for narrow columns: `67%`, and `99%` of what isn't all.
 pub fn whole_share(part: f64) -> String {
     let percent = part * 100.0;
     match percent {
@@ -144,7 +144,7 @@ pub fn change(part: f64) -> String {
     }
 }
 
-/// With its sign and one decimal: `+1.5`, `−0.3`, `0.0`.
+/// Formats a number with its sign and one decimal: `+1.5`, `−0.3`, `0.0`.
 pub fn signed(number: f64) -> String {
     match number {
         _ if !number.is_finite() => "?".into(),
@@ -153,7 +153,7 @@ pub fn signed(number: f64) -> String {
     }
 }
 
-/// With two digits: `2.6e10`.
+/// Formats a number with two digits: `2.6e10`.
 pub fn scientific(number: f64) -> String {
     match number {
         0.0 => "0".into(),
@@ -179,7 +179,7 @@ pub fn plus_minus(number: Uncertain, unit: &Unit) -> String {
     }
 }
 
-/// The same of an error that is known as a part of its number.
+/// Formats an error that is known as a part of its number.
 pub fn plus_minus_part(part: f64) -> String {
     // However little an error is, only what was counted all the time has none.
     if part.abs() * 100.0 < LEAST { "±<0.1%".into() } else { format!("±{}", percent(part)) }

@@ -37,7 +37,7 @@ impl FunctionId {
 /// What callgrind knows of a function. Deeper rounds of a recursion are functions of their own, `f'2`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Function {
-    /// Its name; it may hold any character.
+    /// Name of the function; it may hold any character.
     pub name: String,
     /// The program or library; empty where that isn't known.
     pub module: String,
@@ -74,7 +74,7 @@ pub struct CallGraph {
 }
 
 impl CallGraph {
-    /// Without any function yet, for so many events.
+    /// An empty graph for this many events.
     pub fn new(events: usize) -> Self {
         Self { events, ..Self::default() }
     }

@@ -151,7 +151,7 @@ pub(super) fn instead_of_verb(verb: &str) -> Option<&'static str> {
     find(&VERBS, verb)
 }
 
-/// The same of what perf takes for a verb below `stat`, where it isn't a command.
+/// What to use instead of a word that perf takes for a verb below `stat`, where it isn't a command.
 pub(super) fn instead_below_stat(command: &OsString) -> Option<&'static str> {
     find(&BELOW_STAT, command.to_str()?)
 }

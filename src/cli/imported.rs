@@ -25,7 +25,7 @@ use crate::words::shown;
 /// A fault doesn't take away what stood before it, but it isn't hidden either.
 const NOT_ALL: u8 = 1;
 
-/// As `perfprop export` reads the same file for formats with room for all of it.
+/// The options by which `perfprop export` reads the same file for formats with room for all of it.
 pub(super) fn read_options(args: &Replay) -> ReadOptions {
     let repeats = if args.canonical { Repeats::Fold } else { Repeats::Keep };
     ReadOptions {

@@ -86,7 +86,7 @@ pub(super) fn wishes(events: &Events, target: &Target) -> Result<Wishes, Error> 
     wishes_with(events, target, &[])
 }
 
-/// The same, with further events behind those that were asked for or are counted by default.
+/// The requested events, with further ones behind those that were asked for or are counted by default.
 pub(super) fn wishes_with(events: &Events, target: &Target, further: &[&str]) -> Result<Wishes, Error> {
     let counter = counter(&events.counting)?;
     let counters = events.counting.counters.map(usize::from);

@@ -73,7 +73,7 @@ fn numbered(path: &Path, run: u32) -> PathBuf {
     path.with_file_name(name)
 }
 
-/// One run and its recording.
+/// Runs the command once and writes its recording.
 fn once(
     args: &Record,
     wishes: &Wishes,

@@ -71,7 +71,7 @@ pub(super) fn at(args: &Replay) -> WallNs {
     args.at.map_or(WallNs(u64::MAX), seconds)
 }
 
-/// One screen, at the second asked for or at the end.
+/// Prints one screen, at the second asked for or at the end.
 fn dump(
     args: &Replay,
     recording: &Recording,

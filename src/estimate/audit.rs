@@ -59,7 +59,7 @@ impl Audit {
         }
     }
 
-    /// How each relation fares.
+    /// The standing of each relation.
     pub(super) fn standings(&self) -> &[Standing] {
         &self.standings
     }

@@ -43,7 +43,7 @@ impl Gaussian {
         }
     }
 
-    /// The same for a program of which earlier runs taught this.
+    /// Uses what earlier runs of the program taught.
     #[must_use]
     pub fn with_model(mut self, model: Arc<Model>) -> Self {
         self.run.learnt(model);

@@ -13,7 +13,7 @@ pub(super) struct Levels {
 }
 
 impl Levels {
-    /// Those of the run.
+    /// Levels of the run.
     pub(super) fn of_run(tally: &Tally) -> Self {
         Self::of(tally, |event| {
             let raw = &tally.raw()[event];

@@ -57,23 +57,23 @@ pub trait Estimator: Send {
     fn relations(&self) -> &[Standing];
 }
 
-/// Which estimator.
+/// Names the estimators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kind {
-    /// [`Scale`].
+    /// [`Scale`]: scales counts, as perf does.
     #[default]
     Scale,
-    /// [`Linear`].
+    /// [`Linear`]: corrects means by fixed weights.
     Linear,
-    /// [`Gaussian`].
+    /// [`Gaussian`]: corrects by a Gaussian process.
     Gp,
 }
 
 impl Kind {
-    /// All of them.
+    /// All estimators.
     pub const ALL: [Self; 3] = [Self::Scale, Self::Linear, Self::Gp];
 
-    /// Its name in recordings and on the command line.
+    /// Name of the estimator in recordings and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Scale => "scale",
@@ -82,7 +82,7 @@ impl Kind {
         }
     }
 
-    /// What it does, in a line.
+    /// Describes the estimator in a line.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Scale => "Count x enabled / running, as perf does",
@@ -142,7 +142,7 @@ pub enum Quality {
 /// What moved a number, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Part {
-    /// What did.
+    /// What moved it.
     pub by: Cause,
     /// How many counts it added, or took away.
     pub counts: f64,
@@ -151,15 +151,15 @@ pub struct Part {
 /// What can move a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// A relation.
+    /// The relation with this index.
     Relation(RelationIndex),
     /// What was counted of another event.
     Event(EventIndex),
-    /// That the estimator weighs the event's own samples otherwise than by their time.
+    /// The estimator's weighting of own samples, which isn't by their time.
     Weighting,
 }
 
-/// How a relation fares.
+/// Standing of a relation: its residual, and how far it is trusted.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Standing {
     /// How often it corrected an event.
@@ -176,37 +176,37 @@ pub struct Standing {
     pub trust: Option<f64>,
     /// The event that it moved most, as its run's total stands.
     pub moved: Option<Moved>,
-    /// What follows from that.
+    /// State that follows from the residual.
     pub state: RelationState,
 }
 
 /// By how much an event was moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved {
-    /// Which event.
+    /// Event that was moved.
     pub event: EventIndex,
     /// The change as a part of the scaled count; `None` where there was nothing to move.
     pub relative: Option<f64>,
 }
 
-/// What a relation is doing.
+/// State of a relation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum RelationState {
     /// Too little has been counted to judge it.
     #[default]
     Waiting,
-    /// It agrees with what is counted, and corrects.
+    /// The relation agrees with what is counted, and corrects.
     Agrees,
     /// What is counted contradicts it: it corrects nothing.
     Violated,
     /// These events of it aren't measured.
     Inactive {
-        /// Their names.
+        /// Names of the events that are not measured.
         missing: Vec<String>,
     },
-    /// It goes out from and into this event, which has two names.
+    /// The relation leads from an event to itself, which has two names.
     SameEvent {
-        /// Which.
+        /// Event with two names.
         event: EventIndex,
     },
 }

@@ -84,7 +84,7 @@ impl OnCpu {
         self.process.as_ref()
     }
 
-    /// The same.
+    /// The process, to change.
     pub(super) fn process_mut(&mut self) -> Option<&mut Gp> {
         self.process.as_mut()
     }

@@ -216,7 +216,7 @@ pub struct Modifiers {
     pub exclude_idle: bool,
     /// `perf_event_attr.precise_ip`, one for each `p`, at most 3.
     pub precise: u8,
-    /// As precise as the event can be sampled (`P`).
+    /// Sampled as precisely as the event can be (`P`).
     #[serde(skip_serializing_if = "is_false")]
     pub precise_max: bool,
     /// Samples carry the counts of the group (`S`).

@@ -251,7 +251,7 @@ mod tests {
 
     use super::*;
 
-    /// With it libpfm plays another CPU, on which the generic events aren't there.
+    /// Variable that makes libpfm play another CPU, on which the generic events don't exist.
     const FORCED: &str = "LIBPFM_FORCE_PMU";
 
     /// Runs tests of this program again, in a process where libpfm plays the CPU with this PMU or none:

@@ -64,7 +64,7 @@ impl Resolver {
         Self { machine, family: OnceLock::new(), tables: Arc::default(), pmus: OnceLock::new() }
     }
 
-    /// The same resolver, which knows the events of a vendor's tables too.
+    /// Adds the events of a vendor's tables to the resolver.
     pub fn with_tables(self, tables: Arc<Tables>) -> Self {
         Self { tables, ..self }
     }
@@ -432,7 +432,7 @@ impl Resolver {
     }
 }
 
-/// The same, with what the model doesn't count known as such.
+/// Replaces what the model doesn't count by the reason why it can't.
 fn only_modelled(named: Named<'_>) -> Named<'_> {
     let modelled = |found: Found| match found.kind {
         Kind::Modelled => found,

@@ -95,7 +95,7 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 const PREFETCH: usize = 2;
 
-/// In the order of `PERF_COUNT_HW_CACHE_*`.
+/// Caches, in the order of `PERF_COUNT_HW_CACHE_*`.
 const CACHES: &[Cache] = &[
     Cache { names: &["L1-dcache", "l1-d", "l1d", "L1-data"], operations: &[READ, WRITE, PREFETCH] },
     Cache { names: &["L1-icache", "l1-i", "l1i", "L1-instruction"], operations: &[READ, PREFETCH] },
@@ -114,7 +114,7 @@ const OPERATIONS: &[&[&str]] = &[
     &["prefetch", "prefetches", "speculative-read", "speculative-load"],
 ];
 
-/// In the order of `PERF_COUNT_HW_CACHE_RESULT_*`.
+/// Results, in the order of `PERF_COUNT_HW_CACHE_RESULT_*`.
 const RESULTS: &[&[&str]] = &[&["refs", "Reference", "ops", "access"], &["misses", "miss"]];
 
 /// `L1-dcache-load-misses`: a cache, then an operation and a result in either order. perf takes

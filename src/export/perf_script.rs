@@ -82,7 +82,7 @@ struct Reader<'a> {
     /// The sample's first line, and its weight.
     head: Option<Head>,
     weight: u64,
-    /// Its frames, innermost first.
+    /// Frames of the sample, innermost first.
     frames: Vec<FrameId>,
     skipped_periods: bool,
     known_heads: Known<Head>,
@@ -442,7 +442,7 @@ impl<'a> Parts<'a> {
         Some(Self { before, period: Some(period), behind: &word[digits..] })
     }
 
-    /// As known heads are looked up.
+    /// Writes the head in the form by which known heads are looked up.
     fn put_into(&self, text: &mut Vec<u8>) {
         text.clear();
         text.extend_from_slice(&self.before.len().to_le_bytes());

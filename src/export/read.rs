@@ -33,7 +33,7 @@ pub enum Events {
     All,
     /// The first event that is met in `perf script`; all events in other formats.
     First,
-    /// Those with these names, with their modifiers or without.
+    /// The events with these names, with or without their modifiers.
     Named(Vec<String>),
 }
 

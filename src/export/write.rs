@@ -47,7 +47,7 @@ impl Unit {
         }
     }
 
-    /// Its name, as pprof has it.
+    /// Name of the unit, as pprof has it.
     pub(super) fn name(self, tree: &Tree, event: EventId) -> &str {
         match self {
             Self::Samples if tree.event_of(event).has_samples() => "count",

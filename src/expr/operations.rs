@@ -18,14 +18,14 @@ pub struct Operation {
 /// How an [`Operation`] is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Notation {
-    /// In front of its one operand.
+    /// Prefix: in front of its one operand.
     Prefix,
     /// Between its two operands; the one of higher power takes the operand between two operators.
     Infix {
         /// Binding power: 1 for `|` to 6 for `*`.
         power: u8,
     },
-    /// As a name with one or two arguments in parentheses.
+    /// Call: a name with one or two arguments in parentheses.
     Call {
         /// How many arguments it takes.
         arity: usize,

@@ -327,7 +327,7 @@ fn expressions(operators: &'static [&'static str], numbers: std::ops::Range<f64>
     })
 }
 
-/// With parentheses or without, unless a comparison would be chained.
+/// Writes an operation with or without parentheses; always with, where a comparison would be chained.
 fn binary((a, operator, b, bare): (String, &str, String, [bool; 2])) -> String {
     let compares = |text: &str| text.contains(['<', '>', '=']);
     let side = |text: String, is_bare: bool| {

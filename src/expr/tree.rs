@@ -49,7 +49,7 @@ pub enum Moment {
 }
 
 impl Moment {
-    /// As it is written in braces.
+    /// The word for it in braces.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mean => "mean",
@@ -398,7 +398,7 @@ impl Printed {
         }
     }
 
-    /// In parentheses, unless it holds together as firmly as `least`.
+    /// Writes the expression in parentheses, unless it binds as firmly as `least`.
     fn at_least(self, least: u8) -> String {
         if self.power < least { format!("({})", self.text) } else { self.text }
     }

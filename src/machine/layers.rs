@@ -74,9 +74,9 @@ fn stay_on(cpus: &[u32]) -> nix::Result<()> {
 /// What becomes of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It can be counted as asked.
+    /// The event can be counted as asked.
     Counted,
-    /// It can be counted in user space only: the kernel's side needs more rights.
+    /// The event can be counted in user space only: the kernel's side needs more rights.
     UserOnly,
     /// This machine or kernel has no such event.
     Absent(Errno),

@@ -32,7 +32,7 @@ pub use turns::{Waiting, ratios};
 pub struct Fact {
     /// Section of the report.
     pub section: Section,
-    /// Its name, the same in every version.
+    /// Name of the fact, the same in every version.
     pub name: &'static str,
     /// What was found, for people.
     pub found: String,

@@ -23,7 +23,7 @@ pub struct Request {
 #[derive(Debug)]
 struct Wanted {
     metric: Metric,
-    /// Without names of metrics and facts.
+    /// Formula without names of metrics and facts.
     formula: Expr,
     threshold: Option<Expr>,
     /// What each name in the formula stands for; several units may count one event.

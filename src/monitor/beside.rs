@@ -74,11 +74,11 @@ pub enum Compare {
 /// An event of one recording, of the other, or of both, with its two numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// Its name, with the part of the target that it is about.
+    /// Name of the event, with the part of the target that it is about.
     pub name: String,
     /// Unit of the counts.
     pub unit: Unit,
-    /// Its places in the lists of events.
+    /// Place of the event in the first recording.
     pub a: Option<EventIndex>,
     /// Place of the event in the second recording.
     pub b: Option<EventIndex>,

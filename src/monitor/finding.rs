@@ -116,7 +116,7 @@ impl Finding {
         }
     }
 
-    /// Its name in lists and files.
+    /// Name of the finding in lists and files.
     pub fn code(&self) -> &'static str {
         match self {
             Self::LostRounds { .. } => "W01",

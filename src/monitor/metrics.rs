@@ -40,7 +40,7 @@ impl Monitor {
 }
 
 impl<'a> MetricRow<'a> {
-    /// Its name, with the part of the target where that isn't all of it.
+    /// Name of the metric, with the part of the target where that isn't all of it.
     pub fn title(&self) -> String {
         match self.scope() {
             None | Some(Scope::All) => self.definition.name.clone(),

@@ -103,7 +103,7 @@ pub struct Point {
 }
 
 impl Point {
-    /// The same interval with its counts in another unit; without a factor there are none.
+    /// This point with its counts in another unit; without a factor there are none.
     fn times(&self, factor: Option<f64>) -> Self {
         let scaled = |count: Option<Uncertain>| Some(count?.scaled(factor?));
         Self { raw: scaled(self.raw), corrected: scaled(self.corrected), ..*self }
@@ -124,7 +124,7 @@ impl Point {
 /// What there is to say about one event.
 #[derive(Clone, Copy)]
 pub struct Row<'a> {
-    /// Its place in the list that the user asked for.
+    /// Place of the event in the list that the user asked for.
     pub index: EventIndex,
     /// The event and whether it could be opened.
     pub event: &'a RecordedEvent,
@@ -136,7 +136,7 @@ pub struct Row<'a> {
     pub estimate: &'a Estimate,
     /// The CPU time of the run: the event's own, or that of the others where it isn't open.
     pub cpu_time: CpuNs,
-    /// Its intervals, oldest first.
+    /// Intervals of the event, oldest first.
     pub history: &'a VecDeque<Point>,
     /// Why it has not been counted, if it hasn't.
     pub absence: Option<Absence>,
@@ -210,9 +210,9 @@ pub enum Absence {
     NotSupported,
     /// The kernel doesn't let this user count it.
     Forbidden,
-    /// It has not been on a counter so far.
+    /// The event has not been on a counter so far.
     NotYetRan,
-    /// It was never on a counter, and the measurement has ended.
+    /// The event was never on a counter, and the measurement has ended.
     NeverRan,
     /// It counted nothing while it was on a counter, but wasn't on one in the beginning, where nobody knows
     /// what happened.

@@ -15,7 +15,7 @@ use crate::units::{CpuNs, WallNs};
 pub struct Parts {
     /// Name of the event.
     pub name: String,
-    /// Its places in the list of events, one for each part.
+    /// Places of the parts in the list of events.
     pub events: Vec<EventIndex>,
 }
 

@@ -74,7 +74,7 @@ pub enum Cohesion {
 pub enum Fit {
     /// The hardware counts the group at once.
     Fits,
-    /// They are more than there are counters for.
+    /// The group has more events than there are counters for.
     TooMany,
     /// At least one of them can't be counted at all, so nothing can be said of the group.
     Unknown,

@@ -63,7 +63,7 @@ impl FrameId {
     /// The frame `[root]` above all others.
     pub const ROOT: Self = Self(0);
 
-    /// Its place among all frames of the tree.
+    /// Place of the frame among all frames of the tree.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -17,7 +17,7 @@ impl NodeId {
     /// No node; never leaves this module's siblings.
     pub(super) const NONE: Self = Self(u32::MAX);
 
-    /// Its place among all nodes of the tree.
+    /// Place of the node among all nodes of the tree.
     pub fn index(self) -> usize {
         self.0 as usize
     }
@@ -119,7 +119,7 @@ impl<'a> NodeRef<'a> {
         node.calls > 0 || node.time > 0 || has_amount()
     }
 
-    /// Its children, in the order in which their frames became known.
+    /// Children of the node, in the order in which their frames became known.
     pub fn children(&self) -> Vec<NodeId> {
         self.tree.children(self.id)
     }

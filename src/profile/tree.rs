@@ -19,7 +19,7 @@ pub enum Repeats {
     /// The path goes back to where the repeat began: paths are canonical.
     #[default]
     Fold,
-    /// They stay; a recursion is as long as it was deep.
+    /// Repeats stay; a recursion is as long as it was deep.
     Keep,
 }
 

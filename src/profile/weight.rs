@@ -6,7 +6,7 @@ use std::fmt;
 /// What is known of each sample of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Measure {
-    /// That it was taken: samples are counted, and the weight is their number.
+    /// Only that each was taken: samples are counted, and the weight is their number.
     Samples,
     /// How much it stands for, in this unit, as the period of a sampled counter.
     Weighted(Cow<'static, str>),
@@ -54,7 +54,7 @@ impl fmt::Display for Event {
 pub struct EventId(pub(super) u32);
 
 impl EventId {
-    /// Its place among all events of the tree.
+    /// Place of the event among all events of the tree.
     pub fn index(self) -> usize {
         self.0 as usize
     }

@@ -175,7 +175,7 @@ pub struct Machine {
     pub cpus: usize,
 }
 
-/// Whom a measurement is about.
+/// Target of a measurement.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Target {
@@ -212,7 +212,7 @@ pub enum Target {
 pub struct Process {
     /// Id of the process.
     pub pid: i32,
-    /// Its name, as the kernel has it.
+    /// Name of the process, as the kernel has it.
     pub name: String,
 }
 
@@ -281,7 +281,7 @@ enum Line {
     Sampled(Sampled),
     Stacks(StacksLine),
     End(End),
-    /// Of a type that this version doesn't know.
+    /// A line of a type that this version doesn't know.
     #[serde(other)]
     Unknown,
 }

@@ -52,12 +52,12 @@ pub enum ReadError {
     Io(io::Error),
     /// The file is empty.
     Empty,
-    /// It isn't a recording of perfprop.
+    /// The file isn't a recording of perfprop.
     Foreign {
         /// What is wrong with the first line.
         reason: String,
     },
-    /// It is a recording of another version.
+    /// The file is a recording of another version.
     Version {
         /// Version that the file has.
         found: u64,

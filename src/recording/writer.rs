@@ -16,7 +16,7 @@ const FLUSH_AFTER: Duration = Duration::from_millis(50);
 pub struct Recorder<W: Write> {
     out: BufWriter<W>,
     flushed: Instant,
-    /// Those that the last line of samples reports.
+    /// Losses that the last line of samples reports.
     losses: Losses,
 }
 

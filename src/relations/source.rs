@@ -82,7 +82,7 @@ struct Fitting {
     is_cut: bool,
 }
 
-/// As many characters as have room in `room` columns.
+/// As many characters as fit into `room` columns.
 fn fitting(characters: impl Iterator<Item = char>, room: usize) -> Fitting {
     let mut fitting = Fitting { cells: Vec::new(), width: 0, is_cut: false };
     for c in characters {

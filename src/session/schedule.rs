@@ -91,7 +91,7 @@ pub fn choose(rotations: usize, switch: impl FnOnce() -> Option<Duration>, place
     rotations == 1 && switch().is_some_and(pays)
 }
 
-/// In how many places groups are opened, so far as that is known before.
+/// The number of places in which groups will be opened, as far as that is known before.
 fn places(launch: &Launch) -> usize {
     let cpus = || launch.cpus.as_ref().map_or_else(|| online_cpus().map_or(1, |cpus| cpus.len()), Vec::len);
     let by_cpu = if launch.cpus.is_some() || launch.split == Split::Cpus { cpus() } else { 1 };

@@ -31,7 +31,7 @@ pub struct Limited<S> {
     counters: usize,
     /// The groups that are multiplexed, the next ones first.
     queue: VecDeque<Turn>,
-    /// Those that never leave: what is pinned.
+    /// Groups that never leave: pinned ones.
     fixed: Vec<Turn>,
     /// Length of a slice; a round where `None`.
     turn: Option<Duration>,
@@ -48,7 +48,7 @@ pub struct Limited<S> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Runs,
-    /// It has ended, and its last round was not given yet.
+    /// The source has ended, and its last round was not given yet.
     LastRound,
     Ended,
 }
@@ -126,7 +126,7 @@ impl<S: CounterSource> Limited<S> {
         }
     }
 
-    /// As the kernel fills its counters: from the head, until a group doesn't fit.
+    /// The groups on the counters, chosen as the kernel does: from the head, until a group doesn't fit.
     fn on_counters(&self) -> impl Iterator<Item = &Turn> {
         let mut left = self.counters;
         self.fixed.iter().chain(&self.queue).take_while(move |turn| {

@@ -125,17 +125,17 @@ pub enum Scope {
     All,
     /// Only what runs on this CPU.
     Cpu(u32),
-    /// One thread.
+    /// Only this thread.
     Thread {
         /// Id of the thread.
         tid: i32,
-        /// Its name, as the kernel has it.
+        /// Name of the thread, as the kernel has it.
         name: String,
     },
 }
 
 impl fmt::Display for Scope {
-    /// As perf writes it: `CPU3`, `rec-4121`; nothing for all.
+    /// Formats the scope as perf does: `CPU3`, `rec-4121`; nothing for all.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::All => Ok(()),
@@ -151,9 +151,9 @@ impl fmt::Display for Scope {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It is counted as asked.
+    /// The row is counted as asked.
     Counted,
-    /// It is counted in user space only: counting the kernel needs more rights.
+    /// The row is counted in user space only: counting the kernel needs more rights.
     UserOnly,
     /// This machine has no such event, or no PMU that counts it.
     NotSupported,

@@ -102,7 +102,7 @@ pub struct Task {
     pub pid: i32,
     /// Id of the thread.
     pub tid: i32,
-    /// Its name (`comm`), which may hold any character.
+    /// Name of the task (`comm`), which may hold any character.
     pub comm: String,
 }
 
@@ -115,7 +115,7 @@ pub struct StackSample {
     pub task: TaskId,
     /// CPU that it ran on.
     pub cpu: u32,
-    /// Of which event: its place in [`Sampled::events`].
+    /// Event of the sample: its place in [`Sampled::events`].
     pub event: u32,
     /// How many occurrences it stands for (its period), in the event's unit.
     pub weight: u64,
@@ -139,10 +139,10 @@ pub struct Losses {
     /// stack ended, or unwind information is absent or wrong.
     #[serde(default)]
     pub cut: u64,
-    /// Those among them that are deeper than the kernel follows.
+    /// Cut stacks that are deeper than the kernel follows.
     #[serde(default)]
     pub too_deep: u64,
-    /// Those among them that are longer than the part that was copied.
+    /// Cut stacks that are longer than the part that was copied.
     #[serde(default)]
     pub copy_ended: u64,
     /// Records that were not what the kernel promises.
@@ -198,7 +198,7 @@ impl TaskCosts {
 /// A file whose functions have no names, though it was sampled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Unnamed {
-    /// As its process named it. It may hold any character.
+    /// Path of the file, as its process named it. It may hold any character.
     pub path: String,
     /// Why it isn't sampled.
     pub why: String,
@@ -269,7 +269,7 @@ impl fmt::Display for Rate {
 /// An event that is sampled.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SampledEvent {
-    /// Its name as the user wrote it, with `:u` where only user space is sampled.
+    /// Name of the event as the user wrote it, with `:u` where only user space is sampled.
     pub name: String,
     /// What one of its weight stands for.
     #[serde(default)]

@@ -11,7 +11,7 @@ use crate::words::shown;
 
 /// A metric with its value over the time that is printed.
 pub(super) struct Printed {
-    /// Its name behind its unit, as perf prints them: `%  branch_miss_rate`.
+    /// Name of the metric behind its unit, as perf prints them: `%  branch_miss_rate`.
     pub(super) label: String,
     pub(super) number: Result<Number, NoValue>,
     /// Why there is no number.
@@ -88,7 +88,7 @@ pub(super) fn over_runs(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) ->
     metrics.map(|(place, metric)| of_runs(runs, place, &metric)).collect()
 }
 
-/// Of several runs the value is that of their mean counts.
+/// The metric over several runs: the value of their mean counts.
 fn of_runs(runs: &Repeats<'_>, place: usize, metric: &MetricRow<'_>) -> Printed {
     if runs.0.len() == 1 {
         return Printed::new(metric, metric.over_run());

@@ -326,7 +326,7 @@ impl Repeats<'_> {
         mean_of(&counts)
     }
 
-    /// The same of the best that is known of each run's count.
+    /// Mean over the runs of the best estimate of each run's count.
     pub(super) fn best(&self, event: EventIndex) -> Option<Uncertain> {
         self.mean(event, |row| row.best())
     }

@@ -82,7 +82,7 @@ pub(super) enum Change {
     /// Nothing was corrected.
     #[default]
     None,
-    /// It was moved by this part of the raw number; `None` of 0, which has no parts.
+    /// The number was moved by this part of its raw value; `None` where that is 0 and has no parts.
     By(Option<f64>),
     /// There was no raw number: it follows from others.
     Derived,
@@ -129,7 +129,7 @@ impl Figures {
         }
     }
 
-    /// Of all parts of an event together. An estimator knows no spread of a sum.
+    /// Figures of all parts of an event together. An estimator knows no spread of a sum.
     pub(super) fn of_sum(monitor: &Monitor, events: &[EventIndex], measure: Measure) -> Self {
         let sum = &monitor.sum(events);
         let factor = measure.factor_of_sum(monitor, sum).filter(|factor| factor.is_finite());

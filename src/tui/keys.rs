@@ -78,10 +78,10 @@ pub(super) struct Key {
 /// Keys of one action.
 #[derive(Debug)]
 pub(super) struct Binding {
-    /// Its keys, unless the configuration names others.
+    /// Default keys of the action.
     keys: &'static [Key],
     pub(super) action: Action,
-    /// Its name in the configuration.
+    /// Name of the action in the configuration.
     pub(super) name: &'static str,
     /// What it does, for the help screen.
     pub(super) words: &'static str,
@@ -292,14 +292,14 @@ impl Binding {
         self.on.is_empty()
     }
 
-    /// Its keys as the configuration would name them.
+    /// Keys of the action as the configuration would name them.
     pub(super) fn spelled(&self) -> impl Iterator<Item = String> {
         self.keys.iter().map(|key| key.spelled())
     }
 }
 
 impl Bound<'_> {
-    /// Its keys in words: `↑ k`.
+    /// Keys of the action in words: `↑ k`.
     pub(super) fn names(&self) -> String {
         let names: Vec<_> = self.keys.iter().map(|key| key.name()).collect();
         names.join(" ")
@@ -343,7 +343,7 @@ impl Key {
         NAMED.iter().find(|(name, _)| name.eq_ignore_ascii_case(text)).map(|(_, named)| code(*named))
     }
 
-    /// As the configuration names it.
+    /// Name of the key in the configuration.
     fn spelled(self) -> String {
         match self.code {
             KeyCode::Char(c) if self.control => format!("^{}", c.to_ascii_uppercase()),

@@ -55,7 +55,7 @@ pub enum Input {
 pub enum Terminal {
     /// The one that the program runs on.
     Real(Real),
-    /// One that exists in memory only, for tests.
+    /// A terminal in memory, for tests.
     Scripted(Scripted),
 }
 
@@ -245,7 +245,7 @@ impl Script {
         picture::text(&self.buffer())
     }
 
-    /// The same with its styles.
+    /// The screen with its styles.
     pub fn buffer(&self) -> Buffer {
         // The loop takes the second when it has drawn what the first changed.
         for _ in 0..2 {

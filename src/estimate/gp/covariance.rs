@@ -11,7 +11,7 @@ pub(crate) struct Covariances {
 }
 
 impl Covariances {
-    /// Of zeros.
+    /// Covariances that are all zero.
     pub(crate) fn zeros(events: usize) -> Self {
         Self { events, values: vec![[0.0; PROCESSES]; events * events] }
     }

@@ -38,7 +38,7 @@ pub(crate) fn step(solved: &Solved<'_>, covariances: &mut Covariances, rate: f64
 /// How long steps are for their rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
-    /// Those of expectation maximisation, for learning in many steps.
+    /// Steps of expectation maximisation, for learning in many steps.
     Exact,
     /// Longer where a process fades, for following a run.
     Fast,

@@ -13,16 +13,16 @@ use super::window::{Observation, Window};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Lessons {
     windows: Vec<Vec<Block>>,
-    /// How many windows there were.
+    /// Number of windows so far.
     seen: u64,
 }
 
 /// The longest block of a multiplexed event in a window that is kept.
 pub(crate) const BLOCK_MS: f64 = 4.0;
 
-/// So many windows are kept.
+/// The most windows that are kept.
 const KEPT: usize = 240;
-/// As many blocks are usual in a window.
+/// The usual number of blocks in a window.
 const USUAL: f64 = 250.0;
 
 impl Lessons {
@@ -36,7 +36,7 @@ impl Lessons {
         }
     }
 
-    /// How many windows there were.
+    /// Number of windows so far.
     pub(crate) fn seen(&self) -> u64 {
         self.seen
     }

@@ -13,7 +13,7 @@ pub(crate) struct Level {
 const LEAST_RATE: f64 = 0.0025;
 
 impl Level {
-    /// As it was learnt: what is counted doesn't move it.
+    /// A level that was learnt: what is counted doesn't move it.
     pub(crate) fn known(rate: f64) -> Self {
         Self { count: rate, time: 1.0, ever: rate > 0.0, known: true }
     }

@@ -33,7 +33,7 @@ macro_rules! widest {
     }};
 }
 impl Square {
-    /// Of zeros.
+    /// A matrix of zeros.
     pub(crate) fn zeros(size: usize) -> Self {
         let stride = size.next_multiple_of(COLUMNS);
         Self { size, stride, values: vec![0.0; stride * stride] }
@@ -275,7 +275,7 @@ pub(crate) fn clipped(matrix: &Square, floor: f64) -> Square {
     result
 }
 
-/// One rotation that makes the element (p, q) zero; `vectors` holds eigenvectors in rows.
+/// Rotates so that the element (p, q) becomes zero; `vectors` holds eigenvectors in rows.
 fn rotate(a: &mut Square, vectors: &mut Square, p: usize, q: usize) {
     let n = a.size;
     let apq = a.at(p, q);

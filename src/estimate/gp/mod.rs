@@ -50,7 +50,7 @@ use window::{Observation, Posterior, Scale, Solved, Window};
 /// An event as the estimator knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventSpec {
-    /// Its name, by which a prior knows it.
+    /// Name of the event, by which a prior knows it.
     pub name: String,
     /// Whether it has a counter of its own.
     pub always_counted: bool,
@@ -59,7 +59,7 @@ pub struct EventSpec {
 /// How counters are read and shared.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timing {
-    /// The time between rounds.
+    /// Time between rounds, in ms of CPU time.
     pub read_ms: f64,
     /// The time between changes of what is counted.
     pub rotation_ms: f64,
@@ -113,7 +113,7 @@ fn within(estimate: f64, half_width: f64, counted: Delta) -> Uncertain {
 const NOISE: f64 = 2e-4;
 /// Where events come in bursts, intervals are wider by this factor: what is next has heavier tails.
 const BURSTS: f64 = 1.2;
-/// Of what was fitted to bursts so much is kept: one says little of the next.
+/// The part that is kept of what was fitted to bursts: one says little of the next.
 const KEPT_OF_BURSTS: f64 = 0.5;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
@@ -122,7 +122,7 @@ const LEAST_OBSERVED: u64 = 2;
 /// Before the first fit it is as if there were so many: a prior says more of variances than few observations.
 const UNFITTED: u64 = 6;
 
-/// The estimator.
+/// Estimates multiplexed counts by a Gaussian process over all events.
 pub struct Gp {
     settings: Settings,
     events: Vec<EventSpec>,
@@ -134,7 +134,7 @@ pub struct Gp {
     scales: Vec<Scale>,
     /// How events vary together at large.
     covariances: Covariances,
-    /// The same as fitted to the last window.
+    /// Covariances as fitted to the last window.
     present: Covariances,
     /// How many observations of each event `present` was fitted to.
     observed: Vec<u64>,
@@ -151,7 +151,7 @@ pub struct Gp {
     started: bool,
     fitted_windows: u64,
     lessons: Option<Lessons>,
-    /// What was known before the run.
+    /// Covariances that were known before the run.
     known_before: Covariances,
     model: Option<Model>,
 }

@@ -40,7 +40,7 @@ pub(crate) struct Run {
     pub(crate) names: Vec<String>,
     /// Mean rates over the run; `None` of events that were never counted.
     pub(crate) rates: Vec<Option<f64>>,
-    /// How long it was.
+    /// Length of the run, in ms.
     pub(crate) time_ms: f64,
     /// The windows of this run and of those before.
     pub(crate) lessons: Lessons,

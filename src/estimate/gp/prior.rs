@@ -27,7 +27,7 @@ struct Family {
 /// A program's complete counts.
 #[derive(Clone, Copy, Debug)]
 pub struct Complete<'a> {
-    /// The events.
+    /// Names of the events.
     pub names: &'a [String],
     /// Their counts in each slice of time.
     pub rows: &'a [Vec<f64>],
@@ -35,7 +35,7 @@ pub struct Complete<'a> {
     pub row_ms: f64,
 }
 
-/// Without any knowledge: the variance of a relative rate in each process.
+/// Variance of a relative rate in each process, where nothing is known.
 const UNKNOWN: PerProcess = [0.04, 0.04, 0.02, 0.02];
 
 /// Names of perf and presets, and by which name a prior knows what they count.

@@ -22,9 +22,9 @@ pub struct Settings {
     pub drift_memory: f64,
     /// The first step of learning, how fast steps get smaller, and how small.
     pub first_step: f64,
-    /// See `first_step`.
+    /// How fast steps get smaller; see `first_step`.
     pub step_decline: f64,
-    /// See `first_step`.
+    /// The smallest step; see `first_step`.
     pub least_step: f64,
     /// So many steps fit the covariances to a window before it is estimated; one less where they are
     /// dear, as their cost grows with the cubes of the numbers of observations and events.
@@ -43,7 +43,7 @@ pub struct Settings {
     pub lesson_steps: usize,
     /// The first of these steps, and the last.
     pub lesson_first: f64,
-    /// See `lesson_first`.
+    /// The last step; see `lesson_first`.
     pub lesson_last: f64,
     /// The half width of intervals, over that of Student's t with as many degrees of freedom as there
     /// are observations of the event in the window that covariances were fitted to.
@@ -55,9 +55,9 @@ impl Settings {
     pub const SHORT_CONTEXT_MS: f64 = 12.0;
     /// The least that a window and its context are together.
     pub const LEAST_MS: f64 = 70.0;
-    /// With more observations than this steps are dear.
+    /// Number of observations above which steps are expensive.
     const MANY_OBSERVATIONS: usize = 200;
-    /// With more events than this steps are dear.
+    /// Number of events above which steps are expensive.
     const MANY_EVENTS: usize = 100;
 
     /// The longest block of a multiplexed event that is one observation: the first of these with

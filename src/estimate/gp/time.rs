@@ -7,7 +7,7 @@
 /// A span of time in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
-    /// Where it begins.
+    /// Beginning of the span.
     pub start: f64,
     /// Where it ends, later than it begins.
     pub end: f64,

@@ -24,7 +24,7 @@ pub(crate) struct Scale {
 }
 
 impl Scale {
-    /// As covariances have it.
+    /// Scales of 1: events vary as covariances say.
     pub(crate) const AT_LARGE: Self = Self { level: 1.0, rest: 1.0 };
 
     /// Covariances in time, each times the product of both scales.
@@ -58,7 +58,7 @@ pub(crate) struct Solved<'a> {
     whitening: Square,
     /// Squared Mahalanobis length of the observations.
     surprise: f64,
-    /// But for a constant.
+    /// Log likelihood, but for a constant.
     #[cfg(test)]
     pub(crate) log_likelihood: f64,
 }

@@ -49,7 +49,7 @@ pub(super) struct Corrections<'a> {
 }
 
 impl<'a> Corrections<'a> {
-    /// Of no relation yet.
+    /// A correction that no relation has entered yet.
     pub(super) fn new(audit: &'a Audit, scope: Scope, levels: Levels, sampled: Vec<bool>, exact: Vec<bool>) -> Self {
         let corrections = vec![Correction::default(); exact.len()];
         Self { audit, scope, levels, sampled, exact, corrections, uses: Vec::new(), gradient: Vec::new() }

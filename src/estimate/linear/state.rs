@@ -21,7 +21,7 @@ pub(super) struct State {
     pub(super) variance: f64,
     /// The standard deviation of the mean's error.
     pub(super) deviation: f64,
-    /// The same from own samples alone: what a put-aside relation leaves behind.
+    /// Mean from own samples alone: what a put-aside relation leaves behind.
     pub(super) own_mean: f64,
     own_variance: f64,
     own_deviation: f64,

@@ -178,7 +178,7 @@ struct Threads {
 }
 
 impl Threads {
-    /// Of the threads that there are, those to attach to: each once.
+    /// The threads of a list that are still to be attached to: each once.
     fn unattached(&mut self, listed: Vec<Pid>) -> Vec<Pid> {
         let mut new = listed;
         new.retain(|&thread| self.known.insert(thread) && self.inherited_after.is_none_or(|last| thread <= last));

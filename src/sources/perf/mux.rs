@@ -91,7 +91,7 @@ pub fn interval(pmu: &str) -> Option<Duration> {
     read(&Path::new(DEVICES).join(pmu).join(FILE)).ok().map(|ms| Duration::from_millis(ms.into()))
 }
 
-/// The same of the PMU that counts an event, by its type and core.
+/// The rotation interval of the PMU that counts an event, by its type and core.
 pub fn interval_of((kind, core): (u32, u64)) -> Option<Duration> {
     let counts = |folder: &Path| match (kind, core) {
         (0, 0) => folder.ends_with("cpu") || folder.join("cpus").exists(),

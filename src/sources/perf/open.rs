@@ -294,7 +294,7 @@ pub fn permission() -> Status {
     }
 }
 
-/// Whom an event is to be counted of.
+/// Target of an event that is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Whose {
     /// The calling thread.

@@ -225,7 +225,7 @@ mod tests {
         assert_eq!(slice(micros(1), 0.0), LONGEST_SLICE);
     }
 
-    /// In how many of so many slices each of some groups is on.
+    /// The number of slices in which each of some groups is on.
     fn slices_on(count: usize, slices: usize) -> Vec<usize> {
         let (mut groups, _) = groups(count);
         let each: Vec<_> = (0..count).map(|group| vec![group]).collect();

@@ -38,14 +38,14 @@ struct Watched {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Seen {
     Nothing,
-    /// Its CPU time while they stood still.
+    /// Its counters stood still, at this CPU time of the task.
     StandsStill {
         cpu: CpuNs,
     },
     /// It ran on since. Had they only been read before it came to run, they will have moved when they
     /// are read next.
     RanOn,
-    /// They haven't.
+    /// The kernel took its counters off.
     IsOff,
 }
 

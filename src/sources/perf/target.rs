@@ -67,7 +67,7 @@ pub enum Split {
     Sum,
     /// One row for each CPU.
     Cpus,
-    /// One for each thread that exists at the beginning.
+    /// One row for each thread that exists at the beginning.
     Threads,
 }
 
@@ -79,7 +79,7 @@ pub(super) struct Place {
     pub(super) scope: Scope,
 }
 
-/// Whose work one counter counts.
+/// Task or CPU whose work one counter counts.
 #[derive(Clone, Debug)]
 pub(super) enum Subject {
     Task(Pid),

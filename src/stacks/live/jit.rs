@@ -59,7 +59,7 @@ impl Maker {
         self.pid
     }
 
-    /// Its perf map: as it sees it, or as it is here.
+    /// Opens the perf map: as the process sees it, or as it is here.
     fn map(&self) -> Result<File, Refused> {
         let expected = Expected { owners: Some(&self.owners), ..Expected::any(MOST_BYTES) };
         let inside = format!("/tmp/perf-{}.map", self.inside);

@@ -123,7 +123,7 @@ pub(super) fn open(wanted: &Wanted, target: &Target) -> Result<Opened, StackErro
     Ok(places.opened(unsampled, running))
 }
 
-/// Whose work one event samples.
+/// Task or CPU whose work one event samples.
 enum Subject {
     Task(Pid),
     Anyone,

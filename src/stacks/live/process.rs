@@ -20,7 +20,7 @@ const MAX_REMEMBERED: usize = 1 << 18;
 #[derive(Clone, Default)]
 pub(super) struct Space {
     mappings: Mappings,
-    /// Of addresses that were looked up before; valid until the next change of the mappings.
+    /// Locations of addresses that were looked up before; valid until the next change of the mappings.
     pub(super) known: FxHashMap<u64, LocationId>,
     unwinder: Option<Unwinder>,
 }

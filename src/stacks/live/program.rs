@@ -24,7 +24,7 @@ const DEBUG: &str = "/usr/lib/debug";
 pub(super) struct Program {
     path: String,
     file: Arc<File>,
-    /// Its debug information, where that is a file of its own.
+    /// Debug information, where that is a file of its own.
     debug: Option<File>,
     /// Whether its own debug information is read.
     own_debug: bool,

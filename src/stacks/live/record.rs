@@ -80,7 +80,7 @@ pub(super) enum Record<'a> {
     Exit(Tasks),
     Lost(u64),
     Throttle,
-    /// Of a kind that nothing is made of.
+    /// A record of a kind that isn't used.
     Other,
 }
 
@@ -123,7 +123,7 @@ pub(super) struct Sample<'a> {
 /// The registers and the stack of user space.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct UserState<'a> {
-    /// Those that were asked for, in the order of their numbers.
+    /// The registers that were asked for, in the order of their numbers.
     pub(super) registers: Words<'a>,
     pub(super) stack: &'a [u8],
     /// Whether it is as long as it could be: there may be more of it.

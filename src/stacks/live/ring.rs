@@ -60,7 +60,7 @@ impl AsFd for Ring {
 pub(super) struct Sorter {
     entries: Vec<Entry>,
     bytes: Vec<u8>,
-    /// Those that are kept for the next pass, while a pass is given on.
+    /// Records that are kept for the next pass.
     later: Vec<u8>,
     pub(super) malformed: u64,
 }

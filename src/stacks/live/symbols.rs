@@ -181,7 +181,7 @@ struct Symbols {
 
 /// What is known of a location: its frames, or that a process compiled the code there.
 enum Named {
-    /// Its frames, the outermost first.
+    /// Frames of the location, the outermost first.
     Frames(Vec<Frame>),
     /// Code that a process made.
     Made(Arc<Maker>),

@@ -81,16 +81,16 @@ pub(super) struct Unwinder(arch::Unwinder<Arc<[u8]>>);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Completeness {
     Whole,
-    /// It is deeper than the kernel follows.
+    /// The stack is deeper than the kernel follows.
     TooDeep,
-    /// It is longer than the part that was copied.
+    /// The stack is longer than the part that was copied.
     CopyEnded,
     /// What would have to be known to go on is missing or wrong.
     Cut,
 }
 
 impl Unwinder {
-    /// Of a process with these mappings.
+    /// An unwinder for a process with these mappings.
     pub(super) fn new(mappings: &Mappings, modules: &mut Modules) -> Self {
         let mut unwinder = arch::Unwinder::new();
         for mapping in mappings.iter() {

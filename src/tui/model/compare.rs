@@ -87,7 +87,7 @@ fn key(one: &Compared, column: CompareColumn) -> super::order::SortKey {
 }
 
 impl Model {
-    /// The same with a second recording to compare with.
+    /// Adds a second recording to compare with.
     pub(in crate::tui) fn with_beside(mut self, beside: Option<Beside>) -> Self {
         self.beside = beside;
         self.go_along();

@@ -81,10 +81,10 @@ pub enum Screen {
 }
 
 impl Screen {
-    /// Those of every measurement, in the order of their keys.
+    /// The screens of every measurement, in the order of their keys.
     pub const ALL: [Self; 6] = [Self::Events, Self::Detail, Self::Relations, Self::Profile, Self::Groups, Self::Log];
 
-    /// Its name on the command line and in the configuration.
+    /// Name of the screen on the command line and in the configuration.
     pub fn word(self) -> &'static str {
         match self {
             Self::Events => "events",
@@ -208,7 +208,7 @@ pub(super) enum Tail {
     /// The newest line, as lines come.
     #[default]
     Follow,
-    /// This one, counted from the beginning.
+    /// The line at this place, counted from the beginning.
     At(usize),
 }
 

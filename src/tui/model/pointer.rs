@@ -43,7 +43,7 @@ impl Model {
         }
     }
 
-    /// In the overview a click opens the screen.
+    /// Handles a click on the profile; in the overview it opens the screen.
     fn click_profile(&mut self, click: impl FnOnce(&mut Profile, usize)) {
         let height = profile_rows(self);
         match &mut self.profile {

@@ -68,7 +68,7 @@ impl Model {
         }
     }
 
-    /// The same where no line stands above it that says of what it is a part, or a sum.
+    /// The title of a line that has no line above it to say of what it is a part, or a sum.
     pub(in crate::tui) fn line_title(&self, line: Line) -> String {
         match line {
             Line::Event(event) => self.event_name(event),

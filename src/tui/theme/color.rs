@@ -195,7 +195,7 @@ fn oklab(rgb: [u8; 3]) -> [f64; 3] {
     oklab_of_light(rgb.map(linear))
 }
 
-/// The same from linear light.
+/// Converts linear light to Oklab.
 fn oklab_of_light([r, g, b]: [f64; 3]) -> [f64; 3] {
     let l = (0.412_221_470_8 * r + 0.536_332_536_3 * g + 0.051_445_992_9 * b).cbrt();
     let m = (0.211_903_498_2 * r + 0.680_699_545_1 * g + 0.107_396_956_6 * b).cbrt();

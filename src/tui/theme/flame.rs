@@ -22,7 +22,7 @@ pub(in crate::tui) enum HueFrom {
 }
 
 impl HueFrom {
-    /// With their names in theme files.
+    /// All choices, with their names in theme files.
     pub(super) const NAMES: [(&'static str, Self); 3] =
         [("module", Self::Module), ("name", Self::Name), ("self", Self::Own)];
 }
@@ -30,13 +30,13 @@ impl HueFrom {
 /// Which hue a frame has.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::tui) enum Hue {
-    /// One of those that tell names apart.
+    /// A hue that distinguishes names.
     Hash(u32),
     /// A part of a whole: the more, the nearer to the kernel's colour.
     Heat(f64),
 }
 
-/// As light and as colourful as `user`, all around the circle but for the kernel's own hue. Colours that the
+/// The hues, as light and as colourful as `user`, all around the circle but for the kernel's own hue. Colours that the
 /// terminal's user chose can't be turned: then the series' colours tell modules apart.
 pub(super) fn hues(user: Option<Color>, kernel: Option<Color>, series: &[Color]) -> Vec<Color> {
     let Some(user) = user else { return Vec::new() };

@@ -54,7 +54,7 @@ macro_rules! roles {
             /// All roles.
             pub const ALL: &'static [Self] = &[$(Self::$role,)*];
 
-            /// Its section and key in a theme file.
+            /// Section and key of the role in a theme file.
             pub fn place(self) -> (&'static str, &'static str) {
                 match self { $(Self::$role => ($section, $key),)* }
             }
@@ -107,9 +107,9 @@ roles! {
     Reference = "value" "reference",
     /// An event that ran at least 95 % of the time.
     RunFull = "run" "full",
-    /// One that ran at least 75 %.
+    /// A run ratio of at least 75 %.
     RunPart = "run" "part",
-    /// A run ratio that is low.
+    /// A lower run ratio.
     RunLow = "run" "low",
     /// A frame of a program or library; its background changes by hue.
     FlameUser = "flame" "user",
@@ -255,7 +255,7 @@ impl Theme {
         }
     }
 
-    /// Its name: that of its file.
+    /// Name of the theme: that of its file.
     pub fn name(&self) -> &str {
         &self.name
     }

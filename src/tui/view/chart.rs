@@ -57,7 +57,7 @@ pub(super) struct Series {
     pub(super) letter: Option<char>,
     /// Role that gives the line its style.
     pub(super) role: Role,
-    /// Its number of an interval.
+    /// Gets the line's number from an interval.
     pub(super) of: fn(&Point) -> Option<Uncertain>,
 }
 

@@ -34,7 +34,7 @@ enum Column {
     Difference,
 }
 
-/// In the order of the screen.
+/// All columns, in the order of the screen.
 const ALL: [Column; 6] = [Column::A, Column::AError, Column::B, Column::BError, Column::Change, Column::Difference];
 
 /// The order in which columns leave a screen that gets narrower. What is different stays.

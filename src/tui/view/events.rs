@@ -52,7 +52,7 @@ pub(super) enum Column {
     Trend,
 }
 
-/// In the order of the screen.
+/// All columns, in the order of the screen.
 const ALL: [Column; 16] = [
     Column::Event,
     Column::Raw,
@@ -72,10 +72,10 @@ const ALL: [Column; 16] = [
     Column::Trend,
 ];
 
-/// Those that only a large screen has.
+/// Columns that only a large screen has.
 const LARGE: [Column; 5] = [Column::Max, Column::Min, Column::Samples, Column::Cv, Column::Sigma];
 
-/// Those that a large screen has, and one that shows both raw and corrected numbers.
+/// Columns that a large screen has, and one that shows both raw and corrected numbers.
 const BOTH: [Column; 2] = [Column::Raw, Column::RawError];
 
 /// The order in which columns leave a screen that gets narrower.

@@ -92,7 +92,7 @@ fn fitted(line: Line<'static>, area: Rect) -> Line<'static> {
     Line::from(spans)
 }
 
-/// As many hints as fit, whole; help and quit always.
+/// Draws as many whole hints as fit; help and quit always.
 fn draw_hints(page: &mut Page<'_>, area: Rect) {
     if area.height == 0 {
         return;

@@ -68,7 +68,7 @@ struct Layout {
     name: usize,
     unit: usize,
     has_last: bool,
-    /// Its glyph alone, or its word too; nothing where no metric has a threshold.
+    /// Width of the state: its glyph alone, or its word too; 0 where no metric has a threshold.
     state: usize,
     trend: usize,
 }

@@ -46,7 +46,7 @@ pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
     draw_on(model, area, frame.buffer_mut());
 }
 
-/// The same without a terminal.
+/// Draws the whole screen into a buffer.
 pub(super) fn draw_on(model: &Model, area: Rect, buffer: &mut Buffer) {
     draw_and_find(model, area, buffer);
 }

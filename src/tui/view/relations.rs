@@ -147,7 +147,7 @@ impl Columns {
         cursor + self.id + 2 + numbers + 2 + self.state
     }
 
-    /// Those of numbers, in the order of the screen.
+    /// Widths of the columns of numbers, in the order of the screen.
     fn numbers(&self) -> [usize; 4] {
         [self.residual, self.z, self.used, self.trust]
     }

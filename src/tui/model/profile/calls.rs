@@ -33,7 +33,7 @@ pub(in crate::tui) struct Label {
     /// The source file, if it is known.
     pub(in crate::tui) file: String,
     pub(in crate::tui) origin: Origin,
-    /// The same for all frames of the module, and for all of the name.
+    /// Hash that is the same for all frames of the module, and for all of the name.
     pub(in crate::tui) module_hash: u32,
     pub(in crate::tui) name_hash: u32,
 }
@@ -73,7 +73,7 @@ fn hash(text: &str) -> u32 {
 /// An event that was sampled.
 #[derive(Clone, Debug)]
 pub(in crate::tui) struct Sampled {
-    /// As it was given; not escaped.
+    /// Name as it was given; not escaped.
     pub(in crate::tui) name: String,
     pub(in crate::tui) has_samples: bool,
     /// What was counted on each node itself.

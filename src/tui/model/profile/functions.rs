@@ -14,7 +14,7 @@ use crate::profile::Amount;
 pub(in crate::tui) struct Function {
     pub(in crate::tui) frame: FrameIndex,
     pub(in crate::tui) own: Amount,
-    /// With what it called; a sample counts once, however often the function stands on its path.
+    /// Amount with what the function called; a sample counts once, however often the function is on its path.
     pub(in crate::tui) total: Amount,
 }
 

@@ -350,7 +350,7 @@ impl Profile {
         if is_new { Ok(()) } else { Err("this frame has the whole width already; Esc goes one level out") }
     }
 
-    /// One level back; `false` where there is none.
+    /// Goes one level back; `false` where there is none.
     pub(in crate::tui) fn back(&mut self, height: usize) -> bool {
         if !self.search.is_empty() {
             self.set_search(String::new());

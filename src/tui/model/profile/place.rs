@@ -20,10 +20,10 @@ enum Fold {
     Closed,
 }
 
-/// In which order those under one node stand.
+/// The order of the children of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Order {
-    /// As they stood, but for those that have surely overtaken others.
+    /// As before, but for those that have surely overtaken others.
     Held,
     /// Sorted anew, by weight.
     Anew,
@@ -231,7 +231,7 @@ impl Place {
         is_new
     }
 
-    /// One level out; the selection stays where it is.
+    /// Zooms out by one level; the selection stays where it is.
     pub(super) fn zoom_out(&mut self, height: usize) -> bool {
         let was_zoomed = self.zoom.pop().is_some();
         if was_zoomed {

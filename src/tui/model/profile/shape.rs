@@ -168,7 +168,7 @@ impl Shape {
         self.total.get(node as usize).copied().unwrap_or_default()
     }
 
-    /// In the order of the screen; those on which the event wasn't met are left out.
+    /// Children in the order of the screen; those on which the event wasn't met are left out.
     pub(in crate::tui) fn children(&self, node: Node) -> impl DoubleEndedIterator<Item = Node> + '_ {
         let node = node as usize;
         let children = &self.children[self.first[node] as usize..self.first[node + 1] as usize];

@@ -54,7 +54,7 @@ pub(super) fn layout(nodes: usize, edges: &[Edge]) -> Layout {
     layout
 }
 
-/// Its ends from left to right.
+/// Ends of an edge from left to right.
 fn ends(edge: Edge, back: bool) -> (usize, usize) {
     if back { (edge.to, edge.from) } else { (edge.from, edge.to) }
 }

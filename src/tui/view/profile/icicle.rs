@@ -56,7 +56,7 @@ fn first_level(place: &Place, height: usize) -> usize {
     (level + 2).saturating_sub(height.max(2))
 }
 
-/// One level after the other, from the root on.
+/// Levels of the tree, from the root on.
 struct Levels<'a> {
     shape: &'a Shape,
     blocks: Vec<Block>,

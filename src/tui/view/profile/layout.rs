@@ -68,7 +68,7 @@ impl Parts {
     }
 }
 
-/// Without the frame and, at the sides, a column of air.
+/// The area without the frame and, at the sides, a column of air.
 fn inside(area: Rect) -> Rect {
     if area.width < 4 || area.height < 2 {
         return Rect::default();

@@ -8,6 +8,7 @@
 pub mod calls;
 #[cfg(feature = "cli")]
 pub mod cli;
+pub mod compare;
 pub mod estimate;
 pub mod events;
 #[cfg(feature = "export")]

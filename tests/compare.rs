@@ -1,4 +1,4 @@
-//! Tests two recordings side by side: golden text and screens.
+//! Tests the comparison of recordings: verdicts, golden text and screens.
 
 #![cfg(feature = "tui")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
@@ -6,16 +6,18 @@
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded, never};
+use perfprop::compare::{self, Basis, Comparison, Side, Verdict, compare};
 use perfprop::estimate::Linear;
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
-use perfprop::monitor::{Compare, Difference, Measure, Monitor, Side, compare};
+use perfprop::monitor::{Measure, Monitor};
 use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Target};
 use perfprop::sampling::Sample;
 use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round, Scope, Status};
 use perfprop::text;
 use perfprop::tui::{
-    self, Beside, Depth, Feed, Format, Mode, Options, Picture, Scene, Screen, Script, Symbols, Terminal, Theme,
+    self, Depth, Feed, Format, Mode, Options, OtherRun, Others, Picture, Scene, Screen, Script, Symbols, Terminal,
+    Theme,
 };
 use perfprop::units::{CpuNs, WallNs};
 
@@ -118,10 +120,50 @@ fn whole(specs: &[Spec], tenths: u64) -> Monitor {
     monitor
 }
 
-fn beside() -> Beside {
-    let rounds = rounds(&B, 450);
-    let end = end(&rounds);
-    Beside::new(["before.jsonl".into(), "after.jsonl".into()], rounds, end, || fresh(&B))
+fn run(name: &str, specs: &[Spec], tenths: u64) -> OtherRun {
+    let rounds = rounds(specs, tenths);
+    let (end, specs) = (end(&rounds), specs.to_vec());
+    OtherRun::new(name.into(), rounds, end, move || fresh(&specs))
+}
+
+fn others() -> Others {
+    Others::new("before.jsonl".into(), vec![], vec![run("after.jsonl", &B, 450)])
+}
+
+/// The same with rates that are higher by some parts of a thousand, as a run is by chance.
+fn jittered(specs: &[Spec], thousandths: [f64; 3]) -> Vec<Spec> {
+    let jitter = |(place, (name, rate, tenths)): (usize, &Spec)| {
+        (*name, rate * (1.0 + thousandths[place % 3] / 1000.0), *tenths)
+    };
+    specs.iter().enumerate().map(jitter).collect()
+}
+
+/// Chance, of five runs.
+const CHANCE: [[f64; 3]; 5] =
+    [[0.0, 31.0, -14.0], [4.0, -22.0, 9.0], [-3.0, 12.0, 21.0], [6.0, -7.0, -26.0], [-5.0, 18.0, 3.0]];
+
+/// So many runs of each, the second ones by chance otherwise.
+fn several(specs: [&[Spec]; 2], runs: usize) -> [Vec<Monitor>; 2] {
+    let a = CHANCE.iter().map(|by| whole(&jittered(specs[0], *by), 600));
+    let b = CHANCE.iter().rev().map(|by| whole(&jittered(specs[1], by.map(|by| -0.8 * by)), 600));
+    [a.take(runs).collect(), b.take(runs).collect()]
+}
+
+fn compared([a, b]: &[Vec<Monitor>; 2]) -> Comparison {
+    let [a, b] = [a, b].map(|side| side.iter().collect::<Vec<_>>());
+    compare(&a, &b, Measure::Total, Basis::Estimate)
+}
+
+fn verdicts(found: &Comparison) -> Vec<(&str, Verdict)> {
+    found.events.iter().map(|one| (one.name.as_str(), one.verdict)).collect()
+}
+
+fn five_each() -> (Monitor, Others) {
+    let name = |side: &str, run: usize| format!("{side}-{}.jsonl", run + 1);
+    let a = CHANCE.iter().enumerate().skip(1).map(|(place, by)| run(&name("before", place), &jittered(&A, *by), 600));
+    let second = CHANCE.iter().rev().enumerate();
+    let b = second.map(|(place, by)| run(&name("after", place), &jittered(&B, by.map(|by| -0.8 * by)), 600));
+    (whole(&jittered(&A, CHANCE[0]), 600), Others::new(name("before", 0), a.collect(), b.collect()))
 }
 
 fn golden(name: &str, screen: &str) {
@@ -136,39 +178,105 @@ fn options() -> Options {
 }
 
 #[test]
-fn events_are_matched_by_name_and_marked_where_intervals_part() {
-    use Difference::{Higher, Lower, NoNumber, NotApart, OnlyIn};
-    let found = compare(&whole(&A, 600), &whole(&B, 450), Measure::default(), Compare::Estimate);
-    let found: Vec<_> = found.iter().map(|one| (one.name.as_str(), one.difference)).collect();
+fn one_run_each_gives_differences_and_never_a_verdict() {
+    let found = compared(&[vec![whole(&A, 600)], vec![whole(&B, 450)]]);
+    let few = Verdict::TooFewRuns { needs: 4 };
     let wanted = [
-        ("cycles", Higher),
-        ("L1_MISSES", NotApart),
-        ("L2_MISSES", Lower),
+        ("cycles", few),
+        ("L1_MISSES", few),
+        ("L2_MISSES", few),
         // It never ran in the first, which is not 0.
-        ("L3_MISSES", NoNumber),
-        ("page-faults", NotApart),
-        ("branch-misses", OnlyIn(Side::A)),
-        ("\x1b[31mcontext-switches", OnlyIn(Side::B)),
+        ("L3_MISSES", Verdict::NoNumber),
+        ("page-faults", few),
+        ("branch-misses", Verdict::OnlyIn(Side::A)),
+        ("\x1b[31mcontext-switches", Verdict::OnlyIn(Side::B)),
+    ];
+    assert_eq!(verdicts(&found), wanted);
+    assert!(found.events[0].change().is_some_and(|part| (part + 0.1007).abs() < 1e-3));
+    assert_eq!((found.differing(), found.tested), (0, 4));
+    assert_eq!(found.what_it_takes().unwrap(), "one run each: can't tell; 4 events take 4 of each: record -r 4");
+}
+
+#[test]
+fn two_runs_each_are_told_how_many_it_takes() {
+    let found = compared(&several([&A, &B], 2));
+    assert!(found.events.iter().all(|one| !one.verdict.is_sure() && one.interval.is_none()));
+    assert_eq!(found.what_it_takes().unwrap(), "2 and 2 runs: can't tell; 4 events take 4 of each: record -r 4");
+}
+
+#[test]
+fn five_runs_tell_what_differs_by_more_than_chance() {
+    let found = compared(&several([&A, &B], 5));
+    let found: Vec<_> = found.events.iter().map(|one| (one.name.as_str(), one.verdict.word())).collect();
+    let wanted = [
+        ("cycles", "higher"),
+        ("L1_MISSES", "can't tell"),
+        ("L2_MISSES", "lower"),
+        ("L3_MISSES", "no number"),
+        ("page-faults", "can't tell"),
+        ("branch-misses", "only in A"),
+        ("\x1b[31mcontext-switches", "only in B"),
     ];
     assert_eq!(found, wanted);
 }
 
 #[test]
 fn a_recording_is_as_it_is_itself() {
-    let found = compare(&whole(&A, 600), &whole(&A, 600), Measure::Total, Compare::Raw);
-    let told = |difference| matches!(difference, Difference::NotApart | Difference::NoNumber);
-    assert!(found.iter().all(|one| told(one.difference) && one.change().is_none_or(|part| part == 0.0)));
+    for runs in [1, 5] {
+        let mut sides = several([&A, &A], runs);
+        sides[1] = several([&A, &A], runs)[0].drain(..).collect();
+        let found = compared(&sides);
+        assert!(found.events.iter().all(|one| matches!(one.verdict, Verdict::Equal | Verdict::NoNumber)));
+        assert!(found.events.iter().all(|one| one.change().is_none_or(|part| part == 0.0)));
+    }
+}
+
+#[test]
+fn what_was_not_counted_in_some_runs_is_no_zero() {
+    let mut sides = several([&A, &B], 5);
+    let without: Vec<Spec> = B.iter().filter(|(name, ..)| *name != "cycles").copied().collect();
+    sides[1][0] = whole(&without, 600);
+    let found = compared(&sides);
+    let cycles = &found.events[0];
+    assert_eq!((cycles.a.numbers.len(), cycles.b.numbers.len(), cycles.b.index), (5, 4, None));
+    assert_eq!(cycles.verdict, Verdict::Higher);
+}
+
+#[test]
+fn whole_runs_of_commands_are_compared_by_their_totals() {
+    let header = fresh(&A).header().clone();
+    let exited = End { exit: Some(perfprop::sources::command::Exit::Code(0)), ..End::default() };
+    let measure = |end: Option<&End>| compare::measure([(&header, Some(&exited)), (&header, end)]);
+    assert_eq!(measure(Some(&exited)), Measure::Total);
+    // Ended before its time, or cut off.
+    assert_eq!([measure(Some(&End::default())), measure(None)], [Measure::PerCpuSecond; 2]);
 }
 
 #[test]
 fn as_text() {
     let (a, b) = (whole(&A, 600), whole(&B, 450));
-    golden("compare-text", &text::compare(("before.jsonl", &a), ("after.jsonl", &b), Measure::default()));
+    golden("compare-text", &text::compare(&[("before.jsonl", &a)], &[("after.jsonl", &b)], Measure::default()));
+    let names = ["1.jsonl", "2.jsonl", "3.jsonl", "4.jsonl", "5.jsonl"];
+    for (runs, name) in [(2, "compare-text-2-runs"), (5, "compare-text-5-runs")] {
+        let [a, b] = several([&A, &B], runs);
+        let [a, b] = [&a, &b].map(|side| names.into_iter().zip(side).collect::<Vec<_>>());
+        golden(name, &text::compare(&a, &b, Measure::Total));
+    }
+}
+
+#[test]
+fn runs_as_screens_of_all_sizes() {
+    let (own, others) = five_each();
+    let mut scene = Scene::new(own, Some(others), &Options { measure: Measure::Total, ..options() });
+    for size in [(80, 24), (120, 40), (200, 60), (40, 6)] {
+        let picture = scene.picture(Screen::Compare, &Picture { size, ..Picture::default() });
+        golden(&format!("compare-runs-{}x{}", size.0, size.1), &picture);
+    }
 }
 
 #[test]
 fn as_screens_of_all_sizes() {
-    let mut scene = Scene::new(whole(&A, 600), Some(beside()), &options());
+    let mut scene = Scene::new(whole(&A, 600), Some(others()), &options());
     for size in [(80, 24), (120, 40), (200, 60), (60, 11), (40, 6), (20, 3)] {
         let picture = scene.picture(Screen::Compare, &Picture { size, ..Picture::default() });
         golden(&format!("compare-{}x{}", size.0, size.1), &picture);
@@ -179,7 +287,7 @@ fn as_screens_of_all_sizes() {
 fn as_screens_in_ascii() {
     let plain =
         Options { symbols: Symbols::Ascii, theme: Theme::built_in("mono", options().depth).unwrap(), ..options() };
-    let mut scene = Scene::new(whole(&A, 600), Some(beside()), &plain);
+    let mut scene = Scene::new(whole(&A, 600), Some(others()), &plain);
     for size in [(80, 24), (120, 40), (200, 60)] {
         let picture = scene.picture(Screen::Compare, &Picture { size, ..Picture::default() });
         assert!(picture.is_ascii(), "{picture}");
@@ -191,18 +299,18 @@ fn as_screens_in_ascii() {
 fn as_screens_of_all_depths_of_colour() {
     for (depth, name) in Depth::ALL.into_iter().zip(["true-colour", "256", "16", "no-colour"]) {
         let options = Options { depth, theme: Theme::built_in("dark", depth).unwrap(), ..options() };
-        let mut scene = Scene::new(whole(&A, 600), Some(beside()), &options);
+        let mut scene = Scene::new(whole(&A, 600), Some(others()), &options);
         let wanted = Picture { size: (80, 24), format: Format::Ansi, ..Picture::default() };
         let picture = scene.picture(Screen::Compare, &wanted);
         golden(&format!("depth-{name}-compare"), &picture.replace('\x1b', "^["));
     }
 }
 
-/// The first recording, fed by the test, with the second beside it.
+/// The first recording, fed by the test, with the others.
 struct Fed {
     samples: Receiver<Sample>,
     output: Receiver<OutputLine>,
-    beside: Option<Beside>,
+    others: Option<Others>,
 }
 
 impl Feed for Fed {
@@ -214,8 +322,8 @@ impl Feed for Fed {
         &self.output
     }
 
-    fn beside(&mut self) -> Option<Beside> {
-        self.beside.take()
+    fn others(&mut self) -> Option<Others> {
+        self.others.take()
     }
 
     fn end(&mut self, last: &Round, _lost: u64) -> End {
@@ -223,11 +331,11 @@ impl Feed for Fed {
     }
 }
 
-fn with_loop(beside: Option<Beside>, test: impl FnOnce(&Script, &Sender<Sample>) + Send + 'static) {
+fn with_loop(others: Option<Others>, test: impl FnOnce(&Script, &Sender<Sample>) + Send + 'static) {
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
     let (samples, samples_out) = bounded(0);
     let (signals, signals_out) = bounded(0);
-    let mut feed = Fed { samples: samples_out, output: never(), beside };
+    let mut feed = Fed { samples: samples_out, output: never(), others };
     let user = thread::spawn(move || {
         test(&script, &samples);
         signals.send(15).unwrap();
@@ -238,7 +346,7 @@ fn with_loop(beside: Option<Beside>, test: impl FnOnce(&Script, &Sender<Sample>)
 
 #[test]
 fn sorted_filtered_opened_and_in_step() {
-    with_loop(Some(beside()), |script, samples| {
+    with_loop(Some(others()), |script, samples| {
         let all = rounds(&A, 600);
         let send = |rounds: &[(Round, u64)]| {
             rounds.iter().for_each(|(round, lost)| {
@@ -253,13 +361,13 @@ fn sorted_filtered_opened_and_in_step() {
         script.keys("sssss");
         golden("compare-sorted", &script.screen());
         script.keys("/miss<Enter>");
-        assert!(script.screen().contains("4 of 7"), "{}", script.screen());
+        assert!(script.screen().contains("4 of 7 events"), "{}", script.screen());
         script.keys("<Enter>");
         assert!(script.screen().contains("[2 Detail]"), "{}", script.screen());
         script.keys("<Esc>");
         assert!(script.screen().contains("[0 Compare]"));
         script.keys("<Esc>u");
-        assert!(script.screen().contains("7 of 7") && script.screen().contains("A/s"));
+        assert!(script.screen().contains("7 events") && script.screen().contains("A/s"));
         script.keys("<Tab>");
         assert!(script.screen().contains("[1 Events]"));
         script.keys("0Gy");
@@ -268,10 +376,10 @@ fn sorted_filtered_opened_and_in_step() {
 }
 
 #[test]
-fn one_recording_has_nothing_beside_it() {
+fn one_recording_has_nothing_to_compare() {
     with_loop(None, |script, _| {
         script.keys("10");
-        assert!(script.screen().contains("only replay of two recordings compares"));
+        assert!(script.screen().contains("only replay of several recordings compares"));
         assert!(!script.screen().contains("0 Compare"));
     });
 }

@@ -339,16 +339,23 @@ pub(super) struct Record {
 
 #[derive(Debug, Group)]
 pub(super) struct Replay {
-    /// The recording, or stacks of another tool; `-` is standard input. Two recordings are shown side by side
-    #[arg(value_name = "FILE", required = true)]
+    /// The recording, or stacks of another tool; `-` is standard input. Two recordings are compared
+    #[arg(value_name = "FILE", required_unless_present = "a")]
     pub(super) files: Vec<PathBuf>,
+    /// Recordings of one side, to compare with those of --b: which events differ by more than runs do among
+    /// themselves. 5 of each tell for up to 24 events; made best in turns: one of a, one of b, one of a
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "b", conflicts_with = "files")]
+    pub(super) a: Vec<PathBuf>,
+    /// Recordings of the other side
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "a")]
+    pub(super) b: Vec<PathBuf>,
     /// What the file is written in; guessed from its beginning by default
     #[arg(long, value_name = "FORMAT")]
     pub(super) from: Option<StackFormat>,
     /// Fold repeats of another tool's stacks, as those of recordings are: recursion of any depth is a few frames
     #[arg(long)]
     pub(super) canonical: bool,
-    /// How fast to play; 0 is at once. 1 by default, and 0 for two recordings
+    /// How fast to play; 0 is at once. 1 by default, and 0 for several recordings
     #[arg(long, value_name = "X")]
     pub(super) speed: Option<f64>,
     /// Print text instead of drawing screens

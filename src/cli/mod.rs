@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::Parser;
 
 mod args;
-mod beside;
 mod check;
+mod compare;
 mod error;
 mod estimate;
 mod export;

@@ -6,8 +6,8 @@ use std::path::Path;
 
 use crossbeam_channel::Receiver;
 
-use super::args::{DumpFormat, Replay, ScreenName};
-use super::beside::{self, Second};
+use super::args::{DumpFormat, Replay};
+use super::compare::{self, Compared};
 use super::prepare::{Estimation, Relations};
 use super::stream::{Stream, has_keys, say};
 use super::{Error, imported, look, prepare, signals};
@@ -22,7 +22,7 @@ use crate::session::OutputLine;
 use crate::sources::{Round, Scope};
 use crate::stacks::{Quality, Replayed};
 use crate::text;
-use crate::tui::{self, Beside, Feed, Format, Mode, Options, Outcome, Picture, Scene, Timeline};
+use crate::tui::{self, Feed, Format, Mode, Options, Others, Outcome, Picture, Scene, Timeline};
 use crate::units::WallNs;
 use crate::words::shown;
 
@@ -33,23 +33,18 @@ pub(super) fn run(args: &Replay) -> Result<u8, Error> {
     if args.at.is_some_and(|at| !(at >= 0.0 && at.is_finite())) {
         return Err(Error::Usage("--at takes seconds from 0 up".into()));
     }
-    let (first, second) = match &args.files[..] {
-        [first] if args.look.screen == Some(ScreenName::Compare) => return Err(beside::alone(first)),
-        [first] => (first, None),
-        [first, second] => (first, Some(second)),
-        more => return Err(beside::too_many(more.len())),
-    };
-    let recording = match (open(first, args)?, second) {
+    let (first, others) = compare::files(args)?;
+    let recording = match (open(first, args)?, others) {
         (Opened::Recording(recording), _) => *recording,
         (Opened::Stacks(imported), None) => return imported::run(args, first, *imported),
         (Opened::Stacks(_), Some(_)) => return Err(no_recording(first)),
     };
     let setup = setup(args, &recording)?;
-    let second = second.map(|path| Second::open(args, path, (&recording, &setup))).transpose()?;
-    match (args.dump, second) {
-        (Some(format), second) => dump(args, &recording, setup.monitor(), second, format),
-        (None, second) if !args.print && has_keys(first) => screens(args, recording, setup, second),
-        (None, Some(second)) => second.print(args, &recording, setup.monitor()),
+    let compared = others.map(|files| Compared::open(args, first, (&recording, &setup), files)).transpose()?;
+    match (args.dump, compared) {
+        (Some(format), compared) => dump(args, &recording, setup.monitor(), compared, format),
+        (None, compared) if !args.print && has_keys(first) => screens(args, recording, setup, compared),
+        (None, Some(compared)) => compared.print(args, &recording, setup.monitor()),
         (None, None) => blocks(&recording, setup.monitor()),
     }
 }
@@ -76,12 +71,13 @@ fn dump(
     args: &Replay,
     recording: &Recording,
     monitor: Monitor,
-    second: Option<Second>,
+    compared: Option<Compared>,
     format: DumpFormat,
 ) -> Result<u8, Error> {
     let at = at(args);
     let monitor = seen(recording, monitor, at);
-    let options = Options { mode: mode(recording, 1.0), ..look::in_picture(&args.look)? };
+    let measure = compared.as_ref().map(|compared| compared.measure).unwrap_or_default();
+    let options = Options { mode: mode(recording, 1.0), measure, ..look::in_picture(&args.look)? };
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
@@ -90,18 +86,21 @@ fn dump(
         let (tree, quality) = profile.until(&stacks.sampled, &stacks.batches, at);
         (tree.clone(), quality.clone())
     });
-    let screen = beside::first_screen(args, options.screen, second.as_ref());
+    let screen = compare::first_screen(args, options.screen, compared.as_ref());
     let wanted = Picture { size: args.size, format: format.into(), rounds, profile, ..Picture::default() };
-    let picture = Scene::new(monitor, second.map(Second::beside), &options).picture(screen, &wanted);
+    let picture = Scene::new(monitor, compared.map(Compared::others), &options).picture(screen, &wanted);
     Stream::stdout().print(&picture)?;
     Ok(0)
 }
 
-fn screens(args: &Replay, recording: Recording, setup: Setup, second: Option<Second>) -> Result<u8, Error> {
+fn screens(args: &Replay, recording: Recording, setup: Setup, compared: Option<Compared>) -> Result<u8, Error> {
     let monitor = setup.monitor();
-    let speed = args.speed.unwrap_or(if second.is_some() { 0.0 } else { 1.0 });
+    let speed = args.speed.unwrap_or(if compared.is_some() { 0.0 } else { 1.0 });
     let options = Options { mode: mode(&recording, speed), ..look::on_terminal(&args.look)? };
-    let options = Options { screen: beside::first_screen(args, options.screen, second.as_ref()), ..options };
+    let options = Options { screen: compare::first_screen(args, options.screen, compared.as_ref()), ..options };
+    let units = look::config(&args.look)?.0.units;
+    let measure = compared.as_ref().filter(|_| units.is_none()).map_or(options.measure, |compared| compared.measure);
+    let options = Options { measure, ..options };
     let signals = signals::listen_for_screens().map_err(Error::System)?;
     let speed = if speed == 0.0 { Speed::AtOnce } else { Speed::Times(speed) };
     let player =
@@ -109,8 +108,8 @@ fn screens(args: &Replay, recording: Recording, setup: Setup, second: Option<Sec
     let samples = player.samples().clone();
     let profile = recording.stacks.as_ref().map(|stacks| Replayed::new(&stacks.sampled));
     let output = crossbeam_channel::never();
-    let beside = second.map(Second::beside);
-    let mut feed = Played { setup, recording, profile, samples, player: Some(player), output, beside };
+    let others = compared.map(Compared::others);
+    let mut feed = Played { setup, recording, profile, samples, player: Some(player), output, others };
     match tui::run(monitor, &mut feed, &signals, &options).map_err(Error::Terminal)? {
         (_, Outcome::Signal(signal)) => Ok(u8::try_from(128 + signal).unwrap_or(u8::MAX)),
         _ => Ok(0),
@@ -161,7 +160,7 @@ struct Played {
     /// `None` while it stands still.
     player: Option<Player>,
     output: Receiver<OutputLine>,
-    beside: Option<Beside>,
+    others: Option<Others>,
 }
 
 impl Timeline for Played {
@@ -208,8 +207,8 @@ impl Feed for Played {
         &self.output
     }
 
-    fn beside(&mut self) -> Option<Beside> {
-        self.beside.take()
+    fn others(&mut self) -> Option<Others> {
+        self.others.take()
     }
 
     fn end(&mut self, _last: &Round, _lost: u64) -> End {

@@ -23,14 +23,12 @@ use crate::relations::Relation;
 use crate::sources::{Reading, Round};
 use crate::units::{CpuNs, WallNs};
 
-mod beside;
 mod finding;
 mod measure;
 mod metrics;
 mod sum;
 mod truth;
 
-pub use beside::{Compare, Compared, Difference, Side, compare};
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
 pub use metrics::MetricRow;

@@ -1,48 +1,94 @@
-//! Prints what differs between two monitors as a table of plain text.
+//! Prints what differs between two sets of recordings as a table of plain text.
 
 use std::fmt::Write;
 
-use crate::monitor::{Compare, Compared, Measure, Monitor, compare as compared};
-use crate::number::{amount, change, plus_minus};
-use crate::rates::Uncertain;
+use super::difference::{change, interval, mean, p_value};
+use crate::compare::{Basis, Compared, Comparison, Runs, compare as compared};
+use crate::events::Unit;
+use crate::monitor::{Measure, Monitor};
+use crate::number::{percent, plus_minus};
 use crate::words::shown;
 
-/// Two recordings with their names: a line each, then a line an event.
-pub fn compare(a: (&str, &Monitor), b: (&str, &Monitor), measure: Measure) -> String {
+/// A recording with the name that it goes by.
+pub type Named<'a> = (&'a str, &'a Monitor);
+
+/// Two sets of recordings: a line each, then a line an event, the surest difference first.
+pub fn compare(a: &[Named<'_>], b: &[Named<'_>], measure: Measure) -> String {
     let mut out = String::new();
-    for (side, (name, monitor)) in [("A", a), ("B", b)] {
-        let (title, seconds) = (monitor.header().title(), monitor.closed_at().as_secs());
-        let n = monitor.intervals();
-        let _ = writeln!(out, "{side}  {}  {}  {seconds:.1} s  n={n}", shown(name), shown(&title));
+    for (side, recordings) in [("A", a), ("B", b)] {
+        for (name, monitor) in recordings {
+            let (title, seconds) = (monitor.header().title(), monitor.closed_at().as_secs());
+            let n = monitor.intervals();
+            let _ = writeln!(out, "{side}  {}  {}  {seconds:.1} s  n={n}", shown(name), shown(&title));
+        }
     }
-    let all = compared(a.1, b.1, measure, Compare::Estimate);
-    let width = all.iter().map(|one| shown(&one.name).chars().count()).max().unwrap_or(0).max(5);
-    let (suffix, error) = (measure.suffix(a.1.header()), format!("±{}", a.1.confidence()));
-    let _ = writeln!(
-        out,
-        "{:<width$}  {:>11}  {error:>7}  {:>11}  {error:>7}  {:>9}  B IS",
-        "EVENT",
-        format!("A{suffix}"),
-        format!("B{suffix}"),
-        "CHANGE"
-    );
-    for one in &all {
-        let _ = writeln!(out, "{:<width$}  {}", shown(&one.name), cells(one));
-    }
-    let level = a.1.confidence();
-    let _ = writeln!(
-        out,
-        "higher, lower: the {level} intervals, which are what counting left unseen, have nothing in common;\n\
-         how far runs differ by themselves is not in them: record several of each"
-    );
+    let [of_a, of_b] = [a, b].map(|side| side.iter().map(|(_, monitor)| *monitor).collect::<Vec<_>>());
+    let found = compared(&of_a, &of_b, measure, Basis::Estimate);
+    let suffix = a.first().map_or("", |(_, monitor)| measure.suffix(monitor.header()));
+    table(&mut out, &found, suffix);
+    notes(&mut out, &found, measure);
     out
 }
 
-fn cells(one: &Compared) -> String {
-    let number = |number: Option<Uncertain>| match number {
-        Some(number) => format!("{:>11}  {:>7}", amount(number.value, &one.unit), plus_minus(number, &one.unit)),
-        None => format!("{:>11}  {:>7}", "-", "-"),
+fn table(out: &mut String, found: &Comparison, suffix: &str) {
+    let width = found.events.iter().map(|one| shown(&one.name).chars().count()).max().unwrap_or(0).max(5);
+    let spread = if found.has_spread() { "SPREAD".into() } else { format!("±{}", found.confidence) };
+    let tested = if found.has_spread() { format!("  {:>17}  {:>6}", "INTERVAL", "P") } else { String::new() };
+    let (a, b) = (format!("A{suffix}"), format!("B{suffix}"));
+    let _ =
+        writeln!(out, "{:<width$}  {a:>11}  {spread:>7}  {b:>11}  {spread:>7}  {:>9}{tested}  B IS", "EVENT", "CHANGE");
+    let mut events: Vec<_> = found.events.iter().collect();
+    events.sort_by(|one, other| one.by_sureness(other));
+    for one in events {
+        let _ = writeln!(out, "{:<width$}  {}", shown(&one.name), cells(found, one));
+    }
+}
+
+fn cells(found: &Comparison, one: &Compared) -> String {
+    let side = |runs: &Runs| {
+        let number = runs.mean().map_or_else(|| "-".into(), |value| mean(value, &one.unit));
+        format!("{number:>11}  {:>7}", spread(found, runs, &one.unit))
     };
-    let change = one.change().map_or_else(|| "-".into(), change);
-    format!("{}  {}  {change:>9}  {}", number(one.a_number), number(one.b_number), one.difference.word())
+    let missing = || "-".to_owned();
+    let change = one.change().map_or_else(missing, change);
+    let mut line = format!("{}  {}  {change:>9}", side(&one.a), side(&one.b));
+    if found.has_spread() {
+        let (interval, p) = (one.interval.map_or_else(missing, interval), one.p.map_or_else(missing, p_value));
+        let _ = write!(line, "  {interval:>17}  {p:>6}");
+    }
+    let _ = write!(line, "  {}", one.verdict.word());
+    if let Some(needs) = one.verdict.needs().filter(|_| found.is_enough) {
+        let _ = write!(line, " ({needs} runs)");
+    }
+    line
+}
+
+/// The standard deviation between runs as a part of their mean; of one run each, what that one may be off by.
+fn spread(found: &Comparison, runs: &Runs, unit: &Unit) -> String {
+    match runs.numbers.first() {
+        Some(number) if !found.has_spread() => plus_minus(*number, unit),
+        _ => runs.relative_deviation().map_or_else(|| "-".into(), percent),
+    }
+}
+
+fn notes(out: &mut String, found: &Comparison, measure: Measure) {
+    let of = if measure == Measure::Total { "totals of whole recordings" } else { "rates over whole recordings" };
+    match found.what_it_takes() {
+        Some(words) => {
+            let _ = writeln!(out, "{words}");
+        }
+        None if found.tested > 0 => {
+            let (level, tested) = (found.confidence, found.tested);
+            let _ = writeln!(
+                out,
+                "higher, lower: more than chance by a t-test between runs; with {level} none of them is wrong, of {tested} tested\n\
+                 (P and INTERVAL are corrected for that); can't tell (N runs): so many of each show it, if it is as it seems"
+            );
+        }
+        None => {}
+    }
+    let _ = writeln!(out, "{of}");
+    if found.is_one_after_other {
+        out.push_str("all runs of one side came before the other's: a change of the machine looks like a difference; take turns\n");
+    }
 }

@@ -3,6 +3,7 @@
 mod block;
 mod compare;
 mod csv;
+pub mod difference;
 mod json;
 mod metric;
 mod stacks;
@@ -10,7 +11,7 @@ mod summary;
 mod truth;
 
 pub use block::block;
-pub use compare::compare;
+pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use stacks::stacks;

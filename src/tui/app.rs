@@ -71,7 +71,7 @@ impl<'a> App<'a> {
         signals: Receiver<i32>,
         options: &Options,
     ) -> Self {
-        let mut model = Model::new(monitor, options).with_beside(feed.beside());
+        let mut model = Model::new(monitor, options).with_others(feed.others());
         model.size = terminal.size().unwrap_or((80, 24));
         Self {
             samples: feed.samples().clone(),

@@ -169,7 +169,7 @@ pub(super) const BINDINGS: &[Binding] = bindings! {
     Action::Go(Screen::Profile), "profile", [key('4')], "Profile of the sampled call stacks", None, &[];
     Action::Go(Screen::Groups), "groups", [key('5')], "Groups: what is counted together, and when", None, &[];
     Action::Go(Screen::Log), "log", [key('6')], "Log", None, &[];
-    Action::Go(Screen::Compare), "compare", [key('0')], "two recordings side by side", None, &[];
+    Action::Go(Screen::Compare), "compare", [key('0')], "recordings side by side", None, &[];
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
     Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the screen before", None, &[];
     Action::Back, "back", [code(KeyCode::Esc)], "one level back; clears a filter", None, &[];

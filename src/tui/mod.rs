@@ -24,12 +24,12 @@ use crate::stacks::Quality;
 use crate::units::WallNs;
 
 mod app;
-mod beside;
 mod complaint;
 mod config;
 mod figures;
 mod keys;
 mod model;
+mod others;
 mod picture;
 mod symbols;
 mod tape;
@@ -38,12 +38,12 @@ mod text;
 mod theme;
 mod view;
 
-pub use beside::Beside;
 pub use complaint::Complaint;
 pub use config::Config;
 pub use figures::Basis;
 pub use keys::{KeyHelp, Keymap, key_table};
 pub use model::Screen;
+pub use others::{OtherRun, Others};
 pub use picture::{Format, Picture, Scene, picture};
 pub use symbols::Symbols;
 pub use tape::Timeline;
@@ -83,8 +83,8 @@ pub trait Feed {
         None
     }
 
-    /// A second recording to compare with; asked for once.
-    fn beside(&mut self) -> Option<Beside> {
+    /// Recordings to compare with; asked for once.
+    fn others(&mut self) -> Option<Others> {
         None
     }
 

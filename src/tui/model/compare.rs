@@ -1,44 +1,47 @@
-//! Lists what differs between two monitors, sorted and filtered.
+//! Sorts and filters the list of what differs between two sets of recordings.
 
 use super::{Column, Filter, Model, Screen};
-use crate::monitor::{Compare, Compared, compare};
-use crate::tui::figures::Basis;
-use crate::tui::{Beside, Mode};
+use crate::compare::{self, Basis, Compared};
+use crate::tui::{Mode, Others, figures};
 
 /// The list of the Compare screen.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct Comparison {
-    /// All events of both recordings.
-    pub(in crate::tui) all: Vec<Compared>,
+    /// All events of both sides.
+    pub(in crate::tui) found: compare::Comparison,
     /// What is shown of them, in this order.
     pub(in crate::tui) order: Vec<usize>,
     pub(in crate::tui) selected: usize,
-    /// `None`: as they were given.
-    pub(in crate::tui) by: Option<CompareColumn>,
+    pub(in crate::tui) by: CompareColumn,
     pub(in crate::tui) inverted: bool,
     pub(in crate::tui) filter: Filter,
 }
 
-/// A column of it that it can be sorted by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What it can be sorted by.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) enum CompareColumn {
+    /// How sure the difference is, then how large.
+    #[default]
+    Difference,
+    /// As they were given.
+    Given,
     Event,
     A,
     B,
     Change,
-    Difference,
 }
 
 impl CompareColumn {
-    pub(super) const ALL: [Self; 5] = [Self::Event, Self::A, Self::B, Self::Change, Self::Difference];
+    pub(super) const ALL: [Self; 6] = [Self::Difference, Self::Given, Self::Event, Self::A, Self::B, Self::Change];
 
     pub(in crate::tui) fn word(self) -> &'static str {
         match self {
+            Self::Difference => "difference",
+            Self::Given => "as given",
             Self::Event => Column::Event.word(),
             Self::A => "A",
             Self::B => "B",
             Self::Change => "change",
-            Self::Difference => "difference",
         }
     }
 }
@@ -46,25 +49,28 @@ impl CompareColumn {
 impl Comparison {
     /// Names go up and numbers down, unless inverted.
     pub(in crate::tui) fn is_ascending(&self) -> bool {
-        matches!(self.by, None | Some(CompareColumn::Event)) != self.inverted
+        matches!(self.by, CompareColumn::Given | CompareColumn::Event) != self.inverted
     }
 
     pub(in crate::tui) fn selected(&self) -> Option<&Compared> {
-        self.all.get(self.selected).filter(|_| self.order.contains(&self.selected))
+        self.found.events.get(self.selected).filter(|_| self.order.contains(&self.selected))
     }
 
     /// Sorts and filters the list.
     fn arrange(&mut self) {
-        let mut order: Vec<usize> =
-            (0..self.all.len()).filter(|&index| self.filter.matches(&self.all[index].name)).collect();
+        let all = &self.found.events;
+        let mut order: Vec<usize> = (0..all.len()).filter(|&index| self.filter.matches(&all[index].name)).collect();
         match self.by {
-            None if self.inverted => order.reverse(),
-            None => {}
-            Some(column) => {
-                let keys: Vec<_> = self.all.iter().map(|one| key(one, column)).collect();
+            CompareColumn::Difference => order.sort_by(|&a, &b| all[a].by_sureness(&all[b])),
+            CompareColumn::Given => {}
+            column => {
+                let keys: Vec<_> = all.iter().map(|one| key(one, column)).collect();
                 let ascending = self.is_ascending();
                 order.sort_by(|&a, &b| super::order::compare(&keys[a], &keys[b], ascending));
             }
+        }
+        if self.inverted && matches!(self.by, CompareColumn::Difference | CompareColumn::Given) {
+            order.reverse();
         }
         if !order.contains(&self.selected) {
             self.selected = order.first().copied().unwrap_or(0);
@@ -73,56 +79,54 @@ impl Comparison {
     }
 }
 
-/// What is apart stands before what isn't, and the larger change before the smaller.
 fn key(one: &Compared, column: CompareColumn) -> super::order::SortKey {
-    let apart = if one.difference.is_apart() { 1e12 } else { 0.0 };
     let number = match column {
-        CompareColumn::Event => return super::order::SortKey::Name(one.name.clone()),
-        CompareColumn::A => one.a_number.map(|number| number.value),
-        CompareColumn::B => one.b_number.map(|number| number.value),
+        CompareColumn::A => one.a.mean(),
+        CompareColumn::B => one.b.mean(),
         CompareColumn::Change => one.change(),
-        CompareColumn::Difference => Some(apart + one.change().map_or(0.0, |part| part.abs().min(1e9))),
+        CompareColumn::Difference | CompareColumn::Given | CompareColumn::Event => {
+            return super::order::SortKey::Name(one.name.clone());
+        }
     };
     super::order::SortKey::Number(number.filter(|number| !number.is_nan()))
 }
 
 impl Model {
-    /// Adds a second recording to compare with.
-    pub(in crate::tui) fn with_beside(mut self, beside: Option<Beside>) -> Self {
-        self.beside = beside;
+    /// The same with recordings to compare with.
+    pub(in crate::tui) fn with_others(mut self, others: Option<Others>) -> Self {
+        self.others = others;
         self.go_along();
         self.compare();
-        let list = &mut self.comparison;
-        list.selected = list.all.iter().position(|one| one.difference.is_apart()).unwrap_or(0);
+        self.comparison.selected = self.comparison.order.first().copied().unwrap_or(0);
         self
     }
 
     /// The screens that there are, in the order of their tabs.
     pub(in crate::tui) fn screens(&self) -> impl DoubleEndedIterator<Item = Screen> + use<> {
         let has_stacks_only = matches!(self.options.mode, Mode::Stacks { .. });
-        let screens = self.beside.as_ref().map(|_| Screen::Compare).into_iter().chain(Screen::ALL);
+        let screens = self.others.as_ref().map(|_| Screen::Compare).into_iter().chain(Screen::ALL);
         screens.filter(move |screen| !has_stacks_only || matches!(screen, Screen::Profile | Screen::Log))
     }
 
-    /// The second recording goes where the first is.
+    /// The other recordings go where the first is.
     pub(super) fn go_along(&mut self) {
         let time = self.monitor.ended().is_none().then(|| self.monitor.now());
-        if let Some(beside) = &mut self.beside {
-            beside.follow(time);
+        if let Some(others) = &mut self.others {
+            others.follow(time);
         }
     }
 
     /// Compares again, for other numbers or another order.
     pub(super) fn compare(&mut self) {
-        let Some(beside) = &self.beside else { return };
-        let what = if self.basis == Basis::Raw { Compare::Raw } else { Compare::Estimate };
-        self.comparison.all = compare(&self.monitor, &beside.monitor, self.measure, what);
+        let Some(others) = &self.others else { return };
+        let basis = if self.basis == figures::Basis::Raw { Basis::Raw } else { Basis::Estimate };
+        let [a, b] = others.sides(&self.monitor);
+        self.comparison.found = compare::compare(&a, &b, self.measure, basis);
         self.comparison.arrange();
     }
 
     pub(super) fn sort_comparison(&mut self, step: usize) {
-        let all: Vec<_> = std::iter::once(None).chain(CompareColumn::ALL.map(Some)).collect();
-        self.comparison.by = super::step::neighbour(&all, self.comparison.by, step);
+        self.comparison.by = super::step::neighbour(&CompareColumn::ALL, self.comparison.by, step);
         self.comparison.inverted = false;
         self.compare();
     }

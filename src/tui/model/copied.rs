@@ -1,8 +1,8 @@
 //! Formats the name and the number of what is selected, for the clipboard.
 
 use super::{Command, Line, Model, Notice, Pane, Screen, Tail};
-use crate::number::plus_minus;
-use crate::rates::Uncertain;
+use crate::compare::Runs;
+use crate::text::difference::p_value;
 use crate::tui::symbols::MISSING;
 use crate::words::shown;
 
@@ -49,11 +49,10 @@ impl Model {
 
     fn difference_in_words(&self) -> Option<String> {
         let one = self.comparison.selected()?;
-        let number = |number: Option<Uncertain>| {
-            number.map_or_else(|| MISSING.into(), |n| format!("{} {}", n.value, plus_minus(n, &one.unit)))
-        };
-        let (a, b) = (number(one.a_number), number(one.b_number));
-        Some(format!("{} A {a} B {b} {}", shown(&one.name), one.difference.word()))
+        let mean = |runs: &Runs| runs.mean().map_or_else(|| MISSING.into(), |mean| mean.to_string());
+        let (a, b, p) =
+            (mean(&one.a), mean(&one.b), one.p.map_or_else(String::new, |p| format!(", p = {}", p_value(p))));
+        Some(format!("{} A {a} B {b} {}{p}", shown(&one.name), one.verdict.word()))
     }
 
     /// The line of the log at the bottom of the screen.

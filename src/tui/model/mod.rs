@@ -13,7 +13,7 @@ use super::picture::Format;
 use super::symbols::MISSING;
 use super::tape::Tape;
 use super::theme::Theme;
-use super::{Beside, Mode, Options};
+use super::{Mode, Options, Others};
 use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Noted};
@@ -76,7 +76,7 @@ pub enum Screen {
     Groups,
     /// Findings, and the command's output.
     Log,
-    /// Two recordings side by side; there only where two are open.
+    /// Recordings side by side; there only where several are open.
     Compare,
 }
 
@@ -262,8 +262,8 @@ pub(super) struct Model {
     pub(super) profile: Option<Profile>,
     /// Whether the profile is that of an interval before the last.
     pub(super) profile_is_old: bool,
-    /// The recording to compare with, and the list of what differs.
-    pub(super) beside: Option<Beside>,
+    /// The recordings to compare with, and the list of what differs.
+    pub(super) others: Option<Others>,
     pub(super) comparison: Comparison,
     /// The selected group.
     pub(super) group: usize,
@@ -368,7 +368,7 @@ impl Model {
             ties: Ties::of(&monitor.header().events, monitor.relations()),
             profile: None,
             profile_is_old: true,
-            beside: None,
+            others: None,
             comparison: Comparison::default(),
             group: 0,
             log: Log::default(),

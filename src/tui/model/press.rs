@@ -105,8 +105,8 @@ impl Model {
             Action::Suspend => return Some(Command::Suspend),
             Action::Help => self.over = Over::Help(0),
             Action::Back => self.back(),
-            Action::Go(Screen::Compare) if self.beside.is_none() => {
-                self.notice = Some(Notice::Failed("only replay of two recordings compares".into()));
+            Action::Go(Screen::Compare) if self.others.is_none() => {
+                self.notice = Some(Notice::Failed("only replay of several recordings compares".into()));
             }
             Action::Go(screen) if !self.screens().any(|other| other == screen) => {
                 self.notice = Some(Notice::Failed("a file of stacks has the screens Profile and Log".into()));
@@ -185,7 +185,7 @@ impl Model {
             return self.unfold(Action::Toggle);
         }
         if self.screen == Screen::Compare {
-            match self.comparison.selected().map(|one| one.a) {
+            match self.comparison.selected().map(|one| one.a.index) {
                 Some(Some(event)) => self.events.select(Line::Event(event)),
                 _ => {
                     self.notice = Some(Notice::Failed("the first recording has no such event".into()));

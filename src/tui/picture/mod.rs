@@ -12,7 +12,7 @@ use ratatui::style::{Color, Modifier, Style};
 
 use super::model::{Line, Message, Model, Screen, create, update};
 use super::terminal::parse_keys;
-use super::{Beside, Options, view};
+use super::{Options, Others, view};
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
 use crate::profile::Tree;
@@ -63,7 +63,7 @@ pub fn picture(monitor: Monitor, wanted: &Picture, options: &Options) -> String 
     Scene::new(monitor, None, options).picture(options.screen, wanted)
 }
 
-/// What pictures are taken of: a monitor, and what is beside it.
+/// What pictures are taken of: a monitor, and what it is compared with.
 pub struct Scene {
     model: Model,
 }
@@ -75,9 +75,9 @@ impl fmt::Debug for Scene {
 }
 
 impl Scene {
-    /// A monitor, and a second recording to compare with.
-    pub fn new(monitor: Monitor, beside: Option<Beside>, options: &Options) -> Self {
-        Self { model: Model::new(monitor, options).with_beside(beside) }
+    /// A monitor, and recordings to compare with.
+    pub fn new(monitor: Monitor, others: Option<Others>, options: &Options) -> Self {
+        Self { model: Model::new(monitor, options).with_others(others) }
     }
 
     /// Presses keys as [`Script::keys`](super::Script::keys) does; what they ask of the loop isn't done.

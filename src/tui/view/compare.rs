@@ -1,6 +1,4 @@
-//! Draws the events of two recordings side by side, and the histories of the selected one.
-//!
-//! A difference is marked only where the intervals of the two numbers have nothing in common.
+//! Draws the events of two sets of recordings side by side, and the runs and histories of the selected one.
 
 use ratatui::layout::Rect;
 use ratatui::text::Line;
@@ -8,14 +6,16 @@ use ratatui::text::Line;
 use super::chart::{self, Chart, Clock, Series};
 use super::layout::split_below;
 use super::{Page, Target, top};
-use crate::monitor::{Compared, Difference, Monitor, Point, Side};
-use crate::number::{change, plus_minus};
+use crate::compare::{Compared, Comparison, Runs, Side, Verdict};
+use crate::events::Unit;
+use crate::monitor::{Measure, Monitor, Point};
+use crate::number::{percent, plus_minus};
 use crate::plan::EventIndex;
-use crate::rates::Uncertain;
+use crate::text::difference;
 use crate::tui::figures::Basis;
 use crate::tui::model::CompareColumn;
-use crate::tui::symbols::{CURSOR, DOWN, MISSING, SAME, UP};
-use crate::tui::text::{amount, cut_middle, left, right, width};
+use crate::tui::symbols::{CURSOR, DOWN, MISSING, OK, SAME, UP};
+use crate::tui::text::{amount, cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
 use crate::words::shown;
@@ -27,25 +27,50 @@ const MOST_NAME: usize = 40;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Column {
     A,
-    AError,
+    ASpread,
     B,
-    BError,
+    BSpread,
     Change,
-    Difference,
+    Interval,
+    P,
+    Verdict,
+    Needs,
 }
 
-/// All columns, in the order of the screen.
-const ALL: [Column; 6] = [Column::A, Column::AError, Column::B, Column::BError, Column::Change, Column::Difference];
+/// In the order of the screen.
+const ALL: [Column; 9] = [
+    Column::A,
+    Column::ASpread,
+    Column::B,
+    Column::BSpread,
+    Column::Change,
+    Column::Interval,
+    Column::P,
+    Column::Verdict,
+    Column::Needs,
+];
 
-/// The order in which columns leave a screen that gets narrower. What is different stays.
-const LEAVING: [Column; 5] = [Column::BError, Column::AError, Column::A, Column::B, Column::Change];
+/// The order in which columns leave a screen that gets narrower. What differs stays.
+const LEAVING: [Column; 8] = [
+    Column::BSpread,
+    Column::ASpread,
+    Column::Needs,
+    Column::P,
+    Column::A,
+    Column::B,
+    Column::Interval,
+    Column::Change,
+];
 
 impl Column {
     fn width(self) -> usize {
         match self {
-            Self::A | Self::B => 10,
-            Self::AError | Self::BError | Self::Change => 7,
-            Self::Difference => 13,
+            Self::P => 5,
+            Self::ASpread | Self::BSpread | Self::Change => 7,
+            Self::Needs => 8,
+            Self::A | Self::B => 9,
+            Self::Verdict => 13,
+            Self::Interval => 15,
         }
     }
 
@@ -54,17 +79,19 @@ impl Column {
             Self::A => Some(CompareColumn::A),
             Self::B => Some(CompareColumn::B),
             Self::Change => Some(CompareColumn::Change),
-            Self::Difference => Some(CompareColumn::Difference),
-            Self::AError | Self::BError => None,
+            Self::Verdict => Some(CompareColumn::Difference),
+            Self::ASpread | Self::BSpread | Self::Interval | Self::P | Self::Needs => None,
         }
     }
 }
 
-/// The columns behind the name that fit into `room` cells, and the cells of the name.
-fn layout(room: usize, longest_name: usize) -> (Vec<Column>, usize) {
+/// The columns behind the name that fit into `room` cells, and the cells of the name. One run each has nothing to
+/// test.
+fn layout(room: usize, longest_name: usize, has_spread: bool) -> (Vec<Column>, usize) {
     let name = longest_name.clamp(5, MOST_NAME);
     let used = |columns: &[Column]| columns.iter().map(|column| column.width() + 1).sum::<usize>();
     let mut columns = ALL.to_vec();
+    columns.retain(|column| has_spread || !matches!(column, Column::Interval | Column::P | Column::Needs));
     for leaving in LEAVING {
         if used(&columns) + name.min(LEAST_NAME) <= room {
             break;
@@ -76,20 +103,21 @@ fn layout(room: usize, longest_name: usize) -> (Vec<Column>, usize) {
 }
 
 pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
-    let chart = if area.height >= 14 { (area.height * 2 / 5).max(8) } else { 0 };
-    let (table, chart) = split_below(area, chart);
+    let below = if area.height >= 14 { (area.height * 2 / 5).max(8) } else { 0 };
+    let (table, below) = split_below(area, below);
     draw_table(page, table);
-    if chart.height > 0 {
-        draw_histories(page, chart);
+    if below.height > 0 {
+        draw_selected(page, below);
     }
 }
 
 fn draw_table(page: &mut Page<'_>, area: Rect) {
     let model = page.model;
     let list = &model.comparison;
-    let inner = page.panel(area, title(page), count(page), true);
-    let names = list.all.iter().map(|one| width(&shown(&one.name)));
-    let (columns, name) = layout(usize::from(inner.width).saturating_sub(2), names.max().unwrap_or(5));
+    let inner = page.panel(area, title(page, usize::from(area.width)), count(page), true);
+    let names = list.found.events.iter().map(|one| width(&shown(&one.name)));
+    let room = usize::from(inner.width).saturating_sub(2);
+    let (columns, name) = layout(room, names.max().unwrap_or(5), list.found.has_spread());
     let mut rows = inner.rows().peekable();
     let has_heads = inner.height >= 3;
     if let Some(row) = rows.next_if(|_| has_heads) {
@@ -101,11 +129,17 @@ fn draw_table(page: &mut Page<'_>, area: Rect) {
         }
         return;
     }
-    let height = usize::from(inner.height.saturating_sub(u16::from(has_heads)));
+    // Why nothing has a verdict must be seen before any number is.
+    let what_it_takes = list.found.what_it_takes().filter(|_| inner.height >= 5);
+    let height = inner.height.saturating_sub(u16::from(has_heads) + u16::from(what_it_takes.is_some()));
+    if let Some((words, row)) = what_it_takes.and_then(|words| Some((words, rows.next()?))) {
+        let text = format!("  {}", cut(&words, room));
+        page.line(row, Line::from(page.span(Role::Warn, text)));
+    }
     let selected = list.order.iter().position(|&place| place == list.selected).unwrap_or(0);
-    for (&place, row) in list.order.iter().skip(top(selected, list.order.len(), height)).zip(rows) {
+    for (&place, row) in list.order.iter().skip(top(selected, list.order.len(), usize::from(height))).zip(rows) {
         let is_selected = place == list.selected;
-        let line = event_line(page, &list.all[place], &columns, name, is_selected);
+        let line = event_line(page, &list.found.events[place], &columns, name, is_selected);
         page.line(row, line);
         page.target(row, Target::Compared(place));
         if is_selected {
@@ -114,45 +148,52 @@ fn draw_table(page: &mut Page<'_>, area: Rect) {
     }
 }
 
-fn title(page: &Page<'_>) -> Line<'static> {
+fn title(page: &Page<'_>, room: usize) -> Line<'static> {
     let model = page.model;
     let mut line = Line::from(page.span(Role::Title, "Compare"));
     // A filter and what it leaves must be seen.
-    if let Some(beside) = model.beside.as_ref().filter(|_| model.comparison.filter.is_empty()) {
-        for (letter, name) in ["A", "B"].into_iter().zip(&beside.names) {
+    if let Some(others) = model.others.as_ref().filter(|_| model.comparison.filter.is_empty()) {
+        for (letter, (name, more)) in ["A", "B"].into_iter().zip(others.names()) {
             line.push_span(page.span(Role::Border, if letter == "A" { " ─ " } else { "  " }));
             line.push_span(page.span(Role::Key, format!("{letter} ")));
-            line.push_span(page.span(Role::Dim, cut_middle(&shown(name), 20).into_owned()));
+            let more = if more == 0 { String::new() } else { format!(" +{more}") };
+            let text = format!("{}{more}", cut_middle(&shown(name), (room / 5).clamp(14, 40)));
+            line.push_span(page.span(Role::Dim, text));
         }
     }
-    if let Some(column) = model.comparison.by {
+    let mut note = |role: Role, text: String| {
         line.push_span(page.span(Role::Border, " ─ "));
-        line.push_span(page.span(Role::Dim, format!("by {}", column.word())));
+        line.push_span(page.span(role, text));
+    };
+    if model.measure == Measure::Total && room >= 70 {
+        note(Role::Dim, "totals".into());
+    }
+    if model.comparison.by != CompareColumn::default() {
+        note(Role::Dim, format!("by {}", model.comparison.by.word()));
     }
     if model.basis == Basis::Raw {
-        line.push_span(page.span(Role::Border, " ─ "));
-        line.push_span(page.span(Role::Dim, model.basis.word()));
+        note(Role::Dim, model.basis.word().into());
     }
     if !model.comparison.filter.is_empty() {
-        line.push_span(page.span(Role::Border, " ─ "));
-        let text = shown(model.comparison.filter.text()).into_owned();
-        line.push_span(page.span(Role::Match, format!("filter: {text}")));
+        note(Role::Match, format!("filter: {}", shown(model.comparison.filter.text())));
     }
     line
 }
 
 fn count(page: &Page<'_>) -> Line<'static> {
     let list = &page.model.comparison;
-    let apart = list.all.iter().filter(|one| one.difference.is_apart()).count();
-    let (some, all) = (list.order.len(), list.all.len());
-    Line::from(page.span(Role::Dim, format!("{apart} apart, {some} of {all}")))
+    let (some, all, differing) = (list.order.len(), list.found.events.len(), list.found.differing());
+    let shown = if some == all { all.to_string() } else { format!("{some} of {all}") };
+    let words = if list.found.is_enough { format!("{differing} of {all} differ") } else { format!("{shown} events") };
+    let words = if some == all || !list.found.is_enough { words } else { format!("{words}, {shown}") };
+    Line::from(page.span(Role::Dim, words))
 }
 
 fn heads(page: &Page<'_>, columns: &[Column], name: usize) -> Line<'static> {
     let (model, list) = (page.model, &page.model.comparison);
     let suffix = model.measure.suffix(model.monitor.header());
-    let arrow = |column| match list.by {
-        Some(by) if Some(by) == column => {
+    let arrow = |column: Option<CompareColumn>| match column {
+        Some(column) if column == list.by => {
             if list.is_ascending() {
                 UP
             } else {
@@ -168,14 +209,18 @@ fn heads(page: &Page<'_>, columns: &[Column], name: usize) -> Line<'static> {
         let text = match column {
             Column::A => format!("A{suffix}"),
             Column::B => format!("B{suffix}"),
-            Column::AError | Column::BError => model.error_head(),
+            Column::ASpread | Column::BSpread if list.found.has_spread() => "SPREAD".into(),
+            Column::ASpread | Column::BSpread => model.error_head(),
             Column::Change => "CHANGE".into(),
-            Column::Difference => "B IS".into(),
+            Column::Interval => "INTERVAL".into(),
+            Column::P => "P".into(),
+            Column::Verdict => "B IS".into(),
+            Column::Needs => "SEEN IN".into(),
         };
         let arrow = arrow(column.sorted_by());
         let text = format!("{text}{arrow}");
         let field = match column {
-            Column::Difference => format!("  {}", left(&text, column.width() - 1)),
+            Column::Verdict => format!("  {}", left(&text, column.width() - 1)),
             _ => right(&text, column.width() + 1),
         };
         line.push_span(page.span(role(arrow), field));
@@ -184,20 +229,25 @@ fn heads(page: &Page<'_>, columns: &[Column], name: usize) -> Line<'static> {
 }
 
 fn event_line(page: &Page<'_>, one: &Compared, columns: &[Column], name: usize, selected: bool) -> Line<'static> {
+    let found = &page.model.comparison.found;
     let cursor = if selected { CURSOR } else { " " };
     let mut line = Line::from(page.span(Role::Key, format!("{cursor} ")));
     let text = cut_middle(&shown(&one.name), name).into_owned();
     line.push_span(page.span(Role::Text, left(&text, name)));
     for &column in columns {
+        let missing = || MISSING.to_owned();
         let (role, text) = match column {
-            Column::A => (Role::Title, number(one, one.a_number)),
-            Column::B => (Role::Title, number(one, one.b_number)),
-            Column::AError => (Role::Dim, error(one, one.a_number)),
-            Column::BError => (Role::Dim, error(one, one.b_number)),
-            Column::Change => (Role::Text, one.change().map_or_else(|| MISSING.into(), change)),
-            Column::Difference => {
-                let (glyph, role) = mark(one.difference);
-                let text = left(&format!("{glyph} {}", one.difference.word()), column.width() - 1);
+            Column::A => (Role::Title, mean(one, &one.a)),
+            Column::B => (Role::Title, mean(one, &one.b)),
+            Column::ASpread => (Role::Dim, spread(found, &one.a, &one.unit)),
+            Column::BSpread => (Role::Dim, spread(found, &one.b, &one.unit)),
+            Column::Change => (Role::Text, one.change().map_or_else(missing, difference::change)),
+            Column::Interval => (Role::Text, one.interval.map_or_else(missing, difference::interval)),
+            Column::P => (Role::Dim, one.p.map_or_else(missing, difference::p_value)),
+            Column::Needs => (Role::Dim, one.verdict.needs().map_or_else(String::new, |runs| format!("{runs} runs"))),
+            Column::Verdict => {
+                let (glyph, role) = mark(one.verdict);
+                let text = left(&format!("{glyph} {}", one.verdict.word()), column.width() - 1);
                 line.push_span(page.span(role, format!("  {text}")));
                 continue;
             }
@@ -207,28 +257,89 @@ fn event_line(page: &Page<'_>, one: &Compared, columns: &[Column], name: usize, 
     line
 }
 
-fn number(one: &Compared, number: Option<Uncertain>) -> String {
-    number.map_or_else(|| format!("{MISSING} "), |number| amount(number.value, &one.unit))
+fn mean(one: &Compared, runs: &Runs) -> String {
+    runs.mean().map_or_else(|| MISSING.into(), |mean| difference::mean(mean, &one.unit))
 }
 
-fn error(one: &Compared, number: Option<Uncertain>) -> String {
-    number.map_or_else(|| MISSING.into(), |number| plus_minus(number, &one.unit))
-}
-
-/// A glyph beside the word, and how both look.
-fn mark(difference: Difference) -> (&'static str, Role) {
-    match difference {
-        // Whether more is worse depends on the event.
-        Difference::Higher => (UP, Role::Warn),
-        Difference::Lower => (DOWN, Role::Warn),
-        Difference::NotApart => (SAME, Role::Dim),
-        Difference::OnlyIn(_) | Difference::NoNumber => (MISSING, Role::Missing),
-        Difference::NoInterval => ("?", Role::Missing),
+/// The standard deviation between runs as a part of their mean; of one run each, what that one may be off by.
+fn spread(found: &Comparison, runs: &Runs, unit: &Unit) -> String {
+    match runs.numbers.first() {
+        Some(number) if !found.has_spread() => plus_minus(*number, unit),
+        _ => runs.relative_deviation().map_or_else(|| MISSING.into(), percent),
     }
 }
 
-/// Both histories of the selected event on one axis.
-fn draw_histories(page: &mut Page<'_>, area: Rect) {
+/// A glyph beside the word, and how both look.
+fn mark(verdict: Verdict) -> (&'static str, Role) {
+    match verdict {
+        // Whether more is worse depends on the event.
+        Verdict::Higher => (UP, Role::Warn),
+        Verdict::Lower => (DOWN, Role::Warn),
+        Verdict::Equal => (SAME, Role::Dim),
+        Verdict::Unclear { .. } | Verdict::TooFewRuns { .. } | Verdict::Partial => ("?", Role::Dim),
+        Verdict::OnlyIn(_) | Verdict::NoNumber => (MISSING, Role::Missing),
+    }
+}
+
+/// The runs of the selected event, and the histories of the first of each side on one axis.
+fn draw_selected(page: &mut Page<'_>, area: Rect) {
+    let model = page.model;
+    let Some(one) = model.comparison.selected() else {
+        let _ = page.panel(area, Line::default(), Line::default(), false);
+        return;
+    };
+    let (glyph, role) = mark(one.verdict);
+    let mut title = Line::from(page.span(Role::Title, shown(&one.name).into_owned()));
+    title.push_span(page.span(Role::Border, " ─ "));
+    title.push_span(page.span(role, format!("{glyph} {}", sentence(&model.comparison.found, one))));
+    let drift = "all of one side ran first: a drift looks like a difference";
+    let words = if model.comparison.found.is_one_after_other { drift } else { "since their starts" };
+    let mut inner = page.panel(area, title, Line::from(page.span(Role::Dim, words)), false);
+    if model.comparison.found.has_spread() {
+        let (above, below) = split_below(inner, inner.height.saturating_sub(2));
+        draw_runs(page, above, one);
+        inner = below;
+    }
+    if inner.height >= 4 {
+        draw_histories(page, inner, one);
+    }
+}
+
+/// A line a side: each run where its number is between the least and the largest of all.
+fn draw_runs(page: &mut Page<'_>, area: Rect, one: &Compared) {
+    let label = usize::from(area.width / 3).min(34);
+    let room = usize::from(area.width).saturating_sub(label + 3);
+    let values = |runs: &Runs| runs.numbers.iter().map(|number| number.value).collect::<Vec<_>>();
+    let all = [values(&one.a), values(&one.b)].concat();
+    let ends =
+        (all.iter().copied().fold(f64::INFINITY, f64::min), all.iter().copied().fold(f64::NEG_INFINITY, f64::max));
+    for ((letter, runs, role), row) in
+        [("A", &one.a, Role::Corrected), ("B", &one.b, Role::Raw)].into_iter().zip(area.rows())
+    {
+        let spread = runs
+            .deviation()
+            .map_or_else(String::new, |deviation| format!(" σ {}", amount(deviation, &one.unit).trim()));
+        let words = format!("{}{spread} n={}", mean(one, runs), runs.numbers.len());
+        let mut line = Line::from(page.span(Role::Key, format!("{letter} ")));
+        line.push_span(page.span(role, strip(&values(runs), ends, room)));
+        line.push_span(page.span(Role::Dim, format!(" {}", left(&words, label))));
+        page.line(row, line);
+    }
+}
+
+/// Values as dots in so many cells between two ends; what is all the same stands in the middle.
+fn strip(values: &[f64], (low, high): (f64, f64), cells: usize) -> String {
+    let mut places = vec!["·"; cells];
+    for value in values {
+        let part = if high > low { (value - low) / (high - low) } else { 0.5 };
+        if let Some(place) = places.get_mut((part * cells.saturating_sub(1) as f64).round() as usize) {
+            *place = OK;
+        }
+    }
+    places.concat()
+}
+
+fn draw_histories(page: &mut Page<'_>, inner: Rect, one: &Compared) {
     const SERIES: [[Series; 2]; 2] = [
         [
             Series { history: 0, letter: Some('A'), ..Series::CORRECTED },
@@ -240,45 +351,41 @@ fn draw_histories(page: &mut Page<'_>, area: Rect) {
         ],
     ];
     let model = page.model;
-    let (Some(one), Some(beside)) = (model.comparison.selected(), &model.beside) else {
-        let _ = page.panel(area, Line::default(), Line::default(), false);
-        return;
-    };
-    let (glyph, role) = mark(one.difference);
-    let mut title = Line::from(page.span(Role::Title, shown(&one.name).into_owned()));
-    title.push_span(page.span(Role::Border, " ─ "));
-    title.push_span(page.span(role, format!("{glyph} {}", sentence(one))));
-    let inner = page.panel(area, title, Line::from(page.span(Role::Dim, "since their starts")), false);
+    let Some(other) = model.others.as_ref().and_then(|others| others.first()) else { return };
     let points = |monitor: &Monitor, index: Option<EventIndex>| -> Vec<Point> {
         index.map_or_else(Vec::new, |index| model.measure.points(monitor, &monitor.row(index)))
     };
-    let to = model.monitor.closed_at().max(beside.monitor.closed_at());
     let chart = Chart {
         span: crate::tui::text::span,
-        histories: vec![points(&model.monitor, one.a), points(&beside.monitor, one.b)],
+        histories: vec![points(&model.monitor, one.a.index), points(other, one.b.index)],
         series: &SERIES[usize::from(model.basis == Basis::Raw)],
         clock: Clock::Start,
         from: WallNs(0),
-        to,
+        to: model.monitor.closed_at().max(other.closed_at()),
         reference: None,
         label: &|number| amount(number, &one.unit),
     };
     chart::draw(page, inner, &chart);
 }
 
-fn sentence(one: &Compared) -> String {
-    match one.difference {
-        Difference::Higher | Difference::Lower => {
-            let part = one
-                .change()
-                .map_or_else(String::new, |part| format!(" by {}", change(part.abs()).trim_start_matches('+')));
-            format!("B is {}{part}: the intervals have nothing in common", one.difference.word())
-        }
-        Difference::NotApart => "not apart: the intervals meet".into(),
-        Difference::OnlyIn(Side::A) => "only A counted it".into(),
-        Difference::OnlyIn(Side::B) => "only B counted it".into(),
-        Difference::NoNumber => "one of them has no number, which is not 0".into(),
-        Difference::NoInterval => "how far one of them may be off isn't known".into(),
+fn sentence(found: &Comparison, one: &Compared) -> String {
+    let by = one
+        .change()
+        .map_or_else(String::new, |part| format!(" by {}", difference::change(part).trim_start_matches(['+', '−'])));
+    let p = one.p.map_or_else(String::new, |p| format!(", p {}", difference::p_value(p)));
+    match one.verdict {
+        Verdict::Higher | Verdict::Lower => format!("B is {}{by}{p}", one.verdict.word()),
+        Verdict::Unclear { needs: Some(runs) } => format!("can't tell{p}; if it is so, {runs} runs of each show it"),
+        Verdict::Unclear { needs: None } => format!("can't tell{p}; too small to be shown by 1,000 runs of each"),
+        Verdict::TooFewRuns { needs } => match found.runs {
+            [1, 1] => format!("one run each: can't tell; {needs} of each can"),
+            [a, b] => format!("{a} and {b} runs: can't tell; {needs} of each can"),
+        },
+        Verdict::Equal => "equal to the last digit shown".into(),
+        Verdict::OnlyIn(Side::A) => "only A counted it".into(),
+        Verdict::OnlyIn(Side::B) => "only B counted it".into(),
+        Verdict::NoNumber => "one of them has no number, which is not 0".into(),
+        Verdict::Partial => "one kind of core counted it, an unknown part of the whole".into(),
     }
 }
 
@@ -287,15 +394,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_leave_and_the_difference_stays() {
-        use Column::{A, AError, B, BError, Change, Difference};
-        assert_eq!(layout(74, 14), (vec![A, AError, B, BError, Change, Difference], 14));
-        assert_eq!(layout(60, 14).0, [A, B, Change, Difference]);
-        assert_eq!(layout(30, 14).0, [Difference]);
-        assert_eq!(layout(3, 14), (vec![Difference], 3));
+    fn columns_leave_and_the_verdict_stays() {
+        use Column::{A, ASpread, B, BSpread, Change, Interval, Needs, P, Verdict};
+        let whole = vec![A, ASpread, B, BSpread, Change, Interval, P, Verdict, Needs];
+        assert_eq!(layout(110, 14, true), (whole, 14));
+        assert_eq!(layout(76, 14, true).0, [A, B, Change, Interval, P, Verdict]);
+        assert_eq!(layout(76, 14, false).0, [A, ASpread, B, BSpread, Change, Verdict]);
+        assert_eq!(layout(30, 14, true).0, [Verdict]);
+        assert_eq!(layout(3, 14, true), (vec![Verdict], 3));
         for room in 30..200 {
-            let (columns, name) = layout(room, 30);
+            let (columns, name) = layout(room, 30, true);
             assert!(name + columns.iter().map(|column| column.width() + 1).sum::<usize>() <= room, "{room}");
         }
+    }
+
+    #[test]
+    fn runs_stand_where_their_numbers_are() {
+        assert_eq!(strip(&[1.0, 3.0], (1.0, 5.0), 5), "●·●··");
+        assert_eq!(strip(&[2.0, 2.0], (2.0, 2.0), 5), "··●··");
+        assert_eq!(strip(&[], (f64::INFINITY, f64::NEG_INFINITY), 3), "···");
     }
 }

@@ -62,7 +62,7 @@ pub(super) enum Target {
     Frame(Node),
     Function(FrameIndex),
     Group(usize),
-    /// A line of the comparison of two recordings.
+    /// A line of the comparison of recordings.
     Compared(usize),
 }
 

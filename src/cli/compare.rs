@@ -1,0 +1,140 @@
+//! Implements `perfprop replay A B`, `--a` and `--b`: opens the recordings that the first is compared with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::Error;
+use super::args::{Replay, ScreenName};
+use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
+use super::stream::{Stream, say};
+use crate::compare;
+use crate::monitor::{Measure, Monitor};
+use crate::recording::Recording;
+use crate::text;
+use crate::tui::{OtherRun, Others, Screen};
+use crate::words::shown;
+
+/// What is compared with the first file: the further files of its side, and those of the other.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Files<'a> {
+    a: &'a [PathBuf],
+    b: &'a [PathBuf],
+}
+
+/// The first file, and what it is compared with.
+pub(super) fn files(args: &Replay) -> Result<(&Path, Option<Files<'_>>), Error> {
+    let (first, files) = match (&args.files[..], &args.a[..]) {
+        (_, [first, a @ ..]) => (first, Some(Files { a, b: &args.b })),
+        ([first, b @ ..], []) if b.len() == 1 => (first, Some(Files { a: &[], b })),
+        ([first], []) if args.look.screen == Some(ScreenName::Compare) => return Err(alone(first)),
+        ([first], []) => (first, None),
+        (more, []) => return Err(too_many(more)),
+    };
+    let mut seen = Vec::new();
+    for path in files.iter().flat_map(|files| std::iter::once(first).chain(files.a).chain(files.b)) {
+        let whole = fs::canonicalize(path).unwrap_or_else(|_| path.clone());
+        // Two recordings of one name may be compared: each is one run of a side.
+        if seen.contains(&whole) && (!args.a.is_empty() || path.as_os_str() == "-") {
+            let path = path.to_string_lossy();
+            return Err(Error::Usage(format!("{} is given twice; a recording counts for one run", shown(&path))));
+        }
+        seen.push(whole);
+    }
+    Ok((first, files))
+}
+
+/// A recording, with what it goes by.
+struct One {
+    name: String,
+    recording: Recording,
+    setup: Setup,
+}
+
+/// The recordings that the first is compared with.
+pub(super) struct Compared {
+    own: String,
+    /// The default of units.
+    pub(super) measure: Measure,
+    a: Vec<One>,
+    b: Vec<One>,
+}
+
+impl Compared {
+    /// Reads them; numbers of one are to mean the same as those of the others.
+    pub(super) fn open(
+        args: &Replay,
+        first: &Path,
+        own: (&Recording, &Setup),
+        files: Files<'_>,
+    ) -> Result<Self, Error> {
+        let one = |path: &PathBuf| -> Result<One, Error> {
+            let Opened::Recording(recording) = open(path, args)? else { return Err(no_recording(path)) };
+            let setup = setup(args, &recording)?;
+            check_source((first, own.0), (path, &recording))?;
+            Ok(One { name: path.to_string_lossy().into_owned(), recording: *recording, setup })
+        };
+        let a = files.a.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+        let b = files.b.iter().map(one).collect::<Result<Vec<_>, _>>()?;
+        let others = || a.iter().chain(&b);
+        if others().any(|one| one.setup.header.interval_ns != own.1.header.interval_ns) {
+            say("the recordings have different intervals; -I gives all the same");
+        }
+        let recordings = std::iter::once(own.0).chain(others().map(|one| &one.recording));
+        let measure = compare::measure(recordings.map(|recording| (&recording.header, recording.end.as_ref())));
+        Ok(Self { own: first.to_string_lossy().into_owned(), measure, a, b })
+    }
+
+    /// What the screens need of them.
+    pub(super) fn others(self) -> Others {
+        let run = |one: One| {
+            let One { name, recording, setup } = one;
+            let end = end(&recording);
+            OtherRun::new(name, recording.rounds, end, move || setup.monitor())
+        };
+        Others::new(self.own, self.a.into_iter().map(run).collect(), self.b.into_iter().map(run).collect())
+    }
+
+    /// All as text.
+    pub(super) fn print(&self, args: &Replay, first: &Recording, monitor: Monitor) -> Result<u8, Error> {
+        let own = seen(first, monitor, at(args));
+        let read = |one: &One| seen(&one.recording, one.setup.monitor(), at(args));
+        let [a, b] = [&self.a, &self.b].map(|side| side.iter().map(read).collect::<Vec<_>>());
+        let named = |(one, monitor)| -> text::Named<'_> {
+            let (one, monitor): (&One, &Monitor) = (one, monitor);
+            (&one.name, monitor)
+        };
+        let a: Vec<_> = std::iter::once((self.own.as_str(), &own)).chain(self.a.iter().zip(&a).map(named)).collect();
+        let b: Vec<_> = self.b.iter().zip(&b).map(named).collect();
+        Stream::stdout().print(&text::compare(&a, &b, self.measure))?;
+        Ok(0)
+    }
+}
+
+fn check_source(first: (&Path, &Recording), other: (&Path, &Recording)) -> Result<(), Error> {
+    let is_modelled = |(_, recording): &(&Path, &Recording)| recording.header.modelled.is_some();
+    if is_modelled(&first) == is_modelled(&other) {
+        return Ok(());
+    }
+    let modelled = if is_modelled(&first) { first.0 } else { other.0 }.to_string_lossy();
+    let words = "a rate of a model is per 10^9 instructions, and one of a machine per second";
+    Err(Error::Usage(format!("only {} was counted by a model: {words}; nothing to compare", shown(&modelled))))
+}
+
+/// Recordings are compared first, unless the options name another screen.
+pub(super) fn first_screen(args: &Replay, screen: Screen, compared: Option<&Compared>) -> Screen {
+    if compared.is_some() && args.look.screen.is_none() { Screen::Compare } else { screen }
+}
+
+/// Nothing to compare with.
+fn alone(file: &Path) -> Error {
+    let file = shown(&file.to_string_lossy()).into_owned();
+    Error::Usage(format!("the screen compare needs two recordings; try: perfprop replay {file} OTHER"))
+}
+
+/// More than two don't say which belong together.
+fn too_many(files: &[PathBuf]) -> Error {
+    let count = files.len();
+    Error::Usage(format!(
+        "{count} recordings have no two sides; try: perfprop replay --a FILE FILE ... --b FILE FILE ..."
+    ))
+}

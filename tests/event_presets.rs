@@ -57,7 +57,7 @@ fn coded() -> Vec<Coded> {
 #[cfg(feature = "pfm")]
 const ALWAYS_SET: u64 = 1 << 16 | 1 << 17 | 1 << 20 | 1 << 22;
 
-/// Runs itself again with libpfm told to encode the events of PMUs that this CPU hasn't got.
+/// Runs itself again with libpfm set to encode the events of PMUs that this CPU hasn't got.
 #[cfg(feature = "pfm")]
 #[test]
 fn presets_encode_in_libpfm_as_in_the_table() {

@@ -633,7 +633,7 @@ fn pictures_are_the_same_twice_in_every_format() {
     }
 }
 
-/// Says of its relations and events whatever it was told to.
+/// Returns the given standings and estimates.
 struct Told {
     estimates: Vec<Estimate>,
     standings: Vec<Standing>,
@@ -839,7 +839,7 @@ fn a_live_profile_moves_nothing_under_the_readers_eyes() {
         assert!(screen.contains("63.3k samples"), "{screen}");
         assert_eq!(cursor(&screen), before, "{screen}");
         assert_eq!(before.1, name);
-        // Frozen, the profile is held.
+        // Frozen, the profile stays.
         session.script.keys("z");
         add_stack(&mut grows.lock().unwrap(), &["solve"], "L1_MISSES", 100_000);
         session.rounds(&all[40..]);

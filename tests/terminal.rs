@@ -112,7 +112,7 @@ impl Drop for Tmux {
     }
 }
 
-/// Whether the shell has told the exit code; its command line says how.
+/// Whether the shell has printed the exit code; its command line says how.
 fn has_left(screen: &str) -> bool {
     screen.lines().any(|line| line.starts_with("left="))
 }

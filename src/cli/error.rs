@@ -132,7 +132,7 @@ impl Error {
             // Whoever read the output has had enough of it, as `head` does.
             return ExitCode::SUCCESS;
         }
-        // Nobody can be told that standard error is closed.
+        // Nothing can report that standard error is closed.
         let _ = writeln!(io::stderr(), "{self}");
         ExitCode::from(self.code())
     }

@@ -321,7 +321,7 @@ pub(super) fn can_count(event: &Event) -> bool {
     event.unavailable().is_none() && perf::probe(event).is_open()
 }
 
-/// What to start and whom to measure.
+/// The command to start and the target to measure.
 pub(super) fn launch(target: &Target, io: ChildIo) -> Result<Launch, Error> {
     let aim = aim(target)?;
     if aim.is_none() && target.command.is_empty() {

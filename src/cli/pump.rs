@@ -162,7 +162,7 @@ pub(super) fn another_end(signals: &Receiver<i32>) -> bool {
 }
 
 /// Closes the counters of a session, for which the kernel takes seconds where hundreds of tracepoints are open.
-/// Whoever is told to end by a signal, before or meanwhile, doesn't wait for that; gives that signal.
+/// After a signal to end, before or meanwhile, it doesn't wait for that; returns that signal.
 pub(super) fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -> Option<i32> {
     let (closing, closed) = bounded(0);
     let close = move || {

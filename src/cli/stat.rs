@@ -69,7 +69,7 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
     Ok(code)
 }
 
-/// For whom numbers are printed.
+/// The form in which numbers are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Form<'a> {
     People,

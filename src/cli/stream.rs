@@ -48,7 +48,7 @@ impl Stream {
 
 /// Says something that isn't a result, such as which events were chosen.
 pub(super) fn say(text: &str) {
-    // Nobody can be told that standard error is closed.
+    // Nothing can report that standard error is closed.
     let _ = writeln!(io::stderr(), "perfprop: {text}");
 }
 

@@ -94,7 +94,7 @@ impl Audit {
     }
 
     /// The error of a relation, as a standard deviation of what it expects: its residual over the
-    /// run, or what those of intervals were. One that was never held against anything is as far off
+    /// run, or what those of intervals were. One that was never checked against anything is as far off
     /// as it says that it may be.
     pub(super) fn misfit(&self, index: RelationIndex, scope: Scope, expected: f64) -> f64 {
         let residual = match scope {

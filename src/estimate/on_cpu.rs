@@ -23,7 +23,7 @@ pub struct OnCpu {
     clock: f64,
 }
 
-/// What a run is for.
+/// Purpose of a run: measuring or learning.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Measure,

@@ -6,7 +6,7 @@ use crate::events::Event;
 use crate::rates::Tally;
 use crate::relations::Relation;
 
-/// Each event by its own samples. Relations are held against them and correct nothing.
+/// Each event by its own samples. Relations are audited and correct nothing.
 #[derive(Debug)]
 pub struct Scale {
     audit: Audit,

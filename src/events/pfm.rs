@@ -324,7 +324,7 @@ mod tests {
             let umask = event.umasks.first().map_or_else(String::new, |umask| format!(":{}", umask.name));
             let event = format!("{}{umask}", event.name);
             let encoded = encode(&format!("{pmu}{event}")).unwrap_or_else(|error| panic!("{pmu}{event}: {}", error.0));
-            // An alias goes by the name of another event, which must mean the same.
+            // An alias stands for another event, which must mean the same.
             let other = format!("{pmu}{}", event.to_lowercase().replace(':', "."));
             // libpfm 4.13 has two codes for these: 2EH/41H and 2EH/01H, 2EH/4FH and 2EH/02H.
             let is_double = pmu.starts_with("snb") && event.starts_with("LLC_");
@@ -342,7 +342,7 @@ mod tests {
     #[test]
     fn modifiers_are_no_part_of_the_canonical_name() {
         assert_eq!(without_modifiers("skl::L1D:REPLACEMENT:k=1:u=1:e=0"), "skl::L1D:REPLACEMENT");
-        // Two events of one code and umask, told apart by what the counter does with it.
+        // Two events of one code and umask, which differ by what the counter does with it.
         assert_eq!(without_modifiers("core::RS_UOPS_DISPATCHED:k=1:e=0:i=1:c=1"), "core::RS_UOPS_DISPATCHED:i=1:c=1");
         assert_eq!(without_modifiers("cycles"), "cycles");
         assert_eq!(without_modifiers(""), "");

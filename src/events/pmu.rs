@@ -19,7 +19,7 @@ pub struct Pmu {
     pub name: String,
     /// The number that `perf_event_attr.type` takes.
     pub pmu_type: u32,
-    /// Whether it counts what a core does, so that privilege levels and guests can be told apart.
+    /// Whether it counts what a core does, so that privilege levels and guests can be distinguished.
     core: bool,
     folder: PathBuf,
 }

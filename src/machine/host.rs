@@ -216,7 +216,7 @@ const UNKNOWN_HYPERVISOR: &str = "virtual machine";
 /// Clocks that a hypervisor gives its guests.
 const CLOCKS: &[(&str, &str)] = &[("kvm-clock", "KVM"), ("hyperv", "Hyper-V"), ("xen", "Xen")];
 
-/// Words in DMI or the device tree, and whom they stand for.
+/// Words in DMI or the device tree, and the hypervisors or clouds that they stand for.
 const HYPERVISORS: &[(&str, &str)] = &[
     ("VMware", "VMware"),
     ("innotek", "VirtualBox"),

@@ -46,7 +46,7 @@ pub struct Fact {
     pub fix: Option<String>,
 }
 
-/// What facts are about.
+/// Sections of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Section {

@@ -76,7 +76,7 @@ struct Maker<'a> {
 }
 
 impl Request {
-    /// Finds the metrics that each of `wishes` names, `IPC,Topdown*`: by name, pattern or group.
+    /// Finds the metrics that each of `wishes` requests, `IPC,Topdown*`: by name, pattern or group.
     ///
     /// # Errors
     /// Names that mean nothing; metrics asked for by name whose events aren't known here, or all of a

@@ -102,7 +102,7 @@ pub enum Severity {
 }
 
 impl Finding {
-    /// How much it matters.
+    /// Severity of the finding.
     pub fn severity(&self) -> Severity {
         match self {
             Self::RelationInactive { .. }

@@ -65,7 +65,7 @@ impl Plan {
     /// its groups at once. `fit` is asked as in [`Plan::new`].
     ///
     /// Pinned groups are always on and so in no place; one with an exclusive event has its
-    /// turn alone.
+    /// slice alone.
     pub fn rotations(&self, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Rotation> {
         let mut pmus: Vec<_> = (0..self.groups.len()).filter_map(|group| self.pmu(group)).collect();
         pmus.sort_unstable();

@@ -22,7 +22,7 @@ pub struct Excerpt {
 pub struct Diagnostic {
     /// Place of the mistake.
     pub place: Place,
-    /// What was expected.
+    /// Message: what the file should have there.
     pub message: String,
     /// The line, unless the file is wrong as a whole.
     pub excerpt: Option<Excerpt>,

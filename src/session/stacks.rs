@@ -8,7 +8,7 @@ use crate::sources::perf::Who;
 #[cfg(feature = "stacks")]
 pub(super) type Sampling = Option<crate::stacks::live::Stacks>;
 
-/// Starts sampling, if that was requested: with exec where the process is held.
+/// Starts sampling, if that was requested: with exec where the process waits before it.
 #[cfg(feature = "stacks")]
 pub(super) fn start(launch: &Launch, who: &Who) -> Result<Sampling, StartError> {
     use std::thread;

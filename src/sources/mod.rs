@@ -68,7 +68,7 @@ pub trait CounterSource: Send {
     /// Sets the time that rounds are counted from: the moment of exec.
     fn start_clock(&mut self) {}
 
-    /// Called once when the command that was held has begun to execute.
+    /// Called once when the command has been released and begun to execute.
     fn has_executed(&mut self) {}
 
     /// How often [`tick`](Self::tick) is to be called between rounds; never where `None`.

@@ -14,7 +14,7 @@ pub struct Complaint {
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// Message: what is wrong.
     pub message: String,
 }
 

@@ -47,7 +47,7 @@ pub(crate) enum Pace {
 impl Pace {
     /// How many independent values a process takes in a time: one, or as many as there are rounds. The
     /// fast pace takes a fading one for two, and two more for each memory in the time: about as many as
-    /// can be told apart.
+    /// can be distinguished.
     fn independent(self, process: usize, length: f64) -> f64 {
         match (process, self) {
             (CONSTANT, _) => 1.0,

@@ -82,7 +82,7 @@ impl<'a> Corrections<'a> {
     }
 
     /// Each event towards the others; one without a number to where they put it. Two of those can't
-    /// be told apart.
+    /// be distinguished.
     fn correct_equation(&mut self, index: RelationIndex, equation: &BoundEquation, weight: f64) {
         let events = equation.events();
         let (run, interval) = self.audit.levels();

@@ -92,7 +92,7 @@ fn an_equation_derives_the_one_event_that_was_never_counted() {
         (r#"[{"relation": "a = b * c"}]"#, [Some(100), Some(40), None], Some(2.5)),
         (r#"[{"relation": "a = b / c"}]"#, [Some(100), Some(40), None], Some(0.4)),
         (r#"[{"relation": "a = b + c"}]"#, [None, Some(40), Some(50)], Some(90.0)),
-        // Less than nothing is nothing; of two none can be told.
+        // Less than nothing is nothing; of two none can be chosen.
         (r#"[{"relation": "a = b + c"}]"#, [Some(40), Some(100), None], Some(0.0)),
         (r#"[{"relation": "a = b + c"}]"#, [Some(100), None, None], None),
         (r#"[{"relation": "a = b + 0 * c"}]"#, [Some(100), Some(40), None], None),

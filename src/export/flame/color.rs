@@ -2,7 +2,7 @@
 
 use crate::profile::{Frame, Kind};
 
-/// How many hues modules are told apart by.
+/// Number of hues that distinguish modules.
 pub(super) const HUES: u32 = 18;
 
 /// The class of a frame's rectangle. Frames of no module have no hue.

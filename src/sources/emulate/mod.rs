@@ -127,7 +127,7 @@ impl Drop for Scratch {
         // What can't be deleted is in the folder of temporary files.
         let _ = fs::remove_dir_all(&self.path);
         if let Some(guardian) = &mut self.guardian {
-            // Its input may still be open in a command that is held before exec.
+            // Its input may still be open in a command that waits before exec.
             let _ = guardian.kill();
             let _ = guardian.wait();
         }
@@ -180,7 +180,7 @@ impl Emulator {
         Told { log: self.folder.path.join(format!("{LOG}{pid}")), pid, asked: self.model.clone() }
     }
 
-    /// The counters of the command, which is held or runs already as process `pid`.
+    /// The counters of the command, which waits before exec or runs already, as process `pid`.
     pub fn source(self, plan: &Plan, pid: Pid) -> Emulated {
         let row = |(event, formula): (usize, &Option<Formula>)| Row {
             event,

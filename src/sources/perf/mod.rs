@@ -162,7 +162,7 @@ struct Clock {
 
 impl PerfSource {
     /// Opens every event of the plan that can be opened; [`rows`](Self::rows) says what became of
-    /// each. A held process begins to count with exec, everything else when [enabled].
+    /// each. A process that waits before exec begins to count with exec, everything else when [enabled].
     ///
     /// [enabled]: CounterSource::enable
     ///

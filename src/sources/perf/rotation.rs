@@ -82,7 +82,7 @@ impl Turns {
         !self.has(group) || current.any(|(rotation, &turn)| rotation.turns[turn].contains(&group))
     }
 
-    /// Ends the slice: takes off whoever is on, puts on who is next, and keeps what was counted. Now and
+    /// Ends the slice: takes off the groups that are on, puts on the next ones, and keeps what was counted. Now and
     /// then the same groups stay on for one more slice ([`turns_before`]).
     ///
     /// The counts are read last, so that no counter waits for that.

@@ -73,7 +73,7 @@ fn of_task(groups: &[OpenGroup], task: Pid) -> impl Iterator<Item = &OpenGroup> 
     groups.iter().filter(move |group| group.task == Some(task))
 }
 
-/// How long the counters of a task have been enabled, all together, as only some may have their turn; `None`
+/// How long the counters of a task have been enabled, all together, as only some may have their slice; `None`
 /// while none can be read, or none has begun.
 fn enabled(groups: &[OpenGroup], task: Pid) -> Option<CpuNs> {
     let read = of_task(groups, task).filter(|group| group.is_read);

@@ -29,7 +29,7 @@ pub struct Target {
 /// When counting begins.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Start {
-    /// When a held process executes its command.
+    /// When a process that waits before exec executes its command.
     OnExec,
     /// When the source is enabled.
     #[default]
@@ -39,7 +39,7 @@ pub enum Start {
 /// Processes, threads or CPUs that are counted.
 #[derive(Clone, Debug)]
 pub enum Who {
-    /// A process that is held before exec.
+    /// A process that waits before exec.
     Held(Pid),
     /// Processes that run already, all their threads.
     Processes(Vec<Pid>),
@@ -103,7 +103,7 @@ impl Place {
 }
 
 impl Target {
-    /// A process that is held before exec, with all that it will start.
+    /// A process that waits before exec, with all that it will start.
     pub fn held(pid: Pid) -> Self {
         Self { who: Who::Held(pid), cpus: None, inherit: true, split: Split::Sum, start: Start::OnExec }
     }

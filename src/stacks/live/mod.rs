@@ -1,4 +1,4 @@
-//! Samples call stacks of a running or held target, and sends them in batches into a bounded channel.
+//! Samples call stacks of a target that runs or waits before exec, and sends them in batches into a bounded channel.
 //!
 //! Two threads share the work: one empties the ring buffers and unwinds, and never waits; the other finds
 //! names, which may take long. What either can't give on in time is dropped and counted.
@@ -74,7 +74,7 @@ impl Drop for Stacks {
 }
 
 impl StackSource {
-    /// Opens the events for a target. Those of a held process sample from exec on.
+    /// Opens the events for a target. Those of a process that waits before exec sample from exec on.
     ///
     /// # Errors
     /// When nothing can be sampled, see [`StackError`].

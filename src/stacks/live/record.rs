@@ -65,7 +65,7 @@ impl Layout {
     }
 }
 
-/// What a record says.
+/// A decoded record.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Record<'a> {
     Sample(Sample<'a>),

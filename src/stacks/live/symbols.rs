@@ -169,7 +169,7 @@ impl Namer {
     }
 }
 
-/// Where names come from.
+/// Sources of names: programs, the kernel and perf maps.
 struct Symbols {
     modules: Vec<Opened>,
     programs: Programs,

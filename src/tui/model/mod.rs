@@ -297,7 +297,7 @@ pub(super) enum Notice {
     Failed(String),
 }
 
-/// What happened.
+/// Input of the model: rounds, keys, and what else changes what is shown.
 pub(super) enum Message {
     /// A round was read, after so many that were lost.
     Round(Round, u64),
@@ -321,7 +321,7 @@ pub(super) enum Message {
     CommandRuns(i32),
     /// More was sampled than the profile shows.
     Sampled,
-    /// Something failed, and the user is to be told.
+    /// Something failed, and the user should know.
     Failed(String),
     /// perfprop used this part of a CPU in the last interval.
     Own(f64),

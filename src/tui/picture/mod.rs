@@ -22,7 +22,7 @@ use crate::stacks::Quality;
 
 mod svg;
 
-/// What kind of picture.
+/// Format of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Format {
     /// Characters only.

@@ -6,7 +6,7 @@ use ratatui::style::Color;
 
 use super::color;
 
-/// How many hues modules are told apart by.
+/// Number of hues that distinguish modules.
 const HUES: usize = 12;
 
 /// What a frame's hue is taken from.
@@ -27,7 +27,7 @@ impl HueFrom {
         [("module", Self::Module), ("name", Self::Name), ("self", Self::Own)];
 }
 
-/// Which hue a frame has.
+/// Hue of a frame.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(in crate::tui) enum Hue {
     /// A hue that distinguishes names.

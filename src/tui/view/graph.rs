@@ -58,7 +58,7 @@ pub(super) fn fit<'a>(page: &Page<'a>, area: Rect) -> Option<Drawing<'a>> {
     let least_gap = wished_gap.min(most_gap).max(LEAST_GAP);
     let node_width = wished.min((area.width - (columns - 1) * least_gap) / columns);
     let gap = ((area.width - columns * node_width) / (columns - 1)).min(MOST_GAP);
-    // Names come first, but lines to two nodes beside one another are to be told apart.
+    // Names come first, but lines to two nodes beside one another are to be distinguished.
     let lanes = (gap + 2).saturating_sub(wished_gap).clamp(1 + u16::from(gap > LEAST_GAP), 4);
     Some(Drawing { ties, node_width, gap, lanes })
 }

@@ -28,7 +28,7 @@ pub(in crate::tui) use shape::{Node, Shape};
 use super::step::Step;
 use crate::tui::keys::Action;
 
-/// What the table lists.
+/// Rows of the table: the call tree, functions, or callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) enum Listing {
     /// Calls, from the outermost on.

@@ -87,7 +87,7 @@ impl Shape {
         shape
     }
 
-    /// Other numbers on the same paths; siblings stay as they stand where they are held. Whether all nodes that are
+    /// Other numbers on the same paths; siblings keep their order with [`Order::Held`]. Whether all nodes that are
     /// shown are shown where they were.
     pub(super) fn count(&mut self, own: Arc<Vec<Amount>>, total: Vec<Amount>, order: Order) -> bool {
         let are_same = |(a, b): (&Amount, &Amount)| (a.weight > 0) == (b.weight > 0);

@@ -250,6 +250,57 @@ fn a_stripped_program_shows_its_name_and_offsets() {
     let own = |frame: &&&Frame| frame.name.starts_with("stripped+0x");
     let deep = samples.iter().filter(|(_, frames)| frames.iter().filter(own).count() == TEN_DEEP.len()).count();
     assert!(deep * 10 > samples.len() * 9, "{deep} of {}", samples.len());
+    // Each function is one by its unwind range: main, odd, even and leaf.
+    let functions: HashSet<_> = samples.iter().flat_map(|(_, frames)| frames.iter().filter(own)).collect();
+    assert_eq!(functions.len(), 4, "{functions:?}");
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn stubs_that_call_libraries_have_the_names_of_what_they_call() {
+    let folder = folder("stubs");
+    let library =
+        compiled(&folder, "libtiny.so", "long tiny(long n) { return n + 1; }", "cc", &["-shared", "-fPIC", "-O1"]);
+    let Some(library) = library else { return };
+    let source = "long tiny(long); int main(void) { long n = 0; for (long i = 0; i < 200000000; i++) n = tiny(n); return n == 7; }";
+    let (rpath, library) = (format!("-Wl,-rpath,{}", folder.display()), library.display().to_string());
+    let options = ["-O1", "-g", "-fno-omit-frame-pointer", "-Wl,-z,lazy", &rpath, "-Wl,--no-as-needed"];
+    let file = folder.join("caller.c");
+    fs::write(&file, source).unwrap();
+    let program = folder.join("caller");
+    let done = Command::new("cc").args(options).arg("-o").arg(&program).arg(&file).arg(&library).status().unwrap();
+    assert!(done.success());
+    let (recording, _) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap()]);
+    let samples = samples(&recording);
+    let innermost = |name: &str| samples.iter().filter(|(_, frames)| names(frames).last() == Some(&name)).count();
+    assert!(innermost("tiny@plt") > 0, "{} of {}", innermost("tiny@plt"), samples.len());
+    assert_eq!(innermost("_init"), 0);
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn two_lambdas_are_two_functions() {
+    const LAMBDAS: &str = "
+        static volatile long sink;
+        namespace { struct Local { static long turn(long x) { for (int i = 0; i < 100; i++) sink += x; return x; } }; }
+        template <class F> static inline long run(F f) { long s = 0; for (long i = 0; i < 200000; i++) s += f(i); return s; }
+        __attribute__((noinline)) long all() {
+            auto first = [](long x) { for (int i = 0; i < 100; i++) sink += x; return x; };
+            auto second = [](long x) { for (int i = 0; i < 100; i++) sink -= x; return x; };
+            return run(first) + run(second) + run([](int x) { return Local::turn(x); });
+        }
+        int main() { long s = 0; for (int i = 0; i < 5; i++) s += all(); return s == 1; }";
+    let folder = folder("lambdas");
+    let options = ["-x", "c++", "-O2", "-g", "-fno-omit-frame-pointer"];
+    let Some(program) = compiled(&folder, "lambdas", LAMBDAS, "g++", &options) else { return };
+    let (recording, _) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap()]);
+    let samples = samples(&recording);
+    let all: HashSet<_> = samples.iter().flat_map(|(_, frames)| names(frames)).collect();
+    for name in ["all()::{lambda#1}::operator()", "all()::{lambda#2}::operator()"] {
+        assert!(share(&samples, &[name]) > 0.1, "{name}: {all:?}");
+    }
+    assert!(share(&samples, &["(anonymous namespace)::Local::turn"]) > 0.1, "{all:?}");
+    assert!(!all.contains("operator()"), "{all:?}");
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -13,6 +13,7 @@ use nix::time::{ClockId, clock_gettime};
 use super::{Sampled, StackBatch};
 use crate::sources::perf::Target;
 
+mod demangle;
 mod jit;
 mod maps;
 mod modelled;
@@ -25,6 +26,8 @@ mod programs;
 mod record;
 mod ring;
 mod sampler;
+mod scopes;
+mod stubs;
 mod symbols;
 mod unwind;
 

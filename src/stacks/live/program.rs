@@ -2,16 +2,22 @@
 
 use std::fs::File;
 use std::io::Read;
+use std::ops::Range;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use blazesym::symbolize::source::{Elf, Source};
 use blazesym::symbolize::{CodeInfo, Input, Sym, Symbolizer};
+use gimli::{BaseAddresses, CieOrFde, EhFrame, NativeEndian, UnwindSection};
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache};
+use rustc_hash::FxHashMap;
 
 use super::super::Frame;
+use super::demangle::{demangle, is_mangled};
 use super::modules::{AtOnce, MOST_PROGRAM};
+use super::scopes::Scopes;
+use super::stubs::{Callee, Stubs};
 use crate::files::{self, Expected};
 
 /// Debug information that unpacks to more bytes than this isn't read.
@@ -29,7 +35,17 @@ pub(super) struct Program {
     /// Whether its own debug information is read.
     own_debug: bool,
     segments: Vec<Segment>,
+    sections: Vec<Range<u64>>,
+    stubs: Stubs,
+    /// The functions that unwind information knows, by their first addresses.
+    functions: Vec<Range<u64>>,
+    /// Where it begins to run, if it is a program.
+    entry: Option<u64>,
     symbolizer: Symbolizer,
+    /// Read when a name without its scopes is met first.
+    scopes: Option<Option<Scopes>>,
+    /// The source file of each function, so that it is the same at all its places.
+    sources: FxHashMap<(u64, usize, String), Option<String>>,
 }
 
 /// A part of the file, and where it lies in memory.
@@ -50,25 +66,111 @@ impl Program {
             Segment { address: segment.address(), offset, size }
         });
         let segments = segments.collect();
+        let sections = elf.sections().filter(|section| section.address() > 0);
+        let sections = sections.map(|s| s.address()..s.address().saturating_add(s.size())).collect();
+        let (stubs, functions, entry) = (Stubs::read(&elf), unwind_ranges(&elf), entry(&elf));
         let link = elf.gnu_debuglink().ok().flatten();
         let has_own = elf.section_by_name(".debug_info").or_else(|| elf.section_by_name(".zdebug_info")).is_some();
         let debug = if has_own { None } else { debug_file(&elf, path, &file, link) };
         // Who reads a file with a link follows that, to wherever it leads.
         let own_debug = link.is_none() && unpacks_to_little(&elf);
         // Files that were sampled stay what they were then.
-        let symbolizer = Symbolizer::builder().enable_auto_reload(false).build();
-        Some(Self { path: path.to_owned(), file, debug, own_debug, segments, symbolizer })
+        let symbolizer = Symbolizer::builder().enable_auto_reload(false).enable_demangling(false).build();
+        let (path, scopes, sources) = (path.to_owned(), None, FxHashMap::default());
+        Some(Self {
+            path,
+            file,
+            debug,
+            own_debug,
+            segments,
+            sections,
+            stubs,
+            functions,
+            entry,
+            symbolizer,
+            scopes,
+            sources,
+        })
     }
 
     /// The frames at an offset of the file, the outermost first.
     pub(super) fn frames(&mut self, offset: u64) -> Option<Vec<Frame>> {
         let address = self.address(offset)?;
-        let own = || self.symbol(&self.file, self.own_debug, address);
-        let symbol = self.debug.as_ref().and_then(|debug| self.symbol(debug, true, address)).or_else(own)?;
-        Some(frames_of(&symbol, &self.path, false))
+        if let Some(stub) = self.stub(address) {
+            return Some(vec![self.frame(stub)]);
+        }
+        let Some(symbol) = self.symbol(address) else {
+            let function = self.function(address)?;
+            let is_entry = self.entry.is_some_and(|entry| function.contains(&entry));
+            let file = self.path.strip_suffix(" (deleted)").unwrap_or(&self.path);
+            let short = file.rsplit('/').next().unwrap_or(file);
+            let name = if is_entry { "_start".into() } else { format!("{short}+{:#x}", function.start) };
+            return Some(vec![self.frame(name)]);
+        };
+        let start = symbol.addr;
+        let mut frames = frames_of(&symbol, &self.path, false);
+        drop(symbol);
+        self.name(&mut frames, address);
+        for (depth, frame) in frames.iter_mut().enumerate() {
+            let file = self.sources.entry((start, depth, frame.name.clone())).or_insert_with(|| frame.file.clone());
+            frame.file.clone_from(file);
+        }
+        Some(frames)
     }
 
-    fn symbol(&self, file: &File, debug_syms: bool, address: u64) -> Option<Sym<'_>> {
+    fn frame(&self, name: String) -> Frame {
+        Frame { name, module: self.path.clone(), ..Frame::default() }
+    }
+
+    /// Writes names as people do, and with what they stand in.
+    fn name(&mut self, frames: &mut [Frame], address: u64) {
+        let mut scoped = Vec::new();
+        if frames.iter().any(|frame| !is_mangled(&frame.name)) {
+            let debug = self.debug.as_ref().or(Some(&*self.file).filter(|_| self.own_debug));
+            let scopes = self.scopes.get_or_insert_with(|| Scopes::read(debug?));
+            scoped = scopes.as_mut().map(|scopes| scopes.names(address)).unwrap_or_default();
+        }
+        // Both readers must have seen the same functions.
+        if scoped.len() != frames.len() {
+            scoped = vec![None; frames.len()];
+        }
+        for (frame, scoped) in frames.iter_mut().zip(scoped) {
+            let name = if is_mangled(&frame.name) { None } else { scoped };
+            frame.name = name.unwrap_or_else(|| demangle(&frame.name).into_owned());
+        }
+    }
+
+    /// The name of the stub that calls a function of another file.
+    fn stub(&self, address: u64) -> Option<String> {
+        let name = match self.stubs.find(address)? {
+            Callee::Named(name) => demangle(name).into_owned(),
+            // Chosen by a function of this file when it is loaded.
+            Callee::ChosenBy(chooser) => demangle(&self.symbol(*chooser)?.name).into_owned(),
+        };
+        Some(format!("{name}@plt"))
+    }
+
+    /// The function that unwind information has at an address.
+    fn function(&self, address: u64) -> Option<&Range<u64>> {
+        let behind = self.functions.partition_point(|function| function.start <= address);
+        self.functions.get(behind.checked_sub(1)?).filter(|function| function.contains(&address))
+    }
+
+    /// The symbol that covers an address.
+    fn symbol(&self, address: u64) -> Option<Sym<'_>> {
+        let debug = self.debug.as_ref().and_then(|debug| self.symbol_of(debug, true, address));
+        let symbol = debug.or_else(|| self.symbol_of(&self.file, self.own_debug, address))?;
+        let is_certain = symbol.size.is_some_and(|size| size > 0);
+        (is_certain || self.may_reach(symbol.addr, address)).then_some(symbol)
+    }
+
+    /// Whether a symbol without an end may cover an address: in its section, and before the next function.
+    fn may_reach(&self, start: u64, address: u64) -> bool {
+        let is_in_section = self.sections.iter().any(|section| section.contains(&start) && section.contains(&address));
+        is_in_section && self.function(address).is_none_or(|function| function.start <= start)
+    }
+
+    fn symbol_of(&self, file: &File, debug_syms: bool, address: u64) -> Option<Sym<'_>> {
         let elf = Elf { debug_syms, ..Elf::new(files::path_of(file)) };
         let answer = self.symbolizer.symbolize_single(&Source::Elf(elf), Input::VirtOffset(address));
         answer.ok()?.into_sym()
@@ -83,7 +185,35 @@ impl Program {
     }
 }
 
-type Parsed<'a> = object::File<'a, AtOnce<'a>>;
+pub(super) type Parsed<'a> = object::File<'a, AtOnce<'a>>;
+
+/// The functions that unwind information knows, in the order of their addresses.
+fn unwind_ranges(elf: &Parsed<'_>) -> Vec<Range<u64>> {
+    let Some(section) = elf.section_by_name(".eh_frame") else { return Vec::new() };
+    let address = |name| elf.section_by_name(name).map_or(0, |section| section.address());
+    let bases = BaseAddresses::default().set_eh_frame(section.address());
+    let bases = bases.set_text(address(".text")).set_got(address(".got"));
+    let frames = EhFrame::new(section.data().unwrap_or_default(), NativeEndian);
+    let mut entries = frames.entries(&bases);
+    let mut functions = Vec::new();
+    while let Ok(Some(entry)) = entries.next() {
+        let CieOrFde::Fde(function) = entry else { continue };
+        let Ok(function) = function.parse(EhFrame::cie_from_offset) else { continue };
+        let start = function.initial_address();
+        functions.push(start..start.saturating_add(function.len()));
+    }
+    functions.sort_unstable_by_key(|function| (function.start, function.end));
+    functions
+}
+
+/// Where a program begins to run. That of a library, which has a name for others to find it by, is no program's.
+fn entry(elf: &Parsed<'_>) -> Option<u64> {
+    let dynamic = elf.section_by_name(".dynamic").and_then(|section| section.data().ok()).unwrap_or_default();
+    // Pairs of a tag and a value.
+    let tags = dynamic.as_chunks::<16>().0.iter().filter_map(|pair| pair.first_chunk::<8>());
+    let is_library = tags.map(|tag| i64::from_ne_bytes(*tag)).any(|tag| tag == object::elf::DT_SONAME);
+    Some(elf.entry()).filter(|&entry| entry > 0 && !is_library)
+}
 
 /// The file that holds the debug information of a program: found by its build id, or by the name that it gives.
 /// It is believed if it belongs to root, to this user or to whom the program belongs, and is of the same build.

@@ -20,7 +20,7 @@ use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{Mode, SFlag, major};
 
-/// So many calls that missed their deadline may lie about; from then on nothing is begun any more.
+/// The most calls that may hang past their deadline; then no further one is begun.
 const MOST_STUCK: usize = 8;
 
 /// Identifies a file by its device and inode.

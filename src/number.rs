@@ -10,7 +10,7 @@ use crate::words::shown;
 /// What stands for a number that there is none of.
 const NONE: &str = "—";
 
-/// From here on percentages have no decimal: 99.95 would be rounded to 100.0.
+/// Percentages from this one on have no decimal: 99.95 would be rounded to 100.0.
 const WHOLE: f64 = 99.95;
 
 /// The least percentage that its decimal shows.

@@ -77,7 +77,7 @@ fn sums(edges: &[Vec<Edge>], numbers: usize) -> Vec<Sum> {
 }
 
 impl Sum {
-    /// By costs; by calls where all cost nothing; and in equal parts where there are none either.
+    /// Shares a function's costs over its callers: by costs; by calls where all cost nothing; equally without calls.
     fn arc(&self, edge: &Edge) -> Arc {
         let last = self.numbers.len() - 1;
         let by_calls =

@@ -50,7 +50,7 @@ const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults
 /// Counted by the model where nobody says what to count.
 const DEFAULT_MODELLED: &str = "INSTRUCTIONS,L1_MISSES,LLC_MISSES,L1I_MISSES,BRANCHES,BRANCH_MISSES";
 
-/// All that the options say about what to count.
+/// Events, metrics and counters that the options request.
 pub(super) struct Wishes {
     pub(super) plan: Plan,
     pub(super) metrics: Vec<RecordedMetric>,

@@ -49,7 +49,7 @@ pub(super) fn code_of(signal: i32) -> u8 {
 /// How often rounds are passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Taking {
-    /// Each round as it comes.
+    /// Passes on each round as it comes.
     AtOnce,
     /// Some at a time, for files that nobody watches: being woken for each of a hundred rounds a second
     /// costs more than writing them does.

@@ -136,7 +136,7 @@ struct Written {
 }
 
 impl Written {
-    /// Nothing so far, with these call stacks.
+    /// An empty count, with these call stacks.
     fn new(stacks: Option<&Stacks>) -> Self {
         let sampled = stacks.filter(|stacks| stacks.sampled().call_graph != CallGraph::Modelled).map(|stacks| {
             let tree = StackTree::new(stacks.sampled(), Options::default(), Naming::default(), |_| true);

@@ -22,7 +22,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
     }
 }
 
-/// Every relation and metric on a line, what it needs, and whether this machine has that.
+/// Prints each relation and metric on a line, with what it needs, and whether this machine has that.
 fn show(args: &Show) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
     let found = prepare::load_files(&args.files, args.relations_lenient)?;

@@ -16,7 +16,7 @@ const ENDS: [i32; 13] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGPWR, SIGSTKFLT,
 ];
 
-/// From now on the signals that end a program don't end this one, but come out here; so does USR1, which saves.
+/// Catches the signals that end a program, and USR1, which saves; their numbers come from the channel.
 pub(super) fn listen() -> io::Result<Receiver<i32>> {
     forward(&[])
 }

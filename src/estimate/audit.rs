@@ -142,7 +142,7 @@ impl Audit {
 }
 
 impl Standing {
-    /// Not what is contradicted, nor, while it is too early to say so, what looks like it.
+    /// Whether a relation may correct: it isn't contradicted, nor, while it is too early to say, seems to be.
     fn may_correct(&self) -> bool {
         match self.state {
             RelationState::Agrees => true,

@@ -180,7 +180,7 @@ pub struct Standing {
     pub state: RelationState,
 }
 
-/// By how much an event was moved.
+/// An event, and how far it was moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved {
     /// Event that was moved.

@@ -17,7 +17,7 @@ pub struct OnCpu {
     /// What earlier runs of the program taught.
     learnt: Option<Arc<Model>>,
     purpose: Purpose,
-    /// From the first round in which an event had to wait.
+    /// The process; it begins with the first round in which an event had to wait.
     process: Option<Gp>,
     /// CPU time so far, in milliseconds; of several tasks at once, wall time.
     clock: f64,

@@ -132,7 +132,7 @@ fn real_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
         .chain(libpfm)
 }
 
-/// So many entries a thread hands over at a time.
+/// Number of entries that a thread sends at a time.
 const HANDFUL: usize = 64;
 
 /// What `read` gives, read by a thread from now on; by this one where there can be no other.
@@ -353,7 +353,7 @@ pub fn similar(resolver: &Resolver, wrong: &str) -> Vec<String> {
     nearest(wrong, &names(resolver))
 }
 
-/// Every name that the machine's events have, for suggestions: some thousands.
+/// Names of all events of the machine, for suggestions: some thousands.
 pub(super) fn names(resolver: &Resolver) -> Vec<String> {
     catalog(resolver).flat_map(|entry| entry.names().collect::<Vec<_>>()).collect()
 }

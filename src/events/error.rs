@@ -327,7 +327,7 @@ fn syntax(f: &mut Formatter<'_>, text: &str, at: usize, expected: &str) -> fmt::
     write!(f, "      {:width$}^ here", "", width = before.chars().count())
 }
 
-/// At most this many known names are listed.
+/// The most known names that are listed.
 const MOST_LISTED: usize = 24;
 
 fn listed(names: &[String]) -> String {

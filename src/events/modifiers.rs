@@ -32,7 +32,7 @@ pub enum LettersError {
     Unknown(char),
     /// A letter other than `p` written twice.
     Twice(char),
-    /// More than three `p`, in the event and its group together.
+    /// There are more than three `p`, in the event and its group together.
     TooPrecise,
     /// `W` on an event that isn't in braces.
     WeakWithoutBraces,

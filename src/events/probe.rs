@@ -25,7 +25,7 @@ const LONGEST_PROGRAM: u64 = 16 << 30;
 /// `PF_X` of `elf.h`: the segment may be executed.
 const EXECUTABLE: u32 = 1;
 
-/// At most this many addresses of one name are named in an error.
+/// The most addresses of one name that an error lists.
 const MOST_ADDRESSES: usize = 4;
 
 /// The encoding of a probe on a place in the file at `path`.

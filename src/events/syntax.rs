@@ -99,7 +99,7 @@ pub enum Head<'a> {
 /// The place of a probe.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Place<'a> {
-    /// So many bytes behind the beginning of a function.
+    /// At an offset behind the beginning of a function.
     Function {
         /// The function's name, as the linker knows it.
         name: &'a str,

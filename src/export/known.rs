@@ -40,7 +40,7 @@ impl<T> Known<T> {
         known_meaning.replace(meaning)
     }
 
-    /// All that is remembered; it is forgotten with that.
+    /// Removes and returns all that is remembered.
     pub(super) fn drain(&mut self) -> impl Iterator<Item = T> + '_ {
         self.slots.iter_mut().filter_map(|(_, meaning)| meaning.take())
     }

@@ -10,7 +10,7 @@ pub enum Names {
     /// The symbol as printed; of an unknown one `[module]`.
     #[default]
     Full,
-    /// By symbols alone, whatever module holds them: all unknown frames are one.
+    /// Names by symbols alone, whatever module holds them: all unknown frames are one.
     Symbols,
     /// As inferno-collapse-perf names them: without lists of arguments; of an unknown symbol `[module]`; `;` is `:`.
     Short,

@@ -25,12 +25,12 @@ use crate::profile::{Amount, Detail, Event, EventId, Frame, FrameId, Kind, Measu
 pub enum Process {
     /// No frame for the process.
     None,
-    /// By the name of the command.
+    /// Named by the command.
     #[default]
     Name,
-    /// By name and process: `name-pid`.
+    /// Named by command and process: `name-pid`.
     Pid,
-    /// By name, process and thread: `name-pid/tid`.
+    /// Named by command, process and thread: `name-pid/tid`.
     Tid,
 }
 

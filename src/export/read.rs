@@ -72,7 +72,7 @@ pub struct Imported {
 pub struct Fault {
     /// The line, from 1, where lines are counted.
     pub line: Option<u64>,
-    /// What is wrong there.
+    /// What is wrong with the file.
     pub what: What,
 }
 
@@ -163,7 +163,7 @@ pub(super) enum Chosen {
     All,
     /// The first one, once it is known.
     First(Option<String>),
-    /// By name, and some of those that weren't taken.
+    /// The events with these names, and some of those that weren't taken.
     Named {
         names: Vec<String>,
         taken: bool,

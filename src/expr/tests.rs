@@ -1,3 +1,5 @@
+//! Tests parsing, printing and evaluating expressions.
+
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
 use proptest::prelude::*;

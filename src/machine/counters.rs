@@ -4,7 +4,7 @@ use super::{Host, Kernel};
 use crate::events::{Event, Pmu};
 use crate::plan::Fit;
 
-/// More counters than any core PMU has.
+/// The most counters that are looked for: more than any core PMU has.
 const MOST: usize = 64;
 
 /// The generic events that have counters of their own on some CPUs (Intel's fixed counters, Arm's

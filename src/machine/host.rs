@@ -36,11 +36,11 @@ pub struct Process {
 pub enum Capability {
     /// `CAP_IPC_LOCK`: may lock any amount of memory.
     IpcLock = 14,
-    /// To look into other users' processes.
+    /// `CAP_SYS_PTRACE`: may look into other users' processes.
     SysPtrace = 19,
     /// What `CAP_PERFMON` was before Linux 5.8, and much else.
     SysAdmin = 21,
-    /// To see the kernel's addresses.
+    /// `CAP_SYSLOG`: may see the kernel's addresses.
     Syslog = 34,
     /// `CAP_PERFMON`: may count everything.
     Perfmon = 38,

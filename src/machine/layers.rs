@@ -96,7 +96,7 @@ pub enum Denial {
         /// The highest level that allows it.
         allows: i64,
     },
-    /// Only `CAP_PERFMON` opens it, at any level.
+    /// Only `CAP_PERFMON` can open it, at any level.
     Capability,
     /// The kernel refuses it to this process, which has the right to count everything.
     Nobody(Errno),

@@ -168,7 +168,7 @@ struct Expansion<'a> {
     know: &'a dyn Fn(&Fact) -> Option<f64>,
     /// The metrics whose formulas are being expanded, each named by the one before.
     chain: Vec<String>,
-    /// Each is expanded once, so that many that name one another cost no more than they are long.
+    /// Expanded metrics, each once, so that many that name one another cost no more than they are long.
     done: HashMap<String, Expr>,
 }
 

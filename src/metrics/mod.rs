@@ -54,9 +54,9 @@ pub enum Grouping {
     Together,
     /// The events may be counted in different groups.
     Apart,
-    /// Not while the NMI watchdog takes a counter.
+    /// The events may be counted in different groups while the NMI watchdog takes a counter.
     ApartUnderWatchdog,
-    /// Not while cores run several threads.
+    /// The events may be counted in different groups while cores run several threads.
     ApartUnderSmt,
 }
 

@@ -7,7 +7,7 @@ use crate::expr::number_end;
 /// What a metric is shown in: its value is multiplied with the factor and then is in the unit.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scale {
-    /// Above 0 or below, never 0.
+    /// Factor of the value, positive or negative, never 0.
     pub factor: f64,
     /// `%`, `MB/s`; empty where there is none.
     pub unit: String,

@@ -21,7 +21,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// All, in the order in which a key goes through them.
+    /// All measures, in the order in which a key goes through them.
     pub const ALL: [Self; 4] = [Self::PerCpuSecond, Self::PerSecond, Self::PerKiloInstruction, Self::Total];
 
     /// The suffix of a number: `/cpu-s`; empty for totals. A model's time is its instructions, of which

@@ -194,7 +194,7 @@ impl Correction {
         Self { count: self.count.scaled(factor), raw: self.raw.map(|raw| raw.scaled(factor)), by: self.by }
     }
 
-    /// By how much the count was moved, as a part of the scaled one; `None` of nothing, and of 0.
+    /// The correction as a part of the scaled count; `None` where there is none, or it is 0.
     pub fn relative(&self) -> Option<f64> {
         let raw = self.raw.map(|raw| raw.value).filter(|&raw| raw != 0.0)?;
         Some(self.count.value / raw - 1.0)

@@ -43,7 +43,7 @@ impl Plan {
         exchanges.into_iter().map(|(_, exchange)| exchange).find(|&exchange| self.allows(exchange, fit))
     }
 
-    /// Every exchange that parts more tied pairs than it brings together, with how many more.
+    /// Lists the exchanges that separate more tied pairs than they bring together, with how many more.
     fn gains(&self, tied: &Ties) -> Vec<(usize, Exchange)> {
         let mut gains = Vec::new();
         for (here, from) in self.groups.iter().enumerate().filter(|(group, _)| self.is_chosen(*group)) {

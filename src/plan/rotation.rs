@@ -21,7 +21,7 @@ pub struct Rotation {
     pub turns: Vec<Vec<GroupIndex>>,
 }
 
-/// After so many cycles one place of the cycle gets two slices.
+/// Number of cycles after which one place of the cycle gets two slices.
 const CYCLES: usize = 4;
 
 /// The number of places passed before a slice. Each place gets one slice; in some cycles one place gets two.

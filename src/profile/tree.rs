@@ -29,7 +29,7 @@ pub enum Detail {
     /// Functions: lines are dropped.
     #[default]
     Functions,
-    /// By lines within functions.
+    /// Lines: functions are divided by lines.
     Lines,
 }
 

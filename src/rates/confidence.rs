@@ -4,7 +4,7 @@ use std::f64::consts::{FRAC_2_PI, FRAC_PI_2, TAU};
 use std::fmt;
 use std::str::FromStr;
 
-/// Up to so many degrees of freedom the distribution is summed; above, it is nearly normal.
+/// The most degrees of freedom for which the distribution is summed; above, it is nearly normal.
 const SUMMED: u64 = 30;
 
 /// Confidence level: above 0 and below 1, 0.95 by default.

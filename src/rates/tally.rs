@@ -35,7 +35,7 @@ struct Track {
 }
 
 impl Tally {
-    /// Nothing of so many events yet.
+    /// A tally of this many events, with nothing counted.
     pub fn new(events: usize) -> Self {
         let track = Track { run: Scaling::of_run(), ..Track::default() };
         let (tracks, raw) = (vec![track; events], vec![Raw::default(); events]);

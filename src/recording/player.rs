@@ -25,7 +25,7 @@ pub struct Player {
 pub enum Speed {
     /// Without waiting between rounds.
     AtOnce,
-    /// So many seconds of the recording a second.
+    /// At this many times the speed of the recording.
     Times(f64),
 }
 

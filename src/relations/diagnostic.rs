@@ -49,7 +49,7 @@ impl fmt::Display for Diagnostic {
     }
 }
 
-/// Everything that is wrong with a relation file.
+/// All mistakes of a relation file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Diagnostics {
     /// What is wrong, in the order of the file.

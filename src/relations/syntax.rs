@@ -60,7 +60,7 @@ pub(super) struct Object<'a> {
 /// A key and what follows it.
 pub(super) struct Entry<'a> {
     pub(super) key: Value<'a>,
-    /// Nothing if it couldn't be read.
+    /// The value; `None` where it couldn't be read.
     pub(super) value: Option<Value<'a>>,
 }
 
@@ -274,7 +274,7 @@ impl<'a> Reader<'a> {
         self.problem_at(self.at, message.to_owned(), self.found(), help);
     }
 
-    /// To the next entry, as far as one can tell.
+    /// Skips to the next entry, as far as that can be recognised.
     fn skip_entry(&mut self) {
         self.skip_until(&[',', '}', '\n']);
         self.take(',');

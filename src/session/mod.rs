@@ -108,9 +108,9 @@ impl Launch {
 pub enum ChildIo {
     /// The terminal, or whatever perfprop has.
     Inherit,
-    /// Nothing to read; lines of output come out of [`Session::output`].
+    /// Gives the command no input; lines of its output come out of [`Session::output`].
     Capture,
-    /// Nothing to read; both streams of output go to standard error.
+    /// Gives the command no input; both streams of its output go to standard error.
     ToStderr,
 }
 

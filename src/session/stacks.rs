@@ -42,7 +42,7 @@ pub(super) fn of_model(launch: &Launch, plan: &Plan, emulator: &mut Emulator) ->
     stacks.map(Some).map_err(StartError::System)
 }
 
-/// Nothing that could be sampled.
+/// Stands for sampling in a library that is built without it.
 #[cfg(not(feature = "stacks"))]
 pub(super) type Sampling = Option<std::convert::Infallible>;
 

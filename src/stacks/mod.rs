@@ -236,13 +236,13 @@ pub struct StackBatch {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum CallGraph {
-    /// By the kernel, along frame pointers.
+    /// Frame pointers, which the kernel follows.
     Fp,
-    /// From a copy of so many bytes of the stack, by the programs' unwind information.
+    /// A copy of this many bytes of the stack, unwound by the programs' unwind information.
     Dwarf(u32),
-    /// From the processor's record of calls (Intel's LBR).
+    /// The processor's record of calls (Intel's LBR).
     Lbr,
-    /// By a model that knows all calls: nothing is sampled, costs are given by [`StackBatch::costs`].
+    /// A model that knows all calls: nothing is sampled, costs are in [`StackBatch::costs`].
     Modelled,
 }
 
@@ -250,9 +250,9 @@ pub enum CallGraph {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Rate {
-    /// So many times a second; the kernel changes the period to keep to it.
+    /// Samples per second; the kernel changes the period to keep to it.
     Frequency(u64),
-    /// Every so many occurrences.
+    /// Occurrences per sample.
     Period(u64),
 }
 

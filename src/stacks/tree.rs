@@ -43,7 +43,7 @@ struct Place {
 
 /// Names a task; `None` leaves it unnamed.
 pub type TaskNaming = Box<dyn Fn(&Task) -> Option<String> + Send>;
-/// A place in code in, a frame of the tree out.
+/// Adds a place in code to a tree, as a frame.
 pub type FrameNaming = Box<dyn Fn(&Frame, &mut Tree) -> FrameId + Send>;
 
 /// How frames are named.

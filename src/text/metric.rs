@@ -106,7 +106,7 @@ pub(super) fn over_interval(monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
     metrics.map(|metric| Printed::new(&metric, metric.over_interval())).collect()
 }
 
-/// All metrics over the run.
+/// Formats all metrics over the run.
 pub(super) fn all(monitor: &Monitor) -> Vec<Printed> {
     monitor.metrics().map(|metric| Printed::new(&metric, metric.over_run())).collect()
 }

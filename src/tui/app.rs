@@ -305,7 +305,7 @@ impl App<'_> {
         self.play();
     }
 
-    /// For messages that ask for nothing.
+    /// Updates the model by a message that requests nothing.
     fn tell(&mut self, message: Message) {
         let _ = update(&mut self.model, message);
     }

@@ -62,7 +62,7 @@ impl Figure {
     }
 }
 
-/// All that is shown of an event.
+/// The numbers that are shown of an event.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Figures {
     pub(super) raw: Option<Figure>,

@@ -202,7 +202,7 @@ pub struct KeyHelp {
     pub screens: Vec<&'static str>,
 }
 
-/// All keys that there are unless the configuration names others.
+/// The default keys.
 pub fn key_table() -> Vec<KeyHelp> {
     let names = |keys: &[Key]| keys.iter().map(|key| key.name()).collect::<Vec<_>>().join(" ");
     let help = |binding: &Binding| KeyHelp {

@@ -112,17 +112,17 @@ pub enum OnQuit {
 /// Where the rounds come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Mode {
-    /// From a measurement that runs.
+    /// A measurement that runs.
     #[default]
     Live,
-    /// From a recording of this length.
+    /// A recording of this length.
     Replay {
         /// The time of its last round.
         length: WallNs,
         /// Seconds of it a second; 0 is at once.
         speed: f64,
     },
-    /// From nowhere: there is nothing but a profile, whose stacks another tool sampled.
+    /// A profile alone, whose stacks another tool sampled.
     Stacks {
         /// Whether all that its file has could be read.
         is_whole: bool,

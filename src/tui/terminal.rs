@@ -29,7 +29,7 @@ use super::app::AwaitedBy;
 use super::picture;
 use super::theme::Depth;
 
-/// At most ten frames a second, and more only while keys are pressed.
+/// Pause between frames: at most ten a second, and more only while keys are pressed.
 const FRAME_PAUSE: Duration = Duration::from_millis(100);
 const PRESSED_PAUSE: Duration = Duration::from_millis(20);
 

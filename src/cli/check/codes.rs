@@ -328,7 +328,7 @@ mod tests {
 
     use super::*;
 
-    /// Every code in the sources of a folder but this file's, as `"E01` or `E01 ` in a text.
+    /// Collects every code in the sources of a folder but this file's, as `"E01` or `E01 ` in a text.
     fn raised(folder: &Path, codes: &mut BTreeSet<String>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();

@@ -197,7 +197,7 @@ impl Family {
     }
 }
 
-/// To four decimals: what is smaller is within the doubt.
+/// Rounds to four decimals: what is smaller is within the doubt.
 fn rounded(value: f64) -> f64 {
     (value * 1e4).round() / 1e4
 }
@@ -264,7 +264,7 @@ fn standardise(series: &mut [Vec<f64>], events: usize) {
     }
 }
 
-/// At which distances, in rounds, covariances are fitted.
+/// Distances, in rounds, at which covariances are fitted.
 const LAGS: [usize; 12] = [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 36, 50];
 
 /// Least squares of lagged covariances on the processes', each clipped to be positive semidefinite.

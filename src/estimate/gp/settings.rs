@@ -39,7 +39,7 @@ pub struct Settings {
     pub model_half_width: f64,
     /// Whether covariances follow how much events vary at present.
     pub volatile: bool,
-    /// So many steps are taken at the end of a learning run, over all windows that are kept.
+    /// Number of steps at the end of a learning run, over all windows that are kept.
     pub lesson_steps: usize,
     /// The first of these steps, and the last.
     pub lesson_first: f64,

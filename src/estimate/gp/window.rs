@@ -93,7 +93,7 @@ impl Window {
         Self { observations, spans, time }
     }
 
-    /// From the start of its first observation to the end of its last.
+    /// Time from the start of its first observation to the end of its last.
     pub(crate) fn length(&self) -> f64 {
         let start = self.observations.iter().map(|o| o.span.start).fold(f64::INFINITY, f64::min);
         let end = self.observations.iter().map(|o| o.span.end).fold(f64::NEG_INFINITY, f64::max);

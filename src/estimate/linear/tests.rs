@@ -1,3 +1,5 @@
+//! Tests what relations and equations do to counts, on cases small enough to work by hand.
+
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use proptest::prelude::*;
@@ -256,7 +258,7 @@ fn a_relation_that_is_off_by_more_than_it_says_weighs_less() {
     assert!((0.1..0.9).contains(&trust), "{trust}");
 }
 
-/// By how much an estimate was raised to what was counted.
+/// The amount by which an estimate was raised to what was counted.
 fn clipped(bench: &Bench, event: usize) -> f64 {
     let mean = bench.linear.states[event].mean * bench.tally.run_time(event).as_ms();
     (bench.tally.raw()[event].run.total().count as f64 - mean).max(0.0)

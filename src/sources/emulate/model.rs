@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// The three caches of the model; one that isn't given is as valgrind finds it in this CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Model {
-    /// For instructions, first level.
+    /// Instruction cache of the first level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub i1: Option<Cache>,
     /// Data cache of the first level.

@@ -72,7 +72,7 @@ pub enum Cause {
     NotPermitted,
     /// Another perfprop has changed it, and will set it back.
     Taken,
-    /// Nothing can be started that would set it back: no shell.
+    /// No shell could be started to restore the interval.
     NoGuard(io::Error),
     /// The kernel refuses the new interval.
     Refused(io::Error),

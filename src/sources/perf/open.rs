@@ -56,7 +56,7 @@ impl Opening<'_> {
         }
     }
 
-    /// Every event of a group for itself. An anchor alone would hold nothing together.
+    /// Opens every event of a group for itself. An anchor alone would link nothing.
     fn singly(&mut self, group: &PlannedGroup) -> Result<Vec<Opened>, OpenError> {
         let mut opened = Vec::new();
         for &index in &group.members {
@@ -223,7 +223,7 @@ pub(crate) fn user_only(event: &Event) -> Option<Event> {
 enum Refusal {
     Permission,
     NotSupported,
-    /// Not with these bits, in this company, or while others hold what it needs.
+    /// The event can't be opened with these bits, in this group, or while others have what it needs.
     Impossible,
     NoTask,
     Other,

@@ -14,7 +14,7 @@ use crate::units::CpuNs;
 /// nanosecond; this is what an exec and a few system calls take.
 const PASSED: CpuNs = CpuNs(1_000_000);
 
-/// So many tasks are looked at in a round: each costs a file of /proc.
+/// The most tasks that are looked at in a round: each costs a file of /proc.
 const A_ROUND: usize = 2;
 
 /// The tasks that are watched, and the rows of those that lost their counters.

@@ -216,7 +216,7 @@ pub fn online_cpus() -> io::Result<Vec<u32>> {
 
 /// A list of CPUs as the kernel and perf write it: `0-2,5`.
 pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
-    /// More than Linux can have.
+    /// A limit on CPU numbers: more than Linux can have.
     const MOST: u32 = 1 << 16;
     let mut cpus = Vec::new();
     for part in text.split(',') {

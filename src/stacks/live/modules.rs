@@ -79,7 +79,7 @@ pub(super) enum Contents {
     File(Arc<File>),
     /// Code that a process made.
     Made(Arc<Maker>),
-    /// Nothing that would have to be opened.
+    /// Nothing has to be opened.
     None,
     /// There is nothing at its path, and nobody keeps what was there.
     Gone,

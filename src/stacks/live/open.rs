@@ -131,7 +131,7 @@ enum Subject {
 }
 
 impl Subject {
-    /// All that aren't among the known tasks.
+    /// All tasks of the target that aren't among the known ones.
     fn new(target: &Target, known: &[Pid]) -> Result<Vec<Self>, OpenError> {
         let tasks = match &target.who {
             Who::Everyone => return Ok(vec![Self::Anyone]),

@@ -267,7 +267,7 @@ fn sample(mut fields: Cursor<'_>, layout: Layout) -> Result<Sample<'_>, Malforme
     Ok(Sample { id, ip, pid, tid, cpu, period, chain, branches, user })
 }
 
-/// Nothing where the sample was taken of a kernel thread, or of a program of 32 bits.
+/// The user registers and stack; `None` in samples of kernel threads and of 32-bit programs.
 fn user_state<'a>(fields: &mut Cursor<'a>) -> Result<Option<UserState<'a>>, Malformed> {
     /// `PERF_SAMPLE_REGS_ABI_NONE` and `_64`.
     const NONE: u64 = 0;

@@ -23,7 +23,7 @@ use super::sampler::RawBatch;
 /// The name of what no symbol and no file stands behind.
 const UNKNOWN: &str = "[unknown]";
 
-/// So many addresses of code that a process made may wait for a name; others stay without one.
+/// The most addresses of compiled code that may wait for a name; others stay without one.
 const MOST_PENDING: usize = 1 << 16;
 
 /// Takes raw batches until there are no more, and gives them on with names.
@@ -62,7 +62,7 @@ fn offer(ready: &mut StackBatch, dropped: &mut u64, to: &Sender<StackBatch>) -> 
     }
 }
 
-/// All that has a name already.
+/// Names locations, and defines frames and stacks once.
 struct Namer {
     symbols: Symbols,
     /// The frames of each location, the outermost first: a function, and what is inlined there.

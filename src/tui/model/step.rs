@@ -28,7 +28,7 @@ impl Step {
         }
     }
 
-    /// From `place` in a list of `count`, never past its ends.
+    /// The place after a step from `place` in a list of `count`, never past its ends.
     pub(super) fn from(self, place: usize, count: usize) -> usize {
         let last = count.saturating_sub(1);
         match self {

@@ -12,7 +12,7 @@ pub enum Depth {
     Indexed,
     /// The 16 named colours.
     Named,
-    /// None: states show by glyph and word, the selection is reversed.
+    /// No colours: states show by glyph and word, the selection is reversed.
     Mono,
 }
 

@@ -220,7 +220,7 @@ impl Theme {
         (Self::resolve(file, &sheets, depth), complaints)
     }
 
-    /// Each role from the first sheet that names it; the last sheet names all.
+    /// Takes each role from the first sheet that names it; the last sheet names all.
     fn resolve(file: &str, sheets: &[Sheet], depth: Depth) -> Self {
         let stem = Path::new(file).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
         let paint = |role: Role| sheets.iter().find_map(|sheet| sheet.paint(role));

@@ -44,7 +44,7 @@ pub(super) struct Chart<'a> {
 pub(super) enum Clock {
     /// Back from the end: `−60 s`, `now`.
     Now,
-    /// From the start of a recording: `0 s`, `60 s`.
+    /// Time from the start of a recording: `0 s`, `60 s`.
     Start,
 }
 
@@ -325,7 +325,7 @@ impl Scale {
         (0..=count).map(move |i| low + step * i as f64)
     }
 
-    /// From 0 at the top to 1 at the bottom.
+    /// Position of a number, from 0 at the top to 1 at the bottom.
     fn depth(&self, number: f64) -> f64 {
         ((self.high - number) / (self.high - self.low)).clamp(0.0, 1.0)
     }

@@ -16,7 +16,7 @@ use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
 use crate::tui::text::{amount, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 
-/// Above this an event counts as running all the time.
+/// Run ratio above which an event counts as running all the time.
 const FULL_RUN_RATIO: f64 = 0.95;
 
 /// The smallest width of the trend, in cells.

@@ -259,7 +259,7 @@ const DOWN: u8 = 8;
 /// Lines that meet where they cross.
 struct Lines {
     area: Rect,
-    /// For each cell, to which sides a line goes, and how the last one looks.
+    /// For each cell, the sides to which lines go, and the style of the last line.
     cells: Vec<(u8, Style)>,
 }
 
@@ -278,7 +278,7 @@ impl Lines {
         }
     }
 
-    /// From one column of cells to another, in a row.
+    /// Draws a line from one column of cells to another, in a row.
     fn across(&mut self, from: u16, to: u16, row: u16, style: Style) {
         for x in from..=to {
             let sides = if x == from {
@@ -292,7 +292,7 @@ impl Lines {
         }
     }
 
-    /// From one row to another, in a column of cells.
+    /// Draws a line from one row to another, in a column of cells.
     fn down(&mut self, column: u16, from: u16, to: u16, style: Style) {
         let (top, bottom) = (from.min(to), from.max(to));
         for y in top..=bottom {

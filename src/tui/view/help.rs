@@ -36,7 +36,7 @@ const LEGEND: [(&str, &str); 12] = [
 /// The largest the overlay gets.
 const MOST: (u16, u16) = (124, 50);
 
-/// From this width on the legend stands beside the keys.
+/// Width from which on the legend stands beside the keys.
 const TWO_COLUMNS: u16 = 104;
 const KEY_COLUMN: u16 = 73;
 

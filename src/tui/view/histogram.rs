@@ -60,7 +60,7 @@ struct Bin {
     count: usize,
 }
 
-/// At most `most` ranges of a round width that hold all rates.
+/// Divides all rates into at most `most` ranges of a round width.
 fn bins(rates: &[f64], most: usize) -> Vec<Bin> {
     let finite = || rates.iter().copied().filter(|rate| rate.is_finite());
     let (Some(low), Some(high)) = (finite().reduce(f64::min), finite().reduce(f64::max)) else { return Vec::new() };

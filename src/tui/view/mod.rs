@@ -123,7 +123,7 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
     }
 }
 
-/// Everything at once, where there is room.
+/// Draws everything at once, where there is room.
 fn overview(page: &mut Page<'_>, area: Rect, room: Room) {
     let filled = Filled { relations: !page.model.monitor.relations().is_empty(), output: page.model.has_output() };
     let panels = layout::overview(area, room, filled);

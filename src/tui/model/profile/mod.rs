@@ -464,7 +464,7 @@ impl Profile {
         (self.found, self.matches, self.walked) = (found, matches, walked);
     }
 
-    /// To the next match in the order of the screen, from the last to the first again.
+    /// Goes to the next match in the order of the screen, from the last to the first again.
     fn next_hit(&mut self, step: isize, height: usize) -> Result<(), &'static str> {
         if self.search.is_empty() {
             return Err("nothing is searched for: / searches");

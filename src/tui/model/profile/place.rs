@@ -13,7 +13,7 @@ const UNFOLDED_AT_FIRST: f64 = 0.05;
 /// Whether what is below a node is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Fold {
-    /// Nobody said: by its share until the reader moves, folded from then on.
+    /// Not chosen: folded or not by its share until the reader moves, folded from then on.
     #[default]
     Unsaid,
     Open,
@@ -154,7 +154,7 @@ impl Place {
         self.line = line(self.row(), first, self.rows.len(), height);
     }
 
-    /// From now on, what is folded stays so.
+    /// Keeps what is folded now folded.
     pub(super) fn settle(&mut self) {
         if !self.is_settled {
             for row in 0..self.rows.len() {

@@ -16,7 +16,7 @@ use crate::profile::Amount;
 /// A place in a [`Shape`].
 pub(in crate::tui) type Node = u32;
 
-/// Above this many siblings all stand in the plain order of their weights: nobody reads them one by one.
+/// The most siblings that keep their order; more stand by weight alone: nobody reads them one by one.
 const MOST_HELD: usize = 1000;
 
 /// The frame of each node and the node above it, which has a smaller number. The root is above itself.

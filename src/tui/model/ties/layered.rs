@@ -21,7 +21,7 @@ pub(in crate::tui) enum Slot {
 /// Where everything stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) struct Layout {
-    /// From left to right, each from top to bottom.
+    /// Columns from left to right, each from top to bottom.
     pub(in crate::tui) columns: Vec<Vec<Slot>>,
     /// The column of each node.
     pub(in crate::tui) column: Vec<usize>,
@@ -91,7 +91,7 @@ fn back_edges(nodes: usize, edges: &[Edge]) -> Vec<bool> {
     back
 }
 
-/// Each node stands right of all that lead to it: the longest way from a source.
+/// Puts each node right of all that lead to it: by the longest way from a source.
 fn columns_of(nodes: usize, edges: &[Edge], back: &[bool]) -> Vec<usize> {
     let mut column = vec![0; nodes];
     // Without cycles no way is longer than there are nodes.

@@ -195,7 +195,7 @@ fn share(page: &Page<'_>, amount: Amount, profile: &Profile, columns: &Columns, 
     spans
 }
 
-/// All of all is no estimate.
+/// The error of a share; none for the whole, which is no estimate.
 fn error(page: &Page<'_>, amount: Amount, profile: &Profile) -> Error {
     match amount == profile.whole() {
         true => Error::Exact,

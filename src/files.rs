@@ -107,7 +107,7 @@ impl From<Refused> for io::Error {
 /// Opens a regular file to read it; links are followed.
 ///
 /// # Errors
-/// When there is none, or it isn't as expected.
+/// Fails if there is no such file, or it isn't as expected.
 pub fn open(path: &Path, expected: &Expected<'_>) -> Result<File, Refused> {
     let looked_at = openat(nix::fcntl::AT_FDCWD, path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty());
     expected.read(looked_at.map_err(system)?)
@@ -116,7 +116,7 @@ pub fn open(path: &Path, expected: &Expected<'_>) -> Result<File, Refused> {
 /// Opens a regular file below a folder that was [looked at](folder): its path, and all links on the way, begin there.
 ///
 /// # Errors
-/// When there is none, or it isn't as expected.
+/// Fails if there is no such file, or it isn't as expected.
 pub fn open_below(root: &OwnedFd, path: &Path, expected: &Expected<'_>) -> Result<File, Refused> {
     let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_IN_ROOT);
     expected.read(openat2(root, path, how).map_err(system)?)
@@ -125,7 +125,7 @@ pub fn open_below(root: &OwnedFd, path: &Path, expected: &Expected<'_>) -> Resul
 /// A folder to open files below, however it is renamed.
 ///
 /// # Errors
-/// The operating system's.
+/// Returns the operating system's error.
 pub fn folder(path: &Path) -> io::Result<OwnedFd> {
     let flags = OFlag::O_PATH | OFlag::O_DIRECTORY | OFlag::O_CLOEXEC;
     openat(nix::fcntl::AT_FDCWD, path, flags, Mode::empty()).map_err(io::Error::from)
@@ -174,7 +174,7 @@ fn system(errno: Errno) -> Refused {
 /// Which file an open one is.
 ///
 /// # Errors
-/// The operating system's.
+/// Returns the operating system's error.
 pub fn identity(file: &File) -> io::Result<Identity> {
     let about = file.metadata()?;
     Ok(Identity { device: about.dev(), inode: about.ino() })

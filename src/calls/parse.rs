@@ -148,7 +148,7 @@ impl Parts {
     /// Takes a line without its end.
     ///
     /// # Errors
-    /// What is wrong with it; then it changes nothing, and the next lines can be taken.
+    /// Returns what is wrong with the line; then it changes nothing, and the next lines can be taken.
     pub fn line(&mut self, line: &str) -> Faulty {
         let line = line.trim_end();
         match line.as_bytes().first() {

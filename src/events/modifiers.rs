@@ -44,7 +44,7 @@ impl Letters {
     /// Reads modifier letters in any order; `""` is none.
     ///
     /// # Errors
-    /// The first letter that is unknown or repeated.
+    /// Returns the first letter that is unknown or repeated.
     pub fn parse(text: &str) -> Result<Self, LettersError> {
         let mut letters = Self::default();
         for letter in text.chars() {

@@ -87,7 +87,7 @@ fn locked<T>(call: impl FnOnce() -> T) -> Option<T> {
 /// Encodes an event such as `skl::L1D:REPLACEMENT:u` or `inst_retired.any`.
 ///
 /// # Errors
-/// What libpfm says is wrong with the name.
+/// Returns what libpfm says is wrong with the name.
 pub fn encode(name: &str) -> Result<PfmEncoded, PfmError> {
     let name = CString::new(name).map_err(|_| PfmError("a NUL in the name".to_owned()))?;
     locked(|| encode_locked(&name)).unwrap_or_else(|| Err(PfmError("libpfm can't start".to_owned())))

@@ -149,7 +149,7 @@ impl Pmu {
     /// What the terms between the slashes mean to this PMU.
     ///
     /// # Errors
-    /// The first term that this PMU hasn't got or that has a value that doesn't fit.
+    /// Returns the first term that this PMU lacks or whose value doesn't fit.
     pub(super) fn encode(&self, terms: &[Term<'_>]) -> Result<Encoded, Cause> {
         let mut to = Encoded { encoding: Encoding::of(self.pmu_type, 0), unit: Unit::Count, name: None };
         for term in terms {
@@ -275,7 +275,7 @@ fn set_whole_config(term: &Term<'_>, to: &mut Encoded) -> Result<(), Cause> {
 /// Gives an event that no PMU's format describes (`cycles/name=c/`, `r1a/config1=2/`) its terms.
 ///
 /// # Errors
-/// A term that isn't common to all events.
+/// Returns a term that isn't common to all events.
 pub(super) fn add_common_terms(terms: &[Term<'_>], to: &mut Encoded) -> Result<(), Cause> {
     for term in terms {
         if let (Some(code), None) = (syntax::raw_code(term.key), &term.value) {

@@ -31,7 +31,7 @@ const MOST_ADDRESSES: usize = 4;
 /// The encoding of a probe on a place in the file at `path`.
 ///
 /// # Errors
-/// When the kernel has no such probes, the file no such place, or several of that name.
+/// Fails if the kernel has no such probes, or the file no such place, or several of that name.
 pub(super) fn user(machine: &Machine, path: &str, place: &Place<'_>, returns: bool) -> Result<Encoding, Cause> {
     let problem = |problem| Cause::Probe { path: path.to_owned(), problem };
     let pmu_type = pmu_type(machine, "uprobe").ok_or_else(|| problem(ProbeProblem::NoPmu("uprobe")))?;
@@ -44,7 +44,7 @@ pub(super) fn user(machine: &Machine, path: &str, place: &Place<'_>, returns: bo
 /// The encoding of a probe on a function of the kernel.
 ///
 /// # Errors
-/// When the kernel has no such probes or no such function.
+/// Fails if the kernel has no such probes or no such function.
 pub(super) fn kernel(machine: &Machine, place: &Place<'_>, returns: bool) -> Result<Encoding, Cause> {
     let problem = |problem| Cause::Probe { path: String::new(), problem };
     let pmu_type = pmu_type(machine, "kprobe").ok_or_else(|| problem(ProbeProblem::NoPmu("kprobe")))?;

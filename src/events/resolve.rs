@@ -95,7 +95,7 @@ impl Resolver {
     /// A pattern gives one group for each event that it matches, in order of name.
     ///
     /// # Errors
-    /// A syntax error, or every event that is wrong.
+    /// Returns a syntax error, or every event that is wrong.
     pub fn parse(&self, text: &str) -> Result<Vec<Group>, EventError> {
         let items = syntax::parse(text).map_err(|error| EventError {
             problems: vec![Problem {
@@ -188,7 +188,7 @@ impl Resolver {
     /// which take longer than a whole list.
     ///
     /// # Errors
-    /// What is wrong with the text.
+    /// Returns what is wrong with the text.
     pub fn first(&self, text: &str) -> Result<Option<Event>, Cause> {
         let items = syntax::parse(text).map_err(|error| Cause::Syntax { at: error.at, expected: error.expected })?;
         let specs = items.iter().filter_map(|item| if let Item::Single(spec) = item { Some(spec) } else { None });

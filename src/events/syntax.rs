@@ -140,7 +140,7 @@ pub struct SyntaxError {
 /// Reads the text of an `-e` option.
 ///
 /// # Errors
-/// The first place that can't be understood, and what was expected there.
+/// Returns the first place that can't be understood, and what was expected there.
 pub fn parse(text: &str) -> Result<Vec<Item<'_>>, SyntaxError> {
     if text.len() > MAX_TEXT {
         return Err(SyntaxError { at: MAX_TEXT, expected: "the end of a list shorter than 1 MiB" });
@@ -156,7 +156,7 @@ pub fn parse(text: &str) -> Result<Vec<Item<'_>>, SyntaxError> {
 /// Reads terms alone, as sysfs has them in a PMU's `events/` files: `event=0x3c,umask=0x01`.
 ///
 /// # Errors
-/// The first place that can't be understood, and what was expected there.
+/// Returns the first place that can't be understood, and what was expected there.
 pub fn parse_terms(text: &str) -> Result<Vec<Term<'_>>, SyntaxError> {
     match all_consuming(delimited(multispace0, term_list, multispace0)).parse(text) {
         Ok((_, terms)) => Ok(terms),

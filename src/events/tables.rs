@@ -75,7 +75,7 @@ impl Tables {
     /// of an architecture with a `mapfile.csv`, or one with the JSON files themselves.
     ///
     /// # Errors
-    /// A folder without tables for this CPU; files and events that aren't what perf's tables are.
+    /// Fails if the folder has no tables for this CPU, or files and events that aren't in perf's form.
     pub fn read(folder: &Path, machine: &Machine) -> Result<Self, TableError> {
         let fail = |problem: String| TableError { folder: folder.to_owned(), problems: vec![problem] };
         let id = machine.cpu_id();

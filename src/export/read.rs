@@ -221,7 +221,7 @@ const HEAD: u64 = 256 << 10;
 /// with a brace can be a recording only.
 ///
 /// # Errors
-/// The system's, when nothing can be read.
+/// Returns the operating system's error if nothing can be read.
 pub fn sniff(mut input: impl Read) -> io::Result<(Option<Format>, impl Read)> {
     let begun = begin(&mut input)?;
     let format = guess(&begun).or_else(|| begun.starts_with(b"{").then_some(Format::Recording));

@@ -105,7 +105,7 @@ impl fmt::Display for WriteError {
 /// Writes a tree.
 ///
 /// # Errors
-/// When the output refuses it, or the numbers aren't there.
+/// Fails if the output can't be written, or the numbers don't exist.
 pub fn write(tree: &Tree, target: Target, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
     let event = options.event(tree);
     let without = event.map(|event| tree.event_of(event)).filter(|event| !event.has_samples());

@@ -79,7 +79,7 @@ impl ParseError {
 /// Reads one expression.
 ///
 /// # Errors
-/// The first mistake in the text.
+/// Returns the first mistake in the text.
 pub fn parse(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
     let mut parser = Parser::new(text, dialect)?;
     let expr = parser.whole_expression()?;
@@ -92,7 +92,7 @@ pub fn parse(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
 /// Reads the two sides of an equation.
 ///
 /// # Errors
-/// The first mistake in the text.
+/// Returns the first mistake in the text.
 pub fn parse_equation(text: &str) -> Result<(Expr, Expr), ParseError> {
     let mut parser = Parser::new(text, Dialect::Equation)?;
     let left = parser.whole_expression()?;

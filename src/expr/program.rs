@@ -41,7 +41,7 @@ impl Expr {
     /// Puts the variables into the slots that `resolve` names. A fact that is still there has no value.
     ///
     /// # Errors
-    /// Every variable that `resolve` has no slot for.
+    /// Returns every variable that `resolve` has no slot for.
     pub fn compile(&self, mut resolve: impl FnMut(&Variable) -> Option<Slot>) -> Result<Program, Vec<Unresolved>> {
         let mut steps = Vec::with_capacity(self.nodes().len());
         let mut unresolved = Vec::new();

@@ -27,7 +27,7 @@ pub trait Kernel {
     /// What `perf_event_open` says to this event.
     ///
     /// # Errors
-    /// The kernel's errno.
+    /// Returns the kernel's errno.
     fn open(&self, event: &Event, whose: Whose) -> Result<(), Errno>;
 
     /// Whether a thread on one of these CPUs, on any where there are none, can count these events of

@@ -82,7 +82,7 @@ impl Derived {
     /// Reads a metric as recordings have it.
     ///
     /// # Errors
-    /// Its formula is none.
+    /// Fails if its formula can't be parsed.
     pub fn new(recorded: &RecordedMetric) -> Result<Self, ParseError> {
         let mut names = Vec::new();
         let mut sources = Vec::new();
@@ -134,7 +134,7 @@ impl Derived {
     /// the error is rather too large.
     ///
     /// # Errors
-    /// Why there is no value.
+    /// Returns why there is no value.
     pub fn value(&self, count: impl Fn(EventIndex) -> Option<Uncertain>, seconds: f64) -> Result<Number, NoValue> {
         let mut values = Vec::with_capacity(self.sources.len());
         let mut errors = Vec::with_capacity(self.sources.len());

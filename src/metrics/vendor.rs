@@ -41,7 +41,7 @@ impl Vendor {
     /// The metrics in the text of one file of either form.
     ///
     /// # Errors
-    /// The text is no table of metrics.
+    /// Fails if the text is no table of metrics.
     pub fn of_file(file: &str, text: &str) -> Result<Self, String> {
         let mut vendor = Self::default();
         match serde_json::from_str(text).map_err(|error| format!("not JSON: {error}"))? {

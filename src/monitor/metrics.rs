@@ -71,7 +71,7 @@ impl<'a> MetricRow<'a> {
     /// Its value over the whole run.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns why there is no value.
     pub fn over_run(&self) -> Result<Number, NoValue> {
         let time = self.monitor.closed_at() - self.monitor.header().delay_ns;
         self.value(|row| row.best(), time.as_secs())
@@ -80,7 +80,7 @@ impl<'a> MetricRow<'a> {
     /// Its value where each event's count is what `count` says, in a time of so many seconds.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns why there is no value.
     pub fn value(&self, count: impl Fn(Row<'a>) -> Option<Uncertain>, seconds: f64) -> Result<Number, NoValue> {
         let events = self.monitor.header().events.len();
         let row = |event: EventIndex| Some(self.first + event).filter(|&index| index < events);
@@ -94,7 +94,7 @@ impl<'a> MetricRow<'a> {
     /// Its value in the interval that ended last.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns why there is no value.
     pub fn over_interval(&self) -> Result<Number, NoValue> {
         self.interval(0)
     }
@@ -102,7 +102,7 @@ impl<'a> MetricRow<'a> {
     /// Its value in the interval `back` intervals before the last.
     ///
     /// # Errors
-    /// Why there is none.
+    /// Returns why there is no value.
     pub fn interval(&self, back: usize) -> Result<Number, NoValue> {
         let point = |row: &Row<'a>| row.history.get(row.history.len().checked_sub(back + 1)?);
         let seconds = point(&self.monitor.row(self.leader())).map_or(0.0, |point| point.length.as_secs());

@@ -379,7 +379,7 @@ impl Monitor {
     /// One event.
     ///
     /// # Panics
-    /// If there is no such event.
+    /// Panics if there is no such event.
     pub fn row(&self, index: EventIndex) -> Row<'_> {
         Row {
             index,

@@ -129,7 +129,7 @@ impl Monitor {
     /// What some events counted together.
     ///
     /// # Panics
-    /// If one of them isn't there.
+    /// Panics if one of the events doesn't exist.
     pub fn sum(&self, events: &[EventIndex]) -> Sum {
         let (mut scaled, mut estimate) = (Total::default(), Total::default());
         let mut sum = Sum::default();

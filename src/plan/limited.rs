@@ -8,7 +8,7 @@ impl Plan {
     /// events fill the counters in the order written; pinned ones stand alone.
     ///
     /// # Errors
-    /// A group in braces with more events than counters.
+    /// Returns a group in braces with more events than counters.
     pub fn limited(groups: Vec<Group>, counters: usize) -> Result<Self, Unschedulable> {
         let mut plan = Self::default();
         let mut free: Vec<EventIndex> = Vec::new();

@@ -95,7 +95,7 @@ impl Plan {
     /// one PMU only.
     ///
     /// # Errors
-    /// A group in braces that doesn't fit.
+    /// Returns a group in braces that doesn't fit.
     pub fn new(groups: Vec<events::Group>, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Result<Self, Unschedulable> {
         let mut plan = Self::default();
         let mut software = Vec::new();
@@ -139,7 +139,7 @@ impl Plan {
     /// The event that a member of a group counts.
     ///
     /// # Panics
-    /// If the plan has no such member.
+    /// Panics if the plan has no such member.
     pub fn event(&self, member: EventIndex) -> &Event {
         let anchor = |behind: usize| &self.events[self.anchors[behind]];
         member.checked_sub(self.events.len()).map_or_else(|| &self.events[member], anchor)

@@ -32,7 +32,7 @@ impl Delta {
     /// What came between `earlier` and `later`.
     ///
     /// # Errors
-    /// [`Backwards`] when a count or a time fell: then the readings are of no use together.
+    /// Returns [`Backwards`] if a count or a time fell: then the readings are of no use together.
     pub fn between(earlier: Reading, later: Reading) -> Result<Self, Backwards> {
         let delta = || {
             Some(Self {

@@ -124,7 +124,7 @@ impl RecordedEvent {
     /// What was counted since the last reading, which this one replaces.
     ///
     /// # Errors
-    /// [`Backwards`] when a count or a time fell.
+    /// Returns [`Backwards`] if a count or a time fell.
     pub fn delta(&self, last: &mut Reading, reading: Reading) -> Result<Delta, Backwards> {
         // Elsewhere than on its kind of core it can't count, which is no reason to scale it.
         let is_partial = self.event.core().is_some();

@@ -34,7 +34,7 @@ impl Player {
     /// given at once.
     ///
     /// # Errors
-    /// The operating system's, when no thread can be started.
+    /// Returns the operating system's error if no thread can be started.
     pub fn start(rounds: Vec<(Round, u64)>, speed: Speed, from: WallNs) -> io::Result<Self> {
         let (samples_in, samples) = bounded(CAPACITY);
         let (stop, stopped) = bounded(0);

@@ -74,7 +74,7 @@ pub enum ReadError {
 /// Reads a recording up to its last whole line.
 ///
 /// # Errors
-/// When it isn't a recording, or a line before the last is damaged.
+/// Fails if it isn't a recording, or a line before the last is damaged.
 pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
     let mut lines = Lines { input: &mut input, number: 0, text: Vec::new() };
     if !lines.next()? {

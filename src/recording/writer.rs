@@ -23,7 +23,7 @@ pub struct Recorder<W: Write> {
 /// Makes a file for a recording; what was there before is kept as `FILE.old`.
 ///
 /// # Errors
-/// The operating system's.
+/// Returns the operating system's error.
 pub fn create_keeping_old(path: &Path) -> io::Result<File> {
     if fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.len() > 0) {
         fs::rename(path, with_suffix(path, ".old"))?;
@@ -41,7 +41,7 @@ impl<W: Write> Recorder<W> {
     /// Begins a recording by writing its header.
     ///
     /// # Errors
-    /// The writer's.
+    /// Returns the writer's error.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
         let mut recorder = Self { out: BufWriter::new(out), flushed: Instant::now(), losses: Losses::default() };
         recorder.line(&Line::Header(Box::new(header.clone())))?;
@@ -52,7 +52,7 @@ impl<W: Write> Recorder<W> {
     /// Writes a round.
     ///
     /// # Errors
-    /// The writer's.
+    /// Returns the writer's error.
     pub fn round(&mut self, round: &Round, lost: u64) -> io::Result<()> {
         self.line(&Line::Round(RoundLine::new(round, lost)))?;
         if self.flushed.elapsed() >= FLUSH_AFTER {
@@ -64,7 +64,7 @@ impl<W: Write> Recorder<W> {
     /// Lets what was written so far reach the file.
     ///
     /// # Errors
-    /// The writer's.
+    /// Returns the writer's error.
     pub fn flush(&mut self) -> io::Result<()> {
         self.flushed = Instant::now();
         self.out.flush()
@@ -73,7 +73,7 @@ impl<W: Write> Recorder<W> {
     /// Writes what is sampled; comes before any samples.
     ///
     /// # Errors
-    /// The writer's.
+    /// Returns the writer's error.
     pub fn sampled(&mut self, sampled: &Sampled) -> io::Result<()> {
         self.line(&Line::Sampled(sampled.clone()))
     }
@@ -81,7 +81,7 @@ impl<W: Write> Recorder<W> {
     /// Writes samples. A batch without anything new is left out.
     ///
     /// # Errors
-    /// The writer's.
+    /// Returns the writer's error.
     pub fn stacks(&mut self, batch: &StackBatch) -> io::Result<()> {
         if *batch == (StackBatch { losses: self.losses, ..StackBatch::default() }) {
             return Ok(());
@@ -93,7 +93,7 @@ impl<W: Write> Recorder<W> {
     /// Writes the last line.
     ///
     /// # Errors
-    /// The writer's.
+    /// Returns the writer's error.
     pub fn end(mut self, end: &End) -> io::Result<()> {
         self.line(&Line::End(end.clone()))?;
         self.out.flush()

@@ -232,7 +232,7 @@ impl Parsed {
     /// (`--relations-lenient`) takes [`relations`](Self::relations) and reports the diagnostics.
     ///
     /// # Errors
-    /// Everything that is wrong with the file.
+    /// Returns everything that is wrong with the file.
     pub fn strict(self) -> Result<Vec<Relation>, Diagnostics> {
         if self.diagnostics.is_empty() { Ok(self.relations) } else { Err(self.diagnostics) }
     }
@@ -241,7 +241,7 @@ impl Parsed {
 /// The metrics that perfprop has itself, over presets and software events.
 ///
 /// # Errors
-/// The file that is built in is wrong, which a test rules out.
+/// Fails if the built-in file is wrong, which a test rules out.
 pub fn shipped_metrics() -> Result<Vec<Metric>, Diagnostics> {
     let parsed = parse("relations/metrics.json", include_bytes!("../../relations/metrics.json"));
     if parsed.diagnostics.is_empty() { Ok(parsed.metrics) } else { Err(parsed.diagnostics) }
@@ -261,7 +261,7 @@ pub fn parse(file: &str, bytes: &[u8]) -> Parsed {
 /// Reads the relation file at `path`, of which no more than [`MAX_FILE`] bytes are looked at.
 ///
 /// # Errors
-/// The file can't be read. What is wrong inside it is in [`Parsed::diagnostics`].
+/// Fails if the file can't be read. What is wrong inside it is in [`Parsed::diagnostics`].
 pub fn load(path: impl AsRef<Path>) -> Result<Parsed, LoadError> {
     let path = path.as_ref();
     let failed = |error| LoadError { path: path.to_owned(), error };
@@ -272,7 +272,7 @@ pub fn load(path: impl AsRef<Path>) -> Result<Parsed, LoadError> {
 /// The bytes of the file at `path`, no more than show that it is larger than [`MAX_FILE`].
 ///
 /// # Errors
-/// The file can't be read.
+/// Fails if the file can't be read.
 pub fn read(path: &Path) -> std::io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes)?;

@@ -81,7 +81,7 @@ impl Sampler {
     /// Starts reading `source` every `period`.
     ///
     /// # Errors
-    /// The operating system's, when no thread can be started.
+    /// Returns the operating system's error if no thread can be started.
     pub fn start(source: impl CounterSource + 'static, period: Duration) -> io::Result<Self> {
         let (sample_sender, samples) = bounded(CAPACITY);
         let (runs, ended) = bounded(0);

@@ -39,7 +39,7 @@ impl Held {
     /// Forks a child for `command` and holds it before exec.
     ///
     /// # Errors
-    /// The operating system's, when it can't make a process.
+    /// Returns the operating system's error if it can't make a process.
     pub fn spawn(mut command: Command) -> io::Result<Self> {
         let (pid_out, pid_in) = unistd::pipe2(OFlag::O_CLOEXEC)?;
         let (go_out, go) = unistd::pipe2(OFlag::O_CLOEXEC)?;
@@ -68,7 +68,7 @@ impl Held {
     /// Lets the child execute its command.
     ///
     /// # Errors
-    /// What exec answers: the command isn't there, or can't be executed.
+    /// Returns exec's error: the command doesn't exist, or can't be executed.
     pub fn release(mut self) -> io::Result<Child> {
         if let Some(go) = self.go.take() {
             // A child that has been killed meanwhile shows as the error of `join`.
@@ -122,7 +122,7 @@ const LOOK: Duration = Duration::from_millis(1);
 /// ended before all of its own are closed. The child has the same counters, and nothing else, until this process is gone.
 ///
 /// # Errors
-/// The operating system's, when it can't make a process or doesn't tell what is open.
+/// Returns the operating system's error if it can't make a process or doesn't list open descriptors.
 pub fn leave_closing_to_a_child() -> io::Result<()> {
     let others = descriptors_but_counters()?;
     let parent = unistd::getpid();

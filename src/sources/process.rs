@@ -11,7 +11,7 @@ use crate::units::CpuNs;
 /// The threads of a process, its main thread included, in ascending order.
 ///
 /// # Errors
-/// `NotFound` when there is no such process.
+/// Returns `NotFound` if there is no such process.
 pub fn threads(pid: Pid) -> io::Result<Vec<Pid>> {
     let mut threads: Vec<_> = fs::read_dir(format!("/proc/{pid}/task"))?
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())

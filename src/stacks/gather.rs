@@ -40,7 +40,7 @@ impl Gathering {
     /// Starts to gather; ends with the channel.
     ///
     /// # Errors
-    /// The operating system's, when no thread can be started.
+    /// Returns the operating system's error if no thread can be started.
     pub fn start(batches: Receiver<StackBatch>, sampled: Sampled, options: Options) -> io::Result<Self> {
         let stacks = StackTree::new(&sampled, options, Naming::default(), |_| true);
         let quality = Quality::of(sampled.call_graph);

@@ -33,7 +33,7 @@ impl StackTable {
     /// Takes over what a batch defines, and checks all that it names.
     ///
     /// # Errors
-    /// When a stack or a sample names what is not defined; then nothing is taken over.
+    /// Fails if a stack or a sample names what is not defined; then nothing is taken over.
     pub fn define(&mut self, batch: &StackBatch) -> Result<(), Undefined> {
         let frames = self.frames.len() + batch.frames.len();
         let stacks = self.stacks.len() + batch.stacks.len();

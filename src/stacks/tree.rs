@@ -103,7 +103,7 @@ impl StackTree {
     /// Adds the samples of a batch.
     ///
     /// # Errors
-    /// When it names what no batch has defined; then nothing is added.
+    /// Fails if the batch names what no batch has defined; then nothing is added.
     pub fn take(&mut self, batch: &StackBatch) -> Result<(), Undefined> {
         if let Some(sample) = batch.samples.iter().find(|sample| sample.event as usize >= self.events.len()) {
             return Err(Undefined { kind: "event", id: sample.event });

@@ -91,7 +91,7 @@ pub trait Feed {
     /// Lets the command run on after the screens are gone.
     ///
     /// # Errors
-    /// When nothing can take over reading its output.
+    /// Fails if nothing can take over reading its output.
     fn detach(&mut self) -> io::Result<()> {
         Ok(())
     }
@@ -209,7 +209,7 @@ pub enum Outcome {
 /// draws anew, SIGUSR1 saves, and all others close the screens.
 ///
 /// # Errors
-/// When the terminal can't be used. It is restored in any case.
+/// Fails if the terminal can't be used. It is restored in any case.
 pub fn run(
     monitor: Monitor,
     feed: &mut dyn Feed,
@@ -222,7 +222,7 @@ pub fn run(
 /// [`run`] on a given terminal.
 ///
 /// # Errors
-/// When the terminal can't be used.
+/// Fails if the terminal can't be used.
 pub fn run_on(
     terminal: Terminal,
     monitor: Monitor,

@@ -13,7 +13,7 @@ pub trait Timeline {
     /// is another channel then.
     ///
     /// # Errors
-    /// The operating system's, when nothing can play them.
+    /// Returns the operating system's error if nothing can play them.
     fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()>;
 
     /// Stops the replay: no more rounds come.

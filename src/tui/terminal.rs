@@ -89,7 +89,7 @@ impl Terminal {
     /// Takes the terminal: alternate screen, no cursor, keys as they are pressed.
     ///
     /// # Errors
-    /// The operating system's.
+    /// Returns the operating system's error.
     pub fn open(depth: Depth) -> io::Result<Self> {
         restore_on_panic();
         // The depth was chosen by whoever looked at the environment; crossterm must not look again.

@@ -155,7 +155,7 @@ impl Model {
     /// Reads a file.
     ///
     /// # Errors
-    /// If it can't be read, or isn't a model of this version.
+    /// Fails if it can't be read, or isn't a model of this version.
     pub fn read(path: &Path) -> Result<Self, ModelError> {
         let fail = |reason: String| ModelError { path: path.into(), reason };
         let text = fs::read_to_string(path).map_err(|error| fail(error.to_string()))?;
@@ -181,7 +181,7 @@ impl Model {
     /// Writes a file, whole or not at all.
     ///
     /// # Errors
-    /// What the operating system says.
+    /// Returns the operating system's error.
     pub fn write(&self, path: &Path) -> io::Result<()> {
         let mut name = path.as_os_str().to_owned();
         name.push(format!(".{}.part", std::process::id()));

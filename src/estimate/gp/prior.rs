@@ -85,7 +85,7 @@ impl Prior {
     /// As a file holds it.
     ///
     /// # Errors
-    /// None that are known of; those of the writer of JSON.
+    /// Returns the JSON writer's error; none is known.
     pub fn to_json(&self) -> serde_json::Result<String> {
         serde_json::to_string(self)
     }

@@ -138,7 +138,7 @@ impl Emulator {
     /// Makes everything ready for a command.
     ///
     /// # Errors
-    /// The operating system's, when no folder for temporary files can be made.
+    /// Returns the operating system's error if no folder for temporary files can be made.
     pub fn new(valgrind: PathBuf, model: &Model, inherit: bool) -> io::Result<Self> {
         Ok(Self { valgrind, folder: Scratch::new()?, model: model.clone(), inherit, parts: None })
     }

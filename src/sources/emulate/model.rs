@@ -68,7 +68,7 @@ impl Model {
     /// line size as valgrind takes them; a size may end with `k` or `m`.
     ///
     /// # Errors
-    /// What is wrong, where, and what would be right.
+    /// Returns what is wrong, where, and what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
         let mut model = Self::default();
         let mut rest: Vec<&str> = text.split(',').map(str::trim).collect();

@@ -178,7 +178,7 @@ impl PerfSource {
     /// take more, slices are longer.
     ///
     /// # Errors
-    /// As [`open`](Self::open).
+    /// Fails as [`open`](Self::open) does.
     pub fn open_in_turns(
         plan: &Plan,
         target: &Target,

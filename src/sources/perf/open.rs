@@ -308,7 +308,7 @@ pub enum Whose {
 /// What the kernel answers to opening an event, which is closed at once.
 ///
 /// # Errors
-/// The kernel's own answer, without a meaning.
+/// Returns the kernel's own answer, without a meaning.
 pub fn ask(event: &Event, whose: Whose) -> io::Result<()> {
     let (subject, cpu) = match whose {
         Whose::Mine => (Subject::Task(nix::unistd::gettid()), None),

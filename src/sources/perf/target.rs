@@ -181,7 +181,7 @@ impl Cgroup {
     /// or by the path of its folder.
     ///
     /// # Errors
-    /// When there is no such folder.
+    /// Fails if there is no such folder.
     pub fn open(name: &str) -> io::Result<Self> {
         let roots = ["", "/sys/fs/cgroup/perf_event", "/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
         let relative = name.trim_start_matches('/');
@@ -208,7 +208,7 @@ fn counts_events(folder: &Path) -> bool {
 /// The CPUs that are online, ascending.
 ///
 /// # Errors
-/// When sysfs doesn't say it.
+/// Fails if sysfs doesn't say it.
 pub fn online_cpus() -> io::Result<Vec<u32>> {
     let text = fs::read_to_string("/sys/devices/system/cpu/online")?;
     parse_cpus(text.trim()).ok_or_else(|| io::Error::other(format!("cannot read the list of CPUs '{}'", text.trim())))

@@ -89,7 +89,7 @@ impl StackSource {
     /// instead of with exec.
     ///
     /// # Errors
-    /// The operating system's, when no thread can be started.
+    /// Returns the operating system's error if no thread can be started.
     pub fn start(mut self, enable: bool) -> io::Result<Stacks> {
         let origin = clock();
         let (commands_out, commands) = io::pipe()?;

@@ -21,7 +21,7 @@ impl Stacks {
     /// The call graphs of a model that counts these events, by what its source hands on.
     ///
     /// # Errors
-    /// The operating system's, when no thread can be started.
+    /// Returns the operating system's error if no thread can be started.
     pub fn of_model(events: &[Event], parts: Receiver<Part>) -> io::Result<Self> {
         let modelled: Vec<_> = events.iter().filter_map(|event| Some((event, Formula::of(event)?))).collect();
         let sampled = |(event, _): &(&Event, Formula)| SampledEvent {

@@ -95,7 +95,7 @@ impl Kept {
     /// Writes them to a new file in `folder`: `perfprop.jsonl`, or `perfprop-1.jsonl` and so on.
     ///
     /// # Errors
-    /// The operating system's; also when there is no round yet.
+    /// Returns the operating system's error; also fails if there is no round yet.
     pub(crate) fn save(&self, folder: &Path, header: &Header) -> io::Result<PathBuf> {
         if self.rounds.is_empty() {
             return Err(io::Error::other("nothing has been counted yet"));

@@ -126,7 +126,7 @@ fn drawn(model: &Model, format: Format) -> String {
 /// `perfprop-events-1.svg` and so on.
 ///
 /// # Errors
-/// The operating system's.
+/// Returns the operating system's error.
 pub(super) fn export(model: &Model, format: Format, folder: &Path) -> io::Result<PathBuf> {
     let ending = match format {
         Format::Text => "txt",

@@ -89,7 +89,7 @@ gradient = ["grey", "head"]
 /// Makes a theme of a scheme.
 ///
 /// # Errors
-/// When one of the colours is missing or is none.
+/// Fails if a colour is missing or isn't a colour.
 pub fn theme_of_base16(scheme: &str) -> Result<String, SchemeError> {
     let mut colours: HashMap<String, String> = HashMap::new();
     let mut name = "imported".to_owned();

@@ -173,7 +173,7 @@ impl Theme {
     /// for in `folders` first, so that a file can replace a theme of the program.
     ///
     /// # Errors
-    /// When there is none, or its file can't be read.
+    /// Fails if there is no such theme, or its file can't be read.
     pub fn find(name: &str, folders: &[PathBuf], depth: Depth) -> Result<(Self, Vec<Complaint>), FindError> {
         if let Some(file) = Self::file(name, folders) {
             return Self::load(&file, depth);

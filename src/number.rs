@@ -89,6 +89,7 @@ pub fn amount(counts: f64, unit: &Unit) -> String {
     match unit {
         Unit::Count => si(counts),
         Unit::Nanoseconds => time(counts),
+        Unit::Scaled { scale, name } if name == "ns" => time(counts * scale),
         Unit::Scaled { scale, name } => format!("{} {}", si(counts * scale), shown(name)),
     }
 }

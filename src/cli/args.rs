@@ -58,6 +58,15 @@ pub(super) struct Events {
     /// Metrics such as IPC, by name, pattern or group, with the events that they need; repeatable
     #[arg(short = 'M', long = "metrics", value_name = "METRICS")]
     pub(super) metrics: Vec<String>,
+    /// Don't put the events of a metric into a group: more fit on the counters, each seen for less of the time
+    #[arg(long, requires = "metrics")]
+    pub(super) metric_no_group: bool,
+    /// Count every event in user space only, as if each had `:u`
+    #[arg(long, conflicts_with = "all_kernel")]
+    pub(super) all_user: bool,
+    /// Count every event in the kernel only, as if each had `:k`
+    #[arg(long)]
+    pub(super) all_kernel: bool,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
@@ -259,6 +268,9 @@ pub(super) struct Top {
     /// Milliseconds between the numbers on screen
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
+    /// The same in seconds
+    #[arg(short = 'd', value_name = "SECONDS", conflicts_with = "interval", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(super) seconds: Option<u64>,
     /// Print text every interval instead of drawing screens
     #[arg(long)]
     pub(super) batch: bool,
@@ -297,12 +309,33 @@ pub(super) struct Stat {
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = runs)]
     pub(super) repeat: u32,
+    /// Count nothing, and show the time that the command takes
+    #[arg(short = 'n', long, conflicts_with_all = ["events", "metrics", "detailed", "counters", "strict"])]
+    pub(super) null: bool,
+    /// Begin only if all events can be counted here; without it those that can't be are shown as `<not supported>`
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Write what is in the caches of file systems to disk before each run (sync)
+    #[arg(short = 'S', long)]
+    pub(super) sync: bool,
     /// Print how far the scaled and corrected counts are from the truth; needs --counters
     #[arg(long, requires = "counters")]
     pub(super) truth: bool,
     /// Count cache events too, as perf does; twice and three times for more
     #[arg(short, long, action = ArgAction::Count)]
     pub(super) detailed: u8,
+    /// Print large counts in groups of three digits, as texts have them anyway
+    #[arg(short = 'B', long, conflicts_with_all = ["json", "field_separator"])]
+    pub(super) big_num: bool,
+    /// Print large counts without commas
+    #[arg(long, conflicts_with_all = ["big_num", "json", "field_separator"])]
+    pub(super) no_big_num: bool,
+    /// Print neither counts nor messages: the exit code, and errors
+    #[arg(short, long, conflicts_with_all = ["output", "verbose"])]
+    pub(super) quiet: bool,
+    /// Print each event's count, time enabled and time running too, in nanoseconds, before anything is scaled
+    #[arg(short, long)]
+    pub(super) verbose: bool,
     /// Print JSON lines
     #[arg(short, long, alias = "json-output")]
     pub(super) json: bool,
@@ -325,6 +358,9 @@ pub(super) struct Record {
     pub(super) target: Target,
     #[command(flatten)]
     pub(super) stacks: Stacks,
+    /// Print no messages but errors
+    #[arg(short, long)]
+    pub(super) quiet: bool,
     /// Milliseconds between rounds
     #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds())]
     pub(super) interval: u64,

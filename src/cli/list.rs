@@ -210,6 +210,7 @@ fn heading(text: &mut String, section: &mut Option<Section>, entry: &Entry) {
     let words = match (this.0, this.1) {
         (Source::Preset, _) => "Presets of perfprop".to_owned(),
         (Source::Perf, Kind::Software) => "Software events".to_owned(),
+        (Source::Perf, Kind::Tool) => "Tool events".to_owned(),
         (Source::Perf, Kind::Cache) => "Hardware cache events".to_owned(),
         (Source::Perf, _) => "Hardware events".to_owned(),
         (Source::Sysfs, _) => format!("Events of the PMU {part} (sysfs)"),
@@ -235,6 +236,7 @@ fn describe(text: &mut String, entry: &Entry, availability: &Availability) {
     }
     let class = match entry.kind {
         Kind::Modelled => "modelled",
+        Kind::Tool => "tool",
         kind if kind.is_software() => "software",
         _ => "hardware",
     };

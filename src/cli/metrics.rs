@@ -34,9 +34,15 @@ pub(super) fn tell_problems(vendor: &Vendor) {
     }
 }
 
-/// Resolves the values of `-M` to metrics and their events.
-pub(super) fn request(wishes: &[String], catalog: &Catalog, facts: &Facts<'_>) -> Result<Request, Error> {
+/// Resolves the values of `-M` to metrics and their events; `all_apart` leaves those ungrouped.
+pub(super) fn request(
+    wishes: &[String],
+    catalog: &Catalog,
+    facts: &Facts<'_>,
+    all_apart: bool,
+) -> Result<Request, Error> {
     let request = Request::new(wishes, catalog, facts).map_err(Error::Metrics)?;
+    let request = if all_apart { request.apart() } else { request };
     if let [first, ..] = request.skipped.as_slice() {
         let names: Vec<_> = request.skipped.iter().map(|skipped| skipped.name.as_str()).take(MOST_NAMED).collect();
         let more = request.skipped.len().saturating_sub(MOST_NAMED);

@@ -17,7 +17,7 @@ use super::turns;
 use super::{Error, metrics};
 use crate::estimate::gp::Model;
 use crate::estimate::{Estimator, Gaussian, Kind};
-use crate::events::{self, Event, Machine, Pmu, Resolver, Tables, with_letters};
+use crate::events::{self, Event, Machine, Pmu, Resolver, Space, Tables, with_letters};
 use crate::expr::Fact;
 use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
 use crate::monitor::Monitor;
@@ -83,25 +83,43 @@ pub(super) struct Relations {
 
 /// Reads the options of a verb that measures.
 pub(super) fn wishes(events: &Events, target: &Target) -> Result<Wishes, Error> {
-    wishes_with(events, target, &[])
+    wishes_with(events, target, Unnamed::Default, &[])
+}
+
+/// What is counted where nobody says what.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unnamed {
+    /// The best that there is.
+    Default,
+    Nothing,
 }
 
 /// The requested events, with further ones behind those that were asked for or are counted by default.
-pub(super) fn wishes_with(events: &Events, target: &Target, further: &[&str]) -> Result<Wishes, Error> {
+pub(super) fn wishes_with(
+    events: &Events,
+    target: &Target,
+    unnamed: Unnamed,
+    further: &[&str],
+) -> Result<Wishes, Error> {
     let counter = counter(&events.counting)?;
     let counters = events.counting.counters.map(usize::from);
     let resolver = match counter {
         Counter::Kernel => resolver(events.event_tables.as_deref())?,
         Counter::Model(_) => Resolver::new(Machine::emulated()),
     };
+    let resolver = match (events.all_user, events.all_kernel) {
+        (false, false) => resolver,
+        (true, _) => resolver.only_in(Space::User),
+        (false, true) => resolver.only_in(Space::Kernel),
+    };
     let mut relations = load_relations(&events.corrections)?;
     let catalog = metrics::catalog(&relations.metrics, resolver.tables())?;
     let scope = if target.all_cpus { Scope::Whole } else { Scope::Part };
     let facts = Facts::new(&resolver, scope);
-    let request = metrics::request(&events.metrics, &catalog, &facts)?;
+    let request = metrics::request(&events.metrics, &catalog, &facts, events.metric_no_group)?;
     relations.expand(&catalog, &facts)?;
     let related = |events: &[Event]| related(&relations.all, events);
-    let groups = groups(&resolver, &events.events, &request, further)?;
+    let groups = groups(&resolver, &events.events, &request, unnamed, further)?;
     let plan = plan(&resolver, groups, &request, counters, related)?;
     let schedule = turns::schedule(events, &plan, &resolver)?;
     let kind = events.corrections.estimator.unwrap_or(DEFAULT_ESTIMATOR);
@@ -210,10 +228,11 @@ fn groups(
     resolver: &Resolver,
     events: &[String],
     request: &Request,
+    unnamed: Unnamed,
     further: &[&str],
 ) -> Result<Vec<events::Group>, Error> {
     let mut names: Vec<_> = events.iter().map(String::as_str).collect();
-    if names.is_empty() && request.is_empty() {
+    if names.is_empty() && request.is_empty() && unnamed == Unnamed::Default {
         names.push(defaults(resolver));
     }
     names.extend(further);

@@ -12,7 +12,7 @@ use super::Error;
 use super::args::Record;
 use super::prepare::Wishes;
 use super::pump::{Finished, Given, Taking, close, pump_all};
-use super::stream::say;
+use super::stream::{hush, say};
 use super::{prepare, signals, stacks};
 use crate::profile::Options;
 use crate::recording::{Header, Recorder, Target};
@@ -22,6 +22,9 @@ use crate::stacks::{CallGraph, Losses, Naming, Quality, StackTree};
 use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
+    if args.quiet {
+        hush();
+    }
     let mut launch = prepare::launch(&args.target, ChildIo::Inherit)?;
     let paths = paths(args, launch.command.is_some())?;
     let wishes = prepare::wishes(&args.events, &args.target)?;

@@ -20,7 +20,7 @@ pub(super) fn refused(error: StartError, plan: &Plan, launch: &Launch) -> Error 
         StartError::System(error) => Error::System(error),
         StartError::NoValgrind => Error::NoValgrind,
         StartError::NoTarget => Error::Usage("nothing to measure".into()),
-        StartError::NothingOpened(rows) => nothing_opened(&rows, plan, launch),
+        StartError::NotOpened(rows) => rows_not_opened(&rows, plan, launch),
     }
 }
 
@@ -35,12 +35,14 @@ fn not_opened(error: OpenError, plan: &Plan) -> Error {
     }
 }
 
-fn nothing_opened(rows: &[Row], plan: &Plan, launch: &Launch) -> Error {
+fn rows_not_opened(rows: &[Row], plan: &Plan, launch: &Launch) -> Error {
     if launch.counter != Counter::Kernel {
         return Error::NotModelled(plan.events.iter().filter_map(Event::unavailable).collect());
     }
     let host = Host::here();
-    let events = names(&plan.events);
+    let is_closed = |event: usize| rows.iter().any(|row| row.event == event && !row.status.is_open());
+    let closed = plan.events.iter().enumerate().filter(|(event, _)| is_closed(*event));
+    let events: Vec<_> = closed.map(|(_, event)| event.name.clone()).collect();
     let whose = whose(launch);
     let Some(row) = rows.iter().find(|row| row.status == Status::Forbidden) else {
         if let [event] = plan.events.as_slice()

@@ -6,7 +6,7 @@ use super::args::{Frequency, Stacks};
 use super::prepare::{Wishes, resolver};
 use super::stream::say;
 use super::{Error, args};
-use crate::events::Event;
+use crate::events::{Event, Kind};
 use crate::machine::Host;
 use crate::monitor::Monitor;
 use crate::profile::Options;
@@ -36,7 +36,9 @@ pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> R
         return modelled(args, wishes).map(Some);
     }
     let rate = args.frequency.map(frequency).transpose()?.or(args.count.map(Rate::Period));
-    let events = if events.events.is_empty() { default_events()? } else { wishes.plan.events.clone() };
+    // Nothing happens when time passes.
+    let sampled = wishes.plan.events.iter().filter(|event| event.kind != Kind::Tool).cloned().collect::<Vec<_>>();
+    let events = if events.events.is_empty() || sampled.is_empty() { default_events()? } else { sampled };
     Ok(Some(Wanted { events, rate, call_graph }))
 }
 

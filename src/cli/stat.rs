@@ -8,14 +8,17 @@ use nix::sys::signal::Signal;
 
 use super::Error;
 use super::args::Stat;
-use super::prepare::{self, Wishes};
+use super::prepare::{self, Unnamed, Wishes};
 use super::pump::{Finished, Given, Taking, close, code_of, pump};
 use super::signals;
-use super::stream::{Stream, say};
+use super::stream::{Stream, hush, say};
 use crate::monitor::{Finding, Monitor};
-use crate::session::{ChildIo, Launch, Session};
+use crate::plan::Cohesion;
+use crate::recording::Header;
+use crate::session::{ChildIo, Launch, Needs, Session};
+use crate::sources::Reading;
 use crate::sources::command::Exit;
-use crate::text::{self, Repeats};
+use crate::text::{self, Digits, Repeats};
 use crate::words::shown;
 
 /// Intervals of a run whose intervals nobody sees.
@@ -28,15 +31,24 @@ const DETAILED: [&str; 3] = [
     "L1-dcache-prefetches,L1-dcache-prefetch-misses",
 ];
 
+/// What files get where nothing else can be counted: texts have these times anyway.
+const TIMES: &str = "duration_time,user_time,system_time";
+
 pub(super) fn run(args: &Stat) -> Result<u8, Error> {
+    if args.quiet {
+        hush();
+    }
     let launch = prepare::launch(&args.target, ChildIo::Inherit)?;
     if args.repeat > 1 && launch.command.is_none() {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
-    let detailed = &DETAILED[..DETAILED.len().min(args.detailed.into())];
-    let wishes = prepare::wishes_with(&args.events, &args.target, detailed)?;
+    let mut beginning = Beginning::new(args, launch)?;
     let file = args.output.as_deref().map(|path| Stream::file(path, args.append));
-    let mut out = file.unwrap_or_else(|| Ok(Stream::stderr()))?;
+    let mut out = match file {
+        Some(file) => file?,
+        None if args.quiet => Stream::nowhere(),
+        None => Stream::stderr(),
+    };
     let signals = signals::listen().map_err(Error::System)?;
     let mut runs = Vec::new();
     let (mut code, mut ended_by) = (0, None);
@@ -47,7 +59,7 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
             code = code_of(signal);
             break;
         }
-        let (monitor, finished, session) = once(args, &wishes, &launch, &signals, number == 0, &mut out)?;
+        let (monitor, finished, session) = once(args, &mut beginning, &signals, number == 0, &mut out)?;
         runs.push(monitor);
         code = finished.code();
         tell_signal(&finished);
@@ -58,7 +70,7 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
     }
     if args.interval.is_none() || args.repeat > 1 {
         let runs = Repeats(&runs);
-        out.print(&Form::of(args).totals(&runs))?;
+        out.print(&Form::of(args).totals(&runs, digits(args)))?;
         if args.truth && Form::of(args) == Form::People {
             out.print(&text::truth(&runs))?;
         }
@@ -86,52 +98,107 @@ impl<'a> Form<'a> {
         }
     }
 
-    fn totals(self, runs: &Repeats<'_>) -> String {
+    fn totals(self, runs: &Repeats<'_>, digits: Digits) -> String {
         match self {
-            Self::People => text::summary(runs),
+            Self::People => text::summary_in(runs, digits),
             Self::Json => text::json_totals(runs),
             Self::Fields(separator) => text::csv_totals(runs, separator),
         }
     }
 
-    fn interval(self, monitor: &Monitor) -> String {
+    fn interval(self, monitor: &Monitor, digits: Digits) -> String {
         match self {
-            Self::People => text::interval(monitor),
+            Self::People => text::interval_in(monitor, digits),
             Self::Json => text::json_interval(monitor),
             Self::Fields(separator) => text::csv_interval(monitor, separator),
         }
     }
 }
 
+fn digits(args: &Stat) -> Digits {
+    if args.no_big_num { Digits::Plain } else { Digits::Grouped }
+}
+
+/// What each run begins with.
+struct Beginning<'a> {
+    args: &'a Stat,
+    wishes: Wishes,
+    launch: Launch,
+}
+
+impl<'a> Beginning<'a> {
+    fn new(args: &'a Stat, launch: Launch) -> Result<Self, Error> {
+        let (needs, wishes) = if args.null {
+            (Needs::Nothing, wishes(args, Unnamed::Nothing, &times(args))?)
+        } else {
+            let detailed = &DETAILED[..DETAILED.len().min(args.detailed.into())];
+            (if args.strict { Needs::All } else { Needs::One }, wishes(args, Unnamed::Default, detailed)?)
+        };
+        Ok(Self { args, wishes, launch: Launch { needs, ..launch } })
+    }
+
+    /// Begins a run. Where this machine has none of the events the command runs all the same, as with perf, and only
+    /// time is measured; groups in braces are whole or refused.
+    fn session(&mut self, interval: Duration) -> Result<(Session, Header), Error> {
+        if self.args.sync {
+            nix::unistd::sync();
+        }
+        let start =
+            |Self { wishes, launch, .. }: &Self| prepare::start(wishes, launch, wishes.period(interval), interval);
+        let has_groups = self.wishes.plan.groups.iter().any(|group| group.cohesion == Cohesion::Required);
+        match start(self) {
+            Err(Error::NoCounters { .. }) if self.launch.needs == Needs::One && !has_groups => {
+                self.launch.needs = Needs::Nothing;
+                let further = times(self.args);
+                if !further.is_empty() {
+                    let detailed = &DETAILED[..DETAILED.len().min(self.args.detailed.into())];
+                    self.wishes = wishes(self.args, Unnamed::Default, &[detailed, &further].concat())?;
+                }
+                start(self)
+            }
+            begun => begun,
+        }
+    }
+}
+
+fn wishes(args: &Stat, unnamed: Unnamed, further: &[&str]) -> Result<Wishes, Error> {
+    prepare::wishes_with(&args.events, &args.target, unnamed, further)
+}
+
+/// What is counted besides, where nothing else can be.
+fn times(args: &Stat) -> Vec<&'static str> {
+    if Form::of(args) == Form::People { Vec::new() } else { vec![TIMES] }
+}
+
 /// Runs the command once.
 fn once(
     args: &Stat,
-    wishes: &Wishes,
-    launch: &Launch,
+    beginning: &mut Beginning<'_>,
     signals: &Receiver<i32>,
     is_first: bool,
     out: &mut Stream,
 ) -> Result<(Monitor, Finished, Session), Error> {
     let interval = args.interval.map_or(UNSEEN_INTERVAL, Duration::from_millis);
-    let (session, header) = prepare::start(wishes, launch, wishes.period(interval), interval)?;
+    let (session, header) = beginning.session(interval)?;
+    let wishes = &beginning.wishes;
     if is_first {
         prepare::tell_partial(&header.events);
     }
     let mut monitor = prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator.clone());
     let prints = args.interval.is_some();
-    let form = Form::of(args);
+    let (form, digits) = (Form::of(args), digits(args));
     if prints && is_first && form == Form::People {
         out.print(&text::interval_heading(monitor.confidence()))?;
     }
     let finished = pump(&session, signals, Taking::AtOnce, |given| {
         match given {
             Given::Round(round, lost) if monitor.round(round, lost) && prints => {
-                out.print(&form.interval(&monitor))?;
+                out.print(&form.interval(&monitor, digits))?;
                 if args.interval_count == Some(monitor.intervals()) {
                     return Ok(ControlFlow::Break(()));
                 }
             }
-            Given::Save => out.print(&form.totals(&Repeats(std::slice::from_ref(&monitor))))?,
+            Given::Save => out.print(&form.totals(&Repeats(std::slice::from_ref(&monitor)), digits))?,
             Given::Round(..) | Given::Stacks(_) => {}
         }
         Ok(ControlFlow::Continue(()))
@@ -139,13 +206,25 @@ fn once(
     let intervals = monitor.intervals();
     monitor.end(finished.end.clone());
     if prints && monitor.intervals() > intervals && args.interval_count.is_none_or(|count| intervals < count) {
-        out.print(&form.interval(&monitor))?;
+        out.print(&form.interval(&monitor, digits))?;
+    }
+    if args.verbose {
+        tell_readings(&monitor, &finished);
     }
     tell_taken_off(&monitor);
     if form == Form::People {
         tell_relations(&monitor);
     }
     Ok((monitor, finished, session))
+}
+
+/// Each event's count, time enabled and time running, as they were read last.
+fn tell_readings(monitor: &Monitor, finished: &Finished) {
+    for (event, reading) in monitor.header().events.iter().zip(&finished.end.totals) {
+        if let Some(Reading { count, enabled, running }) = reading {
+            say(&format!("{}: {count} {} {}", shown(&event.title()), enabled.0, running.0));
+        }
+    }
 }
 
 /// A shell says so only of its own children.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
 
@@ -21,6 +22,11 @@ impl Stream {
     /// Standard error.
     pub(super) fn stderr() -> Self {
         Self { name: "standard error".into(), out: Box::new(io::stderr()) }
+    }
+
+    /// Nowhere.
+    pub(super) fn nowhere() -> Self {
+        Self { name: PathBuf::new(), out: Box::new(io::sink()) }
     }
 
     /// A file, made anew or written behind what is in it; `-` is standard output.
@@ -46,10 +52,20 @@ impl Stream {
     }
 }
 
+/// Whether messages that are no errors are wanted.
+static IS_QUIET: AtomicBool = AtomicBool::new(false);
+
+/// From now on only errors are said.
+pub(super) fn hush() {
+    IS_QUIET.store(true, Ordering::Relaxed);
+}
+
 /// Says something that isn't a result, such as which events were chosen.
 pub(super) fn say(text: &str) {
-    // Nothing can report that standard error is closed.
-    let _ = writeln!(io::stderr(), "perfprop: {text}");
+    if !IS_QUIET.load(Ordering::Relaxed) {
+        // Nothing can report that standard error is closed.
+        let _ = writeln!(io::stderr(), "perfprop: {text}");
+    }
 }
 
 /// Whether people look at standard output and can press keys while this file is read: where it is standard input, keys

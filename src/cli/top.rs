@@ -34,7 +34,8 @@ pub(super) fn run(args: &Top) -> Result<u8, Error> {
 
 /// The option's, else the configuration's, else a second.
 fn interval(args: &Top, config: &Config) -> Duration {
-    Duration::from_millis(args.interval.or(config.interval).unwrap_or(1000))
+    let seconds = args.seconds.map(|seconds| seconds * 1000);
+    Duration::from_millis(args.interval.or(seconds).or(config.interval).unwrap_or(1000))
 }
 
 const NO_TERMINAL: &str =

@@ -180,10 +180,7 @@ impl Display for Problem {
             Cause::Syntax { at, expected } => syntax(f, &self.text, *at, expected),
             Cause::Unknown { name, similar, pattern } => {
                 write!(f, "E03 perfprop: unknown event '{}' {place}", shown(name))?;
-                match perfs_own(name) {
-                    Some(instead) => write!(f, "\n      {instead}"),
-                    None => hints(f, similar, pattern.as_deref()),
-                }
+                hints(f, similar, pattern.as_deref())
             }
             Cause::NoPmu { pmu, known } => {
                 write!(f, "E03 perfprop: no PMU '{}' for '{text}' {place}", shown(pmu))?;
@@ -267,15 +264,6 @@ fn probe(f: &mut Formatter<'_>, path: &str, problem: &ProbeProblem) -> fmt::Resu
         }
         ProbeProblem::NoCode(address) => write!(f, "{of} has no code at address {address:#x}"),
         ProbeProblem::KernelAddress => write!(f, "a probe in the kernel needs the name of a function"),
-    }
-}
-
-/// What perf takes for events though no kernel counts them, and where perfprop reports it.
-fn perfs_own(name: &str) -> Option<&'static str> {
-    match name {
-        "duration_time" => Some("perf's own clock; time elapsed is printed below the counts"),
-        "user_time" | "system_time" => Some("perf's own clock; user and sys are printed below the counts of a command"),
-        _ => None,
     }
 }
 

@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 pub use catalog::{Availability, Entry, Part, Pattern, Prober, Question, Source, catalog, similar};
 pub use error::{Cause, EventError, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
-pub use modifiers::{Letters, LettersError};
+pub use modifiers::{Letters, LettersError, Space};
 pub use pmu::Pmu;
 pub use resolve::{Resolver, with_letters};
 pub use tables::{TableError, TableEvent, TableMetric, Tables};
@@ -75,7 +75,7 @@ impl Event {
         const IN_KERNEL: [u64; 4] = [3, 4, 10, 11];
         match self.kind {
             Kind::Software => !IN_KERNEL.contains(&self.encoding.config),
-            Kind::Tracepoint | Kind::Probe => false,
+            Kind::Tracepoint | Kind::Probe | Kind::Tool => false,
             Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu | Kind::Breakpoint | Kind::Modelled => true,
         }
     }
@@ -109,6 +109,8 @@ pub enum Kind {
     Probe,
     /// A cost of the emulated PMU's model, or a sum of some.
     Modelled,
+    /// A tool event, as perf calls what no kernel counts: time that passes, CPU time by the kernel's accounts.
+    Tool,
 }
 
 impl Kind {
@@ -116,7 +118,7 @@ impl Kind {
     ///
     /// Breakpoints take one of the few debug registers, but no counter, and are never rotated.
     pub fn is_software(self) -> bool {
-        matches!(self, Self::Software | Self::Tracepoint | Self::Breakpoint | Self::Probe)
+        matches!(self, Self::Software | Self::Tracepoint | Self::Breakpoint | Self::Probe | Self::Tool)
     }
 }
 
@@ -174,6 +176,9 @@ impl Encoding {
 
     /// The type of what the emulated PMU counts; the kernel has none of this number either.
     const MODEL: u32 = u32::MAX - 1;
+
+    /// The type of tool events, which the kernel doesn't count.
+    const TOOL: u32 = u32::MAX - 2;
 
     /// The encoding of an event whose name is known and for which this machine has no code;
     /// `why` names the event.

@@ -25,6 +25,32 @@ pub struct Letters {
     retire_latency: bool,
 }
 
+/// Where all events are counted, whatever their own letters say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Space {
+    /// In user space.
+    User,
+    /// In the kernel.
+    Kernel,
+}
+
+impl Space {
+    /// The letter of an event that is counted there only.
+    pub fn letter(self) -> char {
+        match self {
+            Self::User => 'u',
+            Self::Kernel => 'k',
+        }
+    }
+
+    /// Leaves out everything else.
+    pub fn apply(self, to: &mut Modifiers) {
+        to.exclude_user = self == Self::Kernel;
+        to.exclude_kernel = self == Self::User;
+        to.exclude_hv = true;
+    }
+}
+
 /// Why a list of modifier letters means nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LettersError {

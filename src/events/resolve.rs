@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::error::{Cause, EventError, Problem};
 use super::found::{Found, absent, libpfm_event, on_core, on_pmu, other_head, raw, with_common_terms};
 use super::machine::{Machine, TracefsError};
-use super::modifiers::Letters;
+use super::modifiers::{Letters, Space};
 use super::pmu::{self, Pmu};
 use super::presets::{self, Family, Meaning};
 use super::symbols;
@@ -23,6 +23,9 @@ const MOST_EVENTS: usize = 1 << 16;
 /// How many wrong names get suggestions; each is compared with every name of the machine.
 const MOST_SUGGESTIONS: usize = 20;
 
+/// Why the model counts nothing of the kernel.
+const NO_KERNEL: &str = "not supported by the model: it runs no kernel";
+
 /// Reads the names that people write after `-e`, on one machine.
 #[derive(Clone, Debug)]
 pub struct Resolver {
@@ -30,6 +33,7 @@ pub struct Resolver {
     family: OnceLock<Option<&'static Family>>,
     tables: Arc<Tables>,
     pmus: OnceLock<Vec<Pmu>>,
+    space: Option<Space>,
 }
 
 /// What a name means, and the letters that were left of it.
@@ -52,6 +56,16 @@ pub fn with_letters(name: &str, letters: &str) -> String {
     format!("{name}{colon}{letters}")
 }
 
+/// A name that says where the event is counted: with this letter in place of its own `u`, `k` and `h`.
+fn with_space(name: &str, space: Space) -> String {
+    let own = name.rsplit_once([':', '/']).filter(|(_, last)| Letters::parse(last).is_ok());
+    let last = own.map_or("", |(_, last)| last);
+    let kept: String = last.chars().filter(|letter| !matches!(letter, 'u' | 'k' | 'h')).collect();
+    let base = &name[..name.len() - last.len()];
+    let base = if kept.is_empty() { base.strip_suffix(':').unwrap_or(base) } else { base };
+    with_letters(base, &format!("{kept}{}", space.letter()))
+}
+
 /// The name of a member, which says what its group's modifiers made of it: `W` is about the group.
 fn with_group_letters(name: &str, letters: &str) -> String {
     let letters: String = letters.chars().filter(|&letter| letter != 'W').collect();
@@ -61,7 +75,24 @@ fn with_group_letters(name: &str, letters: &str) -> String {
 impl Resolver {
     /// A resolver for the events of `machine`.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, family: OnceLock::new(), tables: Arc::default(), pmus: OnceLock::new() }
+        Self { machine, family: OnceLock::new(), tables: Arc::default(), pmus: OnceLock::new(), space: None }
+    }
+
+    /// The same resolver, which finds every event as it is counted there only. Time passes everywhere.
+    pub fn only_in(self, space: Space) -> Self {
+        Self { space: Some(space), ..self }
+    }
+
+    /// The event as the resolver is to find it.
+    fn confined(&self, mut event: Event) -> Event {
+        if let Some(space) = self.space.filter(|_| event.kind != Kind::Tool) {
+            space.apply(&mut event.modifiers);
+            if event.kind == Kind::Modelled && space == Space::Kernel {
+                event.encoding = Encoding::absent(NO_KERNEL);
+            }
+            event.name = with_space(&event.name, space);
+        }
+        event
     }
 
     /// Adds the events of a vendor's tables to the resolver.
@@ -115,6 +146,9 @@ impl Resolver {
         for item in &items {
             list.add(item);
         }
+        for event in list.groups.iter_mut().flat_map(|group| &mut group.events) {
+            *event = self.confined(event.clone());
+        }
         if list.problems.is_empty() { Ok(list.groups) } else { Err(EventError { problems: list.problems }) }
     }
 
@@ -123,7 +157,7 @@ impl Resolver {
     pub fn called(&self, name: &str) -> Vec<Event> {
         let items = syntax::parse(name).unwrap_or_default();
         let [Item::Single(spec)] = items.as_slice() else { return Vec::new() };
-        self.spec(spec).unwrap_or_default().into_iter().map(|member| member.event).collect()
+        self.spec(spec).unwrap_or_default().into_iter().map(|member| self.confined(member.event)).collect()
     }
 
     /// What one event means, a [`Member`] for each event that it stands for.
@@ -157,7 +191,7 @@ impl Resolver {
         letters.apply_to_event(&mut modifiers).map_err(Cause::Letters)?;
         let mut encoding = found.encoding;
         if found.kind == Kind::Modelled && modifiers.exclude_user {
-            encoding = Encoding::absent("not supported by the model: it runs no kernel");
+            encoding = Encoding::absent(NO_KERNEL);
         }
         // perf writes modifiers right behind a slash.
         let colon = if written.is_empty() || found.canonical.ends_with('/') { "" } else { ":" };
@@ -416,7 +450,7 @@ impl Resolver {
             return Some(Source::Preset);
         }
         match event.kind {
-            Kind::Software | Kind::Hardware | Kind::Cache => Some(Source::Perf),
+            Kind::Software | Kind::Hardware | Kind::Cache | Kind::Tool => Some(Source::Perf),
             Kind::Tracepoint => Some(Source::Tracefs),
             Kind::Modelled => Some(Source::Model),
             Kind::Pmu if event.canonical.contains("::") => Some(Source::Libpfm),

@@ -62,6 +62,19 @@ pub(super) const ROWS: &[Row] = &[
     row(SOFTWARE, 9, &["dummy"], "counts nothing; carries side-band records"),
     row(SOFTWARE, 10, &["bpf-output"], "what a BPF program writes out"),
     row(SOFTWARE, 11, &["cgroup-switches"], "switches to a task of another cgroup"),
+    row(Encoding::TOOL, 1, &["duration_time"], "time that passes while events are counted, in nanoseconds"),
+    row(
+        Encoding::TOOL,
+        2,
+        &["user_time"],
+        "CPU time in user space, by the kernel's accounts; with -p, without children",
+    ),
+    row(
+        Encoding::TOOL,
+        3,
+        &["system_time"],
+        "CPU time in the kernel, by the kernel's accounts; with -p, without children",
+    ),
 ];
 
 /// The event that perf calls `name`: software, hardware or cache.
@@ -78,9 +91,17 @@ impl From<&Row> for Symbol {
         let is_clock = row.pmu_type == SOFTWARE && row.config <= 1;
         Self {
             canonical: row.names[0].to_owned(),
-            kind: if row.pmu_type == SOFTWARE { Kind::Software } else { Kind::Hardware },
+            kind: match row.pmu_type {
+                SOFTWARE => Kind::Software,
+                Encoding::TOOL => Kind::Tool,
+                _ => Kind::Hardware,
+            },
             encoding: Encoding::of(row.pmu_type, row.config),
-            unit: if is_clock { Unit::Nanoseconds } else { Unit::Count },
+            unit: match row.pmu_type {
+                Encoding::TOOL => Unit::Scaled { scale: 1.0, name: "ns".into() },
+                _ if is_clock => Unit::Nanoseconds,
+                _ => Unit::Count,
+            },
         }
     }
 }

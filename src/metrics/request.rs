@@ -97,6 +97,12 @@ impl Request {
         if unknown == Unknown::default() { Ok(request) } else { Err(unknown) }
     }
 
+    /// The same without groups: the events of each metric are counted whenever there is room.
+    pub fn apart(mut self) -> Self {
+        self.wanted.iter_mut().for_each(|wanted| wanted.is_apart = true);
+        self
+    }
+
     fn add(&mut self, maker: &Maker<'_>, wish: &str, metrics: &[&Metric], unknown: &mut Unknown) {
         let mut failed = Vec::new();
         for metric in metrics {

@@ -1,6 +1,7 @@
 //! Converts counts to the measure that was asked for: per second, per instruction, in total.
 
 use super::{Monitor, Point, Row};
+use crate::events::Kind;
 use crate::plan::EventIndex;
 use crate::rates::Moments;
 use crate::recording::Header;
@@ -55,7 +56,15 @@ impl Measure {
     /// What a count over the run is to be multiplied with; `None` where that isn't known: no
     /// instructions were counted, no time passed.
     pub fn factor(self, monitor: &Monitor, row: &Row<'_>) -> Option<f64> {
+        if !self.suits(row) {
+            return None;
+        }
         self.of_span(row.cpu_time, monitor.closed_at(), || positive(monitor.instructions_row(row)?.scaled?.value))
+    }
+
+    /// Time that passes has no rate per CPU second: its own time isn't that of the target.
+    fn suits(self, row: &Row<'_>) -> bool {
+        self != Self::PerCpuSecond || row.event.event.kind != Kind::Tool
     }
 
     pub(super) fn of_span(self, cpu: CpuNs, wall: WallNs, instructions: impl FnOnce() -> Option<f64>) -> Option<f64> {
@@ -80,7 +89,8 @@ impl Measure {
         let instructions = monitor.instructions_row(row).map(|row| row.history);
         let converted = |(place, point): (usize, &Point)| {
             let instructions = || positive(instructions?.get(place)?.raw?.value);
-            point.times(self.of_intervals().of_span(point.cpu_time, point.length, instructions))
+            let measure = Some(self.of_intervals()).filter(|measure| measure.suits(row));
+            point.times(measure.and_then(|measure| measure.of_span(point.cpu_time, point.length, instructions)))
         };
         row.history.iter().enumerate().skip(row.history.len().saturating_sub(most)).map(converted).collect()
     }

@@ -18,6 +18,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
+use crate::events::Kind;
 use crate::plan::Plan;
 use crate::recording::{CpuTime, End, Process, Target, Turns};
 use crate::sampling::{Request, Sample, Sampler};
@@ -26,7 +27,8 @@ use crate::sources::emulate::{self, Emulator, Model, Told};
 use crate::sources::limited::{Limited, TURN};
 use crate::sources::perf::mux::{Interval, MuxError};
 use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Who};
-use crate::sources::{Counter, CounterSource, Round, process};
+use crate::sources::tool::{Times, Tools};
+use crate::sources::{Counter, CounterSource, Round, Status, process};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
 use crate::units::{CpuNs, WallNs};
@@ -67,6 +69,20 @@ pub struct Launch {
     pub counters: Option<usize>,
     /// Who rotates the groups.
     pub schedule: Schedule,
+    /// How many of the events have to be counted.
+    pub needs: Needs,
+}
+
+/// How many of the events of a measurement have to be counted; otherwise it isn't begun.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Needs {
+    /// None: it may be that only time is measured.
+    Nothing,
+    /// One of them.
+    #[default]
+    One,
+    /// All of them.
+    All,
 }
 
 /// A command to start.
@@ -99,6 +115,7 @@ impl Launch {
             counter: Counter::Kernel,
             counters: None,
             schedule: Schedule::default(),
+            needs: Needs::default(),
         }
     }
 }
@@ -128,8 +145,8 @@ pub enum StartError {
     NoTarget,
     /// Counters can't be opened.
     Open(OpenError),
-    /// No event of the plan could be opened.
-    NothingOpened(Vec<Row>),
+    /// No event of the plan could be opened, or fewer than are needed.
+    NotOpened(Vec<Row>),
     /// Call stacks can't be sampled.
     #[cfg(feature = "stacks")]
     Stacks(live::StackError),
@@ -168,11 +185,14 @@ struct Opened {
     told: Option<Told>,
 }
 
+/// How a command ended, once it has.
+type Ended = Arc<OnceLock<(Exit, CpuTime)>>;
+
 /// A command that was started.
 #[derive(Debug)]
 struct Running {
     pid: Pid,
-    ended: Arc<OnceLock<(Exit, CpuTime)>>,
+    ended: Ended,
     drains: output::Drains,
     detached: bool,
 }
@@ -192,13 +212,14 @@ impl Session {
         let Some(line) = &launch.command else {
             let aim = launch.aim.clone().ok_or(StartError::NoTarget)?;
             let stacks = stacks::start(launch, &aim)?;
-            let mut opened = open(plan, launch, aim)?;
+            let mut opened = open(plan, launch, aim, &Arc::default())?;
             opened.source.start_clock();
             let described = described(launch, None);
             let session = Self::sample(opened, launch, described, None, crossbeam_channel::never(), period)?;
             return Ok(Self { stacks, ..session });
         };
         let mut emulator = emulator(launch)?;
+        let ended = Ended::default();
         let argv = emulator.as_ref().map_or_else(|| line.argv.clone(), |emulator| emulator.command_line(&line.argv));
         let held = Held::spawn(command(&argv, line.io)).map_err(StartError::System)?;
         let pid = held.pid();
@@ -209,14 +230,13 @@ impl Session {
         };
         let mut opened = match emulator {
             Some(emulator) => emulated(emulator, plan, launch, pid)?,
-            None => open(plan, launch, aim)?,
+            None => open(plan, launch, aim, &ended)?,
         };
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
         opened.source.start_clock();
         let mut child = held.release().map_err(failed)?;
         opened.source.has_executed();
-        let ended = Arc::new(OnceLock::new());
         // From here on whatever goes wrong ends the command: dropping the running one does.
         let mut running =
             Running { pid, ended: Arc::clone(&ended), drains: output::Drains::default(), detached: false };
@@ -406,9 +426,15 @@ fn begin(launch: &Launch, who: &Who) -> Start {
 }
 
 /// Opens what can be opened of the kernel's counters.
-fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<Opened, StartError> {
+fn open(plan: &Plan, launch: &Launch, who: Who, ended: &Ended) -> Result<Opened, StartError> {
     let start = begin(launch, &who);
-    let target = perf::Target { who, cpus: launch.cpus.clone(), inherit: launch.inherit, split: launch.split, start };
+    let target = perf::Target {
+        who: who.clone(),
+        cpus: launch.cpus.clone(),
+        inherit: launch.inherit,
+        split: launch.split,
+        start,
+    };
     let turns = schedule::turns(plan, launch);
     let by = turns.by(plan, launch);
     let opened = PerfSource::open_in_turns(plan, &target, turns.rotations, turns.budget);
@@ -418,8 +444,9 @@ fn open(plan: &Plan, launch: &Launch, who: Who) -> Result<Opened, StartError> {
         source.enable();
     }
     let rows = source.rows().to_vec();
-    let opened = Opened::new(source, rows, plan, launch, Some(TURN))?;
-    Ok(Opened { turns: opened.turns.or(by), ..opened })
+    let opened = Opened::new(source, rows, plan, launch, Some(TURN)).with_tools(plan, launch, &who, ended);
+    let turns = opened.turns.or(by);
+    Opened { turns, ..opened }.checked(launch)
 }
 
 /// What runs the command under a model, if that is to count.
@@ -438,29 +465,52 @@ fn emulated(emulator: Emulator, plan: &Plan, launch: &Launch, pid: Pid) -> Resul
     }
     let rows = source.rows().to_vec();
     // A slice of the kernel's length would be shorter than an answer takes.
-    Ok(Opened { told: Some(told), ..Opened::new(source, rows, plan, launch, None)? })
+    Opened { told: Some(told), ..Opened::new(source, rows, plan, launch, None) }.checked(launch)
 }
 
 impl Opened {
-    /// A source as it is, or limited to some counters with slices of this length; no event at all is an
-    /// error.
+    /// A source as it is, or limited to some counters with slices of this length.
     fn new(
         source: impl CounterSource + 'static,
         rows: Vec<Row>,
         plan: &Plan,
         launch: &Launch,
         turn: Option<Duration>,
-    ) -> Result<Self, StartError> {
-        if !rows.iter().any(|row| row.status.is_open()) {
-            return Err(StartError::NothingOpened(rows));
-        }
+    ) -> Self {
         let source: Box<dyn CounterSource> = match launch.counters {
             Some(counters) => Box::new(Limited::new(source, plan, &rows, counters, turn)),
             None => Box::new(source),
         };
         let every_ns = turn.map(WallNs::from);
         let turns = launch.counters.map(|counters| Turns::Emulated { counters, every_ns });
-        Ok(Self { source, rows, turns, told: None })
+        Self { source, rows, turns, told: None }
+    }
+
+    /// The same with tool events in it, if the plan has some.
+    fn with_tools(self, plan: &Plan, launch: &Launch, who: &Who, ended: &Ended) -> Self {
+        if !plan.events.iter().any(|event| event.kind == Kind::Tool) {
+            return self;
+        }
+        let Self { source, mut rows, turns, told } = self;
+        let places = rows.iter_mut().filter(|row| row.anchor_of.is_none());
+        let places = places.map(|row| (&plan.events[row.event], &row.scope, &mut row.status));
+        let ended = Arc::clone(ended);
+        let times = |&(_, CpuTime { user_ns, system_ns }): &(Exit, CpuTime)| Times { user: user_ns, system: system_ns };
+        let at_end = Box::new(move || ended.get().map(times));
+        let tools = Tools::new(source, places, who, launch.cpus.as_deref(), launch.delay.is_some(), at_end);
+        Self { source: Box::new(tools), rows, turns, told }
+    }
+
+    /// Fewer events than are needed are an error.
+    fn checked(self, launch: &Launch) -> Result<Self, StartError> {
+        let mut rows = self.rows.iter().filter(|row| row.anchor_of.is_none());
+        let is_enough = match launch.needs {
+            Needs::Nothing => true,
+            Needs::One => rows.any(|row| row.status.is_open()),
+            // A thread that has ended meanwhile says nothing of an event.
+            Needs::All => rows.all(|row| row.status.is_open() || row.status == Status::Gone),
+        };
+        if is_enough { Ok(self) } else { Err(StartError::NotOpened(self.rows)) }
     }
 }
 

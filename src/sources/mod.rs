@@ -16,6 +16,7 @@ pub mod limited;
 pub mod perf;
 pub mod process;
 pub mod scripted;
+pub mod tool;
 
 /// What the kernel has counted of one event since the measurement began.
 ///

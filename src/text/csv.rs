@@ -14,7 +14,7 @@
 
 use super::json::{COUNTED, Numbers, status};
 use super::metric::{self, Printed};
-use super::summary::{Metric, Repeats, absence_cell, counted, interval_metric, run_metric};
+use super::summary::{Metric, Repeats, absence_cell, by_event, counted, interval_metric, run_metric};
 use crate::events::Unit;
 use crate::monitor::{Monitor, Row};
 use crate::number::{plain, shortest};
@@ -39,7 +39,7 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
         fields.extend(our_fields(last, &row, &numbers));
         with_metrics(last, fields, &metrics, part_field(&row).len())
     };
-    joined(last.rows().flat_map(line), separator)
+    joined(by_event(last).flat_map(line), separator)
 }
 
 /// A line an event for the interval that ended last.
@@ -59,7 +59,7 @@ pub fn interval(monitor: &Monitor, separator: &str) -> String {
         fields.extend(our_fields(monitor, &row, &numbers));
         with_metrics(monitor, fields, &metrics, 1 + part_field(&row).len())
     };
-    joined(monitor.rows().flat_map(line), separator)
+    joined(by_event(monitor).flat_map(line), separator)
 }
 
 /// Fields that [`our_fields`] gives, and before them the two of perf's metrics.
@@ -107,7 +107,7 @@ fn counted_fields(monitor: &Monitor, row: &Row<'_>, count: Option<Uncertain>) ->
 /// Whole counts; what has a unit with two decimals.
 fn number(count: f64, unit: &Unit) -> String {
     let counted = counted(count, unit);
-    plain(counted.value, if counted.unit.is_empty() { 0 } else { 2 })
+    plain(counted.value, counted.decimals)
 }
 
 fn time_fields(running_ns: u64, run_ratio: Option<f64>, metric: Option<Metric>) -> [String; 4] {

@@ -4,7 +4,8 @@ use serde_json::{Map, Value, json};
 
 use super::block::PARTIAL;
 use super::metric::{self, Printed};
-use super::summary::{Metric, Repeats, counted, interval_count, interval_metric, run_metric};
+use super::summary::{Metric, Repeats, by_event, counted, interval_count, interval_metric, run_metric};
+use crate::events::Kind;
 use crate::monitor::{Correction, Monitor, Row};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
@@ -20,12 +21,12 @@ const SCHEMA: u32 = 1;
 /// the standard error of the mean in percent of it.
 pub fn totals(runs: &Repeats<'_>) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
-    last.rows().map(|row| total_line(last, &row, runs)).collect()
+    by_event(last).map(|row| total_line(last, &row, runs)).collect()
 }
 
 /// A line an event for the interval that ended last.
 pub fn interval(monitor: &Monitor) -> String {
-    monitor.rows().map(|row| interval_line(monitor, &row)).collect()
+    by_event(monitor).map(|row| interval_line(monitor, &row)).collect()
 }
 
 /// Numbers of one line.
@@ -53,6 +54,10 @@ impl Numbers {
     }
 
     pub(super) fn rates(&self, row: &Row<'_>) -> Rates {
+        // Time that passes has no rate per CPU second: its own time isn't that of the target.
+        if row.event.event.kind == Kind::Tool {
+            return Rates { mean: None, variance: None, corrected: None };
+        }
         let scale = counted(1.0, &row.event.event.unit).value;
         let corrected = row.correction().filter(|_| row.cpu_time.0 > 0);
         Rates {

@@ -15,5 +15,5 @@ pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use stacks::stacks;
-pub use summary::{Repeats, interval, interval_heading, summary};
+pub use summary::{Digits, Repeats, interval, interval_heading, interval_in, summary, summary_in};
 pub use truth::truth;

@@ -22,6 +22,8 @@ pub(super) struct Counted {
     pub(super) value: f64,
     /// `msec` for clocks, else mostly nothing.
     pub(super) unit: String,
+    /// How many decimals it has in texts.
+    pub(super) decimals: usize,
 }
 
 /// A number derived from the count, as perf prints it behind `#`.
@@ -30,15 +32,30 @@ pub(super) struct Metric {
     pub(super) unit: String,
 }
 
+/// How large counts are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Digits {
+    /// In groups of three: `1,931,204`.
+    #[default]
+    Grouped,
+    /// As they are: `1931204`.
+    Plain,
+}
+
 /// The whole summary, with an empty line before and after it.
 pub fn summary(runs: &Repeats<'_>) -> String {
+    summary_in(runs, Digits::default())
+}
+
+/// The same with counts written so.
+pub fn summary_in(runs: &Repeats<'_>, digits: Digits) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let mut out = String::new();
     let times = if runs.0.len() > 1 { format!(" ({} runs)", runs.0.len()) } else { String::new() };
     let modelled = if last.header().modelled.is_some() { ", modelled" } else { "" };
     let _ = writeln!(out, "\n Performance counter stats for '{}'{times}{modelled}:\n", shown(&title(last)));
-    let columns = Columns::of(last);
-    for row in last.rows() {
+    let columns = Columns::of(last, digits);
+    for row in by_event(last) {
         with_metrics(&mut out, &line(last, &row, runs, columns), &metric::over_runs(runs, last, &row), || {
             run_metric(runs, last, &row)
         });
@@ -46,6 +63,20 @@ pub fn summary(runs: &Repeats<'_>) -> String {
     legend(&mut out, last, runs);
     times_of(&mut out, runs);
     out
+}
+
+/// All rows as perf prints them: an event with all parts of the target, and then the next one.
+pub(super) fn by_event(monitor: &Monitor) -> impl Iterator<Item = Row<'_>> {
+    let events = &monitor.header().events;
+    let mut place = 0;
+    // Rows of one part stand together, each in the order of the plan.
+    let places = (0..events.len()).map(|row| {
+        place = if row > 0 && events[row].scope == events[row - 1].scope { place + 1 } else { 0 };
+        (place, row)
+    });
+    let mut rows: Vec<_> = places.collect();
+    rows.sort_unstable();
+    rows.into_iter().map(|(_, row)| monitor.row(row))
 }
 
 fn title(monitor: &Monitor) -> String {
@@ -63,15 +94,16 @@ struct Columns {
     scope: usize,
     /// Whether something was multiplexed. Then every line has the column, so that they stay aligned.
     has_run: bool,
+    digits: Digits,
 }
 
 impl Columns {
-    fn of(monitor: &Monitor) -> Self {
+    fn of(monitor: &Monitor, digits: Digits) -> Self {
         let width = |scope: &Scope| shown(&scope.to_string()).chars().count();
         let scope = monitor.header().events.iter().map(|event| width(&event.scope)).max().unwrap_or(0);
         let less = |ratio: Option<f64>| ratio.is_some_and(|ratio| ratio < 1.0);
         let has_run = monitor.rows().any(|row| row.core_share.is_some() || less(row.raw.run.run_ratio()));
-        Self { scope, has_run }
+        Self { scope, has_run, digits }
     }
 
     /// Which part of the target a line is about.
@@ -87,14 +119,15 @@ impl Columns {
 fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: Columns) -> String {
     let name = shown(&row.event.event.name);
     let scope = columns.scope(row);
-    let correction = runs.correction(row.index).map(|correction| correction_column(monitor, row, &correction));
+    let correction = runs.correction(row.index);
+    let correction = correction.map(|correction| correction_column(monitor, row, &correction, columns.digits));
     let Some(count) = runs.count(row.index) else {
         let correction = correction.unwrap_or_default();
         return format!("{scope}{:>18}      {name:<24} {correction}", absence_cell(row.absence));
     };
     let counted = counted(count.value, &row.event.event.unit);
     let error = error_cell(row, count);
-    let number = value_text(&counted);
+    let number = value_text(&counted, columns.digits);
     let mut text = format!("{scope}{number:>18} {:<4} {name:<24} {error:>8}", counted.unit);
     if columns.has_run {
         let _ = write!(text, " {:>11}", run_text(row, row.raw.run.run_ratio()).unwrap_or_default());
@@ -151,13 +184,13 @@ fn run_text(row: &Row<'_>, run_ratio: Option<f64>) -> Option<String> {
     }
 }
 
-fn correction_column(monitor: &Monitor, row: &Row<'_>, correction: &Correction) -> String {
+fn correction_column(monitor: &Monitor, row: &Row<'_>, correction: &Correction, digits: Digits) -> String {
     let number = |count: f64| {
         let counted = counted(count, &row.event.event.unit);
         if counted.unit.is_empty() {
-            value_text(&counted)
+            value_text(&counted, digits)
         } else {
-            format!("{} {}", value_text(&counted), counted.unit)
+            format!("{} {}", value_text(&counted, digits), counted.unit)
         }
     };
     correction_text(monitor, row, correction, &number)
@@ -179,18 +212,23 @@ pub(super) fn correction_text(
 
 pub(super) fn counted(count: f64, unit: &Unit) -> Counted {
     match unit {
-        Unit::Count => Counted { value: count, unit: String::new() },
-        Unit::Nanoseconds => Counted { value: count / 1e6, unit: "msec".into() },
-        Unit::Scaled { scale, name } => Counted { value: count * scale, unit: shown(name).into_owned() },
+        Unit::Count => Counted { value: count, unit: String::new(), decimals: 0 },
+        Unit::Nanoseconds => Counted { value: count / 1e6, unit: "msec".into(), decimals: 2 },
+        // As perf: what stands for one whole unit is whole.
+        Unit::Scaled { scale, name } => Counted {
+            value: count * scale,
+            unit: shown(name).into_owned(),
+            decimals: if *scale == 1.0 { 0 } else { 2 },
+        },
     }
 }
 
-/// Counts whole and in groups of three; what has a unit with two decimals.
-fn value_text(counted: &Counted) -> String {
-    if counted.unit.is_empty() && counted.value < 1e18 {
+/// Counts whole; what has a unit with two decimals.
+fn value_text(counted: &Counted, digits: Digits) -> String {
+    if counted.decimals == 0 && digits == Digits::Grouped && counted.value < 1e18 {
         grouped(counted.value.round() as u64)
     } else {
-        plain(counted.value, 2)
+        plain(counted.value, counted.decimals)
     }
 }
 
@@ -390,9 +428,14 @@ pub fn interval_heading(confidence: Confidence) -> String {
 
 /// A line an event for the interval that ended last.
 pub fn interval(monitor: &Monitor) -> String {
+    interval_in(monitor, Digits::default())
+}
+
+/// The same with counts written so.
+pub fn interval_in(monitor: &Monitor, digits: Digits) -> String {
     let mut out = String::new();
-    let columns = Columns::of(monitor);
-    for row in monitor.rows() {
+    let columns = Columns::of(monitor, digits);
+    for row in by_event(monitor) {
         with_metrics(&mut out, &interval_line(monitor, &row, columns), &metric::over_interval(monitor, &row), || None);
     }
     out
@@ -402,7 +445,8 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>, columns: Columns) -> String {
     let name = shown(&row.event.event.name);
     let scope = columns.scope(row);
     let time = monitor.now().as_secs();
-    let correction = row.interval_correction().map(|correction| correction_column(monitor, row, &correction));
+    let correction = row.interval_correction();
+    let correction = correction.map(|correction| correction_column(monitor, row, &correction, columns.digits));
     let correction = correction.unwrap_or_default();
     let Some((point, count)) = interval_count(row) else {
         let cell = absence_cell(row.absence);
@@ -410,8 +454,10 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>, columns: Columns) -> String {
     };
     let counted = counted(count.value, &row.event.event.unit);
     let run = run_text(row, point.run_ratio()).unwrap_or_else(|| "no CPU time".into());
-    let (number, error) =
-        (value_text(&counted), if point.cpu_time.0 == 0 { "exact".into() } else { error_cell(row, count) });
+    let (number, error) = (
+        value_text(&counted, columns.digits),
+        if point.cpu_time.0 == 0 { "exact".into() } else { error_cell(row, count) },
+    );
     format!("{time:>16.9} {scope}{number:>18} {:<4} {name:<24} {error:>8} {run:>11}  {correction}", counted.unit)
 }
 
@@ -458,6 +504,6 @@ mod tests {
     #[test]
     fn clocks_are_in_milliseconds() {
         let counted = counted(9.06e6, &Unit::Nanoseconds);
-        assert_eq!((value_text(&counted).as_str(), counted.unit.as_str()), ("9.06", "msec"));
+        assert_eq!((value_text(&counted, Digits::Grouped).as_str(), counted.unit.as_str()), ("9.06", "msec"));
     }
 }

@@ -204,6 +204,7 @@ impl Tried {
         let by = match (self.source, self.event.kind) {
             (Some(Source::Preset), _) => "preset",
             (Some(Source::Perf), Kind::Software) => "software event",
+            (Some(Source::Perf), Kind::Tool) => "tool event",
             (Some(Source::Perf), _) => "perf's generic event",
             (Some(Source::Sysfs), _) => "PMU event of sysfs",
             (Some(Source::Libpfm), _) => "libpfm",

@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 use perf_event::{Counter, GroupData};
 
 use super::{CounterSource, Next, Reading, Round, Scope, Status, process};
-use crate::events::Event;
+use crate::events::{Event, Kind};
 use crate::plan::{Cohesion, EventIndex, GroupIndex, Plan, PlannedGroup, Rotation};
 use crate::units::{CpuNs, WallNs};
 
@@ -372,6 +372,9 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// Whether this machine counts an event of the calling process, found by trying.
 pub fn probe(event: &Event) -> Status {
+    if event.kind == Kind::Tool {
+        return Status::Counted;
+    }
     let plan = Plan {
         events: vec![event.clone()],
         groups: vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }],

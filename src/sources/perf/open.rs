@@ -10,7 +10,7 @@ use perf_event::{Builder, Counter, ReadFormat};
 
 use super::target::{Place, Start, Subject};
 use super::{OpenError, Row};
-use crate::events::{Event, Modifiers};
+use crate::events::{Event, Kind, Modifiers};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
 use crate::sources::{Scope, Status, process};
 
@@ -62,7 +62,9 @@ impl Opening<'_> {
         for &index in &group.members {
             if index >= self.plan.events.len() {
                 self.rows[index].status = Status::NotSupported;
-            } else if let Answer::Open(leader) = self.member(index, None)? {
+            } else if !self.is_tool(index)
+                && let Answer::Open(leader) = self.member(index, None)?
+            {
                 opened.push(Opened { leader, siblings: Vec::new(), members: vec![index] });
             }
         }
@@ -74,7 +76,8 @@ impl Opening<'_> {
     fn together(&mut self, group: &PlannedGroup) -> Result<Option<Opened>, OpenError> {
         let mut opened: Option<Opened> = None;
         let mut refused = None;
-        for &index in &group.members {
+        let counted: Vec<_> = group.members.iter().copied().filter(|&index| !self.is_tool(index)).collect();
+        for index in counted {
             match self.member(index, opened.as_mut().map(|opened| &mut opened.leader)) {
                 Ok(Answer::Open(counter)) => match &mut opened {
                     None => opened = Some(Opened { leader: counter, siblings: Vec::new(), members: vec![index] }),
@@ -98,6 +101,11 @@ impl Opening<'_> {
             }
             _ => Ok(opened),
         }
+    }
+
+    /// The kernel knows no tool events.
+    fn is_tool(&self, index: EventIndex) -> bool {
+        self.plan.event(index).kind == Kind::Tool
     }
 
     fn names(&self, group: &PlannedGroup) -> Vec<String> {
@@ -310,6 +318,9 @@ pub enum Whose {
 /// # Errors
 /// Returns the kernel's own answer, without a meaning.
 pub fn ask(event: &Event, whose: Whose) -> io::Result<()> {
+    if event.kind == Kind::Tool {
+        return Ok(());
+    }
     let (subject, cpu) = match whose {
         Whose::Mine => (Subject::Task(nix::unistd::gettid()), None),
         Whose::Task(task) => (Subject::Task(task), None),

@@ -350,7 +350,7 @@ impl<'a> Places<'a> {
 fn rate(asked: Option<Rate>, event: &Event) -> Rate {
     let default = match event.kind {
         Kind::Tracepoint | Kind::Probe | Kind::Breakpoint => Rate::Period(1),
-        Kind::Software | Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu | Kind::Modelled => {
+        Kind::Software | Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu | Kind::Modelled | Kind::Tool => {
             Rate::Frequency(DEFAULT_FREQUENCY)
         }
     };

@@ -1,0 +1,318 @@
+//! Adds perf's tool events, which no kernel counts, to the rounds of another source: the time that passes and the
+//! CPU time of the target, by clocks and /proc.
+//!
+//! They are enabled for as long as there is counting, so that they are never scaled.
+
+use std::fs;
+use std::time::Instant;
+
+use nix::unistd::{Pid, SysconfVar, sysconf};
+
+use super::perf::Who;
+use super::{CounterSource, Next, Reading, Scope, Status, process};
+use crate::events::{Event, Kind};
+use crate::units::CpuNs;
+
+/// CPU time in user space and in the kernel.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// In user space.
+    pub user: CpuNs,
+    /// In the kernel.
+    pub system: CpuNs,
+}
+
+/// What a command and its waited-for children used, once it has ended.
+pub type AtEnd = Box<dyn Fn() -> Option<Times> + Send>;
+
+/// A source with tool events in it.
+pub struct Tools<S> {
+    inner: S,
+    columns: Vec<Column>,
+    whose: Whose,
+    at_end: AtEnd,
+    /// Whether counting waits until it is [enabled](CounterSource::enable).
+    waits: bool,
+    /// When counting began, and what each column's time was then.
+    since: Option<Instant>,
+    before: Vec<Times>,
+}
+
+/// Which clock a tool event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tool {
+    Duration,
+    User,
+    System,
+}
+
+impl Tool {
+    fn of(event: &Event) -> Option<Self> {
+        match event.canonical.as_str() {
+            _ if event.kind != Kind::Tool => None,
+            "duration_time" => Some(Self::Duration),
+            "user_time" => Some(Self::User),
+            _ => Some(Self::System),
+        }
+    }
+}
+
+/// Where the readings of a tool event go.
+#[derive(Debug)]
+struct Column {
+    place: usize,
+    tool: Tool,
+    scope: Scope,
+    last: u64,
+}
+
+/// Whose CPU time it is.
+#[derive(Clone, Debug)]
+enum Whose {
+    /// A command, with all that it starts.
+    Command(Pid),
+    /// Processes that ran already, each with its threads and without its children.
+    Processes(Vec<Pid>),
+    Threads(Vec<Pid>),
+    /// That of these CPUs, of all where `None`.
+    Cpus(Option<Vec<u32>>),
+    /// Nobody keeps it.
+    Nobody,
+}
+
+impl Whose {
+    fn of(who: &Who, cpus: Option<&[u32]>) -> Self {
+        match (who, cpus) {
+            (Who::Everyone, cpus) => Self::Cpus(cpus.map(<[u32]>::to_vec)),
+            (_, Some(_)) | (Who::Cgroup(_), None) => Self::Nobody,
+            (Who::Held(pid), None) => Self::Command(*pid),
+            (Who::Processes(pids), None) => Self::Processes(pids.clone()),
+            (Who::Threads(threads), None) => Self::Threads(threads.clone()),
+        }
+    }
+
+    /// Whether the part of the target that a row is about has its own CPU time.
+    fn tells(&self, scope: &Scope) -> bool {
+        match scope {
+            Scope::All => !matches!(self, Self::Nobody),
+            Scope::Cpu(_) => matches!(self, Self::Cpus(_)),
+            Scope::Thread { .. } => matches!(self, Self::Processes(_) | Self::Threads(_)),
+        }
+    }
+
+    /// The CPU time of a part of the target since it began; what has ended is gone.
+    fn times(&self, scope: &Scope) -> Times {
+        match (self, scope) {
+            (_, Scope::Thread { tid, .. }) => of_stat(&format!("/proc/{tid}/task/{tid}/stat"), Children::Apart),
+            (_, Scope::Cpu(cpu)) => of_cpus(Some(&[*cpu])),
+            (Self::Cpus(cpus), Scope::All) => of_cpus(cpus.as_deref()),
+            (Self::Command(pid), Scope::All) => {
+                let family = std::iter::once(*pid).chain(process::descendants(*pid));
+                sum(family.map(|pid| of_stat(&format!("/proc/{pid}/stat"), Children::Included)))
+            }
+            (Self::Processes(pids), Scope::All) => {
+                sum(pids.iter().map(|pid| of_stat(&format!("/proc/{pid}/stat"), Children::Apart)))
+            }
+            (Self::Threads(tids), Scope::All) => {
+                sum(tids.iter().map(|tid| of_stat(&format!("/proc/{tid}/task/{tid}/stat"), Children::Apart)))
+            }
+            (Self::Nobody, Scope::All) => Times::default(),
+        }
+    }
+}
+
+/// Whether the time of children that were waited for is in that of a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Children {
+    Included,
+    Apart,
+}
+
+fn sum(all: impl Iterator<Item = Times>) -> Times {
+    all.fold(Times::default(), |sum, one| Times { user: sum.user + one.user, system: sum.system + one.system })
+}
+
+/// `utime`, `stime`, `cutime` and `cstime` of proc(5): the 14th to the 17th field, of which the second, the name, is in
+/// parentheses and may hold blanks.
+fn of_stat(path: &str, children: Children) -> Times {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let fields = text.rsplit_once(')').map_or("", |(_, rest)| rest);
+    let ticks: Vec<u64> = fields.split_whitespace().skip(11).take(4).filter_map(|field| field.parse().ok()).collect();
+    let [user, system, users, systems] = ticks[..] else { return Times::default() };
+    match children {
+        Children::Included => times(user + users, system + systems),
+        Children::Apart => times(user, system),
+    }
+}
+
+/// The lines `cpuN user nice system idle iowait irq softirq` of proc(5); the first one is that of all CPUs.
+fn of_cpus(cpus: Option<&[u32]>) -> Times {
+    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let wanted = |name: &str| match cpus {
+        None => name == "cpu",
+        Some(cpus) => name.strip_prefix("cpu").and_then(|cpu| cpu.parse().ok()).is_some_and(|cpu| cpus.contains(&cpu)),
+    };
+    let of_line = |line: &str| {
+        let mut fields = line.split_whitespace();
+        fields.next().filter(|name| wanted(name))?;
+        let ticks: Vec<u64> = fields.filter_map(|field| field.parse().ok()).collect();
+        let [user, nice, system, _idle, _iowait, irq, softirq, ..] = ticks[..] else { return None };
+        Some(times(user + nice, system + irq + softirq))
+    };
+    sum(text.lines().filter_map(of_line))
+}
+
+/// The kernel writes times in ticks, 100 a second.
+fn times(user: u64, system: u64) -> Times {
+    let a_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u64::try_from(ticks).ok());
+    let tick = 1_000_000_000 / a_second.unwrap_or(100).max(1);
+    Times { user: CpuNs(user * tick), system: CpuNs(system * tick) }
+}
+
+/// A row's event and the part of the target that it is about, with what became of it.
+pub type RowOf<'a> = (&'a Event, &'a Scope, &'a mut Status);
+
+impl<S: CounterSource> Tools<S> {
+    /// Adds the tool events among the rows of a source, which all come before its anchors, and marks them as counted where
+    /// they can be. `waits` says that counting begins when the source is enabled.
+    pub fn new<'a>(
+        inner: S,
+        rows: impl Iterator<Item = RowOf<'a>>,
+        who: &Who,
+        cpus: Option<&[u32]>,
+        waits: bool,
+        at_end: AtEnd,
+    ) -> Self {
+        let whose = Whose::of(who, cpus);
+        let mut columns = Vec::new();
+        for (place, (event, scope, status)) in rows.enumerate() {
+            let tool = Tool::of(event).filter(|&tool| tool == Tool::Duration || whose.tells(scope));
+            if let Some(tool) = tool {
+                *status = Status::Counted;
+                columns.push(Column { place, tool, scope: scope.clone(), last: 0 });
+            }
+        }
+        Self { inner, columns, whose, at_end, waits, since: None, before: Vec::new() }
+    }
+
+    fn begin(&mut self) {
+        self.since = Some(Instant::now());
+        self.before = self.columns.iter().map(|column| column.now(&self.whose)).collect();
+    }
+}
+
+impl Column {
+    /// The CPU time of its part of the target; not asked for where only time passes.
+    fn now(&self, whose: &Whose) -> Times {
+        if self.tool == Tool::Duration { Times::default() } else { whose.times(&self.scope) }
+    }
+}
+
+impl<S: CounterSource> CounterSource for Tools<S> {
+    fn read(&mut self) -> Next {
+        let next = self.inner.read();
+        let (Next::Round(mut round), Some(since)) = (next.clone(), self.since) else { return next };
+        let elapsed = CpuNs(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let at_end = (self.at_end)();
+        for (column, before) in self.columns.iter_mut().zip(&self.before) {
+            let exact = at_end.filter(|_| matches!(self.whose, Whose::Command(_)) && column.scope == Scope::All);
+            let now = exact.unwrap_or_else(|| column.now(&self.whose));
+            let count = match column.tool {
+                Tool::Duration => elapsed.0,
+                Tool::User => now.user.0.saturating_sub(before.user.0),
+                Tool::System => now.system.0.saturating_sub(before.system.0),
+            };
+            // Who has ended and was not waited for yet is missing for a moment.
+            column.last = column.last.max(count);
+            let reading = Reading { count: column.last, enabled: elapsed, running: elapsed };
+            if let Some(place) = round.readings.get_mut(column.place) {
+                *place = Some(reading);
+            }
+        }
+        Next::Round(round)
+    }
+
+    fn enable(&mut self) {
+        self.inner.enable();
+        self.begin();
+    }
+
+    fn start_clock(&mut self) {
+        self.inner.start_clock();
+        if !self.waits {
+            self.begin();
+        }
+    }
+
+    fn has_executed(&mut self) {
+        self.inner.has_executed();
+    }
+
+    fn beat(&self) -> Option<std::time::Duration> {
+        self.inner.beat()
+    }
+
+    fn tick(&mut self) {
+        self.inner.tick();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::events::{Machine, Resolver};
+    use crate::sources::Round;
+    use crate::sources::scripted::Scripted;
+    use crate::units::WallNs;
+
+    fn tools(at_end: Option<Times>, waits: bool) -> (Tools<Scripted>, Vec<Status>) {
+        let resolver = Resolver::new(Machine::here());
+        let groups = resolver.parse("page-faults,duration_time,user_time,system_time").unwrap();
+        let events: Vec<_> = groups.into_iter().flat_map(|group| group.events).collect();
+        let mut statuses = vec![Status::NotSupported; events.len()];
+        let rows = events.iter().zip(&mut statuses).map(|(event, status)| (event, &Scope::All, status));
+        let rounds = (0..3).map(|at| Round { at: WallNs(at), readings: vec![None; 4] });
+        let me = Who::Held(nix::unistd::getpid());
+        let tools = Tools::new(Scripted::new(rounds), rows, &me, None, waits, Box::new(move || at_end));
+        (tools, statuses)
+    }
+
+    fn counts(tools: &mut Tools<Scripted>) -> Vec<Option<u64>> {
+        let Next::Round(round) = tools.read() else { panic!("rounds") };
+        round.readings.iter().map(|reading| reading.map(|reading| reading.count)).collect()
+    }
+
+    #[test]
+    fn tool_events_are_counted_and_others_left_alone() {
+        let ended = Times { user: CpuNs(u64::MAX), system: CpuNs(u64::MAX) };
+        let (mut tools, statuses) = tools(Some(ended), false);
+        use Status::{Counted, NotSupported};
+        assert_eq!(statuses, [NotSupported, Counted, Counted, Counted]);
+        tools.start_clock();
+        let first = counts(&mut tools);
+        assert_eq!(first[0], None);
+        assert!(first[1].unwrap() < counts(&mut tools)[1].unwrap(), "time passes");
+        // What the kernel says at the end holds.
+        assert!(first[2].unwrap() > u64::MAX / 2 && first[3].unwrap() > u64::MAX / 2);
+    }
+
+    #[test]
+    fn nothing_is_counted_before_a_delay_is_over() {
+        let (mut tools, _) = tools(None, true);
+        tools.start_clock();
+        assert_eq!(counts(&mut tools), [None; 4]);
+        tools.enable();
+        assert!(counts(&mut tools)[1..].iter().all(Option::is_some));
+    }
+
+    #[test]
+    fn this_process_and_the_machine_have_used_time() {
+        let stat = format!("/proc/{}/stat", nix::unistd::getpid());
+        let own = of_stat(&stat, Children::Apart);
+        assert!(of_stat(&stat, Children::Included).user >= own.user);
+        assert!(of_cpus(None).user >= of_cpus(Some(&[0])).user && of_cpus(None).user.0 > 0);
+        assert_eq!(of_stat("/proc/no-such/stat", Children::Included), Times::default());
+    }
+}

@@ -491,9 +491,132 @@ fn hardware_events_without_hardware_are_refused_with_the_reason() {
         eprintln!("skipped: this machine has a PMU");
         return;
     }
-    let output = perfprop(&["stat", "-e", "cycles,L1_MISSES", "--", "true"]);
+    let output = perfprop(&["stat", "--strict", "-e", "cycles,L1_MISSES", "--", "true"]);
     assert_eq!(output.status.code(), Some(125));
     assert!(stderr(&output).contains("E02") && stderr(&output).contains("task-clock"), "{}", stderr(&output));
+    let group = perfprop(&["stat", "-e", "{cycles,instructions}", "--", "true"]);
+    assert_eq!(group.status.code(), Some(125), "{}", stderr(&group));
+}
+
+/// No PMU has this type, so no machine counts it.
+const NOWHERE: &str = "4242424:1";
+
+#[test]
+fn a_command_whose_events_cannot_be_counted_runs_all_the_same() {
+    let output = perfprop(&["stat", "-e", NOWHERE, "--", "sh", "-c", "exit 7"]);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(7), "{text}");
+    for words in ["<not supported>", NOWHERE, "seconds time elapsed", "seconds user", "seconds sys"] {
+        assert!(text.contains(words), "{words} in {text}");
+    }
+    let marker = scratch("strict");
+    let touch = format!("touch {}", marker.display());
+    for events in [NOWHERE.to_owned(), format!("{NOWHERE},task-clock")] {
+        let output = perfprop(&["stat", "--strict", "-e", &events, "--", "sh", "-c", &touch]);
+        assert_eq!(output.status.code(), Some(125), "{}", stderr(&output));
+        assert!(stderr(&output).contains(NOWHERE) && !stderr(&output).contains(",task-clock "), "{}", stderr(&output));
+    }
+    assert!(!marker.exists(), "the command must not have run");
+    // Screens and recordings of nothing say no more than the refusal does.
+    for verb in ["record", "top"] {
+        let file = scratch("nothing.jsonl");
+        let output = match verb {
+            "record" => perfprop(&["record", "-o", file.to_str().unwrap(), "-e", NOWHERE, "--", "true"]),
+            _ => perfprop(&["top", "--batch", "-e", NOWHERE, "--", "true"]),
+        };
+        assert_eq!(output.status.code(), Some(125), "{verb}: {}", stderr(&output));
+        let _ = fs::remove_file(file);
+    }
+}
+
+#[test]
+fn where_nothing_else_is_counted_files_have_the_times() {
+    for what in [&["-e", NOWHERE][..], &["-n"]] {
+        let fields = perfprop(&[&["stat", "-x,"], what, &["--", "sh", "-c", "exit 3"]].concat());
+        assert_eq!(fields.status.code(), Some(3), "{}", stderr(&fields));
+        let json = stderr(&perfprop(&[&["stat", "-j"], what, &["--", "true"]].concat()));
+        for name in ["duration_time", "user_time", "system_time"] {
+            assert!(stderr(&fields).contains(&format!(",ns,{name},")), "{}", stderr(&fields));
+            let line = json.lines().find(|line| line.contains(name)).unwrap();
+            let line: Value = serde_json::from_str(line).unwrap();
+            assert!(line["counter-value"].is_number() && line["mean-per-cpu-sec"].is_null(), "{line}");
+        }
+        assert_eq!(stderr(&fields).contains("<not supported>"), what[0] == "-e");
+    }
+}
+
+#[test]
+fn time_is_an_event() {
+    if !can_count() {
+        return;
+    }
+    let busy = "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done";
+    let events = "duration_time,user_time,system_time,{page-faults,duration_time}";
+    let args = ["stat", "-j", "-e", events, "--", "sh", "-c", busy];
+    let text = stderr(&perfprop(&args));
+    let lines: Vec<Value> = text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+    let value = |row: usize| lines[row]["counter-value"].as_f64().unwrap();
+    assert_eq!(lines.iter().map(|line| &line["status"]).collect::<Vec<_>>(), ["counted"; 5], "{text}");
+    assert!(value(1) + value(2) > 0.0 && value(0) == value(4) && lines[0]["unit"] == "ns", "{text}");
+    // What the lines below the counts say.
+    let text = stderr(&perfprop(&["stat", "--no-big-num", "-e", "duration_time,user_time", "--", "sh", "-c", busy]));
+    let number = |name: &str| -> f64 {
+        let line = text.lines().find(|line| line.contains(name)).unwrap_or_else(|| panic!("{name} in {text}"));
+        line.split_whitespace().next().unwrap().parse().unwrap()
+    };
+    assert!((number("duration_time") / 1e9 - number("seconds time elapsed")).abs() < 1e-6, "{text}");
+    assert!((number("user_time") / 1e9 - number("seconds user")).abs() < 1e-6, "{text}");
+    assert!(stdout(&perfprop(&["list", "duration_time"])).contains("Tool events"));
+}
+
+#[test]
+fn perfs_options_do_what_they_do_there() {
+    if !can_count() {
+        return;
+    }
+    let run = |args: &[&str]| stderr(&perfprop(&[&["stat"], args, &["--", "true"]].concat()));
+    let user = run(&["--all-user", "-e", "page-faults,task-clock:k,{minor-faults:k,cs}:p"]);
+    for name in [" page-faults:u ", " task-clock:u ", " minor-faults:pu ", " cs:pu "] {
+        assert!(user.contains(name), "{name} in {user}");
+    }
+    assert!(run(&["--all-kernel", "-x,", "-e", "page-faults"]).contains(",page-faults:k,"));
+    assert!(run(&["-S", "-e", "page-faults"]).contains("page-faults"));
+    let verbose = run(&["-v", "-x,", "-e", &format!("page-faults,{NOWHERE}")]);
+    let count = verbose.lines().find(|line| line.contains(",,page-faults,")).unwrap().split(',').next().unwrap();
+    assert!(
+        verbose.contains(&format!("page-faults: {count} ")) && verbose.contains("not supported (E02)"),
+        "{verbose}"
+    );
+    let quiet =
+        perfprop(&["stat", "-q", "-e", &format!("page-faults,{NOWHERE}"), "--", "sh", "-c", "echo mine; exit 5"]);
+    assert_eq!((quiet.status.code(), stdout(&quiet), stderr(&quiet)), (Some(5), "mine\n".into(), String::new()));
+    // Busy for long enough to have a number of more than three digits.
+    let grouped = run(&["-B", "-e", "duration_time"]);
+    let plain = run(&["--no-big-num", "-e", "duration_time"]);
+    let number = |text: &str| text.lines().find(|line| line.contains("duration_time")).unwrap().contains(',');
+    assert!(number(&grouped) && !number(&plain), "{grouped} {plain}");
+    for wrong in [&["-B", "-x,"][..], &["-q", "-o", "x"], &["-n", "-e", "page-faults"], &["--all-user", "--all-kernel"]]
+    {
+        assert_eq!(perfprop(&[&["stat"], wrong, &["--", "true"]].concat()).status.code(), Some(2), "{wrong:?}");
+    }
+}
+
+#[test]
+fn counts_by_cpu_stand_by_event() {
+    if !can_count() {
+        return;
+    }
+    let args = ["stat", "-a", "-A", "-x,", "-e", "page-faults,context-switches", "--", "true"];
+    let output = perfprop(&args);
+    if !output.status.success() {
+        eprintln!("skipped: this user can't count CPUs: {}", stderr(&output));
+        return;
+    }
+    let text = stderr(&output);
+    let names: Vec<_> = text.lines().filter_map(|line| line.split(',').nth(3)).collect();
+    let half = names.len() / 2;
+    assert!(names[..half].iter().all(|name| *name == "page-faults"), "{text}");
+    assert!(half > 0 && names[half..].iter().all(|name| *name == "context-switches"), "{text}");
 }
 
 #[test]

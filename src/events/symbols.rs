@@ -63,18 +63,8 @@ pub(super) const ROWS: &[Row] = &[
     row(SOFTWARE, 10, &["bpf-output"], "what a BPF program writes out"),
     row(SOFTWARE, 11, &["cgroup-switches"], "switches to a task of another cgroup"),
     row(Encoding::TOOL, 1, &["duration_time"], "time that passes while events are counted, in nanoseconds"),
-    row(
-        Encoding::TOOL,
-        2,
-        &["user_time"],
-        "CPU time in user space, by the kernel's accounts; with -p, without children",
-    ),
-    row(
-        Encoding::TOOL,
-        3,
-        &["system_time"],
-        "CPU time in the kernel, by the kernel's accounts; with -p, without children",
-    ),
+    row(Encoding::TOOL, 2, &["user_time"], "CPU time in user space, by the kernel's accounts, in nanoseconds"),
+    row(Encoding::TOOL, 3, &["system_time"], "CPU time in the kernel, by the kernel's accounts, in nanoseconds"),
 ];
 
 /// The event that perf calls `name`: software, hardware or cache.

@@ -11,7 +11,7 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 use super::perf::Who;
 use super::{CounterSource, Next, Reading, Scope, Status, process};
 use crate::events::{Event, Kind};
-use crate::units::CpuNs;
+use crate::units::{CpuNs, WallNs};
 
 /// CPU time in user space and in the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,8 +33,10 @@ pub struct Tools<S> {
     at_end: AtEnd,
     /// Whether counting waits until it is [enabled](CounterSource::enable).
     waits: bool,
-    /// When counting began, and what each column's time was then.
-    since: Option<Instant>,
+    /// What the clock of rounds begins with.
+    started: Instant,
+    /// When counting began by that clock, and what each column's time was then.
+    since: Option<WallNs>,
     before: Vec<Times>,
 }
 
@@ -192,11 +194,11 @@ impl<S: CounterSource> Tools<S> {
                 columns.push(Column { place, tool, scope: scope.clone(), last: 0 });
             }
         }
-        Self { inner, columns, whose, at_end, waits, since: None, before: Vec::new() }
+        Self { inner, columns, whose, at_end, waits, started: Instant::now(), since: None, before: Vec::new() }
     }
 
     fn begin(&mut self) {
-        self.since = Some(Instant::now());
+        self.since = Some(WallNs::from(self.started.elapsed()));
         self.before = self.columns.iter().map(|column| column.now(&self.whose)).collect();
     }
 }
@@ -212,7 +214,7 @@ impl<S: CounterSource> CounterSource for Tools<S> {
     fn read(&mut self) -> Next {
         let next = self.inner.read();
         let (Next::Round(mut round), Some(since)) = (next.clone(), self.since) else { return next };
-        let elapsed = CpuNs(u64::try_from(since.elapsed().as_nanos()).unwrap_or(u64::MAX));
+        let elapsed = CpuNs(round.at.0.saturating_sub(since.0));
         let at_end = (self.at_end)();
         for (column, before) in self.columns.iter_mut().zip(&self.before) {
             let exact = at_end.filter(|_| matches!(self.whose, Whose::Command(_)) && column.scope == Scope::All);
@@ -239,8 +241,10 @@ impl<S: CounterSource> CounterSource for Tools<S> {
 
     fn start_clock(&mut self) {
         self.inner.start_clock();
+        self.started = Instant::now();
         if !self.waits {
             self.begin();
+            self.since = Some(WallNs(0));
         }
     }
 
@@ -265,7 +269,6 @@ mod tests {
     use crate::events::{Machine, Resolver};
     use crate::sources::Round;
     use crate::sources::scripted::Scripted;
-    use crate::units::WallNs;
 
     fn tools(at_end: Option<Times>, waits: bool) -> (Tools<Scripted>, Vec<Status>) {
         let resolver = Resolver::new(Machine::here());
@@ -273,7 +276,8 @@ mod tests {
         let events: Vec<_> = groups.into_iter().flat_map(|group| group.events).collect();
         let mut statuses = vec![Status::NotSupported; events.len()];
         let rows = events.iter().zip(&mut statuses).map(|(event, status)| (event, &Scope::All, status));
-        let rounds = (0..3).map(|at| Round { at: WallNs(at), readings: vec![None; 4] });
+        let an_hour = 3_600_000_000_000;
+        let rounds = (1..3).map(|at| Round { at: WallNs(at * an_hour), readings: vec![None; 4] });
         let me = Who::Held(nix::unistd::getpid());
         let tools = Tools::new(Scripted::new(rounds), rows, &me, None, waits, Box::new(move || at_end));
         (tools, statuses)
@@ -293,7 +297,7 @@ mod tests {
         tools.start_clock();
         let first = counts(&mut tools);
         assert_eq!(first[0], None);
-        assert!(first[1].unwrap() < counts(&mut tools)[1].unwrap(), "time passes");
+        assert_eq!([first[1], counts(&mut tools)[1]], [Some(3_600_000_000_000), Some(7_200_000_000_000)]);
         // What the kernel says at the end holds.
         assert!(first[2].unwrap() > u64::MAX / 2 && first[3].unwrap() > u64::MAX / 2);
     }

@@ -53,7 +53,11 @@ pub fn summary_in(runs: &Repeats<'_>, digits: Digits) -> String {
     let mut out = String::new();
     let times = if runs.0.len() > 1 { format!(" ({} runs)", runs.0.len()) } else { String::new() };
     let modelled = if last.header().modelled.is_some() { ", modelled" } else { "" };
-    let _ = writeln!(out, "\n Performance counter stats for '{}'{times}{modelled}:\n", shown(&title(last)));
+    let _ = writeln!(out, "\n Performance counter stats for '{}'{times}{modelled}:", shown(&title(last)));
+    // The times begin with an empty line of their own.
+    if last.rows().len() > 0 {
+        out.push('\n');
+    }
     let columns = Columns::of(last, digits);
     for row in by_event(last) {
         with_metrics(&mut out, &line(last, &row, runs, columns), &metric::over_runs(runs, last, &row), || {

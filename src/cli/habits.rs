@@ -82,7 +82,7 @@ const RECORD: [Habit; 23] = [
 const TOP: [Habit; 16] = [
     (&["-b", "--branch-any", "-j", "--branch-filter"], "call stacks out of the record of branches:  --call-graph lbr"),
     (
-        &["--dump-symtab", "--sym-annotate", "--objdump", "--asm-raw", "--source", "--prefix", "--prefix-strip"],
+        &["--dump-symtab", "--sym-annotate", "--objdump", "--asm-raw", "--prefix", "--prefix-strip"],
         "instructions of a program:  objdump -d PROGRAM",
     ),
     (&["-E", "--entries"], "there are as many rows as the terminal has; all of them:  --batch"),

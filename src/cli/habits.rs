@@ -1,4 +1,4 @@
-//! Answers verbs and options of perf that perfprop lacks with what to use instead.
+//! What perfprop does in place of a word of perf's that it has not.
 
 use std::ffi::OsString;
 

@@ -1,4 +1,4 @@
-//! Finds event names in relation files that look like typing errors.
+//! Finds the names in relations that look like typing errors of this machine's events.
 //!
 //! A file may name events that this machine hasn't got: it may be written for others, too. Only a name that is
 //! nearly an event's is reported.

@@ -277,7 +277,7 @@ mod tests {
         let mut statuses = vec![Status::NotSupported; events.len()];
         let rows = events.iter().zip(&mut statuses).map(|(event, status)| (event, &Scope::All, status));
         let an_hour = 3_600_000_000_000;
-        let rounds = (1..3).map(|at| Round { at: WallNs(at * an_hour), readings: vec![None; 4] });
+        let rounds = (1..3).map(|at| Round { at: WallNs(at * an_hour), readings: vec![None; 4], ..Round::default() });
         let me = Who::Held(nix::unistd::getpid());
         let tools = Tools::new(Scripted::new(rounds), rows, &me, None, waits, Box::new(move || at_end));
         (tools, statuses)

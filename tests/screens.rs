@@ -380,10 +380,52 @@ fn the_screen_stays_after_the_end() {
         session.rounds(&rounds(35));
         session.samples.send(Sample::End).unwrap();
         golden("ended", &session.script.screen());
+        // Held still it has ended all the same, and may do so while it is.
+        session.script.keys("z");
+        let frozen = session.script.screen();
+        let header = frozen.lines().next().unwrap_or_default();
+        assert!(header.contains("FROZEN +0 s") && header.contains("ENDED exit 0"), "{header}");
         session.script.keys("q");
     });
     assert_eq!(outcome, Outcome::Quit);
     assert!(monitor.ended().is_some());
+}
+
+#[test]
+fn the_end_is_seen_while_the_view_is_frozen() {
+    with_loop((80, 24), options(), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("z");
+        session.rounds(&rounds(35)[20..]);
+        session.samples.send(Sample::End).unwrap();
+        let frozen = session.script.screen();
+        let header = frozen.lines().next().unwrap_or_default();
+        assert!(header.contains("FROZEN +1 s") && header.contains("ENDED exit 0"), "{header}");
+        session.script.keys("q");
+    });
+}
+
+#[test]
+fn hidden_rows_are_marked_with_the_way_to_see_them() {
+    with_loop((80, 13), options(), |session| {
+        session.rounds(&rounds(20));
+        let first = session.script.screen();
+        assert!(first.contains(" of 8, ↓ more"), "{first}");
+        let rows: usize = first.split(" of 8,").next().unwrap().rsplit(' ').next().unwrap().parse().unwrap();
+        let events = |screen: &str| {
+            EVENTS
+                .iter()
+                .filter(|event| screen.lines().skip(3).any(|line| line.split_whitespace().any(|word| word == event.0)))
+                .count()
+        };
+        assert_eq!(events(&first), rows, "{first}");
+        session.script.keys("G");
+        let last = session.script.screen();
+        assert!(last.contains(&format!("{rows} of 8, ↑ more")), "{last}");
+        session.script.keys("/l?_*<Enter>");
+        assert!(session.script.screen().contains("4 of 8"));
+        session.signals.send(2).unwrap();
+    });
 }
 
 #[test]

@@ -5,7 +5,7 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
 use super::layout::Room;
-use super::{Page, Target, metrics, sum, top};
+use super::{Page, Shown as Rows, Target, metrics, sum, top};
 use crate::monitor::{LOW_RUN_RATIO, Point};
 use crate::number::{change, percent, scientific, whole_share};
 use crate::plan::EventIndex;
@@ -203,7 +203,10 @@ fn layout(room: usize, gap: usize, contents: Contents) -> Layout {
 
 pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     let model = page.model;
-    let inner = page.panel(area, title(page), count(page), true);
+    let order = &model.events.order;
+    let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
+    let shown = Rows::in_panel(area, 1, selected, order.len());
+    let inner = page.list(area, title(page), (shown, all(page)), None);
     let cells = usize::from(inner.width).saturating_sub(2);
     let gap = if cells < 70 { 1 } else { 2 };
     let columns = layout(cells, gap, Contents::of(page, room));
@@ -217,10 +220,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
         }
         return;
     }
-    let order = &model.events.order;
-    let height = usize::from(inner.height.saturating_sub(1));
-    let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
-    for (&line, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
+    for (&line, row) in order.iter().skip(shown.first).zip(rows) {
         let (text, target) = match line {
             Shown::Event(event) => (event_line(page, event, &columns, gap), Target::Event(event)),
             Shown::Sum(place) => (sum::line(page, place, &columns, gap), Target::Sum(place)),
@@ -246,7 +246,7 @@ fn title(page: &Page<'_>) -> Line<'static> {
         page.span(Role::Border, " ─ "),
         page.span(Role::Dim, format!("by {order}").replace("by as", "as")),
         page.span(Role::Border, " ─ "),
-        page.span(Role::Dim, model.basis.word()),
+        page.span(Role::Dim, basis(page)),
     ]);
     if !model.events.filter.is_empty() {
         line.push_span(page.span(Role::Border, " ─ "));
@@ -260,11 +260,25 @@ fn title(page: &Page<'_>) -> Line<'static> {
     line
 }
 
-fn count(page: &Page<'_>) -> Line<'static> {
+/// Which numbers are shown: scaled ones, where nothing has moved any.
+fn basis(page: &Page<'_>) -> &'static str {
+    let model = page.model;
+    let is_moved = |&line: &Shown| {
+        let figures = model.line_figures(line);
+        figures.raw != figures.corrected
+    };
+    match model.basis {
+        Basis::Corrected if !model.events.order.iter().any(is_moved) => "scaled",
+        basis => basis.word(),
+    }
+}
+
+/// How many lines there are without a filter, with the parts of what is unfolded.
+fn all(page: &Page<'_>) -> usize {
     let model = page.model;
     let wholes = model.events.wholes(model.monitor.header().events.len());
-    let (shown, all) = (wholes.iter().filter(|line| model.events.order.contains(line)).count(), wholes.len());
-    Line::from(page.span(Role::Dim, format!("{shown} of {all}")))
+    let open = model.events.folds.iter().filter(|fold| fold.is_open);
+    wholes.len() + open.map(|fold| fold.parts.events.len()).sum::<usize>()
 }
 
 fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::split_below;
-use super::{Page, Target, top};
+use super::{Page, Shown, Target};
 use crate::number::whole_share;
 use crate::plan::{Cohesion, PlannedGroup};
 use crate::sources::Round;
@@ -37,14 +37,17 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
         title.push_span(page.span(Role::Border, " ─ "));
         title.push_span(page.span(Role::Dim, super::header::turns_in_words(turns)));
     }
-    let inner = page.panel(list, title, legend(page, list), true);
+    let selected = page.model.group.min(groups.len().saturating_sub(1));
+    let shown = Shown::in_panel(list, 1, selected, groups.len());
+    let inner = match shown.is_whole() {
+        true => page.panel(list, title, legend(page, list), true),
+        false => page.list(list, title, (shown, groups.len()), None),
+    };
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
         page.line(row, heads(page, &columns));
     }
-    let height = usize::from(inner.height.saturating_sub(1));
-    let selected = page.model.group.min(groups.len().saturating_sub(1));
-    for ((index, group), row) in groups.iter().enumerate().skip(top(selected, groups.len(), height)).zip(rows) {
+    for ((index, group), row) in groups.iter().enumerate().skip(shown.first).zip(rows) {
         page.line(row, group_line(page, index, group, &columns));
         page.target(row, Target::Group(index));
         if index == selected {

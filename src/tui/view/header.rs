@@ -59,13 +59,17 @@ fn parts(page: &Page<'_>) -> Vec<Part> {
         return vec![Part { rank: 0, span: state(page) }];
     }
     let part = |rank: u8, role: Role, text: String| Part { rank, span: page.span(role, text) };
-    let mut parts = vec![
-        Part { rank: 0, span: state(page) },
+    let mut parts = vec![Part { rank: 0, span: state(page) }];
+    if model.motion == Motion::Frozen {
+        let lag = model.lag().0 / 1_000_000_000;
+        parts.insert(0, part(0, Role::Frozen, format!(" {FROZEN} FROZEN +{lag} s ")));
+    }
+    parts.extend([
         part(1, Role::Text, clock(monitor.now())),
         part(4, Role::Dim, span(header.interval_ns)),
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
         part(5, Role::Dim, plural(header.events.len())),
-    ];
+    ]);
     if let Some(turns) = header.turns.filter(|_| take_turns(model)) {
         parts.push(part(7, Role::Dim, turns_in_words(turns)));
     }
@@ -104,26 +108,23 @@ fn plural(events: usize) -> String {
     if events == 1 { "1 event".into() } else { format!("{events} events") }
 }
 
-/// What is happening, with a glyph and a word.
+/// What is happening to what is measured, with a glyph and a word; a view that is held still says so beside it.
 fn state(page: &Page<'_>) -> Span<'static> {
     let model = page.model;
-    let (role, text) = match (model.motion, model.monitor.ended(), model.options.mode) {
-        (Motion::Frozen, ..) => {
-            let lag = model.lag().0 / 1_000_000_000;
-            (Role::Frozen, format!(" {FROZEN} FROZEN +{lag} s "))
-        }
-        (_, Some(end), Mode::Live) => match end.exit {
+    let ended = model.monitor.ended().or(model.kept.end.as_ref());
+    let (role, text) = match (ended, model.options.mode) {
+        (Some(end), Mode::Live) => match end.exit {
             Some(exit) => (Role::Info, format!("{ENDED} ENDED {exit}")),
             None => (Role::Info, format!("{ENDED} ENDED")),
         },
-        (_, _, Mode::Replay { length, .. }) => {
+        (_, Mode::Replay { length, .. }) => {
             let now = short_clock(model.monitor.now());
             (Role::Info, format!("{} {now}/{}", replaying(model), short_clock(length)))
         }
-        (_, _, Mode::Stacks { is_whole: true }) => (Role::Info, format!("{ENDED} STACKS")),
-        (_, _, Mode::Stacks { is_whole: false }) => (Role::Warn, format!("{WARN} STACKS, NOT ALL")),
-        (_, None, Mode::Live) if model.monitor.intervals() == 0 => (Role::Dim, format!("{WAITING} WAIT")),
-        (_, None, Mode::Live) => (Role::Ok, format!("{OK} RUN")),
+        (_, Mode::Stacks { is_whole: true }) => (Role::Info, format!("{ENDED} STACKS")),
+        (_, Mode::Stacks { is_whole: false }) => (Role::Warn, format!("{WARN} STACKS, NOT ALL")),
+        (None, Mode::Live) if model.monitor.intervals() == 0 => (Role::Dim, format!("{WAITING} WAIT")),
+        (None, Mode::Live) => (Role::Ok, format!("{OK} RUN")),
     };
     page.span(role, text)
 }

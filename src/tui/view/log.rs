@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::Page;
+use super::{Page, Shown};
 use crate::monitor::Severity;
 use crate::session::Stream;
 use crate::tui::model::{Entry, Model, Pane, Tail};
@@ -27,22 +27,30 @@ pub(super) fn findings(page: &mut Page<'_>, area: Rect, focus: bool) {
     let model = page.model;
     let entries = model.entries();
     let title = title(page, Pane::Findings, focus);
-    let inner = page.panel(area, title, shown_of(page, entries.len(), all_entries(model), focus), focus);
+    let whole_in = (!focus).then_some("Log");
     if entries.is_empty() {
+        let none = Shown { first: 0, rows: 0, all: 0 };
+        let inner = page.list(area, title, (none, all_entries(model)), whole_in);
         page.line(inner, Line::from(page.span(Role::Dim, "nothing to tell so far")));
         return;
     }
-    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
+    let (width, height) = (usize::from(area.width.saturating_sub(4)), usize::from(area.height.saturating_sub(2)));
     let last = last_shown(if focus { model.log.findings } else { Tail::Follow }, entries.len());
     // From the last one upwards, until the panel is full.
     let mut lines: Vec<Line<'static>> = Vec::new();
+    let mut shown = Shown { first: last + 1, rows: 0, all: entries.len() };
     for entry in entries[..=last].iter().rev() {
         lines.extend(entry_lines(page, *entry, width).into_iter().rev());
+        // One that is cut off at the top isn't whole.
+        if lines.len() <= height {
+            (shown.first, shown.rows) = (shown.first - 1, shown.rows + 1);
+        }
         if lines.len() >= height {
             break;
         }
     }
     lines.truncate(height);
+    let inner = page.list(area, title, (shown, all_entries(model)), whole_in);
     for (line, row) in lines.into_iter().rev().zip(inner.rows()) {
         page.line(row, line);
     }
@@ -80,15 +88,17 @@ pub(super) fn output(page: &mut Page<'_>, area: Rect, focus: bool) {
     let all = &model.output.lines;
     let filtered = if focus { model.output_lines() } else { all.iter().collect() };
     let title = title(page, Pane::Output, focus);
-    let inner = page.panel(area, title, shown_of(page, filtered.len(), all.len(), focus), focus);
+    let height = usize::from(area.height.saturating_sub(2));
+    let last = last_shown(if focus { model.log.output } else { Tail::Follow }, filtered.len());
+    let first = (last + 1).saturating_sub(height);
+    let shown = Shown { first, rows: (last + 1 - first).min(filtered.len()), all: filtered.len() };
+    let inner = page.list(area, title, (shown, all.len()), (!focus).then_some("Log"));
     if filtered.is_empty() {
         let words = if all.is_empty() { "the command has written nothing" } else { "no line matches the filter" };
         page.line(inner, Line::from(page.span(Role::Dim, words)));
         return;
     }
-    let (width, height) = (usize::from(inner.width), usize::from(inner.height));
-    let last = last_shown(if focus { model.log.output } else { Tail::Follow }, filtered.len());
-    let first = (last + 1).saturating_sub(height);
+    let width = usize::from(inner.width);
     for (line, row) in filtered[first..=last].iter().zip(inner.rows()) {
         let role = if line.stream == Stream::Stderr { Role::Warn } else { Role::Text };
         page.line(row, Line::from(page.span(role, cut(&output_text(&line.text), width).into_owned())));
@@ -113,13 +123,6 @@ fn title(page: &Page<'_>, pane: Pane, focus: bool) -> Line<'static> {
         line.push_span(page.span(Role::Dim, format!(" ─ {} older lines dropped", page.model.output.dropped)));
     }
     line
-}
-
-fn shown_of(page: &Page<'_>, shown: usize, all: usize, focus: bool) -> Line<'static> {
-    if !focus {
-        return Line::default();
-    }
-    Line::from(page.span(Role::Dim, format!("{shown} of {all}")))
 }
 
 fn all_entries(model: &Model) -> usize {

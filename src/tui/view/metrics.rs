@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::Page;
 use super::layout::split_below;
+use super::{Page, Shown};
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, Verdict};
 use crate::monitor::MetricRow;
@@ -47,9 +47,8 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
     let monitor = &page.model.monitor;
     let metrics: Vec<_> = monitor.metrics().collect();
     let title = Line::from(page.span(Role::Title, "Metrics"));
-    let fitting = metrics.len().min(usize::from(area.height.saturating_sub(3)));
-    let count = Line::from(page.span(Role::Dim, format!("{fitting} of {}", metrics.len())));
-    let inner = page.panel(area, title, count, false);
+    let shown = Shown::in_panel(area, 1, 0, metrics.len());
+    let inner = page.list(area, title, (shown, metrics.len()), Some("a larger window"));
     let layout = Layout::of(usize::from(inner.width), &metrics);
     let mut rows = inner.rows();
     let error = format!("±{}", monitor.confidence());

@@ -214,6 +214,23 @@ impl<'a> Page<'a> {
         inner
     }
 
+    /// The same for a list. That not all of it is shown must be seen: then the title gives way, word by word.
+    fn list(
+        &mut self,
+        area: Rect,
+        mut title: Line<'static>,
+        (rows, all): (Shown, usize),
+        whole_in: Option<&str>,
+    ) -> Rect {
+        let role = if rows.is_whole() { Role::Dim } else { Role::Warn };
+        let right = Line::from(self.span(role, rows.words(all, whole_in)));
+        let room = usize::from(area.width.saturating_sub(4));
+        while !rows.is_whole() && title.spans.len() > 1 && title.width() + right.width() + 4 > room {
+            title.spans.pop();
+        }
+        self.panel(area, title, right, whole_in.is_none())
+    }
+
     fn fill(&mut self, area: Rect) {
         let area = area.intersection(self.buffer.area);
         let base = self.style(Role::Background).patch(self.style(Role::Text));
@@ -249,6 +266,45 @@ fn framed(mut title: Line<'static>) -> Line<'static> {
     title.spans.insert(0, Span::raw(" "));
     title.push_span(Span::raw(" "));
     title
+}
+
+/// Rows of a list on the screen: how many there is room for, and how many there are.
+#[derive(Clone, Copy, Debug)]
+struct Shown {
+    /// The first one on the screen.
+    first: usize,
+    rows: usize,
+    all: usize,
+}
+
+impl Shown {
+    /// The rows that a list has in a panel of this area, below so many lines of heads, `selected` in the middle.
+    fn in_panel(area: Rect, heads: usize, selected: usize, all: usize) -> Self {
+        let rows = usize::from(area.height.saturating_sub(2)).saturating_sub(heads);
+        Self { first: top(selected, all, rows), rows, all }
+    }
+
+    fn is_whole(self) -> bool {
+        self.rows >= self.all
+    }
+
+    /// `7 of 11, ↓ more`: the arrows are the keys that show the others, where the list has them; elsewhere `whole_in` has
+    /// the whole list. `matching`: a filter hides more.
+    fn words(self, all_of_them: usize, whole_in: Option<&str>) -> String {
+        if self.is_whole() {
+            return format!("{} of {all_of_them}", self.all);
+        }
+        let hidden = match (self.first > 0, self.first + self.rows < self.all) {
+            (true, true) => "↑↓",
+            (true, false) => "↑",
+            (false, _) => "↓",
+        };
+        let matching = if self.all < all_of_them { " matching" } else { "" };
+        match whole_in {
+            Some(screen) => format!("{} of {}{matching}, all in {screen}", self.rows, self.all),
+            None => format!("{} of {}{matching}, {hidden} more", self.rows, self.all),
+        }
+    }
 }
 
 /// The first of `count` rows to show so that `selected` stands in the middle of `height`.

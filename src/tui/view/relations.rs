@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::split_below;
-use super::{Page, Target, graph, top};
+use super::{Page, Shown, Target, graph};
 use crate::estimate::{Moved, RelationIndex, RelationState, Standing};
 use crate::number::{change, signed, whole_share};
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
@@ -32,7 +32,10 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
     let model = page.model;
     let area = if model.graph { draw_graph(page, area, focus) } else { area };
     let (list, whole) = split_below(area, if focus && area.height >= 14 { WHOLE } else { 0 });
-    let inner = page.panel(list, title(page), count(page), focus);
+    let order = &model.relations.order;
+    let selected = order.iter().position(|&index| index == model.relations.selected).unwrap_or(0);
+    let shown = Shown::in_panel(list, 1, selected, order.len());
+    let inner = page.list(list, title(page), (shown, model.monitor.relations().len()), (!focus).then_some("Relations"));
     let mut rows = inner.rows();
     if model.monitor.relations().is_empty() {
         let words = "no relations: events are scaled, and corrected by nothing";
@@ -41,15 +44,12 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
         }
         return;
     }
-    let order = &model.relations.order;
     let ids = order.iter().map(|&index| width(&model.relation_id(index)));
     let columns = Columns::of(usize::from(inner.width), ids.max().unwrap_or(2), focus);
     if let Some(row) = rows.next() {
         page.line(row, heads(page, &columns));
     }
-    let height = usize::from(inner.height.saturating_sub(1));
-    let selected = order.iter().position(|&index| index == model.relations.selected).unwrap_or(0);
-    for (&index, row) in order.iter().skip(top(selected, order.len(), height)).zip(rows) {
+    for (&index, row) in order.iter().skip(shown.first).zip(rows) {
         page.line(row, relation_line(page, index, &columns));
         page.target(row, Target::Relation(index));
         if focus && index == model.relations.selected {
@@ -99,11 +99,6 @@ fn title(page: &Page<'_>) -> Line<'static> {
         line.push_span(page.span(Role::Match, format!("filter: {}", shown(model.relations.filter.text()))));
     }
     line
-}
-
-fn count(page: &Page<'_>) -> Line<'static> {
-    let (shown, all) = (page.model.relations.order.len(), page.model.monitor.relations().len());
-    Line::from(page.span(Role::Dim, format!("{shown} of {all}")))
 }
 
 /// Widths; 0 for a column that has left.

@@ -7,9 +7,9 @@ use super::{Page, relations};
 use crate::estimate::Cause;
 use crate::events::Unit;
 use crate::monitor::Row;
-use crate::number::whole_share;
+use crate::number::{change, whole_share};
 use crate::plan::EventIndex;
-use crate::tui::figures::{Figure, Figures};
+use crate::tui::figures::{Change, Figure, Figures};
 use crate::tui::model::Line as Shown;
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, cut, left, right};
@@ -38,21 +38,57 @@ pub(super) fn lines(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'st
     let model = page.model;
     let figures = model.line_figures(shown);
     let scaled = figures.run.filter(|run| !figures.is_partial && *run > 0.0 && *run < 1.0);
-    let raw = scaled.map_or_else(|| "raw".to_owned(), |run| format!("raw (scaled ×{:.2})", 1.0 / run));
+    let is_moved = figures.raw != figures.corrected;
+    let raw = match (is_moved, scaled) {
+        (true, Some(run)) => format!("raw (scaled ×{:.2})", 1.0 / run),
+        (false, Some(run)) => format!("scaled ×{:.2}", 1.0 / run),
+        (_, None) => "raw".to_owned(),
+    };
     let axis = Axis::of([figures.raw, figures.corrected]);
     let tail = narrowing(figures.raw, figures.corrected);
     let bar = width.saturating_sub(LABEL + NUMBER + 4 + TAIL);
     let unit = model.line_unit(shown);
     vec![
         value_line(page, (&figures, unit), (Role::Raw, &raw), figures.raw, (axis, bar), ""),
-        value_line(page, (&figures, unit), (Role::Corrected, "corrected"), figures.corrected, (axis, bar), &tail),
+        match (is_moved, truth(page, shown)) {
+            (false, Some(truth)) => truth,
+            _ => value_line(
+                page,
+                (&figures, unit),
+                (Role::Corrected, "corrected"),
+                figures.corrected,
+                (axis, bar),
+                &tail,
+            ),
+        },
         match (shown, figures.by) {
             (Shown::Sum(place), _) => parts(page, place, width),
             (_, Some(Cause::Relation(relation))) => relations::sentence(page, relation, width),
             (_, Some(cause)) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
+            (Shown::Event(_), None) if is_moved && figures.correction == Change::None => {
+                Line::from(page.span(Role::Dim, "the number stays; what else was counted moves its interval"))
+            }
             (Shown::Event(event), None) => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(event)))),
         },
     ]
+}
+
+/// `truth  1.94M   off +0.1%, which the interval holds`, where it is counted beside.
+fn truth(page: &Page<'_>, shown: Shown) -> Option<Line<'static>> {
+    let Shown::Event(event) = shown else { return None };
+    let (monitor, measure) = (&page.model.monitor, page.model.measure);
+    let (truth, row) = (monitor.truth(event)?, monitor.row(event));
+    let number = amount(truth.count as f64 * measure.factor(monitor, &row)?, page.model.line_unit(shown));
+    let held = match truth.is_covered {
+        Some(true) => ", which the interval holds",
+        Some(false) => ", which the interval misses",
+        None => "",
+    };
+    let off = truth.scaled.map_or_else(String::new, |part| format!("  off {}{held}", change(part)));
+    let mut line = Line::from(page.span(Role::Dim, left("truth", LABEL)));
+    line.push_span(page.span(Role::Title, right(&number, NUMBER / 2)));
+    line.push_span(page.span(Role::Text, off));
+    Some(line)
 }
 
 /// `most in CPU 3 41%, CPU 0 33%, CPU 1 14%`: the shares of the parts of a sum, largest first.

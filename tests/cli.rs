@@ -187,6 +187,23 @@ fn repeated_runs_are_recorded_one_by_one() {
         let end = perfprop::recording::read(std::io::BufReader::new(recording)).unwrap().end.unwrap();
         assert_eq!(end.exit, Some(perfprop::sources::command::Exit::Code(code)));
     }
+    let [x1, x2, x3] = [1, 2, 3].map(|run| folder.join(format!("x-{run}.jsonl")).to_str().unwrap().to_owned());
+    let [x1, x2, x3] = [&x1, &x2, &x3].map(String::as_str);
+    let compared = stdout(&perfprop(&["replay", "--print", "--a", x1, x2, "--b", x3]));
+    assert!(compared.contains("2 and 1 runs: can't tell; one event takes 3 of each: record -r 3"), "{compared}");
+    let one_each = stdout(&perfprop(&["replay", "--print", x1, x3]));
+    assert!(one_each.contains("one run each: can't tell"), "{one_each}");
+    assert!(!one_each.contains("higher") && !one_each.contains("lower"), "{one_each}");
+    let mistakes: [(&[&str], &str); 3] = [
+        (&["replay", "--a", x1, x1, "--b", x3], "is given twice; a recording counts for one run"),
+        (&["replay", "--a", x1], "--b <FILE>"),
+        (&["replay", x1, x2, x3], "--a FILE FILE ... --b FILE FILE ..."),
+    ];
+    for (args, words) in mistakes {
+        let output = perfprop(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(stderr(&output).contains(words), "{args:?}: {}", stderr(&output));
+    }
     // What would be read with them by a pattern is reported.
     let output = perfprop(&["record", "-r", "2", "-e", "task-clock", "-o", file.to_str().unwrap(), "--", "true"]);
     assert!(stderr(&output).contains("x-3.jsonl is of an earlier series"), "{}", stderr(&output));

@@ -117,7 +117,7 @@ const TOP: [Habit; 16] = [
 const VERBS: [Habit; 8] = [
     (&["report"], "open a recording:  perfprop replay FILE; as text:  perfprop replay FILE --print"),
     (&["script"], "a recording is text already; for other tools:  perfprop export FILE --to FORMAT"),
-    (&["diff"], "two recordings side by side:  perfprop replay FILE FILE"),
+    (&["diff"], "what differs by more than chance:  perfprop replay --a FILE FILE ... --b FILE FILE ..."),
     (&["annotate"], "functions and their callers:  perfprop replay FILE --screen profile"),
     (&["probe"], "events on functions need no preparation:  -e uprobe:/path/to/program:function"),
     (&["bench", "test", "version"], "the version:  perfprop -V; what can be counted here:  perfprop check"),

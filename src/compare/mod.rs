@@ -226,8 +226,8 @@ impl Comparison {
             [1, 1] => "one run each".into(),
             [a, b] => format!("{a} and {b} runs"),
         };
-        let of_events = if events == 1 { "one event".into() } else { format!("{events} events") };
-        Some(format!("{runs}: can't tell; {of_events} take {needs} of each: record -r {needs}"))
+        let of_events = if events == 1 { "one event takes".into() } else { format!("{events} events take") };
+        Some(format!("{runs}: can't tell; {of_events} {needs} of each: record -r {needs}"))
     }
 }
 

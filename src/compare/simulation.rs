@@ -1,5 +1,7 @@
 //! Simulates runs: how often verdicts are wrong, and how often they are given; docs/compare.md has the table.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic, and print their tables")]
+
 use super::verdict::{Decision, Spread, decide};
 use crate::rates::Confidence;
 

@@ -27,10 +27,7 @@ pub(super) fn derived(header: &Header) -> Vec<(usize, Derived)> {
 impl Monitor {
     /// The metrics, for each part of the target in turn.
     pub fn metrics(&self) -> impl Iterator<Item = MetricRow<'_>> {
-        let events = &self.header().events;
-        let part = events.iter().take_while(|event| event.scope == events[0].scope).count().max(1);
-        let parts = (0..events.len()).step_by(part);
-        parts.flat_map(move |first| {
+        self.header().parts().flat_map(move |first| {
             self.derived.iter().map(move |(index, derived)| {
                 let definition = &self.header().metrics[*index];
                 MetricRow { monitor: self, definition, derived, first }

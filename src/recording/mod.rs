@@ -25,6 +25,7 @@ use crate::sources::{Reading, Round, Scope, Status};
 use crate::stacks::Sampled;
 use crate::units::{CpuNs, WallNs};
 
+mod check;
 mod player;
 mod reader;
 mod stacks;

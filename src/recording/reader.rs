@@ -189,7 +189,10 @@ fn header(text: &[u8]) -> Result<Header, ReadError> {
         return Err(ReadError::Version { found: kind.version });
     }
     match serde_json::from_slice(text).map_err(foreign)? {
-        Line::Header(header) => Ok(*header),
+        Line::Header(header) => {
+            header.check().map_err(|reason| ReadError::Line { line: 1, reason })?;
+            Ok(*header)
+        }
         _ => Err(ReadError::Foreign { reason: "the first line is not a header".into() }),
     }
 }

@@ -120,15 +120,16 @@ fn draw_axes(page: &mut Page<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, lab
         page.put(column, plot.bottom(), "─", border);
     }
     let long = chart.to - chart.from;
+    let part = |halves: u16| WallNs(long.0.saturating_mul(halves.into()) / 2);
     let times = if plot.width >= 36 { vec![0, 1, 2] } else { vec![0, 2] };
     for half in times {
         let column = plot.x + (plot.width.saturating_sub(1)) * half / 2;
         page.put(column, plot.bottom(), "┬", border);
         let text = match (chart.clock, half) {
             (Clock::Now, 2) => "now".to_owned(),
-            (Clock::Now, half) => format!("−{}", (chart.span)(WallNs(long.0 * u64::from(2 - half) / 2))),
+            (Clock::Now, half) => format!("−{}", (chart.span)(part(2 - half))),
             (Clock::Start, 0) if chart.from == WallNs(0) => "0".to_owned(),
-            (Clock::Start, half) => (chart.span)(chart.from + WallNs(long.0 * u64::from(half) / 2)),
+            (Clock::Start, half) => (chart.span)(chart.from + part(half)),
         };
         let cells = width(&text) as u16;
         let start = match half {

@@ -1,0 +1,47 @@
+//! Checks that what a header names by its place is there.
+//!
+//! A recording comes from anywhere. Whoever has read one indexes events, groups and parts of the target by
+//! these numbers without a further look.
+
+use super::Header;
+use crate::plan::EventIndex;
+
+impl Header {
+    /// Checks every place of an event or a group.
+    ///
+    /// # Errors
+    /// What names one that isn't there, in words.
+    pub(super) fn check(&self) -> Result<(), String> {
+        let events = self.events.len();
+        let event = |place: EventIndex, what: &dyn Fn() -> String| match place < events {
+            true => Ok(()),
+            false => Err(format!("{} names event {place} of {events}", what())),
+        };
+        for (number, group) in self.groups.iter().enumerate() {
+            group.members.iter().try_for_each(|&member| event(member, &|| format!("group {number}")))?;
+        }
+        for (number, anchor) in self.anchors.iter().enumerate() {
+            event(anchor.anchor_of, &|| format!("anchor {number}"))?;
+            if anchor.group >= self.groups.len() {
+                return Err(format!("anchor {number} names group {} of {}", anchor.group, self.groups.len()));
+            }
+        }
+        for (number, truth) in self.truths.iter().enumerate() {
+            event(truth.truth_of, &|| format!("truth {number}"))?;
+        }
+        // Each part of the target has the metric, by places behind its first event.
+        let last = self.parts().last().unwrap_or(0);
+        for (number, metric) in self.metrics.iter().enumerate() {
+            let mut places = metric.events.values().flatten();
+            places.try_for_each(|&place| event(last.saturating_add(place), &|| format!("metric {number}")))?;
+        }
+        Ok(())
+    }
+
+    /// The places of the first events of each part of the target.
+    pub fn parts(&self) -> impl Iterator<Item = EventIndex> + use<> {
+        let first = self.events.first();
+        let length = self.events.iter().take_while(|event| first.is_some_and(|first| event.scope == first.scope));
+        (0..self.events.len()).step_by(length.count().max(1))
+    }
+}

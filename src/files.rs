@@ -4,6 +4,8 @@
 //! something, or another file than the one that was meant. [`open`] looks at what a path leads to before it
 //! opens it, and opens nothing but a regular file that is as expected. What lies on a file system that a
 //! user's program answers for may still never come: [`within`] sets a deadline.
+//!
+//! What perfprop writes itself is created as a [`Part`]: for its owner alone, and whole before it has its name.
 
 use std::fmt;
 use std::fs::File;
@@ -19,6 +21,10 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{Mode, SFlag, major};
+
+mod create;
+
+pub use create::{Part, append};
 
 /// The most calls that may hang past their deadline; then no further one is begun.
 const MOST_STUCK: usize = 8;

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::args::Estimate;
 use super::stream::Stream;
-use crate::estimate::gp::{Constraint, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use crate::estimate::gp::{MAX_EVENTS, Constraint, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
 use crate::plan::RoundRobin;
 use crate::rates::{Confidence, Delta, Uncertain};
 use crate::units::CpuNs;
@@ -139,6 +139,12 @@ struct Session {
 
 impl Session {
     fn new(init: Init, prior: &Prior) -> Result<Self, String> {
+        if init.events.len() > MAX_EVENTS {
+            return Err(format!(
+                "{} events; {MAX_EVENTS} can be estimated together, as memory grows with their pairs",
+                init.events.len()
+            ));
+        }
         let events: Vec<EventSpec> =
             init.events.iter().map(|e| EventSpec { name: e.name.clone(), always_counted: e.fixed }).collect();
         let rotation_ms = match init.sched {

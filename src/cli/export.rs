@@ -11,6 +11,7 @@ use crate::export::{
     self, Events, Fault, Format, Imported, Names, Periods, Process, ReadOptions, Target, Unit, What, WriteError,
     WriteOptions,
 };
+use crate::files::Part;
 use crate::profile::{Amount, Detail, EventId, Options, Repeats, Tree};
 use crate::words::shown;
 
@@ -135,36 +136,31 @@ fn write(args: &Export, tree: &Tree, options: &WriteOptions) -> Result<(), Error
     if to_stdout && target == Target::Pprof && io::stdout().is_terminal() {
         return Err(Error::Usage("a terminal can't show pprof's format: give a file with -o, or pipe it on".into()));
     }
-    let out: Box<dyn Write> =
-        if to_stdout { Box::new(io::stdout().lock()) } else { Box::new(Later { path: &args.output, file: None }) };
-    match export::write(tree, target, options, &mut BufWriter::with_capacity(1 << 16, out)) {
+    let written = if to_stdout {
+        export::write(tree, target, options, &mut buffered(io::stdout().lock()))
+    } else {
+        to_file(&args.output, |out| export::write(tree, target, options, out))
+    };
+    match written {
         Ok(()) => Ok(()),
         Err(WriteError::Io(source)) => Err(Error::Write { path: args.output.clone(), source }),
         Err(error) => Err(Error::Export(error)),
     }
 }
 
-/// A file that is made, or made anew, once there is something to write: an error before that leaves it as it was.
-struct Later<'a> {
-    path: &'a Path,
-    file: Option<File>,
+fn buffered<W: Write>(out: W) -> BufWriter<W> {
+    BufWriter::with_capacity(1 << 16, out)
 }
 
-impl Later<'_> {
-    fn file(&mut self) -> io::Result<&mut File> {
-        match &mut self.file {
-            Some(file) => Ok(file),
-            none => Ok(none.insert(File::create(self.path)?)),
-        }
-    }
-}
-
-impl Write for Later<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.file()?.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file()?.flush()
-    }
+/// An error leaves the file as it was.
+fn to_file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<&mut Part>) -> Result<(), WriteError>,
+) -> Result<(), WriteError> {
+    let mut part = Part::create(path).map_err(WriteError::Io)?;
+    let mut out = buffered(&mut part);
+    write(&mut out)?;
+    out.flush().map_err(WriteError::Io)?;
+    drop(out);
+    part.put().map(drop).map_err(WriteError::Io)
 }

@@ -2,7 +2,7 @@
 //! `gp` from programs' complete counts.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::Error;
@@ -148,18 +148,24 @@ fn prior(traces: &[PathBuf], to: &Path) -> Result<u8, Error> {
     Ok(0)
 }
 
+/// The largest table of counts, unpacked: ten minutes of a hundred events each millisecond.
+const LARGEST_TABLE: u64 = 512 << 20;
+
 /// Reads CSV, gzipped or not: a header of names, then counts.
 fn read(path: &Path) -> io::Result<Table> {
     let file = File::open(path)?;
     let zipped = path.extension().is_some_and(|extension| extension == "gz");
     let reader: Box<dyn Read> = if zipped { Box::new(flate2::read::GzDecoder::new(file)) } else { Box::new(file) };
-    let mut lines = BufReader::new(reader).lines();
-    let header = lines.next().ok_or_else(|| io::Error::other("it is empty"))??;
+    let mut text = String::new();
+    if reader.take(LARGEST_TABLE + 1).read_to_string(&mut text)? as u64 > LARGEST_TABLE {
+        return Err(io::Error::other(format!("it is larger than {} MiB once it is unpacked", LARGEST_TABLE >> 20)));
+    }
+    let mut lines = text.lines();
+    let header = lines.next().ok_or_else(|| io::Error::other("it is empty"))?;
     let wall = header.split(',').next() == Some(WALL_TIME);
     let names: Vec<String> = header.split(',').skip(usize::from(wall)).map(str::to_owned).collect();
     let mut rows = Vec::new();
     for (number, line) in lines.enumerate() {
-        let line = line?;
         let row: Option<Vec<f64>> = line
             .split(',')
             .skip(usize::from(wall))

@@ -11,6 +11,7 @@ use super::prepare::resolver;
 use super::stream::Stream;
 use super::{Error, metrics};
 use crate::events::{self, Availability, Entry, Event, Kind, Machine, Pattern, Prober, Question, Resolver, Source};
+use crate::expr::Fact;
 use crate::metrics::{Facts, Metric, Scope};
 use crate::sources::{Status, emulate, perf};
 use crate::words::{glob, shown};
@@ -66,15 +67,17 @@ fn list_metrics(text: &mut String, args: &List, resolver: &Resolver, page: &Page
     let patterns: Vec<_> = args.patterns.iter().map(|pattern| MetricPattern::new(pattern)).collect();
     let is_meant = |metric: &&Metric| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(metric));
     let facts = Facts::new(resolver, Scope::Part);
+    let know = |fact: &Fact| facts.know(fact);
+    let mut formulas = catalog.formulas(&know);
     let mut any = false;
     for metric in catalog.metrics().iter().filter(is_meant) {
         let name = shown(&metric.name);
         let _ = match page {
             Page::Names(_) => writeln!(text, "{name}"),
-            Page::Json => writeln!(text, "{}", metric_json(metric, metrics::refusal(metric, &catalog, &facts))),
+            Page::Json => writeln!(text, "{}", metric_json(metric, metrics::refusal(metric, &mut formulas, &facts))),
             Page::Text(_) => {
                 text.push_str(if any { "" } else { "\nMetrics (for -M):\n" });
-                let here = metrics::refusal(metric, &catalog, &facts);
+                let here = metrics::refusal(metric, &mut formulas, &facts);
                 let here = here.map_or_else(|| "● events known".to_owned(), |reason| format!("— {reason}"));
                 let groups =
                     if metric.groups.is_empty() { String::new() } else { format!("  [{}]", metric.groups.join(";")) };

@@ -5,7 +5,7 @@ use super::stream::say;
 use crate::events::Tables;
 use crate::expr::Fact;
 use crate::metrics::vendor::Vendor;
-use crate::metrics::{Catalog, Facts, Metric, Request};
+use crate::metrics::{Catalog, Facts, Formulas, Metric, Request};
 use crate::relations::{self, Relation};
 use crate::words::shown;
 
@@ -56,8 +56,9 @@ pub(super) fn request(
 /// The metrics that equations name, as they are on this machine: without facts and other metrics.
 pub(super) fn named(relations: &[Relation], catalog: &Catalog, know: &Know<'_>) -> Vec<Metric> {
     let is_named = |metric: &&Metric| relations.iter().any(|relation| relation.names(&metric.name));
+    let mut formulas = catalog.formulas(know);
     let whole = |metric: &Metric| {
-        let formula = catalog.expand(&metric.formula, know).ok()?;
+        let formula = formulas.expand(&metric.formula).ok()?;
         Some(Metric { formula, threshold: None, ..metric.clone() })
     };
     catalog.metrics().iter().filter(is_named).filter_map(whole).collect()
@@ -65,8 +66,9 @@ pub(super) fn named(relations: &[Relation], catalog: &Catalog, know: &Know<'_>) 
 
 /// The relations with formulas in place of the names of metrics.
 pub(super) fn expanded(relations: Vec<Relation>, catalog: &Catalog, know: &Know<'_>) -> Result<Vec<Relation>, Error> {
+    let mut formulas = catalog.formulas(know);
     let expand = |relation: Relation| {
-        relation.expanded(catalog, know).map_err(|error| {
+        relation.expanded(&mut formulas).map_err(|error| {
             let id = shown(&relation.id).into_owned();
             Error::Usage(format!("the relation {id} ({}) names a metric that has no value: {error}", relation.place))
         })
@@ -75,7 +77,7 @@ pub(super) fn expanded(relations: Vec<Relation>, catalog: &Catalog, know: &Know<
 }
 
 /// Why a metric can't be measured here, as far as names show it; `None` if its events are known.
-pub(super) fn refusal(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Option<String> {
-    let refusal = Request::refusal(metric, catalog, facts)?;
+pub(super) fn refusal(metric: &Metric, formulas: &mut Formulas<'_>, facts: &Facts<'_>) -> Option<String> {
+    let refusal = Request::refusal(metric, formulas, facts)?;
     Some(shown(&refusal).into_owned())
 }

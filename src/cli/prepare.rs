@@ -15,7 +15,7 @@ use super::refused::refused;
 use super::stream::say;
 use super::turns;
 use super::{Error, metrics};
-use crate::estimate::gp::Model;
+use crate::estimate::gp::{MAX_EVENTS, Model};
 use crate::estimate::{Estimator, Gaussian, Kind};
 use crate::events::{self, Event, Machine, Pmu, Resolver, Space, Tables, with_letters};
 use crate::expr::Fact;
@@ -139,6 +139,10 @@ impl Estimation {
         kind: Kind,
         events: impl IntoIterator<Item = &'a Event>,
     ) -> Result<Self, Error> {
+        let events: Vec<_> = events.into_iter().collect();
+        if kind == Kind::Gp && events.len() > MAX_EVENTS {
+            say(&format!("{} events; gp holds {MAX_EVENTS} against one another, and so these are scaled", events.len()));
+        }
         let learnt = corrections.learnt.as_deref().map(|path| learnt(path, kind, events)).transpose()?;
         Ok(Self { kind, confidence: corrections.confidence, learnt })
     }
@@ -315,7 +319,8 @@ pub(super) fn recorded_relations(files: &[RelationFile]) -> Vec<Relation> {
     let catalog = Catalog::new(parsed.iter().flat_map(|parsed| parsed.metrics.iter().cloned()));
     let mut all: Vec<_> = parsed.into_iter().flat_map(|parsed| parsed.relations).collect();
     distinguish(&mut all);
-    let expand = |relation: Relation| relation.expanded(&catalog, &|_| None).unwrap_or(relation);
+    let mut formulas = catalog.formulas(&|_| None);
+    let expand = |relation: Relation| relation.expanded(&mut formulas).unwrap_or(relation);
     all.into_iter().map(expand).collect()
 }
 

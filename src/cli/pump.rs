@@ -56,8 +56,9 @@ pub(super) enum Taking {
     Batches,
 }
 
-/// The time that a batch comes together in; the channel has room for far more.
-const BATCH: Duration = Duration::from_millis(200);
+/// The time that a batch comes together in; the channel has room for far more. A fifth of what may pass until
+/// it is on disk is left for writing.
+const BATCH: Duration = Duration::from_millis(80);
 
 /// What a measurement gives.
 #[derive(Clone, Copy, Debug)]
@@ -68,6 +69,56 @@ pub(super) enum Given<'a> {
     Stacks(&'a StackBatch),
     /// A request to save what was measured so far: USR1.
     Save,
+    /// Nothing more for now: what was given may be handed on.
+    Rest,
+}
+
+/// Where what a measurement gives comes from.
+struct Channels<'a> {
+    samples: &'a Receiver<Sample>,
+    ended: &'a Receiver<Infallible>,
+    batches: Receiver<StackBatch>,
+    signals: &'a Receiver<i32>,
+}
+
+/// What comes next out of the channels.
+enum Came {
+    Round(Round, u64),
+    Stacks(StackBatch),
+    Signal(Option<i32>),
+    /// All that waited is taken, and it is time to rest.
+    Nothing,
+}
+
+impl Channels<'_> {
+    /// Gives `on` all that comes until the end.
+    fn pump(mut self, taking: Taking, mut on: impl FnMut(Came) -> Result<(), Error>) -> Result<(), Error> {
+        loop {
+            if taking == Taking::Batches && self.samples.is_empty() && self.batches.is_empty() {
+                on(Came::Nothing)?;
+                // For the end or a signal, but not for rounds and samples.
+                select! {
+                    recv(self.ended) -> _ => {}
+                    recv(self.signals) -> number => {
+                        on(Came::Signal(number.ok()))?;
+                        continue;
+                    }
+                    default(BATCH) => {}
+                }
+            }
+            select! {
+                recv(self.samples) -> sample => match sample {
+                    Ok(Sample::Round { round, lost }) => on(Came::Round(round, lost))?,
+                    Ok(Sample::End) | Err(_) => return Ok(()),
+                },
+                recv(self.batches) -> batch => match batch {
+                    Ok(batch) => on(Came::Stacks(batch))?,
+                    Err(_) => self.batches = never(),
+                },
+                recv(self.signals) -> number => on(Came::Signal(number.ok()))?,
+            }
+        }
+    }
 }
 
 /// Passes every round and every request to save to `take` until the measurement ends, a signal comes, or `take` has
@@ -85,43 +136,35 @@ pub(super) fn pump(
 pub(super) fn pump_all(
     session: &Session,
     signals: &Receiver<i32>,
-    mut batches: Receiver<StackBatch>,
+    batches: Receiver<StackBatch>,
     taking: Taking,
     mut take: impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
 ) -> Result<Finished, Error> {
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
     let mut flow = ControlFlow::Continue(());
-    loop {
-        if taking == Taking::Batches && session.samples().is_empty() {
-            select! {
-                recv(session.ended()) -> _ => {}
-                recv(signals) -> number => signal = answer(number.ok(), session, signals, &mut take)?.or(signal),
-                default(BATCH) => {}
+    let channels = Channels { samples: session.samples(), ended: session.ended(), batches, signals };
+    channels.pump(taking, |came| {
+        match came {
+            Came::Round(round, lost) => {
+                if flow.is_continue() {
+                    flow = take(Given::Round(&round, lost))?;
+                    if flow.is_break() {
+                        session.request(Request::Stop);
+                        session.terminate(&mut || another_end(signals));
+                    }
+                }
+                (last, lost_rounds) = (round, lost);
+            }
+            Came::Stacks(batch) => {
+                let _ = take(Given::Stacks(&batch))?;
+            }
+            Came::Signal(number) => signal = answer(number, session, signals, &mut take)?.or(signal),
+            Came::Nothing => {
+                let _ = take(Given::Rest)?;
             }
         }
-        select! {
-            recv(session.samples()) -> sample => match sample {
-                Ok(Sample::Round { round, lost }) => {
-                    if flow.is_continue() {
-                        flow = take(Given::Round(&round, lost))?;
-                        if flow.is_break() {
-                            session.request(Request::Stop);
-                            session.terminate(&mut || another_end(signals));
-                        }
-                    }
-                    (last, lost_rounds) = (round, lost);
-                }
-                Ok(Sample::End) | Err(_) => break,
-            },
-            recv(batches) -> batch => match batch {
-                Ok(batch) => {
-                    let _ = take(Given::Stacks(&batch))?;
-                }
-                Err(_) => batches = never(),
-            },
-            recv(signals) -> number => signal = answer(number.ok(), session, signals, &mut take)?.or(signal),
-        }
-    }
+        Ok(())
+    })?;
     let end = session.end(&last, lost_rounds);
     Ok(Finished { was_asked: flow.is_break() || session.has_timed_out(&end), end, signal })
 }
@@ -195,4 +238,59 @@ fn end_before(closed: &Receiver<Infallible>, signals: &Receiver<i32>) -> Option<
 fn in_foreground() -> bool {
     let terminal = std::fs::File::open("/dev/tty");
     terminal.is_ok_and(|terminal| nix::unistd::tcgetpgrp(terminal).is_ok_and(|group| group == nix::unistd::getpgrp()))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::cell::RefCell;
+
+    use crossbeam_channel::unbounded;
+
+    use super::*;
+    use crate::recording::ON_DISK;
+    use crate::units::WallNs;
+
+    /// Rounds and batches that come while the one before is written, and while nothing does: when there is a rest,
+    /// all that came before has been handed on.
+    #[test]
+    fn nothing_that_came_waits_for_what_comes_later() {
+        let (rounds, samples) = unbounded();
+        let (stacks, batches) = unbounded();
+        let (_runs, ended) = unbounded::<Infallible>();
+        let signals = never();
+        let round = |at| Sample::Round { round: Round { at: WallNs(at), readings: vec![] }, lost: 0 };
+        // What comes during each rest, as rounds and as batches.
+        let mut script = vec![(2, 3), (1, 0), (0, 2), (3, 1)].into_iter();
+        let (sent, given, rests) = (RefCell::new((0, 0)), RefCell::new((0, 0)), RefCell::new(0));
+        let take = |came: Came| {
+            match came {
+                Came::Signal(_) => {}
+                Came::Round(..) => given.borrow_mut().0 += 1,
+                Came::Stacks(_) => given.borrow_mut().1 += 1,
+                Came::Nothing => {
+                    assert_eq!(*given.borrow(), *sent.borrow());
+                    *rests.borrow_mut() += 1;
+                    let Some((more_rounds, more_batches)) = script.next() else {
+                        rounds.send(Sample::End).unwrap();
+                        return Ok(());
+                    };
+                    (0..more_rounds).for_each(|at| rounds.send(round(at)).unwrap());
+                    (0..more_batches).for_each(|_| stacks.send(StackBatch::default()).unwrap());
+                    let mut sent = sent.borrow_mut();
+                    *sent = (sent.0 + more_rounds, sent.1 + more_batches);
+                }
+            }
+            Ok(())
+        };
+        let channels = Channels { samples: &samples, ended: &ended, batches, signals: &signals };
+        channels.pump(Taking::Batches, take).unwrap();
+        assert_eq!((given.into_inner(), rests.into_inner()), ((6, 6), 5));
+    }
+
+    #[test]
+    fn what_was_read_has_time_left_to_be_written() {
+        assert!(BATCH < ON_DISK);
+    }
 }

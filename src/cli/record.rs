@@ -1,6 +1,5 @@
 //! Implements `perfprop record`: runs a command and writes a recording of its events.
 
-use std::fs::File;
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -14,6 +13,7 @@ use super::prepare::Wishes;
 use super::pump::{Finished, Given, Taking, close, pump_all};
 use super::stream::{hush, say};
 use super::{prepare, signals, stacks};
+use crate::files::Part;
 use crate::profile::Options;
 use crate::recording::{Header, Recorder, Target};
 use crate::session::{ChildIo, Launch};
@@ -108,6 +108,7 @@ fn once(
             Given::Round(round, lost) => recorder.round(round, lost),
             Given::Stacks(batch) => recorder.stacks(batch),
             Given::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
+            Given::Rest => recorder.flush(),
         };
         done.map_err(failed)
     };
@@ -172,7 +173,7 @@ impl Written {
                     let _ = tree.take(batch);
                 }
             }
-            Given::Save => {}
+            Given::Save | Given::Rest => {}
         }
     }
 
@@ -194,27 +195,26 @@ impl Written {
 }
 
 /// Where the recording goes.
-enum Out<'a> {
+enum Out {
     Stdout,
-    File { path: &'a Path },
+    File(Part),
 }
 
-impl<'a> Out<'a> {
-    fn open(path: &'a Path) -> io::Result<Self> {
-        if path.as_os_str() == "-" {
-            return Ok(Self::Stdout);
-        }
-        // Tried without changing what is there: the recorder sets that aside.
-        File::options().append(true).create(true).open(path)?;
-        Ok(Self::File { path })
+impl Out {
+    fn open(path: &Path) -> io::Result<Self> {
+        if path.as_os_str() == "-" { Ok(Self::Stdout) } else { Part::create(path).map(Self::File) }
     }
 
-    fn recorder(&self, header: &Header) -> io::Result<Recorder<Box<dyn Write>>> {
-        let out: Box<dyn Write> = match self {
-            Self::Stdout => Box::new(io::stdout()),
-            Self::File { path } => Box::new(crate::recording::create_keeping_old(path)?),
-        };
-        Recorder::new(out, header)
+    /// The file gets its name with its header: from there on it is good up to its last line.
+    fn recorder(self, header: &Header) -> io::Result<Recorder<Box<dyn Write>>> {
+        match self {
+            Self::Stdout => Recorder::new(Box::new(io::stdout()), header),
+            Self::File(part) => {
+                let recorder = Recorder::new(Box::new(part.file()?) as Box<dyn Write>, header)?;
+                part.put_keeping_old()?;
+                Ok(recorder)
+            }
+        }
     }
 }
 

@@ -9,8 +9,9 @@ use super::prepare::resolver;
 use super::stream::{Stream, say};
 use super::{Error, metrics, misspelt, prepare};
 use crate::events::{Machine, Resolver, Tables};
+use crate::expr::Fact;
 use crate::metrics::vendor::Vendor;
-use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
+use crate::metrics::{Facts, Formulas, Metric, Request, Scope};
 use crate::relations::{self, LoadError, Relation};
 use crate::words::shown;
 
@@ -27,22 +28,25 @@ fn show(args: &Show) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
     let found = prepare::load_files(&args.files, args.relations_lenient)?;
     let catalog = metrics::catalog(&found.metrics, resolver.tables())?;
-    let mut here = Here { facts: Facts::new(&resolver, Scope::Part), resolver: &resolver, known: HashMap::new() };
+    let facts = Facts::new(&resolver, Scope::Part);
+    let know = |fact: &Fact| facts.know(fact);
+    let formulas = catalog.formulas(&know);
+    let mut here = Here { facts: &facts, formulas, resolver: &resolver, known: HashMap::new() };
     let mut text = String::new();
     for relation in &found.all {
-        text.push_str(&relation_lines(relation, &catalog, &mut here));
+        text.push_str(&relation_lines(relation, &mut here));
     }
     // Without files, what is there anyway.
     let metrics = if args.files.is_empty() { catalog.metrics() } else { &found.metrics };
     for metric in metrics {
-        text.push_str(&metric_lines(metric, &catalog, &mut here));
+        text.push_str(&metric_lines(metric, &mut here));
     }
     Stream::stdout().print(&text)?;
     Ok(0)
 }
 
-fn relation_lines(relation: &Relation, catalog: &Catalog, here: &mut Here<'_>) -> String {
-    let whole = relation.expanded(catalog, &|fact| here.facts.know(fact));
+fn relation_lines(relation: &Relation, here: &mut Here<'_>) -> String {
+    let whole = relation.expanded(&mut here.formulas);
     let state = match &whole {
         Err(error) => format!("— {error}"),
         Ok(whole) => here.availability(&whole.events()),
@@ -55,10 +59,10 @@ fn relation_lines(relation: &Relation, catalog: &Catalog, here: &mut Here<'_>) -
     text
 }
 
-fn metric_lines(metric: &Metric, catalog: &Catalog, here: &mut Here<'_>) -> String {
+fn metric_lines(metric: &Metric, here: &mut Here<'_>) -> String {
     let mut text = format!("{} = {}\n", shown(&metric.name), shown(&metric.formula.to_string()));
-    let needs = Request::events_of(metric, catalog, &here.facts);
-    let state = match metrics::refusal(metric, catalog, &here.facts) {
+    let needs = Request::events_of(metric, &mut here.formulas);
+    let state = match metrics::refusal(metric, &mut here.formulas, here.facts) {
         None => here.availability(&needs),
         Some(reason) => format!("— {reason}"),
     };
@@ -76,7 +80,8 @@ fn metric_lines(metric: &Metric, catalog: &Catalog, here: &mut Here<'_>) -> Stri
 
 /// This machine, and which events it counts, each tried once by opening it.
 struct Here<'a> {
-    facts: Facts<'a>,
+    facts: &'a Facts<'a>,
+    formulas: Formulas<'a>,
     resolver: &'a Resolver,
     known: HashMap<String, bool>,
 }

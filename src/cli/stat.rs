@@ -199,7 +199,7 @@ fn once(
                 }
             }
             Given::Save => out.print(&form.totals(&Repeats(std::slice::from_ref(&monitor)), digits))?,
-            Given::Round(..) | Given::Stacks(_) => {}
+            Given::Round(..) | Given::Stacks(_) | Given::Rest => {}
         }
         Ok(ControlFlow::Continue(()))
     })?;

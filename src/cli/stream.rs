@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
+use crate::files::{self, Part};
 
 /// Where the text of a verb goes.
 pub(super) struct Stream {
@@ -34,15 +35,13 @@ impl Stream {
         if path.as_os_str() == "-" {
             return Ok(Self::stdout());
         }
-        let mut options = File::options();
-        let file = options
-            .create(true)
-            .write(true)
-            .append(append)
-            .truncate(!append)
-            .open(path)
-            .map_err(|source| Error::Write { path: path.into(), source })?;
-        Ok(Self { name: path.into(), out: Box::new(file) })
+        let failed = |source| Error::Write { path: path.into(), source };
+        let file = match append {
+            true => files::append(path),
+            // Whoever watches it sees the text as it comes.
+            false => Part::create(path).and_then(|part| part.file().and_then(|file| part.put().map(|_| file))),
+        };
+        Ok(Self { name: path.into(), out: Box::new(file.map_err(failed)?) })
     }
 
     /// Writes all of the text at once.

@@ -57,7 +57,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
         let prints = match given {
             Given::Round(round, lost) => monitor.round(round, lost),
             Given::Save => true,
-            Given::Stacks(_) => false,
+            Given::Stacks(_) | Given::Rest => false,
         };
         if prints {
             out.print(&format!(

@@ -58,7 +58,8 @@ impl OnCpu {
         let enabled = deltas.iter().flatten().map(|delta| delta.enabled.0).max().unwrap_or(0);
         let length = enabled.min(wall) as f64 / 1e6;
         let waits = |delta: &Delta| delta.running < delta.enabled;
-        if length == 0.0 || (self.process.is_none() && !deltas.iter().flatten().any(waits)) {
+        let may_begin = || self.events.len() <= gp::MAX_EVENTS && deltas.iter().flatten().any(waits);
+        if length == 0.0 || (self.process.is_none() && !may_begin()) {
             return;
         }
         let span = Span { start: self.clock, end: self.clock + length };
@@ -123,6 +124,18 @@ mod tests {
         let second = run(Some(first), 250, turns).unwrap();
         assert_eq!(second.windows(), 10);
         assert!((second.level("b").unwrap() - 100.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn more_events_than_can_be_held_against_one_another_are_scaled() {
+        let begins = |count: usize| {
+            let names: Vec<_> = (0..count).map(|n| format!("e{n}")).collect();
+            let names: Vec<_> = names.iter().map(String::as_str).collect();
+            let mut run = OnCpu::measuring(&events(&names));
+            run.round(WallNs(0), WallNs(2_000_000), &vec![Some(half(Some(1))); count]);
+            run.process().is_some()
+        };
+        assert_eq!([begins(2), begins(gp::MAX_EVENTS + 1)], [true, false]);
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! Finds metrics by name, pattern or group, and expands the metrics that their formulas name.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt;
+use std::rc::Rc;
 
 use super::Metric;
-use crate::expr::{Dialect, Expr, Fact, Kind, Moment, Subject, Variable};
+use crate::expr::{Dialect, Expr, Fact, Kind, Moment, Node, Subject, Variable};
 use crate::words::{glob, nearest, shown};
 
 /// How many nodes a formula can have once the metrics that it names are put in. The vendors' longest
@@ -13,6 +14,10 @@ pub const MAX_NODES: usize = 100_000;
 
 /// How long a chain of metrics that name one another can be. The vendors' longest has 12.
 pub const MAX_NAMING: usize = 64;
+
+/// How many nodes the formulas of all metrics and relations that are asked for can have together: as many as ten of
+/// the longest. A recording has them as text, in a line of 64 MiB at most.
+pub const MAX_TOGETHER: usize = 10 * MAX_NODES;
 
 /// All metrics that can be asked for.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +36,8 @@ pub enum ExpansionError {
     TooDeep(String),
     /// More than [`MAX_NODES`] nodes in the formula of this metric.
     TooLong(String),
+    /// More than [`MAX_TOGETHER`] nodes in all formulas that were asked for.
+    TooMuch,
 }
 
 impl fmt::Display for ExpansionError {
@@ -42,6 +49,9 @@ impl fmt::Display for ExpansionError {
             }
             Self::TooLong(name) => {
                 write!(f, "{} is too long once the metrics that it names are put in", shown(name))
+            }
+            Self::TooMuch => {
+                write!(f, "with those before it the formulas have more than {MAX_TOGETHER} terms: ask for fewer")
             }
         }
     }
@@ -105,7 +115,12 @@ impl Catalog {
     /// # Errors
     /// Metrics that are computed from themselves, and formulas that get too long or too deep.
     pub fn expand(&self, expr: &Expr, know: &dyn Fn(&Fact) -> Option<f64>) -> Result<Expr, ExpansionError> {
-        Expansion { catalog: self, know, chain: Vec::new(), done: HashMap::new() }.expr(expr)
+        self.formulas(know).expand(expr)
+    }
+
+    /// The metrics as they are on a machine of which `know` tells.
+    pub fn formulas<'a>(&'a self, know: &'a dyn Fn(&Fact) -> Option<f64>) -> Formulas<'a> {
+        Formulas { catalog: self, know, chain: Vec::new(), known: HashMap::new(), made: 0 }
     }
 
     /// The metrics whose formulas can't be expanded, by their places, and why. Takes time in proportion to
@@ -162,20 +177,72 @@ impl Catalog {
     }
 }
 
-/// Formulas on their way to having no names of metrics.
-struct Expansion<'a> {
+/// The metrics of a catalog as they are on a machine. Each is looked at once, however many name it.
+pub struct Formulas<'a> {
     catalog: &'a Catalog,
     know: &'a dyn Fn(&Fact) -> Option<f64>,
-    /// The metrics whose formulas are being expanded, each named by the one before.
+    /// The metrics that are being looked at, each named by the one before.
     chain: Vec<String>,
-    /// Expanded metrics, each once, so that many that name one another cost no more than they are long.
-    done: HashMap<String, Expr>,
+    known: HashMap<String, Result<Rc<Known>, ExpansionError>>,
+    /// How many nodes were made of formulas.
+    made: usize,
 }
 
-impl Expansion<'_> {
-    fn expr(&mut self, expr: &Expr) -> Result<Expr, ExpansionError> {
+/// A formula as far as it is written itself.
+struct Known {
+    /// With the numbers of facts and of metrics that are one, and without what then can't matter; other metrics by
+    /// their names.
+    own: Expr,
+    /// How many nodes it has with those that it names.
+    size: usize,
+    /// How many metrics name one another in a row below it.
+    depth: usize,
+}
+
+/// What a formula is computed from, each once and in the order in which the whole formula names it.
+#[derive(Debug, Default)]
+pub struct Needs {
+    /// The names of its events.
+    pub events: Vec<String>,
+    /// What the machine doesn't tell.
+    pub facts: Vec<Fact>,
+}
+
+impl<'a> Formulas<'a> {
+    /// The metrics.
+    pub fn catalog(&self) -> &'a Catalog {
+        self.catalog
+    }
+
+    /// `expr` with the formulas of metrics in place of their names, the numbers that are known in place of facts,
+    /// and without what then can't matter.
+    ///
+    /// # Errors
+    /// Metrics that are computed from themselves, and formulas that get too long or too deep.
+    pub fn expand(&mut self, expr: &Expr) -> Result<Expr, ExpansionError> {
+        let known = self.known(expr)?;
+        self.made = self.made.saturating_add(known.size);
+        if self.made > MAX_TOGETHER {
+            return Err(ExpansionError::TooMuch);
+        }
+        Ok(self.whole(&known.own))
+    }
+
+    /// What `expr` is computed from. Takes time in proportion to the formulas as they are written, however long
+    /// they would get.
+    ///
+    /// # Errors
+    /// As those of [`expand`](Self::expand).
+    pub fn needs(&mut self, expr: &Expr) -> Result<Needs, ExpansionError> {
+        let known = self.known(expr)?;
+        let (mut needs, mut seen) = (Needs::default(), HashSet::new());
+        self.gather(&known.own, &mut needs, &mut seen);
+        Ok(needs)
+    }
+
+    fn known(&mut self, expr: &Expr) -> Result<Known, ExpansionError> {
         let catalog = self.catalog;
-        // Facts first: what they rule out needn't be expanded.
+        // Facts first: what they rule out needn't be looked at.
         let known = expr.with_parts(MAX_NODES, |kind| match kind {
             Kind::Fact(fact) => Expr::number((self.know)(fact)?, Dialect::Metric),
             _ => None,
@@ -186,13 +253,30 @@ impl Expansion<'_> {
                 self.metric(metric)?;
             }
         }
-        let whole = known.with_parts(MAX_NODES, |kind| self.done.get(&catalog.named(kind)?.name).cloned());
-        Ok(whole.ok_or_else(|| self.too_long())?.folded())
+        let number = |known: &Known| matches!(known.own.nodes(), [Node { kind: Kind::Number(_), .. }]);
+        let constant = |kind: &Kind| self.named(kind).filter(|known| number(known)).map(|known| known.own.clone());
+        let own = known.with_parts(MAX_NODES, constant).ok_or_else(|| self.too_long())?.folded();
+        let (mut size, mut depth) = (0_usize, 0);
+        for node in own.nodes() {
+            let named = self.named(&node.kind);
+            size = size.saturating_add(named.map_or(1, |named| named.size));
+            depth = depth.max(named.map_or(0, |named| named.depth + 1));
+        }
+        match self.chain.last() {
+            _ if size > MAX_NODES => Err(self.too_long()),
+            Some(last) if self.chain.len() + depth > MAX_NAMING => Err(ExpansionError::TooDeep(last.clone())),
+            _ => Ok(Known { own, size, depth }),
+        }
+    }
+
+    /// The metric that a variable names, which has been looked at.
+    fn named(&self, kind: &Kind) -> Option<&Rc<Known>> {
+        self.known.get(&self.catalog.named(kind)?.name)?.as_ref().ok()
     }
 
     fn metric(&mut self, metric: &Metric) -> Result<(), ExpansionError> {
-        if self.done.contains_key(&metric.name) {
-            return Ok(());
+        if let Some(known) = self.known.get(&metric.name) {
+            return known.as_ref().map(|_| ()).map_err(Clone::clone);
         }
         if let Some(first) = self.chain.iter().position(|name| *name == metric.name) {
             let cycle = self.chain[first..].iter().chain([&metric.name]).cloned();
@@ -202,10 +286,37 @@ impl Expansion<'_> {
             return Err(ExpansionError::TooDeep(metric.name.clone()));
         }
         self.chain.push(metric.name.clone());
-        let formula = self.expr(&metric.formula)?;
+        let known = self.known(&metric.formula);
         self.chain.pop();
-        self.done.insert(metric.name.clone(), formula);
-        Ok(())
+        // How deep it lies is no matter of the metric alone.
+        let is_settled = !matches!(known, Err(ExpansionError::TooDeep(_) | ExpansionError::Cycle(_)));
+        let known = known.map(Rc::new);
+        let result = known.as_ref().map(|_| ()).map_err(Clone::clone);
+        if is_settled {
+            self.known.insert(metric.name.clone(), known);
+        }
+        result
+    }
+
+    /// No deeper than [`MAX_NAMING`], and no longer than what was looked at says.
+    fn whole(&self, own: &Expr) -> Expr {
+        let part = |kind: &Kind| self.named(kind).map(|known| self.whole(&known.own));
+        own.with_parts(usize::MAX, part).unwrap_or_else(|| own.clone())
+    }
+
+    fn gather<'s>(&'s self, own: &'s Expr, needs: &mut Needs, seen: &mut HashSet<&'s str>) {
+        for node in own.nodes() {
+            match &node.kind {
+                Kind::Variable(Variable { subject: Subject::Event(name), .. }) if seen.insert(name) => {
+                    match self.named(&node.kind) {
+                        Some(known) => self.gather(&known.own, needs, seen),
+                        None => needs.events.push(name.clone()),
+                    }
+                }
+                Kind::Fact(fact) if !needs.facts.contains(fact) => needs.facts.push(fact.clone()),
+                _ => {}
+            }
+        }
     }
 
     fn too_long(&self) -> ExpansionError {

@@ -17,7 +17,7 @@ mod request;
 mod scale;
 pub mod vendor;
 
-pub use catalog::{Catalog, ExpansionError, MAX_NAMING, MAX_NODES};
+pub use catalog::{Catalog, ExpansionError, Formulas, MAX_NAMING, MAX_NODES, MAX_TOGETHER, Needs};
 pub use derived::{Derived, NoValue, Number, Verdict};
 pub use facts::{Facts, Scope};
 pub use request::{Request, Skipped, Unknown};

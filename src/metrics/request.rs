@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use super::derived::DURATION;
-use super::{Catalog, Facts, Grouping, Metric, list};
+use super::{Catalog, Facts, Formulas, Grouping, Metric, list};
 use crate::events::{Binding, Event, Group};
-use crate::expr::{Expr, Subject, Variable};
+use crate::expr::{Expr, Fact};
 use crate::plan::{EventIndex, Fit, Plan};
 use crate::recording::RecordedMetric;
 use crate::words::{glob, shown};
@@ -69,9 +69,9 @@ impl fmt::Display for Unknown {
 }
 
 /// What metrics are made from.
-struct Maker<'a> {
-    catalog: &'a Catalog,
-    facts: &'a Facts<'a>,
+struct Maker<'f, 'a> {
+    formulas: &'f mut Formulas<'a>,
+    facts: &'f Facts<'f>,
     has_watchdog: bool,
 }
 
@@ -84,7 +84,8 @@ impl Request {
     pub fn new(wishes: &[String], catalog: &Catalog, facts: &Facts<'_>) -> Result<Self, Unknown> {
         let watchdog = std::fs::read_to_string("/proc/sys/kernel/nmi_watchdog");
         let has_watchdog = watchdog.is_ok_and(|text| text.trim() == "1");
-        let maker = Maker { catalog, facts, has_watchdog };
+        let know = |fact: &Fact| facts.know(fact);
+        let mut maker = Maker { formulas: &mut catalog.formulas(&know), facts, has_watchdog };
         let mut request = Self::default();
         let mut unknown = Unknown::default();
         for wish in wishes.iter().flat_map(|wish| list(wish)) {
@@ -92,7 +93,7 @@ impl Request {
             if metrics.is_empty() {
                 unknown.names.push((wish.clone(), catalog.similar(&wish)));
             }
-            request.add(&maker, &wish, &metrics, &mut unknown);
+            request.add(&mut maker, &wish, &metrics, &mut unknown);
         }
         if unknown == Unknown::default() { Ok(request) } else { Err(unknown) }
     }
@@ -103,7 +104,7 @@ impl Request {
         self
     }
 
-    fn add(&mut self, maker: &Maker<'_>, wish: &str, metrics: &[&Metric], unknown: &mut Unknown) {
+    fn add(&mut self, maker: &mut Maker<'_, '_>, wish: &str, metrics: &[&Metric], unknown: &mut Unknown) {
         let mut failed = Vec::new();
         for metric in metrics {
             if self.wanted.iter().any(|wanted| wanted.metric.name == metric.name) {
@@ -121,26 +122,16 @@ impl Request {
 
     /// Why a metric can't be measured here, as far as names show it: an event isn't known, or the machine
     /// has no code for it. `None` if there is nothing against it.
-    pub fn refusal(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Option<String> {
-        let wanted = match (Maker { catalog, facts, has_watchdog: false }).make(metric, "") {
-            Ok(wanted) => wanted,
-            Err(reason) => return Some(reason),
-        };
-        wanted.all().find_map(Event::unavailable)
+    pub fn refusal(metric: &Metric, formulas: &mut Formulas<'_>, facts: &Facts<'_>) -> Option<String> {
+        match (Maker { formulas, facts, has_watchdog: false }).events(metric) {
+            Ok(events) => events.iter().flat_map(|(_, events)| events).find_map(Event::unavailable),
+            Err(reason) => Some(reason),
+        }
     }
 
     /// The names of the events that a metric needs here; empty where it can't be computed.
-    pub fn events_of(metric: &Metric, catalog: &Catalog, facts: &Facts<'_>) -> Vec<String> {
-        let formula = catalog.expand(&metric.formula, &|fact| facts.know(fact));
-        let mut names: Vec<String> = Vec::new();
-        for (Variable { subject, .. }, _) in formula.iter().flat_map(Expr::variables) {
-            if let Subject::Event(name) = subject
-                && !names.contains(name)
-            {
-                names.push(name.clone());
-            }
-        }
-        names
+    pub fn events_of(metric: &Metric, formulas: &mut Formulas<'_>) -> Vec<String> {
+        formulas.needs(&metric.formula).map(|needs| needs.events).unwrap_or_default()
     }
 
     /// Whether nothing was asked for.
@@ -178,30 +169,31 @@ impl Request {
     }
 }
 
-impl Maker<'_> {
-    fn make(&self, metric: &Metric, wish: &str) -> Result<Wanted, String> {
-        let know = |fact: &crate::expr::Fact| self.facts.know(fact);
-        let formula = self.catalog.expand(&metric.formula, &know).map_err(|error| error.to_string())?;
-        if let Some((fact, _)) = formula.facts().next() {
+impl Maker<'_, '_> {
+    /// What each name in a metric's formula stands for.
+    fn events(&mut self, metric: &Metric) -> Result<Vec<(String, Vec<Event>)>, String> {
+        let needs = self.formulas.needs(&metric.formula).map_err(|error| error.to_string())?;
+        if let Some(fact) = needs.facts.first() {
             return Err(format!("this machine doesn't tell {}", shown(&fact.to_string())));
         }
         let mut events: Vec<(String, Vec<Event>)> = Vec::new();
         let mut missing: Vec<String> = Vec::new();
-        for (Variable { subject, .. }, _) in formula.variables() {
-            let Subject::Event(name) = subject else { continue };
-            let is_known = events.iter().any(|(known, _)| known == name) || missing.contains(name);
-            if is_known || name == DURATION {
-                continue;
-            }
-            match self.facts.events(name) {
-                found if found.is_empty() => missing.push(name.clone()),
-                found => events.push((name.clone(), found)),
+        for name in needs.events.into_iter().filter(|name| name != DURATION) {
+            match self.facts.events(&name) {
+                found if found.is_empty() => missing.push(name),
+                found => events.push((name, found)),
             }
         }
-        if !missing.is_empty() {
-            return Err(format!("there is no event {}", shown(&missing.join(", "))));
+        if missing.is_empty() {
+            return Ok(events);
         }
-        let threshold = metric.threshold.as_ref().and_then(|threshold| self.catalog.expand(threshold, &know).ok());
+        Err(format!("there is no event {}", shown(&missing.join(", "))))
+    }
+
+    fn make(&mut self, metric: &Metric, wish: &str) -> Result<Wanted, String> {
+        let events = self.events(metric)?;
+        let formula = self.formulas.expand(&metric.formula).map_err(|error| error.to_string())?;
+        let threshold = metric.threshold.as_ref().and_then(|threshold| self.formulas.expand(threshold).ok());
         let is_apart = self.is_apart(metric, wish);
         Ok(Wanted { metric: metric.clone(), formula, threshold, events, is_apart })
     }

@@ -34,7 +34,7 @@ mod writer;
 pub use player::{Player, Speed};
 pub use reader::{Cut, ReadError, RecordedStacks, Recording, read};
 use stacks::StacksLine;
-pub use writer::{Recorder, create_keeping_old};
+pub use writer::{ON_DISK, Recorder};
 
 /// The version of the format that this program writes, and the only one that it reads.
 pub const VERSION: u32 = 1;

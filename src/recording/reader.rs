@@ -351,6 +351,27 @@ mod tests {
     }
 
     #[test]
+    fn what_was_flushed_is_whole_without_an_end() {
+        let file = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));
+        struct Shared(std::rc::Rc<std::cell::RefCell<Vec<u8>>>);
+        impl std::io::Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.borrow_mut().write(bytes)
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut recorder = Recorder::new(Shared(file.clone()), &header(2)).unwrap();
+        recorder.sampled(&sampled()).unwrap();
+        recorder.round(&round(10, 5).0, 0).unwrap();
+        recorder.stacks(&batch()).unwrap();
+        recorder.flush().unwrap();
+        let killed = read(&file.borrow()[..]).unwrap();
+        assert_eq!((killed.rounds, killed.stacks.unwrap().batches), (vec![round(10, 5)], vec![batch()]));
+    }
+
+    #[test]
     fn samples_that_name_what_is_not_there_are_damage() {
         let message = |batch: &StackBatch, sampled: Option<&Sampled>| {
             let mut bytes = Vec::new();

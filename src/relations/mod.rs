@@ -38,8 +38,8 @@ use serde::{Deserialize, Serialize};
 pub use bind::{Binding, BoundEquation, BoundForm, BoundPair, BoundRelation, mean_slot, variance_slot};
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, LoadError};
 
-use crate::expr::{Expr, Fact, Subject};
-use crate::metrics::{Catalog, ExpansionError, Metric};
+use crate::expr::{Expr, Subject};
+use crate::metrics::{ExpansionError, Formulas, Metric};
 use crate::words::shown;
 
 /// The largest relation file that is read, in bytes: twenty thousand relations of two lines.
@@ -89,11 +89,11 @@ impl Relation {
     /// The relation with the formulas of metrics in place of their names; only equations can name them.
     ///
     /// # Errors
-    /// Metrics that can't be computed, and those that ask for what `know` doesn't answer.
-    pub fn expanded(&self, catalog: &Catalog, know: &dyn Fn(&Fact) -> Option<f64>) -> Result<Self, ExpansionError> {
+    /// Metrics that can't be computed, and those that ask for what isn't known of the machine.
+    pub fn expanded(&self, formulas: &mut Formulas<'_>) -> Result<Self, ExpansionError> {
         let Form::Equation { left, right } = &self.form else { return Ok(self.clone()) };
-        let side = |expr: &Expr| match catalog.is_named_in(expr) {
-            true => catalog.expand(expr, know),
+        let mut side = |expr: &Expr| match formulas.catalog().is_named_in(expr) {
+            true => formulas.expand(expr),
             false => Ok(expr.clone()),
         };
         Ok(Self { form: Form::Equation { left: side(left)?, right: side(right)? }, ..self.clone() })

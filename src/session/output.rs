@@ -42,7 +42,7 @@ impl Drains {
     /// die of a closed pipe when perfprop ends.
     pub(super) fn hand_over(&mut self) -> io::Result<()> {
         for pipe in self.pipes.drain(..) {
-            Command::new("cat").stdin(pipe).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+            Command::new("/bin/cat").stdin(pipe).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         }
         Ok(())
     }

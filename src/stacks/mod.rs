@@ -153,7 +153,7 @@ pub struct Losses {
 impl Losses {
     /// Samples that were taken and are not there.
     pub fn samples(&self) -> u64 {
-        self.lost + self.dropped
+        self.lost.saturating_add(self.dropped)
     }
 }
 

@@ -72,7 +72,7 @@ impl Numbers {
 fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     let numbers = Numbers::of_runs(runs, row.index);
     let runtimes = runs.0.iter().map(|run| run.row(row.index).raw.run.total().running.0);
-    let runtime = runtimes.sum::<u64>() / runs.0.len() as u64;
+    let runtime = runtimes.fold(0, u64::saturating_add) / runs.0.len() as u64;
     let mut line = Map::new();
     count_keys(&mut line, monitor, row, numbers.count);
     if runs.0.len() > 1 {

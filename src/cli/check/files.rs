@@ -79,7 +79,8 @@ impl CheckedFile {
 
 fn notes(parsed: &Parsed, resolver: &Resolver) -> Vec<String> {
     let catalog = Catalog::new(parsed.metrics.iter().cloned());
-    let expand = |relation: &Relation| relation.expanded(&catalog, &|_| None).unwrap_or_else(|_| relation.clone());
+    let mut formulas = catalog.formulas(&|_| None);
+    let expand = |relation: &Relation| relation.expanded(&mut formulas).unwrap_or_else(|_| relation.clone());
     let relations: Vec<_> = parsed.relations.iter().map(expand).collect();
     misspelt(&relations, &[], resolver)
 }

@@ -156,8 +156,13 @@ pub struct Gp {
     model: Option<Model>,
 }
 
+/// The most events that are estimated together. Of each pair four covariances are kept several times over, so that
+/// 512 events take 55 MB and 2,000 would take 840, and a minute; a program's cores, threads and what they count are
+/// more than that at times, and then too many to have much in common.
+pub const MAX_EVENTS: usize = 512;
+
 impl Gp {
-    /// An estimator of these events. What a model of earlier runs holds of them goes before what
+    /// An estimator of these events, [`MAX_EVENTS`] at most. What a model of earlier runs holds of them goes before what
     /// the prior says.
     pub fn new(events: &[EventSpec], timing: Timing, settings: Settings, prior: &Prior, model: Option<&Model>) -> Self {
         let always: Vec<bool> = events.iter().map(|event| event.always_counted).collect();

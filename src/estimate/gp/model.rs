@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -14,6 +14,7 @@ use super::level::Level;
 use super::settings::Settings;
 use super::time::{MEMORIES, PerProcess};
 use super::window::Observation;
+use crate::files::Part;
 
 /// How the events of a program vary together, as learnt from runs of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -183,14 +184,8 @@ impl Model {
     /// # Errors
     /// Returns the operating system's error.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        let mut name = path.as_os_str().to_owned();
-        name.push(format!(".{}.part", std::process::id()));
-        let part = PathBuf::from(name);
-        let written = fs::write(&part, serde_json::to_string(self)? + "\n").and_then(|()| fs::rename(&part, path));
-        if written.is_err() {
-            // What is left of it, if anything, is of no use.
-            let _ = fs::remove_file(&part);
-        }
-        written
+        let mut part = Part::create(path)?;
+        part.write_all((serde_json::to_string(self)? + "\n").as_bytes())?;
+        part.put().map(drop)
     }
 }

@@ -6,14 +6,24 @@ use std::num::NonZeroU32;
 
 use flate2::read::MultiGzDecoder;
 use prost::Message;
+use prost::encoding::{WireType, decode_key, decode_varint};
 use rustc_hash::FxBuildHasher;
 
 use super::message::{Function, Location, Mapping, Profile, Sample};
 use crate::export::read::{Chosen, Events, Fault, ReadOptions, What};
 use crate::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Tree};
 
-/// The largest profile, unpacked.
-const LARGEST: u64 = 4 << 30;
+/// The largest profile, unpacked: a whole day of samples of a large service has a tenth of it. A packed one can be
+/// a thousandth of that.
+const LARGEST: u64 = 256 << 20;
+
+/// The most memory that a profile may take once it is decoded. Of what is written in two bytes, a sample without
+/// anything in it, 72 are made.
+const MOST_MEMORY: u64 = 2 << 30;
+
+/// What a message or a text takes at most beside its numbers, and what a number takes.
+const PART: u64 = 88;
+const NUMBER: u64 = 8;
 
 type ById<T> = HashMap<u64, T, FxBuildHasher>;
 
@@ -48,10 +58,45 @@ fn unpack(input: impl Read) -> Result<Profile, Fault> {
     });
     match result {
         Err(error) => return Err(fault(format!("it can't be unpacked: {error}"))),
-        Ok(size) if size as u64 > LARGEST => return Err(fault("it is larger than 4 GiB".into())),
+        Ok(size) if size as u64 > LARGEST => {
+            return Err(fault(format!("it is larger than {} MiB once it is unpacked", LARGEST >> 20)));
+        }
         Ok(_) => {}
     }
+    match memory(&bytes, DEEPEST) {
+        Some(memory) if memory <= MOST_MEMORY => {}
+        Some(_) => return Err(fault(format!("it would take more than {} GiB of memory", MOST_MEMORY >> 30))),
+        None => return Err(fault("its fields don't fit into it".into())),
+    }
     Profile::decode(&*bytes).map_err(|error| fault(error.to_string()))
+}
+
+/// How deep messages lie within one another: a profile, a sample, a label.
+const DEEPEST: u8 = 2;
+
+/// What a message takes at most once it is decoded; `None` where it is cut off or damaged. A text may be read as a
+/// message: then it is counted as more than it is, or as a part without anything in it.
+fn memory(mut message: &[u8], deeper: u8) -> Option<u64> {
+    let mut sum = 0_u64;
+    while !message.is_empty() {
+        let (_, kind) = decode_key(&mut message).ok()?;
+        match kind {
+            WireType::Varint => sum += decode_varint(&mut message).ok().map(|_| NUMBER)?,
+            WireType::LengthDelimited => {
+                let length = usize::try_from(decode_varint(&mut message).ok()?).ok()?;
+                let (inner, rest) = message.split_at_checked(length)?;
+                message = rest;
+                // Numbers that stand side by side end with a byte below 128 each.
+                let numbers = inner.iter().filter(|&&byte| byte < 0x80).count() as u64 * NUMBER;
+                let parts = if deeper > 0 { memory(inner, deeper - 1).unwrap_or(0) } else { 0 };
+                sum = sum.saturating_add(PART + numbers.max(parts));
+            }
+            WireType::ThirtyTwoBit => message = message.split_at_checked(4)?.1,
+            WireType::SixtyFourBit => message = message.split_at_checked(8)?.1,
+            WireType::StartGroup | WireType::EndGroup => return None,
+        }
+    }
+    Some(sum)
 }
 
 /// The table of strings, which is asked for numbers that others wrote.

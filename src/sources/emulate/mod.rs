@@ -108,6 +108,9 @@ while [ -d "$1" ]; do
 done
 rm -rf "$1""#;
 
+/// Where a shell finds what is the system's, whatever the user's `PATH` says.
+const SYSTEM_PATH: &str = "/usr/bin:/bin";
+
 impl Scratch {
     fn new() -> io::Result<Self> {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
@@ -116,6 +119,7 @@ impl Scratch {
         DirBuilder::new().mode(0o700).create(&path)?;
         // A group of its own: the keys of the terminal are not for it. Without a shell nothing is guarded.
         let mut shell = Command::new("/bin/sh");
+        shell.env("PATH", SYSTEM_PATH);
         shell.args(["-c", GUARDIAN, "perfprop-guardian"]).arg(&path).process_group(0);
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
         Ok(Self { path, guardian: shell.spawn().ok() })
@@ -368,7 +372,8 @@ pub fn find() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let found =
         |folder: PathBuf| Some(folder.join(OsStr::new("valgrind"))).filter(|file| super::process::is_executable(file));
-    std::env::split_paths(&path).find_map(found)
+    // A relative folder is that of whoever wrote into the current one.
+    std::env::split_paths(&path).filter(|folder| folder.is_absolute()).find_map(found)
 }
 
 #[cfg(test)]

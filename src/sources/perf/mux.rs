@@ -127,7 +127,7 @@ fn read(path: &Path) -> io::Result<u32> {
 
 /// Starts what writes a number into the file once perfprop is gone.
 fn guard(file: &File, before: u32) -> io::Result<(Child, ChildStdin)> {
-    let mut command = Command::new("sh");
+    let mut command = Command::new("/bin/sh");
     command.args(["-c", GUARD, "perfprop-guard", &before.to_string()]);
     command.stdin(Stdio::piped()).stdout(file.try_clone()?).stderr(Stdio::null());
     // Nor is it one of those that a terminal interrupts.

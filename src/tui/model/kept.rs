@@ -2,10 +2,10 @@
 //! from.
 
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::files::Part;
 use crate::recording::{End, Header, Recorder};
 use crate::sources::Round;
 use crate::units::WallNs;
@@ -16,9 +16,6 @@ const MAX_ROUNDS: usize = 36_000;
 
 /// Readings that are kept, so that thousands of events don't take all memory: 64 MiB of them.
 const MAX_READINGS: usize = 2 << 20;
-
-/// How many names are tried for a file.
-const MAX_NAMES: u32 = 10_000;
 
 /// The rounds that were read.
 #[derive(Debug, Default)]
@@ -100,8 +97,8 @@ impl Kept {
         if self.rounds.is_empty() {
             return Err(io::Error::other("nothing has been counted yet"));
         }
-        let (path, file) = create(folder, "perfprop", "jsonl")?;
-        let mut recorder = Recorder::new(file, header)?;
+        let mut part = Part::create_new(folder, "perfprop", "jsonl")?;
+        let mut recorder = Recorder::new(&mut part, header)?;
         for (round, lost) in &self.rounds {
             recorder.round(round, *lost)?;
         }
@@ -113,22 +110,8 @@ impl Kept {
             (None, None) => End::default(),
         };
         recorder.end(&end)?;
-        Ok(path)
+        part.put()
     }
-}
-
-/// Makes a file that wasn't there: `stem.ending`, or `stem-1.ending` and so on.
-pub(crate) fn create(folder: &Path, stem: &str, ending: &str) -> io::Result<(PathBuf, File)> {
-    for number in 0..MAX_NAMES {
-        let name = if number == 0 { format!("{stem}.{ending}") } else { format!("{stem}-{number}.{ending}") };
-        let path = folder.join(name);
-        match File::create_new(&path) {
-            Ok(file) => return Ok((path, file)),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display()))),
-        }
-    }
-    Err(io::Error::other(format!("{} has {MAX_NAMES} files of that name already", folder.display())))
 }
 
 #[cfg(test)]

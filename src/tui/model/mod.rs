@@ -45,7 +45,7 @@ mod wind;
 
 pub(super) use compare::{CompareColumn, Comparison};
 pub(super) use filter::Filter;
-pub(super) use kept::{Kept, create};
+pub(super) use kept::Kept;
 pub(super) use profile::Profile;
 use ties::Ties;
 pub(super) use unfold::{Fold, Line};

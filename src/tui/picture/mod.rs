@@ -10,9 +10,10 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::model::{Line, Message, Model, Screen, create, update};
+use super::model::{Line, Message, Model, Screen, update};
 use super::terminal::parse_keys;
 use super::{Options, Others, view};
+use crate::files::Part;
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
 use crate::profile::Tree;
@@ -133,9 +134,9 @@ pub(super) fn export(model: &Model, format: Format, folder: &Path) -> io::Result
         Format::Ansi => "ansi",
         Format::Svg => "svg",
     };
-    let (path, mut file) = create(folder, &format!("perfprop-{}", model.screen.word()), ending)?;
-    file.write_all(drawn(model, format).as_bytes())?;
-    Ok(path)
+    let mut part = Part::create_new(folder, &format!("perfprop-{}", model.screen.word()), ending)?;
+    part.write_all(drawn(model, format).as_bytes())?;
+    part.put()
 }
 
 /// The characters of a buffer, without spaces at the ends of lines.

@@ -145,7 +145,7 @@ fn by_instructions(points: &mut [Point]) -> WallNs {
     let mut passed = WallNs(0);
     for point in points {
         point.length = WallNs(point.cpu_time.0);
-        passed.0 += point.cpu_time.0;
+        passed += point.length;
         point.at = passed;
     }
     passed

@@ -1,0 +1,319 @@
+//! Creates files that only their owner can read, under their names once they are whole.
+//!
+//! What is measured names commands with their arguments, functions and paths: it is nobody else's. In a folder
+//! that others write to, such as `/tmp`, somebody may have put a link where a file is about to be made. So a
+//! file is made under a name that nobody can know, and then gets its own, which replaces whatever has that:
+//!
+//! ```text
+//! .perfprop-8a1c03e5b7d94f26.part  ── write ──  rename ──>  run.jsonl
+//! ```
+
+use std::fs::{self, File, Metadata, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+use nix::unistd::geteuid;
+
+/// Reading and writing for the owner alone.
+const PRIVATE: u32 = 0o600;
+
+/// Whoever else may write to a folder: its group, and all.
+const OTHERS_WRITE: u32 = 0o022;
+
+/// How many names are tried for a file.
+const MAX_NAMES: u32 = 10_000;
+
+/// A file on its way to its name; dropped before it has that, it goes.
+#[derive(Debug)]
+pub struct Part {
+    file: File,
+    /// Where it is now; `None` where it has its name from the beginning.
+    now: Option<PathBuf>,
+    to: PathBuf,
+    /// Whether its name was taken for it: it is free again if nothing comes of the file.
+    has_taken_name: bool,
+}
+
+impl Part {
+    /// Begins what will be the file at `to`; what is there stays until then. A link is followed where only its
+    /// owner could have made it. A device or a pipe is written to as it is.
+    ///
+    /// # Errors
+    /// The operating system's; a link in a folder that others write to.
+    pub fn create(to: &Path) -> io::Result<Self> {
+        let Ok(found) = fs::symlink_metadata(to) else { return Self::beside(to.to_owned()) };
+        if found.is_symlink() {
+            refuse_link(to)?;
+        }
+        let meant = fs::metadata(to);
+        if is_of_system(to) || meant.as_ref().is_ok_and(is_special) {
+            let file = OpenOptions::new().write(true).open(to)?;
+            return Ok(Self { file, now: None, to: to.to_owned(), has_taken_name: false });
+        }
+        Self::beside(if found.is_symlink() { fs::canonicalize(to)? } else { to.to_owned() })
+    }
+
+    /// Begins a file that wasn't there: `stem.ending`, or `stem-1.ending` and so on. Its name is taken at once.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn create_new(folder: &Path, stem: &str, ending: &str) -> io::Result<Self> {
+        for number in 0..MAX_NAMES {
+            let name = if number == 0 { format!("{stem}.{ending}") } else { format!("{stem}-{number}.{ending}") };
+            let to = folder.join(name);
+            match new_file(&to) {
+                Ok(_) => {
+                    let mut part = Self::beside(to)?;
+                    part.has_taken_name = true;
+                    return Ok(part);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io::Error::new(error.kind(), format!("{}: {error}", to.display()))),
+            }
+        }
+        Err(io::Error::other(format!("{} has {MAX_NAMES} files of that name already", folder.display())))
+    }
+
+    fn beside(to: PathBuf) -> io::Result<Self> {
+        if to.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
+        }
+        let now = folder_of(&to).join(format!(".perfprop-{:016x}.part", unpredictable()));
+        Ok(Self { file: new_file(&now)?, now: Some(now), to, has_taken_name: false })
+    }
+
+    /// The open file, for who goes on to write after it has its name.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn file(&self) -> io::Result<File> {
+        self.file.try_clone()
+    }
+
+    /// Gives it its name; what had that is gone.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn put(mut self) -> io::Result<PathBuf> {
+        if let Some(now) = &self.now {
+            fs::rename(now, &self.to)?;
+        }
+        self.now = None;
+        Ok(std::mem::take(&mut self.to))
+    }
+
+    /// Gives it its name; what had that and wasn't empty is kept as `FILE.old`.
+    ///
+    /// # Errors
+    /// The operating system's.
+    pub fn put_keeping_old(self) -> io::Result<PathBuf> {
+        let has_old = fs::symlink_metadata(&self.to).is_ok_and(|found| found.is_file() && found.len() > 0);
+        if has_old && self.now.is_some() {
+            let mut old = self.to.clone().into_os_string();
+            old.push(".old");
+            fs::rename(&self.to, old)?;
+        }
+        self.put()
+    }
+}
+
+impl Write for Part {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        let Some(now) = &self.now else { return };
+        let _ = fs::remove_file(now);
+        if self.has_taken_name {
+            let _ = fs::remove_file(&self.to);
+        }
+    }
+}
+
+/// Opens a file to write behind what is in it, and makes it if there is none.
+///
+/// # Errors
+/// The operating system's; a link in a folder that others write to.
+pub fn append(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.append(true).create(true).mode(PRIVATE);
+    if is_shared(&folder_of(path)) {
+        refuse_link(path)?;
+        options.custom_flags(OFlag::O_NOFOLLOW.bits());
+    }
+    options.open(path)
+}
+
+fn new_file(path: &Path) -> io::Result<File> {
+    // A name that exists is an error, be it of a link.
+    OpenOptions::new().write(true).create_new(true).mode(PRIVATE).open(path)
+}
+
+fn refuse_link(path: &Path) -> io::Result<()> {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|found| found.is_symlink());
+    match is_link && is_shared(&folder_of(path)) {
+        true => Err(io::Error::other("it is a link in a folder that others write to, and isn't followed")),
+        false => Ok(()),
+    }
+}
+
+/// Whether others than this user and root can put something into a folder.
+fn is_shared(folder: &Path) -> bool {
+    let is_others = |found: Metadata| {
+        let is_own = found.uid() == 0 || found.uid() == geteuid().as_raw();
+        found.mode() & OTHERS_WRITE != 0 || !is_own
+    };
+    fs::metadata(folder).is_ok_and(is_others)
+}
+
+fn folder_of(path: &Path) -> PathBuf {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned()
+}
+
+fn is_special(found: &Metadata) -> bool {
+    let kind = found.file_type();
+    kind.is_char_device() || kind.is_block_device() || kind.is_fifo() || kind.is_socket()
+}
+
+/// Whether it is one of the names for what is open already: `/dev/stdout`, `/dev/fd/63`.
+fn is_of_system(path: &Path) -> bool {
+    ["/dev/fd", "/dev/stdout", "/dev/stderr", "/proc"].iter().any(|known| path.starts_with(known))
+}
+
+/// A number that nobody else can know: the keys of the hasher are random.
+fn unpredictable() -> u64 {
+    RandomState::new().hash_one(std::process::id())
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    /// A folder of this test with these permissions.
+    fn folder(name: &str, mode: u32) -> PathBuf {
+        let folder = std::env::temp_dir().join(format!("perfprop-files-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir(&folder).unwrap();
+        fs::set_permissions(&folder, PermissionsExt::from_mode(mode)).unwrap();
+        folder
+    }
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> =
+            fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    fn write(mut part: Part, text: &str) -> PathBuf {
+        part.write_all(text.as_bytes()).unwrap();
+        part.put().unwrap()
+    }
+
+    #[test]
+    fn a_file_is_its_owners_and_has_its_name_once_it_is_whole() {
+        let folder = folder("whole", 0o755);
+        let to = folder.join("a");
+        fs::write(&to, "before").unwrap();
+        let part = Part::create(&to).unwrap();
+        assert_eq!((fs::read_to_string(&to).unwrap().as_str(), names(&folder).len()), ("before", 2));
+        let path = write(part, "after");
+        assert_eq!((path == to, fs::read_to_string(&to).unwrap().as_str()), (true, "after"));
+        assert_eq!(fs::metadata(&to).unwrap().mode() & 0o777, PRIVATE);
+        // One that isn't whole leaves nothing.
+        drop(Part::create(&to).unwrap());
+        assert_eq!(names(&folder), ["a"]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn what_was_there_is_kept_beside() {
+        let folder = folder("old", 0o755);
+        let to = folder.join("a");
+        for text in ["1", "2", "3"] {
+            let mut part = Part::create(&to).unwrap();
+            part.write_all(text.as_bytes()).unwrap();
+            part.put_keeping_old().unwrap();
+        }
+        let read = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
+        assert_eq!(
+            (names(&folder), read("a"), read("a.old")),
+            (vec!["a".into(), "a.old".into()], "3".into(), "2".into())
+        );
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn links_are_followed_only_where_nobody_else_could_have_made_them() {
+        let (own, shared) = (folder("own", 0o755), folder("shared", 0o1777));
+        let target = own.join("target");
+        fs::write(&target, "precious").unwrap();
+        for folder in [&own, &shared] {
+            symlink(&target, folder.join("link")).unwrap();
+        }
+        let error = Part::create(&shared.join("link")).unwrap_err();
+        assert!(error.to_string().contains("link in a folder that others write to"), "{error}");
+        assert!(append(&shared.join("link")).is_err());
+        assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
+        // A link to nothing is no way to make a file elsewhere.
+        symlink(own.join("new"), shared.join("dangling")).unwrap();
+        assert!(Part::create(&shared.join("dangling")).is_err() && append(&shared.join("dangling")).is_err());
+        assert!(!own.join("new").exists());
+        write(Part::create(&own.join("link")).unwrap(), "mine");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
+        assert!(fs::symlink_metadata(own.join("link")).unwrap().is_symlink());
+        // One that comes after the part was begun is replaced, not followed.
+        let part = Part::create(&shared.join("late")).unwrap();
+        symlink(&target, shared.join("late")).unwrap();
+        write(part, "late");
+        assert_eq!((fs::read_to_string(&target).unwrap().as_str(), names(&shared).len()), ("mine", 3));
+        [own, shared].into_iter().for_each(|folder| fs::remove_dir_all(folder).unwrap());
+    }
+
+    #[test]
+    fn parts_have_names_that_nobody_can_know() {
+        let folder = folder("names", 0o1777);
+        let parts: Vec<_> = (0..20).map(|_| Part::create(&folder.join("a")).unwrap()).collect();
+        assert_eq!(names(&folder).len(), 20);
+        drop(parts);
+        assert!(names(&folder).is_empty());
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn new_files_are_numbered_and_replace_nothing() {
+        let folder = folder("new", 0o755);
+        symlink("/nowhere", folder.join("a.txt")).unwrap();
+        let write_new = |text: &str| write(Part::create_new(&folder, "a", "txt").unwrap(), text);
+        assert_eq!([write_new("1"), write_new("2")], ["a-1.txt", "a-2.txt"].map(|name| folder.join(name)));
+        assert_eq!(fs::metadata(folder.join("a-2.txt")).unwrap().mode() & 0o777, PRIVATE);
+        drop(Part::create_new(&folder, "a", "txt").unwrap());
+        assert_eq!(names(&folder), ["a-1.txt", "a-2.txt", "a.txt"]);
+        fs::remove_dir_all(folder).unwrap();
+    }
+
+    #[test]
+    fn devices_and_open_files_are_written_to_as_they_are() {
+        for name in ["/dev/null", "/dev/stderr", "/proc/self/fd/2"] {
+            let Ok(mut part) = Part::create(Path::new(name)) else { continue };
+            part.write_all(b"").unwrap();
+            assert_eq!(part.put().unwrap(), Path::new(name));
+        }
+        assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
+        assert!(Part::create(Path::new("/")).is_err());
+    }
+}

@@ -5,6 +5,7 @@
 use perfprop::estimate::Scale;
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
+use perfprop::plan::{Cohesion, PlannedGroup};
 use perfprop::recording::{self, End, Header, Machine, RecordedAnchor, RecordedEvent, Recorder, Target};
 use perfprop::sources::{Reading, Round, Scope, Status};
 use perfprop::text::{self, Repeats};
@@ -48,7 +49,7 @@ fn header() -> Header {
         truths: vec![],
         modelled: None,
         turns: None,
-        groups: Vec::new(),
+        groups: vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }],
         metrics: Vec::new(),
         relations: Vec::new(),
         estimator: "scale".into(),

@@ -94,6 +94,9 @@ fn a_script_cut_anywhere_is_read_up_to_there() {
         let samples: u64 = imported.tree.event_ids().map(|event| imported.tree.total(event).samples).sum();
         let whole = SCRIPT[..end].matches("\n\n").count() as u64;
         assert!(samples >= whole, "{end}: {samples} of {whole}");
+        if SCRIPT[..end].ends_with("\n\t") {
+            assert!(imported.fault.is_none(), "{end}: {:?}", imported.fault);
+        }
     }
 }
 
@@ -383,4 +386,35 @@ fn faults_in_known_samples_have_their_line() {
     assert_eq!(imported.fault.unwrap().line, Some(23));
     let event = imported.tree.default_event().unwrap();
     assert_eq!(imported.tree.total(event).samples, 5);
+}
+
+/// Who looks into a folder that all share learns nothing of what ran.
+#[test]
+fn an_exported_file_is_its_owners() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+    let folder = std::env::temp_dir().join(format!("perfprop-export-private-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::set_permissions(&folder, PermissionsExt::from_mode(0o1777)).unwrap();
+    let out = folder.join("out.folded");
+    let to = |path: &PathBuf| perfprop(&["--to", "folded", "-o", path.to_str().unwrap()], SCRIPT.as_bytes());
+    assert_eq!(to(&out).status.code(), Some(0));
+    assert_eq!(fs::metadata(&out).unwrap().permissions().mode() & 0o777, 0o600);
+    let (link, target) = (folder.join("link"), folder.join("target"));
+    fs::write(&target, "precious").unwrap();
+    symlink(&target, &link).unwrap();
+    let refused = to(&link);
+    assert!(stderr(&refused).contains("link in a folder that others write to"), "{}", stderr(&refused));
+    assert_eq!((refused.status.success(), fs::read_to_string(&target).unwrap().as_str()), (false, "precious"));
+    fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn more_events_than_can_be_estimated_together_are_refused() {
+    let events: Vec<_> = (0..513).map(|n| serde_json::json!({ "name": format!("e{n}"), "fixed": false })).collect();
+    let init = serde_json::json!({
+        "type": "init", "events": events, "counters": 4, "mux_ms": 4.0, "read_ms": 10.0, "phase": "measure"
+    });
+    let output = run(&["estimate"], format!("{init}\n").as_bytes());
+    assert!(stderr(&output).contains("513 events; 512 can be estimated together"), "{}", stderr(&output));
+    assert!(!output.status.success());
 }

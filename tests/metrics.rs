@@ -18,6 +18,7 @@ use perfprop::recording::{self, Header, RecordedEvent, RecordedMetric, Target};
 use perfprop::relations;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::units::{CpuNs, WallNs};
+use proptest::prelude::*;
 use serde::Deserialize;
 
 /// The folder of the vendors' tables: `PERFPROP_PMU_EVENTS`, else the one beside this package.
@@ -122,8 +123,10 @@ fn shipped_metrics_are_right_and_have_all_they_name() {
     assert!(catalog.metrics().len() >= 10 && catalog.endless().is_empty());
     let resolver = Resolver::new(Machine::here());
     let facts = Facts::new(&resolver, Scope::Part);
+    let know = |fact: &Fact| facts.know(fact);
+    let mut formulas = catalog.formulas(&know);
     for metric in catalog.metrics() {
-        for name in Request::events_of(metric, &catalog, &facts) {
+        for name in Request::events_of(metric, &mut formulas) {
             assert!(name == "duration_time" || !facts.events(&name).is_empty(), "{}: {name}", metric.name);
         }
         assert!(
@@ -187,6 +190,103 @@ fn formulas_that_would_explode_are_refused_at_once() {
     assert!(doubling.metrics.len() < 20 && !doubling.diagnostics.is_empty());
     let long = chain(2_000, |next| format!("m{next}"));
     assert_eq!(long.metrics.len(), 64);
+}
+
+/// Metrics of which each names the one before twice, up to 65,536 nodes, and as many more that name the longest.
+fn long_ones(count: usize) -> Catalog {
+    let formula = |i: usize| match i {
+        0 => "a + b".to_owned(),
+        1..=14 => format!("m{0} + m{0}", i - 1),
+        i => format!("m14 * {i}"),
+    };
+    let lines: Vec<_> = (0..count).map(|i| format!(r#"{{"metric": "m{i}", "formula": "{}"}}"#, formula(i))).collect();
+    catalog(&format!("[{}]", lines.join(",")))
+}
+
+#[test]
+fn what_metrics_need_is_told_however_long_their_formulas_are() {
+    let catalog = long_ones(1_515);
+    let know = |_: &Fact| None;
+    let mut formulas = catalog.formulas(&know);
+    for metric in catalog.metrics() {
+        assert_eq!(formulas.needs(&metric.formula).unwrap().events, ["a", "b"]);
+    }
+    assert_eq!(formulas.expand(&catalog.find("m14").unwrap().formula).unwrap().nodes().len(), 65_535);
+}
+
+#[test]
+fn formulas_that_are_too_long_together_are_refused() {
+    let catalog = long_ones(61);
+    let know = |_: &Fact| None;
+    let mut formulas = catalog.formulas(&know);
+    let expanded = catalog.metrics().iter().map(|metric| formulas.expand(&metric.formula));
+    let (fine, refused): (Vec<_>, Vec<_>) = expanded.partition(Result::is_ok);
+    let nodes: usize = fine.into_iter().map(|expr| expr.unwrap().nodes().len()).sum();
+    assert!(nodes <= perfprop::metrics::MAX_TOGETHER && !refused.is_empty(), "{nodes}");
+    let message = refused[0].as_ref().unwrap_err().to_string();
+    assert_eq!(message, "with those before it the formulas have more than 1000000 terms: ask for fewer");
+}
+
+#[test]
+fn how_deep_metrics_lie_does_not_depend_on_what_was_asked_before() {
+    let lines: Vec<_> = (0..100).map(|i| format!(r#"{{"metric": "m{i}", "formula": "m{}"}}"#, i + 1)).collect();
+    let metrics = relations::parse("f", format!("[{}]", lines.join(",")).as_bytes());
+    // Across files, so that nobody has refused them.
+    let all: Vec<_> = lines.iter().flat_map(|line| metrics_of(line)).collect();
+    assert!(metrics.metrics.len() == 64 && all.len() == 100);
+    let catalog = Catalog::new(all);
+    let deep = |order: &mut dyn Iterator<Item = usize>| {
+        let know = |_: &Fact| None;
+        let mut formulas = catalog.formulas(&know);
+        let mut fine: Vec<_> = order.filter(|&i| formulas.needs(&catalog.metrics()[i].formula).is_ok()).collect();
+        fine.sort_unstable();
+        fine
+    };
+    assert_eq!(deep(&mut (0..100)), deep(&mut (0..100).rev()));
+}
+
+fn metrics_of(line: &str) -> Vec<perfprop::metrics::Metric> {
+    metrics(&format!("[{line}]"))
+}
+
+#[test]
+fn an_import_has_the_first_of_a_name_and_names_of_several_words() {
+    let vendor = Vendor::of_file(
+        "f",
+        r#"[{"MetricName": "m", "MetricExpr": "a"}, {"MetricName": "M", "MetricExpr": "b"},
+        {"MetricName": "tma_info_serialization _%_tpause_cycles", "MetricExpr": "c"}]"#,
+    );
+    let (written, problems) = relations::writable(vendor.unwrap().metrics);
+    assert_eq!(problems, ["M: there is one of that name already, which holds"]);
+    let again = metrics(&relations::metric_file(&written));
+    assert_eq!((again.len(), again[1].name.as_str()), (2, "tma_info_serialization _%_tpause_cycles"));
+    assert_eq!(Catalog::new(again).select("tma_info_serialization _%_tpause_cycles").len(), 1);
+}
+
+proptest! {
+    #[test]
+    fn what_is_imported_reads_back(
+        entries in prop::collection::vec(
+            (
+                prop_oneof!["[a-cA-C_ %]{1,6}", "[a-b\u{202e} ]{1,4}", ".{0,110}"],
+                prop_oneof!["[a-b+*()@ .:-]{0,9}", "[a-b\\\\\u{202e}/=,-]{1,8}", Just("a if b > 1 else c\\-d".to_owned())],
+                ".{0,20}",
+                prop_oneof!["[-1-9e.]{1,3}[a-z%/\u{202e} ]{0,5}", Just(String::new())],
+                "[a-b; ,\u{202e}]{0,8}",
+            ),
+            0..6,
+        )
+    ) {
+        let entry = |(name, formula, description, unit, groups)| serde_json::json!({
+            "MetricName": name, "MetricExpr": formula, "BriefDescription": description, "ScaleUnit": unit,
+            "MetricGroup": groups, "MetricThreshold": formula, "MetricConstraint": "NO_GROUP_EVENTS",
+        });
+        let text = entries.into_iter().map(entry).collect::<serde_json::Value>().to_string();
+        let (written, _) = relations::writable(Vendor::of_file("f", &text).unwrap().metrics);
+        let parsed = relations::parse("f", relations::metric_file(&written).as_bytes());
+        prop_assert!(parsed.diagnostics.is_empty(), "{}", parsed.diagnostics);
+        prop_assert_eq!(parsed.metrics, written);
+    }
 }
 
 fn request(text: &str, wishes: &[&str]) -> (Request, Resolver) {

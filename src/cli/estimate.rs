@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::args::Estimate;
 use super::stream::Stream;
-use crate::estimate::gp::{MAX_EVENTS, Constraint, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use crate::estimate::gp::{Constraint, EventSpec, Gp, MAX_EVENTS, Model, Prior, Settings, Span, Timing};
 use crate::plan::RoundRobin;
 use crate::rates::{Confidence, Delta, Uncertain};
 use crate::units::CpuNs;

@@ -141,7 +141,10 @@ impl Estimation {
     ) -> Result<Self, Error> {
         let events: Vec<_> = events.into_iter().collect();
         if kind == Kind::Gp && events.len() > MAX_EVENTS {
-            say(&format!("{} events; gp holds {MAX_EVENTS} against one another, and so these are scaled", events.len()));
+            say(&format!(
+                "{} events; gp holds {MAX_EVENTS} against one another, and so these are scaled",
+                events.len()
+            ));
         }
         let learnt = corrections.learnt.as_deref().map(|path| learnt(path, kind, events)).transpose()?;
         Ok(Self { kind, confidence: corrections.confidence, learnt })

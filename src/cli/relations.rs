@@ -118,12 +118,21 @@ fn import(args: &Import) -> Result<u8, Error> {
         let path = shown(&args.from.display().to_string()).into_owned();
         return Err(Error::Usage(format!("no metrics in {path}: perf's tables have MetricExpr, Intel's Metrics")));
     }
-    let text = relations::metric_file(&vendor.metrics);
+    let (metrics, problems) = relations::writable(vendor.metrics);
+    problems.iter().for_each(|problem| say(&format!("without {problem}")));
+    let text = relations::metric_file(&metrics);
+    if text.len() > relations::MAX_FILE {
+        let (size, most) = (text.len() >> 20, relations::MAX_FILE >> 20);
+        return Err(Error::Usage(format!(
+            "{} metrics take {size} MiB, and a relation file has {most} at most: import one file of the folder",
+            metrics.len()
+        )));
+    }
     let mut out = args.output.as_deref().map_or_else(|| Ok(Stream::stdout()), |path| Stream::file(path, false))?;
     out.print(&text)?;
     if let Some(path) = args.output.as_deref().filter(|path| path.as_os_str() != "-") {
         let path = shown(&path.display().to_string()).into_owned();
-        say(&format!("{} metrics in {path}; to show one: -M NAME --relations {path}", vendor.metrics.len()));
+        say(&format!("{} metrics in {path}; to show one: -M NAME --relations {path}", metrics.len()));
     }
     Ok(0)
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gp::{EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use super::gp::{EventSpec, Gp, MAX_EVENTS, Model, Prior, Settings, Span, Timing};
 use crate::events::Event;
 use crate::rates::Delta;
 use crate::units::WallNs;
@@ -58,7 +58,7 @@ impl OnCpu {
         let enabled = deltas.iter().flatten().map(|delta| delta.enabled.0).max().unwrap_or(0);
         let length = enabled.min(wall) as f64 / 1e6;
         let waits = |delta: &Delta| delta.running < delta.enabled;
-        let may_begin = || self.events.len() <= gp::MAX_EVENTS && deltas.iter().flatten().any(waits);
+        let may_begin = || self.events.len() <= MAX_EVENTS && deltas.iter().flatten().any(waits);
         if length == 0.0 || (self.process.is_none() && !may_begin()) {
             return;
         }
@@ -135,7 +135,7 @@ mod tests {
             run.round(WallNs(0), WallNs(2_000_000), &vec![Some(half(Some(1))); count]);
             run.process().is_some()
         };
-        assert_eq!([begins(2), begins(gp::MAX_EVENTS + 1)], [true, false]);
+        assert_eq!([begins(2), begins(MAX_EVENTS + 1)], [true, false]);
     }
 
     #[test]

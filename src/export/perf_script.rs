@@ -182,6 +182,8 @@ impl<'a> Reader<'a> {
 
     fn line(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
         match line.first() {
+            // The file was cut off behind the tab.
+            Some(b'\t') if line.trim_ascii().is_empty() => return Ok(()),
             Some(b'\t') => return self.frame_line(line, number),
             Some(b'#') => return Ok(()),
             _ => {}

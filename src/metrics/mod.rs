@@ -75,6 +75,15 @@ impl Grouping {
     }
 }
 
+/// How many characters the name of a metric has at most, as ids of relations have.
+pub const MAX_NAME: usize = 100;
+
+/// Whether `text` can be the name of a metric: characters that a terminal draws, and blanks between them.
+pub(crate) fn is_name(text: &str) -> bool {
+    let is_drawn = |c: char| c == ' ' || !(c.is_whitespace() || crate::words::is_hidden(c));
+    text.trim() == text && text.chars().all(is_drawn) && (1..=MAX_NAME).contains(&text.chars().count())
+}
+
 /// The parts of a list such as `TopdownL1;Default`.
 pub(crate) fn list(text: &str) -> Vec<String> {
     text.split([';', ',']).map(str::trim).filter(|part| !part.is_empty()).map(str::to_owned).collect()

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Grouping, Metric, Scale, list};
+use super::{Grouping, MAX_NAME, Metric, Scale, is_name, list};
 use crate::events::Tables;
 use crate::expr::{Dialect, Expr, Fact, Kind, Subject, Variable, parse};
 use crate::words::shown;
@@ -91,8 +91,8 @@ fn formula(key: &str, text: &str) -> Result<Expr, String> {
 
 /// What both forms have in common.
 fn described(fields: &Map<String, Value>, name: &str, formula: Expr) -> Result<Metric, String> {
-    if name.is_empty() || name.contains(|c: char| c.is_whitespace() || crate::words::is_hidden(c)) {
-        return Err("its name has spaces or control characters, or is empty".to_owned());
+    if !is_name(name) {
+        return Err(format!("its name has control characters, spaces at an end, or not 1 to {MAX_NAME} characters"));
     }
     let description = text(fields, "BriefDescription")?.or(text(fields, "PublicDescription")?);
     Ok(Metric {
@@ -101,7 +101,7 @@ fn described(fields: &Map<String, Value>, name: &str, formula: Expr) -> Result<M
         scale: Scale::default(),
         groups: list(text(fields, "MetricGroup")?.unwrap_or_default()),
         threshold: None,
-        description: description.unwrap_or_default().to_owned(),
+        description: description.unwrap_or_default().trim().to_owned(),
         grouping: Grouping::Together,
         apart_in: Vec::new(),
     })

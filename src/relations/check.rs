@@ -7,7 +7,7 @@ use super::source::Source;
 use super::syntax::{Entry, Object, Problem, Problems, Value, read};
 use super::{Form, MAX_FILE, Parsed, Place, Relation, Tolerance, Weight};
 use crate::expr::{Dialect, Expr, ParseError, parse, parse_equation};
-use crate::metrics::{Catalog, ExpansionError, Grouping, Metric, Scale, list};
+use crate::metrics::{Catalog, ExpansionError, Grouping, MAX_NAME, Metric, Scale, is_name, list};
 use crate::words::{is_hidden, nearest, quoted, shown};
 
 /// The keys of a relation or of a metric.
@@ -301,7 +301,7 @@ impl Checker<'_> {
             endless.insert(index);
             let around: Vec<String> = match &error {
                 ExpansionError::Cycle(chain) => chain.clone(),
-                ExpansionError::TooDeep(_) | ExpansionError::TooLong(_) => vec![metric.name.clone()],
+                _ => vec![metric.name.clone()],
             };
             if around.iter().any(|name| told.contains(name)) {
                 continue;
@@ -447,7 +447,9 @@ impl Checker<'_> {
     fn event(&mut self, fields: &Fields<'_>, key: Key) -> Option<String> {
         let value = fields.get(key)?;
         let mut characters = value.text.char_indices();
-        let bad = characters.find(|&(_, c)| c.is_whitespace() || is_hidden(c));
+        // Some of the vendors' metrics have names of several words.
+        let is_word = |at: usize| key == Key::Metric && at > 0 && at + 1 < value.text.len();
+        let bad = characters.find(|&(at, c)| c.is_whitespace() && !(c == ' ' && is_word(at)) || is_hidden(c));
         match bad {
             _ if !value.is_quoted => {
                 let message = format!("{} is a name in quotes", key.name());
@@ -462,8 +464,13 @@ impl Checker<'_> {
                 let place = value.offset_of(at);
                 let label = format!("{} here", quoted(c.encode_utf8(&mut [0; 4])));
                 let whose = if key == Key::Metric { "metrics'" } else { "events'" };
-                let message = format!("{whose} names have no spaces or control characters");
+                let spaces = if key == Key::Metric { "no spaces at their ends" } else { "no spaces" };
+                let message = format!("{whose} names have {spaces} or control characters");
                 self.wrong(place, message, label, None)
+            }
+            None if key == Key::Metric && !is_name(&value.text) => {
+                let message = format!("a metric's name has {MAX_NAME} characters at most");
+                self.wrong(value.offset, message, format!("{} here", value.text.chars().count()), None)
             }
             None => Some(value.text.to_string()),
         }
@@ -513,7 +520,7 @@ fn own_id<'a>(object: &'a Object<'a>) -> Option<&'a Value<'a>> {
 }
 
 fn is_id(value: &Value<'_>) -> bool {
-    value.is_quoted && !value.text.contains(is_hidden) && (1..=100).contains(&value.text.chars().count())
+    value.is_quoted && !value.text.contains(is_hidden) && (1..=MAX_NAME).contains(&value.text.chars().count())
 }
 
 /// `R3` for the third object, or `R3-2`, `R3-3`, ... where `R3` is another's.

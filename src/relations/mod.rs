@@ -29,6 +29,7 @@ mod saved;
 mod source;
 mod syntax;
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
@@ -251,6 +252,29 @@ pub fn shipped_metrics() -> Result<Vec<Metric>, Diagnostics> {
 pub fn metric_file(metrics: &[Metric]) -> String {
     let lines: Vec<_> = metrics.iter().map(saved::metric).collect();
     if lines.is_empty() { "[]\n".to_owned() } else { format!("[\n{}\n]\n", lines.join(",\n")) }
+}
+
+/// The metrics that a file of them gives back as they are, and what is wrong with the others, ready for a terminal.
+pub fn writable(metrics: Vec<Metric>) -> (Vec<Metric>, Vec<String>) {
+    let mut names = HashSet::new();
+    let (mut written, mut problems) = (Vec::new(), Vec::new());
+    for metric in metrics {
+        let problem = match parse("", metric_file(std::slice::from_ref(&metric)).as_bytes()) {
+            _ if !names.insert(metric.name.to_lowercase()) => {
+                "there is one of that name already, which holds".to_owned()
+            }
+            again if again.metrics.first() == Some(&metric) => {
+                written.push(metric);
+                continue;
+            }
+            again => match again.diagnostics.list.first() {
+                Some(wrong) => wrong.message.clone(),
+                None => "no relation file says it".to_owned(),
+            },
+        };
+        problems.push(format!("{}: {problem}", shown(&metric.name)));
+    }
+    (written, problems)
 }
 
 /// Reads the relations in `bytes`; messages call them `file`.

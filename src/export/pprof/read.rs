@@ -13,13 +13,17 @@ use super::message::{Function, Location, Mapping, Profile, Sample};
 use crate::export::read::{Chosen, Events, Fault, ReadOptions, What};
 use crate::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Tree};
 
-/// The largest profile, unpacked: a whole day of samples of a large service has a tenth of it. A packed one can be
-/// a thousandth of that.
-const LARGEST: u64 = 256 << 20;
+/// How large a profile may be.
+struct Limits {
+    /// Unpacked, in bytes.
+    unpacked: u64,
+    /// Once it is decoded, in bytes.
+    decoded: u64,
+}
 
-/// The most memory that a profile may take once it is decoded. Of what is written in two bytes, a sample without
-/// anything in it, 72 are made.
-const MOST_MEMORY: u64 = 2 << 30;
+/// A day of samples of a large service has a tenth of this. A packed profile can be a thousandth of what it unpacks to;
+/// of what is written in two bytes, a sample without anything in it, 72 are made.
+const LIMITS: Limits = Limits { unpacked: 256 << 20, decoded: 2 << 30 };
 
 /// What a message or a text takes at most beside its numbers, and what a number takes.
 const PART: u64 = 88;
@@ -29,7 +33,7 @@ type ById<T> = HashMap<u64, T, FxBuildHasher>;
 
 /// Reads a whole profile; labels of samples aren't kept. Nothing is taken from one that breaks a rule of the format.
 pub(in crate::export) fn read(input: impl Read, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
-    let profile = unpack(input)?;
+    let profile = unpack(input, LIMITS)?;
     let strings: Vec<String> =
         profile.string_table.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
     let fault = |reason: String| Fault::of_file(What::Pprof(reason));
@@ -47,25 +51,25 @@ pub(in crate::export) fn read(input: impl Read, tree: &mut Tree, options: &ReadO
     Ok(())
 }
 
-fn unpack(input: impl Read) -> Result<Profile, Fault> {
+fn unpack(input: impl Read, limits: Limits) -> Result<Profile, Fault> {
     let fault = |reason: String| Fault::of_file(What::Pprof(reason));
     let mut input = BufReader::new(input);
     let mut bytes = Vec::new();
     let packed = std::io::BufRead::fill_buf(&mut input).map(|begun| begun.starts_with(&[0x1f, 0x8b]));
     let result = packed.and_then(|packed| match packed {
-        true => MultiGzDecoder::new(input).take(LARGEST + 1).read_to_end(&mut bytes),
-        false => input.take(LARGEST + 1).read_to_end(&mut bytes),
+        true => MultiGzDecoder::new(input).take(limits.unpacked + 1).read_to_end(&mut bytes),
+        false => input.take(limits.unpacked + 1).read_to_end(&mut bytes),
     });
     match result {
         Err(error) => return Err(fault(format!("it can't be unpacked: {error}"))),
-        Ok(size) if size as u64 > LARGEST => {
-            return Err(fault(format!("it is larger than {} MiB once it is unpacked", LARGEST >> 20)));
+        Ok(size) if size as u64 > limits.unpacked => {
+            return Err(fault(format!("it is larger than {} MiB once it is unpacked", limits.unpacked >> 20)));
         }
         Ok(_) => {}
     }
     match memory(&bytes, DEEPEST) {
-        Some(memory) if memory <= MOST_MEMORY => {}
-        Some(_) => return Err(fault(format!("it would take more than {} GiB of memory", MOST_MEMORY >> 30))),
+        Some(memory) if memory <= limits.decoded => {}
+        Some(_) => return Err(fault(format!("it would take more than {} GiB of memory", limits.decoded >> 30))),
         None => return Err(fault("its fields don't fit into it".into())),
     }
     Profile::decode(&*bytes).map_err(|error| fault(error.to_string()))
@@ -346,4 +350,57 @@ fn columns(
 
 fn is_calls(name: &str, unit: &str) -> bool {
     name == "calls" && unit == "count"
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic")]
+
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::GzEncoder;
+
+    use super::super::message::{Function, Label, Line};
+    use super::*;
+
+    fn refusal(bytes: &[u8], limits: Limits) -> String {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        packed.write_all(bytes).unwrap();
+        unpack(&packed.finish().unwrap()[..], limits).map_or_else(|fault| fault.to_string(), |_| "taken".into())
+    }
+
+    #[test]
+    fn what_unpacks_to_too_much_is_refused() {
+        // Samples with nothing in them.
+        let samples = b"\x12\x00".repeat(1 << 20);
+        let limits = |unpacked, decoded| Limits { unpacked, decoded };
+        assert_eq!(refusal(&samples, limits(2 << 20, 1 << 30)), "taken");
+        let large = refusal(&samples, limits(1 << 20, 1 << 30));
+        assert_eq!(large, "no valid pprof profile: it is larger than 1 MiB once it is unpacked");
+        let much = refusal(&b"\x12\x00".repeat(13 << 20), limits(LIMITS.unpacked, 1 << 30));
+        assert_eq!(much, "no valid pprof profile: it would take more than 1 GiB of memory");
+        assert!(refusal(b"\x12\x05\x00", LIMITS).contains("don't fit"));
+    }
+
+    #[test]
+    fn the_memory_of_a_profile_is_no_less_than_it_takes() {
+        let label = Label { key: 1, str: 1, num: 0, num_unit: 0 };
+        let sample = Sample { location_id: vec![1; 40], value: vec![1; 3], label: vec![label; 10] };
+        let line = Line { function_id: 1, ..Line::default() };
+        let profile = Profile {
+            sample: vec![sample; 10],
+            location: vec![Location { id: 1, line: vec![line; 5], ..Location::default() }; 10],
+            function: vec![Function { id: 1, name: 1, ..Function::default() }; 10],
+            string_table: vec![Vec::new(), b"name".to_vec()],
+            comment: vec![1; 100],
+            ..Profile::default()
+        };
+        let samples = 10 * (size_of::<Sample>() + 43 * 8 + 10 * size_of::<Label>());
+        let locations = 10 * (size_of::<Location>() + 5 * size_of::<Line>());
+        let rest = 10 * size_of::<Function>() + 2 * (size_of::<Vec<u8>>() + size_of::<String>()) + 100 * 8;
+        let memory = memory(&profile.encode_to_vec(), DEEPEST).unwrap();
+        assert!(memory >= (samples + locations + rest) as u64, "{memory}");
+        assert!(PART as usize >= size_of::<Sample>().max(size_of::<Location>()));
+    }
 }

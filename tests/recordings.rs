@@ -217,8 +217,8 @@ fn monitor(recording: &Recording) -> Monitor {
 fn show(recording: &Recording) {
     let profile = recording.stacks.as_ref().map(|stacks| {
         let mut profile = Replayed::new(&stacks.sampled);
-        let (tree, losses) = profile.until(&stacks.sampled, &stacks.batches, WallNs(u64::MAX));
-        (tree.clone(), losses)
+        let (tree, quality) = profile.until(&stacks.sampled, &stacks.batches, WallNs(u64::MAX));
+        (tree.clone(), quality.clone())
     });
     let rounds: Vec<_> = recording.rounds.iter().map(|(round, _)| round.clone()).collect();
     for screen in Screen::ALL {

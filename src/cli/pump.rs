@@ -260,7 +260,7 @@ mod tests {
         let (stacks, batches) = unbounded();
         let (_runs, ended) = unbounded::<Infallible>();
         let signals = never();
-        let round = |at| Sample::Round { round: Round { at: WallNs(at), readings: vec![] }, lost: 0 };
+        let round = |at| Sample::Round { round: Round { at: WallNs(at), ..Round::default() }, lost: 0 };
         // What comes during each rest, as rounds and as batches.
         let mut script = vec![(2, 3), (1, 0), (0, 2), (3, 1)].into_iter();
         let (sent, given, rests) = (RefCell::new((0, 0)), RefCell::new((0, 0)), RefCell::new(0));

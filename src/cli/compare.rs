@@ -43,7 +43,7 @@ pub(super) fn files(args: &Replay) -> Result<(&Path, Option<Files<'_>>), Error> 
     Ok((first, files))
 }
 
-/// A recording, with what it goes by.
+/// A recording, with its name.
 struct One {
     name: String,
     recording: Recording,

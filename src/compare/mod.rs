@@ -54,7 +54,7 @@ pub enum Verdict {
     Higher,
     /// Lower by more than chance.
     Lower,
-    /// The same to the last digit shown, however many runs there are.
+    /// The numbers are the same to the last digit shown, however many runs there are.
     Equal,
     /// The difference may be chance. If it is as it seems, so many runs a side show it; `None` above 1,000.
     Unclear {
@@ -117,7 +117,7 @@ impl Verdict {
 /// An event in the recordings of one side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs {
-    /// Its place in the list of events of the side's first recording, if it is there.
+    /// Place of the event in the list of events of the side's first recording, if it is there.
     pub index: Option<EventIndex>,
     /// A number of each recording that has one, in the measure asked for, with what that run left unseen.
     pub numbers: Vec<Uncertain>,
@@ -137,7 +137,7 @@ impl Runs {
         self.spread().filter(|spread| spread.runs > 1).map(|spread| spread.variance.sqrt())
     }
 
-    /// The same as a part of the mean; `None` also of zeros.
+    /// The standard deviation as a part of the mean; `None` also of zeros.
     pub fn relative_deviation(&self) -> Option<f64> {
         Some(self.deviation()? / self.mean()?.abs()).filter(|part| part.is_finite())
     }
@@ -150,7 +150,7 @@ impl Runs {
 /// An event of one side, of the other, or of both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Compared {
-    /// Its name, with the part of the target that it is about.
+    /// Name of the event, with the part of the target that it is about.
     pub name: String,
     /// What it counts.
     pub unit: Unit,

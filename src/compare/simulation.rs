@@ -37,7 +37,7 @@ impl Random {
     }
 }
 
-/// A run of an event: its place in the order in which runs of both sides took turns, and its side.
+/// A run of an event: its place in the order in which runs of both sides alternated, and its side.
 type Draw = fn(&mut Random, turn: f64, side: usize) -> f64;
 
 fn normal(random: &mut Random, _: f64, _: usize) -> f64 {
@@ -67,7 +67,7 @@ fn unequal(random: &mut Random, _: f64, side: usize) -> f64 {
     100.0 + random.normal() * if side == 0 { 1.0 } else { 10.0 }
 }
 
-/// Both sides of an event, whose runs take turns as long as both have some left.
+/// Both sides of an event, whose runs alternate as long as both have some left.
 fn pair(random: &mut Random, draw: Draw, runs: [usize; 2]) -> (Spread, Spread) {
     let mut sides = [vec![], vec![]];
     let mut turn = 0.0;
@@ -117,7 +117,7 @@ fn nor_do_other_numbers_of_runs() {
     let most = 0.05 + 2.33 * (0.05_f64 * 0.95 / PAIRS as f64).sqrt();
     for (name, draw) in DISTRIBUTIONS {
         for runs in [[10, 10], [3, 5], [2, 10], [5, 8], [3, 10]] {
-            // Runs of one side that come when those of the other are over can't be told from a drift.
+            // Runs of one side that come when those of the other are over can't be distinguished from a drift.
             if name == "drift" && runs == [3, 10] {
                 continue;
             }

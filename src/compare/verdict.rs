@@ -66,7 +66,7 @@ pub(super) fn decide(pairs: &[(Spread, Spread)], confidence: Confidence) -> Vec<
         let differs = corrected < alpha;
         let interval = test.change(&pairs[event], alpha / left);
         decisions[event] = Decision::Tested { p: corrected, differs, interval };
-        // Once one isn't told apart, the others aren't either.
+        // Once one event doesn't differ, those after it don't either.
         left -= f64::from(u8::from(differs));
     }
     decisions
@@ -153,7 +153,7 @@ impl Test {
     }
 
     /// By what part of the first mean the second differs from it, with this probability of being wrong; `None` where
-    /// neither varies, and where the first can't be told from 0.
+    /// neither varies, and where the first can't be distinguished from 0.
     fn change(&self, (a, b): &(Spread, Spread), alpha: f64) -> Option<(f64, f64)> {
         let square = two_sided_quantile(alpha, self.degrees).powi(2);
         let scale = a.mean * a.mean - square * self.a;

@@ -65,7 +65,7 @@ impl<'a> MetricRow<'a> {
         self.first + self.derived.events().next().unwrap_or(0)
     }
 
-    /// Its value over the whole run.
+    /// Value of the metric over the whole run.
     ///
     /// # Errors
     /// Returns why there is no value.
@@ -74,7 +74,7 @@ impl<'a> MetricRow<'a> {
         self.value(|row| row.best(), time.as_secs())
     }
 
-    /// Its value where each event's count is what `count` says, in a time of so many seconds.
+    /// Value of the metric where each event's count is what `count` says, in a time of so many seconds.
     ///
     /// # Errors
     /// Returns why there is no value.
@@ -88,7 +88,7 @@ impl<'a> MetricRow<'a> {
         })
     }
 
-    /// Its value in the interval that ended last.
+    /// Value of the metric in the interval that ended last.
     ///
     /// # Errors
     /// Returns why there is no value.
@@ -96,7 +96,7 @@ impl<'a> MetricRow<'a> {
         self.interval(0)
     }
 
-    /// Its value in the interval `back` intervals before the last.
+    /// Value of the metric in the interval `back` intervals before the last.
     ///
     /// # Errors
     /// Returns why there is no value.

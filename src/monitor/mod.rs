@@ -212,7 +212,7 @@ pub enum Absence {
     NotYetRan,
     /// The event was never on a counter, and the measurement has ended.
     NeverRan,
-    /// It counted nothing while it was on a counter, but wasn't on one in the beginning, where nobody knows
+    /// The event counted nothing while it was on a counter, but wasn't on one in the beginning, where nobody knows
     /// what happened.
     NoneSeen,
     /// The kernel took its counters off before it counted anything.

@@ -41,7 +41,7 @@ impl Confidence {
         self.normal
     }
 
-    /// The same for Student's t with `degrees` of freedom; infinite for none.
+    /// Half width for Student's t with `degrees` of freedom; infinite for none.
     ///
     /// Above 30 by the Cornish-Fisher expansion in 1/degrees (Abramowitz and Stegun, 26.7.5).
     pub fn student(self, degrees: u64) -> f64 {

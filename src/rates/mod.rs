@@ -233,7 +233,7 @@ impl Uncertain {
         Self { value: self.value * factor, error: self.error.scaled(factor) }
     }
 
-    /// The same, raised to `counted` where the number or the lower end of its interval is below:
+    /// This number, raised to `counted` where the number or the lower end of its interval is below:
     /// what was counted did happen.
     pub fn at_least(self, counted: f64) -> Self {
         let value = self.value.max(counted);

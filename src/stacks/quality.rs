@@ -132,7 +132,7 @@ pub enum Origin {
     /// In a way that says nothing of how far they go.
     #[default]
     Other,
-    /// They were sampled so.
+    /// They were sampled with this call graph.
     Sampled(CallGraph),
     /// perf sampled and printed them.
     PerfScript,

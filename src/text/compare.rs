@@ -9,7 +9,7 @@ use crate::monitor::{Measure, Monitor};
 use crate::number::{percent, plus_minus};
 use crate::words::shown;
 
-/// A recording with the name that it goes by.
+/// A recording with its name.
 pub type Named<'a> = (&'a str, &'a Monitor);
 
 /// Two sets of recordings: a line each, then a line an event, the surest difference first.

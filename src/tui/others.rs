@@ -16,7 +16,7 @@ pub struct Others {
 }
 
 impl Others {
-    /// What the screens' own recording goes by, the further runs of its side, and the runs of the other side.
+    /// Takes the name of the screens' own recording, the further runs of its side, and the runs of the other side.
     pub fn new(own: String, a: Vec<OtherRun>, b: Vec<OtherRun>) -> Self {
         Self { own, a, b }
     }
@@ -37,7 +37,7 @@ impl Others {
         self.b.first().map(|run| &run.monitor)
     }
 
-    /// What the first recording of each side goes by, and how many more there are.
+    /// Name of the first recording of each side, and how many more there are.
     pub(super) fn names(&self) -> [(&str, usize); 2] {
         let b = self.b.first().map_or("", |run| &run.name);
         [(&self.own, self.a.len()), (b, self.b.len().saturating_sub(1))]
@@ -62,7 +62,7 @@ impl fmt::Debug for OtherRun {
 }
 
 impl OtherRun {
-    /// What it goes by, its rounds with how many were lost before each, how it ended, and what makes a monitor that
+    /// Takes the name, its rounds with how many were lost before each, how it ended, and what makes a monitor that
     /// has seen nothing of it.
     pub fn new(name: String, rounds: Vec<(Round, u64)>, end: End, fresh: impl Fn() -> Monitor + 'static) -> Self {
         Self { monitor: fresh(), name, rounds, end, fresh: Box::new(fresh), taken: 0 }

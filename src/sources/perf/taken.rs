@@ -42,8 +42,8 @@ enum Seen {
     StandsStill {
         cpu: CpuNs,
     },
-    /// It ran on since. Had they only been read before it came to run, they will have moved when they
-    /// are read next.
+    /// The task ran on since. If its counters were only read before it came to run, they will have moved at the
+    /// next reading.
     RanOn,
     /// The kernel took its counters off.
     IsOff,

@@ -43,7 +43,7 @@ pub(super) struct Paths {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kept {
     Whole(Option<PathId>),
-    /// Its inner part found no room.
+    /// The inner part of the path found no room.
     Cut(Option<PathId>),
 }
 

@@ -256,7 +256,7 @@ impl Symbols {
         }
     }
 
-    /// The same code lies in this process.
+    /// Names code of the vDSO, which this process has mapped too.
     fn vdso(&self, place: u64) -> Vec<Frame> {
         // Only that which the kernel put there is to be read, and no perf map that somebody wrote for this process.
         let source = Source::Process(Process { perf_map: false, ..Process::new(Pid::Slf) });

@@ -92,7 +92,7 @@ fn key(one: &Compared, column: CompareColumn) -> super::order::SortKey {
 }
 
 impl Model {
-    /// The same with recordings to compare with.
+    /// Adds recordings to compare with.
     pub(in crate::tui) fn with_others(mut self, others: Option<Others>) -> Self {
         self.others = others;
         self.go_along();

@@ -97,9 +97,9 @@ roles! {
     Error = "state" "error",
     /// There is no number.
     Missing = "state" "missing",
-    /// What an event's own samples say.
+    /// A number from an event's own samples.
     Raw = "value" "raw",
-    /// What the estimator says.
+    /// A corrected number.
     Corrected = "value" "corrected",
     /// The error band around a line.
     Band = "value" "ci_band",

@@ -286,6 +286,26 @@ const TABLE: &[Explained] = &[
         remedy: &["name the event without a PMU in front: it is counted on each kind of core, in a row each"],
     },
     Explained {
+        code: "W11",
+        title: "the kernel took the counters off at an exec",
+        consequence: "what was counted before stays; nothing of the program is counted from that exec on",
+        meaning: "A program that is setuid or setgid, has file capabilities or can't be read by its user may do \
+                  what whoever started it may not. So the kernel lets no plain user count it, and takes all \
+                  counters off without a word when it is executed: their times stand still while it runs on.",
+        remedy: &[
+            "count it as root:                  sudo perfprop stat -- COMMAND",
+            "or a copy without those rights:    cp PROGRAM /tmp/copy",
+        ],
+    },
+    Explained {
+        code: "W12",
+        title: "threads had ended before counting began",
+        consequence: "they have no counts; all others are counted",
+        meaning: "Threads are listed first and opened one by one. Those that end in between, or that were given \
+                  with -t and had ended before, are gone.",
+        remedy: &["nothing has to be done"],
+    },
+    Explained {
         code: "W20",
         title: "all counts are modelled",
         consequence: "they are the same in every run, and are not those of this CPU",

@@ -598,6 +598,9 @@ fn perfs_options_do_what_they_do_there() {
     }
     assert!(run(&["--all-kernel", "-x,", "-e", "page-faults"]).contains(",page-faults:k,"));
     assert!(run(&["-S", "-e", "page-faults"]).contains("page-faults"));
+    assert!(run(&["--no-merge", "-e", "page-faults"]).contains("page-faults"));
+    let apart = run(&["--metric-no-group", "-M", "page_faults_per_ms"]);
+    assert!(apart.contains("page_faults_per_ms"), "{apart}");
     let verbose = run(&["-v", "-x,", "-e", &format!("page-faults,{NOWHERE}")]);
     let count = verbose.lines().find(|line| line.contains(",,page-faults,")).unwrap().split(',').next().unwrap();
     assert!(

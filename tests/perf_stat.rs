@@ -120,3 +120,48 @@ fn golden_perf_stat_keys() {
         }
     }
 }
+
+/// What the `perf` of this machine prints on standard error; `None`, with a word, where there is none.
+fn perf(options: &[&str]) -> Option<String> {
+    let output = Command::new("perf").arg("stat").args(options).args(["--", "true"]).output();
+    let text =
+        output.ok().filter(|output| output.status.success()).and_then(|output| String::from_utf8(output.stderr).ok());
+    if text.is_none() {
+        eprintln!("skipped: there is no perf stat that runs here");
+    }
+    text
+}
+
+#[test]
+fn options_print_what_perf_prints_with_them() {
+    // The parts of the target, units, names and their order: counts differ from run to run, and perf leaves letters out.
+    let fields = |text: &str, places: &[usize]| -> Vec<Vec<String>> {
+        let lines = text.lines().filter(|line| line.contains(',') && !line.starts_with("perfprop: "));
+        let wanted = |line: &str| {
+            let all: Vec<_> =
+                line.split(',').map(|field| field.trim_end_matches(":u").trim_end_matches(":k")).collect();
+            places.iter().map(|&place| all[place].to_owned()).collect()
+        };
+        lines.map(wanted).collect()
+    };
+    for options in [
+        &["-x,", "-e", "task-clock,duration_time,user_time"][..],
+        &["-x,", "--all-user", "-e", "page-faults,task-clock"],
+        &["-x,", "--all-kernel", "-e", "page-faults"],
+        &["-x,", "--no-merge", "-S", "-e", "page-faults,task-clock"],
+        &["-x,", "--quiet", "-e", "page-faults"],
+        &["-x,", "-a", "-A", "-e", "page-faults,context-switches"],
+    ] {
+        let Some(perf) = perf(options) else { return };
+        let output =
+            Command::new(env!("CARGO_BIN_EXE_perfprop")).arg("stat").args(options).args(["--", "true"]).output();
+        let output = output.unwrap();
+        let ours = String::from_utf8(output.stderr).unwrap();
+        if !output.status.success() {
+            eprintln!("skipped: {ours}");
+            continue;
+        }
+        let places: &[usize] = if options.contains(&"-A") { &[0, 2, 3] } else { &[1, 2] };
+        assert_eq!(fields(&ours, places), fields(&perf, places), "{options:?}: {ours} {perf}");
+    }
+}

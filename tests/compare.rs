@@ -361,7 +361,7 @@ fn sorted_filtered_opened_and_in_step() {
         script.keys("sssss");
         golden("compare-sorted", &script.screen());
         script.keys("/miss<Enter>");
-        assert!(script.screen().contains("4 of 7 events"), "{}", script.screen());
+        assert!(script.screen().contains("7 events, 4 of 7"), "{}", script.screen());
         script.keys("<Enter>");
         assert!(script.screen().contains("[2 Detail]"), "{}", script.screen());
         script.keys("<Esc>");

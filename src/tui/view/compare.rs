@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::chart::{self, Chart, Clock, Series};
 use super::layout::split_below;
-use super::{Page, Target, top};
+use super::{Page, Shown, Target};
 use crate::compare::{Compared, Comparison, Runs, Side, Verdict};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Point};
@@ -112,14 +112,19 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
 }
 
 fn draw_table(page: &mut Page<'_>, area: Rect) {
-    let model = page.model;
-    let list = &model.comparison;
-    let inner = page.panel(area, title(page, usize::from(area.width)), count(page), true);
+    let list = &page.model.comparison;
+    let height = area.height.saturating_sub(2);
+    let has_heads = height >= 3;
+    // Why nothing has a verdict must be seen before any number is.
+    let what_it_takes = list.found.what_it_takes().filter(|_| height >= 5);
+    let selected = list.order.iter().position(|&place| place == list.selected).unwrap_or(0);
+    let above = usize::from(has_heads) + usize::from(what_it_takes.is_some());
+    let on_screen = Shown::in_panel(area, above, selected, list.order.len());
+    let inner = page.panel(area, title(page, usize::from(area.width)), count(page, on_screen), true);
     let names = list.found.events.iter().map(|one| width(&shown(&one.name)));
     let room = usize::from(inner.width).saturating_sub(2);
     let (columns, name) = layout(room, names.max().unwrap_or(5), list.found.has_spread());
     let mut rows = inner.rows().peekable();
-    let has_heads = inner.height >= 3;
     if let Some(row) = rows.next_if(|_| has_heads) {
         page.line(row, heads(page, &columns, name));
     }
@@ -129,15 +134,11 @@ fn draw_table(page: &mut Page<'_>, area: Rect) {
         }
         return;
     }
-    // Why nothing has a verdict must be seen before any number is.
-    let what_it_takes = list.found.what_it_takes().filter(|_| inner.height >= 5);
-    let height = inner.height.saturating_sub(u16::from(has_heads) + u16::from(what_it_takes.is_some()));
     if let Some((words, row)) = what_it_takes.and_then(|words| Some((words, rows.next()?))) {
         let text = format!("  {}", cut(&words, room));
         page.line(row, Line::from(page.span(Role::Warn, text)));
     }
-    let selected = list.order.iter().position(|&place| place == list.selected).unwrap_or(0);
-    for (&place, row) in list.order.iter().skip(top(selected, list.order.len(), usize::from(height))).zip(rows) {
+    for (&place, row) in list.order.iter().skip(on_screen.first).zip(rows) {
         let is_selected = place == list.selected;
         let line = event_line(page, &list.found.events[place], &columns, name, is_selected);
         page.line(row, line);
@@ -180,12 +181,15 @@ fn title(page: &Page<'_>, room: usize) -> Line<'static> {
     line
 }
 
-fn count(page: &Page<'_>) -> Line<'static> {
+fn count(page: &Page<'_>, on_screen: Shown) -> Line<'static> {
     let list = &page.model.comparison;
-    let (some, all, differing) = (list.order.len(), list.found.events.len(), list.found.differing());
-    let shown = if some == all { all.to_string() } else { format!("{some} of {all}") };
-    let words = if list.found.is_enough { format!("{differing} of {all} differ") } else { format!("{shown} events") };
-    let words = if some == all || !list.found.is_enough { words } else { format!("{words}, {shown}") };
+    let all = list.found.events.len();
+    let words = match list.found.is_enough {
+        true => format!("{} of {all} differ", list.found.differing()),
+        false => format!("{all} events"),
+    };
+    let is_all = on_screen.is_whole() && list.order.len() == all;
+    let words = if is_all { words } else { format!("{words}, {}", on_screen.words(all, None)) };
     Line::from(page.span(Role::Dim, words))
 }
 

@@ -2,7 +2,8 @@
 # CPU time and latency of perfprop beside perf, in turns in one run: medians and their ratios. As root, with
 # perf installed and target/release/perfprop built.
 #
-#   benches/beside-perf.sh [PAIRS [NAME...]]      NAME: record, stat, first, list, attach, top
+#   benches/beside-perf.sh [PAIRS [NAME...]]      NAME: record, stat, first, list, attach, top,
+#                                             threads, tracepoints (11 pairs each)
 #
 # CPU is the run time in /proc/PID/task/*/schedstat, summed over the tool's own threads, so that the
 # measured program's time is left out.
@@ -10,7 +11,8 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 pairs=${1:-3}
 chosen=" ${*:2} "
-perfprop=$PWD/target/release/perfprop
+perfprop=${CARGO_TARGET_DIR:-$PWD/target}/release/perfprop
+ulimit -n "$(ulimit -Hn)"
 six=task-clock,page-faults,context-switches,cpu-migrations,minor-faults,major-faults
 events=$six,cpu-clock,alignment-faults
 events=$events,sched:sched_switch,sched:sched_waking,sched:sched_process_fork,sched:sched_process_exec
@@ -51,6 +53,25 @@ first() {
   echo $(($(now) - start))
 }
 
+# The microseconds of CPU time, user and system, of a command that starts no other.
+used() {
+  local TIMEFORMAT='%U %S'
+  { time "$@" > /dev/null 2>&1; } 2>&1 | awk '{ print int(($1 + $2) * 1e6) }'
+}
+
+# The wall microseconds from a signal, sent while counters are closed, to the end of a command.
+ending() {
+  local pid start
+  : > "$scratch/counts"
+  "$@" 2> "$scratch/counts" &
+  pid=$!
+  until [ -s "$scratch/counts" ]; do sleep 0.02; done
+  start=$(now)
+  kill -TERM $pid 2> /dev/null || true
+  wait $pid || true
+  echo $(($(now) - start))
+}
+
 median() { sort -n | awk '{ all[NR] = $1 } END { print all[int((NR + 1) / 2)] }'; }
 
 # compare NAME MEASURE OURS beside PERFS: a line with both medians and their ratio.
@@ -77,11 +98,39 @@ first_reading() {
 }
 list() { compare 'wall, list' wall "$perfprop" list beside perf list; }
 
-attach() {
+# start_threads COUNT: a program with so many threads that wait.
+start_threads() {
   cc -O1 -pthread -o "$scratch/threads" benches/threads.c
-  "$scratch/threads" 5000 > "$scratch/ready" &
+  "$scratch/threads" "$1" > "$scratch/ready" &
   threads=$!
   until grep -q ready "$scratch/ready"; do sleep 0.1; done
+}
+
+# A row for each thread. perf opens a descriptor for each row: with 5000 threads 10000 of them.
+threads() {
+  local pairs=11 count every options
+  for count in 1000 2000 5000; do
+    start_threads $count
+    for every in '1000 5' '100 20'; do
+      options="--per-thread -p $threads -e task-clock,context-switches -I ${every% *} --interval-count ${every#* }"
+      # shellcheck disable=SC2086
+      compare "CPU, a row for each of $count threads, -I ${every% *}" used "$perfprop" stat $options beside perf stat $options
+    done
+    kill $threads
+  done
+}
+
+tracepoints() {
+  local pairs=11 all='syscalls:sys_enter_*' some
+  some=$(perf list tracepoint 2> /dev/null | grep -o 'syscalls:sys_enter_[a-z0-9_]*' | head -17 | paste -sd,)
+  compare 'wall, 17 tracepoints on true' wall "$perfprop" stat -e "$some" -- true beside perf stat -e "$some" -- true
+  compare 'wall, all sys_enter on true' wall "$perfprop" stat -e "$all" -- true beside perf stat -e "$all" -- true
+  pairs=1
+  compare 'wall from TERM to the end, while closing' ending "$perfprop" stat -e "$all" -- true beside perf stat -e "$all" -- true
+}
+
+attach() {
+  start_threads 5000
   compare 'wall, 5000 threads attached, 1 event' wall "$perfprop" stat -e page-faults --timeout 1 -p $threads \
     beside perf stat -e page-faults --timeout 10 -p $threads
   compare 'wall, 5000 threads attached, 3 events' wall "$perfprop" stat -e task-clock,page-faults,context-switches --timeout 1 -p $threads \
@@ -116,3 +165,5 @@ wanted stat stat_true
 wanted first first_reading
 wanted list list
 wanted attach attach
+wanted threads threads
+wanted tracepoints tracepoints

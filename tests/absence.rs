@@ -205,6 +205,22 @@ fn what_was_never_seen_and_missed_the_beginning_is_not_0() {
     assert_eq!((&json["counter-value"], &json["status"]), (&Value::from(0.0), &Value::from("counted")));
 }
 
+#[test]
+fn an_idle_thread_has_no_cpu_time_of_another() {
+    let thread = |tid| Scope::Thread { tid, name: "worker".into() };
+    let row = |tid| RecordedEvent { scope: thread(tid), ..header().events[0].clone() };
+    let header = Header { events: vec![row(7), row(8)], anchors: vec![], ..header() };
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let mut monitor = Monitor::new(header, Vec::new(), Box::new(Scale::new(&events, &[])));
+    let busy = Reading { count: 1000, enabled: CpuNs(SECOND), running: CpuNs(SECOND) };
+    monitor.round(
+        &Round { at: WallNs(SECOND), readings: vec![Some(busy), Some(Reading::default())], ..Round::default() },
+        0,
+    );
+    let times: Vec<_> = monitor.rows().map(|row| (row.cpu_time, row.history[0].cpu_time)).collect();
+    assert_eq!(times, [(CpuNs(SECOND), CpuNs(SECOND)), (CpuNs(0), CpuNs(0))]);
+}
+
 #[cfg(feature = "tui")]
 #[test]
 fn screens_tell_them_apart() {

@@ -460,6 +460,13 @@ impl Wishes {
         let rounds = interval.as_nanos().div_ceil(longest.as_nanos()).max(1);
         interval / u32::try_from(rounds).unwrap_or(u32::MAX)
     }
+
+    /// The same where nothing is shown but intervals: rounds within them say how far scaled counts may be off, and
+    /// software events are never scaled.
+    pub(super) fn period_of_texts(&self, interval: Duration) -> Duration {
+        let is_scaled = self.counters.is_some() || self.plan.events.iter().any(|event| !event.kind.is_software());
+        if is_scaled { self.period(interval) } else { interval }
+    }
 }
 
 /// Starts measuring, and describes it.

@@ -143,8 +143,9 @@ impl<'a> Beginning<'a> {
         if self.args.sync {
             nix::unistd::sync();
         }
-        let start =
-            |Self { wishes, launch, .. }: &Self| prepare::start(wishes, launch, wishes.period(interval), interval);
+        let start = |Self { wishes, launch, .. }: &Self| {
+            prepare::start(wishes, launch, wishes.period_of_texts(interval), interval)
+        };
         let has_groups = self.wishes.plan.groups.iter().any(|group| group.cohesion == Cohesion::Required);
         match start(self) {
             Err(Error::NoCounters { .. }) if self.launch.needs == Needs::One && !has_groups => {
@@ -184,7 +185,8 @@ fn once(
     if is_first {
         prepare::tell_partial(&header.events);
     }
-    let mut monitor = prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator.clone());
+    let mut monitor =
+        prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator.clone()).without_history();
     let prints = args.interval.is_some();
     let (form, digits) = (Form::of(args), digits(args));
     if prints && is_first && form == Form::People {

@@ -64,7 +64,12 @@ impl Audit {
         &self.standings
     }
 
-    /// What was counted over the run, and in the last interval.
+    /// Whether there is nothing to audit: no relation has all of its events.
+    pub(super) fn is_idle(&self) -> bool {
+        self.relations.iter().all(Option::is_none)
+    }
+
+    /// What was counted over the run, and in the last interval, where there is something to audit.
     pub(super) fn levels(&self) -> (&Levels, &Levels) {
         (&self.run, &self.interval)
     }
@@ -107,6 +112,9 @@ impl Audit {
 
     /// Judges every relation anew; says whether one that could correct has just been put aside.
     pub(super) fn update(&mut self, tally: &Tally) -> bool {
+        if self.is_idle() {
+            return false;
+        }
         (self.run, self.interval) = (Levels::of_run(tally), Levels::of_interval(tally));
         let mut has_fallen = false;
         for (index, relation) in self.relations.iter().enumerate() {

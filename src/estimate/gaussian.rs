@@ -13,7 +13,7 @@ use super::audit::{Audit, Scope};
 use super::gp::{Constraint, Known, Model};
 use super::levels::with_gradient;
 use super::on_cpu::OnCpu;
-use super::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationIndex, Standing, scaled};
+use super::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationIndex, Standing, scale_all, scaled};
 use crate::events::Event;
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Delta, Error, Tally, Uncertain};
@@ -72,12 +72,16 @@ impl Gaussian {
     /// The run's counts, each with what relations added to it.
     fn totals(&self, tally: &Tally) -> Vec<Option<(Uncertain, Vec<Part>)>> {
         let own = self.own_totals(tally);
+        let constraints = self.constraints(Scope::Run);
+        if constraints.is_empty() {
+            return own.into_iter().map(|total| Some((total?, Vec::new()))).collect();
+        }
         let mut known = Known::independent(
             own.iter()
                 .map(|total| total.map_or((0.0, 0.0), |total| (total.value, deviation(total, tally.confidence())))),
         );
         let mut parts = vec![Vec::new(); own.len()];
-        for (index, constraint) in self.constraints(Scope::Run) {
+        for (index, constraint) in constraints {
             if constraint.terms.iter().any(|&(event, _)| own[event].is_none()) {
                 continue;
             }
@@ -163,6 +167,9 @@ impl Estimator for Gaussian {
     }
 
     fn end_interval(&mut self, tally: &Tally) {
+        if self.audit.is_idle() && self.run.process().is_none() {
+            return scale_all(tally, &mut self.estimates);
+        }
         self.audit.update(tally);
         self.derived.end_interval(tally);
         let intervals = match self.run.process_mut() {

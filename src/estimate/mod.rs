@@ -224,6 +224,13 @@ pub fn scaled(tally: &Tally, event: EventIndex) -> Estimate {
     Estimate { interval, total, variance: raw.rate.variance(), quality, parts: Vec::new() }
 }
 
+/// The same of every event.
+fn scale_all(tally: &Tally, estimates: &mut [Estimate]) {
+    for (event, estimate) in estimates.iter_mut().enumerate() {
+        *estimate = scaled(tally, event);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]

@@ -1,7 +1,7 @@
 //! Scales counts by the part of the time that was counted, as perf does, with the error that it doesn't print.
 
 use super::audit::Audit;
-use super::{Estimate, Estimator, Standing, scaled};
+use super::{Estimate, Estimator, Standing, scale_all};
 use crate::events::Event;
 use crate::rates::Tally;
 use crate::relations::Relation;
@@ -23,7 +23,7 @@ impl Scale {
 impl Estimator for Scale {
     fn end_interval(&mut self, tally: &Tally) {
         self.audit.update(tally);
-        self.estimates = (0..self.estimates.len()).map(|event| scaled(tally, event)).collect();
+        scale_all(tally, &mut self.estimates);
     }
 
     fn estimates(&self) -> &[Estimate] {

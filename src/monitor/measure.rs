@@ -1,9 +1,9 @@
 //! Converts counts to the measure that was asked for: per second, per instruction, in total.
 
 use super::{Monitor, Point, Row};
-use crate::events::Kind;
+use crate::events::{Event, Kind};
 use crate::plan::EventIndex;
-use crate::rates::Moments;
+use crate::rates::{Moments, ScopeIndex};
 use crate::recording::Header;
 use crate::units::{CpuNs, WallNs};
 
@@ -118,19 +118,27 @@ fn positive(number: f64) -> Option<f64> {
     (number > 0.0).then_some(number)
 }
 
+/// The event that counts instructions of each part of the target, if one does.
+pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option<EventIndex>> {
+    let counts = |event: &Event| event.is_called("instructions") || event.canonical == "Ir";
+    let first = header.events.iter().find(|event| counts(&event.event)).map(|event| &event.event.name);
+    let mut found = vec![None; scopes.iter().max().map_or(0, |last| last + 1)];
+    let named = header.events.iter().enumerate().filter(|(_, event)| Some(&event.event.name) == first);
+    for (index, _) in named {
+        let place: &mut Option<EventIndex> = &mut found[scopes[index]];
+        *place = place.or(Some(index));
+    }
+    found
+}
+
 impl Monitor {
     /// The events that count instructions, one for each part of the target.
     pub(super) fn instructions(&self) -> Vec<EventIndex> {
-        let counts = |event: &crate::events::Event| event.is_called("instructions") || event.canonical == "Ir";
-        let events = &self.header().events;
-        let first = events.iter().find(|event| counts(&event.event)).map(|event| &event.event.name);
-        (0..events.len()).filter(|&index| Some(&events[index].event.name) == first).collect()
+        self.instructions.iter().flatten().copied().collect()
     }
 
     /// Instructions of the part of the target that a row is about.
     fn instructions_row(&self, row: &Row<'_>) -> Option<Row<'_>> {
-        let events = &self.header().events;
-        let index = self.instructions().into_iter().find(|&index| events[index].scope == row.event.scope)?;
-        Some(self.row(index))
+        self.instructions[self.scopes[row.index]].map(|index| self.row(index))
     }
 }

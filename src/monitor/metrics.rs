@@ -27,11 +27,24 @@ pub(super) fn derived(header: &Header) -> Vec<(usize, Derived)> {
 impl Monitor {
     /// The metrics, for each part of the target in turn.
     pub fn metrics(&self) -> impl Iterator<Item = MetricRow<'_>> {
-        self.header().parts().flat_map(move |first| {
-            self.derived.iter().map(move |(index, derived)| {
-                let definition = &self.header().metrics[*index];
-                MetricRow { monitor: self, definition, derived, first }
-            })
+        self.header().parts().flat_map(|first| self.metrics_from(first))
+    }
+
+    /// The metrics that stand with an event.
+    pub fn metrics_of(&self, event: EventIndex) -> impl Iterator<Item = MetricRow<'_>> {
+        self.metrics_from(event - event % self.width()).filter(move |metric| metric.leader() == event)
+    }
+
+    /// How many events there are for each part of the target.
+    fn width(&self) -> usize {
+        self.scopes.iter().take_while(|&&scope| scope == 0).count().max(1)
+    }
+
+    /// The metrics of the part of the target whose first event this is.
+    fn metrics_from(&self, first: EventIndex) -> impl Iterator<Item = MetricRow<'_>> {
+        self.derived.iter().map(move |(index, derived)| {
+            let definition = &self.header().metrics[*index];
+            MetricRow { monitor: self, definition, derived, first }
         })
     }
 }

@@ -17,7 +17,7 @@ use std::collections::{HashSet, VecDeque};
 use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standing};
 use crate::metrics::Derived;
 use crate::plan::EventIndex;
-use crate::rates::{Confidence, Delta, Error, Raw, Tally, Uncertain};
+use crate::rates::{Confidence, Delta, Error, Raw, ScopeIndex, Tally, Uncertain};
 use crate::recording::{End, Header, RecordedEvent, Target};
 use crate::relations::Relation;
 use crate::sources::{Reading, Round};
@@ -51,6 +51,11 @@ pub struct Monitor {
     /// The metrics of the header by their places there.
     derived: Vec<(usize, Derived)>,
     tracks: Vec<Track>,
+    /// How many intervals each keeps.
+    kept: usize,
+    /// The part of the target that each event is about, and of each part the event that counts instructions.
+    scopes: Vec<ScopeIndex>,
+    instructions: Vec<Option<EventIndex>>,
     /// Events that are counted for each part of the target, and how their sums vary between intervals.
     parts: Vec<Parts>,
     spreads: Vec<sum::Spread>,
@@ -240,13 +245,16 @@ impl Monitor {
     /// A monitor for what the header describes; the estimator was made for the same relations.
     pub fn new(header: Header, relations: Vec<Relation>, estimator: Box<dyn Estimator>) -> Self {
         let events = header.events.len();
-        let parts = sum::parts(&header);
+        let (parts, scopes) = (sum::parts(&header), sum::scopes(&header));
         let mut monitor = Self {
             due: header.interval_ns,
             tracks: vec![Track::default(); events],
+            kept: HISTORY,
+            instructions: measure::instructions(&header, &scopes),
             spreads: vec![sum::Spread::default(); parts.len()],
             parts,
-            tally: Tally::new(events),
+            tally: Tally::of_scopes(scopes.clone()),
+            scopes,
             derived: metrics::derived(&header),
             truths: vec![None; events],
             header,
@@ -267,6 +275,12 @@ impl Monitor {
     /// Sets the confidence level of the intervals; to be called before the first round.
     pub fn with_confidence(mut self, confidence: Confidence) -> Self {
         self.tally = self.tally.with_confidence(confidence);
+        self
+    }
+
+    /// The same with the last interval alone, for texts that show no others; from before the first round.
+    pub fn without_history(mut self) -> Self {
+        self.kept = 1;
         self
     }
 
@@ -333,7 +347,11 @@ impl Monitor {
                 *known = at_least_so_much(self.tally.total(event), counted, raw);
                 (raw, corrected) = (known.interval, known.interval);
             }
-            track.keep(Point { at, length, cpu_time: self.tally.interval_time(event), counted, raw, corrected });
+            while track.history.len() >= self.kept {
+                track.history.pop_front();
+            }
+            let cpu_time = self.tally.interval_time(event);
+            track.history.push_back(Point { at, length, cpu_time, counted, raw, corrected });
         }
         self.spread_sums();
         self.note_low_ratios();
@@ -353,15 +371,6 @@ fn at_least_so_much(total: Option<Uncertain>, counted: Delta, interval: Option<U
     let interval = interval.filter(|_| counted.enabled.0 > 0).map(known);
     let quality = if total.is_some() { Quality::Scaled } else { Quality::Missing };
     Estimate { interval, total, quality, ..Estimate::default() }
-}
-
-impl Track {
-    fn keep(&mut self, point: Point) {
-        if self.history.len() == HISTORY {
-            self.history.pop_front();
-        }
-        self.history.push_back(point);
-    }
 }
 
 /// Queries of screens and texts.

@@ -3,12 +3,14 @@
 //! Counts and times add up. Errors do so in squares, as those of numbers that were counted
 //! independently: each CPU and each thread goes through the groups at its own pace.
 
+use std::collections::HashMap;
+
 use super::{Absence, Measure, Monitor, Point, Row};
 use crate::plan::EventIndex;
-use crate::rates::{Error, Moments, Uncertain};
-use crate::recording::Header;
+use crate::rates::{Error, Moments, ScopeIndex, Uncertain};
+use crate::recording::{Header, RecordedEvent};
 use crate::sources::Scope;
-use crate::units::{CpuNs, WallNs};
+use crate::units::CpuNs;
 
 /// An event that is counted for each part of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -93,6 +95,16 @@ impl Default for Spread {
     }
 }
 
+/// The part of the target that each event is about, by the order of the parts' first events.
+pub(super) fn scopes(header: &Header) -> Vec<ScopeIndex> {
+    let mut known = HashMap::new();
+    let place = |event: &'_ RecordedEvent| {
+        let next = known.len();
+        *known.entry(event.scope.clone()).or_insert(next)
+    };
+    header.events.iter().map(place).collect()
+}
+
 /// The events that are counted for each part of the target, in the order of their first parts.
 pub(super) fn parts(header: &Header) -> Vec<Parts> {
     let mut all: Vec<Parts> = Vec::new();
@@ -113,17 +125,21 @@ impl Monitor {
 
     /// Takes the interval that has ended into the spreads of all sums.
     pub(super) fn spread_sums(&mut self) {
-        let mut spreads = std::mem::take(&mut self.spreads);
-        for (spread, parts) in spreads.iter_mut().zip(&self.parts) {
+        if self.parts.is_empty() {
+            return;
+        }
+        let newest = |events: &[EventIndex]| self.sum_points(events, 1).pop();
+        let instructions = newest(&self.instructions());
+        let sums: Vec<_> = self.parts.iter().map(|parts| newest(&parts.events)).collect();
+        for (spread, sum) in self.spreads.iter_mut().zip(&sums) {
             for (measure, moments) in &mut spread.0 {
-                let newest = measure.points_of_sum(self, &parts.events, 1).pop();
-                let Some((point, raw)) = newest.and_then(|point| Some((point, point.raw?))) else { continue };
+                let point = sum.as_ref().map(|sum| measure.of_sum(sum, instructions.as_ref()));
+                let Some((point, raw)) = point.and_then(|point| Some((point, point.raw?))) else { continue };
                 let weight =
                     if *measure == Measure::PerSecond { point.length.as_ms() } else { point.counted.running.as_ms() };
                 moments.add(raw.value, weight);
             }
         }
-        self.spreads = spreads;
     }
 
     /// What some events counted together.
@@ -152,7 +168,7 @@ impl Monitor {
 
     /// The newest intervals of some events together, as counts.
     fn sum_points(&self, events: &[EventIndex], most: usize) -> Vec<Point> {
-        let histories: Vec<_> = events.iter().map(|&event| self.row(event).history).collect();
+        let histories: Vec<_> = events.iter().map(|&event| &self.tracks[event].history).collect();
         let length = histories.iter().map(|history| history.len()).min().unwrap_or(0);
         (length.saturating_sub(most)..length)
             .map(|place| sum_of(histories.iter().map(|history| &history[place])))
@@ -205,12 +221,13 @@ impl Measure {
             _ => Vec::new(),
         };
         let points = monitor.sum_points(events, most);
-        let converted = |(place, point): (usize, Point)| {
-            let count = || Some(instructions.get(place)?.raw?.value).filter(|&count| count > 0.0);
-            let (cpu, wall): (CpuNs, WallNs) = (point.cpu_time, point.length);
-            point.times(wanted.of_span(cpu, wall, count))
-        };
-        points.into_iter().enumerate().map(converted).collect()
+        points.iter().enumerate().map(|(place, point)| self.of_sum(point, instructions.get(place))).collect()
+    }
+
+    /// An interval of a sum in this measure, beside that of the instructions.
+    fn of_sum(self, sum: &Point, instructions: Option<&Point>) -> Point {
+        let count = || Some(instructions?.raw?.value).filter(|&count| count > 0.0);
+        sum.times(self.of_intervals().of_span(sum.cpu_time, sum.length, count))
     }
 }
 

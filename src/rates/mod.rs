@@ -15,7 +15,7 @@ mod confidence;
 mod tally;
 
 pub use confidence::Confidence;
-pub use tally::{Raw, Tally};
+pub use tally::{Raw, ScopeIndex, Tally};
 
 /// What one event counted between two readings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -20,6 +20,20 @@ pub struct Tally {
     confidence: Confidence,
     tracks: Vec<Track>,
     raw: Vec<Raw>,
+    /// The part of the target that each event is about.
+    scopes: Vec<ScopeIndex>,
+    /// The longest CPU times of each part.
+    times: Vec<Times>,
+}
+
+/// The place of a part of the target, such as a thread, among all of them.
+pub type ScopeIndex = usize;
+
+/// The CPU time of the interval that ended last, and of the run up to there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Times {
+    interval: CpuNs,
+    run: CpuNs,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -35,11 +49,17 @@ struct Track {
 }
 
 impl Tally {
-    /// A tally of this many events, with nothing counted.
+    /// A tally of this many events, with nothing counted, which are all about the same.
     pub fn new(events: usize) -> Self {
+        Self::of_scopes(vec![0; events])
+    }
+
+    /// Nothing yet of events that are about these parts of the target.
+    pub fn of_scopes(scopes: Vec<ScopeIndex>) -> Self {
         let track = Track { run: Scaling::of_run(), ..Track::default() };
-        let (tracks, raw) = (vec![track; events], vec![Raw::default(); events]);
-        Self { confidence: Confidence::DEFAULT, tracks, raw }
+        let (tracks, raw) = (vec![track; scopes.len()], vec![Raw::default(); scopes.len()]);
+        let times = vec![Times::default(); scopes.iter().max().map_or(0, |last| last + 1)];
+        Self { confidence: Confidence::DEFAULT, tracks, raw, scopes, times }
     }
 
     /// Sets the confidence level of the intervals.
@@ -77,6 +97,17 @@ impl Tally {
                 raw.rate.add(rate, delta.running.as_ms());
             }
         }
+        self.end_times();
+    }
+
+    /// Finds the longest CPU times of each part of the target.
+    fn end_times(&mut self) {
+        self.times.fill(Times::default());
+        for (track, &scope) in self.tracks.iter().zip(&self.scopes) {
+            let longest = &mut self.times[scope];
+            longest.interval = longest.interval.max(track.time());
+            longest.run = longest.run.max(track.run.total().enabled);
+        }
     }
 
     /// The raw statistics of every event over the run.
@@ -101,20 +132,26 @@ impl Tally {
     }
 
     /// The CPU time of the interval that ended last: the event's own, or, for one that isn't open,
-    /// the longest that another event had.
+    /// the longest that another event had in the same part of the target.
     pub fn interval_time(&self, event: EventIndex) -> CpuNs {
-        let enabled = |track: &Track| track.interval.map_or(CpuNs(0), |interval| interval.total().enabled);
-        longest_unless(enabled(&self.tracks[event]), self.tracks.iter().map(enabled))
+        own_or(self.tracks[event].time(), self.times[self.scopes[event]].interval)
     }
 
     /// CPU time of the run during which the event was enabled.
     pub fn run_time(&self, event: EventIndex) -> CpuNs {
-        longest_unless(self.raw[event].run.total().enabled, self.raw.iter().map(|raw| raw.run.total().enabled))
+        own_or(self.raw[event].run.total().enabled, self.times[self.scopes[event]].run)
     }
 }
 
-fn longest_unless(own: CpuNs, all: impl Iterator<Item = CpuNs>) -> CpuNs {
-    if own.0 > 0 { own } else { all.max().unwrap_or_default() }
+impl Track {
+    /// The CPU time of the interval that ended last.
+    fn time(&self) -> CpuNs {
+        self.interval.map_or(CpuNs(0), |interval| interval.total().enabled)
+    }
+}
+
+fn own_or(own: CpuNs, longest: CpuNs) -> CpuNs {
+    if own.0 > 0 { own } else { longest }
 }
 
 #[cfg(test)]
@@ -152,5 +189,21 @@ mod tests {
         assert_eq!(counts, [None, None, Some(Uncertain::exact(0.0))]);
         // The time of one that isn't read is that of the others.
         assert_eq!((tally.interval_time(0), tally.run_time(0)), (CpuNs(5_000_000), CpuNs(5_000_000)));
+    }
+
+    #[test]
+    fn an_idle_thread_has_no_time_of_another() {
+        // Two threads with two events each: the second is idle, and its second event isn't open.
+        let mut tally = Tally::of_scopes(vec![0, 0, 1, 1]);
+        tally.round(&[delta(5, 7, 7), None, delta(0, 0, 0), None]);
+        tally.end_interval();
+        let times = |tally: &Tally| [0, 1, 2, 3].map(|event| (tally.interval_time(event), tally.run_time(event)));
+        let (seven, none) = (CpuNs(7_000_000), CpuNs(0));
+        assert_eq!(times(&tally), [(seven, seven), (seven, seven), (none, none), (none, none)]);
+        // What it does in an interval in which the first doesn't run is its own.
+        tally.round(&[delta(0, 0, 0), None, delta(1, 2, 2), None]);
+        tally.end_interval();
+        let two = CpuNs(2_000_000);
+        assert_eq!(times(&tally), [(none, seven), (none, seven), (two, two), (two, two)]);
     }
 }

@@ -42,7 +42,8 @@ pub fn is_alive(pid: Pid) -> bool {
         matches!(state, Some('Z' | 'X') | None)
     };
     let lives = |path: String| fs::read_to_string(path).is_ok_and(|stat| !has_ended(stat));
-    lives(format!("/proc/{pid}/stat"))
+    // That of the main thread alone: for that of the process the kernel adds up the times of all its threads.
+    lives(format!("/proc/{pid}/task/{pid}/stat"))
         || threads(pid).is_ok_and(|threads| {
             threads.len() > 1 && threads.iter().any(|thread| lives(format!("/proc/{pid}/task/{thread}/stat")))
         })

@@ -84,16 +84,16 @@ fn verdict(verdict: Verdict) -> String {
 
 /// The metrics that stand with the event of `row`, over whole runs.
 pub(super) fn over_runs(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
-    let metrics = monitor.metrics().enumerate().filter(|(_, metric)| metric.leader() == row.index);
-    metrics.map(|(place, metric)| of_runs(runs, place, &metric)).collect()
+    let metrics = monitor.metrics_of(row.index).enumerate();
+    metrics.map(|(place, metric)| of_runs(runs, row, place, &metric)).collect()
 }
 
 /// The metric over several runs: the value of their mean counts.
-fn of_runs(runs: &Repeats<'_>, place: usize, metric: &MetricRow<'_>) -> Printed {
+fn of_runs(runs: &Repeats<'_>, row: &Row<'_>, place: usize, metric: &MetricRow<'_>) -> Printed {
     if runs.0.len() == 1 {
         return Printed::new(metric, metric.over_run());
     }
-    let each = runs.0.iter().filter_map(|run| run.metrics().nth(place)?.over_run().ok());
+    let each = runs.0.iter().filter_map(|run| run.metrics_of(row.index).nth(place)?.over_run().ok());
     let values: Vec<_> = each.map(|number| number.value).collect();
     let seconds = runs.0.iter().map(|run| run.counted_for().as_secs()).sum::<f64>() / runs.0.len() as f64;
     let number = metric.value(|row| runs.best(row.index), seconds);
@@ -102,8 +102,7 @@ fn of_runs(runs: &Repeats<'_>, place: usize, metric: &MetricRow<'_>) -> Printed 
 
 /// The metrics that stand with the event of `row`, over the interval that ended last.
 pub(super) fn over_interval(monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
-    let metrics = monitor.metrics().filter(|metric| metric.leader() == row.index);
-    metrics.map(|metric| Printed::new(&metric, metric.over_interval())).collect()
+    monitor.metrics_of(row.index).map(|metric| Printed::new(&metric, metric.over_interval())).collect()
 }
 
 /// Formats all metrics over the run.

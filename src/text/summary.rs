@@ -60,9 +60,9 @@ pub fn summary_in(runs: &Repeats<'_>, digits: Digits) -> String {
     }
     let columns = Columns::of(last, digits);
     for row in by_event(last) {
-        with_metrics(&mut out, &line(last, &row, runs, columns), &metric::over_runs(runs, last, &row), || {
-            run_metric(runs, last, &row)
-        });
+        let start = out.len();
+        out.push_str(&line(last, &row, runs, columns));
+        with_metrics(&mut out, start, &metric::over_runs(runs, last, &row), || run_metric(runs, last, &row));
     }
     legend(&mut out, last, runs);
     times_of(&mut out, runs);
@@ -150,21 +150,23 @@ pub(super) fn spread_text(spread: f64) -> String {
     format!("(σ {} between runs)", percent(spread))
 }
 
-/// The line of an event with the metrics that stand with it, each on a line; where there are none, with
-/// what perf derives.
-fn with_metrics(out: &mut String, line: &str, metrics: &[Printed], derived: impl FnOnce() -> Option<Metric>) {
+/// Ends the line of an event, which starts there, with the metrics that stand with it, each on a line; where
+/// there are none, with what perf derives.
+fn with_metrics(out: &mut String, start: usize, metrics: &[Printed], derived: impl FnOnce() -> Option<Metric>) {
     let derived = || derived().map(|metric| format!("# {:>9.3} {}", metric.value, metric.unit));
     let texts: Vec<_> = match metrics {
         [] => derived().into_iter().collect(),
         metrics => metrics.iter().map(Printed::text).collect(),
     };
     let [first, more @ ..] = texts.as_slice() else {
-        let _ = writeln!(out, "{}", line.trim_end());
+        out.truncate(start + out[start..].trim_end().len());
+        out.push('\n');
         return;
     };
-    let _ = writeln!(out, "{line}  {first}");
+    let width = out[start..].chars().count();
+    let _ = writeln!(out, "  {first}");
     for text in more {
-        let _ = writeln!(out, "{:1$}  {text}", "", line.chars().count());
+        let _ = writeln!(out, "{:width$}  {text}", "");
     }
 }
 
@@ -439,30 +441,38 @@ pub fn interval(monitor: &Monitor) -> String {
 pub fn interval_in(monitor: &Monitor, digits: Digits) -> String {
     let mut out = String::new();
     let columns = Columns::of(monitor, digits);
+    // What lines have in common is made once: there may be thousands of threads.
+    let time = format!("{:>16.9} ", monitor.now().as_secs());
+    let (mut scope, mut scope_cell) = (None, String::new());
     for row in by_event(monitor) {
-        with_metrics(&mut out, &interval_line(monitor, &row, columns), &metric::over_interval(monitor, &row), || None);
+        if scope.replace(&row.event.scope) != Some(&row.event.scope) {
+            scope_cell = columns.scope(&row);
+        }
+        let start = out.len();
+        out.push_str(&time);
+        out.push_str(&scope_cell);
+        interval_cells(&mut out, monitor, &row, digits);
+        with_metrics(&mut out, start, &metric::over_interval(monitor, &row), || None);
     }
     out
 }
 
-fn interval_line(monitor: &Monitor, row: &Row<'_>, columns: Columns) -> String {
+/// The count of an event in the interval, and what is said of it.
+fn interval_cells(out: &mut String, monitor: &Monitor, row: &Row<'_>, digits: Digits) {
     let name = shown(&row.event.event.name);
-    let scope = columns.scope(row);
-    let time = monitor.now().as_secs();
     let correction = row.interval_correction();
-    let correction = correction.map(|correction| correction_column(monitor, row, &correction, columns.digits));
+    let correction = correction.map(|correction| correction_column(monitor, row, &correction, digits));
     let correction = correction.unwrap_or_default();
     let Some((point, count)) = interval_count(row) else {
         let cell = absence_cell(row.absence);
-        return format!("{time:>16.9} {scope}{cell:>18}      {name:<24}  {correction}");
+        let _ = write!(out, "{cell:>18}      {name:<24}  {correction}");
+        return;
     };
     let counted = counted(count.value, &row.event.event.unit);
     let run = run_text(row, point.run_ratio()).unwrap_or_else(|| "no CPU time".into());
-    let (number, error) = (
-        value_text(&counted, columns.digits),
-        if point.cpu_time.0 == 0 { "exact".into() } else { error_cell(row, count) },
-    );
-    format!("{time:>16.9} {scope}{number:>18} {:<4} {name:<24} {error:>8} {run:>11}  {correction}", counted.unit)
+    let error = if point.cpu_time.0 == 0 { "exact".into() } else { error_cell(row, count) };
+    let number = value_text(&counted, digits);
+    let _ = write!(out, "{number:>18} {:<4} {name:<24} {error:>8} {run:>11}  {correction}", counted.unit);
 }
 
 /// The interval that ended last, and its scaled count; `None` if the event wasn't on a counter.

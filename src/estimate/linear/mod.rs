@@ -37,7 +37,7 @@ use state::State;
 
 use super::audit::{Audit, Scope};
 use super::levels::{Levels, known};
-use super::{Cause, Estimate, Estimator, Moved, Part, Quality, Standing, scaled};
+use super::{Cause, Estimate, Estimator, Moved, Part, Quality, Standing, scale_all, scaled};
 use crate::events::Event;
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Error, Tally, Uncertain};
@@ -152,6 +152,9 @@ fn uncertain(value: f64, deviation: f64, bias: f64, confidence: Confidence) -> U
 
 impl Estimator for Linear {
     fn end_interval(&mut self, tally: &Tally) {
+        if self.audit.is_idle() {
+            return scale_all(tally, &mut self.estimates);
+        }
         if self.audit.update(tally) {
             // What a wrong relation did may have gone on through others.
             self.states.iter_mut().for_each(State::forget_corrections);

@@ -796,3 +796,14 @@ fn a_misspelt_event_of_a_relation_file_is_told_with_what_was_meant() {
     }
     fs::remove_file(file).unwrap();
 }
+
+#[test]
+fn what_nothing_corrects_stands_beside_the_truth() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/turns.jsonl");
+    let output = perfprop(&["replay", recording, "--estimator", "scale", "--dump", "txt", "-I", "1000"]);
+    let screen = stdout(&output);
+    let line = |label: &str| screen.lines().find(|line| line.contains(label)).unwrap_or_default().to_owned();
+    assert!(line("scaled ×").contains("±37.4%"), "{screen}");
+    assert!(line("│ truth ").contains("off +0.1%, in ±"), "{screen}");
+    assert!(!screen.contains("corrected") && screen.contains("nothing corrects it"), "{screen}");
+}

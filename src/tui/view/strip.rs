@@ -73,15 +73,15 @@ pub(super) fn lines(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'st
     ]
 }
 
-/// `truth  1.94M   off +0.1%, which the interval holds`, where it is counted beside.
+/// `truth  1.94M   off +0.1%, in ±`, where it is counted beside.
 fn truth(page: &Page<'_>, shown: Shown) -> Option<Line<'static>> {
     let Shown::Event(event) = shown else { return None };
     let (monitor, measure) = (&page.model.monitor, page.model.measure);
     let (truth, row) = (monitor.truth(event)?, monitor.row(event));
     let number = amount(truth.count as f64 * measure.factor(monitor, &row)?, page.model.line_unit(shown));
     let held = match truth.is_covered {
-        Some(true) => ", which the interval holds",
-        Some(false) => ", which the interval misses",
+        Some(true) => ", in ±",
+        Some(false) => ", not in ±",
         None => "",
     };
     let off = truth.scaled.map_or_else(String::new, |part| format!("  off {}{held}", change(part)));

@@ -374,9 +374,13 @@ fn a_library_that_is_another_file_now_gives_no_names() {
     let other =
         compiled(&folder, "other", &format!("{other}\nlong spin(long n) {{ return n; }}"), "cc", &options).unwrap();
     let words = [&program, &library, &other].map(|path| path.to_str().unwrap());
-    let (recording, _) = record(&folder, &["-g", "-F", "1000"], &words);
+    let (recording, output) = record(&folder, &["-g", "-F", "1000"], &words);
     let samples = samples(&recording);
     assert!(samples.iter().all(|(_, frames)| !names(frames).contains(&"wrong")));
+    // Root may follow the kernel's link to what is mapped.
+    let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
+    let is_reported = stderr.contains("no names from") && stderr.contains("another file has taken its place");
+    assert!(share(&samples, &["main", "spin"]) > 0.5 || is_reported, "{stderr}");
     fs::remove_dir_all(folder).unwrap();
 }
 

@@ -280,7 +280,7 @@ enum Line {
     Header(Box<Header>),
     Round(RoundLine),
     Sampled(Sampled),
-    Stacks(StacksLine),
+    Stacks(Box<StacksLine>),
     End(End),
     /// A line of a type that this version doesn't know.
     #[serde(other)]

@@ -118,7 +118,7 @@ impl Recording {
             Line::Sampled(sampled) => {
                 self.stacks = Some(RecordedStacks { sampled, batches: Vec::new(), table: StackTable::default() });
             }
-            Line::Stacks(line) => self.stacks.as_mut().ok_or("samples of events that no line names")?.take(line)?,
+            Line::Stacks(line) => self.stacks.as_mut().ok_or("samples of events that no line names")?.take(*line)?,
             Line::End(end) => self.end = Some(end),
             Line::Unknown => {}
         }
@@ -344,7 +344,7 @@ mod tests {
         let [(_, renamed)] = &batch().renamed[..] else { panic!("nothing is renamed") };
         let settled = StackBatch { frames: vec![renamed.clone()], ..batch() };
         assert_eq!((stacks.sampled, stacks.batches), (sampled(), vec![settled, again]));
-        assert_eq!(stacks.table.frames(), [renamed.clone()]);
+        assert_eq!(stacks.table.frames(), std::slice::from_ref(renamed));
         let text = String::from_utf8(bytes).unwrap();
         assert!(text.contains(r#""at_ns":500,"after_ns":[0,200,-100]"#), "{text}");
         assert!(text.contains(r#""cpu":1,"event":0,"weight":[10,20,20],"stack":[0,null,0]"#), "{text}");

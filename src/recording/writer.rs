@@ -63,7 +63,7 @@ impl<W: Write> Recorder<W> {
             return Ok(());
         }
         self.losses = batch.losses;
-        self.line(&Line::Stacks(StacksLine::from(batch)))
+        self.line(&Line::Stacks(Box::new(StacksLine::from(batch))))
     }
 
     /// Writes the last line.

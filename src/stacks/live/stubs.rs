@@ -66,7 +66,8 @@ fn slots(elf: &Parsed<'_>) -> FxHashMap<u64, Callee> {
     let callee = |target, addend: i64| match target {
         RelocationTarget::Symbol(index) => {
             let symbol = symbols.as_ref()?.symbol_by_index(index).ok()?;
-            Some(symbol.name().ok().filter(|name| !name.is_empty())?.to_owned()).map(Callee::Named)
+            let name = symbol.name().ok().filter(|name| !name.is_empty())?;
+            Some(Callee::Named(name.to_owned()))
         }
         RelocationTarget::Absolute => u64::try_from(addend).ok().map(Callee::ChosenBy),
         _ => None,

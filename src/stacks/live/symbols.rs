@@ -9,7 +9,7 @@ use blazesym::symbolize::source::{Kernel, Process, Source};
 use blazesym::symbolize::{Input, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::{Frame, FrameId, StackBatch, StackId, StackNode, StackSample, Unnamed};
 use super::PATIENCE;
@@ -93,7 +93,7 @@ impl Namer {
     }
 
     fn name(&mut self, raw: RawBatch, out: &mut StackBatch) {
-        self.symbols.add(raw.modules, &mut out.unnamed);
+        self.symbols.modules.extend(raw.modules);
         let named = self.symbols.name(&raw.locations, &mut out.unnamed);
         for (location, named) in raw.locations.iter().zip(named) {
             let numbers = match named {
@@ -172,6 +172,8 @@ impl Namer {
 /// Sources of names: programs, the kernel and perf maps.
 struct Symbols {
     modules: Vec<Opened>,
+    /// Those that were reported as unreadable.
+    missing: FxHashSet<ModuleId>,
     programs: Programs,
     symbolizer: Symbolizer,
     kernel_modules: KernelModules,
@@ -191,6 +193,7 @@ impl Symbols {
     fn new() -> Self {
         Self {
             modules: Vec::new(),
+            missing: FxHashSet::default(),
             programs: Programs::new(),
             symbolizer: Symbolizer::new(),
             kernel_modules: KernelModules::read(),
@@ -199,24 +202,29 @@ impl Symbols {
         }
     }
 
-    /// Takes new modules; those that can't be read are reported.
-    fn add(&mut self, modules: Vec<Opened>, unnamed: &mut Vec<Unnamed>) {
-        for opened in &modules {
-            if let (Module::File { path, .. }, Contents::Refused(why)) = (&opened.module, &opened.contents) {
-                unnamed.push(Unnamed { path: path.clone(), why: why.to_string() });
-            }
-        }
-        self.modules.extend(modules);
-    }
-
     fn module(&self, id: ModuleId) -> &Opened {
         &self.modules[id.0 as usize]
     }
 
     fn name(&mut self, locations: &[Location], unnamed: &mut Vec<Unnamed>) -> Vec<Named> {
+        locations.iter().for_each(|location| self.report_missing(location.module, unnamed));
         let questions: Vec<_> = locations.iter().filter_map(|location| self.question(location)).collect();
         let mut answers = self.programs.ask(&questions, unnamed).into_iter();
         locations.iter().map(|location| self.named(location, &mut answers)).collect()
+    }
+
+    /// Reports once a file with samples that can't be read.
+    fn report_missing(&mut self, module: ModuleId, unnamed: &mut Vec<Unnamed>) {
+        let Opened { module: Module::File { path, .. }, contents } = self.module(module) else { return };
+        let why = match contents {
+            Contents::Refused(why) => why.to_string(),
+            Contents::Gone => "it is no longer there".into(),
+            Contents::File(_) | Contents::Made(_) | Contents::None => return,
+        };
+        let path = path.clone();
+        if self.missing.insert(module) {
+            unnamed.push(Unnamed { path, why });
+        }
     }
 
     /// What a file has to be asked.
@@ -325,6 +333,22 @@ mod tests {
     fn a_place_without_a_symbol_has_the_file_and_the_offset() {
         let frame = in_module("/usr/bin/prog (deleted)", 0x1234);
         assert_eq!((frame.name.as_str(), frame.module.as_str()), ("prog+0x1234", "/usr/bin/prog (deleted)"));
+    }
+
+    #[test]
+    fn a_file_that_is_gone_is_reported_once_and_only_if_it_was_sampled() {
+        let mut modules = Modules::default();
+        let file = |path: &str| Module::File { path: path.into(), identity: Default::default() };
+        let [gone, _] =
+            ["/nonexistent/a.so", "/nonexistent/b.so"].map(|path| modules.number(file(path), &Seen::default()));
+        let mut symbols = Symbols { modules: modules.since(0).cloned().collect(), ..Symbols::new() };
+        let mut unnamed = Vec::new();
+        let places = [0x10, 0x20].map(|place| Location { module: gone, place });
+        let named = symbols.name(&places, &mut unnamed);
+        let Named::Frames(frames) = &named[0] else { panic!("made") };
+        assert_eq!(frames[0].name, "a.so+0x10");
+        let reported: Vec<_> = unnamed.iter().map(ToString::to_string).collect();
+        assert_eq!(reported, ["no names from /nonexistent/a.so: it is no longer there"]);
     }
 
     fn raw(weight: u64) -> RawSample {

@@ -282,6 +282,9 @@ fn changes() -> impl Strategy<Value = Vec<(usize, usize, Change)>> {
 }
 
 proptest! {
+    // Each case draws every screen.
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
     #[test]
     fn a_changed_recording_is_shown_or_refused(which in any::<usize>(), changes in changes()) {
         let mut all = recordings();

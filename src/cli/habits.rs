@@ -32,7 +32,12 @@ const STAT: [Habit; 14] = [
     (&["--bpf-counters", "--bpf-prog"], "programs in the kernel aren't counted; a process is:  -p PID"),
 ];
 
-const RECORD: [Habit; 23] = [
+const RECORD: [Habit; 25] = [
+    (&["--intr-regs"], "registers in samples need  perf record"),
+    (
+        &["--clang-opt", "--clang-path", "--debuginfod", "--vmlinux"],
+        "names come from the programs, their debug files here and /proc/kallsyms",
+    ),
     (&["-T", "--timestamp", "--timestamp-boundary"], "every round and every sample has its time already"),
     (&["-k", "--clockid"], "times count from the start, by CLOCK_MONOTONIC"),
     (
@@ -79,7 +84,12 @@ const RECORD: [Habit; 23] = [
     (&["--off-cpu"], "where a program waits:  -g -e sched:sched_switch"),
 ];
 
-const TOP: [Habit; 16] = [
+const TOP: [Habit; 18] = [
+    (&["--disassembler-style"], "instructions of a program:  objdump -d PROGRAM"),
+    (
+        &["--all-cgroups", "--namespaces", "--no-bpf-event", "--switch-on", "--switch-off", "--show-on-off-events"],
+        "a part of a run:  -D MS, --timeout MS, -p PID or -G CGROUP",
+    ),
     (&["-b", "--branch-any", "-j", "--branch-filter"], "call stacks out of the record of branches:  --call-graph lbr"),
     (
         &["--dump-symtab", "--sym-annotate", "--objdump", "--asm-raw", "--prefix", "--prefix-strip"],

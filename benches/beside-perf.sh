@@ -122,7 +122,7 @@ threads() {
 
 tracepoints() {
   local pairs=11 all='syscalls:sys_enter_*' some
-  some=$(perf list tracepoint 2> /dev/null | grep -o 'syscalls:sys_enter_[a-z0-9_]*' | head -17 | paste -sd,)
+  some=$(perf list tracepoint 2> /dev/null | grep -o 'syscalls:sys_enter_[a-z0-9_]*' | sed -n 1,17p | paste -sd,)
   compare 'wall, 17 tracepoints on true' wall "$perfprop" stat -e "$some" -- true beside perf stat -e "$some" -- true
   compare 'wall, all sys_enter on true' wall "$perfprop" stat -e "$all" -- true beside perf stat -e "$all" -- true
   pairs=1

@@ -287,8 +287,10 @@ fn the_truth_stands_beside_what_few_counters_saw() {
         return;
     }
     assert_eq!(lines[0]["truth"], 10.0);
-    let running: f64 = lines.iter().map(|line| line["pcnt-running"].as_f64().unwrap()).sum();
-    assert!((99.0..101.0).contains(&running), "{text}");
+    // How long each was on the counter depends on what else runs on this machine, and each has a clock of its own.
+    let running: Vec<_> = lines.iter().map(|line| line["pcnt-running"].as_f64().unwrap()).collect();
+    assert!(running.iter().all(|part| (0.0..=100.0).contains(part)), "{text}");
+    assert!(running.iter().filter(|part| **part < 100.0).count() >= 2, "{text}");
 }
 
 /// Faults on fresh pages, for a fifth of a second.

@@ -118,11 +118,11 @@ mod tests {
     #[test]
     fn runs_go_on_where_the_ones_before_ended() {
         let turns = |at: u64| half(at.is_multiple_of(2).then_some(100));
-        // 500 ms have five windows.
-        let first = run(None, 250, turns).unwrap();
-        assert_eq!((first.windows(), first.knows("b"), first.knows("c")), (5, true, false));
-        let second = run(Some(first), 250, turns).unwrap();
-        assert_eq!(second.windows(), 10);
+        // 200 ms have two windows.
+        let first = run(None, 100, turns).unwrap();
+        assert_eq!((first.windows(), first.knows("b"), first.knows("c")), (2, true, false));
+        let second = run(Some(first), 50, turns).unwrap();
+        assert_eq!(second.windows(), 3);
         assert!((second.level("b").unwrap() - 100.0).abs() < 1e-9);
     }
 
@@ -147,7 +147,7 @@ mod tests {
 
     #[test]
     fn a_model_of_other_events_is_none() {
-        let model = Arc::new(run(None, 250, |_| half(Some(1))).unwrap());
+        let model = Arc::new(run(None, 50, |_| half(Some(1))).unwrap());
         let [known, unknown] = [&["b", "c"], &["c", "d"]].map(|names| {
             let mut run = OnCpu::measuring(&events(names));
             run.learnt(model.clone());

@@ -8,7 +8,7 @@
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a program for developers")]
 
-#[path = "../tests/scoring/mod.rs"]
+#[path = "../tests/support/scoring/mod.rs"]
 mod scoring;
 
 use perfprop::estimate::gp::{Complete, EventSpec, Gp, Model, Prior, Settings, Span, Timing};

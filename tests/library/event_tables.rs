@@ -2,22 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and say why")]
 
-mod trees;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use perfprop::events::{Event, Machine, Resolver, Source, Tables, Unit, catalog};
+use crate::trees::Tree;
+use perfprop::events::{Event, Resolver, Source, Tables, Unit, catalog};
 use proptest::prelude::*;
-use trees::Tree;
 
 impl Tree {
-    fn machine(&self) -> Machine {
-        Machine::under(&self.0)
-    }
-
-    fn resolver(&self, tables: &str) -> Resolver {
+    fn resolver_with(&self, tables: &str) -> Resolver {
         let tables = Tables::read(&self.0.join(tables), &self.machine()).unwrap_or_else(|error| panic!("{error}"));
         Resolver::new(self.machine()).with_tables(Arc::new(tables))
     }
@@ -64,10 +58,10 @@ fn skylake() -> Tree {
 fn names_are_found_by_the_cpu_and_in_any_case() {
     let tree = skylake();
     for folder in ["pmu-events", "pmu-events/arch", "pmu-events/arch/x86", "pmu-events/arch/x86/skylake"] {
-        let resolver = tree.resolver(folder);
+        let resolver = tree.resolver_with(folder);
         assert_eq!(code(&one(&resolver, "l2_rqsts.miss")), (4, 0x3f24, 0), "{folder}");
     }
-    let resolver = tree.resolver("pmu-events");
+    let resolver = tree.resolver_with("pmu-events");
     let event = one(&resolver, "l2_RQSTS.MISS:u");
     assert_eq!((event.name.as_str(), event.canonical.as_str()), ("l2_RQSTS.MISS:u", "L2_RQSTS.MISS"));
     assert!(event.modifiers.exclude_kernel);
@@ -92,7 +86,7 @@ fn sysfs_says_where_the_bits_go_and_which_pmus_count() {
     ] {
         tree.write(&format!("sys/bus/event_source/devices/{file}"), text);
     }
-    let resolver = tree.resolver("pmu-events");
+    let resolver = tree.resolver_with("pmu-events");
     assert_eq!(code(&one(&resolver, "OCR.ANY")), (4, 0x1b7, 0x10001));
     assert_eq!(code(&one(&resolver, "cpu/l2_rqsts.miss,cmask=2/")), (4, 0x200_3f24, 0));
     let reads = one(&resolver, "unc_m_cas_count.rd");
@@ -102,14 +96,14 @@ fn sysfs_says_where_the_bits_go_and_which_pmus_count() {
 
 #[test]
 fn an_event_whose_pmu_is_missing_says_so() {
-    let resolver = skylake().resolver("pmu-events");
+    let resolver = skylake().resolver_with("pmu-events");
     let error = resolver.parse("unc_m_cas_count.rd").unwrap_err().to_string();
     assert!(error.contains("no PMU 'uncore_imc'"), "{error}");
 }
 
 #[test]
 fn the_list_has_them_and_marks_the_deprecated() {
-    let resolver = skylake().resolver("pmu-events");
+    let resolver = skylake().resolver_with("pmu-events");
     let entries: Vec<_> = catalog(&resolver).filter(|entry| entry.source == Source::Tables).collect();
     assert_eq!(entries.len(), 4);
     assert_eq!(entries[1].description, "[deprecated] this one is old");
@@ -130,7 +124,7 @@ fn arms_standard_events_come_from_the_file_above() {
         ),
         ("arm64/arm/neoverse-n2-v2/l1d_cache.json", r#"[{"ArchStdEvent": "L1D_CACHE_REFILL"}]"#),
     ]);
-    assert_eq!(code(&one(&tree.resolver(""), "l1d_cache_refill")), (4, 3, 0));
+    assert_eq!(code(&one(&tree.resolver_with(""), "l1d_cache_refill")), (4, 3, 0));
 }
 
 #[test]

@@ -2,13 +2,11 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic")]
 
-mod support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use support::imports::Source;
+use crate::imports::Source;
 
 /// The rows of the table of ARCHITECTURE.md whose first column has this title: the words in backquotes
 /// of each column.
@@ -103,7 +101,7 @@ fn wrong_imports_are_found() {
     let order = BTreeMap::from([("low".to_owned(), 0), ("high".to_owned(), 1)]);
     assert_eq!(against(&order, "low.rs", &source.imports["low.rs"]), ["src/low.rs imports src/high/view/mod.rs"]);
     assert!(against(&order, "high/mod.rs", &strings(&["low.rs"])).is_empty());
-    let circles = support::imports::circles(&source.imports);
+    let circles = crate::imports::circles(&source.imports);
     assert_eq!(circles, [["high/model/mod.rs", "high/view/mod.rs", "high/view/other.rs"]]);
     assert_eq!(outside(&strings(&["a/b.rs", "ab.rs"]), &["a".into()]), ["ab.rs"]);
 }

@@ -29,7 +29,7 @@ fn hex(text: &str) -> u64 {
 }
 
 fn coded() -> Vec<Coded> {
-    let table: Value = serde_json::from_str(include_str!("../relations/presets.json")).unwrap();
+    let table: Value = serde_json::from_str(include_str!("../../relations/presets.json")).unwrap();
     let families = table["families"].as_array().unwrap();
     let libpfm: BTreeMap<_, _> =
         families.iter().map(|family| (text(family, "id").unwrap(), text(family, "libpfm"))).collect();

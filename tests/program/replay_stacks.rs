@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
-mod piped;
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -21,7 +19,7 @@ use perfprop::stacks::Quality;
 use perfprop::tui::{self, Feed, Mode, Options, Screen, Terminal};
 use perfprop::units::WallNs;
 
-use piped::{run, stderr, stdout};
+use crate::piped::{run, stderr, stdout};
 
 const SCRIPT: &str = "\
 rec 7/8 [001] 1.5:  500 cpu-clock: \n\

@@ -2,19 +2,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test may fail")]
 
-mod trees;
-
 use std::cell::Cell;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use crate::trees::Tree;
 use perfprop::events::{
     Availability, Binding, Cause, Encoding, Event, Group, Kind, LettersError, Machine, Pattern, Prober, Question,
     Resolver, Source, TracefsError, Unit, catalog, similar,
 };
 use proptest::prelude::*;
-use trees::Tree;
 
 impl Tree {
     fn pmu(&self, pmu: &str, files: &[(&str, &str)]) {
@@ -25,10 +23,6 @@ impl Tree {
 
     fn tracepoint(&self, name: &str, id: u32) {
         self.write(&format!("sys/kernel/tracing/events/{name}/id"), &format!("{id}\n"));
-    }
-
-    fn machine(&self) -> Machine {
-        Machine::under(&self.0)
     }
 
     fn resolver(&self) -> Resolver {

@@ -3,8 +3,6 @@
 
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
-mod piped;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -16,7 +14,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use piped::{run, stderr, stdout};
+use crate::piped::{run, stderr, stdout};
 
 /// A script of two events, two processes, operators and recursion.
 const SCRIPT: &str = "\

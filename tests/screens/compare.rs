@@ -167,7 +167,7 @@ fn five_each() -> (Monitor, Others) {
 }
 
 fn golden(name: &str, screen: &str) {
-    insta::with_settings!({ snapshot_path => "screens", prepend_module_to_snapshot => false, omit_expression => true }, {
+    insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(name, screen);
     });
 }

@@ -2,11 +2,9 @@
 
 #![allow(clippy::expect_used, reason = "tests may fail")]
 
-mod scoring;
-
+use crate::scoring::gp::Scored;
+use crate::scoring::{Part, Perf, Program, Score, Setup, Summary, programs, score, simulate};
 use perfprop::estimate::gp::{Prior, Settings};
-use scoring::gp::Scored;
-use scoring::{Part, Perf, Program, Score, Setup, Summary, programs, score, simulate};
 
 fn scores(programs: &[&Program], setup: &Setup, prior: &Prior) -> (Summary, Summary) {
     let (mut ours, mut scaled): (Vec<Score>, Vec<Score>) = Default::default();
@@ -55,7 +53,7 @@ fn a_program_that_was_learnt_is_estimated_better() {
     let settings = Settings { lesson_steps: 200, ..Settings::default() };
     let (mut learnt, mut unknown): (Vec<Score>, Vec<Score>) = Default::default();
     for program in family(false).iter().take(2) {
-        let lesson = |init: &scoring::Init| Scored::learning(init, &prior, None, settings.clone());
+        let lesson = |init: &crate::scoring::Init| Scored::learning(init, &prior, None, settings.clone());
         let model = simulate(&program.trace, Part::Second, &setup, 1000, lesson).1.0.model();
         let run = |model| simulate(&program.trace, Part::First, &setup, 0, |init| Scored::new(init, &prior, model)).0;
         learnt.extend(score(&run(Some(&model))));
@@ -69,7 +67,7 @@ fn a_program_that_was_learnt_is_estimated_better() {
 fn the_order_of_events_and_an_unknown_event_do_not_matter() {
     let mut programs = family(false);
     let program = programs.remove(0);
-    let run = |trace: &scoring::Trace| {
+    let run = |trace: &crate::scoring::Trace| {
         let setup = Setup { events: 2, counters: 1, ..Setup::default() };
         simulate(trace, Part::Whole, &setup, 0, |init| Scored::new(init, &Prior::shipped(), None)).0
     };

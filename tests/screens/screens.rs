@@ -237,7 +237,7 @@ fn with_profile(
 }
 
 fn golden(name: &str, screen: &str) {
-    insta::with_settings!({ snapshot_path => "screens", prepend_module_to_snapshot => false, omit_expression => true }, {
+    insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false, omit_expression => true }, {
         insta::assert_snapshot!(name, screen);
     });
 }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use perfprop::events::Machine;
+
 /// A folder of its own, which goes when this value does.
 pub(crate) struct Tree(pub(crate) PathBuf);
 
@@ -23,6 +25,11 @@ impl Tree {
         let path = self.0.join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
+    }
+
+    /// The machine whose root this is.
+    pub(crate) fn machine(&self) -> Machine {
+        Machine::under(&self.0)
     }
 }
 

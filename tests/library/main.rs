@@ -1,0 +1,31 @@
+//! Tests of the library, one module a subject.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests panic and say why they skip"
+)]
+
+#[path = "../support/imports.rs"]
+mod imports;
+#[path = "../support/scoring/mod.rs"]
+mod scoring;
+#[path = "../support/trees.rs"]
+mod trees;
+
+mod absence;
+mod accuracy;
+mod event_presets;
+mod event_syntax;
+mod event_tables;
+mod events;
+mod export_golden;
+mod layering;
+mod metrics;
+mod profile;
+mod profile_golden;
+mod recordings;
+mod relations;
+mod scenarios;

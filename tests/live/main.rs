@@ -1,0 +1,13 @@
+//! Tests of real counts, samples and terminals on this machine.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests panic and say why they skip"
+)]
+
+mod live;
+mod stacks;
+mod terminal;

@@ -1,0 +1,19 @@
+//! Tests of the program by what it prints and its exit codes, one module a subject.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests panic and say why they skip"
+)]
+
+#[path = "../support/piped.rs"]
+mod piped;
+
+mod cli;
+mod emulate;
+mod export;
+mod learn;
+mod perf_stat;
+mod replay_stacks;

@@ -1,0 +1,13 @@
+//! Tests of the screens, by pictures in text.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "tests panic and say why they skip"
+)]
+
+mod compare;
+mod keys;
+mod screens;

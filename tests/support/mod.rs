@@ -1,3 +1,0 @@
-//! Shares helpers between test binaries.
-
-pub(crate) mod imports;

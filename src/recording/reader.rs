@@ -305,6 +305,12 @@ mod tests {
         Sampled { events: vec![event], call_graph: CallGraph::Dwarf(8192) }
     }
 
+    /// The batch as it is read: what became known later holds from the beginning.
+    fn settled() -> StackBatch {
+        let [(_, renamed)] = &batch().renamed[..] else { panic!("nothing is renamed") };
+        StackBatch { frames: vec![renamed.clone()], ..batch() }
+    }
+
     fn batch() -> StackBatch {
         let sample = |at, weight, stack: Option<u32>| StackSample {
             at: WallNs(at),
@@ -340,11 +346,8 @@ mod tests {
         [batch(), nothing_new, again.clone()].iter().for_each(|batch| recorder.stacks(batch).unwrap());
         recorder.end(&End::default()).unwrap();
         let stacks = read(&bytes[..]).unwrap().stacks.unwrap();
-        // What became known later holds from the beginning.
-        let [(_, renamed)] = &batch().renamed[..] else { panic!("nothing is renamed") };
-        let settled = StackBatch { frames: vec![renamed.clone()], ..batch() };
-        assert_eq!((stacks.sampled, stacks.batches), (sampled(), vec![settled, again]));
-        assert_eq!(stacks.table.frames(), std::slice::from_ref(renamed));
+        assert_eq!((stacks.sampled, stacks.batches), (sampled(), vec![settled(), again]));
+        assert_eq!(stacks.table.frames(), settled().frames);
         let text = String::from_utf8(bytes).unwrap();
         assert!(text.contains(r#""at_ns":500,"after_ns":[0,200,-100]"#), "{text}");
         assert!(text.contains(r#""cpu":1,"event":0,"weight":[10,20,20],"stack":[0,null,0]"#), "{text}");
@@ -368,7 +371,7 @@ mod tests {
         recorder.stacks(&batch()).unwrap();
         recorder.flush().unwrap();
         let killed = read(&file.borrow()[..]).unwrap();
-        assert_eq!((killed.rounds, killed.stacks.unwrap().batches), (vec![round(10, 5)], vec![batch()]));
+        assert_eq!((killed.rounds, killed.stacks.unwrap().batches), (vec![round(10, 5)], vec![settled()]));
     }
 
     #[test]

@@ -193,7 +193,8 @@ impl<S: CounterSource> Worker<S> {
         self.end();
     }
 
-    fn end(&self) {
+    fn end(&mut self) {
+        self.source.end();
         let _ = self.samples.send_timeout(Sample::End, LAST_ROUND_PATIENCE);
     }
 }

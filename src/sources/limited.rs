@@ -166,6 +166,10 @@ impl<S: CounterSource> CounterSource for Limited<S> {
         self.source.has_executed();
     }
 
+    fn end(&mut self) {
+        self.source.end();
+    }
+
     fn enable(&mut self) {
         self.source.enable();
     }

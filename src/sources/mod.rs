@@ -79,6 +79,10 @@ pub trait CounterSource: Send {
 
     /// Does what has to be done more often than rounds are read.
     fn tick(&mut self) {}
+
+    /// Called once after the last round. What a source hands on beside rounds ends here; its counters stay open
+    /// until it is dropped.
+    fn end(&mut self) {}
 }
 
 impl CounterSource for Box<dyn CounterSource> {
@@ -96,6 +100,10 @@ impl CounterSource for Box<dyn CounterSource> {
 
     fn has_executed(&mut self) {
         self.as_mut().has_executed();
+    }
+
+    fn end(&mut self) {
+        self.as_mut().end();
     }
 
     fn beat(&self) -> Option<Duration> {

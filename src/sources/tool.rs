@@ -252,6 +252,10 @@ impl<S: CounterSource> CounterSource for Tools<S> {
         self.inner.has_executed();
     }
 
+    fn end(&mut self) {
+        self.inner.end();
+    }
+
     fn beat(&self) -> Option<std::time::Duration> {
         self.inner.beat()
     }

@@ -348,6 +348,11 @@ impl CounterSource for Emulated {
     fn tick(&mut self) {
         self.collect();
     }
+
+    fn end(&mut self) {
+        // Whoever adds up the parts ends when no more can come.
+        self.parts = None;
+    }
 }
 
 /// The process and the number of the part in an output file, `costs.7.2`; the last part has none.

@@ -5,7 +5,7 @@
 //! count, a plan puts them into groups, a source reads them in rounds, rounds become rates, rates
 //! and [`relations`] become estimates with intervals, and screens and files show them.
 
-pub mod calls;
+pub mod callgrind;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod compare;

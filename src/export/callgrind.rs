@@ -1,13 +1,13 @@
 //! Imports `callgrind.out` files of valgrind into a tree of call paths.
 //!
-//! Every cost is an event, and calls are counted, not sampled; see [`crate::calls`] for how paths are made.
+//! Every cost is an event, and calls are counted, not sampled; see [`crate::callgrind`] for how paths are made.
 
 use std::io::Read;
 
 use super::lines::Lines;
 use super::perf_script::Process;
 use super::read::{Chosen, Fault, ReadOptions, What};
-use crate::calls::{Function, Parts};
+use crate::callgrind::{Function, Parts};
 use crate::profile::{Event, Frame, FrameId, Kind, Measure, Tree};
 
 /// Reads a file of one part or several, which are added up.

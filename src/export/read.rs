@@ -100,7 +100,7 @@ pub enum What {
     /// Something is wrong with a recording.
     Recording(String),
     /// A line of callgrind's is wrong.
-    Callgrind(crate::calls::Wrong),
+    Callgrind(crate::callgrind::Wrong),
     /// The last line of callgrind's, `totals:`, is missing.
     CutOff,
     /// A recording has no stacks in it.

@@ -186,7 +186,7 @@ pub struct TaskCosts {
 
 impl TaskCosts {
     /// The costs of a graph whose functions have the numbers of frames.
-    pub fn new(task: TaskId, graph: &crate::calls::CallGraph) -> Self {
+    pub fn new(task: TaskId, graph: &crate::callgrind::CallGraph) -> Self {
         let own = graph.own().map(|(function, costs)| (FrameId(function.0), costs.to_vec())).collect();
         let calls = graph.calls().into_iter();
         let calls = calls

@@ -7,7 +7,7 @@ use std::num::NonZeroU32;
 use rustc_hash::FxHashMap;
 
 use super::{CallGraph, Frame, Sampled, StackBatch, StackId, StackTable, Task, TaskCosts, TaskId, Undefined};
-use crate::calls::{self, FunctionId};
+use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;
 use crate::profile::{self, Amount, EventId, FrameId, Kind, Measure, Options, ThreadId, Tree};
 
@@ -30,7 +30,7 @@ pub struct StackTree {
     sampled: Vec<(Place, Amount)>,
     places: FxHashMap<Place, usize>,
     /// What a model counted, by the frame above a task.
-    graphs: BTreeMap<Option<FrameId>, calls::CallGraph>,
+    graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
 }
 
 /// What samples have in common that stand on one path.
@@ -159,7 +159,7 @@ impl StackTree {
 
     fn take_costs(&mut self, costs: &TaskCosts) {
         let (above, events) = (self.tasks[costs.task.0 as usize], self.events.len());
-        let graph = self.graphs.entry(above).or_insert_with(|| calls::CallGraph::new(events));
+        let graph = self.graphs.entry(above).or_insert_with(|| callgrind::CallGraph::new(events));
         for (function, counts) in &costs.own {
             graph.add_own(FunctionId(function.0), counts);
         }

@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
 use super::super::{CallGraph, Frame, FrameId, Rate, Sampled, SampledEvent, StackBatch, Task, TaskCosts, TaskId};
 use super::{CAPACITY, PATIENCE, Stacks, Unsampled};
-use crate::calls::{self, Function, FunctionId, Parts};
+use crate::callgrind::{self, Function, FunctionId, Parts};
 use crate::events::Event;
 use crate::events::emulate::{COSTS, Formula, cost};
 use crate::sources::emulate::Part;
@@ -46,7 +46,7 @@ struct Worker {
     formulas: Vec<Formula>,
     frames: HashMap<Function, FrameId>,
     tasks: HashMap<Task, TaskId>,
-    graphs: HashMap<TaskId, calls::CallGraph>,
+    graphs: HashMap<TaskId, callgrind::CallGraph>,
     next: StackBatch,
 }
 
@@ -94,7 +94,7 @@ impl Worker {
         let ids: Vec<_> = parts.functions.iter().map(|function| self.function(function)).collect();
         let task = self.task(Task { pid: part.pid, tid: part.pid, comm: parts.program.clone() });
         let events = self.formulas.len();
-        let graph = self.graphs.entry(task).or_insert_with(|| calls::CallGraph::new(events));
+        let graph = self.graphs.entry(task).or_insert_with(|| callgrind::CallGraph::new(events));
         for (function, costs) in parts.graph.own() {
             graph.add_own(ids[function.0 as usize], &counted(costs));
         }

@@ -238,7 +238,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::calls::FunctionId;
+    use crate::callgrind::FunctionId;
     use crate::profile::{Event, Measure, Options};
 
     fn tree_of(graph: &CallGraph, functions: u32, cap: usize) -> (Tree, Vec<EventId>) {

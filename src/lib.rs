@@ -18,6 +18,7 @@ pub mod files;
 pub mod machine;
 pub mod metrics;
 pub mod monitor;
+pub mod names;
 pub mod number;
 pub mod plan;
 pub mod profile;
@@ -32,4 +33,3 @@ pub mod text;
 #[cfg(feature = "tui")]
 pub mod tui;
 pub mod units;
-pub mod words;

@@ -4,8 +4,8 @@
 //! of that number.
 
 use crate::events::Unit;
+use crate::names::shown;
 use crate::rates::{Error, Uncertain};
-use crate::words::shown;
 
 /// What stands for a number that there is none of.
 const NONE: &str = "—";

@@ -9,10 +9,10 @@ use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
 use crate::compare;
 use crate::monitor::{Measure, Monitor};
+use crate::names::shown;
 use crate::recording::Recording;
 use crate::text;
 use crate::tui::{OtherRun, Others, Screen};
-use crate::words::shown;
 
 /// What is compared with the first file: the further files of its side, and those of the other.
 #[derive(Clone, Copy, Debug)]

@@ -13,6 +13,7 @@ use crate::events::{EventError, TableError};
 use crate::export::{Fault, What, WriteError};
 use crate::machine::Denial;
 use crate::metrics::Unknown;
+use crate::names::{is_hidden, shown};
 use crate::plan::Unschedulable;
 use crate::recording::ReadError;
 use crate::relations::{Diagnostics, LoadError};
@@ -20,7 +21,6 @@ use crate::sources::perf::OpenError;
 use crate::sources::perf::mux::MuxError;
 use crate::sources::process;
 use crate::stacks::live::StackError;
-use crate::words::{is_hidden, shown};
 
 /// Wrong usage, an unknown event, a bad file: nothing was started.
 const USAGE: u8 = 2;

@@ -12,8 +12,8 @@ use crate::export::{
     WriteOptions,
 };
 use crate::files::Part;
+use crate::names::shown;
 use crate::profile::{Amount, Detail, EventId, Options, Repeats, Tree};
-use crate::words::shown;
 
 /// A fault doesn't take away what stood before it, but it isn't hidden either.
 const NOT_ALL: u8 = 1;

@@ -11,6 +11,7 @@ use super::{Error, look, signals};
 use crate::estimate::Kind;
 use crate::export::{Format, Imported, ReadOptions};
 use crate::monitor::Monitor;
+use crate::names::shown;
 use crate::profile::{self, Amount, Repeats, Tree};
 use crate::recording::{self, End, Header, Machine, Target};
 use crate::sampling::Sample;
@@ -20,7 +21,6 @@ use crate::stacks::{Origin, Quality};
 use crate::text;
 use crate::tui::{self, Feed, Mode, Options, Outcome, Picture, Scene, Screen};
 use crate::units::WallNs;
-use crate::words::shown;
 
 /// A fault doesn't take away what stood before it, but it isn't hidden either.
 const NOT_ALL: u8 = 1;

@@ -10,10 +10,10 @@ use super::args::Learn;
 use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
 use crate::estimate::gp::{Complete, Model, Prior};
+use crate::names::shown;
 use crate::recording::{self, ReadError, Recording};
 use crate::sources::{Reading, Scope};
 use crate::units::WallNs;
-use crate::words::shown;
 
 /// A table of counts.
 struct Table {

@@ -13,8 +13,8 @@ use super::{Error, metrics};
 use crate::events::{self, Availability, Entry, Event, Kind, Machine, Pattern, Prober, Question, Resolver, Source};
 use crate::expr::Fact;
 use crate::metrics::{Facts, Metric, Scope};
+use crate::names::{glob, shown};
 use crate::sources::{Status, emulate, perf};
-use crate::words::{glob, shown};
 
 /// The width of the column of names, as in `perf list`.
 const NAME_WIDTH: usize = 50;

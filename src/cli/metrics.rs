@@ -6,8 +6,8 @@ use crate::events::Tables;
 use crate::expr::Fact;
 use crate::metrics::vendor::Vendor;
 use crate::metrics::{Catalog, Facts, Formulas, Metric, Request};
+use crate::names::shown;
 use crate::relations::{self, Relation};
-use crate::words::shown;
 
 /// How many metrics that can't be measured are named.
 const MOST_NAMED: usize = 3;

@@ -6,8 +6,8 @@
 use std::collections::HashMap;
 
 use crate::events::{self, Event, Resolver};
+use crate::names::{nearest, shown};
 use crate::relations::Relation;
-use crate::words::{nearest, shown};
 
 /// A line for each name that is no event here and nearly one: `R1 (file.json:1:14) names page-fautls, ...`. Events that
 /// are measured are meant first.

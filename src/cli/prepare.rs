@@ -21,6 +21,7 @@ use crate::events::{self, Event, Machine, Pmu, Resolver, Space, Tables, with_let
 use crate::expr::Fact;
 use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
 use crate::monitor::Monitor;
+use crate::names::{nearest, shown};
 use crate::plan::{EventIndex, Fit, Plan, PlannedGroup};
 use crate::rates::Confidence;
 use crate::recording::{self, Header, RecordedAnchor, RecordedEvent, RecordedMetric, RecordedTruth, RelationFile};
@@ -29,7 +30,6 @@ use crate::session::{ChildIo, CommandLine, Launch, Schedule, Session, find_comma
 use crate::sources::perf::{self, Cgroup, Row, Split, Who, parse_cpus};
 use crate::sources::{Counter, Status, emulate, process};
 use crate::units::WallNs;
-use crate::words::{nearest, shown};
 
 /// What gives the least errors of those that are known. Where nothing is multiplexed it does no more than
 /// `scale`.

@@ -14,12 +14,12 @@ use super::pump::{Finished, Given, Taking, close, pump_all};
 use super::stream::{hush, say};
 use super::{prepare, signals, stacks};
 use crate::files::Part;
+use crate::names::shown;
 use crate::profile::Options;
 use crate::recording::{Header, Recorder, Target};
 use crate::session::{ChildIo, Launch};
 use crate::stacks::live::Stacks;
 use crate::stacks::{CallGraph, Losses, Naming, Quality, StackTree};
-use crate::words::shown;
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
     if args.quiet {

@@ -12,8 +12,8 @@ use crate::events::{Machine, Resolver, Tables};
 use crate::expr::Fact;
 use crate::metrics::vendor::Vendor;
 use crate::metrics::{Facts, Formulas, Metric, Request, Scope};
+use crate::names::shown;
 use crate::relations::{self, LoadError, Relation};
-use crate::words::shown;
 
 pub(super) fn run(args: &Args) -> Result<u8, Error> {
     match &args.verb {

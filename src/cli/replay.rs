@@ -14,6 +14,7 @@ use super::{Error, imported, look, prepare, signals};
 use crate::estimate::Kind;
 use crate::export::{self, Imported};
 use crate::monitor::{Measure, Monitor};
+use crate::names::shown;
 use crate::profile::Tree;
 use crate::recording::{self, End, Header, Player, Recording, Speed};
 use crate::relations::Relation;
@@ -24,7 +25,6 @@ use crate::stacks::{Quality, Replayed};
 use crate::text;
 use crate::tui::{self, Feed, Format, Mode, Options, Others, Outcome, Picture, Scene, Timeline};
 use crate::units::WallNs;
-use crate::words::shown;
 
 pub(super) fn run(args: &Replay) -> Result<u8, Error> {
     if args.speed.is_some_and(|speed| !(speed >= 0.0 && speed.is_finite())) {

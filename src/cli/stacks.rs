@@ -9,13 +9,13 @@ use super::{Error, args};
 use crate::events::{Event, Kind};
 use crate::machine::Host;
 use crate::monitor::Monitor;
+use crate::names::shown;
 use crate::profile::Options;
 use crate::session::Session;
 use crate::sources::Counter;
 use crate::stacks::live::{self, StackError, Wanted};
 use crate::stacks::{CallGraph, Gathering, Rate};
 use crate::text;
-use crate::words::shown;
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
 const DEFAULT_HARDWARE: &str = "cycles";

@@ -13,13 +13,13 @@ use super::pump::{Finished, Given, Taking, close, code_of, pump};
 use super::signals;
 use super::stream::{Stream, hush, say};
 use crate::monitor::{Finding, Monitor};
+use crate::names::shown;
 use crate::plan::Cohesion;
 use crate::recording::Header;
 use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::Reading;
 use crate::sources::command::Exit;
 use crate::text::{self, Digits, Repeats};
-use crate::words::shown;
 
 /// Intervals of a run whose intervals nobody sees.
 const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);

@@ -6,10 +6,10 @@ use super::Error;
 use super::args::{Events, ScheduleName, SourceName};
 use super::stream::say;
 use crate::events::{Event, Pmu, Resolver};
+use crate::names::shown;
 use crate::plan::{self, Plan};
 use crate::session::Schedule;
 use crate::sources::perf::mux::{Cause, Interval, MuxError};
-use crate::words::shown;
 
 /// Chooses who rotates the groups of a plan.
 pub(super) fn schedule(events: &Events, plan: &Plan, resolver: &Resolver) -> Result<Schedule, Error> {

@@ -13,8 +13,8 @@ use super::resolve::Resolver;
 use super::symbols::{self, Row, Symbol};
 use super::tables::TableEvent;
 use super::{Event, Kind, emulate, presets, tracepoints};
-use crate::words;
-use crate::words::glob;
+use crate::names;
+use crate::names::glob;
 
 /// An event that can be written after `-e`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -362,9 +362,9 @@ pub(super) fn names(resolver: &Resolver) -> Vec<String> {
 pub(super) fn nearest(wrong: &str, names: &[String]) -> Vec<String> {
     let start = format!("{wrong}:").to_lowercase();
     let narrow = names.iter().filter(|name| name.to_lowercase().starts_with(&start)).map(String::as_str);
-    let near = words::nearest(wrong, names.iter().map(String::as_str)).into_iter();
+    let near = names::nearest(wrong, names.iter().map(String::as_str)).into_iter();
     let mut nearest: Vec<String> = Vec::new();
-    for name in narrow.chain(near.filter(|name| !name.eq_ignore_ascii_case(wrong))).take(words::MOST) {
+    for name in narrow.chain(near.filter(|name| !name.eq_ignore_ascii_case(wrong))).take(names::MAX_SUGGESTIONS) {
         if !nearest.iter().any(|known| known == name) {
             nearest.push(name.to_owned());
         }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::machine::TracefsError;
 use super::modifiers::LettersError;
-use crate::words;
+use crate::names;
 
 /// Everything that is wrong with one `-e` option. [`Display`] gives the whole message, a paragraph
 /// for each problem.
@@ -339,7 +339,7 @@ const LONGEST_SHOWN: usize = 200;
 /// A name as it may reach a terminal, and not without end.
 fn shown(text: &str) -> String {
     match text.char_indices().nth(LONGEST_SHOWN) {
-        Some((end, _)) => format!("{}...", words::shown(&text[..end])),
-        None => words::shown(text).into_owned(),
+        Some((end, _)) => format!("{}...", names::shown(&text[..end])),
+        None => names::shown(text).into_owned(),
     }
 }

@@ -10,7 +10,7 @@ use super::error::Cause;
 use super::machine::{self, Machine};
 use super::syntax::{self, Term, Value};
 use super::{Encoding, Unit, symbols};
-use crate::words::glob;
+use crate::names::glob;
 
 /// A PMU that sysfs describes.
 #[derive(Clone, Debug, PartialEq, Eq)]

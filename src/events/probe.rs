@@ -17,7 +17,7 @@ use super::pmu;
 use super::syntax::Place;
 use super::{Encoding, Probe};
 use crate::files::{self, Expected};
-use crate::words;
+use crate::names;
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
 const LONGEST_PROGRAM: u64 = 16 << 30;
@@ -107,7 +107,7 @@ fn function(program: &Program<'_>, name: &str) -> Result<u64, ProbeProblem> {
         [] if functions().next().is_none() => Err(ProbeProblem::Stripped { function: name.to_owned() }),
         [] => {
             let known: Vec<&str> = functions().filter_map(|symbol| symbol.name().ok()).collect();
-            let similar = words::nearest(name, known).into_iter().map(String::from).collect();
+            let similar = names::nearest(name, known).into_iter().map(String::from).collect();
             Err(ProbeProblem::NoFunction { function: name.to_owned(), similar })
         }
         several => {
@@ -135,7 +135,7 @@ fn missing_in_kernel(kallsyms: &Path, function: &str) -> Option<Vec<String>> {
             _ => {}
         }
     }
-    let nearest = || words::nearest(function, functions.iter().map(String::as_str));
+    let nearest = || names::nearest(function, functions.iter().map(String::as_str));
     (!functions.is_empty()).then(|| nearest().into_iter().map(String::from).collect())
 }
 

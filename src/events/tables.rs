@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 use super::machine::{self, Machine};
 use super::syntax::{self, Term};
 use super::{Encoding, Unit, cpu, symbols};
-use crate::words::shown;
+use crate::names::shown;
 
 /// The largest file that is read; the vendors' largest has 4 MB.
 const LARGEST_FILE: u64 = 64 << 20;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::machine::{self, Machine};
 use super::{Encoding, symbols};
-use crate::words::glob;
+use crate::names::glob;
 
 /// One static tracepoint of the kernel.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::io::{self, Read, Write};
 use super::lines::Lines;
 use super::read::{Chosen, Fault, ReadOptions, What};
 use super::write::WriteOptions;
+use crate::names::shown;
 use crate::profile::{Amount, Event, Frame, FrameId, Measure, NodeId, Options, Repeats, Tree};
-use crate::words::shown;
 
 /// Reads folded stacks. Weights are taken for samples, as that is what they are where nobody says else.
 pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {

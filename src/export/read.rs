@@ -7,8 +7,8 @@ use super::lines::{Broken, LONGEST, Lines};
 use super::names::Names;
 use super::perf_script::{Periods, Process};
 use super::{callgrind, folded, perf_script, pprof, recording};
+use crate::names::quoted;
 use crate::profile::{Options, Tree};
-use crate::words::quoted;
 
 /// What a file is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

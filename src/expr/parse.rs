@@ -33,7 +33,7 @@ use super::tokens::{Token, tokens};
 use super::tree::{
     Dialect, Expr, Fact, Kind, Moment, Node, Span, Subject, Variable, escaped_name, fact_function, is_reserved,
 };
-use crate::words::{is_hidden, nearest, quoted, shown};
+use crate::names::{is_hidden, nearest, quoted, shown};
 
 /// How many levels of parentheses, minus signs and `else` branches an expression can have. People
 /// write fewer than ten; the limit keeps a file from overflowing the stack.

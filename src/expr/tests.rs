@@ -408,7 +408,7 @@ proptest! {
 
     #[test]
     fn any_name_is_written_so_that_it_is_read(name in "[^\\s\\p{C}]{1,12}") {
-        prop_assume!(!name.contains(crate::words::is_hidden));
+        prop_assume!(!name.contains(crate::names::is_hidden));
         let written = format!("1 - {}", escaped_name(&name));
         let expr = parse(&written, Dialect::Equation).unwrap();
         prop_assert_eq!(&expr.variables().next().unwrap().0.subject, &Subject::Event(name));

@@ -9,7 +9,7 @@ use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser as _};
 
 use super::tree::{Dialect, Span, is_name_char, is_name_start};
-use crate::words::is_hidden;
+use crate::names::is_hidden;
 
 /// A piece of the text.
 #[derive(Clone, Copy, Debug, PartialEq)]

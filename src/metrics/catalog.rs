@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use super::Metric;
 use crate::expr::{Dialect, Expr, Fact, Kind, Moment, Node, Subject, Variable};
-use crate::words::{glob, nearest, shown};
+use crate::names::{glob, nearest, shown};
 
 /// How many nodes a formula can have once the metrics that it names are put in. The vendors' longest
 /// has 7,000.

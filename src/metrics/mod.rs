@@ -80,7 +80,7 @@ pub const MAX_NAME: usize = 100;
 
 /// Whether `text` can be the name of a metric: characters that a terminal draws, and blanks between them.
 pub(crate) fn is_name(text: &str) -> bool {
-    let is_drawn = |c: char| c == ' ' || !(c.is_whitespace() || crate::words::is_hidden(c));
+    let is_drawn = |c: char| c == ' ' || !(c.is_whitespace() || crate::names::is_hidden(c));
     text.trim() == text && text.chars().all(is_drawn) && (1..=MAX_NAME).contains(&text.chars().count())
 }
 

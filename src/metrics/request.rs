@@ -7,9 +7,9 @@ use super::derived::DURATION;
 use super::{Catalog, Facts, Formulas, Grouping, Metric, list};
 use crate::events::{Binding, Event, Group};
 use crate::expr::{Expr, Fact};
+use crate::names::{glob, shown};
 use crate::plan::{EventIndex, Fit, Plan};
 use crate::recording::RecordedMetric;
-use crate::words::{glob, shown};
 
 /// Metrics that were asked for, with the events that they need.
 #[derive(Debug, Default)]

@@ -31,7 +31,7 @@ impl Scale {
         let end = sign + number_end(&text[sign..]);
         let factor = text[..end].parse::<f64>().ok().filter(|factor| factor.is_finite() && *factor != 0.0)?;
         let unit = text[end..].trim();
-        (!unit.contains(crate::words::is_hidden)).then(|| Self { factor, unit: unit.to_owned() })
+        (!unit.contains(crate::names::is_hidden)).then(|| Self { factor, unit: unit.to_owned() })
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::{Grouping, MAX_NAME, Metric, Scale, is_name, list};
 use crate::events::Tables;
 use crate::expr::{Dialect, Expr, Fact, Kind, Subject, Variable, parse};
-use crate::words::shown;
+use crate::names::shown;
 
 /// The most problems that are reported.
 const MOST_PROBLEMS: usize = 20;

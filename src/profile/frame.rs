@@ -23,7 +23,7 @@ pub enum Kind {
 pub struct Frame<'a> {
     /// Kind of frame.
     pub kind: Kind,
-    /// The function's name, as people read it. Not escaped: pass it through [`crate::words::shown`]
+    /// The function's name, as people read it. Not escaped: pass it through [`crate::names::shown`]
     /// before a terminal sees it.
     pub name: &'a str,
     /// The program, library or kernel module that holds it.

@@ -8,7 +8,7 @@ use super::syntax::{Entry, Object, Problem, Problems, Value, read};
 use super::{Form, MAX_FILE, Parsed, Place, Relation, Tolerance, Weight};
 use crate::expr::{Dialect, Expr, ParseError, parse, parse_equation};
 use crate::metrics::{Catalog, ExpansionError, Grouping, MAX_NAME, Metric, Scale, is_name, list};
-use crate::words::{is_hidden, nearest, quoted, shown};
+use crate::names::{is_hidden, nearest, quoted, shown};
 
 /// The keys of a relation or of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use super::Place;
-use crate::words::shown;
+use crate::names::shown;
 
 /// The part of a line that something is wrong with, ready for a terminal.
 #[derive(Clone, Debug, PartialEq, Eq)]

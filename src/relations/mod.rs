@@ -41,7 +41,7 @@ pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, LoadError};
 
 use crate::expr::{Expr, Subject};
 use crate::metrics::{ExpansionError, Formulas, Metric};
-use crate::words::shown;
+use crate::names::shown;
 
 /// The largest relation file that is read, in bytes: twenty thousand relations of two lines.
 pub const MAX_FILE: usize = 4 * 1024 * 1024;

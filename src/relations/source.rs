@@ -2,7 +2,7 @@
 
 use super::Place;
 use super::diagnostic::Excerpt;
-use crate::words::{is_hidden, push_shown};
+use crate::names::{is_hidden, push_shown};
 
 /// How many bytes lie between two offsets whose place is kept.
 const STEP: usize = 4096;

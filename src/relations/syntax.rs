@@ -15,7 +15,7 @@
 
 use std::borrow::Cow;
 
-use crate::words::quoted;
+use crate::names::quoted;
 
 /// How many mistakes are kept with their text; the others are only counted.
 const MAX_LISTED: usize = 20;

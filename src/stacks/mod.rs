@@ -14,8 +14,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::names::shown;
 use crate::units::WallNs;
-use crate::words::shown;
 
 mod gather;
 #[cfg(feature = "stacks")]

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use super::{CallGraph, Losses, StackBatch, Unnamed};
+use crate::names::shown;
 use crate::profile::{EventId, Frame, Kind, Tree};
-use crate::words::shown;
 
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;

@@ -1,6 +1,6 @@
 //! Prints a monitor's events as a table of plain text, for `top` without a terminal.
 
-use crate::words::shown;
+use crate::names::shown;
 use std::fmt::Write;
 
 use super::metric;

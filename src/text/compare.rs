@@ -6,8 +6,8 @@ use super::difference::{change, interval, mean, p_value};
 use crate::compare::{Basis, Compared, Comparison, Runs, compare as compared};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor};
+use crate::names::shown;
 use crate::number::{percent, plus_minus};
-use crate::words::shown;
 
 /// A recording with its name.
 pub type Named<'a> = (&'a str, &'a Monitor);

@@ -17,9 +17,9 @@ use super::metric::{self, Printed};
 use super::summary::{Metric, Repeats, absence_cell, by_event, counted, interval_metric, run_metric};
 use crate::events::Unit;
 use crate::monitor::{Monitor, Row};
+use crate::names::shown;
 use crate::number::{plain, shortest};
 use crate::rates::Uncertain;
-use crate::words::shown;
 
 /// A line an event for whole runs.
 pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {

@@ -2,7 +2,7 @@
 
 use crate::compare::DIGITS;
 use crate::events::Unit;
-use crate::words::shown;
+use crate::names::shown;
 
 /// Prefixes by powers of a thousand, from the first.
 const PREFIXES: [&str; 5] = ["k", "M", "G", "T", "P"];

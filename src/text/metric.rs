@@ -6,8 +6,8 @@ use super::summary::{Metric, Repeats, Spread, spread_text};
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, Verdict};
 use crate::monitor::{MetricRow, Monitor, Row};
+use crate::names::shown;
 use crate::number::{plain, plus_minus};
-use crate::words::shown;
 
 /// A metric with its value over the time that is printed.
 pub(super) struct Printed {

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 
 use crate::events::Unit;
+use crate::names::shown;
 use crate::number::{amount, share};
 use crate::profile::{EventId, FrameId, Kind, Measure, Tree};
 use crate::stacks::Quality;
-use crate::words::shown;
 
 /// The number of lines for each event.
 const MOST: usize = 8;

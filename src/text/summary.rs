@@ -1,6 +1,6 @@
 //! Prints the summary of `stat`: perf's layout, with what it leaves out.
 
-use crate::words::shown;
+use crate::names::shown;
 use std::fmt::Write;
 
 use super::block::error_cell;

@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::summary::Repeats;
 use crate::monitor::{Row, Truth};
+use crate::names::shown;
 use crate::number::{amount, change, percent, plus_minus};
-use crate::words::shown;
 
 /// The table: of one run the errors with their signs, of several the means of their sizes, and in how
 /// many the interval of the scaled count had the truth in it.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use crate::words::shown;
+use crate::names::shown;
 
 /// Something wrong with a theme or the configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl fmt::Display for Complaint {
 
 /// The candidate most like `name`, if any is.
 pub(super) fn similar<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    crate::words::nearest(name, candidates).first().copied()
+    crate::names::nearest(name, candidates).first().copied()
 }
 
 /// `unknown key "thme"; did you mean "theme"?`

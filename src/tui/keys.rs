@@ -369,7 +369,7 @@ impl Key {
         let name = match self.code {
             KeyCode::Char(' ') => "Space".into(),
             KeyCode::Char(c) if self.control => c.to_ascii_uppercase().to_string(),
-            KeyCode::Char(c) => crate::words::shown(c.encode_utf8(&mut [0; 4])).into_owned(),
+            KeyCode::Char(c) => crate::names::shown(c.encode_utf8(&mut [0; 4])).into_owned(),
             KeyCode::Up => "↑".into(),
             KeyCode::Down => "↓".into(),
             KeyCode::Left => "←".into(),

@@ -8,9 +8,9 @@ use std::borrow::Cow;
 use ratatui::text::Span;
 
 use crate::events::Unit;
+use crate::names::shown;
 use crate::number;
 use crate::units::WallNs;
-use crate::words::shown;
 
 /// The stand-in for what was cut away.
 const ELLIPSIS: &str = "…";

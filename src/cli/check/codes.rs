@@ -335,7 +335,7 @@ pub(super) fn explain(code: &str) -> Option<String> {
 /// What to say of a code that isn't one.
 pub(super) fn unknown(code: &str) -> String {
     let known: Vec<_> = TABLE.iter().map(|row| row.code).collect();
-    format!("no error or warning is called {}; there are {}", crate::words::quoted(code), known.join(" "))
+    format!("no error or warning is called {}; there are {}", crate::names::quoted(code), known.join(" "))
 }
 
 #[cfg(test)]

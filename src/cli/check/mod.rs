@@ -7,8 +7,8 @@ use super::args::{Check, When};
 use super::prepare::resolver;
 use super::stream::Stream;
 use crate::machine::{Host, ThisKernel, facts};
+use crate::names::shown;
 use crate::tui::{Config, Depth, theme_of_base16};
-use crate::words::shown;
 
 mod codes;
 mod events;

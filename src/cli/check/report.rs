@@ -9,8 +9,8 @@ use super::expected::Expected;
 use super::files::CheckedFile;
 use crate::cli::Error;
 use crate::machine::{Fact, Section, Standing};
+use crate::names::shown;
 use crate::number::whole_share;
-use crate::words::shown;
 
 /// The width that text is wrapped at.
 const WIDTH: usize = 80;

@@ -6,8 +6,8 @@ use std::io::{self, Write};
 use super::color;
 use super::layout::{Layout, Place, layout};
 use crate::export::write::WriteOptions;
+use crate::names::shown;
 use crate::profile::{EventId, Frame, Tree};
-use crate::words::shown;
 
 const WIDTH: f64 = 1200.0;
 const ROW: usize = 18;

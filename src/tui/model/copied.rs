@@ -2,9 +2,9 @@
 
 use super::{Command, Line, Model, Notice, Pane, Screen, Tail};
 use crate::compare::Runs;
+use crate::names::shown;
 use crate::text::difference::p_value;
 use crate::tui::symbols::MISSING;
-use crate::words::shown;
 
 impl Model {
     /// What is selected, in words: its name and its number.

@@ -1,6 +1,6 @@
 //! Filters the lines of a list by a few typed letters.
 
-use crate::words::glob;
+use crate::names::glob;
 
 /// A filter of a list; an empty one lets everything through.
 #[derive(Clone, Debug, Default)]

@@ -17,6 +17,7 @@ use super::{Mode, Options, Others};
 use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Noted};
+use crate::names::shown;
 use crate::plan::EventIndex;
 use crate::profile::Tree;
 use crate::recording::End;
@@ -26,7 +27,6 @@ use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::stacks::Quality;
 use crate::units::WallNs;
-use crate::words::shown;
 
 mod compare;
 mod copied;

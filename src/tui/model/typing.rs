@@ -3,8 +3,8 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{Command, Filter, Model, Notice, Over, Screen, Tail};
+use crate::names::shown;
 use crate::tui::tape::parse_time;
-use crate::words::shown;
 
 /// A filter longer than this is no filter.
 const MAX_FILTER: usize = 200;

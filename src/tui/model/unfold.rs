@@ -64,7 +64,7 @@ impl Model {
     pub(in crate::tui) fn line_name(&self, line: Line) -> String {
         match line {
             Line::Event(event) => self.event_name(event),
-            Line::Sum(place) => crate::words::shown(&self.events.folds[place].parts.name).into_owned(),
+            Line::Sum(place) => crate::names::shown(&self.events.folds[place].parts.name).into_owned(),
         }
     }
 

@@ -3,10 +3,10 @@
 use ratatui::crossterm::event::KeyEventKind;
 
 use super::{Command, Kept, Message, Model, Motion, Notice, Over, Tail};
+use crate::names::shown;
 use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::tui::view;
-use crate::words::shown;
 
 /// Takes a message.
 pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Command> {

@@ -26,7 +26,7 @@ impl std::fmt::Display for SchemeError {
         match self {
             Self::Missing(keys) => write!(f, "no base16 scheme: {} missing", keys.join(", ")),
             Self::NotAColour { line, text } => {
-                write!(f, "line {line}: '{}' is no colour: six hexadecimal digits", crate::words::shown(text))
+                write!(f, "line {line}: '{}' is no colour: six hexadecimal digits", crate::names::shown(text))
             }
         }
     }

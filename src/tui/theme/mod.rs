@@ -23,7 +23,7 @@ pub(super) use flame::{Hue, HueFrom};
 pub(super) use watch::Watched;
 
 use super::complaint::{Complaint, similar};
-use crate::words::shown;
+use crate::names::shown;
 use file::{Paint, Sheet};
 
 /// The themes in the program: name and text. The first is what all others fall back to.

@@ -9,6 +9,7 @@ use super::{Page, Shown, Target};
 use crate::compare::{Compared, Comparison, Runs, Side, Verdict};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Point};
+use crate::names::shown;
 use crate::number::{percent, plus_minus};
 use crate::plan::EventIndex;
 use crate::text::difference;
@@ -18,7 +19,6 @@ use crate::tui::symbols::{CURSOR, DOWN, MISSING, OK, SAME, UP};
 use crate::tui::text::{amount, cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
-use crate::words::shown;
 
 const LEAST_NAME: usize = 12;
 const MOST_NAME: usize = 40;

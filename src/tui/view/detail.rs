@@ -303,7 +303,7 @@ fn running(page: &Page<'_>, index: EventIndex, width: usize, with_total: bool) -
         parts.insert(0, ("total", amount(count, &row.event.event.unit).trim_end().to_owned()));
     }
     if let (Some(share), Some(core)) = (row.core_share, row.event.event.core()) {
-        parts.push(("on", format!("{}, {} of the time", crate::words::shown(core), whole_share(share))));
+        parts.push(("on", format!("{}, {} of the time", crate::names::shown(core), whole_share(share))));
     } else if row.raw.run.is_exact() {
         parts.push(("counted", "all the time".into()));
     }

@@ -250,7 +250,7 @@ fn title(page: &Page<'_>) -> Line<'static> {
     ]);
     if !model.events.filter.is_empty() {
         line.push_span(page.span(Role::Border, " ─ "));
-        let text = crate::words::shown(model.events.filter.text()).into_owned();
+        let text = crate::names::shown(model.events.filter.text()).into_owned();
         line.push_span(page.span(Role::Match, format!("filter: {text}")));
     }
     if model.motion == Motion::Frozen {

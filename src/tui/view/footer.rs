@@ -32,7 +32,7 @@ pub(super) fn draw(page: &mut Page<'_>, message: Rect, hints: Rect) {
 fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
     let model = page.model;
     if let (Over::Filter { .. }, Some(filter)) = (&model.over, model.filter()) {
-        let text = crate::words::shown(filter).into_owned();
+        let text = crate::names::shown(filter).into_owned();
         return Some(Line::from(vec![
             page.span(Role::Key, " /"),
             page.span(Role::Text, text),
@@ -43,7 +43,7 @@ fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
     if let Over::Jump { text } = &model.over {
         return Some(Line::from(vec![
             page.span(Role::Key, " to "),
-            page.span(Role::Text, crate::words::shown(text).into_owned()),
+            page.span(Role::Text, crate::names::shown(text).into_owned()),
             page.span(Role::Key, "▏"),
             page.span(Role::Dim, "  seconds or minutes:seconds; Enter goes there"),
         ]));

@@ -5,6 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::{Page, Target};
 use crate::monitor::Severity;
+use crate::names::shown;
 use crate::number::percent;
 use crate::recording::Turns;
 use crate::tui::Mode;
@@ -13,7 +14,6 @@ use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
 use crate::tui::text::{clock, cut_middle, short_clock, span, width};
 use crate::tui::theme::Role;
 use crate::units::WallNs;
-use crate::words::shown;
 
 /// The target's name is cut, but not to less than this.
 const LEAST_TARGET: usize = 12;

@@ -5,12 +5,12 @@ use ratatui::text::Line;
 
 use super::{Page, Shown};
 use crate::monitor::Severity;
+use crate::names::shown;
 use crate::session::Stream;
 use crate::tui::model::{Entry, Model, Pane, Tail};
 use crate::tui::symbols::{ENDED, INFO, WARN};
 use crate::tui::text::{clock, cut, output as output_text, wrap};
 use crate::tui::theme::Role;
-use crate::words::shown;
 
 /// Cells of the time and the glyph in front of the words.
 const MARGIN: usize = 12;

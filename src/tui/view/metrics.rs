@@ -8,11 +8,11 @@ use super::{Page, Shown};
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, Verdict};
 use crate::monitor::MetricRow;
+use crate::names::shown;
 use crate::number::{plus_minus, si};
 use crate::tui::symbols::{LEVELS, MISSING, OK, WARN};
 use crate::tui::text::{cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
-use crate::words::shown;
 
 /// The least rows of a region that metrics take a part of, and that part.
 const LEAST_REGION: u16 = 9;

@@ -4,9 +4,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::Page;
+use crate::names::shown;
 use crate::tui::text::{cut_middle, width};
 use crate::tui::theme::Role;
-use crate::words::shown;
 
 const CHOICES: [(&str, &str, &str); 3] = [
     ("k", "kill", "end it: SIGTERM, after two seconds SIGKILL"),

@@ -6,11 +6,11 @@ use ratatui::text::Line;
 use super::layout::split_below;
 use super::{Page, Shown, Target, graph};
 use crate::estimate::{Moved, RelationIndex, RelationState, Standing};
+use crate::names::shown;
 use crate::number::{change, signed, whole_share};
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
 use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;
-use crate::words::shown;
 
 /// Cells of the columns after the formula: residual, z, used, trust, state.
 const RESIDUAL: usize = 8;

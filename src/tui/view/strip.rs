@@ -7,6 +7,7 @@ use super::{Page, relations};
 use crate::estimate::Cause;
 use crate::events::Unit;
 use crate::monitor::Row;
+use crate::names::shown;
 use crate::number::{change, whole_share};
 use crate::plan::EventIndex;
 use crate::tui::figures::{Change, Figure, Figures};
@@ -14,7 +15,6 @@ use crate::tui::model::Line as Shown;
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, cut, left, right};
 use crate::tui::theme::Role;
-use crate::words::shown;
 
 /// Cells of the label and the number before the interval, and of the words behind it.
 const LABEL: usize = 20;

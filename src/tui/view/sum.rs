@@ -4,6 +4,7 @@ use ratatui::text::{Line, Span};
 
 use super::Page;
 use super::events::{Column, Layout, run_cell, sparkline, why_missing};
+use crate::names::shown;
 use crate::number::{change, percent, scientific};
 use crate::plan::EventIndex;
 use crate::tui::figures::{Change, Figure, Figures};
@@ -11,7 +12,6 @@ use crate::tui::model::{Fold, Line as Shown};
 use crate::tui::symbols::{CURSOR, MISSING};
 use crate::tui::text::{amount, cut_middle, left, right};
 use crate::tui::theme::Role;
-use crate::words::shown;
 
 /// What stands before a name that unfolds, and before one that folds.
 const CLOSED: &str = "+ ";

@@ -7,8 +7,8 @@ use std::sync::Arc;
 use rustc_hash::FxHasher;
 
 use super::shape::Paths;
+use crate::names::shown;
 use crate::profile::{Amount, EventId, Frame, Kind, NodeRef, Tree};
-use crate::words::shown;
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;

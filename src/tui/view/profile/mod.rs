@@ -5,6 +5,7 @@ use ratatui::text::Line;
 
 use super::Page;
 use super::layout::Room;
+use crate::names::shown;
 use crate::number::{share, si};
 use crate::tui::Mode;
 use crate::tui::model::Motion;
@@ -12,7 +13,6 @@ use crate::tui::model::profile::{Listing, Profile};
 use crate::tui::symbols::FROZEN;
 use crate::tui::text::{cut_middle, width, wrap};
 use crate::tui::theme::Role;
-use crate::words::shown;
 
 mod icicle;
 mod layout;

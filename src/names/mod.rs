@@ -1,11 +1,11 @@
-//! Escapes words from outside, and suggests what a wrong word meant.
+//! Escapes names from outside, suggests what a misspelt one meant, and matches globs.
 //!
 //! Names of events, files, commands and relations are written by others. None of them reaches a
 //! terminal, a page or a picture but through [`shown()`] or [`quoted`].
 
+mod escape;
 pub mod glob;
-mod shown;
 mod suggest;
 
-pub use shown::{is_hidden, push_shown, quoted, shown};
-pub use suggest::{MOST, nearest};
+pub use escape::{is_hidden, push_shown, quoted, shown};
+pub use suggest::{MAX_SUGGESTIONS, nearest};

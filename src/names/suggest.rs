@@ -5,7 +5,7 @@
 const LONGEST: usize = 64;
 
 /// How many suggestions are of use.
-pub const MOST: usize = 4;
+pub const MAX_SUGGESTIONS: usize = 4;
 
 /// The words among `candidates` that `word` may have been meant to be, the nearest first, four at
 /// most. Cases of letters don't count.
@@ -21,7 +21,7 @@ pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         candidates.into_iter().filter_map(|candidate| Some((distance(&lower, candidate)?, candidate))).collect();
     near.sort_unstable();
     near.dedup();
-    near.truncate(MOST);
+    near.truncate(MAX_SUGGESTIONS);
     near.into_iter().map(|(_, candidate)| candidate).collect()
 }
 

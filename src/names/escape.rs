@@ -14,7 +14,7 @@ pub fn is_hidden(c: char) -> bool {
         || matches!(c, '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// `text` with its hidden characters written as `\x1b` or `\u{202e}`.
+/// `text` escaped for a terminal, a page or a picture: its hidden characters are written as `\x1b` or `\u{202e}`.
 pub fn shown(text: &str) -> Cow<'_, str> {
     // Most names are plain; lists have thousands of them.
     let is_plain = text.bytes().all(|byte| matches!(byte, b' '..=b'~'));

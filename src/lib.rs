@@ -11,8 +11,6 @@ pub mod cli;
 pub mod compare;
 pub mod estimate;
 pub mod events;
-#[cfg(feature = "export")]
-pub mod export;
 pub mod expr;
 pub mod files;
 pub mod machine;
@@ -28,6 +26,8 @@ pub mod relations;
 pub mod sampling;
 pub mod session;
 pub mod sources;
+#[cfg(feature = "export")]
+pub mod stack_formats;
 pub mod stacks;
 pub mod text;
 #[cfg(feature = "tui")]

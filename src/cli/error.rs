@@ -10,7 +10,6 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use super::habits;
 use crate::events::{EventError, TableError};
-use crate::export::{Fault, What, WriteError};
 use crate::machine::Denial;
 use crate::metrics::Unknown;
 use crate::names::{is_hidden, shown};
@@ -20,6 +19,7 @@ use crate::relations::{Diagnostics, LoadError};
 use crate::sources::perf::OpenError;
 use crate::sources::perf::mux::MuxError;
 use crate::sources::process;
+use crate::stack_formats::{Fault, What, WriteError};
 use crate::stacks::live::StackError;
 
 /// Wrong usage, an unknown event, a bad file: nothing was started.

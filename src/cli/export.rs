@@ -7,13 +7,13 @@ use std::path::Path;
 use super::Error;
 use super::args::{Export, ExportFormat, StackFormat};
 use super::stream::say;
-use crate::export::{
-    self, Events, Fault, Format, Imported, Names, Periods, Process, ReadOptions, Target, Unit, What, WriteError,
-    WriteOptions,
-};
 use crate::files::Part;
 use crate::names::shown;
 use crate::profile::{Amount, Detail, EventId, Options, Repeats, Tree};
+use crate::stack_formats::{
+    self, Events, Fault, Format, Imported, Names, Periods, Process, ReadOptions, Target, Unit, What, WriteError,
+    WriteOptions,
+};
 
 /// A fault doesn't take away what stood before it, but it isn't hidden either.
 const NOT_ALL: u8 = 1;
@@ -60,7 +60,7 @@ fn read(args: &Export) -> Result<Imported, Error> {
     } else {
         Box::new(File::open(&args.file).map_err(failed)?)
     };
-    Ok(export::read(input, &options(args)))
+    Ok(stack_formats::read(input, &options(args)))
 }
 
 fn options(args: &Export) -> ReadOptions {
@@ -137,9 +137,9 @@ fn write(args: &Export, tree: &Tree, options: &WriteOptions) -> Result<(), Error
         return Err(Error::Usage("a terminal can't show pprof's format: give a file with -o, or pipe it on".into()));
     }
     let written = if to_stdout {
-        export::write(tree, target, options, &mut buffered(io::stdout().lock()))
+        stack_formats::write(tree, target, options, &mut buffered(io::stdout().lock()))
     } else {
-        to_file(&args.output, |out| export::write(tree, target, options, out))
+        to_file(&args.output, |out| stack_formats::write(tree, target, options, out))
     };
     match written {
         Ok(()) => Ok(()),

@@ -12,7 +12,6 @@ use super::prepare::{Estimation, Relations};
 use super::stream::{Stream, has_keys, say};
 use super::{Error, imported, look, prepare, signals};
 use crate::estimate::Kind;
-use crate::export::{self, Imported};
 use crate::monitor::{Measure, Monitor};
 use crate::names::shown;
 use crate::profile::Tree;
@@ -21,6 +20,7 @@ use crate::relations::Relation;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::{Round, Scope};
+use crate::stack_formats::{self, Imported};
 use crate::stacks::{Quality, Replayed};
 use crate::text;
 use crate::tui::{self, Feed, Format, Mode, Options, Others, Outcome, Picture, Scene, Timeline};
@@ -240,10 +240,12 @@ pub(super) fn open(path: &Path, args: &Replay) -> Result<Opened, Error> {
         true => Box::new(io::stdin()),
         false => Box::new(File::open(path).map_err(failed)?),
     };
-    let (format, input) = export::sniff(input).map_err(failed)?;
+    let (format, input) = stack_formats::sniff(input).map_err(failed)?;
     match args.from.map(Into::into).or(format) {
-        Some(export::Format::Recording) => read(path, BufReader::new(input)).map(Box::new).map(Opened::Recording),
-        _ => Ok(Opened::Stacks(Box::new(export::read(input, &imported::read_options(args))))),
+        Some(stack_formats::Format::Recording) => {
+            read(path, BufReader::new(input)).map(Box::new).map(Opened::Recording)
+        }
+        _ => Ok(Opened::Stacks(Box::new(stack_formats::read(input, &imported::read_options(args))))),
     }
 }
 

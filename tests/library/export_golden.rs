@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use perfprop::export::{Events, Format, Names, Periods, Process, ReadOptions, Target, Unit, WriteOptions, read, write};
 use perfprop::profile::{Event, EventId, Frame, Measure, NodeRef, Options, Repeats, Tree};
+use perfprop::stack_formats::{
+    Events, Format, Names, Periods, Process, ReadOptions, Target, Unit, WriteOptions, read, write,
+};
 use serde_json::Value;
 
 /// The files of a folder whose names end so, sorted; none, with a word, where there is no such folder.

@@ -8,8 +8,8 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
 
-use perfprop::export::{Events, Format, ReadOptions, Target, Unit, WriteOptions, read, write};
 use perfprop::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Options, Repeats, Tree};
+use perfprop::stack_formats::{Events, Format, ReadOptions, Target, Unit, WriteOptions, read, write};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;

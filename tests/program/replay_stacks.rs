@@ -199,7 +199,7 @@ fn screens_of_stacks_have_a_profile_and_a_log_only() {
         "target":{"file":{"path":"x.folded"}},"events":[],"groups":[],"relations":[],"estimator":"scale",
         "period_ns":0,"interval_ns":0}"#;
     let header = recording::read(header.replace('\n', "").as_bytes()).unwrap().header;
-    let tree = perfprop::export::read(SCRIPT.as_bytes(), &Default::default()).tree;
+    let tree = perfprop::stack_formats::read(SCRIPT.as_bytes(), &Default::default()).tree;
     let mut feed = Still { tree, samples: never(), output: never() };
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
     let (signals, signals_out) = bounded(0);

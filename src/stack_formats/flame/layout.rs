@@ -1,7 +1,7 @@
 //! Computes the rectangles of a flame graph.
 
-use crate::export::write::Unit;
 use crate::profile::{EventId, NodeId, Tree};
+use crate::stack_formats::options::Unit;
 
 /// The deepest row; pictures with more can't be looked at.
 const MOST_ROWS: usize = 1500;

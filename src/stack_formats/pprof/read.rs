@@ -10,8 +10,10 @@ use prost::encoding::{WireType, decode_key, decode_varint};
 use rustc_hash::FxBuildHasher;
 
 use super::message::{Function, Location, Mapping, Profile, Sample};
-use crate::export::read::{Chosen, Events, Fault, ReadOptions, What};
 use crate::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Tree};
+use crate::stack_formats::error::{Fault, What};
+use crate::stack_formats::options::{Events, ReadOptions};
+use crate::stack_formats::selection::Chosen;
 
 /// How large a profile may be.
 struct Limits {
@@ -32,7 +34,7 @@ const NUMBER: u64 = 8;
 type ById<T> = HashMap<u64, T, FxBuildHasher>;
 
 /// Reads a whole profile; labels of samples aren't kept. Nothing is taken from one that breaks a rule of the format.
-pub(in crate::export) fn read(input: impl Read, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+pub(in crate::stack_formats) fn read(input: impl Read, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
     let profile = unpack(input, LIMITS)?;
     let strings: Vec<String> =
         profile.string_table.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();

@@ -5,12 +5,12 @@ use std::hash::BuildHasher;
 use rustc_hash::FxBuildHasher;
 
 /// A fixed number of pieces, each in the place that its hash gives it, where it makes the one before leave.
-pub(super) struct Known<T> {
+pub(super) struct TextCache<T> {
     slots: Vec<(Vec<u8>, Option<T>)>,
     longest: usize,
 }
 
-impl<T> Known<T> {
+impl<T> TextCache<T> {
     /// For so many pieces, or the next power of two; longer ones aren't worth their memory.
     pub(super) fn new(slots: usize, longest: usize) -> Self {
         Self { slots: (0..slots.next_power_of_two()).map(|_| (Vec::new(), None)).collect(), longest }
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn what_leaves_is_given_back() {
-        let mut known = Known::new(1, 3);
+        let mut known = TextCache::new(1, 3);
         assert_eq!((known.insert(b"a", 1), known.get(b"a").copied()), (None, Some(1)));
         assert_eq!(
             (known.insert(b"b", 2), known.get(b"a").copied(), known.get(b"b").copied()),
@@ -64,6 +64,6 @@ mod tests {
 
     #[test]
     fn nothing_is_known_of_an_empty_text_at_first() {
-        assert_eq!(Known::<u8>::new(4, 8).get(b""), None);
+        assert_eq!(TextCache::<u8>::new(4, 8).get(b""), None);
     }
 }

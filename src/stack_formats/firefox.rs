@@ -10,7 +10,8 @@ use fxprof_processed_profile::{
     SamplingInterval, StackHandle, ThreadHandle, Timestamp, WeightType,
 };
 
-use super::write::{WriteError, WriteOptions};
+use super::error::WriteError;
+use super::options::WriteOptions;
 use crate::profile::{EventId, Frame, Kind, NodeId, Tree};
 
 /// The most samples of a file. A weight fits into 31 bits there; a larger one becomes several samples.

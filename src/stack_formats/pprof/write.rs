@@ -12,7 +12,7 @@ use crate::profile::{EventId, Frame, FrameId, Measure, NodeRef, Tree};
 
 /// Writes all events of a tree: types are `calls/count` where calls were counted, then for each event
 /// `samples/count` and its weight.
-pub(in crate::export) fn write(tree: &Tree, default: Option<EventId>, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::stack_formats) fn write(tree: &Tree, default: Option<EventId>, out: &mut dyn Write) -> io::Result<()> {
     let mut packed = GzEncoder::new(out, Compression::default());
     packed.write_all(&profile(tree, default).encode_to_vec())?;
     packed.finish()?.flush()

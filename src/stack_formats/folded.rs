@@ -2,9 +2,11 @@
 
 use std::io::{self, Read, Write};
 
+use super::error::{Fault, What};
 use super::lines::Lines;
-use super::read::{Chosen, Fault, ReadOptions, What};
-use super::write::WriteOptions;
+use super::options::ReadOptions;
+use super::options::WriteOptions;
+use super::selection::Chosen;
 use crate::names::shown;
 use crate::profile::{Amount, Event, Frame, FrameId, Measure, NodeId, Options, Repeats, Tree};
 

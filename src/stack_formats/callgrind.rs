@@ -1,12 +1,13 @@
-//! Imports `callgrind.out` files of valgrind into a tree of call paths.
+//! Reads `callgrind.out` files of valgrind into a tree of call paths.
 //!
 //! Every cost is an event, and calls are counted, not sampled; see [`crate::callgrind`] for how paths are made.
 
 use std::io::Read;
 
+use super::error::{Fault, What};
 use super::lines::Lines;
-use super::perf_script::Process;
-use super::read::{Chosen, Fault, ReadOptions, What};
+use super::options::{Process, ReadOptions};
+use super::selection::Chosen;
 use crate::callgrind::{Function, Parts};
 use crate::profile::{Event, Frame, FrameId, Kind, Measure, Tree};
 
@@ -59,7 +60,6 @@ pub(super) fn is_callgrind(begun: &[u8]) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::{Format, Imported, read};
     use super::*;
     use crate::profile::Amount;
 
@@ -67,14 +67,16 @@ mod tests {
         fl=(1) p.c\nfn=(1) main\n3 1\ncfn=(2) fib\ncalls=1 9\n3 19 5\n\n\
         fn=(2)\n9 4 2\ncfn=(3) fib'2\ncalls=2 9\n9 15 3\n\nfn=(3)\n9 15 3\ncfn=(3)\ncalls=6 9\n9 12 2\n";
 
-    fn imported(text: &str) -> Imported {
-        read(text.as_bytes(), &ReadOptions::default())
+    fn imported(text: &str) -> (Tree, Result<(), Fault>) {
+        let mut tree = Tree::default();
+        let result = read(&mut Lines::new(Vec::new(), text.as_bytes()), &mut tree, &ReadOptions::default());
+        (tree, result)
     }
 
     #[test]
     fn costs_are_events_and_recursion_is_folded() {
-        let Imported { tree, fault, .. } = imported(&format!("{FILE}totals: 20 5\n"));
-        assert!(fault.is_none(), "{fault:?}");
+        let (tree, result) = imported(&format!("{FILE}totals: 20 5\n"));
+        assert!(result.is_ok(), "{result:?}");
         let [ir, dr] = ["Ir", "Dr"].map(|name| tree.find_event(name).unwrap());
         let rows: Vec<_> = tree
             .walk()
@@ -88,12 +90,11 @@ mod tests {
 
     #[test]
     fn what_stands_before_a_fault_is_kept() {
-        let cut = imported(FILE);
-        assert!(matches!(cut.fault.unwrap().what, What::CutOff));
-        let broken = imported(&format!("{FILE}fn=(77)\n"));
-        assert_eq!(broken.fault.as_ref().unwrap().line, Some(FILE.lines().count() as u64 + 1));
-        assert_eq!(broken.tree.total(broken.tree.default_event().unwrap()).weight, 20);
-        let options = ReadOptions { format: Some(Format::Callgrind), ..ReadOptions::default() };
-        assert!(read(&b"main;f 12\n"[..], &options).fault.is_some());
+        let (_, cut) = imported(FILE);
+        assert!(matches!(cut.unwrap_err().what, What::CutOff));
+        let (tree, broken) = imported(&format!("{FILE}fn=(77)\n"));
+        assert_eq!(broken.unwrap_err().line, Some(FILE.lines().count() as u64 + 1));
+        assert_eq!(tree.total(tree.default_event().unwrap()).weight, 20);
+        assert!(imported("main;f 12\n").1.is_err());
     }
 }

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use serde_json::{Value, json};
 
-use super::write::WriteOptions;
+use super::options::WriteOptions;
 use crate::profile::{EventId, NodeId, Tree};
 
 const SCHEMA: &str = "https://www.speedscope.app/file-format-schema.json";

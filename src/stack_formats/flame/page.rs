@@ -5,9 +5,9 @@ use std::io::{self, Write};
 
 use super::color;
 use super::layout::{Layout, Place, layout};
-use crate::export::write::WriteOptions;
 use crate::names::shown;
 use crate::profile::{EventId, Frame, Tree};
+use crate::stack_formats::options::WriteOptions;
 
 const WIDTH: f64 = 1200.0;
 const ROW: usize = 18;
@@ -21,13 +21,13 @@ const SCRIPT: &str = include_str!("flame.js");
 const STYLE: &str = include_str!("flame.css");
 
 /// Writes a picture. Nodes narrower than a pixel aren't in it.
-pub(in crate::export) fn svg(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::stack_formats) fn svg(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>")?;
     graph(tree, options, 1.0, true, out)
 }
 
 /// Writes a page. Nodes down to a tenth of a pixel are in it, so that zooming in shows more.
-pub(in crate::export) fn html(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
+pub(in crate::stack_formats) fn html(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
     let title = escape(&options.title);
     writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>")?;

@@ -1,10 +1,11 @@
-//! Imports the stacks that were sampled in a recording.
+//! Reads the stacks that were sampled in a recording.
 
 use std::io::BufRead;
 
+use super::error::{Fault, What};
 use super::names::Names;
-use super::perf_script::Process;
-use super::read::{Chosen, Fault, ReadOptions, What};
+use super::options::{Process, ReadOptions};
+use super::selection::Chosen;
 use crate::profile::{FrameId, Tree};
 use crate::recording;
 use crate::stacks::{Frame, Naming, StackTree, Task, as_is};

@@ -1,0 +1,127 @@
+//! Defines what may be wrong with a file of stacks that is read or written.
+
+use std::fmt;
+use std::io;
+
+use super::lines::{Broken, LONGEST};
+use crate::names::quoted;
+
+/// Why a file isn't read, or not to its end.
+#[derive(Debug)]
+pub struct Fault {
+    /// The line, from 1, where lines are counted.
+    pub line: Option<u64>,
+    /// What is wrong with the file.
+    pub what: What,
+}
+
+/// What is wrong with a file.
+#[derive(Debug)]
+pub enum What {
+    /// Reading failed.
+    Io(io::Error),
+    /// There is no sample in it.
+    Empty,
+    /// Neither its first bytes nor its first lines are of a format that can be read.
+    Unknown,
+    /// A line of `perf script` begins no sample.
+    NoSample,
+    /// A line within a sample of `perf script` is no frame.
+    NoFrame,
+    /// A stack has more frames than any stack has.
+    TooDeep,
+    /// A line is longer than the limit.
+    TooLong,
+    /// A line of folded stacks doesn't end with a number.
+    NoCount,
+    /// Something is wrong with a profile of pprof.
+    Pprof(String),
+    /// Something is wrong with a recording.
+    Recording(String),
+    /// A line of callgrind's is wrong.
+    Callgrind(crate::callgrind::Wrong),
+    /// The last line of callgrind's, `totals:`, is missing.
+    CutOff,
+    /// A recording has no stacks in it.
+    NoStacks,
+    /// No event has this name; those there are.
+    NoEvent(String, Vec<String>),
+}
+
+impl Fault {
+    pub(super) fn at(line: u64, what: What) -> Self {
+        Self { line: Some(line), what }
+    }
+
+    pub(super) fn of_file(what: What) -> Self {
+        Self { line: None, what }
+    }
+
+    pub(super) fn broken(broken: Broken, line: u64) -> Self {
+        match broken {
+            Broken::TooLong => Self::at(line, What::TooLong),
+            Broken::Io(error) => Self::of_file(What::Io(error)),
+        }
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        match &self.what {
+            What::Io(error) => write!(f, "{error}"),
+            What::Empty => write!(f, "no samples"),
+            What::Unknown => {
+                let others = "`perf script` text nor folded stacks nor a pprof profile nor callgrind's costs";
+                write!(f, "neither a recording nor {others}")
+            }
+            What::NoSample => write!(f, "no sample begins so; perf script prints `comm pid time: period event:`"),
+            What::NoFrame => write!(f, "no frame; perf script prints `address symbol (module)`"),
+            What::TooDeep => write!(f, "a stack without end"),
+            What::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
+            What::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
+            What::Pprof(reason) => write!(f, "no valid pprof profile: {reason}"),
+            What::Recording(reason) => f.write_str(reason),
+            What::Callgrind(wrong) => write!(f, "{wrong}"),
+            What::CutOff => write!(f, "the file is cut off: callgrind ends it with `totals:`"),
+            What::NoStacks => write!(f, "no call stacks were recorded; perfprop record -g records them"),
+            What::NoEvent(name, events) => {
+                let events: Vec<_> = events.iter().map(|event| quoted(event)).collect();
+                write!(f, "no event {}; there are {}", quoted(name), events.join(", "))
+            }
+        }
+    }
+}
+
+/// Why a file isn't written.
+#[derive(Debug)]
+pub enum WriteError {
+    /// Writing failed.
+    Io(io::Error),
+    /// Samples were requested, but of this event only sums are known.
+    NoSamples(String),
+    /// The numbers of this event are too large for the format.
+    TooLarge(String),
+}
+
+impl From<io::Error> for WriteError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl std::error::Error for WriteError {}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "{error}"),
+            Self::NoSamples(event) => write!(f, "of {event} the number of samples isn't known, only a sum"),
+            Self::TooLarge(event) => write!(f, "the numbers of {event} are too large for this format"),
+        }
+    }
+}

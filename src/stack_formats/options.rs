@@ -1,0 +1,140 @@
+//! Defines how files of stacks are read and written.
+
+use super::names::Names;
+use crate::profile::{Amount, EventId, NodeRef, Options, Tree};
+
+/// What a file is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Format {
+    /// The text of `perf script`.
+    PerfScript,
+    /// A stack a line, `a;b;c 12`.
+    Folded,
+    /// pprof's protobuf, with gzip or without.
+    Pprof,
+    /// A recording of perfprop with sampled stacks.
+    Recording,
+    /// Costs and calls of valgrind's callgrind.
+    Callgrind,
+}
+
+/// Which events of a file are read. In pprof's files events are types of samples.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Events {
+    /// All events.
+    #[default]
+    All,
+    /// The first event that is met in `perf script`; all events in other formats.
+    First,
+    /// The events with these names, with or without their modifiers.
+    Named(Vec<String>),
+}
+
+/// How a file is read.
+#[derive(Clone, Debug, Default)]
+pub struct ReadOptions {
+    /// Format of the file; guessed from its first lines where this is `None`.
+    pub format: Option<Format>,
+    /// How the tree is built.
+    pub tree: Options,
+    /// How frames of `perf script` are named.
+    pub names: Names,
+    /// What stands above the functions of `perf script`.
+    pub process: Process,
+    /// Which periods of `perf script` count.
+    pub periods: Periods,
+    /// Events to read.
+    pub events: Events,
+}
+
+/// How the frame above all functions of a sample is named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Process {
+    /// No frame for the process.
+    None,
+    /// Named by the command.
+    #[default]
+    Name,
+    /// Named by command and process: `name-pid`.
+    Pid,
+    /// Named by command, process and thread: `name-pid/tid`.
+    Tid,
+}
+
+/// Which periods are the weights of samples.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Periods {
+    /// All periods that are printed.
+    #[default]
+    All,
+    /// As inferno-collapse-perf: those with one blank behind them. perf aligns the names of several events with more;
+    /// their samples weigh 1 then.
+    Unpadded,
+}
+
+/// What a file is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// pprof's protobuf, packed with gzip; all events.
+    Pprof,
+    /// A stack a line, `a;b;c 12`; one event.
+    Folded,
+    /// JSON for the Firefox Profiler, an event a track.
+    Firefox,
+    /// JSON for speedscope, an event a profile.
+    Speedscope,
+    /// A flame graph as a picture; one event.
+    Svg,
+    /// A flame graph as a page; one event.
+    Html,
+}
+
+/// Which of an event's numbers is written, where a format has room for one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Unit {
+    /// The weight: what samples stand for.
+    #[default]
+    Weights,
+    /// The number of samples.
+    Samples,
+}
+
+impl Unit {
+    /// The number of a node itself. An event without samples has its weight only.
+    pub(super) fn of(self, node: &NodeRef<'_>, event: EventId) -> u64 {
+        self.in_amount(node.tree(), event, node.amount(event))
+    }
+
+    /// This number of an amount that was summed over nodes.
+    pub(super) fn in_amount(self, tree: &Tree, event: EventId, amount: Amount) -> u64 {
+        match self {
+            Self::Samples if tree.event_of(event).has_samples() => amount.samples,
+            _ => amount.weight,
+        }
+    }
+
+    /// Name of the unit, as pprof has it.
+    pub(super) fn name(self, tree: &Tree, event: EventId) -> &str {
+        match self {
+            Self::Samples if tree.event_of(event).has_samples() => "count",
+            _ => tree.event_of(event).unit(),
+        }
+    }
+}
+
+/// How a file is written.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Which number of an event.
+    pub unit: Unit,
+    /// The event, where a format has room for one; the tree's default where this is `None`.
+    pub event: Option<EventId>,
+    /// What stands above a flame graph.
+    pub title: String,
+}
+
+impl WriteOptions {
+    pub(super) fn event(&self, tree: &Tree) -> Option<EventId> {
+        self.event.or_else(|| tree.default_event())
+    }
+}

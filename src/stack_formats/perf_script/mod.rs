@@ -1,0 +1,408 @@
+//! Reads the text of `perf script`.
+//!
+//! ```text
+//! comm pid[/tid] [cpu] time: period event:     each field may be left out
+//!         address symbol+0xoffset (module)     innermost frame first
+//!   file:line                                  of the frame above it
+//!                                              an empty line ends the sample
+//! ```
+//!
+//! Without call chains the frame stands on the first line. Headers begin with `#`; lines of
+//! `PERF_RECORD_*` are no samples.
+
+mod frame;
+mod head;
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::num::NonZeroU32;
+
+use frame::{parse_frame, put_frame};
+pub(super) use head::is_head;
+use head::{HeadParts, SampleHead};
+
+use crate::profile::{Amount, Detail, Event, EventId, Frame, FrameId, Kind, Measure, ThreadId, Tree};
+use crate::stack_formats::cache::TextCache;
+use crate::stack_formats::error::{Fault, What};
+use crate::stack_formats::lines::Lines;
+use crate::stack_formats::names::{inlined, without_offset};
+use crate::stack_formats::options::{Periods, Process, ReadOptions};
+use crate::stack_formats::selection::Chosen;
+
+/// The deepest stack; kernels record far less.
+const DEEPEST: usize = 8_000_000;
+
+/// Where in the text the reader is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Between two samples.
+    Between,
+    /// Behind the head of a sample of a requested event.
+    Head,
+    /// Behind the first of its frames.
+    First,
+    /// Behind two or more frames of a sample.
+    Sample,
+    /// In a sample of another event.
+    Unwanted,
+    /// Behind a line that only a frame behind it would make the head of a sample; its number.
+    Doubtful(u64),
+}
+
+/// Reads to the end; returns whether periods were left out.
+pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
+    let mut reader = Reader::new(tree, options);
+    let result = reader.all(lines);
+    reader.end();
+    (reader.skipped_periods, result.and_then(|()| reader.chosen.missing()))
+}
+
+struct Reader<'a> {
+    tree: &'a mut Tree,
+    options: &'a ReadOptions,
+    chosen: Chosen,
+    stacks: ThreadId,
+    place: Place,
+    /// The sample's first line, and its weight.
+    head: Option<Head>,
+    weight: u64,
+    /// Frames of the sample, innermost first.
+    frames: Vec<FrameId>,
+    skipped_periods: bool,
+    known_heads: TextCache<Head>,
+    known_frames: TextCache<FrameId>,
+    known_stacks: TextCache<Stack>,
+    /// How often the tree had been folded when the first of the known stacks came.
+    folds: u32,
+    /// The callers being read, if they may come again.
+    callers: Option<Callers>,
+    /// Scratch text to look up known pieces by.
+    text: Vec<u8>,
+}
+
+/// The lines behind a sample's first frame.
+#[derive(Debug)]
+struct Callers {
+    /// How many frames the line above them holds.
+    below: usize,
+    /// The number of the empty line behind them.
+    end: u64,
+    text: Vec<u8>,
+}
+
+/// What the first line of a sample means.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    event: EventId,
+    process: Option<FrameId>,
+    /// Whether its period is the weight.
+    is_weighed: bool,
+}
+
+/// Where the callers of a sample's first frame lead, and how many lines they take.
+#[derive(Debug)]
+struct Stack {
+    place: ThreadId,
+    lines: u64,
+}
+
+/// How many heads, frames and stacks of callers are known at most, and how long they are: 55 MiB with the longest.
+const HEADS: (usize, usize) = (1 << 12, 256);
+const FRAMES: (usize, usize) = (1 << 15, 512);
+const STACKS: (usize, usize) = (1 << 14, 1536);
+
+impl<'a> Reader<'a> {
+    fn new(tree: &'a mut Tree, options: &'a ReadOptions) -> Self {
+        Self {
+            stacks: tree.sampled(),
+            folds: tree.folds(),
+            chosen: Chosen::new(&options.events),
+            tree,
+            options,
+            place: Place::Between,
+            head: None,
+            weight: 1,
+            frames: Vec::new(),
+            skipped_periods: false,
+            known_heads: TextCache::new(HEADS.0, HEADS.1),
+            known_frames: TextCache::new(FRAMES.0, FRAMES.1),
+            known_stacks: TextCache::new(STACKS.0, STACKS.1),
+            callers: None,
+            text: Vec::new(),
+        }
+    }
+
+    fn all<R: Read>(&mut self, lines: &mut Lines<R>) -> Result<(), Fault> {
+        loop {
+            let number = lines.number() + 1;
+            match lines.next() {
+                Ok(Some(line)) => self.line(line, number)?,
+                Ok(None) => {
+                    self.settle()?;
+                    self.sample();
+                    return Ok(());
+                }
+                Err(broken) => return Err(Fault::broken(broken, number)),
+            }
+            if self.place == Place::First {
+                self.look_up_callers(lines);
+            }
+        }
+    }
+
+    /// Places of callers are good for nothing else.
+    fn end(&mut self) {
+        self.tree.end(self.stacks);
+        self.forget_callers();
+    }
+
+    /// Whether a doubtful head of a sample had a frame behind it.
+    fn settle(&self) -> Result<(), Fault> {
+        match self.place {
+            Place::Doubtful(number) => Err(Fault::at(number, What::NoSample)),
+            _ => Ok(()),
+        }
+    }
+
+    fn line(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
+        match line.first() {
+            // The file was cut off behind the tab.
+            Some(b'\t') if line.trim_ascii().is_empty() => return Ok(()),
+            Some(b'\t') => return self.frame_line(line, number),
+            Some(b'#') => return Ok(()),
+            _ => {}
+        }
+        let text = line.trim_ascii_end();
+        if text.is_empty() {
+            self.settle()?;
+            if self.callers.as_ref().is_some_and(|callers| callers.end == number) {
+                self.remember_callers();
+            }
+            self.sample();
+            return Ok(());
+        }
+        if self.place != Place::Between && text[0] == b' ' {
+            let inner = text.trim_ascii_start();
+            if first_word(inner).iter().all(u8::is_ascii_hexdigit) {
+                return self.frame_line(line, number);
+            }
+            if SampleHead::parse(&String::from_utf8_lossy(text)).is_none() {
+                self.source_line(&String::from_utf8_lossy(inner));
+                return Ok(());
+            }
+        }
+        self.settle()?;
+        self.sample();
+        let parts = HeadParts::of(text);
+        if !parts.as_ref().is_some_and(|parts| self.look_up_head(parts)) {
+            self.head(&String::from_utf8_lossy(text), number, parts);
+        }
+        Ok(())
+    }
+
+    /// The first line of a sample.
+    fn head(&mut self, text: &str, number: u64, parts: Option<HeadParts<'_>>) {
+        let Some(header) = SampleHead::parse(text) else {
+            self.begin(&SampleHead { comm: text.trim(), ..SampleHead::default() });
+            self.place = Place::Doubtful(number);
+            return;
+        };
+        if header.event.starts_with("PERF_RECORD_") {
+            return;
+        }
+        self.begin(&header);
+        let Some(head) = self.head.filter(|_| self.place == Place::Head) else { return };
+        if let Some(frame) = header.frame {
+            self.push_frame(frame.as_bytes());
+            self.sample();
+        } else if parts.is_some_and(|parts| parts.mean(&header)) {
+            self.known_heads.insert(&self.text, head);
+        }
+    }
+
+    fn begin(&mut self, header: &SampleHead<'_>) {
+        let event = if header.event.is_empty() { "samples" } else { header.event };
+        if !self.chosen.takes(event) {
+            (self.place, self.head) = (Place::Unwanted, None);
+            return;
+        }
+        self.place = Place::Head;
+        let measure = header.period.map_or(Measure::Samples, |_| Measure::Weighted(unit(event)));
+        let is_skipped = header.period.is_some() && self.options.periods == Periods::Unpadded && header.is_padded;
+        self.skipped_periods |= is_skipped;
+        let process = process_name(self.options.process, header)
+            .map(|name| self.tree.frame(&Frame { kind: Kind::Process, ..Frame::function(&name) }));
+        let event = self.tree.event(&Event::new(event, measure));
+        let head = Head { event, process, is_weighed: !is_skipped };
+        self.weight = head.weight(header.period);
+        self.head = Some(head);
+    }
+
+    fn frame_line(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
+        // No heads at all were asked of perf.
+        if self.place == Place::Between {
+            self.begin(&SampleHead::default());
+        }
+        self.place = match self.place {
+            Place::Unwanted => return Ok(()),
+            Place::First | Place::Sample => Place::Sample,
+            Place::Head | Place::Doubtful(_) | Place::Between => Place::First,
+        };
+        if !self.push_frame(line) {
+            return Err(Fault::at(number, What::NoFrame));
+        }
+        if self.frames.len() > DEEPEST {
+            return Err(Fault::at(number, What::TooDeep));
+        }
+        Ok(())
+    }
+
+    /// Takes a frame's line apart, unless it is known; false if it is none.
+    fn push_frame(&mut self, line: &[u8]) -> bool {
+        put_frame(line, &mut self.text);
+        if let Some(frame) = self.known_frames.get(&self.text) {
+            self.frames.push(*frame);
+            return true;
+        }
+        let text = String::from_utf8_lossy(line);
+        let Some((symbol, module)) = parse_frame(text.trim()) else { return false };
+        // Old versions of perf name the process so, among the frames.
+        if symbol.starts_with('(') && !symbol.starts_with("(anonymous") {
+            return true;
+        }
+        let mut name = String::new();
+        let before = self.frames.len();
+        for symbol in inlined(without_offset(&symbol), module) {
+            let frame = self.options.names.frame(&symbol, module, &mut name);
+            self.frames.push(self.tree.frame(&frame));
+        }
+        // Innermost first.
+        self.frames[before..].reverse();
+        if let [frame] = self.frames[before..] {
+            self.known_frames.insert(&self.text, frame);
+        }
+        true
+    }
+
+    /// Where in the source the last frame is.
+    fn source_line(&mut self, text: &str) {
+        if self.tree.options().detail == Detail::Functions || self.place == Place::Unwanted {
+            return;
+        }
+        let place = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<NonZeroU32>().ok()?)));
+        if let (Some((file, line)), Some(last)) = (place, self.frames.last_mut()) {
+            let frame = self.tree.frame_of(*last);
+            let (name, module) = (frame.name.to_owned(), frame.module.to_owned());
+            *last = self.tree.frame(&Frame { module: &module, file, line: Some(line), ..Frame::function(&name) });
+        }
+    }
+
+    /// Ends the current sample and adds it to the tree.
+    fn sample(&mut self) {
+        if let (Place::Head | Place::First | Place::Sample, Some(head)) = (self.place, self.head) {
+            let frames = head.process.into_iter().chain(self.frames.iter().rev().copied());
+            self.tree.stack(self.stacks, frames, head.event, Amount { samples: 1, weight: self.weight });
+        }
+        self.frames.clear();
+        self.callers = None;
+        self.place = Place::Between;
+    }
+}
+
+/// Most heads, frames and stacks of callers come again, and are looked up by their bytes.
+impl Reader<'_> {
+    /// Begins a sample with a head that is known.
+    fn look_up_head(&mut self, parts: &HeadParts<'_>) -> bool {
+        parts.put_into(&mut self.text);
+        let Some(head) = self.known_heads.get(&self.text) else { return false };
+        self.weight = head.weight(parts.period);
+        self.head = Some(*head);
+        self.place = Place::Head;
+        true
+    }
+
+    /// Counts a sample whose lines behind the first frame are all known, and goes on behind them.
+    fn look_up_callers<R: Read>(&mut self, lines: &mut Lines<R>) {
+        self.place = Place::Sample;
+        let (Some(head), Some(text)) = (self.head, lines.paragraph(STACKS.1)) else { return };
+        // A line of the source would be that of the first frame.
+        if text[0] == b' ' {
+            return;
+        }
+        put_callers(head, text, &mut self.text);
+        let length = text.len();
+        if self.tree.folds() != self.folds {
+            self.forget_callers();
+        }
+        if let Some(known) = self.known_stacks.get(&self.text) {
+            let amount = Amount { samples: 1, weight: self.weight };
+            self.tree.stack(known.place, self.frames.drain(..).rev(), head.event, amount);
+            lines.skip(length, known.lines);
+            self.place = Place::Between;
+        } else {
+            let end = lines.number() + memchr::memchr_iter(b'\n', text).count() as u64;
+            self.callers = Some(Callers { below: self.frames.len(), end, text: text.to_vec() });
+        }
+    }
+
+    /// Counts a sample at the empty line behind its callers.
+    fn remember_callers(&mut self) {
+        let (Some(head), Some(callers)) = (self.head, self.callers.take()) else { return };
+        let place = self.tree.sampled();
+        let mut frames = self.frames.drain(..).rev();
+        let depth = frames.len() - callers.below;
+        self.tree.stand(place, head.process.into_iter().chain(frames.by_ref().take(depth)));
+        self.tree.stack(place, frames, head.event, Amount { samples: 1, weight: self.weight });
+        self.place = Place::Between;
+        put_callers(head, &callers.text, &mut self.text);
+        let lines = memchr::memchr_iter(b'\n', &callers.text).count() as u64;
+        if let Some(before) = self.known_stacks.insert(&self.text, Stack { place, lines }) {
+            self.tree.end(before.place);
+        }
+    }
+
+    fn forget_callers(&mut self) {
+        self.known_stacks.drain().for_each(|stack| self.tree.end(stack.place));
+        self.folds = self.tree.folds();
+    }
+}
+
+/// The lines behind the first frame of a sample with this head, as they are looked up.
+fn put_callers(head: Head, lines: &[u8], text: &mut Vec<u8>) {
+    text.clear();
+    text.extend_from_slice(&head.process.map_or(usize::MAX, FrameId::index).to_le_bytes());
+    text.extend_from_slice(lines);
+}
+
+impl Head {
+    fn weight(&self, period: Option<u64>) -> u64 {
+        period.filter(|_| self.is_weighed).unwrap_or(1)
+    }
+}
+
+/// Clocks count nanoseconds.
+fn unit(event: &str) -> Cow<'static, str> {
+    match event.split(':').next() {
+        Some("cpu-clock" | "task-clock") => "nanoseconds".into(),
+        _ => "count".into(),
+    }
+}
+
+fn process_name(process: Process, header: &SampleHead<'_>) -> Option<String> {
+    let comm = header.comm.replace(' ', "_");
+    if comm.is_empty() {
+        return None;
+    }
+    let (pid, tid) = (header.pid.unwrap_or("?"), header.tid.unwrap_or("?"));
+    match process {
+        Process::None => None,
+        Process::Name => Some(comm),
+        Process::Pid => Some(format!("{comm}-{pid}")),
+        Process::Tid => Some(format!("{comm}-{pid}/{tid}")),
+    }
+}
+
+fn first_word(text: &[u8]) -> &[u8] {
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    &text[..end]
+}

@@ -1,0 +1,71 @@
+//! Selects the events of a file that are read.
+
+use super::error::{Fault, What};
+use super::options::Events;
+
+/// Which events of a file are taken, as it goes on.
+pub(super) enum Chosen {
+    All,
+    /// The first one, once it is known.
+    First(Option<String>),
+    /// The events with these names, and some of those that weren't taken.
+    Named {
+        names: Vec<String>,
+        taken: bool,
+        others: Vec<String>,
+    },
+}
+
+/// The number of other events that a message names.
+const MOST_OTHERS: usize = 12;
+
+impl Chosen {
+    pub(super) fn new(events: &Events) -> Self {
+        match events {
+            Events::All => Self::All,
+            Events::First => Self::First(None),
+            Events::Named(names) => Self::Named { names: names.clone(), taken: false, others: Vec::new() },
+        }
+    }
+
+    pub(super) fn takes(&mut self, event: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::First(first) => first.get_or_insert_with(|| event.into()) == event,
+            Self::Named { names, taken, others } => {
+                let takes = names.iter().any(|name| is_named(event, name));
+                *taken |= takes;
+                if !takes && others.len() < MOST_OTHERS && !others.iter().any(|other| other == event) {
+                    others.push(event.into());
+                }
+                takes
+            }
+        }
+    }
+
+    /// The fault of a file in which there are events, but none that was requested.
+    pub(super) fn missing(self) -> Result<(), Fault> {
+        match self {
+            Self::Named { names, taken: false, others } if !others.is_empty() => {
+                Err(Fault::of_file(What::NoEvent(names.join(","), others)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether `name` means this event: `cycles` means `cycles:u` too.
+fn is_named(event: &str, name: &str) -> bool {
+    event.strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_meant_with_their_modifiers() {
+        assert!(is_named("cycles:u", "cycles") && is_named("cycles:u", "cycles:u") && is_named("a:b", "a"));
+        assert!(!is_named("cycles", "cycles:u") && !is_named("cycles2", "cycles"));
+    }
+}

@@ -5,8 +5,8 @@ use super::node::{Node, NodeId};
 use super::tree::Tree;
 use super::weight::Column;
 
-/// What a subtree is worth: samples of all events, then time, then calls, on it and below.
-type Worth = (u64, u64, u64);
+/// What a subtree is worth: samples of all events, then calls, on it and below.
+type Worth = (u64, u64);
 
 impl Tree {
     /// Sets the most nodes, and folds at once if there are more.
@@ -70,9 +70,9 @@ impl Tree {
                 let amount = column.get(index);
                 if amount.samples > 0 { amount.samples } else { amount.weight }
             };
-            (self.columns.iter().map(amount).fold(0, u64::saturating_add), node.time, node.calls)
+            (self.columns.iter().map(amount).fold(0, u64::saturating_add), node.calls)
         });
-        let plus = |a: Worth, b: Worth| (a.0.saturating_add(b.0), a.1.saturating_add(b.1), a.2.saturating_add(b.2));
+        let plus = |a: Worth, b: Worth| (a.0.saturating_add(b.0), a.1.saturating_add(b.1));
         let worth = self.add_up(own.collect(), plus);
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_unstable_by_key(|&index| (std::cmp::Reverse(worth[index]), index));
@@ -94,6 +94,5 @@ impl Tree {
     pub(super) fn add_numbers(&mut self, id: NodeId, of: &Node) {
         let node = &mut self.nodes[id.index()];
         node.calls = node.calls.saturating_add(of.calls);
-        node.time = node.time.saturating_add(of.time);
     }
 }

@@ -54,7 +54,7 @@ impl Tree {
         let mut tree = self.clone();
         tree.columns.iter_mut().for_each(|column| *column = Default::default());
         for node in &mut tree.nodes {
-            (node.calls, node.time) = (0, 0);
+            node.calls = 0;
         }
         tree
     }

@@ -1,7 +1,5 @@
 //! Stores what is known at one node of the tree.
 
-use std::time::Duration;
-
 use super::frame::{Frame, FrameId};
 use super::tree::Tree;
 use super::weight::{Amount, EventId};
@@ -34,14 +32,13 @@ pub(super) struct Node {
     /// The frame that was last entered from here, and where that led.
     pub(super) recent: (FrameId, NodeId),
     pub(super) calls: u64,
-    pub(super) time: u64,
 }
 
 impl Node {
     pub(super) fn new(frame: FrameId, parent: NodeId, depth: u32) -> Self {
         let none = NodeId::NONE;
         let recent = (FrameId(u32::MAX), none);
-        Self { frame, parent, depth, first_child: none, next_sibling: none, recent, calls: 0, time: 0 }
+        Self { frame, parent, depth, first_child: none, next_sibling: none, recent, calls: 0 }
     }
 }
 
@@ -92,11 +89,6 @@ impl<'a> NodeRef<'a> {
         self.node().calls
     }
 
-    /// Time spent on the path itself, not below it.
-    pub fn time(&self) -> Duration {
-        Duration::from_nanos(self.node().time)
-    }
-
     /// What was counted on the path itself, not below it.
     pub fn amount(&self, event: EventId) -> Amount {
         self.tree.columns[event.index()].get(self.id.index())
@@ -116,7 +108,7 @@ impl<'a> NodeRef<'a> {
     pub fn is_counted(&self) -> bool {
         let node = self.node();
         let has_amount = || self.tree.columns.iter().any(|column| column.get(self.id.index()) != Amount::ZERO);
-        node.calls > 0 || node.time > 0 || has_amount()
+        node.calls > 0 || has_amount()
     }
 
     /// Children of the node, in the order in which their frames became known.

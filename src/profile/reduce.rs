@@ -7,9 +7,8 @@ use super::weight::{Amount, Column};
 impl Tree {
     /// Keeps one sample of `period`, in the order of [`Tree::walk`]: a sequence with s samples gives
     /// (s + carry) / period, and (s + carry) modulo period is carried on. A sequence that no event gives a
-    /// sample is left out: nothing is counted on it, its calls neither, and its time goes to the next one that
-    /// stays. Weights and time stay what they are in all, but for what is carried past the end: a sample that
-    /// stays stands for those that don't. A period of 0 leaves everything as it is.
+    /// sample is left out: nothing is counted on it, nor its calls. Weights
+    /// stay what they are in all, but for what is carried past the end: a sample that stays stands for those that don't. A period of 0 leaves everything as it is.
     ///
     /// Samples of all events sum to the whole part of total / period. A sum without samples counts its weight as
     /// samples.
@@ -22,14 +21,10 @@ impl Tree {
         for (column, is_sum) in self.columns.iter_mut().zip(sums) {
             down_sample_column(column, &order, period, is_sum);
         }
-        let mut time = 0_u64;
         for id in order {
             let stays = self.columns.iter().any(|column| column.get(id.index()) != Amount::ZERO);
-            let node = &mut self.nodes[id.index()];
-            time = time.saturating_add(node.time);
-            node.time = if stays { std::mem::take(&mut time) } else { 0 };
             if !stays {
-                node.calls = 0;
+                self.nodes[id.index()].calls = 0;
             }
         }
     }

@@ -5,7 +5,6 @@
 //! ancestor or to a new child.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use rustc_hash::FxBuildHasher;
 
@@ -242,14 +241,6 @@ impl Tree {
     #[inline]
     pub fn sample(&mut self, thread: ThreadId, event: EventId, weight: u64) {
         self.add(self.top(thread), event, Amount { samples: 1, weight });
-    }
-
-    /// Time that was spent where the thread stands.
-    #[inline]
-    pub fn spend(&mut self, thread: ThreadId, time: Duration) {
-        let top = self.top(thread).index();
-        let spent = &mut self.nodes[top].time;
-        *spent = spent.saturating_add(u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
     /// A whole stack, outermost frame first, that was met with this amount of an event. `sampled` is a

@@ -22,7 +22,6 @@ pub(in crate::stack_formats) fn write(tree: &Tree, default: Option<EventId>, out
 #[derive(Clone, Copy)]
 enum Value {
     Calls,
-    Time,
     Samples(EventId),
     Weight(EventId),
 }
@@ -31,7 +30,6 @@ impl Value {
     fn of(self, node: &NodeRef<'_>) -> u64 {
         match self {
             Self::Calls => node.calls(),
-            Self::Time => u64::try_from(node.time().as_nanos()).unwrap_or(u64::MAX),
             Self::Samples(event) => node.samples(event),
             Self::Weight(event) => node.weight(event),
         }
@@ -87,11 +85,7 @@ fn values(tree: &Tree) -> Vec<(Value, String, String)> {
     if tree.has_calls() {
         values.push(value(Value::Calls, "calls", "count"));
     }
-    if tree.walk().any(|node| !node.time().is_zero()) {
-        values.push(value(Value::Time, "time", "nanoseconds"));
-    }
-    let others = values.iter().filter(|(value, ..)| matches!(value, Value::Time)).count();
-    let is_alone = tree.event_ids().count() + others == 1;
+    let is_alone = tree.event_ids().count() == 1;
     for id in tree.event_ids() {
         let event = tree.event_of(id);
         let samples = if is_alone { "samples".into() } else { format!("{}-samples", event.name) };

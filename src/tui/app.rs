@@ -7,12 +7,16 @@ use crossbeam_channel::{Receiver, at, never, select};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::Signal;
 use nix::sys::time::TimeValLike;
+use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 
+use super::feed::Feed;
 use super::model::{Command, Message, Model, Motion, update};
+use super::options::{Mode, OnQuit, Options};
 use super::picture::{self, Format};
-use super::terminal::{Input, Terminal};
+use super::screen::Screen;
+use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::Watched;
-use super::{Feed, Mode, OnQuit, Options, Outcome, view};
+use super::view;
 use crate::monitor::Monitor;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
@@ -26,6 +30,21 @@ const LAST_ROUND_PATIENCE: Duration = Duration::from_secs(2);
 
 /// How often samples are looked at that come after the end.
 const LAST_SAMPLES_PAUSE: Duration = Duration::from_millis(250);
+
+/// Why the screens closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// The user quit; no command ran.
+    Quit,
+    /// The user quit, and the command was ended.
+    Killed,
+    /// The user quit, and the command runs on.
+    Detached,
+    /// The measurement ended, and [`Options::exit_with_child`] was set.
+    Ended,
+    /// A signal asked for it. A command that runs is the caller's to end.
+    Signal(i32),
+}
 
 pub(super) struct App<'a> {
     terminal: Terminal,
@@ -42,14 +61,6 @@ pub(super) struct App<'a> {
     theme_file: Option<Watched>,
     /// Whether samples were still on their way when the profile was looked at last.
     is_profile_coming: bool,
-}
-
-/// Who waits for the next frame.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AwaitedBy {
-    Nobody,
-    /// Someone who pressed a key, or moved something.
-    User,
 }
 
 /// Events that wake the loop.
@@ -141,7 +152,7 @@ impl<'a> App<'a> {
                 self.terminal.resized(width, height);
                 self.tell(Message::Resized(width, height));
             }
-            Event::Input(Input::Mouse(kind, column, row)) => self.tell(Message::Mouse(kind, column, row)),
+            Event::Input(Input::Mouse(kind, column, row)) => self.take_mouse(kind, (column, row)),
             Event::Input(Input::Key(key)) => return self.take_key(key),
             Event::Signal(signal) => return self.take_signal(signal),
             Event::Hangup => return Ok(Some(Outcome::Signal(Signal::SIGHUP as i32))),
@@ -150,11 +161,20 @@ impl<'a> App<'a> {
         Ok(None)
     }
 
-    fn take_key(&mut self, key: ratatui::crossterm::event::KeyEvent) -> io::Result<Option<Outcome>> {
+    fn take_key(&mut self, key: KeyEvent) -> io::Result<Option<Outcome>> {
         match update(&mut self.model, Message::Key(key)) {
             Some(command) => self.obey(command),
             None => Ok(None),
         }
+    }
+
+    /// Only a click needs what is under it: a screen is drawn to find that.
+    fn take_mouse(&mut self, kind: MouseEventKind, at: (u16, u16)) {
+        let target = match kind {
+            MouseEventKind::Down(MouseButton::Left) => view::target_at(&self.model, at),
+            _ => None,
+        };
+        self.tell(Message::Mouse(kind, target));
     }
 
     fn obey(&mut self, command: Command) -> io::Result<Option<Outcome>> {
@@ -338,7 +358,7 @@ impl App<'_> {
     /// Looks at what was sampled, if that is on the screen and an interval has ended since.
     fn refresh_profile(&mut self) {
         let model = &mut self.model;
-        let is_told = view::shows_profile(model) || model.screen == crate::tui::Screen::Log;
+        let is_told = model.shows_profile() || model.screen == Screen::Log;
         if model.profile_is_old && model.motion == Motion::Moving && is_told {
             model.profile_is_old = false;
             self.feed.profile(model.monitor.now(), &mut |tree, quality| model.take_profile(tree, quality));

@@ -11,8 +11,9 @@ use toml::de::{DeTable, DeValue};
 use super::complaint::{Complaint, unknown};
 use super::figures::Basis;
 use super::keys::{BINDINGS, KeyError, Keymap};
-use super::model::Screen;
-use super::{OnQuit, Symbols};
+use super::options::OnQuit;
+use super::screen::Screen;
+use super::symbols::Symbols;
 use crate::monitor::Measure;
 
 /// What a configuration file can say. `None` is what an option of the command line or the

@@ -2,7 +2,7 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::model::Screen;
+use super::screen::Screen;
 
 /// Actions that keys request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

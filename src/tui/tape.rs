@@ -1,31 +1,7 @@
 //! Tracks where in the recording a replay stands, and how fast it goes on.
 
-use std::io;
-
-use crate::monitor::Monitor;
 use crate::recording::Speed;
-use crate::sources::Round;
 use crate::units::WallNs;
-
-/// A recording that the screens can wind.
-pub trait Timeline {
-    /// Gives the rounds after a time at this speed through [`samples`](super::Feed::samples), which
-    /// is another channel then.
-    ///
-    /// # Errors
-    /// Returns the operating system's error if nothing can play them.
-    fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()>;
-
-    /// Stops the replay: no more rounds come.
-    fn stop(&mut self);
-
-    /// The rounds after a time (from the beginning if `None`) up to another, each with the number of
-    /// rounds lost before it.
-    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)>;
-
-    /// A monitor that has seen nothing yet.
-    fn monitor(&self) -> Monitor;
-}
 
 /// The speeds that keys go through.
 const SPEEDS: [f64; 9] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0];

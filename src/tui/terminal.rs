@@ -16,18 +16,16 @@ use ratatui::Frame;
 use ratatui::backend::{CrosstermBackend, TestBackend};
 use ratatui::buffer::Buffer;
 use ratatui::crossterm::clipboard::CopyToClipboard;
-use ratatui::crossterm::event::{
-    self, DisableMouseCapture, EnableMouseCapture, Event, KeyCode, KeyEvent, KeyModifiers, MouseEventKind,
-};
+use ratatui::crossterm::event::{self, DisableMouseCapture, EnableMouseCapture, Event, KeyEvent, MouseEventKind};
 use ratatui::crossterm::terminal::{
     BeginSynchronizedUpdate, EndSynchronizedUpdate, EnterAlternateScreen, LeaveAlternateScreen, disable_raw_mode,
     enable_raw_mode,
 };
 use ratatui::crossterm::{cursor, execute, queue, style};
 
-use super::app::AwaitedBy;
 use super::picture;
 use super::theme::Depth;
+use super::typed::parse_keys;
 
 /// Pause between frames: at most ten a second, and more only while keys are pressed.
 const FRAME_PAUSE: Duration = Duration::from_millis(100);
@@ -48,6 +46,14 @@ pub enum Input {
     Mouse(MouseEventKind, u16, u16),
     /// The terminal has another size.
     Resized(u16, u16),
+}
+
+/// Who waits for the next frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum AwaitedBy {
+    Nobody,
+    /// Someone who pressed a key, or moved something.
+    User,
 }
 
 /// A terminal to draw on.
@@ -255,41 +261,6 @@ impl Script {
     }
 }
 
-pub(super) fn parse_keys(keys: &str) -> Vec<KeyEvent> {
-    const NAMES: [(&str, KeyCode); 13] = [
-        ("<Enter>", KeyCode::Enter),
-        ("<Esc>", KeyCode::Esc),
-        ("<Tab>", KeyCode::Tab),
-        ("<BackTab>", KeyCode::BackTab),
-        ("<Up>", KeyCode::Up),
-        ("<Down>", KeyCode::Down),
-        ("<Left>", KeyCode::Left),
-        ("<Right>", KeyCode::Right),
-        ("<PageUp>", KeyCode::PageUp),
-        ("<PageDown>", KeyCode::PageDown),
-        ("<Home>", KeyCode::Home),
-        ("<End>", KeyCode::End),
-        ("<Backspace>", KeyCode::Backspace),
-    ];
-    let mut events = Vec::new();
-    let mut rest = keys;
-    while let Some(first) = rest.chars().next() {
-        let named = NAMES.iter().find(|(name, _)| rest.starts_with(name));
-        let control = rest.strip_prefix('^').and_then(|rest| rest.chars().next());
-        let (event, length) = match (named, control) {
-            (Some((name, code)), _) => (KeyEvent::new(*code, KeyModifiers::NONE), name.len()),
-            (None, Some(c)) => {
-                let code = KeyCode::Char(c.to_ascii_lowercase());
-                (KeyEvent::new(code, KeyModifiers::CONTROL), 1 + c.len_utf8())
-            }
-            (None, None) => (KeyEvent::new(KeyCode::Char(first), KeyModifiers::NONE), first.len_utf8()),
-        };
-        events.push(event);
-        rest = &rest[length..];
-    }
-    events
-}
-
 fn take() -> io::Result<()> {
     enable_raw_mode()?;
     TAKEN.store(true, Ordering::SeqCst);
@@ -339,28 +310,5 @@ fn read_keys(inputs: &Sender<Input>, wanted: &AtomicBool) {
         if inputs.send(input).is_err() {
             return;
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn scripts_name_keys() {
-        let keys = parse_keys("/l2<Enter>^C<");
-        let codes: Vec<_> = keys.iter().map(|key| (key.code, key.modifiers)).collect();
-        let plain = KeyModifiers::NONE;
-        assert_eq!(
-            codes,
-            [
-                (KeyCode::Char('/'), plain),
-                (KeyCode::Char('l'), plain),
-                (KeyCode::Char('2'), plain),
-                (KeyCode::Enter, plain),
-                (KeyCode::Char('c'), KeyModifiers::CONTROL),
-                (KeyCode::Char('<'), plain),
-            ]
-        );
     }
 }

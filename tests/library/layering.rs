@@ -60,6 +60,16 @@ fn rooms_import_only_rooms_above_them() {
 }
 
 #[test]
+fn files_that_import_one_another_share_a_folder() {
+    let source = Source::read(Path::new("src"));
+    let circles = crate::imports::circles(&source.imports);
+    let folder = |file: &str| Path::new(file).parent().unwrap().to_owned();
+    let wide: Vec<_> =
+        circles.iter().filter(|files| files.iter().any(|file| folder(file) != folder(files[0]))).collect();
+    assert!(wide.is_empty(), "these files import one another across folders: {wide:#?}");
+}
+
+#[test]
 fn foreign_crates_and_unsafe_stay_in_their_places() {
     let source = Source::read(Path::new("src"));
     for [crates, places] in table("crate") {

@@ -1,8 +1,11 @@
 //! Sorts and filters the list of what differs between two sets of recordings.
 
-use super::{Column, Filter, Model, Screen};
+use super::{Column, Filter, Model};
 use crate::compare::{self, Basis, Compared};
-use crate::tui::{Mode, Others, figures};
+use crate::tui::figures;
+use crate::tui::options::Mode;
+use crate::tui::others::Others;
+use crate::tui::screen::Screen;
 
 /// The list of the Compare screen.
 #[derive(Debug, Default)]

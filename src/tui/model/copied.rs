@@ -1,9 +1,10 @@
 //! Formats the name and the number of what is selected, for the clipboard.
 
-use super::{Command, Line, Model, Notice, Pane, Screen, Tail};
+use super::{Command, Line, Model, Notice, Pane, Tail};
 use crate::compare::Runs;
 use crate::names::shown;
 use crate::text::difference::p_value;
+use crate::tui::screen::Screen;
 use crate::tui::symbols::MISSING;
 
 impl Model {

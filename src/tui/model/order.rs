@@ -3,9 +3,51 @@
 use std::cmp::Ordering;
 
 use super::step::neighbour;
-use super::{Column, Line, Model};
+use super::{Line, Model};
 use crate::plan::EventIndex;
 use crate::rates::Error;
+
+/// A column of the table of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tui) enum Column {
+    Event,
+    Mean,
+    Error,
+    Variance,
+    Run,
+    Correction,
+}
+
+impl Column {
+    pub(super) const SORTABLE: [Self; 6] =
+        [Self::Event, Self::Mean, Self::Error, Self::Variance, Self::Run, Self::Correction];
+
+    pub(in crate::tui) fn word(self) -> &'static str {
+        match self {
+            Self::Event => "name",
+            Self::Mean => "mean",
+            Self::Error => "error",
+            Self::Variance => "variance",
+            Self::Run => "run %",
+            Self::Correction => "correction",
+        }
+    }
+}
+
+/// The order of the events.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) struct Sort {
+    /// `None`: as they were given.
+    pub(in crate::tui) by: Option<Column>,
+    pub(in crate::tui) inverted: bool,
+}
+
+impl Sort {
+    /// Names go up and numbers down, unless inverted.
+    pub(in crate::tui) fn is_ascending(self) -> bool {
+        matches!(self.by, None | Some(Column::Event)) != self.inverted
+    }
+}
 
 impl Model {
     /// Puts events and relations in order, through their filters.

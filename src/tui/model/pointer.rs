@@ -2,17 +2,35 @@
 
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
+use super::profile::{FrameIndex, Node};
 use super::step::Step;
-use super::{Line, Model, Over, Profile, Screen};
+use super::{Line, Model, Over, Profile};
+use crate::estimate::RelationIndex;
+use crate::plan::EventIndex;
 use crate::tui::keys::Action;
-use crate::tui::view::{Target, profile_rows, target_at};
+use crate::tui::screen::Screen;
+
+/// What a click can be on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::tui) enum Target {
+    Screen(Screen),
+    Event(EventIndex),
+    /// All parts of an event together.
+    Sum(usize),
+    Relation(RelationIndex),
+    Frame(Node),
+    Function(FrameIndex),
+    Group(usize),
+    /// A line of the comparison of recordings.
+    Compared(usize),
+}
 
 impl Model {
-    pub(super) fn mouse(&mut self, kind: MouseEventKind, column: u16, row: u16) -> bool {
+    pub(super) fn mouse(&mut self, kind: MouseEventKind, target: Option<Target>) -> bool {
         match (&self.over, kind) {
             (Over::Nothing, MouseEventKind::ScrollUp) => self.go(Step::By(-3)),
             (Over::Nothing, MouseEventKind::ScrollDown) => self.go(Step::By(3)),
-            (Over::Nothing, MouseEventKind::Down(MouseButton::Left)) => match target_at(self, column, row) {
+            (Over::Nothing, MouseEventKind::Down(MouseButton::Left)) => match target {
                 Some(target) => self.click(target),
                 None => return false,
             },
@@ -45,7 +63,7 @@ impl Model {
 
     /// Handles a click on the profile; in the overview it opens the screen.
     fn click_profile(&mut self, click: impl FnOnce(&mut Profile, usize)) {
-        let height = profile_rows(self);
+        let height = self.profile_rows();
         match &mut self.profile {
             Some(profile) if self.screen == Screen::Profile => click(profile, height),
             _ => self.screen = Screen::Profile,

@@ -3,12 +3,14 @@
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
 use super::step::{Step, move_in, neighbour, scrolled};
-use super::{Column, Command, CompareColumn, Line, Model, Motion, Notice, Over, Pane, Screen, WINDOWS};
-use crate::tui::Mode;
+use super::{Column, Command, CompareColumn, Line, Model, Motion, Notice, Over, Pane, WINDOWS};
+use crate::tui::help;
 use crate::tui::keys::{Action, Key};
+use crate::tui::layout::page;
+use crate::tui::options::Mode;
 use crate::tui::picture::Format;
+use crate::tui::screen::Screen;
 use crate::tui::theme::Theme;
-use crate::tui::view::{page, profile_rows};
 
 impl Model {
     pub(super) fn key(&mut self, key: KeyEvent) -> Option<Command> {
@@ -37,7 +39,7 @@ impl Model {
 
     fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<Command> {
         let page = page(self.size);
-        let last = crate::tui::view::help_lines(self).saturating_sub(page);
+        let last = help::lines(&self.options.keymap, self.screen).saturating_sub(page);
         self.over = match self.options.keymap.find(Screen::Log, key) {
             Some(Action::Up) => Over::Help(top.saturating_sub(1)),
             Some(Action::Down) => Over::Help((top + 1).min(last)),
@@ -198,7 +200,7 @@ impl Model {
 
     /// Goes back by one level.
     fn back(&mut self) {
-        let height = profile_rows(self);
+        let height = self.profile_rows();
         if let (Screen::Profile, Some(profile)) = (self.screen, &mut self.profile)
             && profile.back(height)
         {
@@ -240,7 +242,7 @@ impl Model {
                 self.share_event();
             }
             (Screen::Profile, _) => {
-                let height = profile_rows(self);
+                let height = self.profile_rows();
                 if let Some(profile) = &mut self.profile {
                     profile.step(step, height);
                 }
@@ -256,7 +258,7 @@ impl Model {
     }
 
     fn steer_profile(&mut self, action: Action) {
-        let height = profile_rows(self);
+        let height = self.profile_rows();
         let Some(profile) = self.profile.as_mut().filter(|profile| !profile.is_empty()) else {
             self.notice = Some(Notice::Failed("there is no profile yet".into()));
             return;

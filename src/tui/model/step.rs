@@ -2,7 +2,15 @@
 
 use crate::tui::keys::Action;
 
-use super::Tail;
+/// Which line of a growing list is the last one on the screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) enum Tail {
+    /// The newest line, as lines come.
+    #[default]
+    Follow,
+    /// The line at this place, counted from the beginning.
+    At(usize),
+}
 
 /// A way to move in a list.
 #[derive(Clone, Copy, Debug)]

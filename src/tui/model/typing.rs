@@ -2,8 +2,9 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{Command, Filter, Model, Notice, Over, Screen, Tail};
+use super::{Command, Filter, Model, Notice, Over, Tail};
 use crate::names::shown;
+use crate::tui::screen::Screen;
 use crate::tui::tape::parse_time;
 
 /// A filter longer than this is no filter.

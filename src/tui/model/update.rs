@@ -6,7 +6,6 @@ use super::{Command, Kept, Message, Model, Motion, Notice, Over, Tail};
 use crate::names::shown;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::tui::view;
 
 /// Takes a message.
 pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Command> {
@@ -65,9 +64,9 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
         }
         Message::Sampled => {
             model.profile_is_old = true;
-            model.motion == Motion::Moving && view::shows_profile(model)
+            model.motion == Motion::Moving && model.shows_profile()
         }
-        Message::Mouse(kind, column, row) => model.mouse(kind, column, row),
+        Message::Mouse(kind, target) => model.mouse(kind, target),
         Message::Key(key) if key.kind == KeyEventKind::Release => return None,
         Message::Key(key) => {
             model.revision += 1;
@@ -109,14 +108,11 @@ impl Model {
     }
 
     fn take_output(&mut self, line: OutputLine) -> bool {
-        if self.output.lines.len() == super::MAX_OUTPUT {
-            self.output.lines.pop_front();
-            self.output.dropped += 1;
-            if let Tail::At(last) = &mut self.log.output {
-                *last = last.saturating_sub(1);
-            }
+        if self.output.push(line)
+            && let Tail::At(last) = &mut self.log.output
+        {
+            *last = last.saturating_sub(1);
         }
-        self.output.lines.push_back(line);
-        view::shows_output(self)
+        self.shows_output()
     }
 }

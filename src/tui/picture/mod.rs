@@ -10,9 +10,12 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::model::{Line, Message, Model, Screen, update};
-use super::terminal::parse_keys;
-use super::{Options, Others, view};
+use super::model::{Line, Message, Model, update};
+use super::options::Options;
+use super::others::Others;
+use super::screen::Screen;
+use super::typed::parse_keys;
+use super::view;
 use crate::files::Part;
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
@@ -21,19 +24,10 @@ use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::stacks::Quality;
 
+mod format;
 mod svg;
 
-/// Format of a picture.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
-    /// Characters only.
-    #[default]
-    Text,
-    /// Characters with escape sequences for their colours.
-    Ansi,
-    /// A drawing that shows the same in every browser.
-    Svg,
-}
+pub use format::Format;
 
 /// What to take a picture of.
 #[derive(Clone, Debug)]

@@ -273,8 +273,8 @@ impl Reader<'_> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::{Depth, Theme};
     use super::*;
+    use crate::tui::{Depth, Theme};
 
     fn complaints(text: &str) -> Vec<String> {
         Sheet::parse("x.toml", text).1.iter().map(ToString::to_string).collect()

@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::Line;
 
-use super::Page;
+use super::page::Page;
 use crate::monitor::Point;
 use crate::rates::Uncertain;
 use crate::tui::text::width;

@@ -4,14 +4,15 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::chart::{self, Chart, Clock, Series};
-use super::layout::{split_below, split_right};
-use super::{Page, histogram, strip};
+use super::page::Page;
+use super::{histogram, strip};
 use crate::events::Unit;
 use crate::monitor::Point;
 use crate::number::{change, percent, scientific, time as time_text, whole_share};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
 use crate::tui::figures::{Basis, Figure, Figures};
+use crate::tui::layout::{split_below, split_right};
 use crate::tui::model::Line as Shown;
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, cut, left, right, span};

@@ -4,13 +4,15 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::layout::Room;
-use super::{Page, Shown as Rows, Target, metrics, sum, top};
+use super::page::{Page, Shown as Rows, top};
+use super::{metrics, sum};
 use crate::monitor::{LOW_RUN_RATIO, Point};
 use crate::number::{change, percent, scientific, whole_share};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
 use crate::tui::figures::{Basis, Change, Figure, Figures};
+use crate::tui::layout::Room;
+use crate::tui::model::Target;
 use crate::tui::model::{Column as Sorted, Line as Shown, Motion};
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
 use crate::tui::text::{amount, cut_middle, left, right, width};

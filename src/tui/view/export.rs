@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::Page;
+use super::page::Page;
 use crate::tui::theme::Role;
 
 const CHOICES: [(&str, &str, &str); 3] = [

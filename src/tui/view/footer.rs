@@ -3,11 +3,12 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::Page;
+use super::page::Page;
 use crate::monitor::LOW_RUN_RATIO;
 use crate::number::whole_share;
 use crate::tui::keys::{Action, Bound};
-use crate::tui::model::{Model, Notice, Over, Screen};
+use crate::tui::model::{Model, Notice, Over};
+use crate::tui::screen::Screen;
 use crate::tui::symbols::{ERROR, OK, WARN};
 use crate::tui::text::{cut, width};
 use crate::tui::theme::Role;

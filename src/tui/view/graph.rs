@@ -13,7 +13,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
-use super::Page;
+use super::page::Page;
 use crate::estimate::{RelationIndex, RelationState};
 use crate::plan::EventIndex;
 use crate::tui::model::ties::{Edge, Slot, Ties};

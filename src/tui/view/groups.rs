@@ -3,11 +3,12 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::layout::split_below;
-use super::{Page, Shown, Target};
+use super::page::{Page, Shown};
 use crate::number::whole_share;
 use crate::plan::{Cohesion, PlannedGroup};
 use crate::sources::Round;
+use crate::tui::layout::split_below;
+use crate::tui::model::Target;
 use crate::tui::symbols::{CURSOR, LEVELS, MISSING};
 use crate::tui::text::{cut, left, right, span, width, wrap};
 use crate::tui::theme::Role;

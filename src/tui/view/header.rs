@@ -3,13 +3,15 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::{Page, Target};
+use super::page::Page;
 use crate::monitor::Severity;
 use crate::names::shown;
 use crate::number::percent;
 use crate::recording::Turns;
-use crate::tui::Mode;
-use crate::tui::model::{Model, Motion, Over, Screen};
+use crate::tui::model::Target;
+use crate::tui::model::{Model, Motion, Over};
+use crate::tui::options::Mode;
+use crate::tui::screen::Screen;
 use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
 use crate::tui::text::{clock, cut_middle, short_clock, span, width};
 use crate::tui::theme::Role;

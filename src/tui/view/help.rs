@@ -3,11 +3,10 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::Page;
-use super::layout::split_right;
+use super::page::Page;
+use crate::tui::help::LEGEND;
 use crate::tui::keys::Bound;
-use crate::tui::model::Model;
-use crate::tui::symbols::{ERROR, MISSING, OK, WAITING, WARN};
+use crate::tui::layout::split_right;
 use crate::tui::text::{left, wrap};
 use crate::tui::theme::Role;
 
@@ -16,22 +15,6 @@ const KEYS: usize = 14;
 
 /// Cells of the glyphs of the legend.
 const GLYPHS: usize = 10;
-
-/// What the glyphs and numbers mean.
-const LEGEND: [(&str, &str); 12] = [
-    ("±", "how far off the number may be 95 of 100 times, in percent of it: what multiplexing left unseen"),
-    ("exact", "the event was counted all the time"),
-    ("OFF", "how far off the truth it is, where that is counted beside"),
-    ("VAR σ CV", "how the program varies from interval to interval; no error"),
-    ("RUN%", "the part of the time that the event was on a counter"),
-    ("95% CI", "between which percentages a share of samples lies 95 of 100 times"),
-    ("CORR BY", "what relations changed, and which of them most"),
-    (WARN, "a number that is less than it seems"),
-    (OK, "all is well: running, or a relation that agrees"),
-    (ERROR, "what is counted contradicts a relation"),
-    (WAITING, "waiting for the first counts"),
-    (MISSING, "no number, which is not 0"),
-];
 
 /// The largest the overlay gets.
 const MOST: (u16, u16) = (124, 50);
@@ -77,13 +60,6 @@ fn show(page: &mut Page<'_>, area: Rect, lines: Vec<Line<'static>>, top: usize) 
     for (line, row) in lines.into_iter().skip(top).zip(area.rows()) {
         page.line(row, line);
     }
-}
-
-/// How many lines the help of this screen has.
-pub(in crate::tui) fn lines(model: &Model) -> usize {
-    let keys = model.options.keymap.on(model.screen).count();
-    // Three heads, two blank lines.
-    keys + LEGEND.len() + 5
 }
 
 fn key_lines(page: &Page<'_>) -> Vec<Line<'static>> {

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::Page;
 use super::chart::round_step;
+use super::page::Page;
 use crate::tui::symbols::EIGHTHS;
 use crate::tui::text::{right, width};
 use crate::tui::theme::Role;

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{Page, Shown};
+use super::page::{Page, Shown};
 use crate::monitor::Severity;
 use crate::names::shown;
 use crate::session::Stream;

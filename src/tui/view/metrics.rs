@@ -3,13 +3,13 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::layout::split_below;
-use super::{Page, Shown};
+use super::page::{Page, Shown};
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, Verdict};
 use crate::monitor::MetricRow;
 use crate::names::shown;
 use crate::number::{plus_minus, si};
+use crate::tui::layout::split_below;
 use crate::tui::symbols::{LEVELS, MISSING, OK, WARN};
 use crate::tui::text::{cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;

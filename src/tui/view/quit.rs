@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::Page;
+use super::page::Page;
 use crate::names::shown;
 use crate::tui::text::{cut_middle, width};
 use crate::tui::theme::Role;

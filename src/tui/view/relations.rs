@@ -3,11 +3,13 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::layout::split_below;
-use super::{Page, Shown, Target, graph};
+use super::graph;
+use super::page::{Page, Shown};
 use crate::estimate::{Moved, RelationIndex, RelationState, Standing};
 use crate::names::shown;
 use crate::number::{change, signed, whole_share};
+use crate::tui::layout::split_below;
+use crate::tui::model::Target;
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
 use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;

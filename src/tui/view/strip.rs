@@ -3,7 +3,8 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::{Page, relations};
+use super::page::Page;
+use super::relations;
 use crate::estimate::Cause;
 use crate::events::Unit;
 use crate::monitor::Row;

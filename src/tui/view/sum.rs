@@ -2,8 +2,8 @@
 
 use ratatui::text::{Line, Span};
 
-use super::Page;
 use super::events::{Column, Layout, run_cell, sparkline, why_missing};
+use super::page::Page;
 use crate::names::shown;
 use crate::number::{change, percent, scientific};
 use crate::plan::EventIndex;

@@ -27,6 +27,7 @@ pub(in crate::tui) use shape::{Node, Shape};
 
 use super::step::Step;
 use crate::tui::keys::Action;
+use crate::tui::layout::profile::Emphasis;
 
 /// Rows of the table: the call tree, functions, or callers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,25 +55,6 @@ impl Listing {
             Self::Tree => "tree",
             Self::Flat => "flat",
             Self::Callers => "callers",
-        }
-    }
-}
-
-/// Which part of the screen has the room.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::tui) enum Emphasis {
-    #[default]
-    Both,
-    Icicle,
-    Table,
-}
-
-impl Emphasis {
-    fn next(self) -> Self {
-        match self {
-            Self::Both => Self::Icicle,
-            Self::Icicle => Self::Table,
-            Self::Table => Self::Both,
         }
     }
 }

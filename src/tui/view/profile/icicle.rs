@@ -3,8 +3,9 @@
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::super::{Page, Target};
+use super::super::page::Page;
 use crate::number::share;
+use crate::tui::model::Target;
 use crate::tui::model::profile::{Node, Origin, Place, Profile, Shape};
 use crate::tui::symbols::EIGHTHS;
 use crate::tui::text::{cut_middle, width};

@@ -3,23 +3,21 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::Page;
-use super::layout::Room;
+use super::page::Page;
 use crate::names::shown;
 use crate::number::{share, si};
-use crate::tui::Mode;
+use crate::tui::layout::Room;
+use crate::tui::layout::profile::Parts;
 use crate::tui::model::Motion;
 use crate::tui::model::profile::{Listing, Profile};
+use crate::tui::options::Mode;
 use crate::tui::symbols::FROZEN;
 use crate::tui::text::{cut_middle, width, wrap};
 use crate::tui::theme::Role;
 
 mod icicle;
-mod layout;
 mod table;
 
-use layout::Parts;
-pub(in crate::tui) use layout::table_rows;
 use table::Columns;
 
 /// `focus` is whether the screen is the profile's alone.

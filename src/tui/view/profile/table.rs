@@ -3,10 +3,11 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::super::{Page, Target};
+use super::super::page::Page;
 use crate::number;
 use crate::profile::{Amount, share_error};
 use crate::rates::{Error, Uncertain};
+use crate::tui::model::Target;
 use crate::tui::model::profile::{FrameIndex, Function, Label, Listing, Node, Profile};
 use crate::tui::symbols::{CURSOR, MISSING};
 use crate::tui::text::{cut_middle, left, right, width};

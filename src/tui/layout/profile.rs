@@ -2,9 +2,7 @@
 
 use ratatui::layout::Rect;
 
-use super::super::layout::{Regions, Room, split_below, split_right};
-use crate::tui::model::Model;
-use crate::tui::model::profile::Emphasis;
+use super::{Regions, Room, split_below, split_right};
 
 /// Rows of the panel that has the whole path.
 const PATH: u16 = 11;
@@ -12,24 +10,43 @@ const PATH: u16 = 11;
 /// Rows inside a panel, before the icicle leaves for the table's sake.
 const LEAST_BOTH: u16 = 9;
 
+/// Which part of the screen has the room.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) enum Emphasis {
+    #[default]
+    Both,
+    Icicle,
+    Table,
+}
+
+impl Emphasis {
+    pub(in crate::tui) fn next(self) -> Self {
+        match self {
+            Self::Both => Self::Icicle,
+            Self::Icicle => Self::Table,
+            Self::Table => Self::Both,
+        }
+    }
+}
+
 /// Where everything stands; what has no room is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Parts {
+pub(in crate::tui) struct Parts {
     /// The panel around the icicle, and around the table too where that stands below.
-    pub(super) panel: Rect,
-    pub(super) icicle: Rect,
+    pub(in crate::tui) panel: Rect,
+    pub(in crate::tui) icicle: Rect,
     /// The panel around the table where it stands to the right.
-    pub(super) right: Rect,
+    pub(in crate::tui) right: Rect,
     /// The heads of the table, on the line between icicle and table where that is below.
-    pub(super) heads: Rect,
-    pub(super) table: Rect,
+    pub(in crate::tui) heads: Rect,
+    pub(in crate::tui) table: Rect,
     /// The panel with the whole path.
-    pub(super) path: Rect,
+    pub(in crate::tui) path: Rect,
 }
 
 impl Parts {
     /// `focus` is whether the screen is the profile's alone.
-    pub(super) fn of(area: Rect, room: Room, emphasis: Emphasis, focus: bool) -> Self {
+    pub(in crate::tui) fn of(area: Rect, room: Room, emphasis: Emphasis, focus: bool) -> Self {
         if room == Room::Lines {
             return Self { table: area, ..Self::default() };
         }
@@ -77,10 +94,9 @@ fn inside(area: Rect) -> Rect {
 }
 
 /// How many rows the table of the Profile screen has.
-pub(in crate::tui) fn table_rows(model: &Model) -> usize {
-    let area = Rect::new(0, 0, model.size.0, model.size.1);
+pub(in crate::tui) fn table_rows(size: (u16, u16), emphasis: Emphasis) -> usize {
+    let area = Rect::new(0, 0, size.0, size.1);
     let room = Room::of(area);
-    let emphasis = model.profile.as_ref().map(|profile| profile.emphasis).unwrap_or_default();
     let parts = Parts::of(Regions::of(area, room).body, room, emphasis, true);
     usize::from(parts.table.height).max(1)
 }

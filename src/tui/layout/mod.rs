@@ -2,15 +2,17 @@
 
 use ratatui::layout::Rect;
 
+pub(super) mod profile;
+
 /// The least width and height that anything can be shown in.
-pub(super) const LEAST: (u16, u16) = (20, 3);
+pub(in crate::tui) const LEAST: (u16, u16) = (20, 3);
 
 /// Rows of the strip below the table of events.
 const STRIP: u16 = 5;
 
 /// How much there is room for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Room {
+pub(in crate::tui) enum Room {
     /// Room for one sentence only.
     TooSmall,
     /// Room for a line for each event.
@@ -24,7 +26,12 @@ pub(super) enum Room {
 }
 
 impl Room {
-    pub(super) fn of(area: Rect) -> Self {
+    /// The room on a screen of this width and height.
+    pub(in crate::tui) fn on(size: (u16, u16)) -> Self {
+        Self::of(Rect::new(0, 0, size.0, size.1))
+    }
+
+    pub(in crate::tui) fn of(area: Rect) -> Self {
         match (area.width, area.height) {
             (width, height) if width < LEAST.0 || height < LEAST.1 => Self::TooSmall,
             (width, height) if width < 40 || height < 6 => Self::Lines,
@@ -37,18 +44,18 @@ impl Room {
 
 /// The rows of the screen; a region without room is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Regions {
-    pub(super) header: Rect,
-    pub(super) tabs: Rect,
-    pub(super) body: Rect,
-    pub(super) message: Rect,
-    pub(super) hints: Rect,
+pub(in crate::tui) struct Regions {
+    pub(in crate::tui) header: Rect,
+    pub(in crate::tui) tabs: Rect,
+    pub(in crate::tui) body: Rect,
+    pub(in crate::tui) message: Rect,
+    pub(in crate::tui) hints: Rect,
 }
 
 impl Regions {
     /// Header, tabs, message and hints take a row each. Below 12 rows the tabs and the message go;
     /// below 6 only the header stays, and below 4 nothing does.
-    pub(super) fn of(area: Rect, room: Room) -> Self {
+    pub(in crate::tui) fn of(area: Rect, room: Room) -> Self {
         let height = area.height;
         let header = u16::from(height >= 4);
         let full = height >= 12 && room != Room::Lines;
@@ -73,7 +80,7 @@ pub(in crate::tui) fn page(size: (u16, u16)) -> usize {
 }
 
 /// The table, and the strip below it unless the screen has under 20 rows.
-pub(super) fn above_strip(area: Rect) -> (Rect, Rect) {
+pub(in crate::tui) fn above_strip(area: Rect) -> (Rect, Rect) {
     // 20 rows on the screen are 16 here.
     let strip = if area.height >= 16 { STRIP } else { 0 };
     split_below(area, strip)
@@ -81,19 +88,19 @@ pub(super) fn above_strip(area: Rect) -> (Rect, Rect) {
 
 /// Which panels of the overview have anything to show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Filled {
-    pub(super) relations: bool,
-    pub(super) output: bool,
+pub(in crate::tui) struct Filled {
+    pub(in crate::tui) relations: bool,
+    pub(in crate::tui) output: bool,
 }
 
 /// The panels of the overview; one without anything to show may be empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Overview {
-    pub(super) events: Rect,
-    pub(super) detail: Rect,
-    pub(super) relations: Rect,
-    pub(super) log: Rect,
-    pub(super) output: Option<Rect>,
+pub(in crate::tui) struct Overview {
+    pub(in crate::tui) events: Rect,
+    pub(in crate::tui) detail: Rect,
+    pub(in crate::tui) relations: Rect,
+    pub(in crate::tui) log: Rect,
+    pub(in crate::tui) output: Option<Rect>,
 }
 
 /// ```text
@@ -101,7 +108,7 @@ pub(super) struct Overview {
 /// relations  | log             relations | log | output
 ///            | output
 /// ```
-pub(super) fn overview(area: Rect, room: Room, filled: Filled) -> Overview {
+pub(in crate::tui) fn overview(area: Rect, room: Room, filled: Filled) -> Overview {
     let has_output = filled.output;
     if room == Room::Large {
         let (upper, lower) = split_below(area, area.height * 2 / 5);
@@ -118,13 +125,13 @@ pub(super) fn overview(area: Rect, room: Room, filled: Filled) -> Overview {
     Overview { events, detail, relations, log, output: has_output.then_some(output) }
 }
 
-pub(super) fn split_below(area: Rect, rows: u16) -> (Rect, Rect) {
+pub(in crate::tui) fn split_below(area: Rect, rows: u16) -> (Rect, Rect) {
     let rows = rows.min(area.height);
     let above = Rect { height: area.height - rows, ..area };
     (above, Rect { y: above.bottom(), height: rows, ..area })
 }
 
-pub(super) fn split_right(area: Rect, columns: u16) -> (Rect, Rect) {
+pub(in crate::tui) fn split_right(area: Rect, columns: u16) -> (Rect, Rect) {
     let columns = columns.min(area.width);
     let left = Rect { width: area.width - columns, ..area };
     (left, Rect { x: left.right(), width: columns, ..area })

@@ -1,0 +1,82 @@
+//! Feeds the screens: what a measurement or a replay gives them, and what they can do to it.
+
+use std::io;
+
+use crossbeam_channel::Receiver;
+
+use super::others::Others;
+use crate::monitor::Monitor;
+use crate::profile::Tree;
+use crate::recording::{End, Speed};
+use crate::sampling::Sample;
+use crate::session::OutputLine;
+use crate::sources::Round;
+use crate::stacks::Quality;
+use crate::units::WallNs;
+
+/// What feeds the screens, and what they can do to it.
+pub trait Feed {
+    /// Channel that rounds come from.
+    fn samples(&self) -> &Receiver<Sample>;
+
+    /// Where the command's output comes out; a channel that never gives a line if there is none.
+    fn output(&self) -> &Receiver<OutputLine>;
+
+    /// Hands over the profile of the call stacks that were sampled, with what went missing; not at all if none are
+    /// sampled. What can be wound hands over what was sampled until then.
+    fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, &Quality)) {}
+
+    /// Whether samples may still come after the end: those on their way have to be named first.
+    fn is_profile_coming(&self) -> bool {
+        false
+    }
+
+    /// How the measurement ended; called once, after the last round.
+    fn end(&mut self, last: &Round, lost: u64) -> End;
+
+    /// The process id of the command while it runs.
+    fn running_command(&self) -> Option<i32> {
+        None
+    }
+
+    /// Ends the command; may take two seconds.
+    fn terminate(&mut self) {}
+
+    /// The recording behind a replay, which can be wound; `None` for what runs.
+    fn timeline(&mut self) -> Option<&mut dyn Timeline> {
+        None
+    }
+
+    /// Recordings to compare with; asked for once.
+    fn others(&mut self) -> Option<Others> {
+        None
+    }
+
+    /// Lets the command run on after the screens are gone.
+    ///
+    /// # Errors
+    /// Fails if nothing can take over reading its output.
+    fn detach(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A recording that the screens can seek in.
+pub trait Timeline {
+    /// Gives the rounds after a time at this speed through [`samples`](Feed::samples), which
+    /// is another channel then.
+    ///
+    /// # Errors
+    /// Returns the operating system's error if nothing can play them.
+    fn play(&mut self, after: WallNs, speed: Speed) -> io::Result<()>;
+
+    /// Stops the replay: no more rounds come.
+    fn stop(&mut self);
+
+    /// The rounds after a time (from the beginning if `None`) up to another, each with the number of
+    /// rounds lost before it.
+    fn rounds(&self, after: Option<WallNs>, until: WallNs) -> Vec<(Round, u64)>;
+
+    /// A monitor that has seen nothing yet.
+    fn monitor(&self) -> Monitor;
+}

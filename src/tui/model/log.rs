@@ -1,0 +1,107 @@
+//! Lists the findings and the command's output, for the Log screen.
+
+use std::collections::VecDeque;
+
+use super::step::Tail;
+use super::{Filter, Model};
+use crate::monitor::Noted;
+use crate::names::shown;
+use crate::recording::End;
+use crate::session::OutputLine;
+use crate::tui::layout::Room;
+use crate::tui::options::Mode;
+use crate::tui::screen::Screen;
+
+/// Lines of the command's output that are kept.
+const MAX_OUTPUT: usize = 10_000;
+
+/// The two lists of the Log screen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::tui) enum Pane {
+    #[default]
+    Findings,
+    Output,
+}
+
+/// The Log screen.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Log {
+    pub(in crate::tui) pane: Pane,
+    pub(in crate::tui) findings: Tail,
+    pub(in crate::tui) output: Tail,
+    pub(in crate::tui) filter: Filter,
+}
+
+/// The newest lines of the command's output.
+#[derive(Debug, Default)]
+pub(in crate::tui) struct Output {
+    pub(in crate::tui) lines: VecDeque<OutputLine>,
+    /// How many older ones were dropped.
+    pub(in crate::tui) dropped: usize,
+}
+
+/// A line of the log.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::tui) enum Entry<'a> {
+    /// Something about perfprop itself, from before the first round.
+    Note(&'a str),
+    Finding(&'a Noted),
+    End(&'a End),
+}
+
+impl Output {
+    /// Takes a line; says whether the oldest was dropped for it.
+    pub(super) fn push(&mut self, line: OutputLine) -> bool {
+        let is_full = self.lines.len() == MAX_OUTPUT;
+        if is_full {
+            self.lines.pop_front();
+            self.dropped += 1;
+        }
+        self.lines.push_back(line);
+        is_full
+    }
+}
+
+impl Model {
+    pub(in crate::tui) fn entries(&self) -> Vec<Entry<'_>> {
+        let of_stacks = self.profile.iter().flat_map(|profile| &profile.findings);
+        let notes = self.notes.iter().chain(of_stacks).map(|note| Entry::Note(note));
+        let findings = self.monitor.findings().iter().map(Entry::Finding);
+        let end = self.monitor.ended().map(Entry::End);
+        let all = notes.chain(findings).chain(end);
+        all.filter(|entry| self.log.filter.matches(&self.entry_text(*entry))).collect()
+    }
+
+    pub(in crate::tui) fn entry_text(&self, entry: Entry<'_>) -> String {
+        match entry {
+            Entry::Note(note) => shown(note).into_owned(),
+            Entry::Finding(noted) => {
+                let words = noted.finding.words(&self.monitor).to_string();
+                format!("{} {}", noted.finding.code(), shown(&words))
+            }
+            Entry::End(end) => match end.exit {
+                Some(exit) => format!("the command ended: {exit}"),
+                None => "the measurement ended".into(),
+            },
+        }
+    }
+
+    /// The lines of output that pass the filter, with their numbers.
+    pub(in crate::tui) fn output_lines(&self) -> Vec<&OutputLine> {
+        self.output.lines.iter().filter(|line| self.log.filter.matches(&line.text)).collect()
+    }
+
+    /// Whether there is, or may still come, output to show.
+    pub(in crate::tui) fn has_output(&self) -> bool {
+        !self.output.lines.is_empty() || self.options.mode == Mode::Live
+    }
+
+    /// Whether a new line of output changes what is on the screen.
+    pub(in crate::tui) fn shows_output(&self) -> bool {
+        match self.screen {
+            Screen::Log => self.log.pane == Pane::Output,
+            Screen::Events => matches!(Room::on(self.size), Room::Medium | Room::Large),
+            Screen::Detail | Screen::Relations | Screen::Profile | Screen::Groups | Screen::Compare => false,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The messages that update the model, and the commands that it gives to the loop.
+
+use std::path::PathBuf;
+
+use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
+
+use super::Target;
+use crate::monitor::Monitor;
+use crate::recording::End;
+use crate::session::OutputLine;
+use crate::sources::Round;
+use crate::tui::picture::Format;
+use crate::tui::theme::Theme;
+use crate::units::WallNs;
+
+/// Input of the model: rounds, keys, and what else changes what is shown.
+pub(in crate::tui) enum Message {
+    /// A round was read, after so many that were lost.
+    Round(Round, u64),
+    /// The measurement has ended.
+    Ended(End),
+    /// The command wrote a line.
+    Output(OutputLine),
+    /// A key was pressed.
+    Key(KeyEvent),
+    /// The terminal has this size now.
+    Resized(u16, u16),
+    /// The mouse did something; a click, on this.
+    Mouse(MouseEventKind, Option<Target>),
+    /// The recording or an export was saved, or not.
+    Saved(Result<PathBuf, String>),
+    /// The recording was wound back: a monitor that has seen nothing yet.
+    Rewound(Box<Monitor>),
+    /// The theme's file has changed.
+    Theme(Box<Theme>, Vec<String>),
+    /// The user wants to quit, and the command with this process id runs.
+    CommandRuns(i32),
+    /// More was sampled than the profile shows.
+    Sampled,
+    /// Something failed, and the user should know.
+    Failed(String),
+    /// perfprop used this part of a CPU in the last interval.
+    Own(f64),
+}
+
+/// What the loop is to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tui) enum Command {
+    /// Quit, unless the command runs and the user is to be asked.
+    Quit,
+    /// End the command, and quit.
+    Kill,
+    /// Let the command run on, and quit.
+    Detach,
+    /// Write what was recorded.
+    Save,
+    /// Put this into the terminal's clipboard.
+    Copy(String),
+    /// Write what is shown, in this form.
+    Export(Format),
+    /// Take the mouse, or leave it to the terminal.
+    Mouse(bool),
+    /// Play the recording on from here at the tape's speed, or stop, as the tape says.
+    Play,
+    /// Go to this time of the recording.
+    Seek(WallNs),
+    /// Stop, and give the terminal back to the shell.
+    Suspend,
+    /// Draw every cell.
+    Redraw,
+}

@@ -1,0 +1,101 @@
+//! The options of the screens: how they begin, and how they look.
+
+use std::path::PathBuf;
+
+use super::figures::Basis;
+use super::keys::Keymap;
+use super::screen::Screen;
+use super::symbols::Symbols;
+use super::theme::{Depth, Theme};
+use crate::monitor::Measure;
+use crate::units::WallNs;
+
+/// What to do with a command that still runs when the user quits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnQuit {
+    /// Ask the user.
+    #[default]
+    Ask,
+    /// End the command.
+    Kill,
+    /// Let the command run on.
+    Detach,
+}
+
+/// Where the rounds come from.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Mode {
+    /// A measurement that runs.
+    #[default]
+    Live,
+    /// A recording of this length.
+    Replay {
+        /// The time of its last round.
+        length: WallNs,
+        /// Seconds of it a second; 0 is at once.
+        speed: f64,
+    },
+    /// A profile alone, whose stacks another tool sampled.
+    Stacks {
+        /// Whether all that its file has could be read.
+        is_whole: bool,
+    },
+}
+
+/// How the screens begin, and how they look.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where the rounds come from.
+    pub mode: Mode,
+    /// Screen to begin with.
+    pub screen: Screen,
+    /// Whether help lies over it at first.
+    pub help: bool,
+    /// Units to begin with.
+    pub measure: Measure,
+    /// Corrected or raw numbers at first.
+    pub basis: Basis,
+    /// Colours and styles.
+    pub theme: Theme,
+    /// How many colours the terminal has, for when the theme is changed.
+    pub depth: Depth,
+    /// Which glyphs the terminal has.
+    pub symbols: Symbols,
+    /// What to do with a command that still runs.
+    pub on_quit: OnQuit,
+    /// Whether to quit when the measurement ends.
+    pub exit_with_child: bool,
+    /// The folder that recordings and exports are saved in.
+    pub save_in: PathBuf,
+    /// Keys and their actions.
+    pub keymap: Keymap,
+    /// Whether the mouse is perfprop's at first.
+    pub mouse: bool,
+    /// The theme's file, which is read again when it changes.
+    pub theme_file: Option<PathBuf>,
+    /// Lines for the log from before the first round: what is wrong with the theme.
+    pub notes: Vec<String>,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        let depth = Depth::default();
+        Self {
+            mode: Mode::default(),
+            screen: Screen::default(),
+            help: false,
+            measure: Measure::default(),
+            basis: Basis::default(),
+            theme: Theme::parse("terminal", "", depth).0,
+            depth,
+            symbols: Symbols::default(),
+            on_quit: OnQuit::default(),
+            exit_with_child: false,
+            save_in: PathBuf::from("."),
+            keymap: Keymap::default(),
+            mouse: false,
+            theme_file: None,
+            notes: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,62 @@
+//! Parses the keys that a script or a picture presses.
+
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+
+/// Each character is a key; `^C` is Control-C, and `<Enter>` is that key.
+pub(super) fn parse_keys(keys: &str) -> Vec<KeyEvent> {
+    const NAMES: [(&str, KeyCode); 13] = [
+        ("<Enter>", KeyCode::Enter),
+        ("<Esc>", KeyCode::Esc),
+        ("<Tab>", KeyCode::Tab),
+        ("<BackTab>", KeyCode::BackTab),
+        ("<Up>", KeyCode::Up),
+        ("<Down>", KeyCode::Down),
+        ("<Left>", KeyCode::Left),
+        ("<Right>", KeyCode::Right),
+        ("<PageUp>", KeyCode::PageUp),
+        ("<PageDown>", KeyCode::PageDown),
+        ("<Home>", KeyCode::Home),
+        ("<End>", KeyCode::End),
+        ("<Backspace>", KeyCode::Backspace),
+    ];
+    let mut events = Vec::new();
+    let mut rest = keys;
+    while let Some(first) = rest.chars().next() {
+        let named = NAMES.iter().find(|(name, _)| rest.starts_with(name));
+        let control = rest.strip_prefix('^').and_then(|rest| rest.chars().next());
+        let (event, length) = match (named, control) {
+            (Some((name, code)), _) => (KeyEvent::new(*code, KeyModifiers::NONE), name.len()),
+            (None, Some(c)) => {
+                let code = KeyCode::Char(c.to_ascii_lowercase());
+                (KeyEvent::new(code, KeyModifiers::CONTROL), 1 + c.len_utf8())
+            }
+            (None, None) => (KeyEvent::new(KeyCode::Char(first), KeyModifiers::NONE), first.len_utf8()),
+        };
+        events.push(event);
+        rest = &rest[length..];
+    }
+    events
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_name_keys() {
+        let keys = parse_keys("/l2<Enter>^C<");
+        let codes: Vec<_> = keys.iter().map(|key| (key.code, key.modifiers)).collect();
+        let plain = KeyModifiers::NONE;
+        assert_eq!(
+            codes,
+            [
+                (KeyCode::Char('/'), plain),
+                (KeyCode::Char('l'), plain),
+                (KeyCode::Char('2'), plain),
+                (KeyCode::Enter, plain),
+                (KeyCode::Char('c'), KeyModifiers::CONTROL),
+                (KeyCode::Char('<'), plain),
+            ]
+        );
+    }
+}

@@ -20,8 +20,8 @@ use crate::events::Event;
 const BEST: [&str; 2] = ["instructions", "cycles"];
 
 impl Plan {
-    /// Parts the events that relations tie together, so that they are in different groups, and links
-    /// all groups by anchors: see `apart` and `anchored`. `related` names the
+    /// Spreads the events that relations tie together over different groups, and links
+    /// all groups by anchors: see `spread` and `anchored`. `related` names the
     /// events of each relation; it is called only where groups are multiplexed.
     pub fn linked(
         self,
@@ -31,8 +31,8 @@ impl Plan {
         if !(0..self.groups.len()).any(|group| self.shared_pmu(group).is_some()) {
             return self;
         }
-        let ties = related(&self.events);
-        self.apart(&ties, fit).anchored(&ties.concat(), fit)
+        let related = related(&self.events);
+        self.spread(&related, fit).anchored(&related.concat(), fit)
     }
 
     /// Adds anchors to the groups that perfprop made: cycles and instructions if they were asked for,

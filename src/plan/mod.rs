@@ -16,17 +16,17 @@
 //! group it moves one event a slice, and each is off for as long as all the others need; groups that
 //! fill the counters come round as soon as can be. Where one of them has a counter left, an
 //! anchor (`anchors`) is counted there once more. Events that relations tie together go into different
-//! groups (`apart`), and perfprop can rotate the groups itself (`rotation`).
+//! groups (`spread`), and perfprop can rotate the groups itself (`rotation`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::events::{self, Binding, Event};
 
 mod anchors;
-mod apart;
 pub mod expectation;
 mod limited;
 mod rotation;
+mod spread;
 
 pub use rotation::{GroupIndex, Rotation, RoundRobin, turns_before};
 

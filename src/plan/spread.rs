@@ -1,12 +1,12 @@
-//! Distributes related events over different groups of a plan.
+//! Spreads related events over different groups of a plan.
 //!
-//! Groups are multiplexed. Events that a relation ties together say more of each other the less they
-//! are seen at the same time: while one is off the counters, the other says how it went on. In one
-//! group both are blind at once.
+//! Groups are multiplexed. Events of one relation say more of each other the less they are counted at
+//! the same time: while one is off the counters, the other says how it went on. In one group both are
+//! blind at once.
 //!
 //! ```text
 //! as written    a b c | d e f        a ~ b, d ~ e
-//! apart         a e c | d b f        an anchor in both groups ties them besides
+//! spread        a e c | d b f        an anchor in both groups ties them besides
 //! ```
 //!
 //! Members change places between groups, or move to where a counter is free, as long as that parts
@@ -24,31 +24,31 @@ struct Exchange {
 }
 
 impl Plan {
-    /// Parts events that `ties` names together, where there is a choice. `fit` is asked as in
+    /// Spreads the events that `related` names together over different groups, where there is a choice. `fit` is asked as in
     /// [`Plan::new`].
-    pub(super) fn apart(mut self, ties: &[Vec<EventIndex>], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Self {
-        let tied = Ties::new(self.events.len(), ties);
-        // Each exchange leaves fewer tied pairs in groups, so this ends.
-        while let Some(exchange) = self.best_exchange(&tied, fit) {
+    pub(super) fn spread(mut self, related: &[Vec<EventIndex>], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Self {
+        let pairs = RelatedPairs::new(self.events.len(), related);
+        // Each exchange leaves fewer related pairs in groups, so this ends.
+        while let Some(exchange) = self.best_exchange(&pairs, fit) {
             self.exchange(exchange);
         }
         self
     }
 
     /// The exchange that parts most and that the counters take.
-    fn best_exchange(&self, tied: &Ties, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Option<Exchange> {
-        let mut exchanges = self.gains(tied);
+    fn best_exchange(&self, pairs: &RelatedPairs, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Option<Exchange> {
+        let mut exchanges = self.gains(pairs);
         // Stable: of equal ones the first in the order written.
         exchanges.sort_by_key(|&(gain, _)| std::cmp::Reverse(gain));
         exchanges.into_iter().map(|(_, exchange)| exchange).find(|&exchange| self.allows(exchange, fit))
     }
 
-    /// Lists the exchanges that separate more tied pairs than they bring together, with how many more.
-    fn gains(&self, tied: &Ties) -> Vec<(usize, Exchange)> {
+    /// Lists the exchanges that separate more related pairs than they bring together, with how many more.
+    fn gains(&self, pairs: &RelatedPairs) -> Vec<(usize, Exchange)> {
         let mut gains = Vec::new();
         for (here, from) in self.groups.iter().enumerate().filter(|(group, _)| self.is_chosen(*group)) {
             for (place, &member) in from.members.iter().enumerate() {
-                let now = tied.within(member, &from.members, None);
+                let now = pairs.within(member, &from.members, None);
                 if now == 0 {
                     continue;
                 }
@@ -56,9 +56,9 @@ impl Plan {
                     let places = (0..to.members.len()).map(Some).chain([None]);
                     gains.extend(places.filter_map(|other| {
                         let leaves = other.map(|other| to.members[other]);
-                        let before = now + leaves.map_or(0, |leaves| tied.within(leaves, &to.members, None));
-                        let after = tied.within(member, &to.members, leaves)
-                            + leaves.map_or(0, |leaves| tied.within(leaves, &from.members, Some(member)));
+                        let before = now + leaves.map_or(0, |leaves| pairs.within(leaves, &to.members, None));
+                        let after = pairs.within(member, &to.members, leaves)
+                            + leaves.map_or(0, |leaves| pairs.within(leaves, &from.members, Some(member)));
                         let gain = before.checked_sub(after).filter(|&gain| gain > 0)?;
                         Some((gain, Exchange { from: (here, place), to: (there, other) }))
                     }));
@@ -115,17 +115,17 @@ impl Plan {
     }
 }
 
-/// Which events belong together, by pairs.
-struct Ties {
+/// The pairs of events that a relation names together.
+struct RelatedPairs {
     of: Vec<Vec<EventIndex>>,
 }
 
-impl Ties {
-    fn new(events: usize, ties: &[Vec<EventIndex>]) -> Self {
+impl RelatedPairs {
+    fn new(events: usize, related: &[Vec<EventIndex>]) -> Self {
         let mut of = vec![Vec::new(); events];
-        for tie in ties {
-            for &one in tie.iter().filter(|&&one| one < events) {
-                of[one].extend(tie.iter().filter(|&&other| other != one && other < events));
+        for set in related {
+            for &one in set.iter().filter(|&&one| one < events) {
+                of[one].extend(set.iter().filter(|&&other| other != one && other < events));
             }
         }
         for others in &mut of {
@@ -135,7 +135,7 @@ impl Ties {
         Self { of }
     }
 
-    /// How many of the members, without one that leaves, are tied to an event.
+    /// How many of the members, without one that leaves, are related to an event.
     fn within(&self, event: EventIndex, members: &[EventIndex], leaves: Option<EventIndex>) -> usize {
         let others = self.of.get(event).map_or(&[][..], Vec::as_slice);
         let stays = |member: &&EventIndex| Some(**member) != leaves && others.binary_search(member).is_ok();
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::events::{Binding, Encoding, Group, Kind, Modifiers, Unit};
 
-    fn planned(count: usize, binding: Binding, counters: usize, ties: &[Vec<EventIndex>]) -> (Plan, Plan) {
+    fn planned(count: usize, binding: Binding, counters: usize, related: &[Vec<EventIndex>]) -> (Plan, Plan) {
         let event = |number: usize| Event {
             name: format!("e{number}"),
             canonical: format!("e{number}"),
@@ -171,24 +171,24 @@ mod tests {
         };
         let mut fit = |events: &[&Event]| if events.len() <= counters { Fit::Fits } else { Fit::TooMany };
         let plan = Plan::new(groups, &mut fit).unwrap();
-        (plan.clone(), plan.apart(ties, &mut fit))
+        (plan.clone(), plan.spread(related, &mut fit))
     }
 
     fn groups(plan: &Plan) -> Vec<Vec<EventIndex>> {
         plan.groups.iter().map(|group| group.members.clone()).collect()
     }
 
-    fn together(plan: &Plan, ties: &[Vec<EventIndex>]) -> usize {
-        let tied = Ties::new(plan.events.len(), ties);
-        plan.groups.iter().flat_map(|group| group.members.iter().map(|&m| tied.within(m, &group.members, None))).sum()
+    fn together(plan: &Plan, related: &[Vec<EventIndex>]) -> usize {
+        let pairs = RelatedPairs::new(plan.events.len(), related);
+        plan.groups.iter().flat_map(|group| group.members.iter().map(|&m| pairs.within(m, &group.members, None))).sum()
     }
 
     #[test]
     fn tied_events_go_into_different_groups() {
-        let ties = [vec![0, 1], vec![3, 4]];
-        let (_, plan) = planned(6, Binding::Free, 3, &ties);
+        let related = [vec![0, 1], vec![3, 4]];
+        let (_, plan) = planned(6, Binding::Free, 3, &related);
         // 0 and 3 change places would part neither; one exchange parts both pairs.
-        assert_eq!(together(&plan, &ties), 0);
+        assert_eq!(together(&plan, &related), 0);
         assert_eq!(groups(&plan).iter().map(Vec::len).collect::<Vec<_>>(), [3, 3]);
     }
 
@@ -201,14 +201,14 @@ mod tests {
 
     #[test]
     fn without_a_choice_nothing_moves() {
-        for (count, binding, ties) in [
+        for (count, binding, related) in [
             (3, Binding::Free, vec![vec![0, 1]]),
             (6, Binding::Braces, vec![vec![0, 1]]),
             (6, Binding::Free, vec![]),
             (6, Binding::Free, vec![vec![0, 3], vec![1], vec![99, 2]]),
             (0, Binding::Free, vec![vec![0, 1]]),
         ] {
-            let (before, after) = planned(count, binding, 3, &ties);
+            let (before, after) = planned(count, binding, 3, &related);
             assert_eq!(before, after);
         }
     }
@@ -218,10 +218,10 @@ mod tests {
         fn groups_stay_as_they_were_but_for_fewer_pairs(
             count in 0usize..20,
             counters in 1usize..6,
-            ties in prop::collection::vec(prop::collection::vec(0usize..20, 0..4), 0..8),
+            related in prop::collection::vec(prop::collection::vec(0usize..20, 0..4), 0..8),
         ) {
-            let (before, after) = planned(count, Binding::Free, counters, &ties);
-            prop_assert!(together(&after, &ties) <= together(&before, &ties));
+            let (before, after) = planned(count, Binding::Free, counters, &related);
+            prop_assert!(together(&after, &related) <= together(&before, &related));
             prop_assert_eq!(after.groups.len(), before.groups.len());
             prop_assert!(groups(&after).iter().all(|members| !members.is_empty() && members.len() <= counters));
             let mut members = groups(&after).concat();

@@ -7,8 +7,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use nix::sys::signal::Signal;
 
 use super::habits;
+use super::pump::code_of;
 use crate::events::{EventError, TableError};
 use crate::machine::Denial;
 use crate::metrics::Unknown;
@@ -121,6 +123,8 @@ pub enum Error {
     },
     /// The kernel's rotation interval can't be changed.
     Mux(MuxError),
+    /// This signal came before anything was started.
+    Stopped(i32),
     /// The operating system can't do something as usual as starting a thread.
     System(io::Error),
 }
@@ -153,6 +157,7 @@ impl Error {
             | Self::Config(..) => USAGE,
             Self::Command { source, .. } if source.kind() == io::ErrorKind::NotFound => NOT_FOUND,
             Self::Command { .. } => NOT_EXECUTABLE,
+            Self::Stopped(signal) | Self::Open(OpenError::Stopped(signal)) => code_of(*signal),
             Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
@@ -254,12 +259,18 @@ impl fmt::Display for Error {
                 write!(f, "perfprop: no event matches {}", shown(&patterns.join(" ")))?;
                 if similar.is_empty() { Ok(()) } else { write!(f, "\n      similar: {}", shown(&similar.join(", "))) }
             }
+            Self::Stopped(signal) => stopped(f, *signal),
             Self::System(source) => write!(f, "perfprop: {source}"),
         }
     }
 }
 
 impl std::error::Error for Error {}
+
+fn stopped(f: &mut fmt::Formatter<'_>, signal: i32) -> fmt::Result {
+    let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
+    write!(f, "perfprop: {name} ({signal}) came while counters were opened: nothing was started")
+}
 
 /// The right that counts everything.
 const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
@@ -389,6 +400,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             write!(f, "perfprop: no CPU {cpu} is online\n      those that are: /sys/devices/system/cpu/online")
         }
         OpenError::System(source) => write!(f, "perfprop: {source}"),
+        OpenError::Stopped(signal) => stopped(f, *signal),
         OpenError::TooManyFiles { events, places, limit } => {
             let needed = events * places;
             let narrow = if *places > 1 { "Narrow with -C or -t" } else { "Count fewer events" };

@@ -16,6 +16,7 @@ use crate::recording::{self, End, Header, Machine, Target};
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::Round;
+use crate::sources::perf::Stop;
 use crate::stack_formats::{Format, Imported, ReadOptions};
 use crate::stacks::{Origin, Quality};
 use crate::text;
@@ -67,7 +68,7 @@ pub(super) fn run(args: &Replay, path: &Path, imported: Imported) -> Result<u8, 
         Stream::stdout().print(&picture)?;
     } else if !args.print && has_keys(path) {
         let options = adjust(look::on_terminal(&args.look)?);
-        let signals = signals::listen_for_screens().map_err(Error::System)?;
+        let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
         let mut feed = Still { tree, quality, samples: never(), output: never() };
         let (_, outcome) = tui::run(monitor(args, path), &mut feed, &signals, &options).map_err(Error::Terminal)?;
         if let Outcome::Signal(signal) = outcome {

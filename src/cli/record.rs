@@ -29,7 +29,7 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
     let paths = paths(args, launch.command.is_some())?;
     let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
-    let signals = signals::listen().map_err(Error::System)?;
+    let signals = signals::listen(&launch.stop).map_err(Error::System)?;
     let mut code = 0;
     for path in &paths {
         let finished = once(args, &wishes, &launch, &signals, path)?;

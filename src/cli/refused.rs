@@ -26,7 +26,11 @@ pub(super) fn refused(error: StartError, plan: &Plan, launch: &Launch) -> Error 
 
 /// A process that can't be measured is somebody else's, unless nothing can be measured at all.
 fn not_opened(error: OpenError, plan: &Plan) -> Error {
-    let OpenError::NotYours(pid) = error else { return Error::Open(error) };
+    let pid = match error {
+        OpenError::NotYours(pid) => pid,
+        OpenError::Stopped(signal) => return Error::Stopped(signal),
+        _ => return Error::Open(error),
+    };
     match target_denial(&Host::here(), &ThisKernel, pid) {
         Some(denial) if denial != Denial::Target => {
             Error::NotPermitted { events: names(&plan.events), denial, works_alone: false }

@@ -19,6 +19,7 @@ use crate::recording::{self, End, Header, Player, Recording, Speed};
 use crate::relations::Relation;
 use crate::sampling::Sample;
 use crate::session::OutputLine;
+use crate::sources::perf::Stop;
 use crate::sources::{Round, Scope};
 use crate::stack_formats::{self, Imported};
 use crate::stacks::{Quality, Replayed};
@@ -101,7 +102,7 @@ fn screens(args: &Replay, recording: Recording, setup: Setup, compared: Option<C
     let units = look::config(&args.look)?.0.units;
     let measure = compared.as_ref().filter(|_| units.is_none()).map_or(options.measure, |compared| compared.measure);
     let options = Options { measure, ..options };
-    let signals = signals::listen_for_screens().map_err(Error::System)?;
+    let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
     let speed = if speed == 0.0 { Speed::AtOnce } else { Speed::Times(speed) };
     let player =
         Player::start(recording.rounds.clone(), speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;

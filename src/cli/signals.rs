@@ -11,27 +11,34 @@ use signal_hook::consts::{
 };
 use signal_hook::iterator::Signals;
 
+use crate::sources::perf::Stop;
+
 /// The signals that end a program (signal(7)), but those by which it ends itself and the real-time ones.
 const ENDS: [i32; 13] = [
     SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR2, SIGALRM, SIGVTALRM, SIGPROF, SIGXCPU, SIGXFSZ, SIGIO, SIGPWR, SIGSTKFLT,
 ];
 
-/// Catches the signals that end a program, and USR1, which saves; their numbers come from the channel.
-pub(super) fn listen() -> io::Result<Receiver<i32>> {
-    forward(&[])
+/// Catches the signals that end a program, and USR1, which saves; their numbers come from the channel. One that ends
+/// stops the opening of counters too.
+pub(super) fn listen(stop: &Stop) -> io::Result<Receiver<i32>> {
+    forward(&[], stop)
 }
 
 /// Catches the signals that end a program, and those that stop and continue it.
-pub(super) fn listen_for_screens() -> io::Result<Receiver<i32>> {
-    forward(&[SIGTSTP, SIGCONT])
+pub(super) fn listen_for_screens(stop: &Stop) -> io::Result<Receiver<i32>> {
+    forward(&[SIGTSTP, SIGCONT], stop)
 }
 
-fn forward(more: &[i32]) -> io::Result<Receiver<i32>> {
+fn forward(more: &[i32], stop: &Stop) -> io::Result<Receiver<i32>> {
     let all = ENDS.into_iter().chain(SIGRTMIN()..=SIGRTMAX()).chain([SIGUSR1]).chain(more.iter().copied());
     let mut signals = Signals::new(all)?;
     let (sender, receiver) = bounded(16);
+    let stop = stop.clone();
     let forward = move || {
         for signal in signals.forever() {
+            if ![SIGUSR1, SIGTSTP, SIGCONT].contains(&signal) {
+                stop.ask(signal);
+            }
             // Whoever doesn't take sixteen signals won't miss the seventeenth.
             let _ = sender.try_send(signal);
         }

@@ -49,7 +49,7 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
         None if args.quiet => Stream::nowhere(),
         None => Stream::stderr(),
     };
-    let signals = signals::listen().map_err(Error::System)?;
+    let signals = signals::listen(&beginning.launch.stop).map_err(Error::System)?;
     let mut runs = Vec::new();
     let (mut code, mut ended_by) = (0, None);
     // The counters of the last run stay open until its numbers are printed.

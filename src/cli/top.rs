@@ -46,7 +46,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let mut launch = prepare::launch(&args.target, ChildIo::ToStderr)?;
     let wishes = prepare::wishes(&args.events, &args.target)?;
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
-    let signals = signals::listen().map_err(Error::System)?;
+    let signals = signals::listen(&launch.stop).map_err(Error::System)?;
     let interval = interval(args, &look::for_text(&args.look)?);
     let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
     prepare::tell_partial(&header.events);
@@ -91,7 +91,7 @@ fn screens(args: &Top) -> Result<u8, Error> {
     let wishes = prepare::wishes(&args.events, &args.target)?;
     options.notes.extend(wishes.notes.iter().cloned());
     launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
-    let signals = signals::listen_for_screens().map_err(Error::System)?;
+    let signals = signals::listen_for_screens(&launch.stop).map_err(Error::System)?;
     let interval = interval(args, &look::config(&args.look)?.0);
     let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
     prepare::tell_partial(&header.events);

@@ -26,7 +26,7 @@ use crate::sources::command::{Exit, Held};
 use crate::sources::emulate::{self, Emulator, Model, Told};
 use crate::sources::limited::{Limited, TURN};
 use crate::sources::perf::mux::{Interval, MuxError};
-use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Who};
+use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Stop, Who};
 use crate::sources::tool::{Times, Tools};
 use crate::sources::{Counter, CounterSource, Round, Status, process};
 #[cfg(feature = "stacks")]
@@ -71,6 +71,8 @@ pub struct Launch {
     pub schedule: Schedule,
     /// How many of the events have to be counted.
     pub needs: Needs,
+    /// Asks not to begin, while counters are opened.
+    pub stop: Stop,
 }
 
 /// How many of the events of a measurement have to be counted; otherwise it isn't begun.
@@ -116,6 +118,7 @@ impl Launch {
             counters: None,
             schedule: Schedule::default(),
             needs: Needs::default(),
+            stop: Stop::default(),
         }
     }
 }
@@ -434,6 +437,7 @@ fn open(plan: &Plan, launch: &Launch, who: Who, ended: &Ended) -> Result<Opened,
         inherit: launch.inherit,
         split: launch.split,
         start,
+        stop: launch.stop.clone(),
     };
     let turns = schedule::turns(plan, launch);
     let by = turns.by(plan, launch);

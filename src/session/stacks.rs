@@ -19,7 +19,8 @@ pub(super) fn start(launch: &Launch, who: &Who) -> Result<Sampling, StartError> 
     let Some(wanted) = &launch.stacks else { return Ok(None) };
     let start = super::begin(launch, who);
     let (cpus, split) = (launch.cpus.clone(), launch.split);
-    let target = Target { who: who.clone(), cpus, inherit: launch.inherit, split, start };
+    let stop = launch.stop.clone();
+    let target = Target { who: who.clone(), cpus, inherit: launch.inherit, split, start, stop };
     let source = StackSource::open(wanted, &target).map_err(StartError::Stacks)?;
     let at_once = start == Start::Later && launch.delay.is_none();
     let stacks = source.start(at_once).map_err(StartError::System)?;

@@ -11,7 +11,7 @@ use super::rotation::Turns;
 use super::target::{Place, Start, Target, Who};
 use super::{Clock, OpenError, OpenGroup, Row};
 use crate::plan::Plan;
-use crate::sources::{Reading, Scope, Status, process};
+use crate::sources::{Reading, Scope, Status, command, process};
 
 /// The open counters of a plan.
 pub(super) struct Attached {
@@ -38,8 +38,17 @@ impl<'a> Attaching<'a> {
     pub(super) fn all(plan: &'a Plan, target: &'a Target, turns: &'a Turns) -> Result<Attached, OpenError> {
         let (rows, groups, clocks, scopes) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
         let mut attaching = Self { plan, target, turns, rows, groups, clocks, scopes };
-        attaching.target().map_err(|error| error.with_count(plan.width(), target.count_of_places()))?;
-        Ok(attaching.in_order())
+        match attaching.target() {
+            Ok(()) => Ok(attaching.in_order()),
+            Err(stopped @ OpenError::Stopped(_)) => {
+                if !attaching.groups.is_empty() {
+                    // Closing takes as long as opening did; where nobody else can do it, leaving takes that long.
+                    let _ = command::leave_closing_to_a_child();
+                }
+                Err(stopped)
+            }
+            Err(error) => Err(error.with_count(plan.width(), target.count_of_places())),
+        }
     }
 
     fn target(&mut self) -> Result<(), OpenError> {
@@ -120,6 +129,7 @@ impl<'a> Attaching<'a> {
         }
         for (group, planned) in self.plan.groups.iter().enumerate() {
             // A group whose slice comes later is not even enabled by exec.
+            self.target.stop.asked().map_or(Ok(()), |signal| Err(OpenError::Stopped(signal)))?;
             opening.start = if self.turns.is_on(group) { start } else { Start::Later };
             for open in opening.group(planned)? {
                 let members: Vec<_> = open.members.iter().map(|member| first + member).collect();
@@ -197,6 +207,8 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
+    use crate::events::{Machine, Resolver};
+    use crate::plan::{Cohesion, PlannedGroup};
 
     fn pids(ids: &[i32]) -> Vec<Pid> {
         ids.iter().copied().map(Pid::from_raw).collect()
@@ -218,5 +230,16 @@ mod tests {
         let id = std::thread::spawn(nix::unistd::gettid).join().unwrap();
         // Unless the ids began anew in between.
         assert!(id > before || id < Pid::from_raw(1000), "{before} {id}");
+    }
+
+    #[test]
+    fn nothing_more_is_opened_once_a_signal_has_come() {
+        let events = Resolver::new(Machine::here()).called("task-clock");
+        let groups = vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }];
+        let plan = Plan { events, groups, ..Plan::default() };
+        let target = Target::alone(Who::Threads(vec![nix::unistd::gettid()]));
+        target.stop.ask(15);
+        let opened = Attaching::all(&plan, &target, &Turns::new(Vec::new(), 0.01));
+        assert!(matches!(opened, Err(OpenError::Stopped(15))));
     }
 }

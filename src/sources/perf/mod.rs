@@ -36,7 +36,7 @@ use rotation::Turns;
 pub use rotation::{BUDGET, SLICE};
 use taken::Taken;
 use target::Place;
-pub use target::{Cgroup, Split, Start, Target, Who, online_cpus, parse_cpus};
+pub use target::{Cgroup, Split, Start, Stop, Target, Who, online_cpus, parse_cpus};
 pub use trial::{fit, switch_cost};
 
 pub use open::{Whose, ask};
@@ -109,6 +109,8 @@ pub enum OpenError {
     },
     /// The operating system doesn't say what is needed.
     System(io::Error),
+    /// This signal asked to leave off.
+    Stopped(i32),
 }
 
 /// The open counters of a plan.
@@ -167,7 +169,7 @@ impl PerfSource {
     /// [enabled]: CounterSource::enable
     ///
     /// # Errors
-    /// When the target can't be measured at all. An event that can't be counted is no error: its
+    /// When the target can't be measured at all, or was asked to [`Stop`]. An event that can't be counted is no error: its
     /// [`Status`] says why.
     pub fn open(plan: &Plan, target: &Target) -> Result<Self, OpenError> {
         Self::open_in_turns(plan, target, Vec::new(), BUDGET)

@@ -4,6 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 
 use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, statfs};
 use nix::unistd::Pid;
@@ -24,6 +25,24 @@ pub struct Target {
     pub split: Split,
     /// When counting begins.
     pub start: Start,
+    /// Asks to open no more.
+    pub stop: Stop,
+}
+
+/// Asks whoever opens counters to leave off: thousands take the kernel seconds.
+#[derive(Clone, Debug, Default)]
+pub struct Stop(Arc<AtomicI32>);
+
+impl Stop {
+    /// Asks for it, as this signal did.
+    pub fn ask(&self, signal: i32) {
+        self.0.store(signal, Ordering::Relaxed);
+    }
+
+    /// The signal that asked, if one did.
+    pub fn asked(&self) -> Option<i32> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|&signal| signal != 0)
+    }
 }
 
 /// When counting begins.
@@ -105,7 +124,13 @@ impl Place {
 impl Target {
     /// A process that waits before exec, with all that it will start.
     pub fn held(pid: Pid) -> Self {
-        Self { who: Who::Held(pid), cpus: None, inherit: true, split: Split::Sum, start: Start::OnExec }
+        Self { inherit: true, start: Start::OnExec, ..Self::alone(Who::Held(pid)) }
+    }
+
+    /// What runs already, without what it will start; counted when the source is enabled.
+    pub(super) fn alone(who: Who) -> Self {
+        let stop = Stop::default();
+        Self { who, cpus: None, inherit: false, split: Split::Sum, start: Start::Later, stop }
     }
 
     /// The processes or threads whose end is the end of the measurement; none for the rest.

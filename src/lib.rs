@@ -23,6 +23,7 @@ pub mod profile;
 pub mod rates;
 pub mod recording;
 pub mod relations;
+pub mod run;
 pub mod sampling;
 pub mod session;
 pub mod sources;

@@ -12,7 +12,7 @@ use crate::estimate::Kind;
 use crate::monitor::Monitor;
 use crate::names::shown;
 use crate::profile::{self, Amount, Repeats, Tree};
-use crate::recording::{self, End, Header, Machine, Target};
+use crate::run::{self, End, Header, MeasuredMachine, MeasuredTarget};
 use crate::sampling::Sample;
 use crate::session::OutputLine;
 use crate::sources::Round;
@@ -105,11 +105,11 @@ fn monitor(args: &Replay, path: &Path) -> Monitor {
         name => name.into_owned(),
     };
     let header = Header {
-        version: recording::VERSION,
+        version: run::VERSION,
         perfprop: env!("CARGO_PKG_VERSION").into(),
         started: 0.0,
-        machine: Machine::default(),
-        target: Target::File { path: name },
+        machine: MeasuredMachine::default(),
+        target: MeasuredTarget::File { path: name },
         delay_ns: WallNs(0),
         events: Vec::new(),
         anchors: Vec::new(),

@@ -24,8 +24,8 @@ use crate::monitor::Monitor;
 use crate::names::{nearest, shown};
 use crate::plan::{EventIndex, Fit, Plan, PlannedGroup};
 use crate::rates::Confidence;
-use crate::recording::{self, Header, RecordedAnchor, RecordedEvent, RecordedMetric, RecordedTruth, RelationFile};
 use crate::relations::{self, LoadError, Relation};
+use crate::run::{self, Anchor, Header, MeasuredEvent, MetricFormula, RelationFile, TruthColumn};
 use crate::session::{ChildIo, CommandLine, Launch, Schedule, Session, find_command};
 use crate::sources::perf::{self, Cgroup, Row, Split, Who, parse_cpus};
 use crate::sources::{Counter, Status, emulate, process};
@@ -53,7 +53,7 @@ const DEFAULT_MODELLED: &str = "INSTRUCTIONS,L1_MISSES,LLC_MISSES,L1I_MISSES,BRA
 /// Events, metrics and counters that the options request.
 pub(super) struct Wishes {
     pub(super) plan: Plan,
-    pub(super) metrics: Vec<RecordedMetric>,
+    pub(super) metrics: Vec<MetricFormula>,
     pub(super) counter: Counter,
     /// The number of events that are counted at once, where the options say so.
     pub(super) counters: Option<usize>,
@@ -486,7 +486,7 @@ pub(super) fn start(
     check_modelled(launch)?;
     let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan, launch))?;
     tell_ended(launch);
-    let recorded = |row: &Row| RecordedEvent {
+    let recorded = |row: &Row| MeasuredEvent {
         event: opened(&wishes.plan.events[row.event], &row.status),
         status: row.status.clone(),
         scope: row.scope.clone(),
@@ -497,10 +497,10 @@ pub(super) fn start(
     let anchors = anchors(&wishes.plan, &session.rows()[events.len()..]);
     let groups = groups_of_rows(&wishes.plan, events.len());
     let header = Header {
-        version: recording::VERSION,
+        version: run::VERSION,
         perfprop: env!("CARGO_PKG_VERSION").into(),
         started: started.as_secs_f64(),
-        machine: recording::Machine::this(),
+        machine: run::MeasuredMachine::this(),
         target: session.target().clone(),
         delay_ns: launch.delay.map_or(WallNs(0), WallNs::from),
         truths: truths(launch, events.len()),
@@ -519,9 +519,9 @@ pub(super) fn start(
 }
 
 /// A column of truth for each row, where counters are emulated.
-fn truths(launch: &Launch, rows: usize) -> Vec<RecordedTruth> {
+fn truths(launch: &Launch, rows: usize) -> Vec<TruthColumn> {
     let rows = 0..launch.counters.map_or(0, |_| rows);
-    rows.map(|truth_of| RecordedTruth { truth_of }).collect()
+    rows.map(|truth_of| TruthColumn { truth_of }).collect()
 }
 
 /// The model runs a command of its own, and knows no CPUs.
@@ -561,13 +561,13 @@ fn groups_of_rows(plan: &Plan, events: usize) -> Vec<PlannedGroup> {
 }
 
 /// The anchors of every scope, which are in the order of the plan.
-fn anchors(plan: &Plan, rows: &[Row]) -> Vec<RecordedAnchor> {
+fn anchors(plan: &Plan, rows: &[Row]) -> Vec<Anchor> {
     let count = plan.anchors.len().max(1);
     let recorded = |(place, row): (usize, &Row)| {
         let member = plan.events.len() + place % count;
         let group = plan.groups.iter().position(|group| group.members.contains(&member))?;
         let group = place / count * plan.groups.len() + group;
-        Some(RecordedAnchor { anchor_of: row.anchor_of?, group, status: row.status.clone() })
+        Some(Anchor { anchor_of: row.anchor_of?, group, status: row.status.clone() })
     };
     rows.iter().enumerate().filter_map(recorded).collect()
 }
@@ -582,7 +582,7 @@ fn tell_ended(launch: &Launch) {
 }
 
 /// A part that can't be counted is never passed over in silence.
-pub(super) fn tell_partial(events: &[RecordedEvent]) {
+pub(super) fn tell_partial(events: &[MeasuredEvent]) {
     let (gone, here): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.status == Status::Gone);
     let gone: HashSet<_> = gone.iter().map(|event| &event.scope).collect();
     match gone.len() {
@@ -610,7 +610,7 @@ pub(super) fn tell_partial(events: &[RecordedEvent]) {
     say(&format!("{} of {} events opened; {}", named.len() - closed.len(), named.len(), reasons.join("; ")));
 }
 
-fn reason(event: &RecordedEvent) -> String {
+fn reason(event: &MeasuredEvent) -> String {
     let code = if event.status == Status::Forbidden { "E01" } else { "E02" };
     match event.event.unavailable() {
         Some(reason) if event.event.kind == events::Kind::Modelled => reason,

@@ -11,7 +11,7 @@ use nix::sys::signal::Signal;
 use signal_hook::consts::{SIGINT, SIGUSR1};
 
 use super::Error;
-use crate::recording::End;
+use crate::run::End;
 use crate::sampling::{Request, Sample};
 use crate::session::Session;
 use crate::sources::Round;

@@ -16,7 +16,8 @@ use super::{prepare, signals, stacks};
 use crate::files::Part;
 use crate::names::shown;
 use crate::profile::Options;
-use crate::recording::{Header, Recorder, Target};
+use crate::recording::Recorder;
+use crate::run::{Header, MeasuredTarget};
 use crate::session::{ChildIo, Launch};
 use crate::stacks::live::Stacks;
 use crate::stacks::{CallGraph, Losses, Naming, Quality, StackTree};
@@ -150,7 +151,7 @@ impl Written {
     }
 
     /// What is to be known of the call stacks.
-    fn findings(&self, target: &Target) -> Vec<String> {
+    fn findings(&self, target: &MeasuredTarget) -> Vec<String> {
         let findings = |(tree, quality): &(StackTree, Quality)| quality.findings(tree.tree(), &target.selection());
         self.sampled.as_ref().map(findings).unwrap_or_default()
     }

@@ -15,7 +15,7 @@ use super::stream::{Stream, hush, say};
 use crate::monitor::{Finding, Monitor};
 use crate::names::shown;
 use crate::plan::Cohesion;
-use crate::recording::Header;
+use crate::run::Header;
 use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::Reading;
 use crate::sources::command::Exit;

@@ -12,7 +12,7 @@ use super::stream::{Stream, has_terminal, say};
 use super::{Error, look, prepare, signals, stacks};
 use crate::monitor::{Measure, Monitor};
 use crate::profile::Tree;
-use crate::recording::End;
+use crate::run::End;
 use crate::sampling::Sample;
 use crate::session::{ChildIo, OutputLine, Session};
 use crate::sources::Round;

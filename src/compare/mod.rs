@@ -16,7 +16,7 @@ use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Row};
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Uncertain};
-use crate::recording::{End, Header, Target};
+use crate::run::{End, Header, MeasuredTarget};
 use crate::sources::command::Exit;
 
 #[cfg(test)]
@@ -235,7 +235,7 @@ impl Comparison {
 /// totals are; rates of others, as they were of different length.
 pub fn measure<'a>(recordings: impl IntoIterator<Item = (&'a Header, Option<&'a End>)>) -> Measure {
     let is_whole = |(header, end): (&Header, Option<&End>)| {
-        matches!(header.target, Target::Command { .. })
+        matches!(header.target, MeasuredTarget::Command { .. })
             && end.is_some_and(|end| matches!(end.exit, Some(Exit::Code(_))))
     };
     if recordings.into_iter().all(is_whole) { Measure::Total } else { Measure::default() }

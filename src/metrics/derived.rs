@@ -4,7 +4,7 @@ use super::Scale;
 use crate::expr::{Dialect, ParseError, Program, Slot, Subject, Variable, parse};
 use crate::plan::EventIndex;
 use crate::rates::{Error, Uncertain};
-use crate::recording::RecordedMetric;
+use crate::run::MetricFormula;
 
 /// What stands for wall-clock time in a formula, in seconds.
 pub(super) const DURATION: &str = "duration_time";
@@ -83,7 +83,7 @@ impl Derived {
     ///
     /// # Errors
     /// Fails if its formula can't be parsed.
-    pub fn new(recorded: &RecordedMetric) -> Result<Self, ParseError> {
+    pub fn new(recorded: &MetricFormula) -> Result<Self, ParseError> {
         let mut names = Vec::new();
         let mut sources = Vec::new();
         let mut slot = |Variable { subject, .. }: &Variable| {
@@ -204,7 +204,7 @@ mod tests {
 
     fn derived(formula: &str, threshold: Option<&str>, factor: f64) -> Derived {
         let events = [("A", vec![0]), ("B", vec![1]), ("AB", vec![0, 1])];
-        let recorded = RecordedMetric {
+        let recorded = MetricFormula {
             name: "m".into(),
             formula: formula.into(),
             threshold: threshold.map(str::to_owned),

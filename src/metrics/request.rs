@@ -9,7 +9,7 @@ use crate::events::{Binding, Event, Group};
 use crate::expr::{Expr, Fact};
 use crate::names::{glob, shown};
 use crate::plan::{EventIndex, Fit, Plan};
-use crate::recording::RecordedMetric;
+use crate::run::MetricFormula;
 
 /// Metrics that were asked for, with the events that they need.
 #[derive(Debug, Default)]
@@ -164,7 +164,7 @@ impl Request {
     }
 
     /// The metrics over the events of a plan that has those of [`add_to`](Self::add_to).
-    pub fn recorded(&self, plan: &Plan) -> Vec<RecordedMetric> {
+    pub fn recorded(&self, plan: &Plan) -> Vec<MetricFormula> {
         self.wanted.iter().map(|wanted| wanted.recorded(plan)).collect()
     }
 }
@@ -228,7 +228,7 @@ impl Wanted {
         seen.into_iter()
     }
 
-    fn recorded(&self, plan: &Plan) -> RecordedMetric {
+    fn recorded(&self, plan: &Plan) -> MetricFormula {
         // Behind the events stand anchors, of whose readings no number is made.
         let is = |index: EventIndex, event: &Event| {
             plan.events.get(index).is_some_and(|known| known.identity() == event.identity())
@@ -243,7 +243,7 @@ impl Wanted {
         let place = |event: &Event| own.iter().copied().chain(0..plan.events.len()).find(|&index| is(index, event));
         let places = |events: &[Event]| events.iter().filter_map(place).collect::<Vec<_>>();
         let events: BTreeMap<_, _> = self.events.iter().map(|(name, events)| (name.clone(), places(events))).collect();
-        RecordedMetric {
+        MetricFormula {
             name: self.metric.name.clone(),
             formula: self.formula.to_string(),
             threshold: self.threshold.as_ref().map(Expr::to_string),

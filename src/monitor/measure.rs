@@ -4,7 +4,7 @@ use super::{Monitor, Point, Row};
 use crate::events::{Event, Kind};
 use crate::plan::EventIndex;
 use crate::rates::{Moments, ScopeIndex};
-use crate::recording::Header;
+use crate::run::Header;
 use crate::units::{CpuNs, WallNs};
 
 /// How counts are expressed on screens and in texts.

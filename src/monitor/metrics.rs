@@ -4,7 +4,7 @@ use super::{Monitor, Point, Row};
 use crate::metrics::{Derived, NoValue, Number};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
-use crate::recording::{Header, RecordedMetric};
+use crate::run::{Header, MetricFormula};
 use crate::sources::Scope;
 
 /// A metric of one part of the target.
@@ -12,7 +12,7 @@ use crate::sources::Scope;
 pub struct MetricRow<'a> {
     monitor: &'a Monitor,
     /// Definition of the metric.
-    pub definition: &'a RecordedMetric,
+    pub definition: &'a MetricFormula,
     derived: &'a Derived,
     /// The place of the part's first event.
     first: EventIndex,

@@ -18,8 +18,8 @@ use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standi
 use crate::metrics::Derived;
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Delta, Error, Raw, ScopeIndex, Tally, Uncertain};
-use crate::recording::{End, Header, RecordedEvent, Target};
 use crate::relations::Relation;
+use crate::run::{End, Header, MeasuredEvent, MeasuredTarget};
 use crate::sources::{Reading, Round};
 use crate::units::{CpuNs, WallNs};
 
@@ -130,7 +130,7 @@ pub struct Row<'a> {
     /// Place of the event in the list that the user asked for.
     pub index: EventIndex,
     /// The event and whether it could be opened.
-    pub event: &'a RecordedEvent,
+    pub event: &'a MeasuredEvent,
     /// Raw statistics of the event's own samples.
     pub raw: &'a Raw,
     /// The scaled count of the run; `None` if it never ran.
@@ -315,7 +315,7 @@ impl Monitor {
         if self.now > self.closed_at {
             self.close_interval();
         }
-        if matches!(self.header.target, Target::Processes(_) | Target::Threads(_)) {
+        if matches!(self.header.target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)) {
             self.note(Finding::TargetEnded);
         }
         self.end = Some(end);
@@ -501,7 +501,7 @@ impl Monitor {
         if self.header.modelled.is_some() {
             self.note(Finding::Modelled);
         }
-        let is_gone = |event: &&RecordedEvent| event.status == Status::Gone;
+        let is_gone = |event: &&MeasuredEvent| event.status == Status::Gone;
         let gone: HashSet<_> = self.header.events.iter().filter(is_gone).map(|event| &event.scope).collect();
         if !gone.is_empty() {
             self.note(Finding::Gone { threads: gone.len() });

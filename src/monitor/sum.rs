@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::{Absence, Measure, Monitor, Point, Row};
 use crate::plan::EventIndex;
 use crate::rates::{Error, Moments, ScopeIndex, Uncertain};
-use crate::recording::{Header, RecordedEvent};
+use crate::run::{Header, MeasuredEvent};
 use crate::sources::Scope;
 use crate::units::CpuNs;
 
@@ -98,7 +98,7 @@ impl Default for Spread {
 /// The part of the target that each event is about, by the order of the parts' first events.
 pub(super) fn scopes(header: &Header) -> Vec<ScopeIndex> {
     let mut known = HashMap::new();
-    let place = |event: &'_ RecordedEvent| {
+    let place = |event: &'_ MeasuredEvent| {
         let next = known.len();
         *known.entry(event.scope.clone()).or_insert(next)
     };

@@ -3,8 +3,8 @@
 //! A recording comes from anywhere. Whoever has read one indexes events, groups and parts of the target by
 //! these numbers without a further look.
 
-use super::Header;
 use crate::plan::EventIndex;
+use crate::run::Header;
 
 impl Header {
     /// Checks every place of an event or a group.
@@ -36,12 +36,5 @@ impl Header {
             places.try_for_each(|&place| event(last.saturating_add(place), &|| format!("metric {number}")))?;
         }
         Ok(())
-    }
-
-    /// The places of the first events of each part of the target.
-    pub fn parts(&self) -> impl Iterator<Item = EventIndex> + use<> {
-        let first = self.events.first();
-        let length = self.events.iter().take_while(|event| first.is_some_and(|first| event.scope == first.scope));
-        (0..self.events.len()).step_by(length.count().max(1))
     }
 }

@@ -5,7 +5,8 @@ use std::io::{self, BufRead};
 
 use serde::Deserialize;
 
-use super::{End, Header, Line, StacksLine, VERSION};
+use super::{Line, StacksLine};
+use crate::run::{End, Header, VERSION};
 use crate::sources::Round;
 use crate::stacks::{Sampled, StackBatch, StackTable};
 
@@ -219,10 +220,10 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::super::{Machine, Recorder, Target};
+    use super::super::Recorder;
     use super::*;
     use crate::events::{Encoding, Event, Kind, Modifiers, Unit};
-    use crate::recording::RecordedEvent;
+    use crate::run::{MeasuredEvent, MeasuredMachine, MeasuredTarget};
     use crate::sources::Reading;
     use crate::sources::Status;
     use crate::sources::command::Exit;
@@ -232,7 +233,7 @@ mod tests {
     use crate::units::{CpuNs, WallNs};
 
     fn header(events: usize) -> Header {
-        let event = |i| RecordedEvent {
+        let event = |i| MeasuredEvent {
             event: Event {
                 name: format!("event-{i}"),
                 canonical: format!("event-{i}"),
@@ -248,8 +249,8 @@ mod tests {
             version: VERSION,
             perfprop: "0.0.0".into(),
             started: 1.5,
-            machine: Machine::default(),
-            target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+            machine: MeasuredMachine::default(),
+            target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 },
             delay_ns: WallNs(0),
             events: (0..events).map(event).collect(),
             anchors: vec![],
@@ -263,15 +264,6 @@ mod tests {
             period_ns: WallNs(100),
             interval_ns: WallNs(1000),
         }
-    }
-
-    #[test]
-    fn a_control_group_is_called_as_below_its_file_system() {
-        let called = |path: &str| Target::Cgroup { path: path.into() }.cgroup().map(str::to_owned);
-        assert_eq!(called("/sys/fs/cgroup/unified/a/b").as_deref(), Some("a/b"));
-        assert_eq!(called("/sys/fs/cgroup/a").as_deref(), Some("a"));
-        assert_eq!(called("/sys/fs/cgroup/").as_deref(), Some("/"));
-        assert_eq!(header(1).target.cgroup(), None);
     }
 
     fn write(rounds: &[(Round, u64)], end: Option<&End>, events: usize) -> Vec<u8> {

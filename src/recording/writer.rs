@@ -3,7 +3,8 @@
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-use super::{End, Header, Line, RoundLine, StacksLine};
+use super::{Line, RoundLine, StacksLine};
+use crate::run::{End, Header};
 use crate::sources::Round;
 use crate::stacks::{Losses, Sampled, StackBatch};
 

@@ -20,7 +20,7 @@ use nix::unistd::Pid;
 
 use crate::events::Kind;
 use crate::plan::Plan;
-use crate::recording::{CpuTime, End, Process, Target, Turns};
+use crate::run::{CpuTime, End, MeasuredProcess, MeasuredTarget, RotatedBy};
 use crate::sampling::{Request, Sample, Sampler};
 use crate::sources::command::{Exit, Held};
 use crate::sources::emulate::{self, Emulator, Model, Told};
@@ -165,10 +165,10 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct Session {
     sampler: Sampler,
-    target: Target,
+    target: MeasuredTarget,
     rows: Vec<Row>,
     model: Option<Model>,
-    turns: Option<Turns>,
+    turns: Option<RotatedBy>,
     command: Option<Running>,
     output: Receiver<OutputLine>,
     #[cfg_attr(not(feature = "stacks"), expect(dead_code, reason = "there is nothing in it"))]
@@ -183,7 +183,7 @@ pub struct Session {
 struct Opened {
     source: Box<dyn CounterSource>,
     rows: Vec<Row>,
-    turns: Option<Turns>,
+    turns: Option<RotatedBy>,
     /// Reads from valgrind's log which caches it models.
     told: Option<Told>,
 }
@@ -255,7 +255,7 @@ impl Session {
     fn sample(
         opened: Opened,
         launch: &Launch,
-        target: Target,
+        target: MeasuredTarget,
         command: Option<Running>,
         output: Receiver<OutputLine>,
         period: Duration,
@@ -286,7 +286,7 @@ impl Session {
     }
 
     /// Target of the measurement.
-    pub fn target(&self) -> &Target {
+    pub fn target(&self) -> &MeasuredTarget {
         &self.target
     }
 
@@ -301,7 +301,7 @@ impl Session {
     }
 
     /// Who rotates the groups; `None` where nothing is multiplexed.
-    pub fn turns(&self) -> Option<Turns> {
+    pub fn turns(&self) -> Option<RotatedBy> {
         self.turns
     }
 
@@ -486,7 +486,7 @@ impl Opened {
             None => Box::new(source),
         };
         let every_ns = turn.map(WallNs::from);
-        let turns = launch.counters.map(|counters| Turns::Emulated { counters, every_ns });
+        let turns = launch.counters.map(|counters| RotatedBy::Emulated { counters, every_ns });
         Self { source, rows, turns, told: None }
     }
 
@@ -519,18 +519,18 @@ impl Opened {
 }
 
 /// What is measured, in words that a recording can keep.
-fn described(launch: &Launch, command: Option<Pid>) -> Target {
+fn described(launch: &Launch, command: Option<Pid>) -> MeasuredTarget {
     let argv = || {
         let words = launch.command.iter().flat_map(|line| &line.argv);
         words.map(|word| word.to_string_lossy().into_owned()).collect()
     };
-    let named = |&pid: &Pid| Process { pid: pid.as_raw(), name: process::name(pid).unwrap_or_default() };
+    let named = |&pid: &Pid| MeasuredProcess { pid: pid.as_raw(), name: process::name(pid).unwrap_or_default() };
     match &launch.aim {
-        None | Some(Who::Held(_)) => Target::Command { argv: argv(), pid: command.map_or(0, Pid::as_raw) },
-        Some(Who::Processes(pids)) => Target::Processes(pids.iter().map(named).collect()),
-        Some(Who::Threads(threads)) => Target::Threads(threads.iter().map(named).collect()),
-        Some(Who::Everyone) => Target::Everyone { cpus: launch.cpus.clone() },
-        Some(Who::Cgroup(cgroup)) => Target::Cgroup { path: cgroup.path.display().to_string() },
+        None | Some(Who::Held(_)) => MeasuredTarget::Command { argv: argv(), pid: command.map_or(0, Pid::as_raw) },
+        Some(Who::Processes(pids)) => MeasuredTarget::Processes(pids.iter().map(named).collect()),
+        Some(Who::Threads(threads)) => MeasuredTarget::Threads(threads.iter().map(named).collect()),
+        Some(Who::Everyone) => MeasuredTarget::Everyone { cpus: launch.cpus.clone() },
+        Some(Who::Cgroup(cgroup)) => MeasuredTarget::Cgroup { path: cgroup.path.display().to_string() },
     }
 }
 

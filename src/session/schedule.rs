@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::{Launch, StartError};
 use crate::plan::{Plan, Rotation, pmu_of};
-use crate::recording;
+use crate::run;
 use crate::sources::perf::mux::{self, Interval};
 use crate::sources::perf::{self, BUDGET, SLICE, Split, Who, online_cpus};
 use crate::sources::process;
@@ -45,14 +45,14 @@ pub(super) struct Turns {
 
 impl Turns {
     /// The schedule as a recording has it; `None` where nothing is multiplexed on hardware.
-    pub(super) fn by(&self, plan: &Plan, launch: &Launch) -> Option<recording::Turns> {
+    pub(super) fn by(&self, plan: &Plan, launch: &Launch) -> Option<run::RotatedBy> {
         let mut hardware = plan.events.iter().filter(|event| !event.kind.is_software());
         let every_ns = match &launch.schedule {
-            _ if !self.rotations.is_empty() => return Some(recording::Turns::User { every_ns: WallNs::from(SLICE) }),
+            _ if !self.rotations.is_empty() => return Some(run::RotatedBy::User { every_ns: WallNs::from(SLICE) }),
             Schedule::KernelEvery { milliseconds, .. } => Some(Duration::from_millis((*milliseconds).into())),
             _ => hardware.clone().find_map(|event| mux::interval_of(pmu_of(event))),
         };
-        hardware.next().map(|_| recording::Turns::Kernel { every_ns: every_ns.map(WallNs::from) })
+        hardware.next().map(|_| run::RotatedBy::Kernel { every_ns: every_ns.map(WallNs::from) })
     }
 }
 

@@ -84,9 +84,9 @@ pub(super) fn by_event(monitor: &Monitor) -> impl Iterator<Item = Row<'_>> {
 }
 
 fn title(monitor: &Monitor) -> String {
-    use crate::recording::Target;
+    use crate::run::MeasuredTarget;
     match &monitor.header().target {
-        Target::Command { argv, .. } => argv.join(" "),
+        MeasuredTarget::Command { argv, .. } => argv.join(" "),
         _ => monitor.header().title(),
     }
 }

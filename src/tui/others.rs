@@ -3,7 +3,7 @@
 use std::fmt;
 
 use crate::monitor::Monitor;
-use crate::recording::End;
+use crate::run::End;
 use crate::sources::Round;
 use crate::units::WallNs;
 

@@ -6,7 +6,8 @@ use perfprop::estimate::Scale;
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
-use perfprop::recording::{self, End, Header, Machine, RecordedAnchor, RecordedEvent, Recorder, Target};
+use perfprop::recording::{self, Recorder};
+use perfprop::run::{self, Anchor, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget};
 use perfprop::sources::{Reading, Round, Scope, Status};
 use perfprop::text::{self, Repeats};
 use perfprop::units::{CpuNs, WallNs};
@@ -25,7 +26,7 @@ const EVENTS: [(&str, Status, Option<&str>); 6] = [
 ];
 
 fn header() -> Header {
-    let events = EVENTS.iter().map(|(name, status, core)| RecordedEvent {
+    let events = EVENTS.iter().map(|(name, status, core)| MeasuredEvent {
         event: Event {
             name: (*name).into(),
             canonical: (*name).into(),
@@ -38,14 +39,14 @@ fn header() -> Header {
         scope: Scope::All,
     });
     Header {
-        version: recording::VERSION,
+        version: run::VERSION,
         perfprop: "test".into(),
         started: 0.0,
-        machine: Machine::default(),
-        target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+        machine: MeasuredMachine::default(),
+        target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 },
         delay_ns: WallNs(0),
         events: events.collect(),
-        anchors: vec![RecordedAnchor { anchor_of: 0, group: 0, status: Status::Counted }],
+        anchors: vec![Anchor { anchor_of: 0, group: 0, status: Status::Counted }],
         truths: vec![],
         modelled: None,
         turns: None,
@@ -208,7 +209,7 @@ fn what_was_never_seen_and_missed_the_beginning_is_not_0() {
 #[test]
 fn an_idle_thread_has_no_cpu_time_of_another() {
     let thread = |tid| Scope::Thread { tid, name: "worker".into() };
-    let row = |tid| RecordedEvent { scope: thread(tid), ..header().events[0].clone() };
+    let row = |tid| MeasuredEvent { scope: thread(tid), ..header().events[0].clone() };
     let header = Header { events: vec![row(7), row(8)], anchors: vec![], ..header() };
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
     let mut monitor = Monitor::new(header, Vec::new(), Box::new(Scale::new(&events, &[])));

@@ -14,8 +14,8 @@ use perfprop::metrics::{Catalog, Facts, Metric, Request, Scope};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Fit, Plan};
 use perfprop::rates::Uncertain;
-use perfprop::recording::{self, Header, RecordedEvent, RecordedMetric, Target};
 use perfprop::relations;
+use perfprop::run::{self, Header, MeasuredEvent, MeasuredTarget, MetricFormula};
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::units::{CpuNs, WallNs};
 use proptest::prelude::*;
@@ -334,7 +334,7 @@ fn a_plan_has_the_events_of_each_metric() {
     assert!(!plan.anchors.is_empty());
     let recorded = request.recorded(&plan);
     assert_eq!(recorded, without_anchors, "no number is made of anchors");
-    let names = |metric: &RecordedMetric| {
+    let names = |metric: &MetricFormula| {
         metric.events.iter().map(|(name, at)| (name.clone(), plan.events[at[0]].name.clone())).collect::<Vec<_>>()
     };
     for metric in &recorded {
@@ -384,21 +384,21 @@ fn golden_tables_of_pmu_events_become_relation_files() {
 }
 
 /// Two events of which one was counted for half of a second: 10,000, and 20,000 scaled to 40,000.
-fn measured(relations: &str, metric: RecordedMetric) -> Monitor {
-    let event = |name: &str| RecordedEvent {
+fn measured(relations: &str, metric: MetricFormula) -> Monitor {
+    let event = |name: &str| MeasuredEvent {
         event: Resolver::new(Machine::here()).parse(name).unwrap().remove(0).events.remove(0),
         status: Status::Counted,
         scope: perfprop::sources::Scope::All,
     };
     let header = Header {
-        version: recording::VERSION,
+        version: run::VERSION,
         perfprop: "test".into(),
         started: 0.0,
         modelled: None,
         turns: None,
         truths: Vec::new(),
-        machine: recording::Machine::default(),
-        target: Target::Command { argv: vec!["./prog".into()], pid: 1 },
+        machine: run::MeasuredMachine::default(),
+        target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 },
         delay_ns: WallNs(0),
         events: vec![event("page-faults"), event("context-switches")],
         anchors: Vec::new(),
@@ -421,7 +421,7 @@ fn measured(relations: &str, metric: RecordedMetric) -> Monitor {
 
 #[test]
 fn values_are_those_of_the_estimator() {
-    let metric = |name: &str, formula: &str| RecordedMetric {
+    let metric = |name: &str, formula: &str| MetricFormula {
         name: name.into(),
         formula: formula.into(),
         threshold: None,

@@ -11,8 +11,8 @@ use perfprop::estimate::{Kind as EstimatorKind, RelationState};
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::{Monitor, Row};
 use perfprop::rates::Uncertain;
-use perfprop::recording::{End, Header, Machine, RecordedEvent, Target, VERSION};
 use perfprop::relations;
+use perfprop::run::{End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget, VERSION};
 use perfprop::sampling::{Sample, Sampler};
 use perfprop::sources::scripted::Scripted;
 use perfprop::sources::{Reading, Round, Status};
@@ -186,7 +186,7 @@ fn round((at_ms, readings): &(u64, Vec<Vec<u64>>)) -> Round {
 }
 
 fn header(scenario: &Scenario) -> Header {
-    let event = |name: &String| RecordedEvent {
+    let event = |name: &String| MeasuredEvent {
         event: Event {
             name: name.clone(),
             canonical: name.clone(),
@@ -202,8 +202,8 @@ fn header(scenario: &Scenario) -> Header {
         version: VERSION,
         perfprop: "test".into(),
         started: 0.0,
-        machine: Machine::default(),
-        target: Target::Command { argv: vec!["scenario".into()], pid: 1 },
+        machine: MeasuredMachine::default(),
+        target: MeasuredTarget::Command { argv: vec!["scenario".into()], pid: 1 },
         delay_ns: WallNs(0),
         events: scenario.events.iter().map(event).collect(),
         anchors: Vec::new(),

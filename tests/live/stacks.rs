@@ -11,6 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::OnceLock;
 
 use perfprop::recording::{self, Recording};
+use perfprop::run;
 use perfprop::stacks::{Frame, StackSample};
 
 /// Recursion of two functions, ten deep; ends after the given number of rounds, or never.
@@ -312,7 +313,7 @@ fn code_that_a_program_made_has_the_name_from_its_perf_map() {
     let (recording, _) = record(&folder, &["-g", "-F", "1000"], &[program.to_str().unwrap()]);
     let samples = samples(&recording);
     assert!(share(&samples, &["main", "compiled::hot loop"]) > 0.8);
-    let recording::Target::Command { pid, .. } = recording.header.target else { panic!("no command") };
+    let run::MeasuredTarget::Command { pid, .. } = recording.header.target else { panic!("no command") };
     fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
     fs::remove_dir_all(folder).unwrap();
 }
@@ -516,7 +517,7 @@ fn a_perf_map_that_is_written_at_the_end_still_names_what_ran() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(share(&samples, &["main", "compiled::hot loop"]) > 0.8, "{text}");
     assert!(!text.contains("without a name"), "{text}");
-    let recording::Target::Command { pid, .. } = recording.header.target else { panic!("no command") };
+    let run::MeasuredTarget::Command { pid, .. } = recording.header.target else { panic!("no command") };
     fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
     fs::remove_dir_all(folder).unwrap();
 }

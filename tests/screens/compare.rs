@@ -10,7 +10,7 @@ use perfprop::compare::{self, Basis, Comparison, Side, Verdict, compare};
 use perfprop::estimate::Linear;
 use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
 use perfprop::monitor::{Measure, Monitor};
-use perfprop::recording::{self, End, Header, Machine, RecordedEvent, Target};
+use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget};
 use perfprop::sampling::Sample;
 use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round, Scope, Status};
@@ -44,7 +44,7 @@ const B: [Spec; 6] = [
 ];
 
 fn header(specs: &[Spec]) -> Header {
-    let events = specs.iter().map(|(name, ..)| RecordedEvent {
+    let events = specs.iter().map(|(name, ..)| MeasuredEvent {
         scope: Scope::All,
         event: Event {
             name: (*name).into(),
@@ -57,11 +57,11 @@ fn header(specs: &[Spec]) -> Header {
         status: Status::Counted,
     });
     Header {
-        version: recording::VERSION,
+        version: run::VERSION,
         perfprop: "0.1.0".into(),
         started: 0.0,
-        machine: Machine::default(),
-        target: Target::Command { argv: vec!["./prog".into()], pid: 4121 },
+        machine: MeasuredMachine::default(),
+        target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 4121 },
         delay_ns: WallNs(0),
         events: events.collect(),
         anchors: Vec::new(),

@@ -13,8 +13,9 @@ use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
 use perfprop::profile::{self, Amount, Frame, FrameId, Measure, Tree};
 use perfprop::rates::{Error, Tally, Uncertain};
-use perfprop::recording::{self, End, Header, Machine, RecordedEvent, RecordedMetric, Speed, Target};
+use perfprop::recording::{self, Speed};
 use perfprop::relations::Relation;
+use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget, MetricFormula};
 use perfprop::sampling::Sample;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
@@ -63,7 +64,7 @@ fn fresh() -> Monitor {
 }
 
 fn header() -> Header {
-    let events = EVENTS.iter().map(|(name, unit, status, ..)| RecordedEvent {
+    let events = EVENTS.iter().map(|(name, unit, status, ..)| MeasuredEvent {
         scope: perfprop::sources::Scope::All,
         event: Event {
             name: (*name).into(),
@@ -77,17 +78,17 @@ fn header() -> Header {
     });
     let group = |members: &[usize]| PlannedGroup { members: members.to_vec(), cohesion: Cohesion::Chosen };
     Header {
-        version: recording::VERSION,
+        version: run::VERSION,
         perfprop: "0.1.0".into(),
         started: 0.0,
-        machine: Machine::default(),
-        target: Target::Command { argv: vec!["./prog".into(), "--size=1000".into()], pid: 4121 },
+        machine: MeasuredMachine::default(),
+        target: MeasuredTarget::Command { argv: vec!["./prog".into(), "--size=1000".into()], pid: 4121 },
         delay_ns: WallNs(0),
         events: events.collect(),
         anchors: Vec::new(),
         truths: vec![],
         modelled: None,
-        turns: Some(recording::Turns::Kernel { every_ns: Some(WallNs(4_000_000)) }),
+        turns: Some(run::RotatedBy::Kernel { every_ns: Some(WallNs(4_000_000)) }),
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
         metrics: vec![],
         relations: vec![],
@@ -749,7 +750,7 @@ fn no_size_and_no_state_stops_the_drawing() {
 fn names_from_outside_steer_nothing() {
     let mut header = header();
     header.events[3].event.name = "\x1b]0;title\x07evil\u{202e}".into();
-    header.target = Target::Command { argv: vec!["a\nb\x1b[2J".into()], pid: 1 };
+    header.target = MeasuredTarget::Command { argv: vec!["a\nb\x1b[2J".into()], pid: 1 };
     let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
     let monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
     let wanted = Picture { size: (200, 60), event: Some(3), output: output(), ..Picture::default() };
@@ -1047,7 +1048,7 @@ fn no_size_stops_a_profile() {
 /// Two metrics, one over its threshold, and one whose event isn't counted.
 fn with_metrics() -> Monitor {
     let metric =
-        |name: &str, formula: &str, threshold: Option<&str>, unit: &str, events: &[(&str, usize)]| RecordedMetric {
+        |name: &str, formula: &str, threshold: Option<&str>, unit: &str, events: &[(&str, usize)]| MetricFormula {
             name: name.into(),
             formula: formula.into(),
             threshold: threshold.map(Into::into),
@@ -1091,7 +1092,7 @@ fn per_cpu() -> Monitor {
     let mut header = header();
     let events = std::mem::take(&mut header.events);
     for cpu in 0..2 {
-        let part = |event: &RecordedEvent| RecordedEvent { scope: perfprop::sources::Scope::Cpu(cpu), ..event.clone() };
+        let part = |event: &MeasuredEvent| MeasuredEvent { scope: perfprop::sources::Scope::Cpu(cpu), ..event.clone() };
         header.events.extend([1, 3, 7].map(|event| part(&events[event])));
     }
     header.groups.clear();

@@ -6,7 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::files::Part;
-use crate::recording::{End, Header, Recorder};
+use crate::recording::Recorder;
+use crate::run::{End, Header};
 use crate::sources::Round;
 use crate::units::WallNs;
 

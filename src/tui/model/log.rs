@@ -6,7 +6,7 @@ use super::step::Tail;
 use super::{Filter, Model};
 use crate::monitor::Noted;
 use crate::names::shown;
-use crate::recording::End;
+use crate::run::End;
 use crate::session::OutputLine;
 use crate::tui::layout::Room;
 use crate::tui::options::Mode;

@@ -6,7 +6,7 @@ use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
 
 use super::Target;
 use crate::monitor::Monitor;
-use crate::recording::End;
+use crate::run::End;
 use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::tui::picture::Format;

@@ -15,8 +15,8 @@ use crate::events::Unit;
 use crate::monitor::{Measure, Monitor};
 use crate::names::shown;
 use crate::plan::EventIndex;
-use crate::recording::RecordedEvent;
 use crate::relations::Relation;
+use crate::run::MeasuredEvent;
 use crate::units::WallNs;
 
 mod compare;
@@ -194,7 +194,7 @@ impl Model {
             monitor,
         };
         // A clock per second of CPU time is a second by definition: nothing to look at first.
-        let is_clock = |event: &RecordedEvent| event.event.unit == Unit::Nanoseconds;
+        let is_clock = |event: &MeasuredEvent| event.event.unit == Unit::Nanoseconds;
         let events = &model.monitor.header().events;
         let first = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
         model.events.folds =

@@ -7,7 +7,7 @@ use super::page::Page;
 use crate::monitor::Severity;
 use crate::names::shown;
 use crate::number::percent;
-use crate::recording::Turns;
+use crate::run::RotatedBy;
 use crate::tui::model::Target;
 use crate::tui::model::{Model, Motion, Over};
 use crate::tui::options::Mode;
@@ -96,13 +96,13 @@ fn take_turns(model: &Model) -> bool {
 }
 
 /// Who rotates the groups, and how long a slice is: what the error of scaling depends on.
-pub(super) fn turns_in_words(turns: Turns) -> String {
+pub(super) fn turns_in_words(turns: RotatedBy) -> String {
     let every = |time: Option<WallNs>| time.map_or_else(String::new, |time| format!(" of {}", span(time)));
     match turns {
-        Turns::Kernel { every_ns } => format!("kernel's turns{}", every(every_ns)),
-        Turns::User { every_ns } => format!("own turns{}", every(Some(every_ns))),
-        Turns::Emulated { counters, every_ns: None } => format!("{counters} counters in turns"),
-        Turns::Emulated { counters, every_ns } => format!("{counters} counters, turns{}", every(every_ns)),
+        RotatedBy::Kernel { every_ns } => format!("kernel's turns{}", every(every_ns)),
+        RotatedBy::User { every_ns } => format!("own turns{}", every(Some(every_ns))),
+        RotatedBy::Emulated { counters, every_ns: None } => format!("{counters} counters in turns"),
+        RotatedBy::Emulated { counters, every_ns } => format!("{counters} counters, turns{}", every(every_ns)),
     }
 }
 

@@ -4,8 +4,8 @@
 
 use crate::estimate::RelationIndex;
 use crate::plan::EventIndex;
-use crate::recording::RecordedEvent;
 use crate::relations::{Binding, BoundForm, Relation};
+use crate::run::MeasuredEvent;
 
 mod layered;
 
@@ -20,7 +20,7 @@ pub(in crate::tui) struct Ties {
 }
 
 impl Ties {
-    pub(super) fn of(events: &[RecordedEvent], relations: &[Relation]) -> Self {
+    pub(super) fn of(events: &[MeasuredEvent], relations: &[Relation]) -> Self {
         let events: Vec<_> = events.iter().map(|event| event.event.clone()).collect();
         let mut ties: Vec<(EventIndex, EventIndex, RelationIndex)> = Vec::new();
         for (index, relation) in relations.iter().enumerate() {

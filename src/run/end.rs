@@ -1,0 +1,31 @@
+//! Describes how a run ended.
+
+use serde::{Deserialize, Serialize};
+
+use crate::sources::Reading;
+use crate::sources::command::Exit;
+use crate::units::{CpuNs, WallNs};
+
+/// How a measurement ended.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct End {
+    /// Time since the beginning.
+    pub at_ns: WallNs,
+    /// How the command ended, if there was one and it did.
+    pub exit: Option<Exit>,
+    /// CPU time in user space and in the kernel, if there was a command.
+    pub cpu_time: Option<CpuTime>,
+    /// Rounds that were read but not kept.
+    pub lost_rounds: u64,
+    /// The last readings: the totals.
+    pub totals: Vec<Option<Reading>>,
+}
+
+/// CPU time of a command and its waited-for children, as the kernel accounts it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuTime {
+    /// CPU time in user space.
+    pub user_ns: CpuNs,
+    /// CPU time in the kernel.
+    pub system_ns: CpuNs,
+}

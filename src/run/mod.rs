@@ -1,0 +1,146 @@
+//! Describes a run: the machine, its target, what was counted and how, and how it ended.
+//!
+//! A [`Header`] is all that is known before the first round, an [`End`] what is known after the last one. They are
+//! what a monitor computes from, whether it measures or reads a recording.
+
+use serde::{Deserialize, Serialize};
+
+use crate::plan::{EventIndex, PlannedGroup};
+use crate::sources::emulate::Model;
+use crate::units::WallNs;
+
+mod end;
+mod event;
+mod machine;
+mod metric;
+mod target;
+
+pub use end::{CpuTime, End};
+pub use event::{Anchor, MeasuredEvent, TruthColumn};
+pub use machine::MeasuredMachine;
+pub use metric::MetricFormula;
+pub use target::{MeasuredProcess, MeasuredTarget};
+
+/// The version of the format of recordings that this program writes, and the only one that it reads.
+pub const VERSION: u32 = 1;
+
+/// What is measured: all that is known before the first round.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Header {
+    /// The version of the format.
+    pub version: u32,
+    /// The version of perfprop that wrote it.
+    pub perfprop: String,
+    /// When the measurement began, in seconds since 1970.
+    pub started: f64,
+    /// Machine that was measured.
+    pub machine: MeasuredMachine,
+    /// Target of the measurement.
+    pub target: MeasuredTarget,
+    /// After how long counting began.
+    #[serde(default, skip_serializing_if = "is_at_once")]
+    pub delay_ns: WallNs,
+    /// The events, in the order asked for.
+    pub events: Vec<MeasuredEvent>,
+    /// Events that were counted once more, beside others; their readings stand behind those of the
+    /// events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub anchors: Vec<Anchor>,
+    /// What the events counted in truth, where counters were emulated; its readings stand last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub truths: Vec<TruthColumn>,
+    /// The caches of the model that counted, where no real machine did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub modelled: Option<Model>,
+    /// Who rotated the groups; `None` where nothing was multiplexed, or where that wasn't recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<RotatedBy>,
+    /// The groups that the events were counted in.
+    pub groups: Vec<PlannedGroup>,
+    /// Metrics over the events.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub metrics: Vec<MetricFormula>,
+    /// The relation files, as they were.
+    pub relations: Vec<RelationFile>,
+    /// The estimator that was chosen.
+    pub estimator: String,
+    /// The time between rounds.
+    pub period_ns: WallNs,
+    /// The time between the intervals that people see.
+    pub interval_ns: WallNs,
+}
+
+/// Who rotates groups that can't all be counted at once, and how long a slice is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "kebab-case")]
+pub enum RotatedBy {
+    /// The kernel, by its timer; `None` where it doesn't say how long its slices are.
+    Kernel {
+        /// The interval of the timer.
+        every_ns: Option<WallNs>,
+    },
+    /// perfprop rotates the groups.
+    User {
+        /// Initial length of a slice; it grows where switching would cost too much.
+        every_ns: WallNs,
+    },
+    /// Emulated counters; `None` is a slice each round.
+    Emulated {
+        /// Number of emulated counters.
+        counters: usize,
+        /// Length of a slice.
+        every_ns: Option<WallNs>,
+    },
+}
+
+/// A relation file as it was when the measurement began.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct RelationFile {
+    /// Path of the file, as the user gave it.
+    pub file: String,
+    /// Text of the file.
+    pub text: String,
+}
+
+impl Header {
+    /// How many readings a round has: one for each event, each anchor and each truth.
+    pub fn columns(&self) -> usize {
+        self.events.len() + self.anchors.len() + self.truths.len()
+    }
+
+    /// The word for numbers that no real machine counted, and of which model they are.
+    pub fn modelled_words(&self) -> Option<String> {
+        let model = self.modelled.as_ref()?;
+        Some(format!("modelled by valgrind's callgrind: {model}; two cache levels, L2 is LL"))
+    }
+
+    /// The words of the target, for titles: the command line, or names and ids.
+    pub fn title(&self) -> String {
+        match &self.target {
+            MeasuredTarget::Command { argv, pid } => format!("{} [{pid}]", argv.join(" ")),
+            MeasuredTarget::Everyone { cpus: None } => "system wide".into(),
+            MeasuredTarget::Everyone { cpus: Some(cpus) } => {
+                let cpus: Vec<_> = cpus.iter().map(u32::to_string).collect();
+                format!("CPU(s) {}", cpus.join(","))
+            }
+            MeasuredTarget::Cgroup { path } => format!("control group {path}"),
+            MeasuredTarget::File { path } => path.clone(),
+            MeasuredTarget::Processes(processes) | MeasuredTarget::Threads(processes) => {
+                let names: Vec<_> =
+                    processes.iter().map(|process| format!("{} [{}]", process.name, process.pid)).collect();
+                names.join(", ")
+            }
+        }
+    }
+
+    /// The places of the first events of each part of the target.
+    pub fn parts(&self) -> impl Iterator<Item = EventIndex> + use<> {
+        let first = self.events.first();
+        let length = self.events.iter().take_while(|event| first.is_some_and(|first| event.scope == first.scope));
+        (0..self.events.len()).step_by(length.count().max(1))
+    }
+}
+
+fn is_at_once(delay: &WallNs) -> bool {
+    *delay == WallNs(0)
+}

@@ -25,14 +25,14 @@ pub(super) struct Acyclic {
 
 /// How far the search for cycles is with a function.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum State {
+enum VisitState {
     New,
     OnPath,
     Done,
 }
 
 /// The numbers of an arc before its parts are known: costs by event, calls last.
-struct Edge {
+struct ArcCosts {
     callee: usize,
     numbers: Vec<f64>,
     count: u64,
@@ -41,11 +41,11 @@ struct Edge {
 impl Acyclic {
     pub(super) fn new(graph: &CallGraph) -> Self {
         let functions = graph.own.len();
-        let mut edges: Vec<Vec<Edge>> = (0..functions).map(|_| Vec::new()).collect();
+        let mut edges: Vec<Vec<ArcCosts>> = (0..functions).map(|_| Vec::new()).collect();
         let mut is_called = vec![false; functions];
         for (caller, callee, calls) in graph.calls() {
             let numbers = calls.costs.iter().chain([&calls.count]).map(|&number| number as f64).collect();
-            edges[caller.index()].push(Edge { callee: callee.index(), numbers, count: calls.count });
+            edges[caller.index()].push(ArcCosts { callee: callee.index(), numbers, count: calls.count });
             is_called[callee.index()] |= caller != callee;
         }
         let (order, back) = search(&mut edges, &is_called);
@@ -61,13 +61,13 @@ impl Acyclic {
 
 /// What all callers of a function have of it.
 #[derive(Clone)]
-struct Sum {
+struct CallerSums {
     numbers: Vec<f64>,
     callers: usize,
 }
 
-fn sums(edges: &[Vec<Edge>], numbers: usize) -> Vec<Sum> {
-    let mut sums = vec![Sum { numbers: vec![0.0; numbers], callers: 0 }; edges.len()];
+fn sums(edges: &[Vec<ArcCosts>], numbers: usize) -> Vec<CallerSums> {
+    let mut sums = vec![CallerSums { numbers: vec![0.0; numbers], callers: 0 }; edges.len()];
     for edge in edges.iter().flatten() {
         let sum = &mut sums[edge.callee];
         sum.callers += 1;
@@ -76,9 +76,9 @@ fn sums(edges: &[Vec<Edge>], numbers: usize) -> Vec<Sum> {
     sums
 }
 
-impl Sum {
+impl CallerSums {
     /// Shares a function's costs over its callers: by costs; by calls where all cost nothing; equally without calls.
-    fn arc(&self, edge: &Edge) -> Arc {
+    fn arc(&self, edge: &ArcCosts) -> Arc {
         let last = self.numbers.len() - 1;
         let by_calls =
             if self.numbers[last] > 0.0 { edge.numbers[last] / self.numbers[last] } else { 1.0 / self.callers as f64 };
@@ -90,36 +90,36 @@ impl Sum {
 
 /// A search in depth, the costliest calls first, that takes out calls back to what is on its path. Gives
 /// the functions in the order in which it left them, callees before callers, and the calls back.
-fn search(edges: &mut [Vec<Edge>], is_called: &[bool]) -> (Vec<usize>, Vec<Vec<(usize, u64)>>) {
+fn search(edges: &mut [Vec<ArcCosts>], is_called: &[bool]) -> (Vec<usize>, Vec<Vec<(usize, u64)>>) {
     for edges in edges.iter_mut() {
         edges.sort_by(|a, b| b.numbers[0].total_cmp(&a.numbers[0]).then(a.callee.cmp(&b.callee)));
     }
-    let mut states = vec![State::New; edges.len()];
+    let mut states = vec![VisitState::New; edges.len()];
     let mut back = vec![Vec::new(); edges.len()];
     let mut order = Vec::new();
     let uncalled = (0..edges.len()).filter(|&function| !is_called[function]);
     for start in uncalled.chain(0..edges.len()) {
-        if states[start] != State::New {
+        if states[start] != VisitState::New {
             continue;
         }
-        states[start] = State::OnPath;
+        states[start] = VisitState::OnPath;
         let mut path = vec![(start, 0)];
         while let Some((function, next)) = path.last_mut() {
             let Some(edge) = edges[*function].get(*next) else {
-                states[*function] = State::Done;
+                states[*function] = VisitState::Done;
                 order.push(*function);
                 path.pop();
                 continue;
             };
             match states[edge.callee] {
-                State::OnPath => {
+                VisitState::OnPath => {
                     let edge = edges[*function].remove(*next);
                     back[*function].push((edge.callee, edge.count));
                 }
-                State::Done => *next += 1,
-                State::New => {
+                VisitState::Done => *next += 1,
+                VisitState::New => {
                     *next += 1;
-                    states[edge.callee] = State::OnPath;
+                    states[edge.callee] = VisitState::OnPath;
                     path.push((edge.callee, 0));
                 }
             }

@@ -28,12 +28,12 @@ pub struct Parts {
     summary: Vec<u64>,
     /// How many words before the costs are a position.
     positions: usize,
-    ids: HashMap<(Name, Name, Name), FunctionId, FxBuildHasher>,
-    files: Names,
-    objects: Names,
-    symbols: Names,
-    object: Name,
-    file: Name,
+    ids: HashMap<(NumberedText, NumberedText, NumberedText), FunctionId, FxBuildHasher>,
+    files: NumberedTexts,
+    objects: NumberedTexts,
+    symbols: NumberedTexts,
+    object: NumberedText,
+    file: NumberedText,
     current: Option<FunctionId>,
     /// The callee that was named, and what of its place differs from the caller's.
     called: Called,
@@ -44,12 +44,12 @@ pub struct Parts {
 const UNATTRIBUTED: &str = "(unattributed)";
 
 /// Number by which the file stands for a text.
-type Name = u32;
+type NumberedText = u32;
 
 #[derive(Debug, Default)]
 struct Called {
-    object: Option<Name>,
-    file: Option<Name>,
+    object: Option<NumberedText>,
+    file: Option<NumberedText>,
     function: Option<FunctionId>,
 }
 
@@ -67,10 +67,10 @@ enum Expects {
 
 /// Texts that were given numbers, by callgrind and by us.
 #[derive(Debug, Default)]
-struct Names {
+struct NumberedTexts {
     texts: Vec<String>,
-    by_text: HashMap<String, Name, FxBuildHasher>,
-    by_number: HashMap<u32, Name, FxBuildHasher>,
+    by_text: HashMap<String, NumberedText, FxBuildHasher>,
+    by_number: HashMap<u32, NumberedText, FxBuildHasher>,
 }
 
 /// What is wrong with a line.
@@ -103,9 +103,9 @@ impl fmt::Display for Wrong {
     }
 }
 
-impl Names {
+impl NumberedTexts {
     /// The number of `(3) text`, `(3)` or `text`.
-    fn take(&mut self, text: &str) -> Result<Name, Wrong> {
+    fn take(&mut self, text: &str) -> Result<NumberedText, Wrong> {
         let numbered = text.strip_prefix('(').and_then(|rest| rest.split_once(')'));
         let numbered = numbered.and_then(|(number, rest)| Some((number.parse().ok()?, rest.trim_start())));
         match numbered {
@@ -119,18 +119,18 @@ impl Names {
         }
     }
 
-    fn intern(&mut self, text: &str) -> Name {
+    fn intern(&mut self, text: &str) -> NumberedText {
         if let Some(&name) = self.by_text.get(text) {
             return name;
         }
-        let name = self.texts.len() as Name;
+        let name = self.texts.len() as NumberedText;
         self.texts.push(text.into());
         self.by_text.insert(text.into(), name);
         name
     }
 
     /// The text; callgrind writes `???` for what it doesn't know.
-    fn text(&self, name: Name) -> String {
+    fn text(&self, name: NumberedText) -> String {
         let text = self.texts.get(name as usize).map_or("", String::as_str);
         if text == "???" { String::new() } else { text.into() }
     }
@@ -229,7 +229,7 @@ impl Parts {
         Ok(())
     }
 
-    fn function(&mut self, object: Name, file: Name, name: Name) -> FunctionId {
+    fn function(&mut self, object: NumberedText, file: NumberedText, name: NumberedText) -> FunctionId {
         let next = FunctionId(self.functions.len() as u32);
         let id = *self.ids.entry((object, file, name)).or_insert(next);
         if id == next {

@@ -65,7 +65,7 @@ impl Ord for Candidate {
 }
 
 /// The paths of a graph.
-struct Paths {
+struct PathBuilder {
     made: Vec<Path>,
     /// Paths for which there was no room.
     cut: Vec<Path>,
@@ -75,7 +75,7 @@ struct Paths {
 
 /// What is counted on a path itself.
 #[derive(Clone, Default)]
-struct Counted {
+struct PathCounts {
     own: Vec<u64>,
     calls: u64,
     /// Calls that lead back to a function.
@@ -87,7 +87,7 @@ impl CallGraph {
     /// by number, `events` those of the costs; a cost without one is left out.
     pub fn add_to(&self, tree: &mut Tree, above: &[FrameId], frames: &[FrameId], events: &[Option<EventId>]) {
         let acyclic = Acyclic::new(self);
-        let paths = Paths::new(self, &acyclic, MOST.min(tree.options().cap * 3 / 4));
+        let paths = PathBuilder::new(self, &acyclic, MOST.min(tree.options().cap * 3 / 4));
         let (made, cut) = paths.count(self, &acyclic);
         let other = tree.frame(&Frame { kind: Kind::Other, ..Frame::function("(other)") });
         let place = tree.sampled();
@@ -113,7 +113,7 @@ impl CallGraph {
     }
 }
 
-impl Paths {
+impl PathBuilder {
     fn new(graph: &CallGraph, acyclic: &Acyclic, most: usize) -> Self {
         let totals: Vec<f64> = graph.totals().iter().map(|&total| total as f64).collect();
         let candidate = |path: Path| {
@@ -152,9 +152,9 @@ impl Paths {
     }
 
     /// Whole numbers for all paths, and for what was cut below each: together, what the graph has.
-    fn count(&self, graph: &CallGraph, acyclic: &Acyclic) -> (Vec<Counted>, Vec<(Option<usize>, Counted)>) {
+    fn count(&self, graph: &CallGraph, acyclic: &Acyclic) -> (Vec<PathCounts>, Vec<(Option<usize>, PathCounts)>) {
         let events = graph.events;
-        let mut made = vec![Counted { own: vec![0; events], ..Counted::default() }; self.made.len()];
+        let mut made = vec![PathCounts { own: vec![0; events], ..PathCounts::default() }; self.made.len()];
         // What is on no path that was made, by event; calls last.
         let mut rest = vec![0; events + 1];
         let along = self.by_arc();
@@ -195,7 +195,7 @@ impl Paths {
     }
 
     /// What is on no path, over those that were cut by what is on each with all below.
-    fn share_rest(&self, acyclic: &Acyclic, rest: &[u64]) -> Vec<(Option<usize>, Counted)> {
+    fn share_rest(&self, acyclic: &Acyclic, rest: &[u64]) -> Vec<(Option<usize>, PathCounts)> {
         let mut shared = vec![vec![0; rest.len()]; self.cut.len().max(1)];
         for (event, &rest) in rest.iter().enumerate() {
             let below = |path: &Path| acyclic.inclusive[path.function][event] * path.shares[event];
@@ -208,7 +208,7 @@ impl Paths {
         }
         let counted = |mut shared: Vec<u64>| {
             let calls = shared.pop().unwrap_or(0);
-            Counted { own: shared, calls, back: Vec::new() }
+            PathCounts { own: shared, calls, back: Vec::new() }
         };
         let callers = self.cut.iter().map(|path| path.caller).chain(self.cut.is_empty().then_some(None));
         callers.zip(shared.into_iter().map(counted)).collect()

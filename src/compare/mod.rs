@@ -24,7 +24,7 @@ mod simulation;
 mod student;
 mod verdict;
 
-use verdict::{Decision, Spread, decide, enough, is_enough, needed};
+use verdict::{Decision, RunSpread, decide, enough, is_enough, needed};
 
 /// Means are equal if so many digits of them are, which is what is shown of them.
 pub const DIGITS: usize = 5;
@@ -142,8 +142,8 @@ impl Runs {
         Some(self.deviation()? / self.mean()?.abs()).filter(|part| part.is_finite())
     }
 
-    fn spread(&self) -> Option<Spread> {
-        Spread::of(&self.numbers.iter().map(|number| number.value).collect::<Vec<_>>())
+    fn spread(&self) -> Option<RunSpread> {
+        RunSpread::of(&self.numbers.iter().map(|number| number.value).collect::<Vec<_>>())
     }
 }
 
@@ -277,9 +277,9 @@ pub fn compare(a: &[&Monitor], b: &[&Monitor], measure: Measure, basis: Basis) -
 }
 
 /// Whether the means are the same as they are shown.
-fn is_equal((a, b): &(Spread, Spread), unit: &Unit) -> bool {
+fn is_equal((a, b): &(RunSpread, RunSpread), unit: &Unit) -> bool {
     let scale = if let Unit::Scaled { scale, .. } = unit { *scale } else { 1.0 };
-    let shown = |spread: &Spread| format!("{:.*e}", DIGITS - 1, spread.mean * scale);
+    let shown = |spread: &RunSpread| format!("{:.*e}", DIGITS - 1, spread.mean * scale);
     shown(a) == shown(b)
 }
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "tests panic, and print their tables")]
 
-use super::verdict::{Decision, Spread, decide};
+use super::verdict::{Decision, RunSpread, decide};
 use crate::rates::Confidence;
 
 const EVENTS: usize = 12;
@@ -68,7 +68,7 @@ fn unequal(random: &mut Random, _: f64, side: usize) -> f64 {
 }
 
 /// Both sides of an event, whose runs alternate as long as both have some left.
-fn pair(random: &mut Random, draw: Draw, runs: [usize; 2]) -> (Spread, Spread) {
+fn pair(random: &mut Random, draw: Draw, runs: [usize; 2]) -> (RunSpread, RunSpread) {
     let mut sides = [vec![], vec![]];
     let mut turn = 0.0;
     while sides[0].len() < runs[0] || sides[1].len() < runs[1] {
@@ -80,7 +80,7 @@ fn pair(random: &mut Random, draw: Draw, runs: [usize; 2]) -> (Spread, Spread) {
             }
         }
     }
-    let [a, b] = sides.map(|values| Spread::of(&values).unwrap());
+    let [a, b] = sides.map(|values| RunSpread::of(&values).unwrap());
     (a, b)
 }
 

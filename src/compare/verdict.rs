@@ -23,14 +23,14 @@ const MOST_RUNS: usize = 1000;
 
 /// Mean and variance of the runs of one side.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Spread {
+pub(super) struct RunSpread {
     pub(super) runs: usize,
     pub(super) mean: f64,
     /// Over n - 1; 0 of a single run.
     pub(super) variance: f64,
 }
 
-impl Spread {
+impl RunSpread {
     /// `None` without a run. Values that are all the same have a variance of exactly 0.
     pub(super) fn of(values: &[f64]) -> Option<Self> {
         let (first, n) = (*values.first()?, values.len() as f64);
@@ -51,7 +51,7 @@ pub(super) enum Decision {
 }
 
 /// Decides on all events that both sides counted.
-pub(super) fn decide(pairs: &[(Spread, Spread)], confidence: Confidence) -> Vec<Decision> {
+pub(super) fn decide(pairs: &[(RunSpread, RunSpread)], confidence: Confidence) -> Vec<Decision> {
     let alpha = 1.0 - confidence.level();
     let tests: Vec<Option<Test>> =
         pairs.iter().map(|(a, b)| is_enough([a.runs, b.runs], pairs.len(), alpha).then(|| Test::of(a, b))).collect();
@@ -99,7 +99,7 @@ pub(super) fn enough(events: usize, alpha: f64) -> usize {
 
 /// How many runs of each side tell these apart in nine of ten cases, should they differ as they seem to; `None` above
 /// 1,000. The t of that difference is to lie as far above what the test asks for as nine of ten fall short of it less.
-pub(super) fn needed((a, b): &(Spread, Spread), events: usize, alpha: f64) -> Option<usize> {
+pub(super) fn needed((a, b): &(RunSpread, RunSpread), events: usize, alpha: f64) -> Option<usize> {
     let effect = (b.mean - a.mean).abs() / (0.5 * (a.variance + b.variance)).sqrt();
     let is_shown = |runs: usize| {
         let degrees = 2.0 * runs as f64 - 2.0;
@@ -130,7 +130,7 @@ struct Test {
 
 impl Test {
     /// Welch's or Student's, whichever is less sure.
-    fn of(a: &Spread, b: &Spread) -> Self {
+    fn of(a: &RunSpread, b: &RunSpread) -> Self {
         let least = least_p([a.runs, b.runs]);
         let (m, n) = (a.runs as f64, b.runs as f64);
         let difference = b.mean - a.mean;
@@ -154,7 +154,7 @@ impl Test {
 
     /// By what part of the first mean the second differs from it, with this probability of being wrong; `None` where
     /// neither varies, and where the first can't be distinguished from 0.
-    fn change(&self, (a, b): &(Spread, Spread), alpha: f64) -> Option<(f64, f64)> {
+    fn change(&self, (a, b): &(RunSpread, RunSpread), alpha: f64) -> Option<(f64, f64)> {
         let square = two_sided_quantile(alpha, self.degrees).powi(2);
         let scale = a.mean * a.mean - square * self.a;
         if self.a + self.b == 0.0 || scale <= 0.0 {
@@ -174,8 +174,8 @@ mod tests {
 
     const ALPHA: f64 = 0.05;
 
-    fn spread(values: &[f64]) -> Spread {
-        Spread::of(values).unwrap_or(Spread { runs: 0, mean: 0.0, variance: 0.0 })
+    fn spread(values: &[f64]) -> RunSpread {
+        RunSpread::of(values).unwrap_or(RunSpread { runs: 0, mean: 0.0, variance: 0.0 })
     }
 
     fn one(a: &[f64], b: &[f64]) -> Decision {
@@ -234,7 +234,7 @@ mod tests {
     fn holm_by_hand() {
         // t of 12.6, 4.11 and 0.316 with 8 degrees: p of the floor, 0.0034 and 0.76, times 3, 2 and 1.
         let a = spread(&[1.0, 2.0, 3.0, 4.0, 5.0].map(|value| value + 100.0));
-        let shifted = |by: f64| (a, Spread { mean: a.mean + by, ..a });
+        let shifted = |by: f64| (a, RunSpread { mean: a.mean + by, ..a });
         let found = decide(&[shifted(4.11), shifted(0.316), shifted(12.6)], Confidence::DEFAULT);
         let p = |place: usize| match found[place] {
             Decision::Tested { p, .. } => p,
@@ -248,7 +248,7 @@ mod tests {
     #[test]
     fn the_runs_that_a_difference_takes() {
         let pair = |by: f64| {
-            (Spread { runs: 3, mean: 10.0, variance: 1.0 }, Spread { runs: 3, mean: 10.0 + by, variance: 1.0 })
+            (RunSpread { runs: 3, mean: 10.0, variance: 1.0 }, RunSpread { runs: 3, mean: 10.0 + by, variance: 1.0 })
         };
         // 12 events, 4 standard deviations: 3.96 + 1.40 are 5.36, and 4 sqrt(5 / 2) is 6.32; 4 runs can't at all.
         assert_eq!(needed(&pair(4.0), 12, ALPHA), Some(5));

@@ -1,6 +1,6 @@
 //! Audits relations: holds what they predict against what was counted, and says how far each can be trusted.
 
-use super::levels::{Levels, known, with_gradient};
+use super::levels::{EventLevels, known, with_gradient};
 use super::{Moved, RelationIndex, RelationState, Standing};
 use crate::events::Event;
 use crate::expr::Slot;
@@ -30,8 +30,8 @@ pub(super) struct Audit {
     standings: Vec<Standing>,
     residuals: Vec<Residuals>,
     /// What was counted, over the run and in the last interval.
-    run: Levels,
-    interval: Levels,
+    run: EventLevels,
+    interval: EventLevels,
     /// Room for the gradient of one relation.
     gradient: Vec<f64>,
 }
@@ -53,8 +53,8 @@ impl Audit {
             residuals: vec![Residuals::default(); bound.len()],
             relations: bound,
             standings,
-            run: Levels::default(),
-            interval: Levels::default(),
+            run: EventLevels::default(),
+            interval: EventLevels::default(),
             gradient: Vec::new(),
         }
     }
@@ -70,7 +70,7 @@ impl Audit {
     }
 
     /// What was counted over the run, and in the last interval, where there is something to audit.
-    pub(super) fn levels(&self) -> (&Levels, &Levels) {
+    pub(super) fn levels(&self) -> (&EventLevels, &EventLevels) {
         (&self.run, &self.interval)
     }
 
@@ -101,10 +101,10 @@ impl Audit {
     /// The error of a relation, as a standard deviation of what it expects: its residual over the
     /// run, or what those of intervals were. One that was never checked against anything is as far off
     /// as it says that it may be.
-    pub(super) fn misfit(&self, index: RelationIndex, scope: Scope, expected: f64) -> f64 {
+    pub(super) fn misfit(&self, index: RelationIndex, scope: AuditScope, expected: f64) -> f64 {
         let residual = match scope {
-            Scope::Run => self.standings[index].residual,
-            Scope::Interval => self.residuals[index].typical(),
+            AuditScope::Run => self.standings[index].residual,
+            AuditScope::Interval => self.residuals[index].typical(),
         };
         let tolerance = self.relations[index].as_ref().map_or(0.0, |relation| relation.tolerance.get());
         residual.map_or(slack(tolerance) * expected.abs(), f64::abs)
@@ -115,7 +115,7 @@ impl Audit {
         if self.is_idle() {
             return false;
         }
-        (self.run, self.interval) = (Levels::of_run(tally), Levels::of_interval(tally));
+        (self.run, self.interval) = (EventLevels::of_run(tally), EventLevels::of_interval(tally));
         let mut has_fallen = false;
         for (index, relation) in self.relations.iter().enumerate() {
             let standing = &mut self.standings[index];
@@ -162,7 +162,7 @@ impl Standing {
 
 /// What a number is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum AuditScope {
     Run,
     Interval,
 }
@@ -186,21 +186,21 @@ fn is_of_variance(relation: &BoundRelation) -> bool {
 }
 
 /// A relation's prediction beside what was counted.
-struct Check<'a> {
+struct PredictionCheck<'a> {
     residual: f64,
     counted: f64,
     /// The standard deviation of the residual of a relation that holds.
     deviation: f64,
-    events: Events<'a>,
+    events: RelationEvents<'a>,
 }
 
 /// The events of a relation.
-enum Events<'a> {
+enum RelationEvents<'a> {
     Pair([usize; 2]),
     Equation(&'a [usize]),
 }
 
-impl Events<'_> {
+impl RelationEvents<'_> {
     fn iter(&self) -> std::slice::Iter<'_, usize> {
         match self {
             Self::Pair(pair) => pair.iter(),
@@ -209,7 +209,7 @@ impl Events<'_> {
     }
 }
 
-impl Check<'_> {
+impl PredictionCheck<'_> {
     /// The residual in standard errors; not finite where they aren't known.
     fn z(&self) -> f64 {
         if self.residual == 0.0 && self.deviation == 0.0 { 0.0 } else { self.residual / self.deviation }
@@ -217,7 +217,11 @@ impl Check<'_> {
 }
 
 /// `None` where not all of its events have been counted, or the prediction has no value.
-fn check<'a>(relation: &'a BoundRelation, levels: &Levels, gradient: &mut Vec<f64>) -> Option<Check<'a>> {
+fn check<'a>(
+    relation: &'a BoundRelation,
+    levels: &EventLevels,
+    gradient: &mut Vec<f64>,
+) -> Option<PredictionCheck<'a>> {
     let (residual, counted, deviation, events) = match &relation.form {
         BoundForm::Pair(BoundPair { to, mean, variance, from }) => {
             let (program, Slot(slot)) = match (mean, variance) {
@@ -229,7 +233,7 @@ fn check<'a>(relation: &'a BoundRelation, levels: &Levels, gradient: &mut Vec<f6
             let predicted = with_gradient(program, &levels.values, gradient)?.max(0.0);
             let counted = known(levels.values[slot])?;
             let deviation = levels.deviations[slot].hypot(levels.propagated(program.slots(), gradient));
-            (predicted - counted, counted, deviation, Events::Pair([*from, *to]))
+            (predicted - counted, counted, deviation, RelationEvents::Pair([*from, *to]))
         }
         BoundForm::Equation(equation) => {
             gradient.clear();
@@ -237,15 +241,15 @@ fn check<'a>(relation: &'a BoundRelation, levels: &Levels, gradient: &mut Vec<f6
             let residual = known(equation.residual_with_gradient(&levels.values, gradient))?;
             let slots: Vec<_> = equation.events().iter().map(|&event| mean_slot(event)).collect();
             let deviation = levels.propagated(&slots, gradient);
-            (-residual, equation.sides(&levels.values)[0], deviation, Events::Equation(equation.events()))
+            (-residual, equation.sides(&levels.values)[0], deviation, RelationEvents::Equation(equation.events()))
         }
     };
     let slack = slack(relation.tolerance.get()) * counted.abs().max((counted + residual).abs());
-    Some(Check { residual, counted, deviation: deviation.hypot(slack), events })
+    Some(PredictionCheck { residual, counted, deviation: deviation.hypot(slack), events })
 }
 
 impl Residuals {
-    fn add(&mut self, check: &Check<'_>) {
+    fn add(&mut self, check: &PredictionCheck<'_>) {
         let Some(z) = known(check.z()) else { return };
         self.weight = MEMORY * self.weight + 1.0;
         self.squares = MEMORY * self.squares + check.residual * check.residual;
@@ -280,7 +284,8 @@ mod tests {
     use super::*;
 
     fn after(zs: &[f64]) -> Residuals {
-        let check = |z| Check { residual: z, counted: 1.0, deviation: 1.0, events: Events::Equation(&[]) };
+        let check =
+            |z| PredictionCheck { residual: z, counted: 1.0, deviation: 1.0, events: RelationEvents::Equation(&[]) };
         let mut residuals = Residuals::default();
         zs.iter().for_each(|&z| residuals.add(&check(z)));
         residuals

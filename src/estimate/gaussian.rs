@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use super::audit::{Audit, Scope};
+use super::audit::{Audit, AuditScope};
 use super::gp::{Constraint, Known, Model};
 use super::levels::with_gradient;
 use super::on_cpu::OnCpu;
@@ -51,11 +51,11 @@ impl Gaussian {
     }
 
     /// What relations say of counts, around the levels of the run or the interval.
-    fn constraints(&self, scope: Scope) -> Vec<(RelationIndex, Constraint)> {
+    fn constraints(&self, scope: AuditScope) -> Vec<(RelationIndex, Constraint)> {
         let (run, interval) = self.audit.levels();
         let values = match scope {
-            Scope::Run => &run.values,
-            Scope::Interval => &interval.values,
+            AuditScope::Run => &run.values,
+            AuditScope::Interval => &interval.values,
         };
         let trusted = self.audit.trusted();
         trusted
@@ -72,7 +72,7 @@ impl Gaussian {
     /// The run's counts, each with what relations added to it.
     fn totals(&self, tally: &Tally) -> Vec<Option<(Uncertain, Vec<Part>)>> {
         let own = self.own_totals(tally);
-        let constraints = self.constraints(Scope::Run);
+        let constraints = self.constraints(AuditScope::Run);
         if constraints.is_empty() {
             return own.into_iter().map(|total| Some((total?, Vec::new()))).collect();
         }
@@ -180,7 +180,8 @@ impl Estimator for Gaussian {
         let both = totals.into_iter().zip(intervals).enumerate();
         self.estimates = both.map(|(event, (total, interval))| self.estimate(event, tally, total, interval)).collect();
         self.note(tally);
-        let constraints = self.constraints(Scope::Interval).into_iter().map(|(_, constraint)| constraint).collect();
+        let constraints =
+            self.constraints(AuditScope::Interval).into_iter().map(|(_, constraint)| constraint).collect();
         if let Some(process) = self.run.process_mut() {
             process.constrain_to(constraints);
         }

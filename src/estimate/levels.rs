@@ -7,12 +7,12 @@ use crate::relations::mean_slot;
 /// The mean and the variance of every event side by side, as bound relations read them, and the
 /// standard deviation of the error of each. NaN is unknown.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Levels {
+pub(super) struct EventLevels {
     pub(super) values: Vec<f64>,
     pub(super) deviations: Vec<f64>,
 }
 
-impl Levels {
+impl EventLevels {
     /// Levels of the run.
     pub(super) fn of_run(tally: &Tally) -> Self {
         Self::of(tally, |event| {

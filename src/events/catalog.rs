@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::machine::Machine;
 use super::pmu::Pmu;
 use super::resolve::Resolver;
-use super::symbols::{self, Row, Symbol};
+use super::symbols::{self, Symbol, SymbolRow};
 use super::tables::TableEvent;
 use super::{Event, Kind, emulate, presets, tracepoints};
 use crate::names;
@@ -177,8 +177,8 @@ fn preset_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> 
     })
 }
 
-impl From<&Row> for Entry {
-    fn from(row: &Row) -> Self {
+impl From<&SymbolRow> for Entry {
+    fn from(row: &SymbolRow) -> Self {
         let symbol = Symbol::from(row);
         Self {
             aliases: row.names[1..].iter().map(|name| (*name).to_owned()).collect(),

@@ -16,11 +16,11 @@ pub const COSTS: usize = 13;
 /// The file `relations/emulate.json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct EmulateTable {
     #[serde(rename = "about")]
     _about: Vec<String>,
     costs: Vec<Cost>,
-    events: Vec<Row>,
+    events: Vec<ModelRow>,
 }
 
 /// A cost of the model.
@@ -35,7 +35,7 @@ pub(super) struct Cost {
 /// What some names mean to the model: one of `counts` and `missing` is given.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Row {
+pub(super) struct ModelRow {
     pub(super) names: Vec<String>,
     #[serde(default)]
     counts: Vec<String>,
@@ -45,8 +45,8 @@ pub(super) struct Row {
     missing: Option<String>,
 }
 
-fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
+fn table() -> &'static EmulateTable {
+    static TABLE: OnceLock<EmulateTable> = OnceLock::new();
     TABLE.get_or_init(|| serde_json::from_str(include_str!("../../relations/emulate.json")).unwrap_or_default())
 }
 
@@ -56,7 +56,7 @@ pub(super) fn costs() -> &'static [Cost] {
 }
 
 /// The names of presets and of perf that the model knows.
-pub(super) fn rows() -> &'static [Row] {
+pub(super) fn rows() -> &'static [ModelRow] {
     &table().events
 }
 
@@ -65,7 +65,7 @@ pub fn cost(name: &str) -> Option<usize> {
     costs().iter().position(|cost| cost.name == name)
 }
 
-impl Row {
+impl ModelRow {
     /// What is counted, in callgrind's words: `D1mr + D1mw`.
     pub(super) fn formula(&self) -> String {
         let less: String = self.less.iter().map(|name| format!(" - {name}")).collect();
@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn the_table_is_well_formed() {
-        let table: Table = serde_json::from_str(include_str!("../../relations/emulate.json")).unwrap();
+        let table: EmulateTable = serde_json::from_str(include_str!("../../relations/emulate.json")).unwrap();
         assert_eq!(table.costs.len(), COSTS);
         let mut names = HashSet::new();
         for row in &table.events {

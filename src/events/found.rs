@@ -12,7 +12,7 @@ use super::{Encoding, Kind, Modifiers, Unit};
 
 /// What a name means, before its modifiers.
 #[derive(Clone, Debug)]
-pub(super) struct Found {
+pub(super) struct Meant {
     pub(super) canonical: String,
     pub(super) kind: Kind,
     pub(super) encoding: Encoding,
@@ -23,20 +23,20 @@ pub(super) struct Found {
     pub(super) modifiers: Modifiers,
 }
 
-impl From<Symbol> for Found {
+impl From<Symbol> for Meant {
     fn from(symbol: Symbol) -> Self {
         Self { unit: symbol.unit, ..Self::new(symbol.canonical, symbol.kind, symbol.encoding) }
     }
 }
 
-impl Found {
+impl Meant {
     pub(super) fn new(canonical: String, kind: Kind, encoding: Encoding) -> Self {
         Self { canonical, kind, encoding, unit: Unit::Count, name: None, modifiers: Modifiers::unmodified() }
     }
 }
 
 /// Numbers, raw codes and breakpoints, which need no machine.
-pub(super) fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<Found, Cause> {
+pub(super) fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<Meant, Cause> {
     let found = match *head {
         Head::Numeric { pmu_type, config } => {
             let largest = u64::from(u32::MAX);
@@ -48,7 +48,7 @@ pub(super) fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<
             })?;
             numeric(narrow, config)
         }
-        Head::Raw(code) => Found::new(format!("r{code:x}"), Kind::Raw, Encoding::of(symbols::RAW, code)),
+        Head::Raw(code) => Meant::new(format!("r{code:x}"), Kind::Raw, Encoding::of(symbols::RAW, code)),
         Head::Memory { address, length, access } => breakpoint(address, length, access)?,
         Head::Name(_) | Head::Probe { .. } => return Err(Cause::NeedsValue { term: "event".to_owned() }),
     };
@@ -56,10 +56,10 @@ pub(super) fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<
 }
 
 /// `1:3`: what perf has a name for, or a bare encoding.
-fn numeric(pmu_type: u32, config: u64) -> Found {
+fn numeric(pmu_type: u32, config: u64) -> Meant {
     let row = symbols::ROWS.iter().find(|row| (row.pmu_type, row.config) == (pmu_type, config));
-    let bare = || Found::new(format!("{pmu_type}:{config:#x}"), kind_of(pmu_type), Encoding::of(pmu_type, config));
-    row.map_or_else(bare, |row| Found::from(Symbol::from(row)))
+    let bare = || Meant::new(format!("{pmu_type}:{config:#x}"), kind_of(pmu_type), Encoding::of(pmu_type, config));
+    row.map_or_else(bare, |row| Meant::from(Symbol::from(row)))
 }
 
 fn kind_of(pmu_type: u32) -> Kind {
@@ -78,7 +78,7 @@ fn kind_of(pmu_type: u32) -> Kind {
 const ACCESSES: [(char, u32); 3] = [('r', 1), ('w', 2), ('x', 4)];
 
 /// perf's defaults: reads and writes; four bytes, or a word where code is executed.
-fn breakpoint(address: u64, length: Option<u64>, access: &str) -> Result<Found, Cause> {
+fn breakpoint(address: u64, length: Option<u64>, access: &str) -> Result<Meant, Cause> {
     let written = if access.is_empty() { "rw" } else { access };
     let mut bp_type = 0;
     for letter in written.chars() {
@@ -91,23 +91,23 @@ fn breakpoint(address: u64, length: Option<u64>, access: &str) -> Result<Found, 
     let executes = bp_type == 4;
     let length = length.unwrap_or(if executes { size_of::<usize>() as u64 } else { 4 });
     let encoding = Encoding { config1: address, config2: length, bp_type, ..Encoding::of(symbols::BREAKPOINT, 0) };
-    Ok(Found::new(format!("mem:{address:#x}/{length}:{written}"), Kind::Breakpoint, encoding))
+    Ok(Meant::new(format!("mem:{address:#x}/{length}:{written}"), Kind::Breakpoint, encoding))
 }
 
-pub(super) fn with_common_terms(found: Found, terms: &[Term<'_>]) -> Result<Found, Cause> {
+pub(super) fn with_common_terms(found: Meant, terms: &[Term<'_>]) -> Result<Meant, Cause> {
     let mut encoded = Encoded { encoding: found.encoding.clone(), unit: found.unit.clone(), name: None };
     pmu::add_common_terms(terms, &mut encoded)?;
-    Ok(Found { encoding: encoded.encoding, name: encoded.name, ..found })
+    Ok(Meant { encoding: encoded.encoding, name: encoded.name, ..found })
 }
 
-pub(super) fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bool) -> Found {
+pub(super) fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bool) -> Meant {
     let canonical = format!("{}/{}/", pmu.name, written(terms));
     let kind = match (pmu.name.as_str(), kind_of(encoded.encoding.pmu_type)) {
         ("kprobe" | "uprobe", _) => Kind::Probe,
         (_, Kind::Raw) => Kind::Pmu,
         (_, kind) => kind,
     };
-    let mut found = Found::new(canonical, kind, encoded.encoding);
+    let mut found = Meant::new(canonical, kind, encoded.encoding);
     let is_generic = matches!(kind, Kind::Hardware | Kind::Cache);
     if is_generic && hybrid {
         found.encoding.config |= u64::from(pmu.pmu_type) << 32;
@@ -120,7 +120,7 @@ pub(super) fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bo
     // refuses to be asked (EINVAL).
     found.modifiers = if pmu.is_core() { Modifiers::unmodified() } else { Modifiers::default() };
     found.encoding.core = (hybrid && pmu.is_core()).then(|| pmu.name.clone());
-    Found { unit: encoded.unit, name: encoded.name, ..found }
+    Meant { unit: encoded.unit, name: encoded.name, ..found }
 }
 
 /// The terms that say what is counted, as text.
@@ -135,7 +135,7 @@ fn written(terms: &[Term<'_>]) -> String {
 }
 
 /// The kernel takes the type of a hybrid machine's core PMU in the upper half of the config.
-pub(super) fn on_core(found: &Found, core: &Pmu) -> Found {
+pub(super) fn on_core(found: &Meant, core: &Pmu) -> Meant {
     let mut found = found.clone();
     found.encoding.config |= u64::from(core.pmu_type) << 32;
     found.canonical = format!("{}/{}/", core.name, found.canonical);
@@ -144,17 +144,17 @@ pub(super) fn on_core(found: &Found, core: &Pmu) -> Found {
 }
 
 /// A raw code of the core's PMU, called by libpfm's words where there are some.
-pub(super) fn raw(code: u64, words: Option<String>) -> Found {
+pub(super) fn raw(code: u64, words: Option<String>) -> Meant {
     let canonical = words.unwrap_or_else(|| format!("r{code:x}"));
-    Found::new(canonical, Kind::Pmu, Encoding::of(symbols::RAW, code))
+    Meant::new(canonical, Kind::Pmu, Encoding::of(symbols::RAW, code))
 }
 
-pub(super) fn absent(preset: &Preset, why: &str) -> Found {
-    Found::new(preset.name.clone(), Kind::Hardware, Encoding::absent(why))
+pub(super) fn absent(preset: &Preset, why: &str) -> Meant {
+    Meant::new(preset.name.clone(), Kind::Hardware, Encoding::absent(why))
 }
 
 #[cfg(feature = "pfm")]
-pub(super) fn libpfm_event(machine: &Machine, name: &str) -> Option<Found> {
+pub(super) fn libpfm_event(machine: &Machine, name: &str) -> Option<Meant> {
     if !machine.has_libpfm() {
         return None;
     }
@@ -163,11 +163,11 @@ pub(super) fn libpfm_event(machine: &Machine, name: &str) -> Option<Found> {
         Kind::Raw => Kind::Pmu,
         kind => kind,
     };
-    let found = Found::new(event.canonical, kind, event.encoding);
-    Some(Found { modifiers: event.modifiers, ..found })
+    let found = Meant::new(event.canonical, kind, event.encoding);
+    Some(Meant { modifiers: event.modifiers, ..found })
 }
 
 #[cfg(not(feature = "pfm"))]
-pub(super) fn libpfm_event(_: &Machine, _: &str) -> Option<Found> {
+pub(super) fn libpfm_event(_: &Machine, _: &str) -> Option<Meant> {
     None
 }

@@ -128,13 +128,13 @@ impl Pmu {
     }
 
     /// Which bits the term `name` sets, or `None` when `format/` hasn't got it.
-    fn format(&self, name: &str) -> Result<Option<Format>, Cause> {
+    fn format(&self, name: &str) -> Result<Option<FormatBits>, Cause> {
         if !machine::is_file_name(name) {
             return Ok(None);
         }
         let file = self.folder.join("format").join(name);
         let Ok(text) = machine::text(&file) else { return Ok(None) };
-        Format::parse(&text).map(Some).ok_or(Cause::BadSysfs { file, text })
+        FormatBits::parse(&text).map(Some).ok_or(Cause::BadSysfs { file, text })
     }
 
     fn unit(&self, event: &str) -> Unit {
@@ -176,7 +176,7 @@ impl Pmu {
     }
 
     /// `event=0x3c`: puts the value into the bits of the term's format.
-    fn set_bits(&self, format: &Format, term: &Term<'_>, to: &mut Encoded) -> Result<(), Cause> {
+    fn set_bits(&self, format: &FormatBits, term: &Term<'_>, to: &mut Encoded) -> Result<(), Cause> {
         let value = match term.value {
             Some(_) => number(term)?,
             None if format.max() == 1 => 1,
@@ -332,12 +332,12 @@ impl Field {
 
 /// Which bits a term sets: `config:0-7,32-35`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Format {
+struct FormatBits {
     field: Field,
     mask: u64,
 }
 
-impl Format {
+impl FormatBits {
     fn parse(text: &str) -> Option<Self> {
         let (field, ranges) = text.split_once(':')?;
         let mut mask = 0;
@@ -368,12 +368,12 @@ fn deposit(mut value: u64, mask: u64) -> u64 {
     spread
 }
 
-/// Whether a file of sysfs has a text that [`Format`] understands; for tests on real machines.
+/// Whether a file of sysfs has a text that [`FormatBits`] understands; for tests on real machines.
 #[cfg(test)]
-fn formats(folder: &std::path::Path) -> Vec<(String, Option<Format>)> {
+fn formats(folder: &std::path::Path) -> Vec<(String, Option<FormatBits>)> {
     let folder = folder.join("format");
     let read = |name: String| {
-        let format = Format::parse(&machine::text(&folder.join(&name)).unwrap_or_default());
+        let format = FormatBits::parse(&machine::text(&folder.join(&name)).unwrap_or_default());
         (name, format)
     };
     machine::names(&folder).into_iter().map(read).collect()
@@ -387,19 +387,19 @@ mod tests {
     #[test]
     fn a_split_format_takes_the_low_bits_first() {
         // AMD: the event's low byte in bits 0-7, its high nibble in bits 32-35.
-        let format = Format::parse("config:0-7,32-35");
-        assert_eq!(format, Some(Format { field: Field::Config, mask: 0xF_0000_00FF }));
+        let format = FormatBits::parse("config:0-7,32-35");
+        assert_eq!(format, Some(FormatBits { field: Field::Config, mask: 0xF_0000_00FF }));
         assert_eq!(format.map(|format| format.max()), Some(0xFFF));
         assert_eq!(deposit(0x28F, 0xF_0000_00FF), 0x2_0000_008F);
     }
 
     #[test]
     fn formats_at_the_edges() {
-        assert_eq!(Format::parse("config1:0-63").map(|f| f.max()), Some(u64::MAX));
-        assert_eq!(Format::parse("config:18").map(|f| f.mask), Some(1 << 18));
-        assert_eq!(Format::parse("config:63").map(|f| f.mask), Some(1 << 63));
+        assert_eq!(FormatBits::parse("config1:0-63").map(|f| f.max()), Some(u64::MAX));
+        assert_eq!(FormatBits::parse("config:18").map(|f| f.mask), Some(1 << 18));
+        assert_eq!(FormatBits::parse("config:63").map(|f| f.mask), Some(1 << 63));
         for bad in ["", "config", "config:", "config:7-0", "config:0-64", "config4:0", "config:a", "config:0-"] {
-            assert_eq!(Format::parse(bad), None, "{bad}");
+            assert_eq!(FormatBits::parse(bad), None, "{bad}");
         }
     }
 
@@ -425,7 +425,7 @@ mod tests {
 
         #[test]
         fn any_format_text_is_read(text in ".{0,30}") {
-            Format::parse(&text);
+            FormatBits::parse(&text);
         }
     }
 }

@@ -15,17 +15,17 @@ use super::cpu;
 /// The file `relations/presets.json`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
+struct PresetTable {
     #[serde(rename = "about")]
     _about: Vec<String>,
-    families: Vec<Family>,
+    families: Vec<CpuFamily>,
     presets: Vec<Preset>,
 }
 
 /// CPUs that count the same events with the same codes.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Family {
+pub(super) struct CpuFamily {
     id: String,
     /// Name of the family for people.
     title: String,
@@ -50,13 +50,13 @@ pub(super) struct Preset {
     #[serde(default)]
     fallback: Option<String>,
     #[serde(default)]
-    entries: Vec<Entry>,
+    entries: Vec<PresetEntry>,
 }
 
 /// What counts a preset on some families; one of `code`, `perf` and `missing` is given.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct PresetEntry {
     on: Vec<String>,
     #[serde(default, deserialize_with = "hexadecimal")]
     code: Option<u64>,
@@ -92,7 +92,7 @@ pub(super) enum Meaning<'a> {
     Missing(String),
 }
 
-impl Family {
+impl CpuFamily {
     /// Name of the family for people.
     pub(super) fn title(&self) -> &str {
         &self.title
@@ -101,7 +101,7 @@ impl Family {
 
 impl Preset {
     /// What counts the preset on a CPU of this family; `None` is a CPU that the table doesn't know.
-    pub(super) fn on(&self, family: Option<&Family>) -> Meaning<'_> {
+    pub(super) fn on(&self, family: Option<&CpuFamily>) -> Meaning<'_> {
         if let Some(event) = &self.everywhere {
             return Meaning::Perf(event);
         }
@@ -121,8 +121,8 @@ impl Preset {
     }
 }
 
-impl Entry {
-    fn meaning(&self, preset: &str, family: &Family) -> Meaning<'_> {
+impl PresetEntry {
+    fn meaning(&self, preset: &str, family: &CpuFamily) -> Meaning<'_> {
         let why = match (self.code, &self.perf, &self.missing) {
             (Some(code), ..) => return Meaning::Code(code, self.in_libpfms_words(family)),
             (None, Some(event), _) => return Meaning::Perf(event),
@@ -131,13 +131,13 @@ impl Entry {
         Meaning::Missing(format!("{} cannot count {preset}: {why}", family.title))
     }
 
-    fn in_libpfms_words(&self, family: &Family) -> Option<String> {
+    fn in_libpfms_words(&self, family: &CpuFamily) -> Option<String> {
         Some(format!("{}::{}", family.libpfm.as_ref()?, self.event.as_ref()?))
     }
 }
 
-fn table() -> &'static Table {
-    static TABLE: OnceLock<Table> = OnceLock::new();
+fn table() -> &'static PresetTable {
+    static TABLE: OnceLock<PresetTable> = OnceLock::new();
     TABLE.get_or_init(|| serde_json::from_str(TEXT).unwrap_or_default())
 }
 
@@ -154,7 +154,7 @@ pub(super) fn find(name: &str) -> Option<&'static Preset> {
 }
 
 /// The family of the CPU with this id.
-pub(super) fn family(cpu: &str) -> Option<&'static Family> {
+pub(super) fn family(cpu: &str) -> Option<&'static CpuFamily> {
     table().families.iter().find(|family| family.cpus.iter().any(|pattern| cpu::matches(pattern, cpu)))
 }
 
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_table_is_well_formed() {
-        let table: Table = serde_json::from_str(TEXT).unwrap();
+        let table: PresetTable = serde_json::from_str(TEXT).unwrap();
         assert!(table.presets.len() >= 24);
         for preset in &table.presets {
             assert_eq!(preset.name, preset.name.to_uppercase());

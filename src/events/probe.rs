@@ -79,10 +79,10 @@ fn offset(path: &Path, place: &Place<'_>) -> Result<u64, ProbeProblem> {
     loaded_from(&program, address).ok_or(ProbeProblem::NoCode(address))
 }
 
-type Program<'data> = object::File<'data, &'data ReadCache<File>>;
+type ProbedProgram<'data> = object::File<'data, &'data ReadCache<File>>;
 
 /// Where the executable segment that holds an address has it in the file.
-fn loaded_from(program: &Program<'_>, address: u64) -> Option<u64> {
+fn loaded_from(program: &ProbedProgram<'_>, address: u64) -> Option<u64> {
     program.segments().find_map(|segment| {
         let SegmentFlags::Elf { p_flags } = segment.flags() else { return None };
         let (start, length) = segment.file_range();
@@ -92,7 +92,7 @@ fn loaded_from(program: &Program<'_>, address: u64) -> Option<u64> {
 }
 
 /// The address of a function, by the full table of symbols and by that of a shared library.
-fn function(program: &Program<'_>, name: &str) -> Result<u64, ProbeProblem> {
+fn function(program: &ProbedProgram<'_>, name: &str) -> Result<u64, ProbeProblem> {
     let functions = || program.symbols().chain(program.dynamic_symbols()).filter(is_function);
     let named = || functions().filter(|symbol| symbol.name() == Ok(name));
     // A function that other files can call goes before others of its name.

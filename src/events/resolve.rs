@@ -7,11 +7,11 @@ use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
 use super::error::{Cause, EventError, Problem};
-use super::found::{Found, absent, libpfm_event, on_core, on_pmu, other_head, raw, with_common_terms};
+use super::found::{Meant, absent, libpfm_event, on_core, on_pmu, other_head, raw, with_common_terms};
 use super::machine::{Machine, TracefsError};
 use super::modifiers::{Letters, Space};
 use super::pmu::{self, Pmu};
-use super::presets::{self, Family, Meaning};
+use super::presets::{self, CpuFamily, Meaning};
 use super::symbols;
 use super::syntax::{self, Head, Item, Place, Spec, Term};
 use super::tables::{TableEvent, Tables};
@@ -30,15 +30,15 @@ const NO_KERNEL: &str = "not supported by the model: it runs no kernel";
 #[derive(Clone, Debug)]
 pub struct Resolver {
     machine: Machine,
-    family: OnceLock<Option<&'static Family>>,
+    family: OnceLock<Option<&'static CpuFamily>>,
     tables: Arc<Tables>,
     pmus: OnceLock<Vec<Pmu>>,
     space: Option<Space>,
 }
 
 /// What a name means, and the letters that were left of it.
-struct Named<'a> {
-    found: Vec<Found>,
+struct MeantWithModifiers<'a> {
+    found: Vec<Meant>,
     letters: &'a str,
 }
 
@@ -135,7 +135,7 @@ impl Resolver {
                 cause: Cause::Syntax { at: error.at, expected: error.expected },
             }],
         })?;
-        let mut list = List {
+        let mut list = EventList {
             resolver: self,
             groups: Vec::new(),
             problems: Vec::new(),
@@ -167,21 +167,21 @@ impl Resolver {
             Head::Name(name) => self.name(name, terms)?,
             Head::Probe { path, ref place, returns } => {
                 let found = with_common_terms(self.probe(path, place, returns)?, terms.unwrap_or_default())?;
-                Named { found: vec![found], letters: "" }
+                MeantWithModifiers { found: vec![found], letters: "" }
             }
-            ref head => Named { found: vec![other_head(head, terms)?], letters: "" },
+            ref head => MeantWithModifiers { found: vec![other_head(head, terms)?], letters: "" },
         };
         let named = if self.machine.is_emulated() { only_modelled(named) } else { named };
         let written = if spec.modifiers.is_empty() { named.letters } else { spec.modifiers };
         let letters = Letters::parse(written).map_err(Cause::Letters)?;
         let several = named.found.len() > 1;
-        let member = |found: Found| self.member(found, spec.text, written, letters, several);
+        let member = |found: Meant| self.member(found, spec.text, written, letters, several);
         named.found.into_iter().map(member).collect()
     }
 
     fn member(
         &self,
-        found: Found,
+        found: Meant,
         text: &str,
         written: &str,
         letters: Letters,
@@ -204,7 +204,7 @@ impl Resolver {
         Ok(Member { event, guest_chosen: letters.chooses_guest() })
     }
 
-    fn name<'a>(&self, name: &'a str, terms: Option<&[Term<'_>]>) -> Result<Named<'a>, Cause> {
+    fn name<'a>(&self, name: &'a str, terms: Option<&[Term<'_>]>) -> Result<MeantWithModifiers<'a>, Cause> {
         match terms {
             Some(terms) => self.name_with_terms(name, terms),
             None => self.plain_name(name),
@@ -234,7 +234,7 @@ impl Resolver {
         Ok(None)
     }
 
-    fn plain_name<'a>(&self, name: &'a str) -> Result<Named<'a>, Cause> {
+    fn plain_name<'a>(&self, name: &'a str) -> Result<MeantWithModifiers<'a>, Cause> {
         let tracepoint = self.tracepoint(name);
         if let Some(Ok(named)) = tracepoint {
             return Ok(named);
@@ -248,7 +248,7 @@ impl Resolver {
             .or_else(|| self.preset(base).map(Ok))
             .or_else(|| self.table_event(base));
         match (known, Letters::parse(letters)) {
-            (Some(found), Ok(_)) => return Ok(Named { found: found?, letters }),
+            (Some(found), Ok(_)) => return Ok(MeantWithModifiers { found: found?, letters }),
             (Some(_), Err(error)) => return libpfm_name(&self.machine, name).ok_or(Cause::Letters(error)),
             (None, _) => {}
         }
@@ -262,7 +262,7 @@ impl Resolver {
     }
 
     /// `cycles/name=c/`, `cpu/event=0x3c/`, `sched:sched_switch/call-graph=fp/`.
-    fn name_with_terms<'a>(&self, name: &'a str, terms: &[Term<'_>]) -> Result<Named<'a>, Cause> {
+    fn name_with_terms<'a>(&self, name: &'a str, terms: &[Term<'_>]) -> Result<MeantWithModifiers<'a>, Cause> {
         let tracepoint = self.tracepoint(name).and_then(Result::ok);
         let known = || self.modelled(name).or_else(|| self.symbol(name)).or_else(|| self.preset(name));
         let found = match tracepoint {
@@ -274,10 +274,10 @@ impl Resolver {
             Some(found) => found.into_iter().map(|found| with_common_terms(found, terms)).collect(),
             None => self.on_pmus(name, terms),
         };
-        Ok(Named { found: found?, letters: "" })
+        Ok(MeantWithModifiers { found: found?, letters: "" })
     }
 
-    fn on_pmus(&self, name: &str, terms: &[Term<'_>]) -> Result<Vec<Found>, Cause> {
+    fn on_pmus(&self, name: &str, terms: &[Term<'_>]) -> Result<Vec<Meant>, Cause> {
         let pmus = pmu::matching(self.pmus(), name);
         if !pmus.is_empty() {
             return self.on_each(&pmus, terms);
@@ -297,7 +297,7 @@ impl Resolver {
 
     /// The terms on each PMU. As in perf, of several PMUs those that don't have the terms are
     /// left out, as long as one has.
-    fn on_each(&self, pmus: &[Pmu], terms: &[Term<'_>]) -> Result<Vec<Found>, Cause> {
+    fn on_each(&self, pmus: &[Pmu], terms: &[Term<'_>]) -> Result<Vec<Meant>, Cause> {
         let (mut found, mut refused) = (Vec::new(), None);
         for pmu in pmus {
             let terms = &self.expanded(pmu, terms);
@@ -312,7 +312,7 @@ impl Resolver {
         }
     }
 
-    fn probe(&self, path: Option<&str>, place: &Place<'_>, returns: bool) -> Result<Found, Cause> {
+    fn probe(&self, path: Option<&str>, place: &Place<'_>, returns: bool) -> Result<Meant, Cause> {
         let encoding = match path {
             Some(path) => probe::user(&self.machine, path, place, returns)?,
             None => probe::kernel(&self.machine, place, returns)?,
@@ -327,7 +327,7 @@ impl Resolver {
             Some(probe) if path.is_some() => format!("u{kind}:{}:{at}", probe.path),
             _ => format!("k{kind}:{at}"),
         };
-        Ok(Found { modifiers: Modifiers::default(), ..Found::new(canonical, Kind::Probe, encoding) })
+        Ok(Meant { modifiers: Modifiers::default(), ..Meant::new(canonical, Kind::Probe, encoding) })
     }
 
     /// The terms, with those of the vendor's event in place of its name: `cpu/l1d.replacement/`.
@@ -341,11 +341,11 @@ impl Resolver {
     }
 
     /// A name out of the vendor's tables, on every PMU that counts it.
-    fn table_event(&self, name: &str) -> Option<Result<Vec<Found>, Cause>> {
+    fn table_event(&self, name: &str) -> Option<Result<Vec<Meant>, Cause>> {
         self.tables.find(name).map(|event| self.in_table(event))
     }
 
-    fn in_table(&self, event: &TableEvent) -> Result<Vec<Found>, Cause> {
+    fn in_table(&self, event: &TableEvent) -> Result<Vec<Meant>, Cause> {
         let pmus = match &event.pmu {
             Some(pmu) => pmu::matching(self.pmus(), pmu),
             None => self.cores().into_iter().cloned().collect(),
@@ -355,7 +355,7 @@ impl Resolver {
             return Err(Cause::NoPmu { pmu: pmu.clone(), known });
         }
         let mut found = match event.on_x86() {
-            Some(encoding) if pmus.is_empty() => vec![Found::new(event.name.clone(), Kind::Pmu, encoding)],
+            Some(encoding) if pmus.is_empty() => vec![Meant::new(event.name.clone(), Kind::Pmu, encoding)],
             _ => self.on_each(&pmus, &event.written_terms())?,
         };
         if found.is_empty() {
@@ -376,22 +376,22 @@ impl Resolver {
 
     /// The tracepoints that `name` begins with. `None` when the name isn't made like a
     /// tracepoint's, or tracefs is there and hasn't got it.
-    fn tracepoint<'a>(&self, name: &'a str) -> Option<Result<Named<'a>, TracefsError>> {
+    fn tracepoint<'a>(&self, name: &'a str) -> Option<Result<MeantWithModifiers<'a>, TracefsError>> {
         let (system, rest) = name.split_once(':')?;
         let (event, letters) = rest.split_once(':').unwrap_or((rest, ""));
         let events = match self.machine.tracepoints() {
             Ok(events) => events,
             Err(error) => return Some(Err(error)),
         };
-        let found: Vec<Found> = tracepoints::find(&events, system, event)
+        let found: Vec<Meant> = tracepoints::find(&events, system, event)
             .into_iter()
-            .map(|point| Found::new(point.name, Kind::Tracepoint, point.encoding))
+            .map(|point| Meant::new(point.name, Kind::Tracepoint, point.encoding))
             .collect();
-        if found.is_empty() { None } else { Some(Ok(Named { found, letters })) }
+        if found.is_empty() { None } else { Some(Ok(MeantWithModifiers { found, letters })) }
     }
 
     /// What the emulated PMU counts, or knows that it can't; nothing on a real machine.
-    fn modelled(&self, name: &str) -> Option<Vec<Found>> {
+    fn modelled(&self, name: &str) -> Option<Vec<Meant>> {
         if !self.machine.is_emulated() {
             return None;
         }
@@ -399,12 +399,12 @@ impl Resolver {
         let (canonical, encoding) = emulate::find(&canonical)?;
         // It sees what the program executes in user space, without being asked to.
         let modifiers = Modifiers::default();
-        Some(vec![Found { modifiers, ..Found::new(canonical, Kind::Modelled, encoding) }])
+        Some(vec![Meant { modifiers, ..Meant::new(canonical, Kind::Modelled, encoding) }])
     }
 
     /// perf's symbols; on a hybrid machine a hardware event for each kind of core.
-    fn symbol(&self, name: &str) -> Option<Vec<Found>> {
-        let found = Found::from(symbols::find(name)?);
+    fn symbol(&self, name: &str) -> Option<Vec<Meant>> {
+        let found = Meant::from(symbols::find(name)?);
         if !matches!(found.kind, Kind::Hardware | Kind::Cache) {
             return Some(vec![found]);
         }
@@ -415,7 +415,7 @@ impl Resolver {
     }
 
     /// A name out of a PMU's `events/` folder, on every PMU that has it.
-    fn sysfs_event(&self, name: &str) -> Option<Result<Vec<Found>, Cause>> {
+    fn sysfs_event(&self, name: &str) -> Option<Result<Vec<Meant>, Cause>> {
         let pmus: Vec<Pmu> = self.pmus().iter().filter(|pmu| pmu.has_event(name)).cloned().collect();
         if pmus.is_empty() {
             return None;
@@ -424,7 +424,7 @@ impl Resolver {
     }
 
     /// A preset: what the table has for this CPU, else an event that is known and absent.
-    fn preset(&self, name: &str) -> Option<Vec<Found>> {
+    fn preset(&self, name: &str) -> Option<Vec<Meant>> {
         let preset = presets::find(name)?;
         // The kinds of core of a hybrid machine have different codes; perf's events know them.
         let meaning = if self.is_hybrid() { preset.on(None) } else { preset.on(self.family()) };
@@ -440,7 +440,7 @@ impl Resolver {
 
     /// What the table of presets calls this machine's CPUs; `None` where it doesn't know them.
     pub fn family_title(&self) -> Option<&'static str> {
-        self.family().filter(|_| !self.is_hybrid()).map(Family::title)
+        self.family().filter(|_| !self.is_hybrid()).map(CpuFamily::title)
     }
 
     /// Who describes an event of this resolver's; `None` for a raw code, a breakpoint, a probe.
@@ -461,21 +461,21 @@ impl Resolver {
     }
 
     /// The CPU's family in the table of presets; a CPU doesn't change.
-    fn family(&self) -> Option<&'static Family> {
+    fn family(&self) -> Option<&'static CpuFamily> {
         *self.family.get_or_init(|| presets::family(&self.machine.cpu_id()?))
     }
 }
 
 /// Replaces what the model doesn't count by the reason why it can't.
-fn only_modelled(named: Named<'_>) -> Named<'_> {
-    let modelled = |found: Found| match found.kind {
+fn only_modelled(named: MeantWithModifiers<'_>) -> MeantWithModifiers<'_> {
+    let modelled = |found: Meant| match found.kind {
         Kind::Modelled => found,
-        _ => Found { encoding: emulate::not_modelled(&found.canonical), kind: Kind::Modelled, ..found },
+        _ => Meant { encoding: emulate::not_modelled(&found.canonical), kind: Kind::Modelled, ..found },
     };
-    Named { found: named.found.into_iter().map(modelled).collect(), ..named }
+    MeantWithModifiers { found: named.found.into_iter().map(modelled).collect(), ..named }
 }
 
-/// A name that nobody knows; [`List::problem`] adds the suggestions.
+/// A name that nobody knows; [`EventList::problem`] adds the suggestions.
 fn unknown(written: &str) -> Cause {
     // A word is compared without its modifiers, if that is what stands behind the last colon.
     let name = match written.rsplit_once(':') {
@@ -486,7 +486,7 @@ fn unknown(written: &str) -> Cause {
 }
 
 /// The list that is being read.
-struct List<'r> {
+struct EventList<'r> {
     resolver: &'r Resolver,
     groups: Vec<Group>,
     problems: Vec<Problem>,
@@ -496,7 +496,7 @@ struct List<'r> {
     names: OnceCell<Vec<String>>,
 }
 
-impl List<'_> {
+impl EventList<'_> {
     fn add(&mut self, item: &Item<'_>) {
         match item {
             Item::Single(spec) => {
@@ -592,11 +592,11 @@ fn floor(text: &str, at: usize) -> usize {
 
 /// A name of libpfm's, which may have libpfm's modifiers (`:u:k`) or, behind the last colon,
 /// perf's (`:uk`).
-fn libpfm_name<'a>(machine: &Machine, name: &'a str) -> Option<Named<'a>> {
+fn libpfm_name<'a>(machine: &Machine, name: &'a str) -> Option<MeantWithModifiers<'a>> {
     if let Some(found) = libpfm_event(machine, name) {
-        return Some(Named { found: vec![found], letters: "" });
+        return Some(MeantWithModifiers { found: vec![found], letters: "" });
     }
     let (base, letters) = name.rsplit_once(':')?;
     Letters::parse(letters).ok()?;
-    Some(Named { found: vec![libpfm_event(machine, base)?], letters })
+    Some(MeantWithModifiers { found: vec![libpfm_event(machine, base)?], letters })
 }

@@ -27,19 +27,19 @@ pub(super) struct Symbol {
 }
 
 /// One row of the tables below: type, config, names (the canonical one first), description.
-pub(super) struct Row {
+pub(super) struct SymbolRow {
     pub(super) pmu_type: u32,
     pub(super) config: u64,
     pub(super) names: &'static [&'static str],
     pub(super) description: &'static str,
 }
 
-const fn row(pmu_type: u32, config: u64, names: &'static [&'static str], description: &'static str) -> Row {
-    Row { pmu_type, config, names, description }
+const fn row(pmu_type: u32, config: u64, names: &'static [&'static str], description: &'static str) -> SymbolRow {
+    SymbolRow { pmu_type, config, names, description }
 }
 
 /// perf's generic hardware and software events.
-pub(super) const ROWS: &[Row] = &[
+pub(super) const ROWS: &[SymbolRow] = &[
     row(HARDWARE, 0, &["cycles", "cpu-cycles"], "CPU cycles, at the frequency of the moment"),
     row(HARDWARE, 1, &["instructions"], "instructions retired"),
     row(HARDWARE, 2, &["cache-references"], "accesses to the last level of cache, mostly"),
@@ -76,8 +76,8 @@ fn generic(name: &str) -> Option<Symbol> {
     ROWS.iter().find(|row| row.names.contains(&name)).map(Symbol::from)
 }
 
-impl From<&Row> for Symbol {
-    fn from(row: &Row) -> Self {
+impl From<&SymbolRow> for Symbol {
+    fn from(row: &SymbolRow) -> Self {
         let is_clock = row.pmu_type == SOFTWARE && row.config <= 1;
         Self {
             canonical: row.names[0].to_owned(),
@@ -97,7 +97,7 @@ impl From<&Row> for Symbol {
 }
 
 /// The names of a cache, the canonical one first, and the operations that perf counts there.
-struct Cache {
+struct CacheNames {
     names: &'static [&'static str],
     operations: &'static [usize],
 }
@@ -107,14 +107,14 @@ const WRITE: usize = 1;
 const PREFETCH: usize = 2;
 
 /// Caches, in the order of `PERF_COUNT_HW_CACHE_*`.
-const CACHES: &[Cache] = &[
-    Cache { names: &["L1-dcache", "l1-d", "l1d", "L1-data"], operations: &[READ, WRITE, PREFETCH] },
-    Cache { names: &["L1-icache", "l1-i", "l1i", "L1-instruction"], operations: &[READ, PREFETCH] },
-    Cache { names: &["LLC", "L2"], operations: &[READ, WRITE, PREFETCH] },
-    Cache { names: &["dTLB", "d-tlb", "Data-TLB"], operations: &[READ, WRITE, PREFETCH] },
-    Cache { names: &["iTLB", "i-tlb", "Instruction-TLB"], operations: &[READ] },
-    Cache { names: &["branch", "branches", "bpu", "btb", "bpc"], operations: &[READ] },
-    Cache { names: &["node"], operations: &[READ, WRITE, PREFETCH] },
+const CACHES: &[CacheNames] = &[
+    CacheNames { names: &["L1-dcache", "l1-d", "l1d", "L1-data"], operations: &[READ, WRITE, PREFETCH] },
+    CacheNames { names: &["L1-icache", "l1-i", "l1i", "L1-instruction"], operations: &[READ, PREFETCH] },
+    CacheNames { names: &["LLC", "L2"], operations: &[READ, WRITE, PREFETCH] },
+    CacheNames { names: &["dTLB", "d-tlb", "Data-TLB"], operations: &[READ, WRITE, PREFETCH] },
+    CacheNames { names: &["iTLB", "i-tlb", "Instruction-TLB"], operations: &[READ] },
+    CacheNames { names: &["branch", "branches", "bpu", "btb", "bpc"], operations: &[READ] },
+    CacheNames { names: &["node"], operations: &[READ, WRITE, PREFETCH] },
 ];
 
 /// In the order of `PERF_COUNT_HW_CACHE_OP_*`; perf's names use the first (with a result) or the

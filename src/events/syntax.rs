@@ -166,14 +166,14 @@ pub fn parse_terms(text: &str) -> Result<Vec<Term<'_>>, SyntaxError> {
 
 /// The furthest place that the parser reached, and what it expected there.
 #[derive(Debug)]
-struct Expected<'a> {
+struct ExpectedSyntax<'a> {
     rest: &'a str,
     what: &'static str,
 }
 
 const NOTHING_SAID: &str = "something else";
 
-impl<'a> ParseError<&'a str> for Expected<'a> {
+impl<'a> ParseError<&'a str> for ExpectedSyntax<'a> {
     fn from_error_kind(rest: &'a str, _: ErrorKind) -> Self {
         Self { rest, what: NOTHING_SAID }
     }
@@ -187,13 +187,13 @@ impl<'a> ParseError<&'a str> for Expected<'a> {
     }
 }
 
-impl<'a> ContextError<&'a str> for Expected<'a> {
+impl<'a> ContextError<&'a str> for ExpectedSyntax<'a> {
     fn add_context(rest: &'a str, what: &'static str, other: Self) -> Self {
         if other.rest.len() == rest.len() { Self { rest, what } } else { other }
     }
 }
 
-fn located(text: &str, error: Err<Expected<'_>>) -> SyntaxError {
+fn located(text: &str, error: Err<ExpectedSyntax<'_>>) -> SyntaxError {
     match error {
         Err::Error(e) | Err::Failure(e) => {
             let expected = if e.what == NOTHING_SAID { "',' or the end of the list" } else { e.what };
@@ -203,12 +203,12 @@ fn located(text: &str, error: Err<Expected<'_>>) -> SyntaxError {
     }
 }
 
-type Read<'a, T> = IResult<&'a str, T, Expected<'a>>;
+type Read<'a, T> = IResult<&'a str, T, ExpectedSyntax<'a>>;
 
 /// `parser`, with a failure made final unless it stands at the very beginning of the text.
 fn cut_if_comma<'a, T>(
-    mut parser: impl Parser<&'a str, Output = T, Error = Expected<'a>>,
-) -> impl Parser<&'a str, Output = T, Error = Expected<'a>> {
+    mut parser: impl Parser<&'a str, Output = T, Error = ExpectedSyntax<'a>>,
+) -> impl Parser<&'a str, Output = T, Error = ExpectedSyntax<'a>> {
     move |text: &'a str| {
         parser.parse(text).map_err(|error| match error {
             Err::Error(e) => Err::Failure(e),
@@ -218,8 +218,8 @@ fn cut_if_comma<'a, T>(
 }
 
 fn spaced<'a, T>(
-    parser: impl Parser<&'a str, Output = T, Error = Expected<'a>>,
-) -> impl Parser<&'a str, Output = T, Error = Expected<'a>> {
+    parser: impl Parser<&'a str, Output = T, Error = ExpectedSyntax<'a>>,
+) -> impl Parser<&'a str, Output = T, Error = ExpectedSyntax<'a>> {
     delimited(multispace0, parser, multispace0)
 }
 
@@ -399,7 +399,7 @@ fn decimal(text: &str) -> Read<'_, u64> {
 fn in_64_bits<'a, E>(text: &'a str, rest: &'a str, number: Result<u64, E>) -> Read<'a, u64> {
     match number {
         Ok(number) => Ok((rest, number)),
-        Err(_) => Err(Err::Failure(Expected { rest: text, what: "a number of at most 64 bits" })),
+        Err(_) => Err(Err::Failure(ExpectedSyntax { rest: text, what: "a number of at most 64 bits" })),
     }
 }
 

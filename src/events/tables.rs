@@ -83,7 +83,7 @@ impl Tables {
             Some(map) => mapped(&map, id.as_deref()).map_err(fail)?,
             None => folder.to_owned(),
         };
-        let mut reading = Reading { standard: standard_events(&tables), ..Reading::default() };
+        let mut reading = TableReader { standard: standard_events(&tables), ..TableReader::default() };
         for name in machine::names(&tables) {
             if name.ends_with(".json") {
                 reading.file(&tables.join(&name), &name);
@@ -219,7 +219,7 @@ const COMMON: &str = "common-and-microarch.json";
 
 /// The files that have been read, and what was wrong with them.
 #[derive(Default)]
-struct Reading {
+struct TableReader {
     standard: HashMap<String, Map<String, Value>>,
     tables: Tables,
     files: usize,
@@ -228,7 +228,7 @@ struct Reading {
     problems: Vec<String>,
 }
 
-impl Reading {
+impl TableReader {
     fn finish(mut self) -> Result<Tables, Vec<String>> {
         if let (count @ 1.., first) = &self.undescribed {
             self.problems.push(format!("{count} events, {first} for one, need the file {COMMON} in a folder above"));
@@ -451,7 +451,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(text: &str) -> Result<Tables, Vec<String>> {
-        let mut reading = Reading::default();
+        let mut reading = TableReader::default();
         match serde_json::from_str(text).unwrap() {
             Value::Array(entries) => {
                 entries.iter().enumerate().for_each(|(index, entry)| reading.entry("f.json", index, entry));

@@ -18,7 +18,7 @@ pub struct Unresolved {
 
 /// One step on a stack of numbers.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+enum StackStep {
     Constant(f64),
     Load(Slot),
     Unary(&'static Operation),
@@ -29,7 +29,7 @@ enum Step {
 /// An expression over the slots of an array, ready to be evaluated many times.
 #[derive(Clone, Debug)]
 pub struct Program {
-    steps: Vec<Step>,
+    steps: Vec<StackStep>,
     slots: Vec<Slot>,
     stack: usize,
 }
@@ -47,13 +47,13 @@ impl Expr {
         let mut unresolved = Vec::new();
         for Node { kind, span } in self.nodes() {
             steps.push(match kind {
-                Kind::Number(number) => Step::Constant(*number),
-                Kind::Fact(_) => Step::Constant(f64::NAN),
-                Kind::Operation(operation) if operation.arity() == 1 => Step::Unary(operation),
-                Kind::Operation(operation) => Step::Binary(operation),
-                Kind::Select => Step::Select,
+                Kind::Number(number) => StackStep::Constant(*number),
+                Kind::Fact(_) => StackStep::Constant(f64::NAN),
+                Kind::Operation(operation) if operation.arity() == 1 => StackStep::Unary(operation),
+                Kind::Operation(operation) => StackStep::Binary(operation),
+                Kind::Select => StackStep::Select,
                 Kind::Variable(variable) => match resolve(variable) {
-                    Some(slot) => Step::Load(slot),
+                    Some(slot) => StackStep::Load(slot),
                     None => {
                         unresolved.push(Unresolved { variable: variable.clone(), span: *span });
                         continue;
@@ -66,18 +66,18 @@ impl Expr {
 }
 
 impl Program {
-    fn new(steps: Vec<Step>) -> Self {
+    fn new(steps: Vec<StackStep>) -> Self {
         let (mut height, mut stack) = (0_usize, 0);
         let mut slots = Vec::new();
         for step in &steps {
             height = match step {
-                Step::Constant(_) | Step::Load(_) => height + 1,
-                Step::Unary(_) => height,
-                Step::Binary(_) => height - 1,
-                Step::Select => height - 2,
+                StackStep::Constant(_) | StackStep::Load(_) => height + 1,
+                StackStep::Unary(_) => height,
+                StackStep::Binary(_) => height - 1,
+                StackStep::Select => height - 2,
             };
             stack = stack.max(height);
-            if let Step::Load(slot) = step {
+            if let StackStep::Load(slot) = step {
                 slots.push(*slot);
             }
         }
@@ -90,7 +90,7 @@ impl Program {
     pub(crate) fn difference(left: &Self, right: &Self) -> Option<Self> {
         let (minus, _) = super::operations::infix("-")?;
         let sides = left.steps.iter().chain(&right.steps).copied();
-        Some(Self::new(sides.chain([Step::Binary(minus)]).collect()))
+        Some(Self::new(sides.chain([StackStep::Binary(minus)]).collect()))
     }
 
     /// The slots that it reads, ascending, each once: the order of the gradient.
@@ -135,26 +135,26 @@ impl Program {
     }
 
     /// `stack` must hold `self.stack` numbers.
-    fn run<N: Number>(&self, stack: &mut [N], load: impl Fn(Slot) -> N) -> N {
+    fn run<N: StackNumber>(&self, stack: &mut [N], load: impl Fn(Slot) -> N) -> N {
         let mut top = 0;
         for step in &self.steps {
             match *step {
-                Step::Constant(number) => {
+                StackStep::Constant(number) => {
                     stack[top] = N::constant(number);
                     top += 1;
                 }
-                Step::Load(slot) => {
+                StackStep::Load(slot) => {
                     stack[top] = load(slot);
                     top += 1;
                 }
-                Step::Unary(operation) => {
+                StackStep::Unary(operation) => {
                     stack[top - 1] = N::apply(operation, stack[top - 1], N::constant(0.0));
                 }
-                Step::Binary(operation) => {
+                StackStep::Binary(operation) => {
                     top -= 1;
                     stack[top - 1] = N::apply(operation, stack[top - 1], stack[top]);
                 }
-                Step::Select => {
+                StackStep::Select => {
                     top -= 2;
                     let [a, condition, b] = [stack[top - 1], stack[top], stack[top + 1]];
                     stack[top - 1] = choose(condition.value(), a, b).unwrap_or(N::constant(f64::NAN));
@@ -166,13 +166,13 @@ impl Program {
 }
 
 /// What a program computes with: values alone, or values with a derivative.
-trait Number: Copy {
+trait StackNumber: Copy {
     fn constant(value: f64) -> Self;
     fn value(self) -> f64;
     fn apply(operation: &Operation, a: Self, b: Self) -> Self;
 }
 
-impl Number for f64 {
+impl StackNumber for f64 {
     fn constant(value: f64) -> Self {
         value
     }
@@ -193,7 +193,7 @@ struct Dual {
     slope: f64,
 }
 
-impl Number for Dual {
+impl StackNumber for Dual {
     fn constant(value: f64) -> Self {
         Self { value, slope: 0.0 }
     }

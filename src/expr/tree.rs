@@ -274,7 +274,7 @@ impl Expr {
 
     /// The canonical text, with variables written by `name`.
     pub fn text_with(&self, name: impl Fn(&Variable) -> String) -> String {
-        let root = self.fold(|node, operands| Printed::new(&node.kind, operands, &name));
+        let root = self.fold(|node, operands| PrintedNode::new(&node.kind, operands, &name));
         root.map_or_else(String::new, |printed| printed.text)
     }
 }
@@ -353,7 +353,7 @@ pub(super) fn is_name_char(c: char) -> bool {
 }
 
 /// A printed node and how firmly it holds together.
-struct Printed {
+struct PrintedNode {
     text: String,
     power: u8,
 }
@@ -364,7 +364,7 @@ const CONDITION: u8 = 1;
 const UNARY: u8 = 7;
 const ATOM: u8 = 8;
 
-impl Printed {
+impl PrintedNode {
     fn new(kind: &Kind, operands: Vec<Self>, name: &impl Fn(&Variable) -> String) -> Self {
         match kind {
             Kind::Number(number) => Self { text: number_text(*number), power: ATOM },

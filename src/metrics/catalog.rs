@@ -183,13 +183,13 @@ pub struct Formulas<'a> {
     know: &'a dyn Fn(&Fact) -> Option<f64>,
     /// The metrics that are being looked at, each named by the one before.
     chain: Vec<String>,
-    known: HashMap<String, Result<Rc<Known>, ExpansionError>>,
+    known: HashMap<String, Result<Rc<KnownFormula>, ExpansionError>>,
     /// How many nodes were made of formulas.
     made: usize,
 }
 
 /// A formula as far as it is written itself.
-struct Known {
+struct KnownFormula {
     /// With the numbers of facts and of metrics that are one, and without what then can't matter; other metrics by
     /// their names.
     own: Expr,
@@ -240,7 +240,7 @@ impl<'a> Formulas<'a> {
         Ok(needs)
     }
 
-    fn known(&mut self, expr: &Expr) -> Result<Known, ExpansionError> {
+    fn known(&mut self, expr: &Expr) -> Result<KnownFormula, ExpansionError> {
         let catalog = self.catalog;
         // Facts first: what they rule out needn't be looked at.
         let known = expr.with_parts(MAX_NODES, |kind| match kind {
@@ -253,7 +253,7 @@ impl<'a> Formulas<'a> {
                 self.metric(metric)?;
             }
         }
-        let number = |known: &Known| matches!(known.own.nodes(), [Node { kind: Kind::Number(_), .. }]);
+        let number = |known: &KnownFormula| matches!(known.own.nodes(), [Node { kind: Kind::Number(_), .. }]);
         let constant = |kind: &Kind| self.named(kind).filter(|known| number(known)).map(|known| known.own.clone());
         let own = known.with_parts(MAX_NODES, constant).ok_or_else(|| self.too_long())?.folded();
         let (mut size, mut depth) = (0_usize, 0);
@@ -265,12 +265,12 @@ impl<'a> Formulas<'a> {
         match self.chain.last() {
             _ if size > MAX_NODES => Err(self.too_long()),
             Some(last) if self.chain.len() + depth > MAX_NAMING => Err(ExpansionError::TooDeep(last.clone())),
-            _ => Ok(Known { own, size, depth }),
+            _ => Ok(KnownFormula { own, size, depth }),
         }
     }
 
     /// The metric that a variable names, which has been looked at.
-    fn named(&self, kind: &Kind) -> Option<&Rc<Known>> {
+    fn named(&self, kind: &Kind) -> Option<&Rc<KnownFormula>> {
         self.known.get(&self.catalog.named(kind)?.name)?.as_ref().ok()
     }
 

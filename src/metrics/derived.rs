@@ -17,12 +17,12 @@ pub struct Derived {
     formula: Program,
     threshold: Option<Program>,
     /// What each slot of the programs is the sum of.
-    sources: Vec<Source>,
+    sources: Vec<SlotSource>,
 }
 
 /// Where the number in a slot comes from.
 #[derive(Clone, Debug)]
-enum Source {
+enum SlotSource {
     /// The counts of these events together.
     Events(Vec<EventIndex>),
     /// The wall-clock time, in seconds.
@@ -89,8 +89,8 @@ impl Derived {
         let mut slot = |Variable { subject, .. }: &Variable| {
             let Subject::Event(name) = subject else { return None };
             let source = match recorded.events.get(name) {
-                Some(events) if !events.is_empty() => Source::Events(events.clone()),
-                _ if name == DURATION => Source::Duration,
+                Some(events) if !events.is_empty() => SlotSource::Events(events.clone()),
+                _ if name == DURATION => SlotSource::Duration,
                 _ => return None,
             };
             let known = names.iter().position(|known| known == name);
@@ -119,8 +119,8 @@ impl Derived {
         let slots = self.formula.slots().iter().filter_map(|slot| self.sources.get(slot.0));
         slots
             .flat_map(|source| match source {
-                Source::Events(events) => events.as_slice(),
-                Source::Duration => &[],
+                SlotSource::Events(events) => events.as_slice(),
+                SlotSource::Duration => &[],
             })
             .copied()
     }
@@ -141,8 +141,8 @@ impl Derived {
         let mut missing = Vec::new();
         for source in &self.sources {
             let sum = match source {
-                Source::Duration => Ok(Uncertain::exact(seconds)),
-                Source::Events(events) => sum(events, &count),
+                SlotSource::Duration => Ok(Uncertain::exact(seconds)),
+                SlotSource::Events(events) => sum(events, &count),
             };
             missing.push(sum.err());
             let Uncertain { value, error } = sum.unwrap_or(Uncertain { value: f64::NAN, error: Error::Unknown });

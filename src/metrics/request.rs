@@ -14,14 +14,14 @@ use crate::run::MetricFormula;
 /// Metrics that were asked for, with the events that they need.
 #[derive(Debug, Default)]
 pub struct Request {
-    wanted: Vec<Wanted>,
+    wanted: Vec<ResolvedMetric>,
     /// Metrics that a pattern or group means too, but that this machine can't measure.
     pub skipped: Vec<Skipped>,
 }
 
 /// A metric over events of this machine.
 #[derive(Debug)]
-struct Wanted {
+struct ResolvedMetric {
     metric: Metric,
     /// Formula without names of metrics and facts.
     formula: Expr,
@@ -69,7 +69,7 @@ impl fmt::Display for Unknown {
 }
 
 /// What metrics are made from.
-struct Maker<'f, 'a> {
+struct MetricMaker<'f, 'a> {
     formulas: &'f mut Formulas<'a>,
     facts: &'f Facts<'f>,
     has_watchdog: bool,
@@ -85,7 +85,7 @@ impl Request {
         let watchdog = std::fs::read_to_string("/proc/sys/kernel/nmi_watchdog");
         let has_watchdog = watchdog.is_ok_and(|text| text.trim() == "1");
         let know = |fact: &Fact| facts.know(fact);
-        let mut maker = Maker { formulas: &mut catalog.formulas(&know), facts, has_watchdog };
+        let mut maker = MetricMaker { formulas: &mut catalog.formulas(&know), facts, has_watchdog };
         let mut request = Self::default();
         let mut unknown = Unknown::default();
         for wish in wishes.iter().flat_map(|wish| list(wish)) {
@@ -104,7 +104,7 @@ impl Request {
         self
     }
 
-    fn add(&mut self, maker: &mut Maker<'_, '_>, wish: &str, metrics: &[&Metric], unknown: &mut Unknown) {
+    fn add(&mut self, maker: &mut MetricMaker<'_, '_>, wish: &str, metrics: &[&Metric], unknown: &mut Unknown) {
         let mut failed = Vec::new();
         for metric in metrics {
             if self.wanted.iter().any(|wanted| wanted.metric.name == metric.name) {
@@ -123,7 +123,7 @@ impl Request {
     /// Why a metric can't be measured here, as far as names show it: an event isn't known, or the machine
     /// has no code for it. `None` if there is nothing against it.
     pub fn refusal(metric: &Metric, formulas: &mut Formulas<'_>, facts: &Facts<'_>) -> Option<String> {
-        match (Maker { formulas, facts, has_watchdog: false }).events(metric) {
+        match (MetricMaker { formulas, facts, has_watchdog: false }).events(metric) {
             Ok(events) => events.iter().flat_map(|(_, events)| events).find_map(Event::unavailable),
             Err(reason) => Some(reason),
         }
@@ -145,7 +145,7 @@ impl Request {
     /// What is counted already is not counted again, unless a metric's events would then be counted at
     /// different times. Free events that a metric needs are drawn into its group.
     pub fn add_to(&self, mut groups: Vec<Group>, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Group> {
-        let mut order: Vec<&Wanted> = self.wanted.iter().collect();
+        let mut order: Vec<&ResolvedMetric> = self.wanted.iter().collect();
         // Large groups first: small ones are often parts of them.
         order.sort_by_key(|wanted| std::cmp::Reverse(wanted.hardware().count()));
         for wanted in order {
@@ -169,7 +169,7 @@ impl Request {
     }
 }
 
-impl Maker<'_, '_> {
+impl MetricMaker<'_, '_> {
     /// What each name in a metric's formula stands for.
     fn events(&mut self, metric: &Metric) -> Result<Vec<(String, Vec<Event>)>, String> {
         let needs = self.formulas.needs(&metric.formula).map_err(|error| error.to_string())?;
@@ -190,12 +190,12 @@ impl Maker<'_, '_> {
         Err(format!("there is no event {}", shown(&missing.join(", "))))
     }
 
-    fn make(&mut self, metric: &Metric, wish: &str) -> Result<Wanted, String> {
+    fn make(&mut self, metric: &Metric, wish: &str) -> Result<ResolvedMetric, String> {
         let events = self.events(metric)?;
         let formula = self.formulas.expand(&metric.formula).map_err(|error| error.to_string())?;
         let threshold = metric.threshold.as_ref().and_then(|threshold| self.formulas.expand(threshold).ok());
         let is_apart = self.is_apart(metric, wish);
-        Ok(Wanted { metric: metric.clone(), formula, threshold, events, is_apart })
+        Ok(ResolvedMetric { metric: metric.clone(), formula, threshold, events, is_apart })
     }
 
     fn is_apart(&self, metric: &Metric, wish: &str) -> bool {
@@ -211,7 +211,7 @@ impl Maker<'_, '_> {
     }
 }
 
-impl Wanted {
+impl ResolvedMetric {
     fn all(&self) -> impl Iterator<Item = &Event> {
         self.events.iter().flat_map(|(_, events)| events)
     }

@@ -56,13 +56,13 @@ impl Vendor {
     }
 
     /// Adds the entries that have a formula; event tables have others beside them.
-    fn add_all(&mut self, file: &str, entries: &[Value], formula: &str, read: Reader) {
+    fn add_all(&mut self, file: &str, entries: &[Value], formula: &str, read: VendorReader) {
         for entry in entries.iter().filter_map(Value::as_object).filter(|fields| fields.contains_key(formula)) {
             self.add(file, entry, read);
         }
     }
 
-    fn add(&mut self, file: &str, fields: &Map<String, Value>, read: Reader) {
+    fn add(&mut self, file: &str, fields: &Map<String, Value>, read: VendorReader) {
         match read(fields) {
             Ok(metric) => self.metrics.push(metric),
             Err(_) if self.problems.len() >= MOST_PROBLEMS => self.untold += 1,
@@ -75,7 +75,7 @@ impl Vendor {
     }
 }
 
-type Reader = fn(&Map<String, Value>) -> Result<Metric, String>;
+type VendorReader = fn(&Map<String, Value>) -> Result<Metric, String>;
 
 fn text<'a>(fields: &'a Map<String, Value>, key: &str) -> Result<Option<&'a str>, String> {
     match fields.get(key) {
@@ -130,7 +130,7 @@ fn perfmon_metric(fields: &Map<String, Value>) -> Result<Metric, String> {
     let name = name.strip_prefix("metric_").unwrap_or(name);
     let expr = formula("Formula", text(fields, "Formula")?.ok_or("Formula is missing")?)?;
     let mut aliases = Vec::new();
-    for (key, part) in [("Events", event_named as Part), ("Constants", constant_named)] {
+    for (key, part) in [("Events", event_named as FormulaPart), ("Constants", constant_named)] {
         for entry in fields.get(key).and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_object) {
             let (alias, named) = (text(entry, "Alias")?, text(entry, "Name")?);
             let (alias, named) = (alias.ok_or("an alias is missing")?, named.ok_or("a name is missing")?);
@@ -151,7 +151,7 @@ fn perfmon_metric(fields: &Map<String, Value>) -> Result<Metric, String> {
     Ok(Metric { scale: Scale { factor: 1.0, unit: unit.to_owned() }, ..metric })
 }
 
-type Part = fn(&str) -> Result<Expr, String>;
+type FormulaPart = fn(&str) -> Result<Expr, String>;
 
 /// `INST_RETIRED.ANY:USER=1` is perf's `INST_RETIRED.ANY:u`.
 fn event_named(name: &str) -> Result<Expr, String> {

@@ -138,16 +138,16 @@ impl Finding {
 
     /// The words for it, with the names that `monitor` knows.
     pub fn words<'a>(&'a self, monitor: &'a Monitor) -> impl fmt::Display + 'a {
-        Words { finding: self, monitor }
+        FindingText { finding: self, monitor }
     }
 }
 
-struct Words<'a> {
+struct FindingText<'a> {
     finding: &'a Finding,
     monitor: &'a Monitor,
 }
 
-impl Words<'_> {
+impl FindingText<'_> {
     fn event(&self, index: EventIndex) -> &str {
         &self.monitor.header().events[index].event.name
     }
@@ -193,7 +193,7 @@ impl Words<'_> {
     }
 }
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for FindingText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.finding {
             Finding::LostRounds { rounds } => {

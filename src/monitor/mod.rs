@@ -50,7 +50,7 @@ pub struct Monitor {
     relations: Vec<Relation>,
     /// The metrics of the header by their places there.
     derived: Vec<(usize, Derived)>,
-    tracks: Vec<Track>,
+    tracks: Vec<EventTrack>,
     /// How many intervals each keeps.
     kept: usize,
     /// The part of the target that each event is about, and of each part the event that counts instructions.
@@ -58,7 +58,7 @@ pub struct Monitor {
     instructions: Vec<Option<EventIndex>>,
     /// Events that are counted for each part of the target, and how their sums vary between intervals.
     parts: Vec<Parts>,
-    spreads: Vec<sum::Spread>,
+    spreads: Vec<sum::SumSpread>,
     tally: Tally,
     /// What each event counted in truth, where that was recorded.
     truths: Vec<Option<u64>>,
@@ -77,7 +77,7 @@ pub struct Monitor {
 
 /// What is kept of each event beside its raw statistics.
 #[derive(Clone, Debug, Default)]
-struct Track {
+struct EventTrack {
     last: Reading,
     /// The CPU time that the event could have been counted in; more than that of `last` where only
     /// one kind of core counts it.
@@ -248,10 +248,10 @@ impl Monitor {
         let (parts, scopes) = (sum::parts(&header), sum::scopes(&header));
         let mut monitor = Self {
             due: header.interval_ns,
-            tracks: vec![Track::default(); events],
+            tracks: vec![EventTrack::default(); events],
             kept: HISTORY,
             instructions: measure::instructions(&header, &scopes),
-            spreads: vec![sum::Spread::default(); parts.len()],
+            spreads: vec![sum::SumSpread::default(); parts.len()],
             parts,
             tally: Tally::of_scopes(scopes.clone()),
             scopes,

@@ -86,9 +86,9 @@ impl Total {
 
 /// How a sum varies between intervals, in each measure that has intervals.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Spread([(Measure, Moments); 3]);
+pub(super) struct SumSpread([(Measure, Moments); 3]);
 
-impl Default for Spread {
+impl Default for SumSpread {
     fn default() -> Self {
         let measures = [Measure::PerCpuSecond, Measure::PerSecond, Measure::PerKiloInstruction];
         Self(measures.map(|measure| (measure, Moments::default())))

@@ -1,9 +1,9 @@
 //! Removes the smallest subtrees of a tree past its cap; every total stays.
 
 use super::frame::{Frame, Kind};
-use super::node::{Node, NodeId};
+use super::node::{NodeId, TreeNode};
 use super::tree::Tree;
-use super::weight::Column;
+use super::weight::EventColumn;
 
 /// What a subtree is worth: samples of all events, then calls, on it and below.
 type Worth = (u64, u64);
@@ -26,13 +26,13 @@ impl Tree {
         let kept = self.worthiest(self.options.cap * 3 / 8);
         let other = self.frames.id(&Frame { kind: Kind::Other, ..Frame::function("(other)") });
         let old_nodes = std::mem::take(&mut self.nodes);
-        let old_columns: Vec<Column> = self.columns.iter_mut().map(std::mem::take).collect();
+        let old_columns: Vec<EventColumn> = self.columns.iter_mut().map(std::mem::take).collect();
         let old_edges = std::mem::take(&mut self.edges);
         self.placed.iter_mut().for_each(|placed| *placed = false);
         let mut new_ids: Vec<NodeId> = Vec::with_capacity(old_nodes.len());
         for (index, old) in old_nodes.iter().enumerate() {
             let id = if index == 0 {
-                self.nodes.push(Node::new(old.frame, NodeId::NONE, 0));
+                self.nodes.push(TreeNode::new(old.frame, NodeId::NONE, 0));
                 self.placed[0] = true;
                 NodeId::ROOT
             } else if kept[index] {
@@ -66,7 +66,7 @@ impl Tree {
         let own = (0..self.len()).map(|index| -> Worth {
             let node = &self.nodes[index];
             // A sum without samples counts by its weight.
-            let amount = |column: &Column| {
+            let amount = |column: &EventColumn| {
                 let amount = column.get(index);
                 if amount.samples > 0 { amount.samples } else { amount.weight }
             };
@@ -91,7 +91,7 @@ impl Tree {
         child
     }
 
-    pub(super) fn add_numbers(&mut self, id: NodeId, of: &Node) {
+    pub(super) fn add_numbers(&mut self, id: NodeId, of: &TreeNode) {
         let node = &mut self.nodes[id.index()];
         node.calls = node.calls.saturating_add(of.calls);
     }

@@ -73,7 +73,7 @@ impl FrameId {
 type Text = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Key {
+struct FrameKey {
     kind: Kind,
     name: Text,
     module: Text,
@@ -86,8 +86,8 @@ struct Key {
 pub(super) struct Frames {
     texts: Vec<Arc<str>>,
     text_ids: HashMap<Arc<str>, Text>,
-    keys: Vec<Key>,
-    ids: HashMap<Key, FrameId, FxBuildHasher>,
+    keys: Vec<FrameKey>,
+    ids: HashMap<FrameKey, FrameId, FxBuildHasher>,
 }
 
 impl Frames {
@@ -101,7 +101,7 @@ impl Frames {
 
     pub(super) fn id(&mut self, frame: &Frame<'_>) -> FrameId {
         let [name, module, file] = [frame.name, frame.module, frame.file].map(|text| self.text(text));
-        let key = Key { kind: frame.kind, name, module, file, line: frame.line };
+        let key = FrameKey { kind: frame.kind, name, module, file, line: frame.line };
         let next = FrameId(self.keys.len() as u32);
         let id = *self.ids.entry(key).or_insert(next);
         if id == next {
@@ -111,7 +111,7 @@ impl Frames {
     }
 
     pub(super) fn get(&self, id: FrameId) -> Frame<'_> {
-        let Key { kind, name, module, file, line } = self.keys[id.index()];
+        let FrameKey { kind, name, module, file, line } = self.keys[id.index()];
         let text = |text: Text| &*self.texts[text as usize];
         Frame { kind, name: text(name), module: text(module), file: text(file), line }
     }

@@ -23,7 +23,7 @@ impl NodeId {
 
 /// Children are a chain of siblings, newest first; an edge table in the tree finds one by its frame.
 #[derive(Clone, Debug)]
-pub(super) struct Node {
+pub(super) struct TreeNode {
     pub(super) frame: FrameId,
     pub(super) parent: NodeId,
     pub(super) depth: u32,
@@ -34,7 +34,7 @@ pub(super) struct Node {
     pub(super) calls: u64,
 }
 
-impl Node {
+impl TreeNode {
     pub(super) fn new(frame: FrameId, parent: NodeId, depth: u32) -> Self {
         let none = NodeId::NONE;
         let recent = (FrameId(u32::MAX), none);
@@ -50,7 +50,7 @@ pub struct NodeRef<'a> {
 }
 
 impl<'a> NodeRef<'a> {
-    fn node(&self) -> &'a Node {
+    fn node(&self) -> &'a TreeNode {
         &self.tree.nodes[self.id.index()]
     }
 

@@ -2,7 +2,7 @@
 
 use super::node::NodeId;
 use super::tree::Tree;
-use super::weight::{Amount, Column};
+use super::weight::{Amount, EventColumn};
 
 impl Tree {
     /// Keeps one sample of `period`, in the order of [`Tree::walk`]: a sequence with s samples gives
@@ -30,7 +30,7 @@ impl Tree {
     }
 }
 
-fn down_sample_column(column: &mut Column, order: &[NodeId], period: u64, is_sum: bool) {
+fn down_sample_column(column: &mut EventColumn, order: &[NodeId], period: u64, is_sum: bool) {
     let mut carry = Amount::ZERO;
     for id in order {
         let amount = carry.plus(column.get(id.index()));

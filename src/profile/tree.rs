@@ -9,8 +9,8 @@ use std::collections::HashMap;
 use rustc_hash::FxBuildHasher;
 
 use super::frame::{Frame, FrameId, Frames};
-use super::node::{Node, NodeId, NodeRef};
-use super::weight::{Amount, Column, Event, EventId, Measure};
+use super::node::{NodeId, NodeRef, TreeNode};
+use super::weight::{Amount, Event, EventColumn, EventId, Measure};
 
 /// What becomes of repeats at the end of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,14 +65,14 @@ impl ThreadId {
 pub struct Tree {
     pub(super) options: Options,
     pub(super) frames: Frames,
-    pub(super) nodes: Vec<Node>,
+    pub(super) nodes: Vec<TreeNode>,
     /// Where a frame leads from a node: to a child, or back to an ancestor.
     pub(super) edges: HashMap<(NodeId, FrameId), NodeId, FxBuildHasher>,
     /// The stacks of threads; never empty but for those that ended.
     pub(super) threads: Vec<Vec<NodeId>>,
     ended: Vec<ThreadId>,
     pub(super) events: Vec<Event>,
-    pub(super) columns: Vec<Column>,
+    pub(super) columns: Vec<EventColumn>,
     /// How often subtrees were folded.
     pub(super) folds: u32,
     /// Frames that stand in some path, by number.
@@ -93,7 +93,7 @@ impl Tree {
         Self {
             options: Options { cap: options.cap.clamp(16, u32::MAX as usize / 2), ..options },
             frames: Frames::new(),
-            nodes: vec![Node::new(FrameId::ROOT, NodeId::NONE, 0)],
+            nodes: vec![TreeNode::new(FrameId::ROOT, NodeId::NONE, 0)],
             edges: HashMap::default(),
             threads: Vec::new(),
             ended: Vec::new(),
@@ -141,15 +141,15 @@ impl Tree {
             return id;
         }
         self.events.push(event.clone());
-        self.columns.push(Column::default());
+        self.columns.push(EventColumn::default());
         EventId(self.events.len() as u32 - 1)
     }
 
     /// Forgets all paths and what was counted on them; frames, events and threads stay, those at the root.
     pub fn clear(&mut self) {
-        self.nodes = vec![Node::new(FrameId::ROOT, NodeId::NONE, 0)];
+        self.nodes = vec![TreeNode::new(FrameId::ROOT, NodeId::NONE, 0)];
         self.edges.clear();
-        self.columns.iter_mut().for_each(|column| *column = Column::default());
+        self.columns.iter_mut().for_each(|column| *column = EventColumn::default());
         self.placed = vec![true];
         self.has_calls = false;
         self.threads.iter_mut().for_each(|stack| stack.truncate(1));
@@ -361,7 +361,7 @@ impl Tree {
     pub(super) fn push_child(&mut self, parent: NodeId, frame: FrameId) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
         let above = &mut self.nodes[parent.index()];
-        let mut node = Node::new(frame, parent, above.depth + 1);
+        let mut node = TreeNode::new(frame, parent, above.depth + 1);
         node.next_sibling = std::mem::replace(&mut above.first_child, id);
         self.nodes.push(node);
         if frame.index() >= self.placed.len() {

@@ -82,9 +82,9 @@ impl Amount {
 
 /// The numbers of one event, by node. As long as the last node that has any.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Column(Vec<Amount>);
+pub(super) struct EventColumn(Vec<Amount>);
 
-impl Column {
+impl EventColumn {
     pub(super) fn get(&self, node: usize) -> Amount {
         self.0.get(node).copied().unwrap_or_default()
     }

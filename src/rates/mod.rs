@@ -357,15 +357,15 @@ impl Scaling {
 
     /// Whether a count of 0 says nothing of the run.
     fn is_blind(&self) -> bool {
-        matches!((self.lead, self.spread()), (Lead::Beginning(_), Spread::Unknown))
+        matches!((self.lead, self.spread()), (Lead::Beginning(_), ErrorSpread::Unknown))
     }
 
     /// The estimate with its error; `None` where there is no estimate.
     pub fn scaled(&self, confidence: Confidence) -> Option<Uncertain> {
         let error = match self.spread() {
-            Spread::None => Error::Exact,
-            Spread::Unknown => Error::Unknown,
-            Spread::Of { deviation, degrees } => Error::of(confidence.student(degrees) * deviation),
+            ErrorSpread::None => Error::Exact,
+            ErrorSpread::Unknown => Error::Unknown,
+            ErrorSpread::Of { deviation, degrees } => Error::of(confidence.student(degrees) * deviation),
         };
         Some(Uncertain { value: self.estimate()?, error }.at_least(self.total.count as f64))
     }
@@ -374,9 +374,9 @@ impl Scaling {
     /// counted, `None` if too little was seen to say.
     pub fn deviation(&self) -> Option<f64> {
         match self.spread() {
-            Spread::None => Some(0.0),
-            Spread::Unknown => None,
-            Spread::Of { deviation, degrees } => {
+            ErrorSpread::None => Some(0.0),
+            ErrorSpread::Unknown => None,
+            ErrorSpread::Of { deviation, degrees } => {
                 let level = Confidence::default();
                 Some(deviation * level.student(degrees) / level.normal())
             }
@@ -388,19 +388,19 @@ impl Scaling {
         self.total.running.0 > 0 && self.total.running >= self.total.enabled
     }
 
-    fn spread(&self) -> Spread {
+    fn spread(&self) -> ErrorSpread {
         let Delta { count, enabled, running } = self.total;
         if self.is_exact() {
-            return Spread::None;
+            return ErrorSpread::None;
         }
         let lead = self.lead();
         if self.rounds < 2 || (count == 0 && lead > 0.0) {
-            return Spread::Unknown;
+            return ErrorSpread::Unknown;
         }
         let (all, seen) = (enabled.as_ms(), running.as_ms());
         let poisson = (count as f64 + 0.5) * (all - seen) * all / (seen * seen);
         let variance = self.sampling_variance(all, seen).max(poisson) + lead * lead * self.rate_variance(seen);
-        Spread::Of { deviation: variance.sqrt(), degrees: self.rounds - 1 }
+        ErrorSpread::Of { deviation: variance.sqrt(), degrees: self.rounds - 1 }
     }
 
     /// The part of the beginning that wasn't seen, in ms.
@@ -431,7 +431,7 @@ impl Scaling {
 }
 
 /// What is known of an estimate's error.
-enum Spread {
+enum ErrorSpread {
     /// There is none: everything was counted.
     None,
     Unknown,

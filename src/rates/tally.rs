@@ -18,12 +18,12 @@ pub struct Raw {
 #[derive(Clone, Debug)]
 pub struct Tally {
     confidence: Confidence,
-    tracks: Vec<Track>,
+    tracks: Vec<TallyTrack>,
     raw: Vec<Raw>,
     /// The part of the target that each event is about.
     scopes: Vec<ScopeIndex>,
     /// The longest CPU times of each part.
-    times: Vec<Times>,
+    times: Vec<TallyTimes>,
 }
 
 /// The place of a part of the target, such as a thread, among all of them.
@@ -31,13 +31,13 @@ pub type ScopeIndex = usize;
 
 /// The CPU time of the interval that ended last, and of the run up to there.
 #[derive(Clone, Copy, Debug, Default)]
-struct Times {
+struct TallyTimes {
     interval: CpuNs,
     run: CpuNs,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Track {
+struct TallyTrack {
     /// The interval and the run so far.
     open: Option<Scaling>,
     run: Scaling,
@@ -56,9 +56,9 @@ impl Tally {
 
     /// Nothing yet of events that are about these parts of the target.
     pub fn of_scopes(scopes: Vec<ScopeIndex>) -> Self {
-        let track = Track { run: Scaling::of_run(), ..Track::default() };
+        let track = TallyTrack { run: Scaling::of_run(), ..TallyTrack::default() };
         let (tracks, raw) = (vec![track; scopes.len()], vec![Raw::default(); scopes.len()]);
-        let times = vec![Times::default(); scopes.iter().max().map_or(0, |last| last + 1)];
+        let times = vec![TallyTimes::default(); scopes.iter().max().map_or(0, |last| last + 1)];
         Self { confidence: Confidence::DEFAULT, tracks, raw, scopes, times }
     }
 
@@ -102,7 +102,7 @@ impl Tally {
 
     /// Finds the longest CPU times of each part of the target.
     fn end_times(&mut self) {
-        self.times.fill(Times::default());
+        self.times.fill(TallyTimes::default());
         for (track, &scope) in self.tracks.iter().zip(&self.scopes) {
             let longest = &mut self.times[scope];
             longest.interval = longest.interval.max(track.time());
@@ -143,7 +143,7 @@ impl Tally {
     }
 }
 
-impl Track {
+impl TallyTrack {
     /// The CPU time of the interval that ended last.
     fn time(&self) -> CpuNs {
         self.interval.map_or(CpuNs(0), |interval| interval.total().enabled)

@@ -130,7 +130,7 @@ impl BoundEquation {
 impl Relation {
     /// Ties the relation to `events`, whose names are compared in any case of letters.
     pub fn bind(&self, events: &[Event]) -> Binding {
-        let mut names = Names { events, missing: Vec::new(), sought: HashSet::new() };
+        let mut names = MeasuredNames { events, missing: Vec::new(), sought: HashSet::new() };
         match self.bound_form(&mut names) {
             Some(BoundForm::Pair(BoundPair { from, to, .. })) if from == to => Binding::SelfRelation { event: from },
             Some(form) if names.missing.is_empty() => {
@@ -142,7 +142,7 @@ impl Relation {
     }
 
     /// Looks every name up, so that all that is missing is known.
-    fn bound_form(&self, names: &mut Names<'_>) -> Option<BoundForm> {
+    fn bound_form(&self, names: &mut MeasuredNames<'_>) -> Option<BoundForm> {
         match &self.form {
             Form::Pair { from, to, expected_mean, expected_variance } => {
                 let (from, to) = (names.find(from), names.find(to));
@@ -171,14 +171,14 @@ fn all_or_none(program: Option<Option<Program>>) -> Option<Option<Program>> {
 }
 
 /// The events that are measured, and the names looked up in vain.
-struct Names<'a> {
+struct MeasuredNames<'a> {
     events: &'a [Event],
     missing: Vec<String>,
     /// The missing names in small letters.
     sought: HashSet<String>,
 }
 
-impl Names<'_> {
+impl MeasuredNames<'_> {
     fn find(&mut self, name: &str) -> Option<usize> {
         let found = self.events.iter().position(|event| event.is_called(name));
         if found.is_none() && self.sought.insert(name.to_ascii_lowercase()) {

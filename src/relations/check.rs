@@ -3,8 +3,8 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 
 use super::diagnostic::{Diagnostic, Diagnostics};
-use super::source::Source;
-use super::syntax::{Entry, Object, Problem, Problems, Value, read};
+use super::source::SourceText;
+use super::syntax::{KeyEntry, KeyValue, Object, Problems, SyntaxProblem, read};
 use super::{Form, MAX_FILE, Parsed, Place, Relation, Tolerance, Weight};
 use crate::expr::{Dialect, Expr, ParseError, parse, parse_equation};
 use crate::metrics::{Catalog, ExpansionError, Grouping, MAX_NAME, Metric, Scale, is_name, list};
@@ -12,7 +12,7 @@ use crate::names::{is_hidden, nearest, quoted, shown};
 
 /// The keys of a relation or of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Key {
+enum DeclaredKey {
     Id,
     EventFrom,
     EventTo,
@@ -31,7 +31,7 @@ enum Key {
     ApartIn,
 }
 
-impl Key {
+impl DeclaredKey {
     const ALL: [(Self, &'static str); 16] = [
         (Self::Id, "id"),
         (Self::EventFrom, "eventFrom"),
@@ -92,7 +92,7 @@ fn unreadable(diagnostic: Diagnostic) -> Parsed {
 
 fn not_utf8(file: &str, bytes: &[u8], valid: usize) -> Diagnostic {
     let (before, after) = bytes.split_at(valid);
-    let source = Source::new(file, std::str::from_utf8(before).unwrap_or_default());
+    let source = SourceText::new(file, std::str::from_utf8(before).unwrap_or_default());
     let label = format!("byte 0x{:02x} here", after.first().copied().unwrap_or_default());
     Diagnostic {
         place: source.place(valid),
@@ -104,7 +104,7 @@ fn not_utf8(file: &str, bytes: &[u8], valid: usize) -> Diagnostic {
 }
 
 fn check_text(file: &str, text: &str) -> Parsed {
-    let source = Source::new(file, text);
+    let source = SourceText::new(file, text);
     let (objects, problems) = read(text);
     let mut checker = Checker { source: &source, problems, object: 0 };
     let ids = checker.ids(&objects);
@@ -129,8 +129,8 @@ fn check_text(file: &str, text: &str) -> Parsed {
     Parsed { relations, metrics, diagnostics }
 }
 
-fn diagnostic(source: &Source<'_>, ids: &[String], problem: Problem) -> Diagnostic {
-    let Problem { offset, message, label, help, object } = problem;
+fn diagnostic(source: &SourceText<'_>, ids: &[String], problem: SyntaxProblem) -> Diagnostic {
+    let SyntaxProblem { offset, message, label, help, object } = problem;
     Diagnostic {
         place: source.place(offset),
         message,
@@ -147,7 +147,7 @@ enum Statement {
 }
 
 struct Checker<'a> {
-    source: &'a Source<'a>,
+    source: &'a SourceText<'a>,
     problems: Problems,
     /// The index of the object that is being checked.
     object: usize,
@@ -155,13 +155,13 @@ struct Checker<'a> {
 
 /// The values of one object by their keys.
 struct Fields<'a> {
-    values: HashMap<Key, &'a Value<'a>>,
+    values: HashMap<DeclaredKey, &'a KeyValue<'a>>,
     /// Whether nothing else is in the object, so that a missing key is missing indeed.
     are_all: bool,
 }
 
 impl<'a> Fields<'a> {
-    fn get(&self, key: Key) -> Option<&'a Value<'a>> {
+    fn get(&self, key: DeclaredKey) -> Option<&'a KeyValue<'a>> {
         self.values.get(&key).copied()
     }
 }
@@ -176,7 +176,7 @@ impl Checker<'_> {
         help: Option<String>,
     ) -> Option<T> {
         let (message, label) = (message.into(), label.into());
-        self.problems.push(Problem { offset, message, label, help, object: Some(self.object) });
+        self.problems.push(SyntaxProblem { offset, message, label, help, object: Some(self.object) });
         None
     }
 
@@ -208,8 +208,9 @@ impl Checker<'_> {
 
     fn statement(&mut self, object: &Object<'_>, id: &str) -> Option<Statement> {
         let fields = self.fields(object);
-        let of_metric =
-            Key::ALL.into_iter().find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| key.is_of_metrics()));
+        let of_metric = DeclaredKey::ALL
+            .into_iter()
+            .find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| key.is_of_metrics()));
         match of_metric {
             None => self.relation(object, &fields, id).map(Statement::Relation),
             Some((key, value)) => self.metric(object, &fields, id, key, value).map(Statement::Metric),
@@ -222,27 +223,28 @@ impl Checker<'_> {
         object: &Object<'_>,
         fields: &Fields<'_>,
         id: &str,
-        key: Key,
-        value: &Value<'_>,
+        key: DeclaredKey,
+        value: &KeyValue<'_>,
     ) -> Option<Metric> {
-        let other =
-            Key::ALL.into_iter().find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| !key.is_of_metrics()));
+        let other = DeclaredKey::ALL
+            .into_iter()
+            .find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| !key.is_of_metrics()));
         if let Some((of_relation, value)) = other {
             let message = format!("{} belongs to a relation, {} to a metric", of_relation.name(), key.name());
             return self.wrong(value.offset, message, "an object is one or the other", None);
         }
-        let name = self.event(fields, Key::Metric);
-        let formula = self.metric_expression(fields, Key::Formula);
-        let threshold = self.metric_expression(fields, Key::Threshold);
-        let scale = self.read(fields, Key::ScaleUnit, "a number and a unit, as in 100%", Scale::parse);
+        let name = self.event(fields, DeclaredKey::Metric);
+        let formula = self.metric_expression(fields, DeclaredKey::Formula);
+        let threshold = self.metric_expression(fields, DeclaredKey::Threshold);
+        let scale = self.read(fields, DeclaredKey::ScaleUnit, "a number and a unit, as in 100%", Scale::parse);
         let words = Grouping::ALL.map(|(_, word)| word).join(", ");
-        let grouping = self.read(fields, Key::Grouping, &words, |text| {
+        let grouping = self.read(fields, DeclaredKey::Grouping, &words, |text| {
             Grouping::ALL.into_iter().find(|(_, word)| *word == text).map(|(grouping, _)| grouping)
         });
-        let description = self.read(fields, Key::Description, "text", |text| Some(text.to_owned()));
-        let groups = self.read(fields, Key::Groups, "names", |text| Some(list(text)));
-        let apart_in = self.read(fields, Key::ApartIn, "names", |text| Some(list(text)));
-        for (key, what) in [(Key::Metric, "metric is missing"), (Key::Formula, "formula is missing")] {
+        let description = self.read(fields, DeclaredKey::Description, "text", |text| Some(text.to_owned()));
+        let groups = self.read(fields, DeclaredKey::Groups, "names", |text| Some(list(text)));
+        let apart_in = self.read(fields, DeclaredKey::ApartIn, "names", |text| Some(list(text)));
+        for (key, what) in [(DeclaredKey::Metric, "metric is missing"), (DeclaredKey::Formula, "formula is missing")] {
             if fields.are_all && fields.get(key).is_none() {
                 return self.wrong(value.offset.min(object.offset), what, "not in this metric", None);
             }
@@ -262,7 +264,7 @@ impl Checker<'_> {
     }
 
     /// The expression at `key`: `Some(None)` if it isn't given, `None` if it is wrong.
-    fn metric_expression(&mut self, fields: &Fields<'_>, key: Key) -> Option<Option<Expr>> {
+    fn metric_expression(&mut self, fields: &Fields<'_>, key: DeclaredKey) -> Option<Option<Expr>> {
         match fields.get(key) {
             None => Some(None),
             Some(value) => self.parsed(value, parse(&value.text, Dialect::Metric)).map(Some),
@@ -273,7 +275,7 @@ impl Checker<'_> {
     fn read<T>(
         &mut self,
         fields: &Fields<'_>,
-        key: Key,
+        key: DeclaredKey,
         expected: &str,
         make: impl FnOnce(&str) -> Option<T>,
     ) -> Option<Option<T>> {
@@ -308,7 +310,10 @@ impl Checker<'_> {
             }
             told.extend(around);
             self.object = index;
-            let formula = objects[index].entries.iter().find(|entry| Key::named(&entry.key.text) == Some(Key::Formula));
+            let formula = objects[index]
+                .entries
+                .iter()
+                .find(|entry| DeclaredKey::named(&entry.key.text) == Some(DeclaredKey::Formula));
             let offset = formula.and_then(|entry| entry.value.as_ref()).map_or(0, |value| value.offset);
             let (message, label) = (format!("{} can't be computed", quoted(&metric.name)), error.to_string());
             self.wrong::<()>(offset, message, label, None);
@@ -318,8 +323,8 @@ impl Checker<'_> {
 
     fn relation(&mut self, object: &Object<'_>, fields: &Fields<'_>, id: &str) -> Option<Relation> {
         let is_id_right = self.is_id_right(fields, id);
-        let weight = self.fraction(fields, Key::Weight, Weight::new);
-        let tolerance = self.fraction(fields, Key::Tolerance, Tolerance::new);
+        let weight = self.fraction(fields, DeclaredKey::Weight, Weight::new);
+        let tolerance = self.fraction(fields, DeclaredKey::Tolerance, Tolerance::new);
         let form = self.form(object, fields);
         let (weight, tolerance, form) = (weight?, tolerance?, form?);
         (is_id_right && fields.are_all).then(|| Relation {
@@ -334,8 +339,8 @@ impl Checker<'_> {
     fn fields<'a>(&mut self, object: &'a Object<'a>) -> Fields<'a> {
         let mut fields = Fields { values: HashMap::new(), are_all: !object.is_broken };
         let mut places = HashMap::new();
-        for Entry { key: name, value } in &object.entries {
-            let Some(key) = Key::named(&name.text) else {
+        for KeyEntry { key: name, value } in &object.entries {
+            let Some(key) = DeclaredKey::named(&name.text) else {
                 fields.are_all = false;
                 self.unknown_key(name);
                 continue;
@@ -355,8 +360,8 @@ impl Checker<'_> {
         fields
     }
 
-    fn unknown_key(&mut self, name: &Value<'_>) {
-        let names = Key::ALL.map(|(_, name)| name);
+    fn unknown_key(&mut self, name: &KeyValue<'_>) {
+        let names = DeclaredKey::ALL.map(|(_, name)| name);
         let help = match nearest(&name.text, names).first() {
             Some(similar) => format!("did you mean {similar}?"),
             None => format!("keys: {}", names.join(", ")),
@@ -366,7 +371,7 @@ impl Checker<'_> {
     }
 
     fn is_id_right(&mut self, fields: &Fields<'_>, id: &str) -> bool {
-        match fields.get(Key::Id) {
+        match fields.get(DeclaredKey::Id) {
             None => true,
             Some(own) if is_id(own) => own.text == id,
             Some(own) => {
@@ -378,7 +383,7 @@ impl Checker<'_> {
     }
 
     /// The fraction at `key`: `Some(None)` if it isn't given, `None` if it is wrong.
-    fn fraction<T>(&mut self, fields: &Fields<'_>, key: Key, make: fn(f64) -> Option<T>) -> Option<Option<T>> {
+    fn fraction<T>(&mut self, fields: &Fields<'_>, key: DeclaredKey, make: fn(f64) -> Option<T>) -> Option<Option<T>> {
         let Some(value) = fields.get(key) else {
             return Some(None);
         };
@@ -396,15 +401,15 @@ impl Checker<'_> {
         if let Some(fraction) = make(number / scale) {
             return Some(Some(fraction));
         }
-        let is_percent = key == Key::Tolerance && scale == 1.0 && (1.0..=100.0).contains(&number);
+        let is_percent = key == DeclaredKey::Tolerance && scale == 1.0 && (1.0..=100.0).contains(&number);
         let help = is_percent.then(|| format!("{number} % is written \"{number}%\" or {}", number / 100.0));
         let message = format!("{} must be above 0 and at most 1", key.name());
         self.wrong(value.offset, message, format!("{} here", quoted(text)), help)
     }
 
     fn form(&mut self, object: &Object<'_>, fields: &Fields<'_>) -> Option<Form> {
-        let of_pair = Key::OF_PAIRS.into_iter().find_map(|key| Some((key, fields.get(key)?)));
-        match (fields.get(Key::Relation), of_pair) {
+        let of_pair = DeclaredKey::OF_PAIRS.into_iter().find_map(|key| Some((key, fields.get(key)?)));
+        match (fields.get(DeclaredKey::Relation), of_pair) {
             (Some(equation), None) => self.equation(equation),
             (None, _) => self.pair(object, fields),
             (Some(equation), Some((key, _))) => {
@@ -414,7 +419,7 @@ impl Checker<'_> {
         }
     }
 
-    fn equation(&mut self, value: &Value<'_>) -> Option<Form> {
+    fn equation(&mut self, value: &KeyValue<'_>) -> Option<Form> {
         let (left, right) = self.parsed(value, parse_equation(&value.text))?;
         if left.variables().chain(right.variables()).next().is_none() {
             return self.wrong(value.offset, "an equation needs an event", "there is none here", None);
@@ -427,16 +432,16 @@ impl Checker<'_> {
     }
 
     fn pair(&mut self, object: &Object<'_>, fields: &Fields<'_>) -> Option<Form> {
-        let from = self.event(fields, Key::EventFrom);
-        let to = self.event(fields, Key::EventTo);
-        let expected_mean = self.expectation(fields, Key::ExpectedMean);
-        let expected_variance = self.expectation(fields, Key::ExpectedVariance);
+        let from = self.event(fields, DeclaredKey::EventFrom);
+        let to = self.event(fields, DeclaredKey::EventTo);
+        let expected_mean = self.expectation(fields, DeclaredKey::ExpectedMean);
+        let expected_variance = self.expectation(fields, DeclaredKey::ExpectedVariance);
         if let (true, Some((message, label))) = (fields.are_all, missing(fields)) {
             return self.wrong(object.offset, message, label, None);
         }
         let (from, to) = (from?, to?);
         if from.eq_ignore_ascii_case(&to) {
-            let place = fields.get(Key::EventTo).map_or(object.offset, |value| value.offset);
+            let place = fields.get(DeclaredKey::EventTo).map_or(object.offset, |value| value.offset);
             let label = "it would correct itself";
             return self.wrong(place, "eventFrom and eventTo are the same event", label, None);
         }
@@ -444,11 +449,11 @@ impl Checker<'_> {
     }
 
     /// The name at `key`, if it is given and right.
-    fn event(&mut self, fields: &Fields<'_>, key: Key) -> Option<String> {
+    fn event(&mut self, fields: &Fields<'_>, key: DeclaredKey) -> Option<String> {
         let value = fields.get(key)?;
         let mut characters = value.text.char_indices();
         // Some of the vendors' metrics have names of several words.
-        let is_word = |at: usize| key == Key::Metric && at > 0 && at + 1 < value.text.len();
+        let is_word = |at: usize| key == DeclaredKey::Metric && at > 0 && at + 1 < value.text.len();
         let bad = characters.find(|&(at, c)| c.is_whitespace() && !(c == ' ' && is_word(at)) || is_hidden(c));
         match bad {
             _ if !value.is_quoted => {
@@ -457,18 +462,18 @@ impl Checker<'_> {
             }
             None if value.text.is_empty() => {
                 let message = format!("{} is empty", key.name());
-                let what = if key == Key::Metric { "a metric" } else { "an event" };
+                let what = if key == DeclaredKey::Metric { "a metric" } else { "an event" };
                 self.wrong(value.offset, message, format!("expected the name of {what}"), None)
             }
             Some((at, c)) => {
                 let place = value.offset_of(at);
                 let label = format!("{} here", quoted(c.encode_utf8(&mut [0; 4])));
-                let whose = if key == Key::Metric { "metrics'" } else { "events'" };
-                let spaces = if key == Key::Metric { "no spaces at their ends" } else { "no spaces" };
+                let whose = if key == DeclaredKey::Metric { "metrics'" } else { "events'" };
+                let spaces = if key == DeclaredKey::Metric { "no spaces at their ends" } else { "no spaces" };
                 let message = format!("{whose} names have {spaces} or control characters");
                 self.wrong(place, message, label, None)
             }
-            None if key == Key::Metric && !is_name(&value.text) => {
+            None if key == DeclaredKey::Metric && !is_name(&value.text) => {
                 let message = format!("a metric's name has {MAX_NAME} characters at most");
                 self.wrong(value.offset, message, format!("{} here", value.text.chars().count()), None)
             }
@@ -477,7 +482,7 @@ impl Checker<'_> {
     }
 
     /// The expression at `key`: `Some(None)` if it isn't given, `None` if it is wrong.
-    fn expectation(&mut self, fields: &Fields<'_>, key: Key) -> Option<Option<Expr>> {
+    fn expectation(&mut self, fields: &Fields<'_>, key: DeclaredKey) -> Option<Option<Expr>> {
         match fields.get(key) {
             None => Some(None),
             Some(value) => self.parsed(value, parse(&value.text, Dialect::Pair)).map(Some),
@@ -485,7 +490,7 @@ impl Checker<'_> {
     }
 
     /// What the parser made of `value`, or its mistake in the file.
-    fn parsed<T>(&mut self, value: &Value<'_>, result: Result<T, ParseError>) -> Option<T> {
+    fn parsed<T>(&mut self, value: &KeyValue<'_>, result: Result<T, ParseError>) -> Option<T> {
         result.map_or_else(
             |ParseError { span, message, label, help }| self.wrong(value.offset_of(span.start), message, label, help),
             Some,
@@ -496,8 +501,8 @@ impl Checker<'_> {
 /// The message and label for the field that a pair lacks; `None` where it has all.
 fn missing(fields: &Fields<'_>) -> Option<(&'static str, &'static str)> {
     let has = |key| fields.get(key).is_some();
-    let expects = has(Key::ExpectedMean) || has(Key::ExpectedVariance);
-    match (has(Key::EventFrom), has(Key::EventTo)) {
+    let expects = has(DeclaredKey::ExpectedMean) || has(DeclaredKey::ExpectedVariance);
+    match (has(DeclaredKey::EventFrom), has(DeclaredKey::EventTo)) {
         (false, false) if !expects => {
             Some(("a relation needs eventFrom and eventTo, or relation", "neither is in this one"))
         }
@@ -509,17 +514,17 @@ fn missing(fields: &Fields<'_>) -> Option<(&'static str, &'static str)> {
 }
 
 fn is_metric(object: &Object<'_>) -> bool {
-    object.entries.iter().any(|entry| Key::named(&entry.key.text) == Some(Key::Metric))
+    object.entries.iter().any(|entry| DeclaredKey::named(&entry.key.text) == Some(DeclaredKey::Metric))
 }
 
 /// The id that the object has itself: that of a metric is its name.
-fn own_id<'a>(object: &'a Object<'a>) -> Option<&'a Value<'a>> {
-    let key = if is_metric(object) { Key::Metric } else { Key::Id };
-    let entry = object.entries.iter().find(|entry| Key::named(&entry.key.text) == Some(key))?;
+fn own_id<'a>(object: &'a Object<'a>) -> Option<&'a KeyValue<'a>> {
+    let key = if is_metric(object) { DeclaredKey::Metric } else { DeclaredKey::Id };
+    let entry = object.entries.iter().find(|entry| DeclaredKey::named(&entry.key.text) == Some(key))?;
     entry.value.as_ref().filter(|value| is_id(value))
 }
 
-fn is_id(value: &Value<'_>) -> bool {
+fn is_id(value: &KeyValue<'_>) -> bool {
     value.is_quoted && !value.text.contains(is_hidden) && (1..=MAX_NAME).contains(&value.text.chars().count())
 }
 
@@ -535,7 +540,7 @@ fn made_id(index: usize, owners: &HashMap<&str, usize>) -> String {
     id
 }
 
-fn unquoted_help(value: &Value<'_>) -> Option<String> {
+fn unquoted_help(value: &KeyValue<'_>) -> Option<String> {
     let text = value.text.trim();
     let is_word = !text.is_empty() && text.len() <= 100 && !text.contains(char::is_whitespace);
     (is_word && !value.is_quoted).then(|| format!("write \"{}\"", shown(text)))

@@ -13,14 +13,14 @@ const SHOWN: usize = 96;
 const SHOWN_AFTER: usize = 32;
 
 /// The text of a file, in which places can be found without reading it from the beginning.
-pub(super) struct Source<'a> {
+pub(super) struct SourceText<'a> {
     file: &'a str,
     text: &'a str,
     /// Offset, line and column of a character about every `STEP` bytes.
     marks: Vec<(usize, u32, u32)>,
 }
 
-impl<'a> Source<'a> {
+impl<'a> SourceText<'a> {
     pub(super) fn new(file: &'a str, text: &'a str) -> Self {
         let mut source = Self { file, text, marks: vec![(0, 1, 1)] };
         while let Some(&(from, line, column)) = source.marks.last()
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn places_count_characters_from_one() {
-        let source = Source::new("f", "ab\né\tx");
+        let source = SourceText::new("f", "ab\né\tx");
         let at = |offset| {
             let place = source.place(offset);
             (place.line, place.column)
@@ -141,14 +141,14 @@ mod tests {
     #[test]
     fn places_far_into_a_long_line_are_right() {
         let text = format!("\n{}x", "é".repeat(3 * STEP));
-        let place = Source::new("f", &text).place(text.len() - 1);
+        let place = SourceText::new("f", &text).place(text.len() - 1);
         assert_eq!((place.line, place.column), (2, 3 * STEP as u32 + 1));
     }
 
     #[test]
     fn the_caret_stands_under_its_character() {
         let text = "\t\u{1b}漢e\u{301}x";
-        let excerpt = Source::new("f", text).excerpt(text.len() - 1, "");
+        let excerpt = SourceText::new("f", text).excerpt(text.len() - 1, "");
         assert_eq!(excerpt.line, "    \\x1b漢e\u{301}x");
         assert_eq!(excerpt.caret, 4 + 4 + 2 + 1);
     }
@@ -156,7 +156,7 @@ mod tests {
     #[test]
     fn long_lines_are_cut_around_the_caret() {
         let text = format!("{}X{}", "a".repeat(1000), "b".repeat(1000));
-        let excerpt = Source::new("f", &text).excerpt(1000, "");
+        let excerpt = SourceText::new("f", &text).excerpt(1000, "");
         assert_eq!(excerpt.line.chars().nth(excerpt.caret), Some('X'));
         assert!(excerpt.line.starts_with("...a") && excerpt.line.ends_with("b..."));
         assert!(excerpt.line.len() <= SHOWN + 6);

@@ -24,7 +24,7 @@ const MAX_LISTED: usize = 20;
 const MAX_OBJECTS: usize = 100_000;
 
 /// A mistake at a byte of the file.
-pub(super) struct Problem {
+pub(super) struct SyntaxProblem {
     pub(super) offset: usize,
     pub(super) message: String,
     pub(super) label: String,
@@ -36,12 +36,12 @@ pub(super) struct Problem {
 /// The mistakes found so far.
 #[derive(Default)]
 pub(super) struct Problems {
-    pub(super) list: Vec<Problem>,
+    pub(super) list: Vec<SyntaxProblem>,
     pub(super) unlisted: usize,
 }
 
 impl Problems {
-    pub(super) fn push(&mut self, problem: Problem) {
+    pub(super) fn push(&mut self, problem: SyntaxProblem) {
         match self.list.len() < MAX_LISTED {
             true => self.list.push(problem),
             false => self.unlisted += 1,
@@ -52,21 +52,21 @@ impl Problems {
 /// What stands between two braces.
 pub(super) struct Object<'a> {
     pub(super) offset: usize,
-    pub(super) entries: Vec<Entry<'a>>,
+    pub(super) entries: Vec<KeyEntry<'a>>,
     /// Whether part of it couldn't be read.
     pub(super) is_broken: bool,
 }
 
 /// A key and what follows it.
-pub(super) struct Entry<'a> {
-    pub(super) key: Value<'a>,
+pub(super) struct KeyEntry<'a> {
+    pub(super) key: KeyValue<'a>,
     /// The value; `None` where it couldn't be read.
-    pub(super) value: Option<Value<'a>>,
+    pub(super) value: Option<KeyValue<'a>>,
 }
 
 /// A string without its quotes, or what stands there without quotes.
 #[derive(Clone)]
-pub(super) struct Value<'a> {
+pub(super) struct KeyValue<'a> {
     /// What it says: escapes replaced, comments blanked out.
     pub(super) text: Cow<'a, str>,
     /// Text as it stands in the file.
@@ -76,7 +76,7 @@ pub(super) struct Value<'a> {
     pub(super) is_quoted: bool,
 }
 
-impl Value<'_> {
+impl KeyValue<'_> {
     /// Where in the file the byte `offset` of `text` is.
     pub(super) fn offset_of(&self, offset: usize) -> usize {
         if self.raw.len() == self.text.len() {
@@ -105,12 +105,12 @@ fn first_character(raw: &str, decoded: &str) -> Option<(usize, usize)> {
 
 /// Reads all objects of `text`.
 pub(super) fn read(text: &str) -> (Vec<Object<'_>>, Problems) {
-    let mut reader = Reader { text, at: 0, objects: Vec::new(), open: None, problems: Problems::default() };
+    let mut reader = RelationReader { text, at: 0, objects: Vec::new(), open: None, problems: Problems::default() };
     reader.file();
     (reader.objects, reader.problems)
 }
 
-struct Reader<'a> {
+struct RelationReader<'a> {
     text: &'a str,
     at: usize,
     objects: Vec<Object<'a>>,
@@ -121,12 +121,12 @@ struct Reader<'a> {
 
 /// Whether what follows is where it can be expected, or reading has to find its way first.
 #[derive(Clone, Copy, PartialEq)]
-enum Order {
+enum ReadingOrder {
     Kept,
     Lost,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RelationReader<'a> {
     fn rest(&self) -> &'a str {
         self.text.get(self.at..).unwrap_or_default()
     }
@@ -162,7 +162,7 @@ impl<'a> Reader<'a> {
     fn problem_at(&mut self, offset: usize, message: String, label: String, help: Option<String>) {
         let object = self.open.as_ref().map(|_| self.objects.len());
         self.open.iter_mut().for_each(|object| object.is_broken = true);
-        self.problems.push(Problem { offset, message, label, help, object });
+        self.problems.push(SyntaxProblem { offset, message, label, help, object });
     }
 
     /// What is found where something else was expected.
@@ -176,12 +176,12 @@ impl<'a> Reader<'a> {
     fn file(&mut self) {
         self.take('\u{feff}');
         self.skip_space();
-        let mut order = Order::Kept;
+        let mut order = ReadingOrder::Kept;
         match self.peek() {
             Some('[') => self.at += 1,
             Some('{') => {
                 self.problem("a relation file is an array", "expected '[' before the first relation");
-                order = Order::Lost;
+                order = ReadingOrder::Lost;
             }
             None => {
                 let help = "a file without relations is []".to_owned();
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
                 }
                 Some('{') => order = self.element(order),
                 Some(']') => break self.end(),
-                None if order == Order::Lost => break,
+                None if order == ReadingOrder::Lost => break,
                 None => {
                     self.at = self.text.trim_end().len();
                     break self.problem("expected ']' behind the last relation", "the file ends here");
@@ -206,7 +206,7 @@ impl<'a> Reader<'a> {
                 Some(_) => {
                     self.problem("expected '{' to begin a relation", self.found());
                     self.skip_until(&['{', ']']);
-                    order = Order::Lost;
+                    order = ReadingOrder::Lost;
                 }
             }
         }
@@ -221,18 +221,18 @@ impl<'a> Reader<'a> {
     }
 
     /// An object and the comma behind it.
-    fn element(&mut self, before: Order) -> Order {
+    fn element(&mut self, before: ReadingOrder) -> ReadingOrder {
         let after = self.object();
         self.skip_space();
         let ends = matches!(self.peek(), Some(']') | None);
-        if !self.take(',') && !ends && after == Order::Kept {
+        if !self.take(',') && !ends && after == ReadingOrder::Kept {
             self.problem("expected ',' or ']' behind a relation", self.found());
         }
         // Without the first '[' there is no last ']' to ask for.
-        if before == Order::Lost && self.peek().is_none() { Order::Lost } else { after }
+        if before == ReadingOrder::Lost && self.peek().is_none() { ReadingOrder::Lost } else { after }
     }
 
-    fn object(&mut self) -> Order {
+    fn object(&mut self) -> ReadingOrder {
         let start = self.at;
         self.at += 1;
         self.open = Some(Object { offset: start, entries: Vec::new(), is_broken: false });
@@ -241,23 +241,23 @@ impl<'a> Reader<'a> {
         order
     }
 
-    fn entries(&mut self, start: usize) -> Order {
+    fn entries(&mut self, start: usize) -> ReadingOrder {
         loop {
             self.skip_space();
             match self.peek() {
                 Some('}') => {
                     self.at += 1;
-                    return Order::Kept;
+                    return ReadingOrder::Kept;
                 }
                 Some('"') => self.entry(),
                 None => {
                     let message = "the file ends inside a relation".to_owned();
                     self.problem_at(start, message, "'}' for this is missing".to_owned(), None);
-                    return Order::Lost;
+                    return ReadingOrder::Lost;
                 }
                 Some('{' | ']') => {
                     self.problem("expected a key or '}'", self.found());
-                    return Order::Lost;
+                    return ReadingOrder::Lost;
                 }
                 Some(c) => {
                     self.bare_key(c);
@@ -293,10 +293,10 @@ impl<'a> Reader<'a> {
         self.skip_space();
         let (value, order) = self.value();
         if let (Some(key), Some(object)) = (key, &mut self.open) {
-            object.entries.push(Entry { key, value });
+            object.entries.push(KeyEntry { key, value });
         }
         self.skip_space();
-        if self.take(',') || order == Order::Lost || matches!(self.peek(), Some('}') | None) {
+        if self.take(',') || order == ReadingOrder::Lost || matches!(self.peek(), Some('}') | None) {
             return;
         }
         self.problem("expected ',' or '}' behind a value", self.found());
@@ -305,17 +305,17 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn value(&mut self) -> (Option<Value<'a>>, Order) {
+    fn value(&mut self) -> (Option<KeyValue<'a>>, ReadingOrder) {
         let after = self.rest().get(1..).unwrap_or_default().trim_start();
         match self.peek() {
             Some('"') => {
                 let value = self.string();
-                let order = if value.is_some() { Order::Kept } else { Order::Lost };
+                let order = if value.is_some() { ReadingOrder::Kept } else { ReadingOrder::Lost };
                 (value, order)
             }
             Some(',' | '}' | ']') | None => {
                 self.problem("expected a value behind ':'", self.found());
-                (None, Order::Lost)
+                (None, ReadingOrder::Lost)
             }
             Some(c @ '[') => self.nested(c, "an array"),
             Some(c @ '{') if after.starts_with(['"', '}']) => self.nested(c, "an object"),
@@ -324,7 +324,7 @@ impl<'a> Reader<'a> {
     }
 
     /// No value is an array or an object. Its end is where as many brackets are closed as opened.
-    fn nested(&mut self, open: char, what: &str) -> (Option<Value<'a>>, Order) {
+    fn nested(&mut self, open: char, what: &str) -> (Option<KeyValue<'a>>, ReadingOrder) {
         self.problem("expected an expression, a number or a string", format!("{what} here"));
         let close = if open == '[' { ']' } else { '}' };
         let mut depth = 0_usize;
@@ -333,11 +333,11 @@ impl<'a> Reader<'a> {
             depth == 0
         });
         self.at = end.map_or(self.text.len(), |(end, _)| self.at + end + 1);
-        (None, Order::Lost)
+        (None, ReadingOrder::Lost)
     }
 
     /// A string, whose opening quote is next.
-    fn string(&mut self) -> Option<Value<'a>> {
+    fn string(&mut self) -> Option<KeyValue<'a>> {
         let start = self.at;
         self.at += 1;
         let mut is_escaped = false;
@@ -355,7 +355,7 @@ impl<'a> Reader<'a> {
             return None;
         }
         let text = self.decode(start, raw)?;
-        Some(Value { text, raw, offset, is_quoted: true })
+        Some(KeyValue { text, raw, offset, is_quoted: true })
     }
 
     /// What the string at `start` means.
@@ -383,7 +383,7 @@ impl<'a> Reader<'a> {
 
     /// Text without quotes. Its end is lost where a brace or parenthesis is open when the line or
     /// the entry must be over.
-    fn bare(&mut self) -> (Option<Value<'a>>, Order) {
+    fn bare(&mut self) -> (Option<KeyValue<'a>>, ReadingOrder) {
         let offset = self.at;
         let (mut parentheses, mut in_braces) = (0_usize, false);
         while let Some(c) = self.peek() {
@@ -404,9 +404,9 @@ impl<'a> Reader<'a> {
             self.at += c.len_utf8();
         }
         let raw = self.text[offset..self.at].trim_end();
-        let order = if parentheses > 0 || in_braces { Order::Lost } else { Order::Kept };
+        let order = if parentheses > 0 || in_braces { ReadingOrder::Lost } else { ReadingOrder::Kept };
         let text = without_comments(raw);
-        (Some(Value { text, raw, offset, is_quoted: false }), order)
+        (Some(KeyValue { text, raw, offset, is_quoted: false }), order)
     }
 }
 

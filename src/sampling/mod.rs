@@ -86,7 +86,7 @@ impl Sampler {
         let (sample_sender, samples) = bounded(CAPACITY);
         let (runs, ended) = bounded(0);
         let requests = Arc::new(Requests::default());
-        let mut worker = Worker { source, samples: sample_sender, requests: Arc::clone(&requests), lost: 0 };
+        let mut worker = SamplerThread { source, samples: sample_sender, requests: Arc::clone(&requests), lost: 0 };
         let work = move || {
             worker.run(period);
             drop(runs);
@@ -142,14 +142,14 @@ impl Drop for Sampler {
     }
 }
 
-struct Worker<S> {
+struct SamplerThread<S> {
     source: S,
     samples: Sender<Sample>,
     requests: Arc<Requests>,
     lost: u64,
 }
 
-impl<S: CounterSource> Worker<S> {
+impl<S: CounterSource> SamplerThread<S> {
     fn run(&mut self, period: Duration) {
         let mut due = Instant::now() + period;
         let mut tick = self.next_tick();

@@ -41,12 +41,12 @@ pub struct Limited<S> {
     at: WallNs,
     /// The rows of the source of which a part isn't counted any more.
     uncounted: Vec<RowIndex>,
-    state: State,
+    state: LimitedState,
 }
 
 /// State of the source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum LimitedState {
     Runs,
     /// The source has ended, and its last round was not given yet.
     LastRound,
@@ -74,7 +74,7 @@ impl<S: CounterSource> Limited<S> {
             counted: vec![None; rows.len()],
             at: WallNs(0),
             uncounted: Vec::new(),
-            state: State::Runs,
+            state: LimitedState::Runs,
         };
         for group in &plan.groups {
             let is_member = |row: &Row| group.members.contains(&row.event) && row.status.is_open();
@@ -93,7 +93,7 @@ impl<S: CounterSource> Limited<S> {
     /// Adds what came since the last look to the groups that were on, and rotates.
     fn advance(&mut self) {
         match self.source.read() {
-            Next::Ended if self.state == State::Runs => self.state = State::LastRound,
+            Next::Ended if self.state == LimitedState::Runs => self.state = LimitedState::LastRound,
             Next::Ended => {}
             Next::Round(round) => {
                 self.at = round.at;
@@ -148,15 +148,15 @@ fn since(earlier: Reading, later: Reading) -> Option<Reading> {
 
 impl<S: CounterSource> CounterSource for Limited<S> {
     fn read(&mut self) -> Next {
-        if self.state == State::Runs {
+        if self.state == LimitedState::Runs {
             self.advance();
         }
         match self.state {
-            State::Ended => return Next::Ended,
+            LimitedState::Ended => return Next::Ended,
             // Slices within a round have read the last one already.
-            State::LastRound if self.turn.is_some() => self.state = State::Ended,
-            State::LastRound => return Next::Ended,
-            State::Runs => {}
+            LimitedState::LastRound if self.turn.is_some() => self.state = LimitedState::Ended,
+            LimitedState::LastRound => return Next::Ended,
+            LimitedState::Runs => {}
         }
         let readings = self.counted.iter().chain(&self.truth).copied().collect();
         Next::Round(Round { at: self.at, readings, uncounted: self.uncounted.clone() })
@@ -184,7 +184,7 @@ impl<S: CounterSource> CounterSource for Limited<S> {
 
     fn tick(&mut self) {
         match self.turn {
-            Some(_) if self.state == State::Runs => self.advance(),
+            Some(_) if self.state == LimitedState::Runs => self.advance(),
             Some(_) => {}
             None => self.source.tick(),
         }

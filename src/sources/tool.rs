@@ -28,8 +28,8 @@ pub type AtEnd = Box<dyn Fn() -> Option<Times> + Send>;
 /// A source with tool events in it.
 pub struct Tools<S> {
     inner: S,
-    columns: Vec<Column>,
-    whose: Whose,
+    columns: Vec<ToolColumn>,
+    whose: TimeOwner,
     at_end: AtEnd,
     /// Whether counting waits until it is [enabled](CounterSource::enable).
     waits: bool,
@@ -61,7 +61,7 @@ impl Tool {
 
 /// Where the readings of a tool event go.
 #[derive(Debug)]
-struct Column {
+struct ToolColumn {
     place: usize,
     tool: Tool,
     scope: Scope,
@@ -70,7 +70,7 @@ struct Column {
 
 /// Whose CPU time it is.
 #[derive(Clone, Debug)]
-enum Whose {
+enum TimeOwner {
     /// A command, with all that it starts.
     Command(Pid),
     /// Processes that ran already, each with its threads and without its children.
@@ -82,7 +82,7 @@ enum Whose {
     Nobody,
 }
 
-impl Whose {
+impl TimeOwner {
     fn of(who: &Who, cpus: Option<&[u32]>) -> Self {
         match (who, cpus) {
             (Who::Everyone, cpus) => Self::Cpus(cpus.map(<[u32]>::to_vec)),
@@ -185,13 +185,13 @@ impl<S: CounterSource> Tools<S> {
         waits: bool,
         at_end: AtEnd,
     ) -> Self {
-        let whose = Whose::of(who, cpus);
+        let whose = TimeOwner::of(who, cpus);
         let mut columns = Vec::new();
         for (place, (event, scope, status)) in rows.enumerate() {
             let tool = Tool::of(event).filter(|&tool| tool == Tool::Duration || whose.tells(scope));
             if let Some(tool) = tool {
                 *status = Status::Counted;
-                columns.push(Column { place, tool, scope: scope.clone(), last: 0 });
+                columns.push(ToolColumn { place, tool, scope: scope.clone(), last: 0 });
             }
         }
         Self { inner, columns, whose, at_end, waits, started: Instant::now(), since: None, before: Vec::new() }
@@ -203,9 +203,9 @@ impl<S: CounterSource> Tools<S> {
     }
 }
 
-impl Column {
+impl ToolColumn {
     /// The CPU time of its part of the target; not asked for where only time passes.
-    fn now(&self, whose: &Whose) -> Times {
+    fn now(&self, whose: &TimeOwner) -> Times {
         if self.tool == Tool::Duration { Times::default() } else { whose.times(&self.scope) }
     }
 }
@@ -217,7 +217,7 @@ impl<S: CounterSource> CounterSource for Tools<S> {
         let elapsed = CpuNs(round.at.0.saturating_sub(since.0));
         let at_end = (self.at_end)();
         for (column, before) in self.columns.iter_mut().zip(&self.before) {
-            let exact = at_end.filter(|_| matches!(self.whose, Whose::Command(_)) && column.scope == Scope::All);
+            let exact = at_end.filter(|_| matches!(self.whose, TimeOwner::Command(_)) && column.scope == Scope::All);
             let now = exact.unwrap_or_else(|| column.now(&self.whose));
             let count = match column.tool {
                 Tool::Duration => elapsed.0,

@@ -5,18 +5,18 @@
 use std::io::Read;
 
 use super::error::{Fault, What};
-use super::lines::Lines;
+use super::lines::InputLines;
 use super::options::{Process, ReadOptions};
-use super::selection::Chosen;
+use super::selection::EventSelector;
 use crate::callgrind::{Function, Parts};
 use crate::profile::{Event, Frame, FrameId, Kind, Measure, Tree};
 
 /// Reads a file of one part or several, which are added up.
-pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
     let mut parts = Parts::new();
     let result = take(lines, &mut parts);
     parts.finish();
-    let mut chosen = Chosen::new(&options.events);
+    let mut chosen = EventSelector::new(&options.events);
     let sum = |name: &String| Event::new(name, Measure::Sum("count".into()));
     let events: Vec<_> = parts.events.iter().map(|name| chosen.takes(name).then(|| tree.event(&sum(name)))).collect();
     let frames: Vec<_> = parts.functions.iter().map(|function| frame(function, tree, options)).collect();
@@ -29,7 +29,7 @@ pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &Rea
     if parts.is_whole { Ok(()) } else { Err(Fault::of_file(What::CutOff)) }
 }
 
-fn take<R: Read>(lines: &mut Lines<R>, parts: &mut Parts) -> Result<(), Fault> {
+fn take<R: Read>(lines: &mut InputLines<R>, parts: &mut Parts) -> Result<(), Fault> {
     loop {
         let number = lines.number() + 1;
         match lines.next() {
@@ -69,7 +69,7 @@ mod tests {
 
     fn imported(text: &str) -> (Tree, Result<(), Fault>) {
         let mut tree = Tree::default();
-        let result = read(&mut Lines::new(Vec::new(), text.as_bytes()), &mut tree, &ReadOptions::default());
+        let result = read(&mut InputLines::new(Vec::new(), text.as_bytes()), &mut tree, &ReadOptions::default());
         (tree, result)
     }
 

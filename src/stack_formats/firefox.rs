@@ -42,7 +42,7 @@ pub(super) fn write(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) ->
             profile.add_initial_visible_thread(thread);
             profile.add_initial_selected_thread(thread);
         }
-        Track { profile: &mut profile, thread, categories }.fill(tree, event, options)?;
+        ThreadTrack { profile: &mut profile, thread, categories }.fill(tree, event, options)?;
     }
     serde_json::to_writer(out, &profile).map_err(|error| WriteError::Io(error.into()))
 }
@@ -64,13 +64,13 @@ impl Categories {
     }
 }
 
-struct Track<'a> {
+struct ThreadTrack<'a> {
     profile: &'a mut Profile,
     thread: ThreadHandle,
     categories: Categories,
 }
 
-impl Track<'_> {
+impl ThreadTrack<'_> {
     fn fill(&mut self, tree: &Tree, event: EventId, options: &WriteOptions) -> Result<(), WriteError> {
         let frames: Vec<FrameHandle> = tree.frames().map(|frame| self.frame(&frame)).collect();
         // Parents come before their children in the order of numbers.

@@ -3,16 +3,16 @@
 use std::io::{self, Read, Write};
 
 use super::error::{Fault, What};
-use super::lines::Lines;
+use super::lines::InputLines;
 use super::options::ReadOptions;
 use super::options::WriteOptions;
-use super::selection::Chosen;
+use super::selection::EventSelector;
 use crate::names::shown;
 use crate::profile::{Amount, Event, Frame, FrameId, Measure, NodeId, Options, Repeats, Tree};
 
 /// Reads folded stacks. Weights are taken for samples, as that is what they are where nobody says else.
-pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
-    let mut chosen = Chosen::new(&options.events);
+pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
+    let mut chosen = EventSelector::new(&options.events);
     if !chosen.takes("samples") {
         return chosen.missing();
     }
@@ -58,18 +58,18 @@ pub(super) fn write(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) ->
     if own > 0 {
         writeln!(out, "[root] {own}")?;
     }
-    while let Some(Item { node, start, part }) = ahead.pop() {
+    while let Some(PendingPart { node, start, part }) = ahead.pop() {
         path.truncate(start);
         path.extend_from_slice(names.node(node).frame().name.as_bytes());
         match part {
-            Part::Own => {
+            NodePart::Own => {
                 let number = event.map_or(0, |event| options.unit.of(&names.node(node), event));
                 if number > 0 {
                     out.write_all(&path)?;
                     writeln!(out, " {number}")?;
                 }
             }
-            Part::Below => {
+            NodePart::Below => {
                 path.push(b';');
                 ahead.extend(children(&names, node, path.len()));
             }
@@ -80,27 +80,27 @@ pub(super) fn write(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) ->
 
 /// What of a node is to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Part {
+enum NodePart {
     Own,
     Below,
 }
 
 /// Part of a node, whose name begins at this byte of the path.
-struct Item {
+struct PendingPart {
     node: NodeId,
     start: usize,
-    part: Part,
+    part: NodePart,
 }
 
 /// Both parts of all children, the last in order first. In the order of bytes a path's own line may be parted from
 /// those below it: `a`, `a b`, `a;b`.
-fn children(tree: &Tree, parent: NodeId, start: usize) -> Vec<Item> {
+fn children(tree: &Tree, parent: NodeId, start: usize) -> Vec<PendingPart> {
     let children = tree.node(parent).children();
-    let parts = |node| [Part::Own, Part::Below].map(|part| Item { node, start, part });
-    let mut items: Vec<Item> = children.into_iter().flat_map(parts).collect();
-    let key = |item: &Item| -> (&[u8], &[u8]) {
+    let parts = |node| [NodePart::Own, NodePart::Below].map(|part| PendingPart { node, start, part });
+    let mut items: Vec<PendingPart> = children.into_iter().flat_map(parts).collect();
+    let key = |item: &PendingPart| -> (&[u8], &[u8]) {
         let name = tree.node(item.node).frame().name.as_bytes();
-        (name, if item.part == Part::Below { b";" } else { b"" })
+        (name, if item.part == NodePart::Below { b";" } else { b"" })
     };
     items.sort_by(|a, b| {
         let (a, b) = (key(a), key(b));

@@ -12,7 +12,7 @@ const CHUNK: usize = 256 << 10;
 
 /// The lines of an input.
 #[derive(Debug)]
-pub(super) struct Lines<R> {
+pub(super) struct InputLines<R> {
     input: R,
     buffer: Vec<u8>,
     /// What of the buffer is still to come.
@@ -32,7 +32,7 @@ pub(super) enum Broken {
     Io(io::Error),
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> InputLines<R> {
     /// `begun` is what was read of the input already.
     pub(super) fn new(begun: Vec<u8>, input: R) -> Self {
         let empty_line = memmem::Finder::new(b"\n\n");
@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     fn all(begun: &[u8], rest: &[u8]) -> Vec<Vec<u8>> {
-        let mut lines = Lines::new(begun.to_vec(), rest);
+        let mut lines = InputLines::new(begun.to_vec(), rest);
         std::iter::from_fn(|| lines.next().unwrap().map(<[u8]>::to_vec)).collect()
     }
 
@@ -122,14 +122,14 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_refused() {
-        let mut lines = Lines::new(Vec::new(), io::repeat(b'x'));
+        let mut lines = InputLines::new(Vec::new(), io::repeat(b'x'));
         assert!(matches!(lines.next(), Err(Broken::TooLong)));
         assert_eq!(lines.number(), 1);
     }
 
     #[test]
     fn a_paragraph_ends_with_an_empty_line() {
-        let mut lines = Lines::new(b"a\nb\n\nc\nd".to_vec(), &b""[..]);
+        let mut lines = InputLines::new(b"a\nb\n\nc\nd".to_vec(), &b""[..]);
         assert_eq!(lines.paragraph(100), Some(&b"a\nb\n\n"[..]));
         assert_eq!(lines.paragraph(4), None);
         lines.skip(5, 3);

@@ -23,7 +23,7 @@ use std::io::{self, Read, Write};
 use crate::profile::Tree;
 
 pub use error::{Fault, What, WriteError};
-use lines::Lines;
+use lines::InputLines;
 pub use names::Names;
 pub use options::{Events, Format, Periods, Process, ReadOptions, Target, Unit, WriteOptions};
 
@@ -83,9 +83,9 @@ fn rest(
     options: &ReadOptions,
 ) -> (bool, Result<(), Fault>) {
     match format {
-        Some(Format::PerfScript) => perf_script::read(&mut Lines::new(begun, input), tree, options),
-        Some(Format::Folded) => (false, folded::read(&mut Lines::new(begun, input), tree, options)),
-        Some(Format::Callgrind) => (false, callgrind::read(&mut Lines::new(begun, input), tree, options)),
+        Some(Format::PerfScript) => perf_script::read(&mut InputLines::new(begun, input), tree, options),
+        Some(Format::Folded) => (false, folded::read(&mut InputLines::new(begun, input), tree, options)),
+        Some(Format::Callgrind) => (false, callgrind::read(&mut InputLines::new(begun, input), tree, options)),
         Some(Format::Recording) => {
             let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
             (false, recording::read(input, tree, options))

@@ -5,7 +5,7 @@ use std::io::BufRead;
 use super::error::{Fault, What};
 use super::names::Names;
 use super::options::{Process, ReadOptions};
-use super::selection::Chosen;
+use super::selection::EventSelector;
 use crate::profile::{FrameId, Tree};
 use crate::recording;
 use crate::stacks::{Frame, Naming, StackTree, Task, as_is};
@@ -15,7 +15,7 @@ pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) 
     let damaged = |reason: String| Fault::of_file(What::Recording(reason));
     let recording = recording::read(input).map_err(|error| damaged(error.to_string()))?;
     let Some(stacks) = recording.stacks else { return Err(Fault::of_file(What::NoStacks)) };
-    let mut chosen = Chosen::new(&options.events);
+    let mut chosen = EventSelector::new(&options.events);
     let mut all = StackTree::new(&stacks.sampled, options.tree, naming(options), |event| chosen.takes(event));
     for batch in &stacks.batches {
         all.take(batch).map_err(|undefined| damaged(undefined.to_string()))?;

@@ -4,7 +4,7 @@ use super::error::{Fault, What};
 use super::options::Events;
 
 /// Which events of a file are taken, as it goes on.
-pub(super) enum Chosen {
+pub(super) enum EventSelector {
     All,
     /// The first one, once it is known.
     First(Option<String>),
@@ -19,7 +19,7 @@ pub(super) enum Chosen {
 /// The number of other events that a message names.
 const MOST_OTHERS: usize = 12;
 
-impl Chosen {
+impl EventSelector {
     pub(super) fn new(events: &Events) -> Self {
         match events {
             Events::All => Self::All,

@@ -64,11 +64,11 @@ impl Reach {
         self.complete + self.cut + self.unknown
     }
 
-    fn add(&mut self, end: End, samples: u64) {
+    fn add(&mut self, end: StackEnd, samples: u64) {
         *match end {
-            End::Beginning => &mut self.complete,
-            End::Cut => &mut self.cut,
-            End::Unknown => &mut self.unknown,
+            StackEnd::Beginning => &mut self.complete,
+            StackEnd::Cut => &mut self.cut,
+            StackEnd::Unknown => &mut self.unknown,
         } += samples;
     }
 
@@ -101,13 +101,13 @@ fn share(part: u64, of: u64) -> String {
 
 /// Where a stack ends, by its outermost frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum End {
+enum StackEnd {
     Beginning,
     Cut,
     Unknown,
 }
 
-impl End {
+impl StackEnd {
     fn of(frame: &Frame<'_>) -> Self {
         let Frame { name, module, .. } = *frame;
         // What perf and the linker write behind a name.
@@ -235,20 +235,20 @@ impl Quality {
 fn reach(tree: &Tree, event: EventId) -> Reach {
     let mut reach = Reach::default();
     // The end of the stacks that the walk is in, and whether their outermost frame is the last node.
-    let (mut end, mut outermost) = (End::Unknown, None);
+    let (mut end, mut outermost) = (StackEnd::Unknown, None);
     let mut above = true;
     for node in tree.walk() {
         let frame = node.frame();
         let is_above = node.depth() == 0 || frame.kind == Kind::Process;
         if is_above {
-            (end, outermost, above) = (End::Unknown, None, true);
+            (end, outermost, above) = (StackEnd::Unknown, None, true);
         } else if above || outermost.is_some_and(|depth| node.depth() <= depth) {
-            (end, outermost, above) = (End::of(&frame), Some(node.depth()), false);
+            (end, outermost, above) = (StackEnd::of(&frame), Some(node.depth()), false);
         } else if outermost.is_some_and(|depth| node.depth() == depth + 1) {
             // Who calls main begins the program, though the library tells no names.
             let parent = node.parent().map(|parent| tree.node(parent));
-            let of_parent = parent.map_or(End::Unknown, |parent| End::of(&parent.frame()));
-            end = if of_parent == End::Unknown && frame.name == "main" { End::Beginning } else { of_parent };
+            let of_parent = parent.map_or(StackEnd::Unknown, |parent| StackEnd::of(&parent.frame()));
+            end = if of_parent == StackEnd::Unknown && frame.name == "main" { StackEnd::Beginning } else { of_parent };
         }
         let samples = node.samples(event);
         reach.add(end, samples);

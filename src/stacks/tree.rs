@@ -27,15 +27,15 @@ pub struct StackTree {
     path: Vec<FrameId>,
     /// All that was sampled, in the order in which it came first: should a frame turn out to be another one, the paths
     /// are made anew of it.
-    sampled: Vec<(Place, Amount)>,
-    places: FxHashMap<Place, usize>,
+    sampled: Vec<(StackPlace, Amount)>,
+    places: FxHashMap<StackPlace, usize>,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
 }
 
 /// What samples have in common that stand on one path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Place {
+struct StackPlace {
     task: TaskId,
     stack: Option<StackId>,
     event: EventId,
@@ -119,7 +119,7 @@ impl StackTree {
         self.rename(&batch.renamed);
         for sample in &batch.samples {
             let Some(event) = self.events[sample.event as usize] else { continue };
-            let place = Place { task: sample.task, stack: sample.stack, event };
+            let place = StackPlace { task: sample.task, stack: sample.stack, event };
             self.add(place, Amount { samples: 1, weight: sample.weight });
             let next = self.sampled.len();
             let known = *self.places.entry(place).or_insert(next);
@@ -135,7 +135,7 @@ impl StackTree {
     }
 
     /// Puts an amount onto its path.
-    fn add(&mut self, place: Place, amount: Amount) {
+    fn add(&mut self, place: StackPlace, amount: Amount) {
         self.path.clear();
         self.path.extend(self.table.innermost_first(place.stack).map(|frame| self.frames[frame.0 as usize]));
         self.path.extend(self.tasks[place.task.0 as usize]);

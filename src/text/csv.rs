@@ -12,9 +12,9 @@
 //! Then every line has their last fields. Under a model the status is `modelled`, and 10^9 instructions are
 //! its CPU second.
 
-use super::json::{COUNTED, Numbers, status};
-use super::metric::{self, Printed};
-use super::summary::{Metric, Repeats, absence_cell, by_event, counted, interval_metric, run_metric};
+use super::json::{COUNTED, LineNumbers, status};
+use super::metric::{self, PrintedMetric};
+use super::summary::{DerivedMetric, Repeats, absence_cell, by_event, counted, interval_metric, run_metric};
 use crate::events::Unit;
 use crate::monitor::{Monitor, Row};
 use crate::names::shown;
@@ -25,7 +25,7 @@ use crate::rates::Uncertain;
 pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
     let Some(last) = runs.0.last() else { return String::new() };
     let line = |row: Row<'_>| {
-        let numbers = Numbers::of_runs(runs, row.index);
+        let numbers = LineNumbers::of_runs(runs, row.index);
         let mut fields = counted_fields(last, &row, numbers.count);
         if runs.0.len() > 1 {
             fields
@@ -34,7 +34,7 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
         let total = row.raw.run.total();
         let run_ratio = row.core_share.or(row.raw.run.run_ratio());
         let metrics = metric::over_runs(runs, last, &row);
-        let first = metrics.first().map_or_else(|| run_metric(runs, last, &row), Printed::field);
+        let first = metrics.first().map_or_else(|| run_metric(runs, last, &row), PrintedMetric::field);
         fields.extend(time_fields(total.running.0, run_ratio, first));
         fields.extend(our_fields(last, &row, &numbers));
         with_metrics(last, fields, &metrics, part_field(&row).len())
@@ -46,7 +46,7 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
 pub fn interval(monitor: &Monitor, separator: &str) -> String {
     let line = |row: Row<'_>| {
         let point = row.newest();
-        let numbers = Numbers::of_interval(&row);
+        let numbers = LineNumbers::of_interval(&row);
         let mut fields = vec![format!("{:>16.9}", monitor.now().as_secs())];
         fields.extend(counted_fields(monitor, &row, numbers.count));
         let metrics = metric::over_interval(monitor, &row);
@@ -54,7 +54,7 @@ pub fn interval(monitor: &Monitor, separator: &str) -> String {
         fields.extend(time_fields(
             point.map_or(0, |point| point.counted.running.0),
             row.core_share.or(point.and_then(|point| point.run_ratio())),
-            metrics.first().map_or_else(derived, Printed::field),
+            metrics.first().map_or_else(derived, PrintedMetric::field),
         ));
         fields.extend(our_fields(monitor, &row, &numbers));
         with_metrics(monitor, fields, &metrics, 1 + part_field(&row).len())
@@ -67,11 +67,16 @@ const OURS: usize = 10;
 const METRIC: usize = 2;
 
 /// The line of an event and those of its metrics but the first, which keep the first `kept` fields.
-fn with_metrics(monitor: &Monitor, mut fields: Vec<String>, metrics: &[Printed], kept: usize) -> Vec<Vec<String>> {
+fn with_metrics(
+    monitor: &Monitor,
+    mut fields: Vec<String>,
+    metrics: &[PrintedMetric],
+    kept: usize,
+) -> Vec<Vec<String>> {
     if monitor.header().metrics.is_empty() {
         return vec![fields];
     }
-    let blank = |metric: &Printed| {
+    let blank = |metric: &PrintedMetric| {
         let mut line = fields[..kept].to_vec();
         line.resize(fields.len() - OURS - METRIC, String::new());
         line.extend(metric.field().map_or_else(Default::default, |metric| [plain(metric.value, 3), metric.unit]));
@@ -80,7 +85,7 @@ fn with_metrics(monitor: &Monitor, mut fields: Vec<String>, metrics: &[Printed],
         line
     };
     let more: Vec<_> = metrics.iter().skip(1).map(blank).collect();
-    fields.extend(metrics.first().map_or_else(Default::default, Printed::our_fields));
+    fields.extend(metrics.first().map_or_else(Default::default, PrintedMetric::our_fields));
     std::iter::once(fields).chain(more).collect()
 }
 
@@ -110,7 +115,7 @@ fn number(count: f64, unit: &Unit) -> String {
     plain(counted.value, counted.decimals)
 }
 
-fn time_fields(running_ns: u64, run_ratio: Option<f64>, metric: Option<Metric>) -> [String; 4] {
+fn time_fields(running_ns: u64, run_ratio: Option<f64>, metric: Option<DerivedMetric>) -> [String; 4] {
     // What never ran has 100 % in perf's lines, and no metric.
     let percent = format!("{:.2}", run_ratio.unwrap_or(1.0) * 100.0);
     let value = metric.as_ref().map_or_else(String::new, |metric| plain(metric.value, 3));
@@ -122,7 +127,7 @@ fn marked<'a>(monitor: &Monitor, status: &'a str) -> &'a str {
     if status == COUNTED && monitor.header().modelled.is_some() { "modelled" } else { status }
 }
 
-fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) -> [String; OURS] {
+fn our_fields(monitor: &Monitor, row: &Row<'_>, numbers: &LineNumbers) -> [String; OURS] {
     let unit = &row.event.event.unit;
     let rates = numbers.rates(row);
     let bounds = |count: Option<Uncertain>| {

@@ -3,8 +3,8 @@
 use serde_json::{Map, Value, json};
 
 use super::block::PARTIAL;
-use super::metric::{self, Printed};
-use super::summary::{Metric, Repeats, by_event, counted, interval_count, interval_metric, run_metric};
+use super::metric::{self, PrintedMetric};
+use super::summary::{DerivedMetric, Repeats, by_event, counted, interval_count, interval_metric, run_metric};
 use crate::events::Kind;
 use crate::monitor::{Correction, Monitor, Row};
 use crate::plan::EventIndex;
@@ -30,7 +30,7 @@ pub fn interval(monitor: &Monitor) -> String {
 }
 
 /// Numbers of one line.
-pub(super) struct Numbers {
+pub(super) struct LineNumbers {
     /// The scaled count.
     pub(super) count: Option<Uncertain>,
     /// The corrected count.
@@ -44,7 +44,7 @@ pub(super) struct Rates {
     pub(super) corrected: Option<f64>,
 }
 
-impl Numbers {
+impl LineNumbers {
     pub(super) fn of_runs(runs: &Repeats<'_>, event: EventIndex) -> Self {
         Self { count: runs.count(event), corrected: runs.correction(event) }
     }
@@ -70,7 +70,7 @@ impl Numbers {
 }
 
 fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
-    let numbers = Numbers::of_runs(runs, row.index);
+    let numbers = LineNumbers::of_runs(runs, row.index);
     let runtimes = runs.0.iter().map(|run| run.row(row.index).raw.run.total().running.0);
     let runtime = runtimes.fold(0, u64::saturating_add) / runs.0.len() as u64;
     let mut line = Map::new();
@@ -86,7 +86,7 @@ fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
 
 fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     let point = row.newest();
-    let numbers = Numbers::of_interval(row);
+    let numbers = LineNumbers::of_interval(row);
     let mut line = Map::new();
     line.insert("interval".into(), monitor.now().as_secs().into());
     count_keys(&mut line, monitor, row, numbers.count);
@@ -98,7 +98,7 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
 }
 
 /// The line of an event with the first of its metrics, and a line with the keys `kept` for each other.
-fn with_metrics(mut line: Map<String, Value>, metrics: &[Printed], kept: &[&str]) -> String {
+fn with_metrics(mut line: Map<String, Value>, metrics: &[PrintedMetric], kept: &[&str]) -> String {
     let Some((first, more)) = metrics.split_first() else { return finish(line) };
     first.keys(&mut line);
     let others = more.iter().map(|metric| {
@@ -129,7 +129,7 @@ fn count_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, c
 }
 
 /// The last of perf's keys, in its order.
-fn time_keys(line: &mut Map<String, Value>, running_ns: u64, run_ratio: Option<f64>, metric: Option<Metric>) {
+fn time_keys(line: &mut Map<String, Value>, running_ns: u64, run_ratio: Option<f64>, metric: Option<DerivedMetric>) {
     line.insert("event-runtime".into(), running_ns.into());
     line.insert("pcnt-running".into(), run_ratio.map(|ratio| ratio * 100.0).into());
     line.insert("metric-value".into(), metric.as_ref().map(|metric| metric.value).into());
@@ -149,7 +149,7 @@ pub(super) fn status(row: &Row<'_>, count: Option<Uncertain>) -> &'static str {
 }
 
 /// What perfprop adds: why a number is missing, its interval, the spread, the correction.
-fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, numbers: &Numbers) {
+fn our_keys(line: &mut Map<String, Value>, monitor: &Monitor, row: &Row<'_>, numbers: &LineNumbers) {
     let mut key = |key: &str, value: Value| drop(line.insert(key.into(), value));
     let value = |count: f64| counted(count, &row.event.event.unit).value;
     let bounds = |count: Option<Uncertain>| {

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::summary::{Metric, Repeats, Spread, spread_text};
+use super::summary::{DerivedMetric, Repeats, SummarySpread, spread_text};
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, Verdict};
 use crate::monitor::{MetricRow, Monitor, Row};
@@ -10,7 +10,7 @@ use crate::names::shown;
 use crate::number::{plain, plus_minus};
 
 /// A metric with its value over the time that is printed.
-pub(super) struct Printed {
+pub(super) struct PrintedMetric {
     /// Name of the metric behind its unit, as perf prints them: `%  branch_miss_rate`.
     pub(super) label: String,
     pub(super) number: Result<Number, NoValue>,
@@ -20,7 +20,7 @@ pub(super) struct Printed {
     spread: Option<f64>,
 }
 
-impl Printed {
+impl PrintedMetric {
     fn new(row: &MetricRow<'_>, number: Result<Number, NoValue>) -> Self {
         let unit = &row.definition.unit;
         let gap = if unit.is_empty() { "" } else { "  " };
@@ -30,9 +30,9 @@ impl Printed {
     }
 
     /// What perf's fields for metrics hold.
-    pub(super) fn field(&self) -> Option<Metric> {
+    pub(super) fn field(&self) -> Option<DerivedMetric> {
         let number = self.number.as_ref().ok()?;
-        Some(Metric { value: number.value, unit: self.label.clone() })
+        Some(DerivedMetric { value: number.value, unit: self.label.clone() })
     }
 
     /// `# value unit  name ±error`, and what its threshold says.
@@ -83,29 +83,29 @@ fn verdict(verdict: Verdict) -> String {
 }
 
 /// The metrics that stand with the event of `row`, over whole runs.
-pub(super) fn over_runs(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
+pub(super) fn over_runs(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Vec<PrintedMetric> {
     let metrics = monitor.metrics_of(row.index).enumerate();
     metrics.map(|(place, metric)| of_runs(runs, row, place, &metric)).collect()
 }
 
 /// The metric over several runs: the value of their mean counts.
-fn of_runs(runs: &Repeats<'_>, row: &Row<'_>, place: usize, metric: &MetricRow<'_>) -> Printed {
+fn of_runs(runs: &Repeats<'_>, row: &Row<'_>, place: usize, metric: &MetricRow<'_>) -> PrintedMetric {
     if runs.0.len() == 1 {
-        return Printed::new(metric, metric.over_run());
+        return PrintedMetric::new(metric, metric.over_run());
     }
     let each = runs.0.iter().filter_map(|run| run.metrics_of(row.index).nth(place)?.over_run().ok());
     let values: Vec<_> = each.map(|number| number.value).collect();
     let seconds = runs.0.iter().map(|run| run.counted_for().as_secs()).sum::<f64>() / runs.0.len() as f64;
     let number = metric.value(|row| runs.best(row.index), seconds);
-    Printed { spread: Spread::of(&values).relative(), ..Printed::new(metric, number) }
+    PrintedMetric { spread: SummarySpread::of(&values).relative(), ..PrintedMetric::new(metric, number) }
 }
 
 /// The metrics that stand with the event of `row`, over the interval that ended last.
-pub(super) fn over_interval(monitor: &Monitor, row: &Row<'_>) -> Vec<Printed> {
-    monitor.metrics_of(row.index).map(|metric| Printed::new(&metric, metric.over_interval())).collect()
+pub(super) fn over_interval(monitor: &Monitor, row: &Row<'_>) -> Vec<PrintedMetric> {
+    monitor.metrics_of(row.index).map(|metric| PrintedMetric::new(&metric, metric.over_interval())).collect()
 }
 
 /// Formats all metrics over the run.
-pub(super) fn all(monitor: &Monitor) -> Vec<Printed> {
-    monitor.metrics().map(|metric| Printed::new(&metric, metric.over_run())).collect()
+pub(super) fn all(monitor: &Monitor) -> Vec<PrintedMetric> {
+    monitor.metrics().map(|metric| PrintedMetric::new(&metric, metric.over_run())).collect()
 }

@@ -4,7 +4,7 @@ use crate::names::shown;
 use std::fmt::Write;
 
 use super::block::error_cell;
-use super::metric::{self, Printed};
+use super::metric::{self, PrintedMetric};
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
 use crate::number::{change, grouped, percent, plain, plus_minus, share};
@@ -17,7 +17,7 @@ use crate::units::CpuNs;
 pub struct Repeats<'a>(pub &'a [Monitor]);
 
 /// A number with the unit that it is printed in.
-pub(super) struct Counted {
+pub(super) struct CountedNumber {
     /// The number, in that unit.
     pub(super) value: f64,
     /// `msec` for clocks, else mostly nothing.
@@ -27,7 +27,7 @@ pub(super) struct Counted {
 }
 
 /// A number derived from the count, as perf prints it behind `#`.
-pub(super) struct Metric {
+pub(super) struct DerivedMetric {
     pub(super) value: f64,
     pub(super) unit: String,
 }
@@ -58,7 +58,7 @@ pub fn summary_in(runs: &Repeats<'_>, digits: Digits) -> String {
     if last.rows().len() > 0 {
         out.push('\n');
     }
-    let columns = Columns::of(last, digits);
+    let columns = SummaryColumns::of(last, digits);
     for row in by_event(last) {
         let start = out.len();
         out.push_str(&line(last, &row, runs, columns));
@@ -93,7 +93,7 @@ fn title(monitor: &Monitor) -> String {
 
 /// What decides about the columns of all lines.
 #[derive(Clone, Copy)]
-struct Columns {
+struct SummaryColumns {
     /// Characters of the widest part of the target; 0 where lines are about all of it.
     scope: usize,
     /// Whether something was multiplexed. Then every line has the column, so that they stay aligned.
@@ -101,7 +101,7 @@ struct Columns {
     digits: Digits,
 }
 
-impl Columns {
+impl SummaryColumns {
     fn of(monitor: &Monitor, digits: Digits) -> Self {
         let width = |scope: &Scope| shown(&scope.to_string()).chars().count();
         let scope = monitor.header().events.iter().map(|event| width(&event.scope)).max().unwrap_or(0);
@@ -120,7 +120,7 @@ impl Columns {
 }
 
 /// What is said of an event, up to what is derived from it.
-fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: Columns) -> String {
+fn line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>, columns: SummaryColumns) -> String {
     let name = shown(&row.event.event.name);
     let scope = columns.scope(row);
     let correction = runs.correction(row.index);
@@ -152,11 +152,16 @@ pub(super) fn spread_text(spread: f64) -> String {
 
 /// Ends the line of an event, which starts there, with the metrics that stand with it, each on a line; where
 /// there are none, with what perf derives.
-fn with_metrics(out: &mut String, start: usize, metrics: &[Printed], derived: impl FnOnce() -> Option<Metric>) {
+fn with_metrics(
+    out: &mut String,
+    start: usize,
+    metrics: &[PrintedMetric],
+    derived: impl FnOnce() -> Option<DerivedMetric>,
+) {
     let derived = || derived().map(|metric| format!("# {:>9.3} {}", metric.value, metric.unit));
     let texts: Vec<_> = match metrics {
         [] => derived().into_iter().collect(),
-        metrics => metrics.iter().map(Printed::text).collect(),
+        metrics => metrics.iter().map(PrintedMetric::text).collect(),
     };
     let [first, more @ ..] = texts.as_slice() else {
         out.truncate(start + out[start..].trim_end().len());
@@ -216,12 +221,12 @@ pub(super) fn correction_text(
     format!("{word} {} {}{change}{by}", number(count.value), plus_minus(count, &row.event.event.unit))
 }
 
-pub(super) fn counted(count: f64, unit: &Unit) -> Counted {
+pub(super) fn counted(count: f64, unit: &Unit) -> CountedNumber {
     match unit {
-        Unit::Count => Counted { value: count, unit: String::new(), decimals: 0 },
-        Unit::Nanoseconds => Counted { value: count / 1e6, unit: "msec".into(), decimals: 2 },
+        Unit::Count => CountedNumber { value: count, unit: String::new(), decimals: 0 },
+        Unit::Nanoseconds => CountedNumber { value: count / 1e6, unit: "msec".into(), decimals: 2 },
         // As perf: what stands for one whole unit is whole.
-        Unit::Scaled { scale, name } => Counted {
+        Unit::Scaled { scale, name } => CountedNumber {
             value: count * scale,
             unit: shown(name).into_owned(),
             decimals: if *scale == 1.0 { 0 } else { 2 },
@@ -230,7 +235,7 @@ pub(super) fn counted(count: f64, unit: &Unit) -> Counted {
 }
 
 /// Counts whole; what has a unit with two decimals.
-fn value_text(counted: &Counted, digits: Digits) -> String {
+fn value_text(counted: &CountedNumber, digits: Digits) -> String {
     if counted.decimals == 0 && digits == Digits::Grouped && counted.value < 1e18 {
         grouped(counted.value.round() as u64)
     } else {
@@ -239,7 +244,7 @@ fn value_text(counted: &Counted, digits: Digits) -> String {
 }
 
 /// The time that a count is about, and the counts of the other events in that time.
-pub(super) struct Span<'a> {
+pub(super) struct SummarySpan<'a> {
     /// CPU time of the event.
     cpu_ns: f64,
     wall_ns: f64,
@@ -249,10 +254,10 @@ pub(super) struct Span<'a> {
 
 /// What perf prints behind `#`. Its rates are per second of `task-clock`; the time that the kernel
 /// gives with every count is the same, so that no `task-clock` need be measured.
-pub(super) fn perfs_metric(monitor: &Monitor, row: &Row<'_>, span: &Span<'_>) -> Option<Metric> {
+pub(super) fn perfs_metric(monitor: &Monitor, row: &Row<'_>, span: &SummarySpan<'_>) -> Option<DerivedMetric> {
     let count = (span.count)(row)?;
     let event = &row.event.event;
-    let metric = |value: f64, unit: &str| value.is_finite().then(|| Metric { value, unit: unit.into() });
+    let metric = |value: f64, unit: &str| value.is_finite().then(|| DerivedMetric { value, unit: unit.into() });
     let of = |name: &str| {
         let other = neighbours(monitor, row).find(|other| other.event.event.is_called(name))?;
         (span.count)(&other).filter(|&whole| whole > 0.0).map(|whole| count / whole)
@@ -303,17 +308,21 @@ fn neighbours<'a>(monitor: &'a Monitor, row: &Row<'a>) -> impl Iterator<Item = R
 }
 
 /// [`perfs_metric`] of whole runs: their mean count in their mean time.
-pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
+pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Option<DerivedMetric> {
     let mean = |value: &dyn Fn(&Monitor) -> f64| runs.0.iter().map(value).sum::<f64>() / runs.0.len() as f64;
     let cpu_ns = mean(&|run| run.row(row.index).raw.run.total().enabled.0 as f64);
     let wall_ns = mean(&|run| run.counted_for().0 as f64);
-    perfs_metric(monitor, row, &Span { cpu_ns, wall_ns, count: &|row| runs.count(row.index).map(|count| count.value) })
+    perfs_metric(
+        monitor,
+        row,
+        &SummarySpan { cpu_ns, wall_ns, count: &|row| runs.count(row.index).map(|count| count.value) },
+    )
 }
 
 /// [`perfs_metric`] of the interval that ended last.
-pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<Metric> {
+pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<DerivedMetric> {
     let point = row.history.back()?;
-    let span = Span {
+    let span = SummarySpan {
         cpu_ns: point.counted.enabled.0 as f64,
         wall_ns: point.length.0 as f64,
         count: &|row| row.history.back()?.raw.map(|raw| raw.value),
@@ -339,7 +348,7 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
 
 fn times_of(out: &mut String, runs: &Repeats<'_>) {
     let elapsed: Vec<_> = runs.0.iter().map(|run| run.counted_for().as_secs()).collect();
-    let spread = Spread::of(&elapsed);
+    let spread = SummarySpread::of(&elapsed);
     let _ = match spread.relative() {
         Some(deviation) => {
             writeln!(out, "\n  {:>16.9} seconds time elapsed  {}", spread.mean, spread_text(deviation))
@@ -384,13 +393,13 @@ impl Repeats<'_> {
 
     /// The standard deviation of a run, as a part of that mean.
     pub(super) fn relative_spread(&self, event: EventIndex) -> Option<f64> {
-        Spread::of(&self.counts(event)).relative()
+        SummarySpread::of(&self.counts(event)).relative()
     }
 
     /// The standard error of that mean, as a part of it.
     pub(super) fn standard_error(&self, event: EventIndex) -> Option<f64> {
         let counts = self.counts(event);
-        Spread::of(&counts).relative().map(|deviation| deviation / (counts.len() as f64).sqrt())
+        SummarySpread::of(&counts).relative().map(|deviation| deviation / (counts.len() as f64).sqrt())
     }
 
     fn counts(&self, event: EventIndex) -> Vec<f64> {
@@ -406,13 +415,13 @@ fn mean_of(numbers: &[Uncertain]) -> Option<Uncertain> {
 }
 
 /// The mean of some runs, and how they differ.
-pub(super) struct Spread {
+pub(super) struct SummarySpread {
     mean: f64,
     /// The standard deviation; `None` of fewer than two.
     deviation: Option<f64>,
 }
 
-impl Spread {
+impl SummarySpread {
     pub(super) fn of(values: &[f64]) -> Self {
         let n = values.len() as f64;
         let mean = values.iter().sum::<f64>() / n;
@@ -440,7 +449,7 @@ pub fn interval(monitor: &Monitor) -> String {
 /// The same with counts written so.
 pub fn interval_in(monitor: &Monitor, digits: Digits) -> String {
     let mut out = String::new();
-    let columns = Columns::of(monitor, digits);
+    let columns = SummaryColumns::of(monitor, digits);
     // What lines have in common is made once: there may be thousands of threads.
     let time = format!("{:>16.9} ", monitor.now().as_secs());
     let (mut scope, mut scope_cell) = (None, String::new());
@@ -488,17 +497,21 @@ mod tests {
     #[test]
     fn spread_of_three_runs_by_hand() {
         // Mean 10, squares 1 + 0 + 1 over 2.
-        let spread = Spread::of(&[9.0, 10.0, 11.0]);
+        let spread = SummarySpread::of(&[9.0, 10.0, 11.0]);
         assert_eq!((spread.mean, spread.deviation, spread.relative()), (10.0, Some(1.0), Some(0.1)));
     }
 
     #[test]
     fn one_run_has_no_spread_and_equal_runs_have_none_either() {
         assert_eq!(
-            [Spread::of(&[]).relative(), Spread::of(&[5.0]).relative(), Spread::of(&[0.0, 0.0]).relative()],
+            [
+                SummarySpread::of(&[]).relative(),
+                SummarySpread::of(&[5.0]).relative(),
+                SummarySpread::of(&[0.0, 0.0]).relative()
+            ],
             [None; 3]
         );
-        assert_eq!(Spread::of(&[5.0, 5.0]).relative(), Some(0.0));
+        assert_eq!(SummarySpread::of(&[5.0, 5.0]).relative(), Some(0.0));
     }
 
     #[test]

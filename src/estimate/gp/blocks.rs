@@ -10,7 +10,7 @@ use crate::rates::Delta;
 /// A count over a span of time.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(from = "Stored", into = "Stored")]
-pub(crate) struct Block {
+pub(crate) struct CountBlock {
     pub(crate) event: usize,
     pub(crate) span: Span,
     pub(crate) count: f64,
@@ -23,19 +23,19 @@ pub(crate) struct Block {
 /// As models store it: event, start, end, count, time counted, slice.
 type Stored = (usize, f64, f64, f64, f64, u64);
 
-impl From<Stored> for Block {
+impl From<Stored> for CountBlock {
     fn from((event, start, end, count, counted, turn): Stored) -> Self {
         Self { event, span: Span { start, end }, count, counted, turn }
     }
 }
 
-impl From<Block> for Stored {
-    fn from(block: Block) -> Self {
+impl From<CountBlock> for Stored {
+    fn from(block: CountBlock) -> Self {
         (block.event, block.span.start, block.span.end, block.count, block.counted, block.turn)
     }
 }
 
-impl Block {
+impl CountBlock {
     /// Whether it can be a block: finite numbers, a span, some of which was counted.
     pub(crate) fn is_sane(&self) -> bool {
         let times = self.counted > 0.0 && self.counted <= 1.001 * self.span.length();
@@ -61,12 +61,12 @@ pub(crate) struct Blocks {
     longest: f64,
     /// Whether an event changes between on and off at most once in a round.
     placed: bool,
-    open: Vec<Option<Block>>,
+    open: Vec<Option<CountBlock>>,
     turns: Vec<u64>,
     /// Until when each event is known to have been on a counter.
     running_until: Vec<f64>,
     always: Vec<bool>,
-    done: VecDeque<Block>,
+    done: VecDeque<CountBlock>,
 }
 
 /// What is always counted is known well enough from blocks of this length.
@@ -109,7 +109,7 @@ impl Blocks {
             (false, false) => round,
         };
         self.running_until[event] = span.end;
-        let block = Block { event, span, count: delta.count as f64, counted: length, turn: self.turns[event] };
+        let block = CountBlock { event, span, count: delta.count as f64, counted: length, turn: self.turns[event] };
         match &mut self.open[event] {
             Some(open) if open.goes_on_in(&block, self.longest) => open.add(&block),
             _ => {
@@ -137,8 +137,8 @@ impl Blocks {
 
     /// The blocks that ended after `from`. Those of a slice are joined up to `longest`, or for events that are
     /// always counted up to [`ALWAYS_COUNTED_MS`] if that is longer, but not across the time `apart`.
-    pub(crate) fn joined(&self, from: f64, apart: f64, longest: f64) -> Vec<Block> {
-        let mut joined: Vec<Block> = Vec::new();
+    pub(crate) fn joined(&self, from: f64, apart: f64, longest: f64) -> Vec<CountBlock> {
+        let mut joined: Vec<CountBlock> = Vec::new();
         let mut last = vec![usize::MAX; self.open.len()];
         for block in self.done.iter().filter(|block| block.span.end > from + 1e-9) {
             let always = self.always[block.event];
@@ -179,7 +179,7 @@ mod tests {
         blocks
     }
 
-    fn spans(blocks: &[Block], event: usize) -> Vec<(f64, f64)> {
+    fn spans(blocks: &[CountBlock], event: usize) -> Vec<(f64, f64)> {
         blocks.iter().filter(|b| b.event == event).map(|b| (b.span.start, b.span.end)).collect()
     }
 
@@ -208,7 +208,7 @@ mod tests {
         ) {
             let blocks = counted(&rounds);
             let (single, joined) = (blocks.joined(-1.0, 20.0, 4.0), blocks.joined(-1.0, 20.0, longest));
-            let count = |blocks: &[Block]| blocks.iter().map(|b| b.count).sum::<f64>();
+            let count = |blocks: &[CountBlock]| blocks.iter().map(|b| b.count).sum::<f64>();
             prop_assert_eq!(count(&single), count(&joined));
             prop_assert!(joined.len() <= single.len());
             for block in &joined {

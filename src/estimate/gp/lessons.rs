@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::Block;
+use super::blocks::CountBlock;
 use super::covariance::Covariances;
 use super::learn;
 use super::settings::Settings;
@@ -12,7 +12,7 @@ use super::window::{Observation, Window};
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Lessons {
-    windows: Vec<Vec<Block>>,
+    windows: Vec<Vec<CountBlock>>,
     /// Number of windows so far.
     seen: u64,
 }
@@ -27,7 +27,7 @@ const USUAL: f64 = 250.0;
 
 impl Lessons {
     /// Takes a window. Each of those seen is kept with the same probability (Vitter's algorithm R).
-    pub(crate) fn add(&mut self, window: Vec<Block>) {
+    pub(crate) fn add(&mut self, window: Vec<CountBlock>) {
         self.seen += 1;
         if self.windows.len() < KEPT {
             self.windows.push(window);
@@ -60,7 +60,7 @@ impl Lessons {
         &self,
         covariances: &mut Covariances,
         settings: &Settings,
-        observation: impl Fn(&Block, &Covariances) -> Option<Observation>,
+        observation: impl Fn(&CountBlock, &Covariances) -> Option<Observation>,
     ) {
         let windows = self.windows.len();
         let passes = self.passes(settings.lesson_steps);
@@ -103,9 +103,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn window(number: usize) -> Vec<Block> {
+    fn window(number: usize) -> Vec<CountBlock> {
         let span = Span { start: 0.0, end: 1.0 };
-        vec![Block { event: number, span, count: 1.0, counted: 1.0, turn: 0 }]
+        vec![CountBlock { event: number, span, count: 1.0, counted: 1.0, turn: 0 }]
     }
 
     #[test]

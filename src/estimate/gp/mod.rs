@@ -38,14 +38,14 @@ pub use time::Span;
 
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
-use blocks::{Block, Blocks, WHOLE};
+use blocks::{Blocks, CountBlock, WHOLE};
 use covariance::Covariances;
 use lessons::Lessons;
 use level::Level;
-use total::Turns;
+use total::SliceSpread;
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior as Known;
-use window::{Observation, Posterior, Scale, Solved, Window};
+use window::{Observation, Posterior, Solved, Window, WindowScale};
 
 /// An event as the estimator knows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ pub struct Timing {
 
 /// What windows add up to in an interval.
 #[derive(Clone, Copy, Debug, Default)]
-struct Sum {
+struct WindowSum {
     counted: Delta,
     estimate: f64,
     /// The square of the half width.
@@ -77,7 +77,7 @@ struct Sum {
     known: bool,
 }
 
-impl Sum {
+impl WindowSum {
     /// Adds a window. Errors of neighbours are alike by about a half.
     fn add(&mut self, estimate: f64, half_width: f64) {
         self.estimate += estimate;
@@ -131,7 +131,7 @@ pub struct Gp {
     levels: Vec<Level>,
     volatilities: Vec<Volatility>,
     /// What volatilities make of the covariances at present.
-    scales: Vec<Scale>,
+    scales: Vec<WindowScale>,
     /// How events vary together at large.
     covariances: Covariances,
     /// Covariances as fitted to the last window.
@@ -140,9 +140,9 @@ pub struct Gp {
     observed: Vec<u64>,
     /// Since the last window, the last interval, the start.
     window: Vec<Delta>,
-    interval: Vec<Sum>,
+    interval: Vec<WindowSum>,
     run: Vec<Delta>,
-    turns: Vec<Turns>,
+    turns: Vec<SliceSpread>,
     /// The rounds of multiplexed events without a count.
     empty: Share,
     window_start: f64,
@@ -185,15 +185,15 @@ impl Gp {
             constraints: Vec::new(),
             levels,
             volatilities: vec![Volatility::new(); n],
-            scales: vec![Scale::AT_LARGE; n],
+            scales: vec![WindowScale::AT_LARGE; n],
             known_before: covariances.clone(),
             present: covariances.clone(),
             observed: vec![UNFITTED; n],
             covariances,
             window: vec![Delta::default(); n],
-            interval: vec![Sum::default(); n],
+            interval: vec![WindowSum::default(); n],
             run: vec![Delta::default(); n],
-            turns: vec![Turns::default(); n],
+            turns: vec![SliceSpread::default(); n],
             empty: Share::default(),
             window_start: 0.0,
             fitted_until: 0.0,
@@ -307,7 +307,7 @@ impl Gp {
             lessons: self.lessons.clone().unwrap_or_default(),
         };
         Model::learn(run, self.model.as_ref(), self.known_before.clone(), &self.settings, |block, rate, own| {
-            self.observation(block, rate, Scale::AT_LARGE, own)
+            self.observation(block, rate, WindowScale::AT_LARGE, own)
         })
     }
 
@@ -373,7 +373,7 @@ impl Gp {
         // Of events in bursts one says nothing of the size of the next.
         let bursts = self.empty.is_most();
         let scales = || volatility::scales(all, covariances);
-        self.scales = if bursts { vec![Scale::AT_LARGE; all.len()] } else { scales() };
+        self.scales = if bursts { vec![WindowScale::AT_LARGE; all.len()] } else { scales() };
     }
 
     /// Keeps the window since then, where this is a learning run.
@@ -403,7 +403,7 @@ impl Gp {
         observations.collect()
     }
 
-    fn observation(&self, block: &Block, rate: f64, scale: Scale, own: &time::PerProcess) -> Observation {
+    fn observation(&self, block: &CountBlock, rate: f64, scale: WindowScale, own: &time::PerProcess) -> Observation {
         // No error is smaller than what a rate of present size rounds to.
         let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0) + 1e-9;
         if block.counted < WHOLE * block.span.length() {

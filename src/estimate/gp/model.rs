@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::blocks::Block;
+use super::blocks::CountBlock;
 use super::covariance::Covariances;
 use super::lessons::Lessons;
 use super::level::Level;
@@ -70,7 +70,7 @@ impl Model {
         before: Option<&Self>,
         start: Covariances,
         settings: &Settings,
-        observation: impl Fn(&Block, f64, &PerProcess) -> Observation,
+        observation: impl Fn(&CountBlock, f64, &PerProcess) -> Observation,
     ) -> Self {
         let n = run.names.len();
         let before = before.filter(|model| model.events == run.names);

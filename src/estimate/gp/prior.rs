@@ -11,12 +11,12 @@ use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
 /// How events vary together in programs at large, by their names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Prior {
-    families: Vec<Family>,
+    families: Vec<EventFamily>,
 }
 
 /// Events that were counted together in the same programs.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Family {
+struct EventFamily {
     /// How many programs it was learnt from.
     programs: usize,
     events: Vec<String>,
@@ -92,7 +92,7 @@ impl Prior {
 
     /// The covariances of these events. `doubt` is taken off all between two events.
     pub(crate) fn covariances(&self, names: &[&str], doubt: f64) -> Covariances {
-        let places = |family: &Family| -> Vec<Option<usize>> {
+        let places = |family: &EventFamily| -> Vec<Option<usize>> {
             names.iter().map(|name| family.events.iter().position(|event| is(name, event))).collect()
         };
         let known = |places: &Vec<Option<usize>>| places.iter().flatten().count();
@@ -133,7 +133,7 @@ impl Prior {
                 None => families.push(vec![program]),
             }
         }
-        Self { families: families.iter().map(|programs| Family::learn(programs)).collect() }
+        Self { families: families.iter().map(|programs| EventFamily::learn(programs)).collect() }
     }
 }
 
@@ -148,7 +148,7 @@ fn is(name: &str, event: &str) -> bool {
     plain == event || ALIASES.iter().any(|(alias, known)| *alias == plain && *known == event)
 }
 
-impl Family {
+impl EventFamily {
     fn at(&self, a: usize, b: usize) -> &PerProcess {
         let (row, column) = (a.max(b), a.min(b));
         &self.covariances[row * (row + 1) / 2 + column]

@@ -33,7 +33,7 @@ fn one_observation_of_one_event_by_hand() {
     covariances.at_mut(0, 0)[time::CONSTANT] = 0.5;
     covariances.at_mut(0, 0)[time::WHITE] = 0.5;
     let span = Span { start: 0.0, end: time::WHITE_SPAN };
-    let scale = Scale { level: 1.0, rest: 1.0 };
+    let scale = WindowScale { level: 1.0, rest: 1.0 };
     let seen = Observation { event: 0, span, value: 0.2, noise: 0.0, scale };
     let observed = super::Window::new(vec![seen]);
     let solved = observed.solve(&covariances).unwrap();
@@ -71,7 +71,7 @@ fn what_never_happens_is_zero_with_a_bound() {
 #[test]
 fn half_widths_of_windows_add_up_by_hand() {
     // Errors of neighbours are alike by a half: 3^2 + 4^2 + 3 * 4.
-    let mut sum = Sum::default();
+    let mut sum = WindowSum::default();
     sum.add(10.0, 3.0);
     sum.add(20.0, 4.0);
     assert_eq!((sum.estimate, sum.square), (30.0, 37.0));

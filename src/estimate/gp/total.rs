@@ -6,7 +6,7 @@
 /// systematic sample is off: its variance is half their mean square, over the number of slices
 /// (Cochran, Sampling Techniques, 8.5), times the part of the time that wasn't counted.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Turns {
+pub(crate) struct SliceSpread {
     raw: f64,
     running: f64,
     last: Option<f64>,
@@ -27,7 +27,7 @@ const HALF_WIDTH: f64 = 2.5;
 const MAY_HAVE_STOPPED: i32 = 2;
 const STOPPED: f64 = 0.7;
 
-impl Turns {
+impl SliceSpread {
     /// Takes a round's count and the time in it that the event was on a counter.
     pub(crate) fn push(&mut self, raw: f64, running: f64) {
         if running > 0.0 {
@@ -71,7 +71,7 @@ mod tests {
 
     #[test]
     fn an_event_that_was_quiet_for_long_may_have_stopped() {
-        let mut turns = Turns::default();
+        let mut turns = SliceSpread::default();
         assert_eq!(turns.goes_on(), 1.0);
         let mut turn = |raw: f64| {
             turns.push(raw, 4.0);

@@ -3,7 +3,7 @@
 use super::Settings;
 use super::covariance::Covariances;
 use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
-use super::window::{Observation, Scale};
+use super::window::{Observation, WindowScale};
 
 /// A running ratio of squares to what covariances expect of them, which starts at one.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +51,11 @@ impl Volatility {
         Self { rest: as_expected(1.0), level: as_expected(0.3), seen: false }
     }
 
-    fn scale(&self) -> Scale {
-        Scale { level: self.level.get().clamp(0.25, 400.0).sqrt(), rest: self.rest.get().clamp(1e-6, 100.0).sqrt() }
+    fn scale(&self) -> WindowScale {
+        WindowScale {
+            level: self.level.get().clamp(0.25, 400.0).sqrt(),
+            rest: self.rest.get().clamp(1e-6, 100.0).sqrt(),
+        }
     }
 
     /// Takes a window's observations of the event, in the order of time.
@@ -122,8 +125,8 @@ const ALIKE: i32 = 6;
 ///
 /// Scales of their own would undo what ties events: the hits and misses of a cache sum to its
 /// accesses however much they vary at present.
-pub(crate) fn scales(all: &[Volatility], covariances: &Covariances) -> Vec<Scale> {
-    let own: Vec<Scale> = all.iter().map(Volatility::scale).collect();
+pub(crate) fn scales(all: &[Volatility], covariances: &Covariances) -> Vec<WindowScale> {
+    let own: Vec<WindowScale> = all.iter().map(Volatility::scale).collect();
     let part = |values: &PerProcess, level: bool| if level { values[0] } else { values[1..].iter().sum() };
     let shared = |event: usize, level: bool| {
         let (mut sum, mut weights) = (0.0, 0.0);
@@ -136,7 +139,7 @@ pub(crate) fn scales(all: &[Volatility], covariances: &Covariances) -> Vec<Scale
         }
         (BELIEVED * sum / weights).exp()
     };
-    (0..all.len()).map(|event| Scale { level: shared(event, true), rest: shared(event, false) }).collect()
+    (0..all.len()).map(|event| WindowScale { level: shared(event, true), rest: shared(event, false) }).collect()
 }
 
 /// Updates all events from a window's observations.
@@ -172,7 +175,7 @@ mod tests {
     }
 
     /// Two events, of which the first varies by four times as much as it does at large.
-    fn scales_at(correlation: f64, seen: bool) -> Vec<Scale> {
+    fn scales_at(correlation: f64, seen: bool) -> Vec<WindowScale> {
         let mut covariances = Covariances::zeros(2);
         for (a, b) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
             *covariances.at_mut(a, b) = [if a == b { 1.0 } else { correlation }; PROCESSES];
@@ -200,7 +203,7 @@ mod tests {
         assert_eq!(scales_at(1.0, false)[1].rest, 1.0);
         assert!(scales(&[], &Covariances::zeros(0)).is_empty());
         let unknown = scales(&[Volatility::new()], &Covariances::zeros(1));
-        assert_eq!(unknown, [Scale { level: 1.0, rest: 1.0 }]);
+        assert_eq!(unknown, [WindowScale { level: 1.0, rest: 1.0 }]);
     }
 
     proptest::proptest! {

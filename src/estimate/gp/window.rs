@@ -13,17 +13,17 @@ pub(crate) struct Observation {
     /// The variance that is no part of the rate over the span.
     pub(crate) noise: f64,
     /// How much the event's level and its rate vary at present, over how they do at large.
-    pub(crate) scale: Scale,
+    pub(crate) scale: WindowScale,
 }
 
 /// Factors on what is constant in a window, and on what isn't.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Scale {
+pub(crate) struct WindowScale {
     pub(crate) level: f64,
     pub(crate) rest: f64,
 }
 
-impl Scale {
+impl WindowScale {
     /// Scales of 1: events vary as covariances say.
     pub(crate) const AT_LARGE: Self = Self { level: 1.0, rest: 1.0 };
 
@@ -146,7 +146,7 @@ impl Solved<'_> {
     }
 
     /// What the events' sums over a span were, in relative units times milliseconds.
-    pub(crate) fn sums(&self, span: Span, covariances: &Covariances, scales: &[Scale]) -> Posterior {
+    pub(crate) fn sums(&self, span: Span, covariances: &Covariances, scales: &[WindowScale]) -> Posterior {
         let events = covariances.events();
         let observations = &self.window.observations;
         let n = observations.len();
@@ -230,7 +230,7 @@ mod tests {
                 span,
                 value: (i as f64).sin(),
                 noise: 0.01,
-                scale: Scale { level: 0.7, rest: 1.5 },
+                scale: WindowScale { level: 0.7, rest: 1.5 },
             }
         };
         let window = Window::new((0..9).map(observation).collect());

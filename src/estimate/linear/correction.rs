@@ -1,8 +1,8 @@
 //! Adds up what trusted relations expect of each event.
 
 use super::super::RelationIndex;
-use super::super::audit::{Audit, Scope};
-use super::super::levels::{Levels, known, with_gradient};
+use super::super::audit::{Audit, AuditScope};
+use super::super::levels::{EventLevels, known, with_gradient};
 use super::state::mixed;
 use crate::plan::EventIndex;
 use crate::relations::{BoundEquation, BoundForm, BoundPair, BoundRelation, mean_slot};
@@ -16,7 +16,7 @@ const STARTS: [f64; 3] = [0.0, 1.0, 1e-6];
 
 /// What relations expect of one event, added up.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Correction {
+pub(super) struct ExpectedCorrection {
     pub(super) mean: Expectation,
     pub(super) variance: Expectation,
     /// The errors of what is expected, weighted.
@@ -33,25 +33,31 @@ pub(super) struct Expectation {
 }
 
 /// What all relations expect, all from the same numbers.
-pub(super) struct Corrections<'a> {
+pub(super) struct ExpectedCorrections<'a> {
     audit: &'a Audit,
-    scope: Scope,
-    levels: Levels,
+    scope: AuditScope,
+    levels: EventLevels,
     /// Whether each event was on a counter in the last interval.
     sampled: Vec<bool>,
     /// Whether it is known exactly: then nothing moves it.
     exact: Vec<bool>,
-    pub(super) corrections: Vec<Correction>,
+    pub(super) corrections: Vec<ExpectedCorrection>,
     /// The relation of each correction.
     pub(super) uses: Vec<RelationIndex>,
     /// Room for the gradient of one relation.
     gradient: Vec<f64>,
 }
 
-impl<'a> Corrections<'a> {
+impl<'a> ExpectedCorrections<'a> {
     /// A correction that no relation has entered yet.
-    pub(super) fn new(audit: &'a Audit, scope: Scope, levels: Levels, sampled: Vec<bool>, exact: Vec<bool>) -> Self {
-        let corrections = vec![Correction::default(); exact.len()];
+    pub(super) fn new(
+        audit: &'a Audit,
+        scope: AuditScope,
+        levels: EventLevels,
+        sampled: Vec<bool>,
+        exact: Vec<bool>,
+    ) -> Self {
+        let corrections = vec![ExpectedCorrection::default(); exact.len()];
         Self { audit, scope, levels, sampled, exact, corrections, uses: Vec::new(), gradient: Vec::new() }
     }
 
@@ -86,7 +92,7 @@ impl<'a> Corrections<'a> {
     fn correct_equation(&mut self, index: RelationIndex, equation: &BoundEquation, weight: f64) {
         let events = equation.events();
         let (run, interval) = self.audit.levels();
-        let own = if self.scope == Scope::Run { run } else { interval };
+        let own = if self.scope == AuditScope::Run { run } else { interval };
         // One that has a number from relations only is no source of others.
         let mut unknown = events.iter().enumerate().filter(|&(_, &event)| own.mean(event).is_nan());
         match (unknown.next(), unknown.next()) {
@@ -164,7 +170,7 @@ impl<'a> Corrections<'a> {
     }
 }
 
-impl Correction {
+impl ExpectedCorrection {
     /// The deviation of a mean that was pulled, from that of the mean before.
     pub(super) fn deviation(&self, is_new: bool, before: f64) -> f64 {
         let theirs = self.deviation / self.mean.weight;

@@ -32,11 +32,11 @@ mod state;
 #[cfg(test)]
 mod tests;
 
-use correction::{Correction, Corrections};
-use state::State;
+use correction::{ExpectedCorrection, ExpectedCorrections};
+use state::EventState;
 
-use super::audit::{Audit, Scope};
-use super::levels::{Levels, known};
+use super::audit::{Audit, AuditScope};
+use super::levels::{EventLevels, known};
 use super::{Cause, Estimate, Estimator, Moved, Part, Quality, Standing, scale_all, scaled};
 use crate::events::Event;
 use crate::plan::EventIndex;
@@ -50,7 +50,7 @@ const ROUNDING: f64 = 1e-9;
 #[derive(Debug)]
 pub struct Linear {
     audit: Audit,
-    states: Vec<State>,
+    states: Vec<EventState>,
     estimates: Vec<Estimate>,
 }
 
@@ -59,35 +59,35 @@ impl Linear {
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
         Self {
             audit: Audit::new(events, relations),
-            states: vec![State::default(); events.len()],
+            states: vec![EventState::default(); events.len()],
             estimates: vec![Estimate::default(); events.len()],
         }
     }
 
-    fn corrections(&self, scope: Scope, tally: &Tally) -> Corrections<'_> {
+    fn corrections(&self, scope: AuditScope, tally: &Tally) -> ExpectedCorrections<'_> {
         let (run, interval) = self.audit.levels();
         let levels = match scope {
-            Scope::Run => {
-                let values = self.states.iter().flat_map(State::as_source).collect();
+            AuditScope::Run => {
+                let values = self.states.iter().flat_map(EventState::as_source).collect();
                 // The errors are those of own samples, which are independent: those of corrected
                 // means would go round in cycles and grow.
-                Levels { values, deviations: run.deviations.clone() }
+                EventLevels { values, deviations: run.deviations.clone() }
             }
-            Scope::Interval => interval.clone(),
+            AuditScope::Interval => interval.clone(),
         };
         let sampled = (0..self.states.len()).map(|event| tally.interval(event).total().running.0 > 0).collect();
         let exact = (0..self.states.len()).map(|event| match scope {
-            Scope::Run => tally.raw()[event].run.is_exact(),
-            Scope::Interval => tally.interval(event).is_exact(),
+            AuditScope::Run => tally.raw()[event].run.is_exact(),
+            AuditScope::Interval => tally.interval(event).is_exact(),
         });
-        let mut all = Corrections::new(&self.audit, scope, levels, sampled, exact.collect());
+        let mut all = ExpectedCorrections::new(&self.audit, scope, levels, sampled, exact.collect());
         for (index, relation, weight) in self.audit.trusted() {
             all.take(index, relation, weight);
         }
         all
     }
 
-    fn estimate(&self, event: EventIndex, tally: &Tally, interval: &Correction) -> Estimate {
+    fn estimate(&self, event: EventIndex, tally: &Tally, interval: &ExpectedCorrection) -> Estimate {
         let own = scaled(tally, event);
         let state = &self.states[event];
         if own.quality == Quality::Measured || state.help.dropped {
@@ -120,7 +120,7 @@ impl Linear {
     }
 
     /// The corrected count of the last interval; `None` where nothing corrects it.
-    fn interval(&self, event: EventIndex, tally: &Tally, correction: &Correction) -> Option<Uncertain> {
+    fn interval(&self, event: EventIndex, tally: &Tally, correction: &ExpectedCorrection) -> Option<Uncertain> {
         let counted = tally.interval(event);
         if correction.mean.weight == 0.0 {
             return None;
@@ -157,7 +157,7 @@ impl Estimator for Linear {
         }
         if self.audit.update(tally) {
             // What a wrong relation did may have gone on through others.
-            self.states.iter_mut().for_each(State::forget_corrections);
+            self.states.iter_mut().for_each(EventState::forget_corrections);
         }
         let (run, interval) = self.audit.levels();
         for (event, state) in self.states.iter_mut().enumerate() {
@@ -165,8 +165,8 @@ impl Estimator for Linear {
                 state.sample(rate, run.deviations[mean_slot(event).0]);
             }
         }
-        let Corrections { corrections, uses, .. } = self.corrections(Scope::Run, tally);
-        let of_interval = self.corrections(Scope::Interval, tally).corrections;
+        let ExpectedCorrections { corrections, uses, .. } = self.corrections(AuditScope::Run, tally);
+        let of_interval = self.corrections(AuditScope::Interval, tally).corrections;
         for (state, correction) in self.states.iter_mut().zip(&corrections) {
             state.follow(correction);
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::RelationIndex;
-use super::correction::Correction;
+use super::correction::ExpectedCorrection;
 
 /// The memory of the comparison between corrected and own means, per sample.
 const MEMORY: f64 = 0.9;
@@ -15,7 +15,7 @@ const NO_HELP_ABOVE: f64 = 1.25;
 
 /// What one event has come to, its corrections included.
 #[derive(Clone, Debug)]
-pub(super) struct State {
+pub(super) struct EventState {
     pub(super) samples: u64,
     pub(super) mean: f64,
     pub(super) variance: f64,
@@ -39,7 +39,7 @@ pub(super) struct Help {
     pub(super) dropped: bool,
 }
 
-impl Default for State {
+impl Default for EventState {
     fn default() -> Self {
         Self {
             samples: 0,
@@ -55,7 +55,7 @@ impl Default for State {
     }
 }
 
-impl State {
+impl EventState {
     /// Takes a sample; `deviation` is that of the mean of all own samples.
     pub(super) fn sample(&mut self, x: f64, deviation: f64) {
         self.help.judge(x, self.mean, self.own_mean);
@@ -69,7 +69,7 @@ impl State {
         self.parts.values_mut().for_each(|part| *part *= 1.0 - 1.0 / n);
     }
 
-    pub(super) fn follow(&mut self, correction: &Correction) {
+    pub(super) fn follow(&mut self, correction: &ExpectedCorrection) {
         // Unlike `max` this leaves a variance that isn't known so.
         self.variance = correction.variance.apply(self.variance).clamp(0.0, f64::INFINITY);
         if correction.mean.weight > 0.0 {

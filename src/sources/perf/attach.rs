@@ -7,9 +7,9 @@ use std::io;
 use nix::unistd::Pid;
 
 use super::open::Opening;
-use super::rotation::Turns;
-use super::target::{Place, Start, Target, Who};
-use super::{Clock, OpenError, OpenGroup, Row};
+use super::rotation::PmuRotations;
+use super::target::{CounterPlace, Start, Target, Who};
+use super::{OpenError, OpenGroup, PlaceClock, Row};
 use crate::plan::Plan;
 use crate::sources::{Reading, Scope, Status, command, process};
 
@@ -17,25 +17,25 @@ use crate::sources::{Reading, Scope, Status, command, process};
 pub(super) struct Attached {
     pub(super) rows: Vec<Row>,
     pub(super) groups: Vec<OpenGroup>,
-    pub(super) clocks: Vec<Clock>,
+    pub(super) clocks: Vec<PlaceClock>,
 }
 
 /// The opening of all counters of a plan.
 pub(super) struct Attaching<'a> {
     plan: &'a Plan,
     target: &'a Target,
-    turns: &'a Turns,
+    turns: &'a PmuRotations,
     /// The rows of one scope after those of another: its events and its anchors.
     rows: Vec<Row>,
     groups: Vec<OpenGroup>,
-    clocks: Vec<Clock>,
+    clocks: Vec<PlaceClock>,
     /// The first row of each scope.
     scopes: HashMap<Scope, usize>,
 }
 
 impl<'a> Attaching<'a> {
     /// Opens what can be opened in every place of the target.
-    pub(super) fn all(plan: &'a Plan, target: &'a Target, turns: &'a Turns) -> Result<Attached, OpenError> {
+    pub(super) fn all(plan: &'a Plan, target: &'a Target, turns: &'a PmuRotations) -> Result<Attached, OpenError> {
         let (rows, groups, clocks, scopes) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
         let mut attaching = Self { plan, target, turns, rows, groups, clocks, scopes };
         match attaching.target() {
@@ -113,11 +113,11 @@ impl<'a> Attaching<'a> {
         opened
     }
 
-    fn places(&mut self, places: Vec<Place>) -> Result<(), OpenError> {
+    fn places(&mut self, places: Vec<CounterPlace>) -> Result<(), OpenError> {
         places.iter().try_for_each(|place| self.place(place))
     }
 
-    fn place(&mut self, place: &Place) -> Result<(), OpenError> {
+    fn place(&mut self, place: &CounterPlace) -> Result<(), OpenError> {
         let first = self.rows_of(&place.scope);
         let rows = &mut self.rows[first..first + self.plan.width()];
         let Target { start, inherit, .. } = *self.target;
@@ -125,7 +125,7 @@ impl<'a> Attaching<'a> {
         let clock = self.clocks.len();
         let is_timed = place.is_one_cpu_of_a_task();
         if is_timed || !self.turns.is_empty() {
-            self.clocks.push(Clock::new(opening.clock()?, place));
+            self.clocks.push(PlaceClock::new(opening.clock()?, place));
         }
         for (group, planned) in self.plan.groups.iter().enumerate() {
             // A group whose slice comes later is not even enabled by exec.
@@ -239,7 +239,7 @@ mod tests {
         let plan = Plan { events, groups, ..Plan::default() };
         let target = Target::alone(Who::Threads(vec![nix::unistd::gettid()]));
         target.stop.ask(15);
-        let opened = Attaching::all(&plan, &target, &Turns::new(Vec::new(), 0.01));
+        let opened = Attaching::all(&plan, &target, &PmuRotations::new(Vec::new(), 0.01));
         assert!(matches!(opened, Err(OpenError::Stopped(15))));
     }
 }

@@ -32,10 +32,10 @@ use attach::{Attached, Attaching};
 pub use open::permission;
 #[cfg(feature = "stacks")]
 pub(crate) use open::{encode, probe_name, user_only};
-use rotation::Turns;
+use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};
 use taken::Taken;
-use target::Place;
+use target::CounterPlace;
 pub use target::{Cgroup, Split, Start, Stop, Target, Who, online_cpus, parse_cpus};
 pub use trial::{fit, switch_cost};
 
@@ -119,9 +119,9 @@ pub struct PerfSource {
     rows: Vec<Row>,
     groups: Vec<OpenGroup>,
     /// The rotation, where perfprop makes it.
-    turns: Turns,
+    turns: PmuRotations,
     /// A clock for each place, where groups are multiplexed or a place is one CPU of a task.
-    clocks: Vec<Clock>,
+    clocks: Vec<PlaceClock>,
     /// The processes whose end is the end of the source; empty for a command.
     awaited: Vec<Pid>,
     /// The tasks that lost their counters.
@@ -153,7 +153,7 @@ struct OpenGroup {
 
 /// The CPU time of a place, whichever group is on there.
 #[derive(Debug)]
-struct Clock {
+struct PlaceClock {
     counter: Counter,
     /// Which of the counter's times it is.
     ticks: Ticks,
@@ -188,7 +188,7 @@ impl PerfSource {
         budget: f64,
     ) -> Result<Self, OpenError> {
         raise_file_limit();
-        let turns = Turns::new(rotations, budget);
+        let turns = PmuRotations::new(rotations, budget);
         let Attached { rows, groups, clocks } = Attaching::all(plan, target, &turns)?;
         let (awaited, taken) = (target.awaited(), Taken::new(target.tasks()));
         Ok(Self { rows, groups, turns, clocks, awaited, taken, has_ended: false, started: Instant::now() })
@@ -251,7 +251,7 @@ impl CounterSource for PerfSource {
             group.refresh();
         }
         // After the groups, so that none has run for longer than there was time.
-        self.clocks.iter_mut().for_each(Clock::refresh);
+        self.clocks.iter_mut().for_each(PlaceClock::refresh);
         for group in &self.groups {
             let enabled = group.clock.map(|clock| self.clocks[clock].time);
             group.add_to(&mut readings, enabled);
@@ -284,7 +284,7 @@ impl CounterSource for PerfSource {
 
     fn tick(&mut self) {
         // While nothing runs, nothing is seen of whichever group is on.
-        if self.clocks.iter_mut().any(Clock::has_moved) {
+        if self.clocks.iter_mut().any(PlaceClock::has_moved) {
             self.turns.next(&mut self.groups);
         }
     }
@@ -300,8 +300,8 @@ enum Ticks {
     OnItsCpu,
 }
 
-impl Clock {
-    fn new(counter: Counter, place: &Place) -> Self {
+impl PlaceClock {
+    fn new(counter: Counter, place: &CounterPlace) -> Self {
         let ticks = if place.is_one_cpu_of_a_task() { Ticks::OnItsCpu } else { Ticks::Enabled };
         Self { counter, ticks, time: CpuNs(0), turn: CpuNs(0) }
     }

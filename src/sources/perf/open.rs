@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 use perf_event::events::Software;
 use perf_event::{Builder, Counter, ReadFormat};
 
-use super::target::{Place, Start, Subject};
+use super::target::{CountedTask, CounterPlace, Start};
 use super::{OpenError, Row};
 use crate::events::{Event, Kind, Modifiers};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
@@ -20,7 +20,7 @@ const TIMES: ReadFormat = ReadFormat::TOTAL_TIME_ENABLED.union(ReadFormat::TOTAL
 /// The opening of groups in one place.
 pub(super) struct Opening<'a> {
     pub(super) plan: &'a Plan,
-    pub(super) place: &'a Place,
+    pub(super) place: &'a CounterPlace,
     pub(super) start: Start,
     pub(super) inherit: bool,
     /// The rows of the plan's events in the place's scope.
@@ -28,7 +28,7 @@ pub(super) struct Opening<'a> {
 }
 
 /// The counters of a group in one place.
-pub(super) struct Opened {
+pub(super) struct GroupCounters {
     pub(super) leader: Counter,
     pub(super) siblings: Vec<Counter>,
     /// The event of each value in a group read.
@@ -36,7 +36,7 @@ pub(super) struct Opened {
 }
 
 /// What came of opening an event.
-enum Answer {
+enum OpenAttempt {
     Open(Counter),
     Refused(Status),
 }
@@ -44,7 +44,7 @@ enum Answer {
 impl Opening<'_> {
     /// Opens what can be opened of a group, as one group; singly what perfprop put together and the
     /// kernel doesn't take so.
-    pub(super) fn group(&mut self, group: &PlannedGroup) -> Result<Vec<Opened>, OpenError> {
+    pub(super) fn group(&mut self, group: &PlannedGroup) -> Result<Vec<GroupCounters>, OpenError> {
         match self.together(group) {
             Ok(opened) => Ok(opened.into_iter().collect()),
             Err(OpenError::Group { source, .. })
@@ -57,15 +57,15 @@ impl Opening<'_> {
     }
 
     /// Opens every event of a group for itself. An anchor alone would link nothing.
-    fn singly(&mut self, group: &PlannedGroup) -> Result<Vec<Opened>, OpenError> {
+    fn singly(&mut self, group: &PlannedGroup) -> Result<Vec<GroupCounters>, OpenError> {
         let mut opened = Vec::new();
         for &index in &group.members {
             if index >= self.plan.events.len() {
                 self.rows[index].status = Status::NotSupported;
             } else if !self.is_tool(index)
-                && let Answer::Open(leader) = self.member(index, None)?
+                && let OpenAttempt::Open(leader) = self.member(index, None)?
             {
-                opened.push(Opened { leader, siblings: Vec::new(), members: vec![index] });
+                opened.push(GroupCounters { leader, siblings: Vec::new(), members: vec![index] });
             }
         }
         Ok(opened)
@@ -73,20 +73,22 @@ impl Opening<'_> {
 
     /// The group as the plan has it, without the members that can't be counted at all; `None` if
     /// that is all of them. The user's groups are whole or an error.
-    fn together(&mut self, group: &PlannedGroup) -> Result<Option<Opened>, OpenError> {
-        let mut opened: Option<Opened> = None;
+    fn together(&mut self, group: &PlannedGroup) -> Result<Option<GroupCounters>, OpenError> {
+        let mut opened: Option<GroupCounters> = None;
         let mut refused = None;
         let counted: Vec<_> = group.members.iter().copied().filter(|&index| !self.is_tool(index)).collect();
         for index in counted {
             match self.member(index, opened.as_mut().map(|opened| &mut opened.leader)) {
-                Ok(Answer::Open(counter)) => match &mut opened {
-                    None => opened = Some(Opened { leader: counter, siblings: Vec::new(), members: vec![index] }),
+                Ok(OpenAttempt::Open(counter)) => match &mut opened {
+                    None => {
+                        opened = Some(GroupCounters { leader: counter, siblings: Vec::new(), members: vec![index] })
+                    }
                     Some(opened) => {
                         opened.siblings.push(counter);
                         opened.members.push(index);
                     }
                 },
-                Ok(Answer::Refused(status)) => refused = refused.or(Some((index, status))),
+                Ok(OpenAttempt::Refused(status)) => refused = refused.or(Some((index, status))),
                 Err(OpenError::Event { name, source }) if opened.is_some() => {
                     return Err(OpenError::Group { names: self.names(group), member: name, source });
                 }
@@ -113,7 +115,7 @@ impl Opening<'_> {
     }
 
     /// Opens an event, in user space only where the kernel allows no more.
-    fn member(&mut self, index: EventIndex, mut leader: Option<&mut Counter>) -> Result<Answer, OpenError> {
+    fn member(&mut self, index: EventIndex, mut leader: Option<&mut Counter>) -> Result<OpenAttempt, OpenError> {
         let event = self.plan.event(index);
         let narrowed = user_only(event);
         let attempts = [Some((event, Status::Counted)), narrowed.as_ref().map(|event| (event, Status::UserOnly))];
@@ -123,7 +125,7 @@ impl Opening<'_> {
             match self.open(event, leader.as_deref_mut()) {
                 Ok(counter) => {
                     self.note(index, status);
-                    return Ok(Answer::Open(counter));
+                    return Ok(OpenAttempt::Open(counter));
                 }
                 Err(error) => match Refusal::from(&error) {
                     Refusal::Permission => refused = Status::Forbidden,
@@ -143,7 +145,7 @@ impl Opening<'_> {
         }
         self.check_owner(&refused)?;
         self.note(index, refused.clone());
-        Ok(Answer::Refused(refused))
+        Ok(OpenAttempt::Refused(refused))
     }
 
     /// A row that could be opened in one place is counted, whatever the others say.
@@ -156,14 +158,14 @@ impl Opening<'_> {
 
     fn gone(&self) -> OpenError {
         match self.place.subject {
-            Subject::Task(task) => OpenError::NoProcess(task),
-            Subject::Anyone | Subject::Cgroup(_) => OpenError::NoCpu(self.place.cpu.unwrap_or_default()),
+            CountedTask::Task(task) => OpenError::NoProcess(task),
+            CountedTask::Anyone | CountedTask::Cgroup(_) => OpenError::NoCpu(self.place.cpu.unwrap_or_default()),
         }
     }
 
     /// A process of somebody else refuses everything; then the event is not what is wrong.
     fn check_owner(&self, refused: &Status) -> Result<(), OpenError> {
-        let Subject::Task(task) = self.place.subject else { return Ok(()) };
+        let CountedTask::Task(task) = self.place.subject else { return Ok(()) };
         let own = nix::unistd::geteuid().as_raw();
         let is_stranger = || process::owner(task).is_some_and(|owner| owner != own);
         let is_refused = *refused == Status::Forbidden && own != 0 && is_stranger();
@@ -205,9 +207,9 @@ impl Opening<'_> {
     /// Whose work is counted, and from when on: what every leader has.
     fn put<'b>(&'b self, builder: &mut Builder<'b>) {
         match &self.place.subject {
-            Subject::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.inherit),
-            Subject::Anyone => builder.any_pid(),
-            Subject::Cgroup(folder) => builder.observe_cgroup(folder),
+            CountedTask::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.inherit),
+            CountedTask::Anyone => builder.any_pid(),
+            CountedTask::Cgroup(folder) => builder.observe_cgroup(folder),
         };
         match self.place.cpu {
             Some(cpu) => builder.one_cpu(usize::try_from(cpu).unwrap_or(usize::MAX)),
@@ -322,11 +324,11 @@ pub fn ask(event: &Event, whose: Whose) -> io::Result<()> {
         return Ok(());
     }
     let (subject, cpu) = match whose {
-        Whose::Mine => (Subject::Task(nix::unistd::gettid()), None),
-        Whose::Task(task) => (Subject::Task(task), None),
-        Whose::Cpu(cpu) => (Subject::Anyone, Some(cpu)),
+        Whose::Mine => (CountedTask::Task(nix::unistd::gettid()), None),
+        Whose::Task(task) => (CountedTask::Task(task), None),
+        Whose::Cpu(cpu) => (CountedTask::Anyone, Some(cpu)),
     };
-    let place = Place { subject, cpu, scope: Scope::All };
+    let place = CounterPlace { subject, cpu, scope: Scope::All };
     let opening = Opening { plan: &Plan::default(), place: &place, start: Start::Later, inherit: false, rows: &mut [] };
     opening.open(event, None).map(drop)
 }

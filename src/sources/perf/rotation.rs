@@ -48,7 +48,7 @@ pub(super) trait Switched {
 
 /// The rotations of all PMUs, and where each stands.
 #[derive(Debug)]
-pub(super) struct Turns {
+pub(super) struct PmuRotations {
     rotations: Vec<Rotation>,
     /// The place in the cycle of each rotation.
     current: Vec<usize>,
@@ -59,7 +59,7 @@ pub(super) struct Turns {
     switches: usize,
 }
 
-impl Turns {
+impl PmuRotations {
     /// Rotations at the beginning of their cycles, which may take this part of a CPU.
     pub(super) fn new(rotations: Vec<Rotation>, budget: f64) -> Self {
         let current = vec![0; rotations.len()];
@@ -159,9 +159,9 @@ mod tests {
     /// The switches that a kernel would see.
     type Log = Rc<RefCell<Vec<String>>>;
 
-    struct Scripted(GroupIndex, Log);
+    struct ScriptedCounters(GroupIndex, Log);
 
-    impl Switched for Scripted {
+    impl Switched for ScriptedCounters {
         fn group(&self) -> GroupIndex {
             self.0
         }
@@ -175,14 +175,14 @@ mod tests {
         }
     }
 
-    fn groups(count: usize) -> (Vec<Scripted>, Log) {
+    fn groups(count: usize) -> (Vec<ScriptedCounters>, Log) {
         let log = Log::default();
-        ((0..count).map(|group| Scripted(group, Rc::clone(&log))).collect(), log)
+        ((0..count).map(|group| ScriptedCounters(group, Rc::clone(&log))).collect(), log)
     }
 
-    fn turns(rotations: &[&[&[usize]]]) -> Turns {
+    fn turns(rotations: &[&[&[usize]]]) -> PmuRotations {
         let rotation = |turns: &&[&[usize]]| Rotation { turns: turns.iter().map(|turn| turn.to_vec()).collect() };
-        Turns::new(rotations.iter().map(rotation).collect(), BUDGET)
+        PmuRotations::new(rotations.iter().map(rotation).collect(), BUDGET)
     }
 
     #[test]
@@ -229,7 +229,7 @@ mod tests {
     fn slices_on(count: usize, slices: usize) -> Vec<usize> {
         let (mut groups, _) = groups(count);
         let each: Vec<_> = (0..count).map(|group| vec![group]).collect();
-        let mut turns = Turns::new(vec![Rotation { turns: each }], BUDGET);
+        let mut turns = PmuRotations::new(vec![Rotation { turns: each }], BUDGET);
         let mut on = vec![0; count];
         for _ in 0..slices {
             (0..count).filter(|&group| turns.is_on(group)).for_each(|group| on[group] += 1);

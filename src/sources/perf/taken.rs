@@ -20,23 +20,23 @@ const A_ROUND: usize = 2;
 /// The tasks that are watched, and the rows of those that lost their counters.
 #[derive(Debug, Default)]
 pub(super) struct Taken {
-    watched: Vec<Watched>,
+    watched: Vec<WatchedTask>,
     /// Who is looked at next.
     next: usize,
     rows: Vec<RowIndex>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedTask {
     task: Pid,
     /// What its counters said when they were looked at.
     enabled: CpuNs,
-    seen: Seen,
+    seen: SeenTask,
 }
 
 /// What was seen of a task since its counters moved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Seen {
+enum SeenTask {
     Nothing,
     /// Its counters stood still, at this CPU time of the task.
     StandsStill {
@@ -49,20 +49,20 @@ enum Seen {
     IsOff,
 }
 
-impl Watched {
+impl WatchedTask {
     fn look(&mut self, enabled: Option<CpuNs>, cpu: impl FnOnce() -> Option<CpuNs>) {
         // Counters that can't be read, or are in error, stand still for other reasons.
         let Some(enabled) = enabled.filter(|&enabled| enabled == self.enabled) else {
-            (self.enabled, self.seen) = (enabled.unwrap_or(self.enabled), Seen::Nothing);
+            (self.enabled, self.seen) = (enabled.unwrap_or(self.enabled), SeenTask::Nothing);
             return;
         };
         self.seen = match self.seen {
-            Seen::Nothing => cpu().map_or(Seen::Nothing, |cpu| Seen::StandsStill { cpu }),
-            Seen::StandsStill { cpu: before } => match cpu() {
-                Some(now) if now.0 >= before.0 + PASSED.0 => Seen::RanOn,
-                _ => Seen::StandsStill { cpu: before },
+            SeenTask::Nothing => cpu().map_or(SeenTask::Nothing, |cpu| SeenTask::StandsStill { cpu }),
+            SeenTask::StandsStill { cpu: before } => match cpu() {
+                Some(now) if now.0 >= before.0 + PASSED.0 => SeenTask::RanOn,
+                _ => SeenTask::StandsStill { cpu: before },
             },
-            Seen::RanOn | Seen::IsOff => Seen::IsOff,
+            SeenTask::RanOn | SeenTask::IsOff => SeenTask::IsOff,
         };
         self.enabled = enabled;
     }
@@ -83,7 +83,7 @@ fn enabled(groups: &[OpenGroup], task: Pid) -> Option<CpuNs> {
 
 impl Taken {
     pub(super) fn new(tasks: impl IntoIterator<Item = Pid>) -> Self {
-        let watched = |task| Watched { task, enabled: CpuNs(0), seen: Seen::Nothing };
+        let watched = |task| WatchedTask { task, enabled: CpuNs(0), seen: SeenTask::Nothing };
         Self { watched: tasks.into_iter().map(watched).collect(), ..Self::default() }
     }
 
@@ -95,7 +95,7 @@ impl Taken {
     /// Looks at once after exec. Then no program can have hidden itself yet, so that who is hidden was
     /// hidden by its exec, which takes its counters off as well. What root runs isn't hidden from it.
     pub(super) fn look_after_exec(&mut self, groups: &[OpenGroup]) {
-        let is_off = |watched: &Watched| !geteuid().is_root() && process::is_hidden(watched.task);
+        let is_off = |watched: &WatchedTask| !geteuid().is_root() && process::is_hidden(watched.task);
         self.take(groups, |watched| is_off(watched) && process::runs(watched.task));
     }
 
@@ -107,11 +107,11 @@ impl Taken {
             let task = watched.task;
             watched.look(enabled(groups, task), || process::cpu_time(task));
         }
-        self.take(groups, |watched| watched.seen == Seen::IsOff && process::runs(watched.task));
+        self.take(groups, |watched| watched.seen == SeenTask::IsOff && process::runs(watched.task));
     }
 
     /// Notes the rows of tasks that lost their counters; they need no more watching.
-    fn take(&mut self, groups: &[OpenGroup], is_off: impl Fn(&Watched) -> bool) {
+    fn take(&mut self, groups: &[OpenGroup], is_off: impl Fn(&WatchedTask) -> bool) {
         let rows = &mut self.rows;
         self.watched.retain(|watched| {
             let is_off = is_off(watched);
@@ -130,26 +130,26 @@ mod tests {
     use super::*;
 
     /// What is seen after rounds that read these times, enabled and CPU, in milliseconds.
-    fn seen(rounds: &[(u64, u64)]) -> Seen {
+    fn seen(rounds: &[(u64, u64)]) -> SeenTask {
         let ms = |ms: u64| CpuNs(ms * 1_000_000);
-        let mut watched = Watched { task: Pid::this(), enabled: CpuNs(0), seen: Seen::Nothing };
+        let mut watched = WatchedTask { task: Pid::this(), enabled: CpuNs(0), seen: SeenTask::Nothing };
         rounds.iter().for_each(|&(enabled, cpu)| watched.look(Some(ms(enabled)), || Some(ms(cpu))));
         watched.seen
     }
 
     #[test]
     fn counters_that_stand_still_while_their_task_runs_on_are_off() {
-        assert_eq!(seen(&[(5, 9), (5, 10), (5, 20), (5, 30)]), Seen::IsOff);
+        assert_eq!(seen(&[(5, 9), (5, 10), (5, 20), (5, 30)]), SeenTask::IsOff);
     }
 
     #[test]
     fn counters_of_a_task_that_sleeps_are_not() {
-        assert_eq!(seen(&[(5, 9), (5, 9), (5, 9), (5, 9), (5, 9)]), Seen::StandsStill { cpu: CpuNs(9_000_000) });
+        assert_eq!(seen(&[(5, 9), (5, 9), (5, 9), (5, 9), (5, 9)]), SeenTask::StandsStill { cpu: CpuNs(9_000_000) });
     }
 
     #[test]
     fn a_task_that_wakes_up_between_two_looks_moves_its_counters_by_the_next() {
-        assert_eq!(seen(&[(5, 9), (5, 9), (5, 14), (10, 14)]), Seen::Nothing);
-        assert_eq!(seen(&[(5, 9), (5, 9), (5, 14), (10, 14), (10, 15), (11, 16)]), Seen::Nothing);
+        assert_eq!(seen(&[(5, 9), (5, 9), (5, 14), (10, 14)]), SeenTask::Nothing);
+        assert_eq!(seen(&[(5, 9), (5, 9), (5, 14), (10, 14), (10, 15), (11, 16)]), SeenTask::Nothing);
     }
 }

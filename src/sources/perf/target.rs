@@ -92,32 +92,32 @@ pub enum Split {
 
 /// Where the counters of a group are opened.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) subject: Subject,
+pub(super) struct CounterPlace {
+    pub(super) subject: CountedTask,
     pub(super) cpu: Option<u32>,
     pub(super) scope: Scope,
 }
 
 /// Task or CPU whose work one counter counts.
 #[derive(Clone, Debug)]
-pub(super) enum Subject {
+pub(super) enum CountedTask {
     Task(Pid),
     Anyone,
     Cgroup(Arc<File>),
 }
 
-impl Place {
+impl CounterPlace {
     /// The task whose work is counted, if it is one's.
     pub(super) fn task(&self) -> Option<Pid> {
         match self.subject {
-            Subject::Task(task) => Some(task),
-            Subject::Anyone | Subject::Cgroup(_) => None,
+            CountedTask::Task(task) => Some(task),
+            CountedTask::Anyone | CountedTask::Cgroup(_) => None,
         }
     }
 
     /// Whether what its task does on other CPUs isn't counted.
     pub(super) fn is_one_cpu_of_a_task(&self) -> bool {
-        self.cpu.is_some() && matches!(self.subject, Subject::Task(_))
+        self.cpu.is_some() && matches!(self.subject, CountedTask::Task(_))
     }
 }
 
@@ -166,26 +166,26 @@ impl Target {
     }
 
     /// Places where a task's counters are opened.
-    pub(super) fn places_of(&self, task: Pid) -> Result<Vec<Place>, OpenError> {
+    pub(super) fn places_of(&self, task: Pid) -> Result<Vec<CounterPlace>, OpenError> {
         let scope = match self.split {
             Split::Threads => Scope::Thread { tid: task.as_raw(), name: process::name(task).unwrap_or_default() },
             Split::Sum | Split::Cpus => Scope::All,
         };
-        self.on_cpus(&Subject::Task(task), &scope, self.split == Split::Cpus)
+        self.on_cpus(&CountedTask::Task(task), &scope, self.split == Split::Cpus)
     }
 
     /// The places that belong to no task.
-    pub(super) fn places_of_all(&self) -> Result<Vec<Place>, OpenError> {
+    pub(super) fn places_of_all(&self) -> Result<Vec<CounterPlace>, OpenError> {
         match &self.who {
-            Who::Everyone => self.on_cpus(&Subject::Anyone, &Scope::All, true),
-            Who::Cgroup(cgroup) => self.on_cpus(&Subject::Cgroup(Arc::clone(&cgroup.folder)), &Scope::All, true),
+            Who::Everyone => self.on_cpus(&CountedTask::Anyone, &Scope::All, true),
+            Who::Cgroup(cgroup) => self.on_cpus(&CountedTask::Cgroup(Arc::clone(&cgroup.folder)), &Scope::All, true),
             Who::Held(_) | Who::Processes(_) | Who::Threads(_) => Ok(Vec::new()),
         }
     }
 
-    fn on_cpus(&self, subject: &Subject, scope: &Scope, each: bool) -> Result<Vec<Place>, OpenError> {
+    fn on_cpus(&self, subject: &CountedTask, scope: &Scope, each: bool) -> Result<Vec<CounterPlace>, OpenError> {
         if self.cpus.is_none() && !each {
-            return Ok(vec![Place { subject: subject.clone(), cpu: None, scope: scope.clone() }]);
+            return Ok(vec![CounterPlace { subject: subject.clone(), cpu: None, scope: scope.clone() }]);
         }
         let online = online_cpus().map_err(OpenError::System)?;
         let cpus = match &self.cpus {
@@ -196,7 +196,7 @@ impl Target {
             None => online,
         };
         let scope_on = |cpu: u32| if self.split == Split::Cpus { Scope::Cpu(cpu) } else { scope.clone() };
-        let place = |cpu: u32| Place { subject: subject.clone(), cpu: Some(cpu), scope: scope_on(cpu) };
+        let place = |cpu: u32| CounterPlace { subject: subject.clone(), cpu: Some(cpu), scope: scope_on(cpu) };
         Ok(cpus.into_iter().map(place).collect())
     }
 }

@@ -8,7 +8,7 @@ const MOST_ROWS: usize = 1500;
 
 /// A node's place; lengths are shares of the whole width.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Place {
+pub(super) struct FlameBox {
     pub(super) node: NodeId,
     pub(super) row: usize,
     pub(super) left: f64,
@@ -19,8 +19,8 @@ pub(super) struct Place {
 
 /// The places of all nodes that are drawn.
 #[derive(Debug, Default)]
-pub(super) struct Layout {
-    pub(super) places: Vec<Place>,
+pub(super) struct FlameLayout {
+    pub(super) places: Vec<FlameBox>,
     pub(super) rows: usize,
     /// Nodes that are too narrow or too deep, without those below them.
     pub(super) cut: u64,
@@ -28,15 +28,15 @@ pub(super) struct Layout {
 
 /// Lays out nodes that are `narrowest` wide at least, as a share of the width. Children stand at the left under their
 /// parent, in the order of their names.
-pub(super) fn layout(tree: &Tree, event: EventId, unit: Unit, narrowest: f64) -> Layout {
+pub(super) fn layout(tree: &Tree, event: EventId, unit: Unit, narrowest: f64) -> FlameLayout {
     let numbers: Vec<u64> =
         tree.inclusive(event).into_iter().map(|amount| unit.in_amount(tree, event, amount)).collect();
     let total = numbers[0].max(1) as f64;
-    let mut layout = Layout::default();
+    let mut layout = FlameLayout::default();
     let mut ahead = vec![(NodeId::ROOT, 0, 0.0)];
     while let Some((node, row, left)) = ahead.pop() {
         let number = numbers[node.index()];
-        layout.places.push(Place { node, row, left, width: number as f64 / total, number });
+        layout.places.push(FlameBox { node, row, left, width: number as f64 / total, number });
         layout.rows = layout.rows.max(row + 1);
         let mut children = tree.node(node).children();
         children.retain(|child| numbers[child.index()] > 0);

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 
 use super::color;
-use super::layout::{Layout, Place, layout};
+use super::layout::{FlameBox, FlameLayout, layout};
 use crate::names::shown;
 use crate::profile::{EventId, Frame, Tree};
 use crate::stack_formats::options::WriteOptions;
@@ -74,7 +74,7 @@ fn head(
     tree: &Tree,
     event: EventId,
     options: &WriteOptions,
-    layout: &Layout,
+    layout: &FlameLayout,
     alone: bool,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -93,7 +93,7 @@ fn rectangle(
     tree: &Tree,
     event: EventId,
     options: &WriteOptions,
-    place: &Place,
+    place: &FlameBox,
     total: u64,
     out: &mut dyn Write,
 ) -> io::Result<()> {
@@ -137,7 +137,7 @@ fn origin(frame: &Frame<'_>) -> String {
     words
 }
 
-fn foot(layout: &Layout, height: usize, out: &mut dyn Write) -> io::Result<()> {
+fn foot(layout: &FlameLayout, height: usize, out: &mut dyn Write) -> io::Result<()> {
     if layout.cut == 0 {
         return Ok(());
     }

@@ -24,17 +24,17 @@ use head::{HeadParts, SampleHead};
 use crate::profile::{Amount, Detail, Event, EventId, Frame, FrameId, Kind, Measure, ThreadId, Tree};
 use crate::stack_formats::cache::TextCache;
 use crate::stack_formats::error::{Fault, What};
-use crate::stack_formats::lines::Lines;
+use crate::stack_formats::lines::InputLines;
 use crate::stack_formats::names::{inlined, without_offset};
 use crate::stack_formats::options::{Periods, Process, ReadOptions};
-use crate::stack_formats::selection::Chosen;
+use crate::stack_formats::selection::EventSelector;
 
 /// The deepest stack; kernels record far less.
 const DEEPEST: usize = 8_000_000;
 
 /// Where in the text the reader is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum ScriptPosition {
     /// Between two samples.
     Between,
     /// Behind the head of a sample of a requested event.
@@ -50,26 +50,30 @@ enum Place {
 }
 
 /// Reads to the end; returns whether periods were left out.
-pub(super) fn read<R: Read>(lines: &mut Lines<R>, tree: &mut Tree, options: &ReadOptions) -> (bool, Result<(), Fault>) {
-    let mut reader = Reader::new(tree, options);
+pub(super) fn read<R: Read>(
+    lines: &mut InputLines<R>,
+    tree: &mut Tree,
+    options: &ReadOptions,
+) -> (bool, Result<(), Fault>) {
+    let mut reader = ScriptReader::new(tree, options);
     let result = reader.all(lines);
     reader.end();
     (reader.skipped_periods, result.and_then(|()| reader.chosen.missing()))
 }
 
-struct Reader<'a> {
+struct ScriptReader<'a> {
     tree: &'a mut Tree,
     options: &'a ReadOptions,
-    chosen: Chosen,
+    chosen: EventSelector,
     stacks: ThreadId,
-    place: Place,
+    place: ScriptPosition,
     /// The sample's first line, and its weight.
-    head: Option<Head>,
+    head: Option<KnownHead>,
     weight: u64,
     /// Frames of the sample, innermost first.
     frames: Vec<FrameId>,
     skipped_periods: bool,
-    known_heads: TextCache<Head>,
+    known_heads: TextCache<KnownHead>,
     known_frames: TextCache<FrameId>,
     known_stacks: TextCache<Stack>,
     /// How often the tree had been folded when the first of the known stacks came.
@@ -92,7 +96,7 @@ struct Callers {
 
 /// What the first line of a sample means.
 #[derive(Clone, Copy, Debug)]
-struct Head {
+struct KnownHead {
     event: EventId,
     process: Option<FrameId>,
     /// Whether its period is the weight.
@@ -111,15 +115,15 @@ const HEADS: (usize, usize) = (1 << 12, 256);
 const FRAMES: (usize, usize) = (1 << 15, 512);
 const STACKS: (usize, usize) = (1 << 14, 1536);
 
-impl<'a> Reader<'a> {
+impl<'a> ScriptReader<'a> {
     fn new(tree: &'a mut Tree, options: &'a ReadOptions) -> Self {
         Self {
             stacks: tree.sampled(),
             folds: tree.folds(),
-            chosen: Chosen::new(&options.events),
+            chosen: EventSelector::new(&options.events),
             tree,
             options,
-            place: Place::Between,
+            place: ScriptPosition::Between,
             head: None,
             weight: 1,
             frames: Vec::new(),
@@ -132,7 +136,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn all<R: Read>(&mut self, lines: &mut Lines<R>) -> Result<(), Fault> {
+    fn all<R: Read>(&mut self, lines: &mut InputLines<R>) -> Result<(), Fault> {
         loop {
             let number = lines.number() + 1;
             match lines.next() {
@@ -144,7 +148,7 @@ impl<'a> Reader<'a> {
                 }
                 Err(broken) => return Err(Fault::broken(broken, number)),
             }
-            if self.place == Place::First {
+            if self.place == ScriptPosition::First {
                 self.look_up_callers(lines);
             }
         }
@@ -159,7 +163,7 @@ impl<'a> Reader<'a> {
     /// Whether a doubtful head of a sample had a frame behind it.
     fn settle(&self) -> Result<(), Fault> {
         match self.place {
-            Place::Doubtful(number) => Err(Fault::at(number, What::NoSample)),
+            ScriptPosition::Doubtful(number) => Err(Fault::at(number, What::NoSample)),
             _ => Ok(()),
         }
     }
@@ -181,7 +185,7 @@ impl<'a> Reader<'a> {
             self.sample();
             return Ok(());
         }
-        if self.place != Place::Between && text[0] == b' ' {
+        if self.place != ScriptPosition::Between && text[0] == b' ' {
             let inner = text.trim_ascii_start();
             if first_word(inner).iter().all(u8::is_ascii_hexdigit) {
                 return self.frame_line(line, number);
@@ -204,14 +208,14 @@ impl<'a> Reader<'a> {
     fn head(&mut self, text: &str, number: u64, parts: Option<HeadParts<'_>>) {
         let Some(header) = SampleHead::parse(text) else {
             self.begin(&SampleHead { comm: text.trim(), ..SampleHead::default() });
-            self.place = Place::Doubtful(number);
+            self.place = ScriptPosition::Doubtful(number);
             return;
         };
         if header.event.starts_with("PERF_RECORD_") {
             return;
         }
         self.begin(&header);
-        let Some(head) = self.head.filter(|_| self.place == Place::Head) else { return };
+        let Some(head) = self.head.filter(|_| self.place == ScriptPosition::Head) else { return };
         if let Some(frame) = header.frame {
             self.push_frame(frame.as_bytes());
             self.sample();
@@ -223,30 +227,30 @@ impl<'a> Reader<'a> {
     fn begin(&mut self, header: &SampleHead<'_>) {
         let event = if header.event.is_empty() { "samples" } else { header.event };
         if !self.chosen.takes(event) {
-            (self.place, self.head) = (Place::Unwanted, None);
+            (self.place, self.head) = (ScriptPosition::Unwanted, None);
             return;
         }
-        self.place = Place::Head;
+        self.place = ScriptPosition::Head;
         let measure = header.period.map_or(Measure::Samples, |_| Measure::Weighted(unit(event)));
         let is_skipped = header.period.is_some() && self.options.periods == Periods::Unpadded && header.is_padded;
         self.skipped_periods |= is_skipped;
         let process = process_name(self.options.process, header)
             .map(|name| self.tree.frame(&Frame { kind: Kind::Process, ..Frame::function(&name) }));
         let event = self.tree.event(&Event::new(event, measure));
-        let head = Head { event, process, is_weighed: !is_skipped };
+        let head = KnownHead { event, process, is_weighed: !is_skipped };
         self.weight = head.weight(header.period);
         self.head = Some(head);
     }
 
     fn frame_line(&mut self, line: &[u8], number: u64) -> Result<(), Fault> {
         // No heads at all were asked of perf.
-        if self.place == Place::Between {
+        if self.place == ScriptPosition::Between {
             self.begin(&SampleHead::default());
         }
         self.place = match self.place {
-            Place::Unwanted => return Ok(()),
-            Place::First | Place::Sample => Place::Sample,
-            Place::Head | Place::Doubtful(_) | Place::Between => Place::First,
+            ScriptPosition::Unwanted => return Ok(()),
+            ScriptPosition::First | ScriptPosition::Sample => ScriptPosition::Sample,
+            ScriptPosition::Head | ScriptPosition::Doubtful(_) | ScriptPosition::Between => ScriptPosition::First,
         };
         if !self.push_frame(line) {
             return Err(Fault::at(number, What::NoFrame));
@@ -286,7 +290,7 @@ impl<'a> Reader<'a> {
 
     /// Where in the source the last frame is.
     fn source_line(&mut self, text: &str) {
-        if self.tree.options().detail == Detail::Functions || self.place == Place::Unwanted {
+        if self.tree.options().detail == Detail::Functions || self.place == ScriptPosition::Unwanted {
             return;
         }
         let place = text.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse::<NonZeroU32>().ok()?)));
@@ -299,31 +303,33 @@ impl<'a> Reader<'a> {
 
     /// Ends the current sample and adds it to the tree.
     fn sample(&mut self) {
-        if let (Place::Head | Place::First | Place::Sample, Some(head)) = (self.place, self.head) {
+        if let (ScriptPosition::Head | ScriptPosition::First | ScriptPosition::Sample, Some(head)) =
+            (self.place, self.head)
+        {
             let frames = head.process.into_iter().chain(self.frames.iter().rev().copied());
             self.tree.stack(self.stacks, frames, head.event, Amount { samples: 1, weight: self.weight });
         }
         self.frames.clear();
         self.callers = None;
-        self.place = Place::Between;
+        self.place = ScriptPosition::Between;
     }
 }
 
 /// Most heads, frames and stacks of callers come again, and are looked up by their bytes.
-impl Reader<'_> {
+impl ScriptReader<'_> {
     /// Begins a sample with a head that is known.
     fn look_up_head(&mut self, parts: &HeadParts<'_>) -> bool {
         parts.put_into(&mut self.text);
         let Some(head) = self.known_heads.get(&self.text) else { return false };
         self.weight = head.weight(parts.period);
         self.head = Some(*head);
-        self.place = Place::Head;
+        self.place = ScriptPosition::Head;
         true
     }
 
     /// Counts a sample whose lines behind the first frame are all known, and goes on behind them.
-    fn look_up_callers<R: Read>(&mut self, lines: &mut Lines<R>) {
-        self.place = Place::Sample;
+    fn look_up_callers<R: Read>(&mut self, lines: &mut InputLines<R>) {
+        self.place = ScriptPosition::Sample;
         let (Some(head), Some(text)) = (self.head, lines.paragraph(STACKS.1)) else { return };
         // A line of the source would be that of the first frame.
         if text[0] == b' ' {
@@ -338,7 +344,7 @@ impl Reader<'_> {
             let amount = Amount { samples: 1, weight: self.weight };
             self.tree.stack(known.place, self.frames.drain(..).rev(), head.event, amount);
             lines.skip(length, known.lines);
-            self.place = Place::Between;
+            self.place = ScriptPosition::Between;
         } else {
             let end = lines.number() + memchr::memchr_iter(b'\n', text).count() as u64;
             self.callers = Some(Callers { below: self.frames.len(), end, text: text.to_vec() });
@@ -353,7 +359,7 @@ impl Reader<'_> {
         let depth = frames.len() - callers.below;
         self.tree.stand(place, head.process.into_iter().chain(frames.by_ref().take(depth)));
         self.tree.stack(place, frames, head.event, Amount { samples: 1, weight: self.weight });
-        self.place = Place::Between;
+        self.place = ScriptPosition::Between;
         put_callers(head, &callers.text, &mut self.text);
         let lines = memchr::memchr_iter(b'\n', &callers.text).count() as u64;
         if let Some(before) = self.known_stacks.insert(&self.text, Stack { place, lines }) {
@@ -368,13 +374,13 @@ impl Reader<'_> {
 }
 
 /// The lines behind the first frame of a sample with this head, as they are looked up.
-fn put_callers(head: Head, lines: &[u8], text: &mut Vec<u8>) {
+fn put_callers(head: KnownHead, lines: &[u8], text: &mut Vec<u8>) {
     text.clear();
     text.extend_from_slice(&head.process.map_or(usize::MAX, FrameId::index).to_le_bytes());
     text.extend_from_slice(lines);
 }
 
-impl Head {
+impl KnownHead {
     fn weight(&self, period: Option<u64>) -> u64 {
         period.filter(|_| self.is_weighed).unwrap_or(1)
     }

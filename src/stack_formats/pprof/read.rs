@@ -13,7 +13,7 @@ use super::message::{Function, Location, Mapping, Profile, Sample};
 use crate::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Tree};
 use crate::stack_formats::error::{Fault, What};
 use crate::stack_formats::options::{Events, ReadOptions};
-use crate::stack_formats::selection::Chosen;
+use crate::stack_formats::selection::EventSelector;
 
 /// How large a profile may be.
 struct Limits {
@@ -39,8 +39,8 @@ pub(in crate::stack_formats) fn read(input: impl Read, tree: &mut Tree, options:
     let strings: Vec<String> =
         profile.string_table.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
     let fault = |reason: String| Fault::of_file(What::Pprof(reason));
-    let stacks = Stacks::check(&profile, &strings).map_err(fault)?;
-    let mut chosen = Chosen::new(match &options.events {
+    let stacks = CheckedStacks::check(&profile, &strings).map_err(fault)?;
+    let mut chosen = EventSelector::new(match &options.events {
         Events::First => &Events::All,
         events => events,
     });
@@ -116,14 +116,14 @@ impl<'a> Strings<'a> {
 }
 
 /// What the samples of a profile refer to, checked.
-struct Stacks<'a> {
+struct CheckedStacks<'a> {
     strings: Strings<'a>,
     mappings: ById<&'a Mapping>,
     functions: ById<&'a Function>,
     locations: ById<&'a Location>,
 }
 
-impl<'a> Stacks<'a> {
+impl<'a> CheckedStacks<'a> {
     fn check(profile: &'a Profile, strings: &'a [String]) -> Result<Self, String> {
         if strings.first().is_none_or(|first| !first.is_empty()) {
             return Err("its first string isn't empty".into());
@@ -191,7 +191,7 @@ impl<'a> Stacks<'a> {
         Ok(())
     }
 
-    fn add(&self, samples: &[Sample], columns: &[Column], tree: &mut Tree) {
+    fn add(&self, samples: &[Sample], columns: &[SampleColumn], tree: &mut Tree) {
         let frames: ById<Vec<FrameId>> =
             self.locations.iter().map(|(&id, location)| (id, self.frames(location, tree))).collect();
         let stacks = tree.sampled();
@@ -202,7 +202,7 @@ impl<'a> Stacks<'a> {
             path.next_if(|&frame| is_root(tree, frame));
             let path: Vec<FrameId> = path.collect();
             let value = |index: usize| sample.value[index].unsigned_abs();
-            let calls = columns.iter().filter_map(Column::calls).map(value).sum();
+            let calls = columns.iter().filter_map(SampleColumn::calls).map(value).sum();
             let amounts: Vec<(EventId, Amount)> = columns.iter().filter_map(|column| column.amount(value)).collect();
             tree.tally(stacks, path, calls, &amounts);
         }
@@ -248,7 +248,7 @@ fn by_id<'a, T>(kind: &str, things: impl Iterator<Item = (u64, &'a T)>) -> Resul
 }
 
 /// What of a sample's values makes a number of the tree.
-enum Column {
+enum SampleColumn {
     /// The number of calls of the path, in this column.
     Calls(usize),
     /// Samples, and the value they stand for.
@@ -259,7 +259,7 @@ enum Column {
     Sum { event: EventId, weight: usize },
 }
 
-impl Column {
+impl SampleColumn {
     fn calls(&self) -> Option<usize> {
         match self {
             Self::Calls(index) => Some(*index),
@@ -305,19 +305,19 @@ impl Types<'_> {
     }
 
     /// The event of the tree for a type that is neither of calls nor of samples of another.
-    fn column(&self, index: usize, tree: &mut Tree) -> (EventId, Column) {
+    fn column(&self, index: usize, tree: &mut Tree) -> (EventId, SampleColumn) {
         let (name, unit) = self.0[index];
         let unit = || unit.to_owned().into();
         if let Some(samples) = self.samples_of(name) {
             let event = tree.event(&Event::new(name, Measure::Weighted(unit())));
-            return (event, Column::Weighted { event, samples, weight: index });
+            return (event, SampleColumn::Weighted { event, samples, weight: index });
         }
         if name == "samples" && unit() == "count" {
             let event = tree.event(&Event::new(name, Measure::Samples));
-            return (event, Column::Samples { event, samples: index });
+            return (event, SampleColumn::Samples { event, samples: index });
         }
         let event = tree.event(&Event::new(name, Measure::Sum(unit())));
-        (event, Column::Sum { event, weight: index })
+        (event, SampleColumn::Sum { event, weight: index })
     }
 }
 
@@ -326,8 +326,8 @@ fn columns(
     profile: &Profile,
     strings: &Strings<'_>,
     tree: &mut Tree,
-    chosen: &mut Chosen,
-) -> Result<Vec<Column>, String> {
+    chosen: &mut EventSelector,
+) -> Result<Vec<SampleColumn>, String> {
     let kind = |kind: &super::message::ValueType| Ok((strings.get(kind.r#type)?, strings.get(kind.unit)?));
     let types = Types(profile.sample_type.iter().map(kind).collect::<Result<_, String>>()?);
     let preferred = strings.get(profile.default_sample_type)?;
@@ -336,7 +336,7 @@ fn columns(
     let (mut last, mut default) = (None, None);
     for (index, &(name, unit)) in types.0.iter().enumerate() {
         if is_calls(name, unit) {
-            columns.push(Column::Calls(index));
+            columns.push(SampleColumn::Calls(index));
         } else if !types.is_counter(index) && chosen.takes(name) {
             let (event, column) = types.column(index, tree);
             columns.push(column);

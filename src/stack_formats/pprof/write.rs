@@ -20,13 +20,13 @@ pub(in crate::stack_formats) fn write(tree: &Tree, default: Option<EventId>, out
 
 /// One of the values that each sample has.
 #[derive(Clone, Copy)]
-enum Value {
+enum SampleValue {
     Calls,
     Samples(EventId),
     Weight(EventId),
 }
 
-impl Value {
+impl SampleValue {
     fn of(self, node: &NodeRef<'_>) -> u64 {
         match self {
             Self::Calls => node.calls(),
@@ -39,7 +39,7 @@ impl Value {
 fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
     let mut texts = Texts::new();
     let values = values(tree);
-    let kind = |(_, name, unit): &(Value, String, String), texts: &mut Texts| ValueType {
+    let kind = |(_, name, unit): &(SampleValue, String, String), texts: &mut Texts| ValueType {
         r#type: texts.id(name),
         unit: texts.id(unit),
     };
@@ -79,23 +79,23 @@ fn profile(tree: &Tree, default: Option<EventId>) -> Profile {
     }
 }
 
-fn values(tree: &Tree) -> Vec<(Value, String, String)> {
+fn values(tree: &Tree) -> Vec<(SampleValue, String, String)> {
     let value = |value, name: &str, unit: &str| (value, name.to_owned(), unit.to_owned());
     let mut values = Vec::new();
     if tree.has_calls() {
-        values.push(value(Value::Calls, "calls", "count"));
+        values.push(value(SampleValue::Calls, "calls", "count"));
     }
     let is_alone = tree.event_ids().count() == 1;
     for id in tree.event_ids() {
         let event = tree.event_of(id);
         let samples = if is_alone { "samples".into() } else { format!("{}-samples", event.name) };
         match &event.measure {
-            Measure::Samples => values.push(value(Value::Samples(id), &event.name, "count")),
+            Measure::Samples => values.push(value(SampleValue::Samples(id), &event.name, "count")),
             Measure::Weighted(unit) => {
-                values.push(value(Value::Samples(id), &samples, "count"));
-                values.push(value(Value::Weight(id), &event.name, unit));
+                values.push(value(SampleValue::Samples(id), &samples, "count"));
+                values.push(value(SampleValue::Weight(id), &event.name, unit));
             }
-            Measure::Sum(unit) => values.push(value(Value::Weight(id), &event.name, unit)),
+            Measure::Sum(unit) => values.push(value(SampleValue::Weight(id), &event.name, unit)),
         }
     }
     values

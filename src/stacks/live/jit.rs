@@ -31,7 +31,7 @@ const READING: Duration = Duration::from_secs(20);
 
 /// A process that makes code, as it was when that was mapped first: it may end before its map is read.
 #[derive(Debug)]
-pub(super) struct Maker {
+pub(super) struct JitProcess {
     pid: i32,
     /// The number that it has in its own namespace.
     inside: i32,
@@ -41,7 +41,7 @@ pub(super) struct Maker {
     root: Option<OwnedFd>,
 }
 
-impl Maker {
+impl JitProcess {
     pub(super) fn of(pid: i32) -> Self {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
         let numbers = |label: &str| -> Vec<u32> {
@@ -80,7 +80,7 @@ pub(super) struct JitMaps {
 
 /// Whether maps are read now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum When {
+pub(super) enum MapReading {
     /// Where that doesn't take too much of the time.
     IfDue,
     /// In any case: there is no later.
@@ -89,7 +89,7 @@ pub(super) enum When {
 
 /// Names from perf maps, and the maps that couldn't be read.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct PerfMapNames {
     /// The names of addresses of processes.
     pub(super) names: Vec<(i32, u64, String)>,
     /// The maps that aren't read, and why: each once.
@@ -98,7 +98,7 @@ pub(super) struct Found {
 
 #[derive(Debug)]
 struct JitMap {
-    maker: Arc<Maker>,
+    maker: Arc<JitProcess>,
     /// The addresses without names, in ascending order when they are looked up.
     wanted: Vec<u64>,
     /// Whether some of them were never looked up.
@@ -112,7 +112,7 @@ struct JitMap {
 
 impl JitMaps {
     /// Looks for the name of an address from now on.
-    pub(super) fn want(&mut self, maker: &Arc<Maker>, address: u64) {
+    pub(super) fn want(&mut self, maker: &Arc<JitProcess>, address: u64) {
         let map = self.of.entry(maker.pid).or_insert_with(|| JitMap {
             maker: Arc::clone(maker),
             wanted: Vec::new(),
@@ -126,11 +126,11 @@ impl JitMaps {
     }
 
     /// The names that have become known, each once.
-    pub(super) fn look(&mut self, when: When) -> Found {
-        let mut found = Found::default();
+    pub(super) fn look(&mut self, when: MapReading) -> PerfMapNames {
+        let mut found = PerfMapNames::default();
         for map in self.of.values_mut().filter(|map| !map.wanted.is_empty()) {
             let begun = Instant::now();
-            if when == When::IfDue && begun < map.due {
+            if when == MapReading::IfDue && begun < map.due {
                 continue;
             }
             let pid = map.maker.pid;
@@ -227,7 +227,7 @@ mod tests {
 
     /// What is found about these addresses, read in any case.
     fn found(maps: &mut JitMaps) -> Vec<(u64, String)> {
-        let mut names: Vec<_> = maps.look(When::Last).names.into_iter().map(|(_, at, name)| (at, name)).collect();
+        let mut names: Vec<_> = maps.look(MapReading::Last).names.into_iter().map(|(_, at, name)| (at, name)).collect();
         names.sort();
         names
     }
@@ -237,7 +237,7 @@ mod tests {
         // No process has this number.
         let pid = i32::MAX - 7;
         let path = format!("/tmp/perf-{pid}.map");
-        let maker = Arc::new(Maker::of(pid));
+        let maker = Arc::new(JitProcess::of(pid));
         let mut maps = JitMaps::default();
         [0x2000, 0x1000, 0x3000].iter().for_each(|&address| maps.want(&maker, address));
         assert_eq!(found(&mut maps), []);
@@ -254,20 +254,20 @@ mod tests {
     fn a_map_of_another_user_or_no_file_is_told_once_and_not_believed() {
         let pid = i32::MAX - 8;
         let path = format!("/tmp/perf-{pid}.map");
-        let mut maker = Maker::of(pid);
+        let mut maker = JitProcess::of(pid);
         fs::write(&path, "1000 20 f\n").unwrap();
         maker.owners = vec![fs::metadata(&path).unwrap().uid() + 1];
         let mut maps = JitMaps::default();
         maps.want(&Arc::new(maker), 0x1000);
-        let look = maps.look(When::Last);
+        let look = maps.look(MapReading::Last);
         assert!(look.names.is_empty());
         assert!(matches!(&look.refused[..], [(_, Refused::Owner(_))]));
-        assert!(maps.look(When::Last).refused.is_empty());
+        assert!(maps.look(MapReading::Last).refused.is_empty());
         fs::remove_file(&path).unwrap();
         nix::unistd::mkfifo(path.as_str(), nix::sys::stat::Mode::S_IRWXU).unwrap();
         let mut maps = JitMaps::default();
-        maps.want(&Arc::new(Maker::of(pid)), 0x1000);
-        assert!(matches!(&maps.look(When::Last).refused[..], [(_, Refused::NotRegular)]));
+        maps.want(&Arc::new(JitProcess::of(pid)), 0x1000);
+        assert!(matches!(&maps.look(MapReading::Last).refused[..], [(_, Refused::NotRegular)]));
         fs::remove_file(&path).unwrap();
     }
 }

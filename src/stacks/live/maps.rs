@@ -9,7 +9,7 @@ use crate::files::Identity;
 
 /// Code at a range of addresses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Mapping {
+pub(super) struct CodeMapping {
     pub(super) start: u64,
     /// End address, exclusive.
     pub(super) end: u64,
@@ -18,7 +18,7 @@ pub(super) struct Mapping {
     pub(super) offset: u64,
 }
 
-impl Mapping {
+impl CodeMapping {
     /// The place in the file that lies at `address`.
     pub(super) fn place(&self, address: u64) -> u64 {
         address.wrapping_sub(self.start).wrapping_add(self.offset)
@@ -32,16 +32,16 @@ impl Mapping {
 /// Mappings that don't overlap, by their first address.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Mappings {
-    by_start: BTreeMap<u64, Mapping>,
+    by_start: BTreeMap<u64, CodeMapping>,
 }
 
 impl Mappings {
     /// Maps over what was there before.
-    pub(super) fn map(&mut self, new: Mapping) {
+    pub(super) fn map(&mut self, new: CodeMapping) {
         if new.start >= new.end {
             return;
         }
-        let overlap = |old: &Mapping| old.end > new.start;
+        let overlap = |old: &CodeMapping| old.end > new.start;
         let covered: Vec<_> = self.by_start.range(..new.end).rev().map(|(_, old)| *old).take_while(overlap).collect();
         for old in covered {
             self.by_start.remove(&old.start);
@@ -56,12 +56,12 @@ impl Mappings {
     }
 
     /// The mapping that `address` lies in.
-    pub(super) fn find(&self, address: u64) -> Option<&Mapping> {
+    pub(super) fn find(&self, address: u64) -> Option<&CodeMapping> {
         let (_, mapping) = self.by_start.range(..=address).next_back()?;
         (address < mapping.end).then_some(mapping)
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Mapping> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &CodeMapping> {
         self.by_start.values()
     }
 }
@@ -102,8 +102,8 @@ mod tests {
 
     use super::*;
 
-    fn mapping(start: u64, end: u64, module: u32, offset: u64) -> Mapping {
-        Mapping { start, end, module: ModuleId(module), offset }
+    fn mapping(start: u64, end: u64, module: u32, offset: u64) -> CodeMapping {
+        CodeMapping { start, end, module: ModuleId(module), offset }
     }
 
     #[test]

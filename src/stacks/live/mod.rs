@@ -43,7 +43,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Open events that don't sample before [`start`](Self::start).
 pub struct StackSource {
-    opened: open::Opened,
+    opened: open::OpenEvents,
 }
 
 /// Sampling that runs; dropping it ends it.
@@ -97,7 +97,7 @@ impl StackSource {
         let (named, batches) = bounded(CAPACITY);
         let sampled = self.opened.sampled.clone();
         let unsampled = std::mem::take(&mut self.opened.unsampled);
-        let worker = sampler::Worker::new(self.opened, origin, commands_out.into(), raw);
+        let worker = sampler::StackSampler::new(self.opened, origin, commands_out.into(), raw);
         thread::Builder::new().name("stacks".into()).spawn(move || worker.run())?;
         thread::Builder::new().name("symbols".into()).spawn(move || symbols::run(&raw_batches, &named))?;
         let stacks = Stacks { batches, sampled, unsampled, commands: Some(commands) };

@@ -36,13 +36,13 @@ impl Stacks {
         let unsampled = unsampled.map(absent).collect();
         let formulas = modelled.into_iter().map(|(_, formula)| formula).collect();
         let (sender, batches) = bounded(CAPACITY);
-        thread::Builder::new().name("calls".into()).spawn(move || Worker::new(formulas).run(&parts, &sender))?;
+        thread::Builder::new().name("calls".into()).spawn(move || GraphSender::new(formulas).run(&parts, &sender))?;
         Ok(Self { batches, sampled, unsampled, commands: None })
     }
 }
 
 /// What was sent so far, and what is to be sent next.
-struct Worker {
+struct GraphSender {
     formulas: Vec<Formula>,
     frames: HashMap<Function, FrameId>,
     tasks: HashMap<Task, TaskId>,
@@ -50,7 +50,7 @@ struct Worker {
     next: StackBatch,
 }
 
-impl Worker {
+impl GraphSender {
     fn new(formulas: Vec<Formula>) -> Self {
         let (frames, tasks, graphs) = (HashMap::new(), HashMap::new(), HashMap::new());
         Self { formulas, frames, tasks, graphs, next: StackBatch::default() }

@@ -12,7 +12,7 @@ use object::elf::PF_X;
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
-use super::jit::Maker;
+use super::jit::JitProcess;
 use crate::files::{self, Expected, Identity, Refused};
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
@@ -67,18 +67,18 @@ impl Module {
 
 /// A module, and what it is read from.
 #[derive(Clone, Debug)]
-pub(super) struct Opened {
+pub(super) struct OpenModule {
     pub(super) module: Module,
-    pub(super) contents: Contents,
+    pub(super) contents: ModuleContents,
 }
 
 /// What a module is read from.
 #[derive(Clone, Debug)]
-pub(super) enum Contents {
+pub(super) enum ModuleContents {
     /// A file, which stays open: what it is can't change.
     File(Arc<File>),
     /// Code that a process made.
-    Made(Arc<Maker>),
+    Made(Arc<JitProcess>),
     /// Nothing has to be opened.
     None,
     /// There is nothing at its path, and nobody keeps what was there.
@@ -90,31 +90,31 @@ pub(super) enum Contents {
 /// All modules that were seen.
 #[derive(Debug, Default)]
 pub(super) struct Modules {
-    all: Vec<Known>,
+    all: Vec<KnownModule>,
     numbers: FxHashMap<Module, ModuleId>,
 }
 
 #[derive(Debug)]
-struct Known {
-    opened: Opened,
+struct KnownModule {
+    opened: OpenModule,
     /// Loaded when it is unwound through first.
     unwind: Option<Option<Arc<UnwindInfo>>>,
 }
 
 impl Modules {
     /// The number of a module, which is opened when it is seen first: its process may end soon.
-    pub(super) fn number(&mut self, module: Module, seen: &Seen) -> ModuleId {
+    pub(super) fn number(&mut self, module: Module, seen: &SeenAddresses) -> ModuleId {
         if let Some(&number) = self.numbers.get(&module) {
             return number;
         }
         let number = ModuleId(u32::try_from(self.all.len()).unwrap_or(u32::MAX));
         self.numbers.insert(module.clone(), number);
-        self.all.push(Known { opened: open(module, seen), unwind: None });
+        self.all.push(KnownModule { opened: open(module, seen), unwind: None });
         number
     }
 
     /// The modules from a number on.
-    pub(super) fn since(&self, first: usize) -> impl Iterator<Item = &Opened> {
+    pub(super) fn since(&self, first: usize) -> impl Iterator<Item = &OpenModule> {
         self.all.iter().skip(first).map(|known| &known.opened)
     }
 
@@ -129,38 +129,38 @@ impl Modules {
 
     /// What is needed to unwind through a module.
     pub(super) fn unwind_info(&mut self, id: ModuleId) -> Option<Arc<UnwindInfo>> {
-        let Known { opened, unwind } = &mut self.all[id.0 as usize];
+        let KnownModule { opened, unwind } = &mut self.all[id.0 as usize];
         unwind.get_or_insert_with(|| UnwindInfo::load(opened).map(Arc::new)).clone()
     }
 }
 
 /// The process and the addresses at which a module was seen.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenAddresses {
     pub(super) pid: i32,
     pub(super) addresses: Range<u64>,
 }
 
-fn open(module: Module, seen: &Seen) -> Opened {
+fn open(module: Module, seen: &SeenAddresses) -> OpenModule {
     let contents = match &module {
         Module::File { path, identity } => find(path, *identity, seen),
-        Module::Memory { pid } => Contents::Made(Arc::new(Maker::of(*pid))),
-        Module::Kernel | Module::Vdso | Module::Nowhere => Contents::None,
+        Module::Memory { pid } => ModuleContents::Made(Arc::new(JitProcess::of(*pid))),
+        Module::Kernel | Module::Vdso | Module::Nowhere => ModuleContents::None,
     };
-    Opened { module, contents }
+    OpenModule { module, contents }
 }
 
 /// The file of a mapping. Its path may mean another file by now, or in another mount namespace.
-fn find(path: &str, identity: Identity, seen: &Seen) -> Contents {
+fn find(path: &str, identity: Identity, seen: &SeenAddresses) -> ModuleContents {
     let (path, seen) = (path.to_owned(), seen.clone());
     match files::within(OPENING, move || find_now(Path::new(&path), identity, &seen)).and_then(|found| found) {
-        Ok(file) => Contents::File(Arc::new(file)),
-        Err(refused) if refused.is_absence() => Contents::Gone,
-        Err(refused) => Contents::Refused(Arc::new(refused)),
+        Ok(file) => ModuleContents::File(Arc::new(file)),
+        Err(refused) if refused.is_absence() => ModuleContents::Gone,
+        Err(refused) => ModuleContents::Refused(Arc::new(refused)),
     }
 }
 
-fn find_now(path: &Path, identity: Identity, seen: &Seen) -> Result<File, Refused> {
+fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<File, Refused> {
     let expected = Expected { identity, ..Expected::any(MOST_PROGRAM) };
     let (pid, Range { start, end }) = (seen.pid, &seen.addresses);
     let below_its_root = || {
@@ -178,33 +178,33 @@ pub(super) struct UnwindInfo {
     /// The address that the file gives to its first byte.
     pub(super) base: u64,
     /// Segments that hold code.
-    code: Vec<Segment>,
+    code: Vec<ModuleSegment>,
     pub(super) text: Option<Range<u64>>,
     pub(super) got: Option<Range<u64>>,
-    pub(super) eh_frame: Option<Section>,
-    pub(super) eh_frame_hdr: Option<Section>,
-    pub(super) debug_frame: Option<Section>,
+    pub(super) eh_frame: Option<ModuleSection>,
+    pub(super) eh_frame_hdr: Option<ModuleSection>,
+    pub(super) debug_frame: Option<ModuleSection>,
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Section {
+pub(super) struct ModuleSection {
     pub(super) addresses: Range<u64>,
     pub(super) data: Arc<[u8]>,
 }
 
 #[derive(Debug)]
-struct Segment {
+struct ModuleSegment {
     address: u64,
     offset: u64,
     size: u64,
 }
 
 impl UnwindInfo {
-    fn load(opened: &Opened) -> Option<Self> {
+    fn load(opened: &OpenModule) -> Option<Self> {
         match opened.module {
             Module::Vdso => Self::parse(&vdso()?[..]),
             _ => {
-                let Contents::File(file) = &opened.contents else { return None };
+                let ModuleContents::File(file) = &opened.contents else { return None };
                 Self::parse(AtOnce(&ReadCache::new(File::open(files::path_of(file)).ok()?)))
             }
         }
@@ -220,13 +220,13 @@ impl UnwindInfo {
             let section = file.section_by_name(name)?;
             let addresses = section.address()..section.address().checked_add(section.size())?;
             let data = section.data().ok().filter(|data| !data.is_empty())?;
-            Some(Section { addresses, data: data.into() })
+            Some(ModuleSection { addresses, data: data.into() })
         };
         // The first page of the code may be the last one of what lies before it in the file.
         let is_code = |segment: &object::read::Segment<'data, '_, _>| matches!(segment.flags(), SegmentFlags::Elf { p_flags } if p_flags & PF_X != 0);
         let code = file.segments().filter(is_code).map(|segment| {
             let (offset, size) = segment.file_range();
-            Segment { address: segment.address(), offset, size }
+            ModuleSegment { address: segment.address(), offset, size }
         });
         let eh_frame = section(".eh_frame");
         let debug_frame = if eh_frame.is_none() { section(".debug_frame") } else { None };
@@ -245,7 +245,7 @@ impl UnwindInfo {
     pub(super) fn base_in_memory(&self, start: u64, offset: u64) -> Option<u64> {
         /// Mappings begin at pages; segments needn't.
         const PAGE: u64 = 4096;
-        let holds = |segment: &&Segment| {
+        let holds = |segment: &&ModuleSegment| {
             (segment.offset / PAGE * PAGE..segment.offset.saturating_add(segment.size)).contains(&offset)
         };
         let segment = self.code.iter().find(holds)?;
@@ -310,9 +310,9 @@ mod tests {
         let identity = files::identity(&File::open(&path).unwrap()).unwrap();
         let mut modules = Modules::default();
         let module = Module::File { path: path.display().to_string(), identity };
-        let number = modules.number(module.clone(), &Seen::default());
-        assert_eq!(modules.number(module, &Seen::default()), number);
-        let Contents::File(found) = &modules.since(0).next().unwrap().contents else { panic!("not found") };
+        let number = modules.number(module.clone(), &SeenAddresses::default());
+        assert_eq!(modules.number(module, &SeenAddresses::default()), number);
+        let ModuleContents::File(found) = &modules.since(0).next().unwrap().contents else { panic!("not found") };
         assert_eq!(files::identity(found).unwrap(), identity);
         let info = modules.unwind_info(number).unwrap();
         assert!(info.eh_frame.is_some());
@@ -328,9 +328,9 @@ mod tests {
     fn what_is_gone_has_nothing_to_read() {
         let mut modules = Modules::default();
         let identity = Identity { device: 0, inode: 1 };
-        let gone = modules.number(Module::File { path: "/nonexistent".into(), identity }, &Seen::default());
+        let gone = modules.number(Module::File { path: "/nonexistent".into(), identity }, &SeenAddresses::default());
         assert!(modules.unwind_info(gone).is_none());
-        assert!(matches!(modules.since(0).next().unwrap().contents, Contents::Gone));
+        assert!(matches!(modules.since(0).next().unwrap().contents, ModuleContents::Gone));
         assert!(modules.since(modules.len()).next().is_none());
     }
 
@@ -341,7 +341,7 @@ mod tests {
             return;
         }
         let mut modules = Modules::default();
-        let number = modules.number(Module::Vdso, &Seen::default());
+        let number = modules.number(Module::Vdso, &SeenAddresses::default());
         assert!(modules.unwind_info(number).unwrap().eh_frame.is_some());
     }
 }

@@ -16,7 +16,7 @@ use perf_event::{Builder, Clock, Counter};
 use rustc_hash::FxHashMap;
 
 use super::super::{CallGraph, Rate, Sampled, SampledEvent};
-use super::record::{COMMON, Layout};
+use super::record::{COMMON, SampleLayout};
 use super::ring::Ring;
 use super::unwind::REGISTERS;
 use crate::events::{Event, Kind, with_letters};
@@ -81,13 +81,13 @@ impl From<OpenError> for StackError {
 }
 
 /// The open events.
-pub(super) struct Opened {
+pub(super) struct OpenEvents {
     pub(super) rings: Vec<Ring>,
     /// All sampled events, in every place.
     pub(super) counters: Vec<Counter>,
     /// The event of each identifier.
     pub(super) events: FxHashMap<u64, u32>,
-    pub(super) layout: Layout,
+    pub(super) layout: SampleLayout,
     pub(super) sampled: Sampled,
     pub(super) unsampled: Vec<Unsampled>,
     /// The processes that run already.
@@ -95,7 +95,7 @@ pub(super) struct Opened {
 }
 
 /// Opens what can be sampled.
-pub(super) fn open(wanted: &Wanted, target: &Target) -> Result<Opened, StackError> {
+pub(super) fn open(wanted: &Wanted, target: &Target) -> Result<OpenEvents, StackError> {
     if matches!(wanted.call_graph, CallGraph::Dwarf(_)) && REGISTERS == 0 {
         return Err(StackError::NoUnwinding);
     }
@@ -103,8 +103,8 @@ pub(super) fn open(wanted: &Wanted, target: &Target) -> Result<Opened, StackErro
         Some(cpus) => cpus.clone(),
         None => online_cpus().map_err(OpenError::System)?,
     };
-    let mut subjects = Subject::new(target, &[])?;
-    let opener = Opener { layout: Layout { call_graph: wanted.call_graph }, target };
+    let mut subjects = SampledTask::new(target, &[])?;
+    let opener = Opener { layout: SampleLayout { call_graph: wanted.call_graph }, target };
     let (chosen, unsampled) = opener.choose(wanted, subjects.first(), cpus.first().copied())?;
     let mut places = Places::new(opener, chosen, &cpus);
     let mut known = Vec::new();
@@ -113,8 +113,8 @@ pub(super) fn open(wanted: &Wanted, target: &Target) -> Result<Opened, StackErro
         for subject in &subjects {
             places.open(subject).map_err(|error| places.explained(error))?;
         }
-        known.extend(subjects.iter().filter_map(Subject::task));
-        subjects = if matches!(target.who, Who::Processes(_)) { Subject::new(target, &known)? } else { Vec::new() };
+        known.extend(subjects.iter().filter_map(SampledTask::task));
+        subjects = if matches!(target.who, Who::Processes(_)) { SampledTask::new(target, &known)? } else { Vec::new() };
     }
     let running = match &target.who {
         Who::Processes(pids) => pids.clone(),
@@ -124,13 +124,13 @@ pub(super) fn open(wanted: &Wanted, target: &Target) -> Result<Opened, StackErro
 }
 
 /// Task or CPU whose work one event samples.
-enum Subject {
+enum SampledTask {
     Task(Pid),
     Anyone,
     Cgroup(File),
 }
 
-impl Subject {
+impl SampledTask {
     /// All tasks of the target that aren't among the known ones.
     fn new(target: &Target, known: &[Pid]) -> Result<Vec<Self>, OpenError> {
         let tasks = match &target.who {
@@ -156,19 +156,19 @@ impl Subject {
 }
 
 /// An event as it is sampled.
-struct Chosen {
+struct OpenedEvent {
     event: Event,
     rate: Rate,
 }
 
-impl Chosen {
+impl OpenedEvent {
     fn described(&self) -> SampledEvent {
         SampledEvent { name: self.event.name.clone(), unit: self.event.unit.clone(), rate: self.rate }
     }
 }
 
 struct Opener<'a> {
-    layout: Layout,
+    layout: SampleLayout,
     target: &'a Target,
 }
 
@@ -177,22 +177,22 @@ impl Opener<'_> {
     fn choose(
         &self,
         wanted: &Wanted,
-        subject: Option<&Subject>,
+        subject: Option<&SampledTask>,
         cpu: Option<u32>,
-    ) -> Result<(Vec<Chosen>, Vec<Unsampled>), StackError> {
+    ) -> Result<(Vec<OpenedEvent>, Vec<Unsampled>), StackError> {
         let (mut chosen, mut unsampled) = (Vec::new(), Vec::new());
         let (Some(subject), Some(cpu)) = (subject, cpu) else { return Err(StackError::NoEvent(unsampled)) };
         for event in &wanted.events {
             let rate = rate(wanted.rate, event);
             match self.try_event(event, rate, subject, cpu) {
-                Ok(event) => chosen.push(Chosen { event, rate }),
+                Ok(event) => chosen.push(OpenedEvent { event, rate }),
                 Err(source) => unsampled.push(Unsampled { name: event.name.clone(), source }),
             }
         }
         if !chosen.is_empty() {
             return Ok((chosen, unsampled));
         }
-        let without = Opener { layout: Layout { call_graph: CallGraph::Fp }, target: self.target };
+        let without = Opener { layout: SampleLayout { call_graph: CallGraph::Fp }, target: self.target };
         let opens = |event| without.try_event(event, rate(wanted.rate, event), subject, cpu).is_ok();
         let is_lbr = wanted.call_graph == CallGraph::Lbr;
         Err(if is_lbr && (wanted.events.iter().any(opens) || !has_lbr()) {
@@ -203,7 +203,7 @@ impl Opener<'_> {
     }
 
     /// The event as the kernel lets it be sampled: in user space only where it allows no more.
-    fn try_event(&self, event: &Event, rate: Rate, subject: &Subject, cpu: u32) -> io::Result<Event> {
+    fn try_event(&self, event: &Event, rate: Rate, subject: &SampledTask, cpu: u32) -> io::Result<Event> {
         if let Some(reason) = event.unavailable() {
             return Err(io::Error::other(reason));
         }
@@ -219,7 +219,7 @@ impl Opener<'_> {
     }
 
     /// A ring buffer as large as the kernel lets it be, with the event that it belongs to.
-    fn ring(&self, teller: Counter, subject: &Subject, cpu: u32, size: usize) -> io::Result<Ring> {
+    fn ring(&self, teller: Counter, subject: &SampledTask, cpu: u32, size: usize) -> io::Result<Ring> {
         let mut teller = Ok(teller);
         let mut size = size;
         loop {
@@ -235,14 +235,14 @@ impl Opener<'_> {
     }
 
     /// The event that reports mappings, names and tasks.
-    fn teller(&self, subject: &Subject, cpu: u32, ring: usize) -> io::Result<Counter> {
+    fn teller(&self, subject: &SampledTask, cpu: u32, ring: usize) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
         builder.enabled(true).mmap(true).mmap2(true).comm(true).comm_exec(true).task(true);
         builder.attrs_mut().sample_type = COMMON;
         self.build(&mut builder, subject, cpu, ring)
     }
 
-    fn event(&self, event: &Event, rate: Rate, subject: &Subject, cpu: u32) -> io::Result<Counter> {
+    fn event(&self, event: &Event, rate: Rate, subject: &SampledTask, cpu: u32) -> io::Result<Counter> {
         let mut builder = Builder::new(Software::DUMMY);
         encode(event, &mut builder);
         let probe = probe_name(event)?;
@@ -268,11 +268,17 @@ impl Opener<'_> {
         self.build(&mut builder, subject, cpu, SMALLEST_RING)
     }
 
-    fn build<'b>(&self, builder: &mut Builder<'b>, subject: &'b Subject, cpu: u32, ring: usize) -> io::Result<Counter> {
+    fn build<'b>(
+        &self,
+        builder: &mut Builder<'b>,
+        subject: &'b SampledTask,
+        cpu: u32,
+        ring: usize,
+    ) -> io::Result<Counter> {
         match subject {
-            Subject::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.target.inherit),
-            Subject::Anyone => builder.any_pid(),
-            Subject::Cgroup(folder) => builder.observe_cgroup(folder),
+            SampledTask::Task(task) => builder.observe_pid(task.as_raw()).inherit(self.target.inherit),
+            SampledTask::Anyone => builder.any_pid(),
+            SampledTask::Cgroup(folder) => builder.observe_cgroup(folder),
         };
         builder.one_cpu(usize::try_from(cpu).unwrap_or(usize::MAX));
         builder.sample_id_all(true).clockid(Clock::MONOTONIC).wakeup_watermark(ring / 4);
@@ -283,7 +289,7 @@ impl Opener<'_> {
 /// The CPUs, with what is open on each.
 struct Places<'a> {
     opener: Opener<'a>,
-    chosen: Vec<Chosen>,
+    chosen: Vec<OpenedEvent>,
     /// The ring buffer of a CPU is there once something is open on it.
     rings: Vec<(u32, Option<Ring>)>,
     counters: Vec<Counter>,
@@ -291,13 +297,13 @@ struct Places<'a> {
 }
 
 impl<'a> Places<'a> {
-    fn new(opener: Opener<'a>, chosen: Vec<Chosen>, cpus: &[u32]) -> Self {
+    fn new(opener: Opener<'a>, chosen: Vec<OpenedEvent>, cpus: &[u32]) -> Self {
         let rings = cpus.iter().map(|&cpu| (cpu, None)).collect();
         Self { opener, chosen, rings, counters: Vec::new(), events: FxHashMap::default() }
     }
 
     /// Opens the events of a subject on every CPU.
-    fn open(&mut self, subject: &Subject) -> io::Result<()> {
+    fn open(&mut self, subject: &SampledTask) -> io::Result<()> {
         let size = ring_size(self.rings.len(), self.opener.layout.call_graph);
         for (cpu, ring) in &mut self.rings {
             // A thread that has ended meanwhile.
@@ -310,7 +316,7 @@ impl<'a> Places<'a> {
                 }
                 none => none.insert(self.opener.ring(teller, subject, *cpu, size)?),
             };
-            for (index, Chosen { event, rate }) in (0..).zip(&self.chosen) {
+            for (index, OpenedEvent { event, rate }) in (0..).zip(&self.chosen) {
                 let Some(counter) = still_there(self.opener.event(event, *rate, subject, *cpu))? else { continue };
                 ring.join(&counter)?;
                 self.events.insert(counter.id(), index);
@@ -337,12 +343,12 @@ impl<'a> Places<'a> {
         }
     }
 
-    fn opened(self, unsampled: Vec<Unsampled>, running: Vec<Pid>) -> Opened {
+    fn opened(self, unsampled: Vec<Unsampled>, running: Vec<Pid>) -> OpenEvents {
         let Self { opener, chosen, rings, counters, events } = self;
         let call_graph = opener.layout.call_graph;
-        let sampled = Sampled { events: chosen.iter().map(Chosen::described).collect(), call_graph };
+        let sampled = Sampled { events: chosen.iter().map(OpenedEvent::described).collect(), call_graph };
         let rings = rings.into_iter().filter_map(|(_, ring)| ring).collect();
-        Opened { rings, counters, events, layout: opener.layout, sampled, unsampled, running }
+        OpenEvents { rings, counters, events, layout: opener.layout, sampled, unsampled, running }
     }
 }
 

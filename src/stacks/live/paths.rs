@@ -8,13 +8,13 @@ use super::modules::ModuleId;
 /// given to them.
 const MAX_NODES: usize = 1 << 21;
 
-/// The number of a [`Location`], from 0 in the order of definition.
+/// The number of a [`CodeLocation`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) struct LocationId(pub(super) u32);
 
 /// A place in the code of a module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Location {
+pub(super) struct CodeLocation {
     pub(super) module: ModuleId,
     pub(super) place: u64,
 }
@@ -32,23 +32,23 @@ pub(super) struct PathNode {
 
 /// All locations and paths that were seen.
 #[derive(Debug, Default)]
-pub(super) struct Paths {
-    locations: Vec<Location>,
-    location_numbers: FxHashMap<Location, LocationId>,
+pub(super) struct SeenPaths {
+    locations: Vec<CodeLocation>,
+    location_numbers: FxHashMap<CodeLocation, LocationId>,
     nodes: Vec<PathNode>,
     node_numbers: FxHashMap<PathNode, PathId>,
 }
 
 /// A path as far as it could be kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum KeptPath {
     Whole(Option<PathId>),
     /// The inner part of the path found no room.
     Cut(Option<PathId>),
 }
 
-impl Paths {
-    pub(super) fn location(&mut self, location: Location) -> LocationId {
+impl SeenPaths {
+    pub(super) fn location(&mut self, location: CodeLocation) -> LocationId {
         *self.location_numbers.entry(location).or_insert_with(|| {
             self.locations.push(location);
             LocationId(u32::try_from(self.locations.len() - 1).unwrap_or(u32::MAX))
@@ -56,17 +56,17 @@ impl Paths {
     }
 
     /// The path through these locations, the innermost first.
-    pub(super) fn path(&mut self, innermost_first: &[LocationId]) -> Kept {
+    pub(super) fn path(&mut self, innermost_first: &[LocationId]) -> KeptPath {
         let mut caller = None;
         for &location in innermost_first.iter().rev() {
             let node = PathNode { caller, location };
             caller = match self.node_numbers.get(&node) {
                 Some(&known) => Some(known),
-                None if self.nodes.len() >= MAX_NODES => return Kept::Cut(caller),
+                None if self.nodes.len() >= MAX_NODES => return KeptPath::Cut(caller),
                 None => Some(self.define(node)),
             };
         }
-        Kept::Whole(caller)
+        KeptPath::Whole(caller)
     }
 
     fn define(&mut self, node: PathNode) -> PathId {
@@ -77,7 +77,7 @@ impl Paths {
     }
 
     /// The locations from a number on.
-    pub(super) fn locations_since(&self, first: usize) -> &[Location] {
+    pub(super) fn locations_since(&self, first: usize) -> &[CodeLocation] {
         self.locations.get(first..).unwrap_or_default()
     }
 
@@ -93,16 +93,16 @@ mod tests {
 
     #[test]
     fn paths_share_what_they_begin_with() {
-        let mut paths = Paths::default();
-        let at = |place| Location { module: ModuleId(0), place };
+        let mut paths = SeenPaths::default();
+        let at = |place| CodeLocation { module: ModuleId(0), place };
         let [main, f, g] = [1, 2, 3].map(|place| paths.location(at(place)));
         assert_eq!(paths.location(at(2)), f);
-        let Kept::Whole(Some(to_f)) = paths.path(&[f, main]) else { panic!("no path") };
-        let Kept::Whole(Some(to_g)) = paths.path(&[g, f, main]) else { panic!("no path") };
+        let KeptPath::Whole(Some(to_f)) = paths.path(&[f, main]) else { panic!("no path") };
+        let KeptPath::Whole(Some(to_g)) = paths.path(&[g, f, main]) else { panic!("no path") };
         assert_eq!(paths.nodes_since(to_g.0 as usize), [PathNode { caller: Some(to_f), location: g }]);
         assert_eq!(paths.nodes_since(0).len(), 3);
-        assert_eq!(paths.path(&[f, main]), Kept::Whole(Some(to_f)));
-        assert_eq!(paths.path(&[]), Kept::Whole(None));
+        assert_eq!(paths.path(&[f, main]), KeptPath::Whole(Some(to_f)));
+        assert_eq!(paths.path(&[]), KeptPath::Whole(None));
         assert_eq!(paths.locations_since(2), [at(3)]);
     }
 }

@@ -5,8 +5,8 @@ use std::fs;
 use rustc_hash::FxHashMap;
 
 use super::super::{Task, TaskId};
-use super::maps::{Mapping, Mappings, MapsLine};
-use super::modules::{Module, ModuleId, Modules, Seen};
+use super::maps::{CodeMapping, Mappings, MapsLine};
+use super::modules::{Module, ModuleId, Modules, SeenAddresses};
 use super::paths::LocationId;
 use super::record::{Mmap, Tasks};
 use super::unwind::Unwinder;
@@ -18,15 +18,15 @@ const MAX_REMEMBERED: usize = 1 << 18;
 
 /// The mappings of a process, and what was found out by them.
 #[derive(Clone, Default)]
-pub(super) struct Space {
+pub(super) struct AddressSpace {
     mappings: Mappings,
     /// Locations of addresses that were looked up before; valid until the next change of the mappings.
     pub(super) known: FxHashMap<u64, LocationId>,
     unwinder: Option<Unwinder>,
 }
 
-impl Space {
-    fn map(&mut self, mapping: Mapping) {
+impl AddressSpace {
+    fn map(&mut self, mapping: CodeMapping) {
         self.mappings.map(mapping);
         self.forget();
     }
@@ -57,7 +57,7 @@ impl Space {
 /// The processes and threads that were seen.
 #[derive(Default)]
 pub(super) struct Processes {
-    spaces: FxHashMap<i32, Space>,
+    spaces: FxHashMap<i32, AddressSpace>,
     /// The task of each thread, under its present name.
     threads: FxHashMap<i32, TaskId>,
     tasks: Vec<Task>,
@@ -66,7 +66,7 @@ pub(super) struct Processes {
 
 impl Processes {
     /// The mappings of a process; those of one that was there before come from /proc.
-    pub(super) fn space(&mut self, pid: i32) -> (&mut Space, &mut Modules) {
+    pub(super) fn space(&mut self, pid: i32) -> (&mut AddressSpace, &mut Modules) {
         let space = self.spaces.entry(pid).or_insert_with(|| read(pid, &mut self.modules));
         (space, &mut self.modules)
     }
@@ -86,7 +86,7 @@ impl Processes {
     /// Follows a new name; exec gives a process all new memory.
     pub(super) fn rename(&mut self, pid: i32, tid: i32, comm: &[u8], exec: bool) {
         if exec {
-            self.spaces.insert(pid, Space::default());
+            self.spaces.insert(pid, AddressSpace::default());
         }
         let comm = String::from_utf8_lossy(comm).into_owned();
         self.define(Task { pid, tid, comm });
@@ -152,20 +152,20 @@ fn mapping(
     offset: u64,
     (path, identity): (&str, Identity),
     modules: &mut Modules,
-) -> Mapping {
+) -> CodeMapping {
     let module = Module::of(pid, path, identity);
     let offset = match module {
         Module::File { .. } => offset,
         Module::Memory { .. } => addresses.start,
         Module::Vdso | Module::Kernel | Module::Nowhere => 0,
     };
-    let module = modules.number(module, &Seen { pid, addresses: addresses.clone() });
-    Mapping { start: addresses.start, end: addresses.end, module, offset }
+    let module = modules.number(module, &SeenAddresses { pid, addresses: addresses.clone() });
+    CodeMapping { start: addresses.start, end: addresses.end, module, offset }
 }
 
 /// The code that a process has mapped now; none where it is gone or not to be looked at.
-fn read(pid: i32, modules: &mut Modules) -> Space {
-    let mut space = Space::default();
+fn read(pid: i32, modules: &mut Modules) -> AddressSpace {
+    let mut space = AddressSpace::default();
     let maps = fs::read(format!("/proc/{pid}/maps")).unwrap_or_default();
     let text = String::from_utf8_lossy(&maps);
     for line in text.lines().filter_map(MapsLine::parse).filter(|line| line.executable) {

@@ -27,14 +27,14 @@ const MOST_UNPACKED: u64 = 4 << 30;
 const DEBUG: &str = "/usr/lib/debug";
 
 /// A program or library.
-pub(super) struct Program {
+pub(super) struct ElfProgram {
     path: String,
     file: Arc<File>,
     /// Debug information, where that is a file of its own.
     debug: Option<File>,
     /// Whether its own debug information is read.
     own_debug: bool,
-    segments: Vec<Segment>,
+    segments: Vec<ProgramSegment>,
     sections: Vec<Range<u64>>,
     stubs: Stubs,
     /// The functions that unwind information knows, by their first addresses.
@@ -50,20 +50,20 @@ pub(super) struct Program {
 
 /// A part of the file, and where it lies in memory.
 #[derive(Clone, Copy, Debug)]
-struct Segment {
+struct ProgramSegment {
     address: u64,
     offset: u64,
     size: u64,
 }
 
-impl Program {
+impl ElfProgram {
     /// Reads what is needed of any of its places; `None` where it is no program.
     pub(super) fn open(file: Arc<File>, path: &str) -> Option<Self> {
         let cache = ReadCache::new(File::open(files::path_of(&file)).ok()?);
         let elf = object::File::parse(AtOnce(&cache)).ok()?;
         let segments = elf.segments().map(|segment| {
             let (offset, size) = segment.file_range();
-            Segment { address: segment.address(), offset, size }
+            ProgramSegment { address: segment.address(), offset, size }
         });
         let segments = segments.collect();
         let sections = elf.sections().filter(|section| section.address() > 0);
@@ -185,10 +185,10 @@ impl Program {
     }
 }
 
-pub(super) type Parsed<'a> = object::File<'a, AtOnce<'a>>;
+pub(super) type ParsedSymbols<'a> = object::File<'a, AtOnce<'a>>;
 
 /// The functions that unwind information knows, in the order of their addresses.
-fn unwind_ranges(elf: &Parsed<'_>) -> Vec<Range<u64>> {
+fn unwind_ranges(elf: &ParsedSymbols<'_>) -> Vec<Range<u64>> {
     let Some(section) = elf.section_by_name(".eh_frame") else { return Vec::new() };
     let address = |name| elf.section_by_name(name).map_or(0, |section| section.address());
     let bases = BaseAddresses::default().set_eh_frame(section.address());
@@ -207,7 +207,7 @@ fn unwind_ranges(elf: &Parsed<'_>) -> Vec<Range<u64>> {
 }
 
 /// Where a program begins to run. That of a library, which has a name for others to find it by, is no program's.
-fn entry(elf: &Parsed<'_>) -> Option<u64> {
+fn entry(elf: &ParsedSymbols<'_>) -> Option<u64> {
     let dynamic = elf.section_by_name(".dynamic").and_then(|section| section.data().ok()).unwrap_or_default();
     // Pairs of a tag and a value.
     let tags = dynamic.as_chunks::<16>().0.iter().filter_map(|pair| pair.first_chunk::<8>());
@@ -217,7 +217,7 @@ fn entry(elf: &Parsed<'_>) -> Option<u64> {
 
 /// The file that holds the debug information of a program: found by its build id, or by the name that it gives.
 /// It is believed if it belongs to root, to this user or to whom the program belongs, and is of the same build.
-fn debug_file(elf: &Parsed<'_>, path: &str, file: &File, link: Option<(&[u8], u32)>) -> Option<File> {
+fn debug_file(elf: &ParsedSymbols<'_>, path: &str, file: &File, link: Option<(&[u8], u32)>) -> Option<File> {
     let owners = [0, nix::unistd::geteuid().as_raw(), file.metadata().ok()?.uid()];
     let expected = Expected { owners: Some(&owners), ..Expected::any(MOST_PROGRAM) };
     let build = elf.build_id().ok().flatten();
@@ -284,7 +284,7 @@ const CRC: [u32; 256] = {
 };
 
 /// Whether the debug information takes no more memory than is there, by what its packed sections say of themselves.
-fn unpacks_to_little(elf: &Parsed<'_>) -> bool {
+fn unpacks_to_little(elf: &ParsedSymbols<'_>) -> bool {
     let sizes = elf.sections().filter_map(|section| section.compressed_file_range().ok());
     let packed = sizes.filter(|range| range.format != object::CompressionFormat::None);
     packed.fold(0_u64, |sum, range| sum.saturating_add(range.uncompressed_size)) <= MOST_UNPACKED
@@ -333,7 +333,7 @@ mod tests {
     #[test]
     fn this_program_has_names_with_lines() {
         let file = Arc::new(File::open("/proc/self/exe").unwrap());
-        let mut program = Program::open(file, "/bin/me").unwrap();
+        let mut program = ElfProgram::open(file, "/bin/me").unwrap();
         let here = this_program_has_names_with_lines as fn() as usize as u64;
         let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
         let mut lines = maps.lines().filter_map(super::super::maps::MapsLine::parse);

@@ -13,7 +13,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::{Frame, Unnamed};
 use super::modules::ModuleId;
-use super::program::Program;
+use super::program::ElfProgram;
 
 /// How long one answer may take: the debug information of the largest programs takes some 10 s to read.
 const ANSWER: Duration = Duration::from_secs(20);
@@ -23,7 +23,7 @@ const MOST_LEFT: usize = 3;
 
 /// A place in a file, and who asks for its name.
 #[derive(Clone, Debug)]
-pub(super) struct Question {
+pub(super) struct FramesQuestion {
     pub(super) module: ModuleId,
     pub(super) file: Arc<File>,
     /// Path as the process mapped it.
@@ -33,12 +33,12 @@ pub(super) struct Question {
 }
 
 /// The frames at a place, the outermost first; `None` where the file doesn't say it.
-type Answer = Option<Vec<Frame>>;
-type Answering = fn(&Receiver<Question>, &Sender<Answer>);
+type FramesAnswer = Option<Vec<Frame>>;
+type Answering = fn(&Receiver<FramesQuestion>, &Sender<FramesAnswer>);
 
 /// Asks for names.
 pub(super) struct Programs {
-    asked: Option<(Sender<Question>, Receiver<Answer>)>,
+    asked: Option<(Sender<FramesQuestion>, Receiver<FramesAnswer>)>,
     answering: Answering,
     deadline: Duration,
     given_up: FxHashSet<ModuleId>,
@@ -50,7 +50,7 @@ impl Programs {
     }
 
     /// The answers in the order of the questions; files that gave none in time are reported once.
-    pub(super) fn ask(&mut self, questions: &[Question], unnamed: &mut Vec<Unnamed>) -> Vec<Answer> {
+    pub(super) fn ask(&mut self, questions: &[FramesQuestion], unnamed: &mut Vec<Unnamed>) -> Vec<FramesAnswer> {
         let mut answers = Vec::with_capacity(questions.len());
         while answers.len() < questions.len() {
             let rest = &questions[answers.len()..];
@@ -66,9 +66,9 @@ impl Programs {
     }
 
     /// Takes answers until one doesn't come: gives the number of its question.
-    fn ask_one_thread(&mut self, questions: &[Question], answers: &mut Vec<Answer>) -> Option<usize> {
+    fn ask_one_thread(&mut self, questions: &[FramesQuestion], answers: &mut Vec<FramesAnswer>) -> Option<usize> {
         let has_ended = self.given_up.len() > MOST_LEFT;
-        let is_given_up = |question: &Question| has_ended || self.given_up.contains(&question.module);
+        let is_given_up = |question: &FramesQuestion| has_ended || self.given_up.contains(&question.module);
         if self.asked.is_none() && !questions.iter().all(is_given_up) {
             self.asked = start(self.answering);
         }
@@ -92,7 +92,7 @@ impl Programs {
     }
 }
 
-fn start(answering: Answering) -> Option<(Sender<Question>, Receiver<Answer>)> {
+fn start(answering: Answering) -> Option<(Sender<FramesQuestion>, Receiver<FramesAnswer>)> {
     let (to, questions) = unbounded();
     let (answers, from) = unbounded();
     thread::Builder::new().name("names".into()).spawn(move || answering(&questions, &answers)).ok()?;
@@ -100,10 +100,10 @@ fn start(answering: Answering) -> Option<(Sender<Question>, Receiver<Answer>)> {
 }
 
 /// Answers until nobody asks any more.
-fn answer(questions: &Receiver<Question>, answers: &Sender<Answer>) {
-    let mut programs: FxHashMap<ModuleId, Option<Program>> = FxHashMap::default();
-    for Question { module, file, path, place } in questions {
-        let program = programs.entry(module).or_insert_with(|| Program::open(file, &path));
+fn answer(questions: &Receiver<FramesQuestion>, answers: &Sender<FramesAnswer>) {
+    let mut programs: FxHashMap<ModuleId, Option<ElfProgram>> = FxHashMap::default();
+    for FramesQuestion { module, file, path, place } in questions {
+        let program = programs.entry(module).or_insert_with(|| ElfProgram::open(file, &path));
         let answer = program.as_mut().and_then(|program| program.frames(place));
         if answers.send(answer).is_err() {
             return;
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     /// Answers with the place as a name, and never about place 666.
-    fn odd(questions: &Receiver<Question>, answers: &Sender<Answer>) {
+    fn odd(questions: &Receiver<FramesQuestion>, answers: &Sender<FramesAnswer>) {
         for question in questions {
             if question.place == 666 {
                 thread::park();
@@ -133,12 +133,12 @@ mod tests {
         let file = Arc::new(File::open("/proc/self/exe").unwrap());
         let question = |module, place| {
             let path = format!("/{module}");
-            Question { module: ModuleId(module), file: Arc::clone(&file), path, place }
+            FramesQuestion { module: ModuleId(module), file: Arc::clone(&file), path, place }
         };
         let mut programs = Programs { answering: odd, deadline: Duration::from_millis(50), ..Programs::new() };
         let mut unnamed = Vec::new();
         let questions = [question(0, 1), question(1, 2), question(1, 666), question(1, 3), question(0, 4)];
-        let names = |answers: Vec<Answer>| -> Vec<_> {
+        let names = |answers: Vec<FramesAnswer>| -> Vec<_> {
             answers.into_iter().map(|answer| answer.map(|frames| frames[0].name.clone())).collect()
         };
         let named = |name: &str| Some(name.to_owned());

@@ -2,7 +2,7 @@
 //!
 //! The fields of a record have no names in it: they follow from the bits with which its event was
 //! opened, and from the order that perf_event_open(2) gives for them. All events of a ring buffer are
-//! opened with the bits that [`Layout`] stands for.
+//! opened with the bits that [`SampleLayout`] stands for.
 
 use std::fmt;
 
@@ -49,11 +49,11 @@ const TRAILER: usize = 32;
 
 /// Which fields samples have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Layout {
+pub(super) struct SampleLayout {
     pub(super) call_graph: CallGraph,
 }
 
-impl Layout {
+impl SampleLayout {
     /// The `PERF_SAMPLE_*` bits of a sampled event.
     pub(super) fn sample_type(self) -> u64 {
         let stack = match self.call_graph {
@@ -67,8 +67,8 @@ impl Layout {
 
 /// A decoded record.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Record<'a> {
-    Sample(Sample<'a>),
+pub(super) enum DecodedRecord<'a> {
+    Sample(SampleRecord<'a>),
     Mmap(Mmap<'a>),
     Comm {
         pid: i32,
@@ -107,7 +107,7 @@ pub(super) struct Mmap<'a> {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Sample<'a> {
+pub(super) struct SampleRecord<'a> {
     /// The identifier of the event that it is a sample of.
     pub(super) id: u64,
     pub(super) ip: u64,
@@ -115,7 +115,7 @@ pub(super) struct Sample<'a> {
     pub(super) tid: i32,
     pub(super) cpu: u32,
     pub(super) period: u64,
-    pub(super) chain: Words<'a>,
+    pub(super) chain: RecordWords<'a>,
     pub(super) branches: Branches<'a>,
     pub(super) user: Option<UserState<'a>>,
 }
@@ -124,7 +124,7 @@ pub(super) struct Sample<'a> {
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct UserState<'a> {
     /// The registers that were asked for, in the order of their numbers.
-    pub(super) registers: Words<'a>,
+    pub(super) registers: RecordWords<'a>,
     pub(super) stack: &'a [u8],
     /// Whether it is as long as it could be: there may be more of it.
     pub(super) is_full: bool,
@@ -132,9 +132,9 @@ pub(super) struct UserState<'a> {
 
 /// Reads a record's numbers of 8 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Words<'a>(&'a [u8]);
+pub(super) struct RecordWords<'a>(&'a [u8]);
 
-impl<'a> Words<'a> {
+impl<'a> RecordWords<'a> {
     pub(super) fn iter(self) -> impl Iterator<Item = u64> + 'a {
         self.0.as_chunks().0.iter().map(|word| u64::from_ne_bytes(*word))
     }
@@ -146,7 +146,7 @@ impl<'a> Words<'a> {
 
 /// Calls that have not returned, the latest first: from, to and flags of each.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) struct Branches<'a>(Words<'a>);
+pub(super) struct Branches<'a>(RecordWords<'a>);
 
 impl<'a> Branches<'a> {
     /// Where the calls were made.
@@ -186,12 +186,12 @@ impl fmt::Display for Malformed {
 
 /// The kind, flags and place in time of a record, beside its bytes behind the header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind {
+pub(super) struct RecordKind {
     pub(super) kind: u32,
     pub(super) misc: u16,
 }
 
-impl Kind {
+impl RecordKind {
     /// Time of the record, in ns.
     pub(super) fn time(self, body: &[u8]) -> Result<u64, Malformed> {
         // In samples behind identifier, address and task; elsewhere behind the task of the trailer.
@@ -201,27 +201,27 @@ impl Kind {
     }
 
     /// Decodes the record.
-    pub(super) fn parse(self, body: &[u8], layout: Layout) -> Result<Record<'_>, Malformed> {
+    pub(super) fn parse(self, body: &[u8], layout: SampleLayout) -> Result<DecodedRecord<'_>, Malformed> {
         if self.kind == SAMPLE {
-            return sample(Cursor(body), layout).map(Record::Sample);
+            return sample(Cursor(body), layout).map(DecodedRecord::Sample);
         }
         let own = body.len().checked_sub(TRAILER).ok_or(Malformed)?;
         let mut fields = Cursor(&body[..own]);
         Ok(match self.kind {
-            MMAP | MMAP2 => Record::Mmap(self.mmap(fields)?),
+            MMAP | MMAP2 => DecodedRecord::Mmap(self.mmap(fields)?),
             COMM => {
                 let (pid, tid) = (fields.i32()?, fields.i32()?);
-                Record::Comm { pid, tid, comm: fields.string(), exec: self.misc & MISC_EXEC != 0 }
+                DecodedRecord::Comm { pid, tid, comm: fields.string(), exec: self.misc & MISC_EXEC != 0 }
             }
-            FORK => Record::Fork(tasks(fields)?),
-            EXIT => Record::Exit(tasks(fields)?),
+            FORK => DecodedRecord::Fork(tasks(fields)?),
+            EXIT => DecodedRecord::Exit(tasks(fields)?),
             LOST => {
                 fields.u64()?;
-                Record::Lost(fields.u64()?)
+                DecodedRecord::Lost(fields.u64()?)
             }
-            LOST_SAMPLES => Record::Lost(fields.u64()?),
-            THROTTLE => Record::Throttle,
-            _ => Record::Other,
+            LOST_SAMPLES => DecodedRecord::Lost(fields.u64()?),
+            THROTTLE => DecodedRecord::Throttle,
+            _ => DecodedRecord::Other,
         })
     }
 
@@ -246,7 +246,7 @@ fn tasks(mut fields: Cursor<'_>) -> Result<Tasks, Malformed> {
     Ok(Tasks { pid: fields.i32()?, parent_pid: fields.i32()?, tid: fields.i32()?, parent_tid: fields.i32()? })
 }
 
-fn sample(mut fields: Cursor<'_>, layout: Layout) -> Result<Sample<'_>, Malformed> {
+fn sample(mut fields: Cursor<'_>, layout: SampleLayout) -> Result<SampleRecord<'_>, Malformed> {
     let (id, ip) = (fields.u64()?, fields.u64()?);
     let (pid, tid) = (fields.i32()?, fields.i32()?);
     let _time = fields.u64()?;
@@ -264,7 +264,7 @@ fn sample(mut fields: Cursor<'_>, layout: Layout) -> Result<Sample<'_>, Malforme
         }
         CallGraph::Dwarf(_) => user = user_state(&mut fields)?,
     }
-    Ok(Sample { id, ip, pid, tid, cpu, period, chain, branches, user })
+    Ok(SampleRecord { id, ip, pid, tid, cpu, period, chain, branches, user })
 }
 
 /// The user registers and stack; `None` in samples of kernel threads and of 32-bit programs.
@@ -313,8 +313,8 @@ impl<'a> Cursor<'a> {
         Ok(field)
     }
 
-    fn words(&mut self, count: u64) -> Result<Words<'a>, Malformed> {
-        self.bytes(count.checked_mul(8).ok_or(Malformed)?).map(Words)
+    fn words(&mut self, count: u64) -> Result<RecordWords<'a>, Malformed> {
+        self.bytes(count.checked_mul(8).ok_or(Malformed)?).map(RecordWords)
     }
 
     /// The rest up to a zero byte.
@@ -334,9 +334,9 @@ mod tests {
 
     /// Bytes written field by field, as the kernel does.
     #[derive(Default)]
-    struct Script(Vec<u8>);
+    struct RecordScript(Vec<u8>);
 
-    impl Script {
+    impl RecordScript {
         fn u64s(mut self, words: &[u64]) -> Self {
             words.iter().for_each(|word| self.0.extend_from_slice(&word.to_ne_bytes()));
             self
@@ -361,22 +361,22 @@ mod tests {
     /// `PERF_CONTEXT_USER`.
     const CONTEXT_USER: u64 = (-512_i64) as u64;
 
-    const FP: Layout = Layout { call_graph: CallGraph::Fp };
+    const FP: SampleLayout = SampleLayout { call_graph: CallGraph::Fp };
 
-    fn common(chain: &[u64]) -> Script {
-        let head = Script::default().u64s(&[77, 0x1000]).u32s(&[4, 5]).u64s(&[99]).u32s(&[1, 0]);
+    fn common(chain: &[u64]) -> RecordScript {
+        let head = RecordScript::default().u64s(&[77, 0x1000]).u32s(&[4, 5]).u64s(&[99]).u32s(&[1, 0]);
         head.u64s(&[250_000, chain.len() as u64]).u64s(chain)
     }
 
-    fn kind(kind: u32) -> Kind {
-        Kind { kind, misc: 0 }
+    fn kind(kind: u32) -> RecordKind {
+        RecordKind { kind, misc: 0 }
     }
 
     #[test]
     fn a_sample_with_a_call_chain() {
         let body = common(&[CONTEXT_KERNEL, 0xffff, CONTEXT_USER, 0x1000, 0x2000]).0;
         assert_eq!(kind(SAMPLE).time(&body), Ok(99));
-        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, FP) else { panic!("no sample") };
+        let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, FP) else { panic!("no sample") };
         assert_eq!((sample.id, sample.ip, sample.pid, sample.tid), (77, 0x1000, 4, 5));
         assert_eq!((sample.cpu, sample.period), (1, 250_000));
         let chain: Vec<_> = sample.chain.iter().map(ChainEntry::from).collect();
@@ -386,28 +386,28 @@ mod tests {
 
     #[test]
     fn a_sample_with_a_copy_of_the_stack_has_what_was_there_of_it() {
-        let layout = Layout { call_graph: CallGraph::Dwarf(16) };
+        let layout = SampleLayout { call_graph: CallGraph::Dwarf(16) };
         let registers: Vec<u64> = (0..super::super::unwind::REGISTERS.count_ones().into()).collect();
         let body = common(&[]).u64s(&[2]).u64s(&registers).u64s(&[16, 0xaaaa, 0xbbbb, 8]).0;
-        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
+        let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
         let user = sample.user.unwrap();
         assert_eq!(user.registers.iter().collect::<Vec<_>>(), registers);
         assert_eq!(user.stack, 0xaaaa_u64.to_ne_bytes());
         // A kernel thread has neither.
         let body = common(&[]).u64s(&[0, 0]).0;
-        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
+        let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
         assert_eq!(sample.user, None);
         // More valid bytes than copied ones can't be.
         let body = common(&[]).u64s(&[2]).u64s(&registers).u64s(&[8, 0xaaaa, 800]).0;
-        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
+        let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
         assert_eq!(sample.user.unwrap().stack.len(), 8);
     }
 
     #[test]
     fn a_sample_with_calls_of_the_processor() {
-        let layout = Layout { call_graph: CallGraph::Lbr };
+        let layout = SampleLayout { call_graph: CallGraph::Lbr };
         let body = common(&[]).u64s(&[2, 0x10, 0x20, 0, 0x30, 0x40, 0]).0;
-        let Ok(Record::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
+        let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
         assert_eq!(sample.branches.callers().collect::<Vec<_>>(), [0x10, 0x30]);
         let body = common(&[]).u64s(&[u64::MAX]).0;
         assert_eq!(kind(SAMPLE).parse(&body, layout), Err(Malformed));
@@ -415,7 +415,7 @@ mod tests {
 
     #[test]
     fn mappings_names_forks_and_losses() {
-        let mapped = Script::default().u32s(&[4, 5]).u64s(&[0x1000, 0x2000, 0x300]);
+        let mapped = RecordScript::default().u32s(&[4, 5]).u64s(&[0x1000, 0x2000, 0x300]);
         let body = mapped.u32s(&[8, 1]).u64s(&[4242, 0]).u32s(&[5, 2]).padded(b"/bin/a").trailer(7);
         let expected = Mmap {
             pid: 4,
@@ -426,32 +426,41 @@ mod tests {
             executable: true,
             path: b"/bin/a",
         };
-        assert_eq!(kind(MMAP2).parse(&body, FP), Ok(Record::Mmap(expected.clone())));
+        assert_eq!(kind(MMAP2).parse(&body, FP), Ok(DecodedRecord::Mmap(expected.clone())));
         assert_eq!(kind(MMAP2).time(&body), Ok(7));
-        let with_build_id = Kind { kind: MMAP2, misc: MISC_BUILD_ID };
+        let with_build_id = RecordKind { kind: MMAP2, misc: MISC_BUILD_ID };
         assert_eq!(
             with_build_id.parse(&body, FP),
-            Ok(Record::Mmap(Mmap { identity: Identity::default(), ..expected }))
+            Ok(DecodedRecord::Mmap(Mmap { identity: Identity::default(), ..expected }))
         );
 
-        let body = Script::default().u32s(&[4, 5]).padded(b"name").trailer(7);
-        let exec = Kind { kind: COMM, misc: MISC_EXEC };
-        assert_eq!(exec.parse(&body, FP), Ok(Record::Comm { pid: 4, tid: 5, comm: b"name", exec: true }));
+        let body = RecordScript::default().u32s(&[4, 5]).padded(b"name").trailer(7);
+        let exec = RecordKind { kind: COMM, misc: MISC_EXEC };
+        assert_eq!(exec.parse(&body, FP), Ok(DecodedRecord::Comm { pid: 4, tid: 5, comm: b"name", exec: true }));
 
-        let body = Script::default().u32s(&[4, 3, 5, 3]).u64s(&[7]).trailer(7);
+        let body = RecordScript::default().u32s(&[4, 3, 5, 3]).u64s(&[7]).trailer(7);
         let tasks = Tasks { pid: 4, parent_pid: 3, tid: 5, parent_tid: 3 };
-        assert_eq!(kind(FORK).parse(&body, FP), Ok(Record::Fork(tasks)));
-        assert_eq!(kind(EXIT).parse(&body, FP), Ok(Record::Exit(tasks)));
+        assert_eq!(kind(FORK).parse(&body, FP), Ok(DecodedRecord::Fork(tasks)));
+        assert_eq!(kind(EXIT).parse(&body, FP), Ok(DecodedRecord::Exit(tasks)));
 
-        assert_eq!(kind(LOST).parse(&Script::default().u64s(&[77, 3]).trailer(7), FP), Ok(Record::Lost(3)));
-        assert_eq!(kind(LOST_SAMPLES).parse(&Script::default().u64s(&[3]).trailer(7), FP), Ok(Record::Lost(3)));
-        assert_eq!(kind(THROTTLE).parse(&Script::default().u64s(&[7, 77, 77]).trailer(7), FP), Ok(Record::Throttle));
-        assert_eq!(kind(999).parse(&Script::default().trailer(7), FP), Ok(Record::Other));
+        assert_eq!(
+            kind(LOST).parse(&RecordScript::default().u64s(&[77, 3]).trailer(7), FP),
+            Ok(DecodedRecord::Lost(3))
+        );
+        assert_eq!(
+            kind(LOST_SAMPLES).parse(&RecordScript::default().u64s(&[3]).trailer(7), FP),
+            Ok(DecodedRecord::Lost(3))
+        );
+        assert_eq!(
+            kind(THROTTLE).parse(&RecordScript::default().u64s(&[7, 77, 77]).trailer(7), FP),
+            Ok(DecodedRecord::Throttle)
+        );
+        assert_eq!(kind(999).parse(&RecordScript::default().trailer(7), FP), Ok(DecodedRecord::Other));
     }
 
     #[test]
     fn a_length_beyond_the_record_is_malformed() {
-        let body = Script::default().u64s(&[77, 0, 0, 0, 0, 0, u64::MAX / 4]).0;
+        let body = RecordScript::default().u64s(&[77, 0, 0, 0, 0, 0, u64::MAX / 4]).0;
         assert_eq!(kind(SAMPLE).parse(&body, FP), Err(Malformed));
         assert_eq!(kind(MMAP2).time(&[0; 8]), Err(Malformed));
     }
@@ -471,9 +480,9 @@ mod tests {
             body in prop::collection::vec(any::<u8>(), 0..300),
             graph in prop::sample::select(vec![CallGraph::Fp, CallGraph::Dwarf(8), CallGraph::Lbr]),
         ) {
-            let kind = Kind { kind: number, misc };
+            let kind = RecordKind { kind: number, misc };
             let _ = kind.time(&body);
-            if let Ok(Record::Sample(sample)) = kind.parse(&body, Layout { call_graph: graph }) {
+            if let Ok(DecodedRecord::Sample(sample)) = kind.parse(&body, SampleLayout { call_graph: graph }) {
                 sample.chain.iter().chain(sample.branches.callers()).for_each(drop);
             }
         }

@@ -17,7 +17,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use nix::libc;
 use perf_event::{Counter, Sampler};
 
-use super::record::{Kind, Malformed};
+use super::record::{Malformed, RecordKind};
 
 /// A ring buffer that the kernel writes records into.
 pub(super) struct Ring {
@@ -43,7 +43,7 @@ impl Ring {
     /// Copies all records that are there behind those of other rings.
     pub(super) fn drain(&mut self, into: &mut Sorter) {
         while let Some(record) = self.sampler.next_record() {
-            into.take(Kind { kind: record.ty(), misc: record.misc() }, record.data());
+            into.take(RecordKind { kind: record.ty(), misc: record.misc() }, record.data());
         }
     }
 }
@@ -58,7 +58,7 @@ impl AsFd for Ring {
 /// Records of several rings.
 #[derive(Debug, Default)]
 pub(super) struct Sorter {
-    entries: Vec<Entry>,
+    entries: Vec<RingEntry>,
     bytes: Vec<u8>,
     /// Records that are kept for the next pass.
     later: Vec<u8>,
@@ -66,20 +66,20 @@ pub(super) struct Sorter {
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct RingEntry {
     time: u64,
-    kind: Kind,
+    kind: RecordKind,
     start: usize,
     length: usize,
 }
 
 impl Sorter {
     /// Takes a record, in two parts where it lies around the end of a ring.
-    pub(super) fn take(&mut self, kind: Kind, parts: &[&[u8]]) {
+    pub(super) fn take(&mut self, kind: RecordKind, parts: &[&[u8]]) {
         let start = self.bytes.len();
         parts.iter().for_each(|part| self.bytes.extend_from_slice(part));
         match kind.time(&self.bytes[start..]) {
-            Ok(time) => self.entries.push(Entry { time, kind, start, length: self.bytes.len() - start }),
+            Ok(time) => self.entries.push(RingEntry { time, kind, start, length: self.bytes.len() - start }),
             Err(Malformed) => {
                 self.bytes.truncate(start);
                 self.malformed += 1;
@@ -88,7 +88,7 @@ impl Sorter {
     }
 
     /// Gives on all records before `horizon` in the order of time, and keeps the others.
-    pub(super) fn give(&mut self, horizon: u64, mut to: impl FnMut(u64, Kind, &[u8])) {
+    pub(super) fn give(&mut self, horizon: u64, mut to: impl FnMut(u64, RecordKind, &[u8])) {
         // Stable: what happened at the same time in one ring stays in its order.
         self.entries.sort_by_key(|entry| entry.time);
         let ready = self.entries.partition_point(|entry| entry.time < horizon);
@@ -117,7 +117,7 @@ mod tests {
         [0, time, 0, 0].iter().flat_map(|word: &u64| word.to_ne_bytes()).collect()
     }
 
-    const KIND: Kind = Kind { kind: 999, misc: 0 };
+    const KIND: RecordKind = RecordKind { kind: 999, misc: 0 };
 
     fn times(sorter: &mut Sorter, horizon: u64) -> Vec<u64> {
         let mut times = Vec::new();

@@ -11,13 +11,13 @@ use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustc_hash::FxHashMap;
 
 use super::super::{CallGraph, Losses, Task, TaskId};
-use super::modules::{Module, ModuleId, Opened as OpenedModule, Seen};
-use super::open::Opened;
-use super::paths::{Kept, Location, LocationId, PathId, PathNode, Paths};
+use super::modules::{Module, ModuleId, OpenModule as OpenedModule, SeenAddresses};
+use super::open::OpenEvents;
+use super::paths::{CodeLocation, KeptPath, LocationId, PathId, PathNode, SeenPaths};
 use super::process::Processes;
-use super::record::{ChainEntry, Kind, Layout, Malformed, Record, Sample};
+use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayout, SampleRecord};
 use super::ring::{Ring, Sorter};
-use super::unwind::{Cache, Completeness};
+use super::unwind::{Completeness, UnwindCache};
 use super::{PATIENCE, clock};
 use crate::units::WallNs;
 
@@ -46,7 +46,7 @@ pub(super) struct RawSample {
 #[derive(Debug, Default)]
 pub(super) struct RawBatch {
     pub(super) modules: Vec<OpenedModule>,
-    pub(super) locations: Vec<Location>,
+    pub(super) locations: Vec<CodeLocation>,
     pub(super) paths: Vec<PathNode>,
     pub(super) tasks: Vec<Task>,
     pub(super) samples: Vec<RawSample>,
@@ -54,12 +54,12 @@ pub(super) struct RawBatch {
 }
 
 /// State of the sampler's thread.
-pub(super) struct Worker {
+pub(super) struct StackSampler {
     rings: Vec<Ring>,
     counters: Vec<perf_event::Counter>,
     commands: OwnedFd,
     sorter: Sorter,
-    reader: Reader,
+    reader: RecordReader,
     batches: Sender<RawBatch>,
     /// How much of each table has been sent.
     sent: Sent,
@@ -73,11 +73,11 @@ struct Sent {
     tasks: usize,
 }
 
-impl Worker {
+impl StackSampler {
     /// `origin` is the time of the kernel's clock that samples are counted from.
-    pub(super) fn new(opened: Opened, origin: u64, commands: OwnedFd, batches: Sender<RawBatch>) -> Self {
-        let Opened { rings, counters, events, layout, running, .. } = opened;
-        let mut reader = Reader::new(events, layout, origin);
+    pub(super) fn new(opened: OpenEvents, origin: u64, commands: OwnedFd, batches: Sender<RawBatch>) -> Self {
+        let OpenEvents { rings, counters, events, layout, running, .. } = opened;
+        let mut reader = RecordReader::new(events, layout, origin);
         // Now, before they unmap anything.
         for pid in &running {
             reader.processes.space(pid.as_raw());
@@ -91,12 +91,12 @@ impl Worker {
         let mut ended = vec![false; self.rings.len()];
         loop {
             let go_on = match self.wait(&mut ended) {
-                Command::None => true,
-                Command::Enable => {
+                SamplerCommand::None => true,
+                SamplerCommand::Enable => {
                     self.enable();
                     true
                 }
-                Command::End => false,
+                SamplerCommand::End => false,
             };
             let horizon = if go_on { clock().saturating_sub(WRITING) } else { u64::MAX };
             for ring in &mut self.rings {
@@ -118,7 +118,7 @@ impl Worker {
     }
 
     /// Waits until a ring is a quarter full, or for a command, or for the time of a pass.
-    fn wait(&self, ended: &mut [bool]) -> Command {
+    fn wait(&self, ended: &mut [bool]) -> SamplerCommand {
         // A ring whose tasks have all ended would wake for ever.
         let watched: Vec<_> = (0..self.rings.len()).filter(|&ring| !ended[ring]).collect();
         let descriptor = |&ring: &usize| PollFd::new(self.rings[ring].as_fd(), PollFlags::POLLIN);
@@ -126,7 +126,7 @@ impl Worker {
         polled.push(PollFd::new(self.commands.as_fd(), PollFlags::POLLIN));
         let timeout = PollTimeout::try_from(PASS).unwrap_or(PollTimeout::MAX);
         if poll(&mut polled, timeout).unwrap_or(0) == 0 {
-            return Command::None;
+            return SamplerCommand::None;
         }
         for (&ring, polled) in watched.iter().zip(&polled) {
             let events = polled.revents().unwrap_or(PollFlags::empty());
@@ -134,15 +134,15 @@ impl Worker {
         }
         match polled.last().and_then(PollFd::revents) {
             Some(events) if !events.is_empty() => self.command(),
-            _ => Command::None,
+            _ => SamplerCommand::None,
         }
     }
 
-    fn command(&self) -> Command {
+    fn command(&self) -> SamplerCommand {
         let mut byte = [0];
         match nix::unistd::read(&self.commands, &mut byte) {
-            Ok(1) if byte[0] == ENABLE => Command::Enable,
-            _ => Command::End,
+            Ok(1) if byte[0] == ENABLE => SamplerCommand::Enable,
+            _ => SamplerCommand::End,
         }
     }
 
@@ -173,7 +173,7 @@ impl Worker {
     }
 
     fn batch(&mut self) -> RawBatch {
-        let Reader { processes, paths, samples, losses, .. } = &mut self.reader;
+        let RecordReader { processes, paths, samples, losses, .. } = &mut self.reader;
         RawBatch {
             modules: processes.modules.since(self.sent.modules).cloned().collect(),
             locations: paths.locations_since(self.sent.locations).to_vec(),
@@ -185,7 +185,7 @@ impl Worker {
     }
 
     fn note_sent(&mut self) {
-        let Reader { processes, paths, .. } = &self.reader;
+        let RecordReader { processes, paths, .. } = &self.reader;
         self.sent.modules = processes.modules.len();
         self.sent.locations += paths.locations_since(self.sent.locations).len();
         self.sent.paths += paths.nodes_since(self.sent.paths).len();
@@ -193,24 +193,24 @@ impl Worker {
     }
 }
 
-enum Command {
+enum SamplerCommand {
     None,
     Enable,
     End,
 }
 
 /// Turns records into samples.
-struct Reader {
+struct RecordReader {
     events: FxHashMap<u64, u32>,
-    layout: Layout,
+    layout: SampleLayout,
     origin: u64,
     processes: Processes,
-    paths: Paths,
+    paths: SeenPaths,
     kernel: ModuleId,
     nowhere: LocationId,
     /// Kernel addresses that were looked up before.
     known_kernel: FxHashMap<u64, LocationId>,
-    cache: Cache,
+    cache: UnwindCache,
     samples: Vec<RawSample>,
     losses: Losses,
     /// The locations of the sample that is being read, the innermost first; and user addresses.
@@ -220,12 +220,12 @@ struct Reader {
     most_frames: usize,
 }
 
-impl Reader {
-    fn new(events: FxHashMap<u64, u32>, layout: Layout, origin: u64) -> Self {
-        let (mut processes, mut paths) = (Processes::default(), Paths::default());
-        let mut number = |module| processes.modules.number(module, &Seen::default());
+impl RecordReader {
+    fn new(events: FxHashMap<u64, u32>, layout: SampleLayout, origin: u64) -> Self {
+        let (mut processes, mut paths) = (Processes::default(), SeenPaths::default());
+        let mut number = |module| processes.modules.number(module, &SeenAddresses::default());
         let (kernel, nowhere) = (number(Module::Kernel), number(Module::Nowhere));
-        let nowhere = paths.location(Location { module: nowhere, place: 0 });
+        let nowhere = paths.location(CodeLocation { module: nowhere, place: 0 });
         Self {
             events,
             layout,
@@ -235,7 +235,7 @@ impl Reader {
             kernel,
             nowhere,
             known_kernel: FxHashMap::default(),
-            cache: Cache::default(),
+            cache: UnwindCache::default(),
             samples: Vec::new(),
             losses: Losses::default(),
             locations: Vec::new(),
@@ -244,21 +244,21 @@ impl Reader {
         }
     }
 
-    fn take(&mut self, time: u64, kind: Kind, body: &[u8]) {
+    fn take(&mut self, time: u64, kind: RecordKind, body: &[u8]) {
         match kind.parse(body, self.layout) {
-            Ok(Record::Sample(sample)) => self.sample(time, &sample),
-            Ok(Record::Mmap(mmap)) => self.processes.map(&mmap),
-            Ok(Record::Comm { pid, tid, comm, exec }) => self.processes.rename(pid, tid, comm, exec),
-            Ok(Record::Fork(tasks)) => self.processes.fork(tasks),
-            Ok(Record::Exit(tasks)) => self.processes.exit(tasks),
-            Ok(Record::Lost(count)) => self.losses.lost += count,
-            Ok(Record::Throttle) => self.losses.throttled += 1,
-            Ok(Record::Other) => {}
+            Ok(DecodedRecord::Sample(sample)) => self.sample(time, &sample),
+            Ok(DecodedRecord::Mmap(mmap)) => self.processes.map(&mmap),
+            Ok(DecodedRecord::Comm { pid, tid, comm, exec }) => self.processes.rename(pid, tid, comm, exec),
+            Ok(DecodedRecord::Fork(tasks)) => self.processes.fork(tasks),
+            Ok(DecodedRecord::Exit(tasks)) => self.processes.exit(tasks),
+            Ok(DecodedRecord::Lost(count)) => self.losses.lost += count,
+            Ok(DecodedRecord::Throttle) => self.losses.throttled += 1,
+            Ok(DecodedRecord::Other) => {}
             Err(Malformed) => self.losses.malformed += 1,
         }
     }
 
-    fn sample(&mut self, time: u64, sample: &Sample<'_>) {
+    fn sample(&mut self, time: u64, sample: &SampleRecord<'_>) {
         let Some(&event) = self.events.get(&sample.id) else {
             self.losses.malformed += 1;
             return;
@@ -269,8 +269,8 @@ impl Reader {
         let completeness = self.stack(sample);
         self.user_locations(sample.pid);
         let (path, is_kept) = match self.paths.path(&self.locations) {
-            Kept::Whole(path) => (path, true),
-            Kept::Cut(path) => (path, false),
+            KeptPath::Whole(path) => (path, true),
+            KeptPath::Cut(path) => (path, false),
         };
         self.losses.cut += u64::from(completeness != Completeness::Whole || !is_kept);
         self.losses.too_deep += u64::from(completeness == Completeness::TooDeep);
@@ -280,7 +280,7 @@ impl Reader {
     }
 
     /// Puts the kernel's part into locations, and the addresses of user space behind it.
-    fn stack(&mut self, sample: &Sample<'_>) -> Completeness {
+    fn stack(&mut self, sample: &SampleRecord<'_>) -> Completeness {
         let frames = self.chain(sample);
         match self.layout.call_graph {
             // The kernel says nothing where it stops.
@@ -304,7 +304,7 @@ impl Reader {
 
     /// The kernel's call chain: in each part the first address is that of an instruction, and those that
     /// follow are where calls return to. Gives their number.
-    fn chain(&mut self, sample: &Sample<'_>) -> usize {
+    fn chain(&mut self, sample: &SampleRecord<'_>) -> usize {
         let (mut in_kernel, mut is_first, mut frames) = (false, true, 0);
         for entry in sample.chain.iter().map(ChainEntry::from) {
             match entry {
@@ -329,7 +329,7 @@ impl Reader {
 
     fn kernel_location(&mut self, address: u64) -> LocationId {
         let (paths, module) = (&mut self.paths, self.kernel);
-        *self.known_kernel.entry(address).or_insert_with(|| paths.location(Location { module, place: address }))
+        *self.known_kernel.entry(address).or_insert_with(|| paths.location(CodeLocation { module, place: address }))
     }
 
     fn user_locations(&mut self, pid: i32) {
@@ -341,7 +341,7 @@ impl Reader {
             let location = space.known.get(&address).copied().unwrap_or_else(|| {
                 let place = space.place(address);
                 let location =
-                    place.map_or(self.nowhere, |(module, place)| self.paths.location(Location { module, place }));
+                    place.map_or(self.nowhere, |(module, place)| self.paths.location(CodeLocation { module, place }));
                 space.remember(address, location);
                 location
             });

@@ -31,18 +31,18 @@ pub(super) struct Scopes {
     units: Vec<gimli::UnitHeader<Data>>,
     /// Which unit has code at some addresses, by the first address.
     ranges: Vec<(u64, u64, usize)>,
-    read: FxHashMap<usize, Option<Unit>>,
+    read: FxHashMap<usize, Option<UnitFunctions>>,
 }
 
 /// The functions of a unit.
-struct Unit {
+struct UnitFunctions {
     /// Functions and what was inlined into them, outer ones first: addresses, and the entry that declares them.
     places: Vec<(gimli::Range, usize)>,
-    entries: FxHashMap<usize, Entry>,
+    entries: FxHashMap<usize, ScopeEntry>,
 }
 
 /// What a name may be made of.
-struct Entry {
+struct ScopeEntry {
     tag: DwTag,
     parent: Option<usize>,
     name: Option<String>,
@@ -104,7 +104,7 @@ impl Scopes {
             return Vec::new();
         }
         let (dwarf, units) = (&self.dwarf, &self.units);
-        let unit = self.read.entry(number).or_insert_with(|| Unit::read(dwarf, units[number].clone()));
+        let unit = self.read.entry(number).or_insert_with(|| UnitFunctions::read(dwarf, units[number].clone()));
         let Some(unit) = unit else { return Vec::new() };
         let here = unit.places.iter().filter(|(range, _)| (range.begin..range.end).contains(&address));
         here.map(|&(_, entry)| unit.full_name(entry)).collect()
@@ -132,7 +132,7 @@ fn is_cpp(unit: &gimli::Unit<Data>) -> bool {
     matches!(language, Some(AttributeValue::Language(language)) if cpp.contains(&language))
 }
 
-impl Unit {
+impl UnitFunctions {
     fn read(dwarf: &gimli::Dwarf<Data>, header: gimli::UnitHeader<Data>) -> Option<Self> {
         let unit = dwarf.unit(header).ok()?;
         let mut read = Self { places: Vec::new(), entries: FxHashMap::default() };
@@ -155,7 +155,7 @@ impl Unit {
                 | gimli::DW_TAG_union_type => {}
                 _ => continue,
             }
-            read.entries.insert(place, Entry::of(dwarf, &unit, die, parent));
+            read.entries.insert(place, ScopeEntry::of(dwarf, &unit, die, parent));
             around.push((die.depth(), place));
         }
         Some(read)
@@ -212,15 +212,16 @@ impl Unit {
     }
 
     /// The name of a namespace or a class.
-    fn scope(&self, entry: &Entry) -> String {
+    fn scope(&self, entry: &ScopeEntry) -> String {
         let name = entry.name.as_deref();
         match name {
             None if entry.tag == gimli::DW_TAG_namespace => "(anonymous namespace)".into(),
             Some(name) if !name.starts_with("<lambda") => name.to_owned(),
             _ => {
                 // Numbered within what they stand in, as mangled names do it.
-                let is_like =
-                    |other: &&Entry| (other.parent, other.tag, &other.name) == (entry.parent, entry.tag, &entry.name);
+                let is_like = |other: &&ScopeEntry| {
+                    (other.parent, other.tag, &other.name) == (entry.parent, entry.tag, &entry.name)
+                };
                 let places = self.entries.values().filter(is_like).map(|other| other.at);
                 let before: BTreeSet<_> = places.filter(|at| *at < entry.at).collect();
                 let arguments =
@@ -231,7 +232,7 @@ impl Unit {
     }
 }
 
-impl Entry {
+impl ScopeEntry {
     fn of(dwarf: &gimli::Dwarf<Data>, unit: &gimli::Unit<Data>, die: &Die, parent: Option<usize>) -> Self {
         let text = |name| {
             let value = dwarf.attr_string(unit, die.attr_value(name)?).ok()?;

@@ -8,7 +8,7 @@ use std::ops::Range;
 use object::read::{Object, ObjectSection, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 use rustc_hash::FxHashMap;
 
-use super::program::Parsed;
+use super::program::ParsedSymbols;
 
 /// The length of a stub where the section doesn't tell it: that of x86-64 and of AArch64.
 const LENGTH: u64 = 16;
@@ -27,7 +27,7 @@ pub(super) enum Callee {
 pub(super) struct Stubs(Vec<(Range<u64>, Callee)>);
 
 impl Stubs {
-    pub(super) fn read(elf: &Parsed<'_>) -> Self {
+    pub(super) fn read(elf: &ParsedSymbols<'_>) -> Self {
         let slots = slots(elf);
         let mut stubs = Vec::new();
         for name in [".plt", ".plt.sec", ".plt.got", ".iplt"] {
@@ -60,7 +60,7 @@ fn has_short_stubs(data: &[u8]) -> bool {
 }
 
 /// Which function the loader writes into each slot.
-fn slots(elf: &Parsed<'_>) -> FxHashMap<u64, Callee> {
+fn slots(elf: &ParsedSymbols<'_>) -> FxHashMap<u64, Callee> {
     let symbols = elf.dynamic_symbol_table();
     let Some(relocations) = elf.dynamic_relocations() else { return FxHashMap::default() };
     let callee = |target, addend: i64| match target {

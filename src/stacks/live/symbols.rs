@@ -13,11 +13,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::super::{Frame, FrameId, StackBatch, StackId, StackNode, StackSample, Unnamed};
 use super::PATIENCE;
-use super::jit::{JitMaps, Maker, When};
-use super::modules::{Contents, Module, ModuleId, Opened, vdso_addresses};
-use super::paths::Location;
+use super::jit::{JitMaps, JitProcess, MapReading};
+use super::modules::{Module, ModuleContents, ModuleId, OpenModule, vdso_addresses};
+use super::paths::CodeLocation;
 use super::program::frames_of;
-use super::programs::{Programs, Question};
+use super::programs::{FramesQuestion, Programs};
 use super::sampler::RawBatch;
 
 /// The name of what no symbol and no file stands behind.
@@ -38,7 +38,7 @@ pub(super) fn run(batches: &Receiver<RawBatch>, to: &Sender<StackBatch>) {
             return;
         }
     }
-    namer.find_late_names(When::Last, &mut ready);
+    namer.find_late_names(MapReading::Last, &mut ready);
     // The last batch alone may wait for room.
     let _ = to.send_timeout(ready, PATIENCE);
 }
@@ -64,7 +64,7 @@ fn offer(ready: &mut StackBatch, dropped: &mut u64, to: &Sender<StackBatch>) -> 
 
 /// Names locations, and defines frames and stacks once.
 struct Namer {
-    symbols: Symbols,
+    symbols: SymbolSources,
     /// The frames of each location, the outermost first: a function, and what is inlined there.
     locations: Vec<Vec<FrameId>>,
     /// The stack of each path.
@@ -81,7 +81,7 @@ struct Namer {
 impl Namer {
     fn new() -> Self {
         Self {
-            symbols: Symbols::new(),
+            symbols: SymbolSources::new(),
             locations: Vec::new(),
             paths: Vec::new(),
             frame_numbers: FxHashMap::default(),
@@ -97,12 +97,14 @@ impl Namer {
         let named = self.symbols.name(&raw.locations, &mut out.unnamed);
         for (location, named) in raw.locations.iter().zip(named) {
             let numbers = match named {
-                Named::Frames(frames) => frames.into_iter().map(|frame| self.number(frame, &mut out.frames)).collect(),
-                Named::Made(maker) => vec![self.pending(&maker, location.place, &mut out.frames)],
+                NamedLocation::Frames(frames) => {
+                    frames.into_iter().map(|frame| self.number(frame, &mut out.frames)).collect()
+                }
+                NamedLocation::Made(maker) => vec![self.pending(&maker, location.place, &mut out.frames)],
             };
             self.locations.push(numbers);
         }
-        self.find_late_names(When::IfDue, out);
+        self.find_late_names(MapReading::IfDue, out);
         for path in &raw.paths {
             let mut caller = path.caller.and_then(|caller| self.paths[caller.0 as usize]);
             for &frame in &self.locations[path.location.0 as usize] {
@@ -146,7 +148,7 @@ impl Namer {
     }
 
     /// The number of an address of code that a process made: a frame of its own, as its name may come late.
-    fn pending(&mut self, maker: &Arc<Maker>, address: u64, new: &mut Vec<Frame>) -> FrameId {
+    fn pending(&mut self, maker: &Arc<JitProcess>, address: u64, new: &mut Vec<Frame>) -> FrameId {
         let frame = Frame { name: UNKNOWN.into(), module: "//anon".into(), ..Frame::default() };
         if self.pending.len() >= MOST_PENDING {
             return self.number(frame, new);
@@ -158,7 +160,7 @@ impl Namer {
     }
 
     /// Gives frames the names that have become known since.
-    fn find_late_names(&mut self, when: When, out: &mut StackBatch) {
+    fn find_late_names(&mut self, when: MapReading, out: &mut StackBatch) {
         let found = self.symbols.jit.look(when);
         for (pid, address, name) in found.names {
             let Some(number) = self.pending.remove(&(pid, address)) else { continue };
@@ -170,8 +172,8 @@ impl Namer {
 }
 
 /// Sources of names: programs, the kernel and perf maps.
-struct Symbols {
-    modules: Vec<Opened>,
+struct SymbolSources {
+    modules: Vec<OpenModule>,
     /// Those that were reported as unreadable.
     missing: FxHashSet<ModuleId>,
     programs: Programs,
@@ -182,14 +184,14 @@ struct Symbols {
 }
 
 /// What is known of a location: its frames, or that a process compiled the code there.
-enum Named {
+enum NamedLocation {
     /// Frames of the location, the outermost first.
     Frames(Vec<Frame>),
     /// Code that a process made.
-    Made(Arc<Maker>),
+    Made(Arc<JitProcess>),
 }
 
-impl Symbols {
+impl SymbolSources {
     fn new() -> Self {
         Self {
             modules: Vec::new(),
@@ -202,11 +204,11 @@ impl Symbols {
         }
     }
 
-    fn module(&self, id: ModuleId) -> &Opened {
+    fn module(&self, id: ModuleId) -> &OpenModule {
         &self.modules[id.0 as usize]
     }
 
-    fn name(&mut self, locations: &[Location], unnamed: &mut Vec<Unnamed>) -> Vec<Named> {
+    fn name(&mut self, locations: &[CodeLocation], unnamed: &mut Vec<Unnamed>) -> Vec<NamedLocation> {
         locations.iter().for_each(|location| self.report_missing(location.module, unnamed));
         let questions: Vec<_> = locations.iter().filter_map(|location| self.question(location)).collect();
         let mut answers = self.programs.ask(&questions, unnamed).into_iter();
@@ -215,11 +217,11 @@ impl Symbols {
 
     /// Reports once a file with samples that can't be read.
     fn report_missing(&mut self, module: ModuleId, unnamed: &mut Vec<Unnamed>) {
-        let Opened { module: Module::File { path, .. }, contents } = self.module(module) else { return };
+        let OpenModule { module: Module::File { path, .. }, contents } = self.module(module) else { return };
         let why = match contents {
-            Contents::Refused(why) => why.to_string(),
-            Contents::Gone => "it is no longer there".into(),
-            Contents::File(_) | Contents::Made(_) | Contents::None => return,
+            ModuleContents::Refused(why) => why.to_string(),
+            ModuleContents::Gone => "it is no longer there".into(),
+            ModuleContents::File(_) | ModuleContents::Made(_) | ModuleContents::None => return,
         };
         let path = path.clone();
         if self.missing.insert(module) {
@@ -228,21 +230,21 @@ impl Symbols {
     }
 
     /// What a file has to be asked.
-    fn question(&self, &Location { module, place }: &Location) -> Option<Question> {
+    fn question(&self, &CodeLocation { module, place }: &CodeLocation) -> Option<FramesQuestion> {
         match self.module(module) {
-            Opened { module: Module::File { path, .. }, contents: Contents::File(file) } => {
-                Some(Question { module, file: Arc::clone(file), path: path.clone(), place })
+            OpenModule { module: Module::File { path, .. }, contents: ModuleContents::File(file) } => {
+                Some(FramesQuestion { module, file: Arc::clone(file), path: path.clone(), place })
             }
             _ => None,
         }
     }
 
-    fn named(&self, location: &Location, answers: &mut impl Iterator<Item = Option<Vec<Frame>>>) -> Named {
+    fn named(&self, location: &CodeLocation, answers: &mut impl Iterator<Item = Option<Vec<Frame>>>) -> NamedLocation {
         let place = location.place;
-        let Opened { module, contents } = self.module(location.module);
-        Named::Frames(match (module, contents) {
-            (_, Contents::Made(maker)) => return Named::Made(Arc::clone(maker)),
-            (Module::File { path, .. }, Contents::File(_)) => {
+        let OpenModule { module, contents } = self.module(location.module);
+        NamedLocation::Frames(match (module, contents) {
+            (_, ModuleContents::Made(maker)) => return NamedLocation::Made(Arc::clone(maker)),
+            (Module::File { path, .. }, ModuleContents::File(_)) => {
                 answers.next().flatten().unwrap_or_else(|| vec![in_module(path, place)])
             }
             (Module::File { path, .. }, _) => vec![in_module(path, place)],
@@ -315,7 +317,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::super::super::{Losses, StackTable, Task, TaskId};
-    use super::super::modules::{ModuleId, Modules, Seen};
+    use super::super::modules::{ModuleId, Modules, SeenAddresses};
     use super::super::paths::{LocationId, PathId, PathNode};
     use super::super::sampler::RawSample;
     use super::*;
@@ -339,13 +341,13 @@ mod tests {
     fn a_file_that_is_gone_is_reported_once_and_only_if_it_was_sampled() {
         let mut modules = Modules::default();
         let file = |path: &str| Module::File { path: path.into(), identity: Default::default() };
-        let [gone, _] =
-            ["/nonexistent/a.so", "/nonexistent/b.so"].map(|path| modules.number(file(path), &Seen::default()));
-        let mut symbols = Symbols { modules: modules.since(0).cloned().collect(), ..Symbols::new() };
+        let [gone, _] = ["/nonexistent/a.so", "/nonexistent/b.so"]
+            .map(|path| modules.number(file(path), &SeenAddresses::default()));
+        let mut symbols = SymbolSources { modules: modules.since(0).cloned().collect(), ..SymbolSources::new() };
         let mut unnamed = Vec::new();
-        let places = [0x10, 0x20].map(|place| Location { module: gone, place });
+        let places = [0x10, 0x20].map(|place| CodeLocation { module: gone, place });
         let named = symbols.name(&places, &mut unnamed);
-        let Named::Frames(frames) = &named[0] else { panic!("made") };
+        let NamedLocation::Frames(frames) = &named[0] else { panic!("made") };
         assert_eq!(frames[0].name, "a.so+0x10");
         let reported: Vec<_> = unnamed.iter().map(ToString::to_string).collect();
         assert_eq!(reported, ["no names from /nonexistent/a.so: it is no longer there"]);
@@ -358,10 +360,10 @@ mod tests {
     /// A batch with one location that has no mapping.
     fn nowhere() -> RawBatch {
         let mut modules = Modules::default();
-        modules.number(Module::Nowhere, &Seen::default());
+        modules.number(Module::Nowhere, &SeenAddresses::default());
         RawBatch {
             modules: modules.since(0).cloned().collect(),
-            locations: vec![Location { module: ModuleId(0), place: 0 }],
+            locations: vec![CodeLocation { module: ModuleId(0), place: 0 }],
             paths: vec![PathNode { caller: None, location: LocationId(0) }],
             tasks: vec![Task { pid: 1, tid: 1, comm: "x".into() }],
             samples: vec![raw(5)],

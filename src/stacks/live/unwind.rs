@@ -5,7 +5,7 @@ use std::sync::Arc;
 use framehop::{ExplicitModuleSectionInfo, Unwinder as _};
 
 use super::maps::Mappings;
-use super::modules::{Modules, Section};
+use super::modules::{ModuleSection, Modules};
 use super::record::UserState;
 
 /// More frames than a stack of the largest copy could hold are a loop in bad unwind information.
@@ -16,13 +16,13 @@ mod arch {
     use framehop::x86_64::UnwindRegsX86_64;
     pub(super) use framehop::x86_64::{CacheX86_64 as Cache, UnwinderX86_64 as Unwinder};
 
-    use super::super::record::Words;
+    use super::super::record::RecordWords;
 
     /// `PERF_REG_X86_BP`, `_SP`, `_IP`.
     pub(super) const REGISTERS: u64 = 1 << 6 | 1 << 7 | 1 << 8;
 
     /// The program counter, the stack pointer, and all that unwinding needs.
-    pub(super) fn registers(words: Words<'_>, _highest_code: u64) -> Option<(u64, u64, UnwindRegsX86_64)> {
+    pub(super) fn registers(words: RecordWords<'_>, _highest_code: u64) -> Option<(u64, u64, UnwindRegsX86_64)> {
         let (bp, sp, ip) = (words.get(0)?, words.get(1)?, words.get(2)?);
         Some((ip, sp, UnwindRegsX86_64::new(ip, sp, bp)))
     }
@@ -33,13 +33,13 @@ mod arch {
     pub(super) use framehop::aarch64::{CacheAarch64 as Cache, UnwinderAarch64 as Unwinder};
     use framehop::aarch64::{PtrAuthMask, UnwindRegsAarch64};
 
-    use super::super::record::Words;
+    use super::super::record::RecordWords;
 
     /// `PERF_REG_ARM64_X29`, `_LR`, `_SP`, `_PC`.
     pub(super) const REGISTERS: u64 = 1 << 29 | 1 << 30 | 1 << 31 | 1 << 32;
 
     /// The program counter, the stack pointer, and all that unwinding needs.
-    pub(super) fn registers(words: Words<'_>, highest_code: u64) -> Option<(u64, u64, UnwindRegsAarch64)> {
+    pub(super) fn registers(words: RecordWords<'_>, highest_code: u64) -> Option<(u64, u64, UnwindRegsAarch64)> {
         let (fp, lr, sp, pc) = (words.get(0)?, words.get(1)?, words.get(2)?, words.get(3)?);
         // Before any code is known nothing is known of the bits that sign a pointer.
         let mask = match highest_code {
@@ -56,11 +56,11 @@ mod arch {
     use framehop::x86_64::UnwindRegsX86_64;
     pub(super) use framehop::x86_64::{CacheX86_64 as Cache, UnwinderX86_64 as Unwinder};
 
-    use super::super::record::Words;
+    use super::super::record::RecordWords;
 
     pub(super) const REGISTERS: u64 = 0;
 
-    pub(super) fn registers(_: Words<'_>, _: u64) -> Option<(u64, u64, UnwindRegsX86_64)> {
+    pub(super) fn registers(_: RecordWords<'_>, _: u64) -> Option<(u64, u64, UnwindRegsX86_64)> {
         None
     }
 }
@@ -71,7 +71,7 @@ pub(super) const REGISTERS: u64 = arch::REGISTERS;
 
 /// What unwinding remembers from one sample to the next.
 #[derive(Default)]
-pub(super) struct Cache(arch::Cache);
+pub(super) struct UnwindCache(arch::Cache);
 
 /// The unwind information of a process.
 #[derive(Clone)]
@@ -96,8 +96,8 @@ impl Unwinder {
         for mapping in mappings.iter() {
             let Some(info) = modules.unwind_info(mapping.module) else { continue };
             let Some(base) = info.base_in_memory(mapping.start, mapping.offset) else { continue };
-            let addresses = |section: &Option<Section>| section.as_ref().map(|section| section.addresses.clone());
-            let data = |section: &Option<Section>| section.as_ref().map(|section| Arc::clone(&section.data));
+            let addresses = |section: &Option<ModuleSection>| section.as_ref().map(|section| section.addresses.clone());
+            let data = |section: &Option<ModuleSection>| section.as_ref().map(|section| Arc::clone(&section.data));
             let sections = ExplicitModuleSectionInfo {
                 base_svma: info.base,
                 text_svma: info.text.clone(),
@@ -115,7 +115,7 @@ impl Unwinder {
     }
 
     /// Appends the addresses to look up, the innermost first.
-    pub(super) fn unwind(&self, user: &UserState<'_>, cache: &mut Cache, out: &mut Vec<u64>) -> Completeness {
+    pub(super) fn unwind(&self, user: &UserState<'_>, cache: &mut UnwindCache, out: &mut Vec<u64>) -> Completeness {
         let Some((pc, sp, registers)) = arch::registers(user.registers, self.0.max_known_code_address()) else {
             return Completeness::Cut;
         };

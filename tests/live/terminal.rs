@@ -114,7 +114,9 @@ impl Drop for Tmux {
 
 /// Whether the shell has printed the exit code; its command line says how.
 fn has_left(screen: &str) -> bool {
-    screen.lines().any(|line| line.starts_with("left="))
+    // The line that was typed may wrap before its own `left=$?`.
+    let is_code = |rest: &str| rest.starts_with(|digit: char| digit.is_ascii_digit());
+    screen.lines().any(|line| line.strip_prefix("left=").is_some_and(is_code))
 }
 
 fn is_running(seconds: &str) -> bool {

@@ -11,7 +11,7 @@
 #[path = "../tests/support/scoring/mod.rs"]
 mod scoring;
 
-use perfprop::estimate::gp::{Complete, EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use perfprop::estimate::gp::{Complete, CovarianceModel, EventSpec, Gp, Prior, Settings, Span, Timing};
 use perfprop::rates::{Confidence, Delta};
 use perfprop::units::CpuNs;
 use scoring::gp::Scored;
@@ -85,7 +85,7 @@ fn main() {
 
 /// What three runs teach: on the program's other input, or (`learn=half`) on the second half of the
 /// trace, of which the first is estimated then.
-fn learnt(program: &Program, setup: &Setup, prior: &Prior, options: &Options) -> Option<Model> {
+fn learnt(program: &Program, setup: &Setup, prior: &Prior, options: &Options) -> Option<CovarianceModel> {
     let (trace, part) = match options.get("learn")? {
         "half" => (&program.trace, Part::Second),
         _ => (program.other.as_ref()?, Part::Whole),

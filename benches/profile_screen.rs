@@ -16,13 +16,13 @@ use std::time::Instant;
 use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::estimate::Linear;
 use perfprop::monitor::Monitor;
-use perfprop::profile::{Amount, Event, Frame, FrameId, Measure, Tree};
+use perfprop::profile::{Amount, Frame, FrameId, ProfileEvent, SampleMeasure, Tree};
 use perfprop::recording;
 use perfprop::run::{End, Header};
-use perfprop::sampling::Sample;
+use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::Round;
-use perfprop::stacks::Quality;
+use perfprop::stacks::StackQuality;
 use perfprop::tui::{self, Feed, Options, Screen, Script, Terminal};
 use perfprop::units::WallNs;
 
@@ -33,12 +33,12 @@ const TIMES: u32 = 200;
 struct Profiled {
     tree: Tree,
     grows: Arc<AtomicBool>,
-    samples: Receiver<Sample>,
+    samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
 }
 
 impl Feed for Profiled {
-    fn samples(&self) -> &Receiver<Sample> {
+    fn samples(&self) -> &Receiver<SamplerMessage> {
         &self.samples
     }
 
@@ -46,7 +46,7 @@ impl Feed for Profiled {
         &self.output
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         if self.grows.load(Relaxed) {
             let place = self.tree.sampled();
             let new = self.tree.len() as u64;
@@ -55,7 +55,7 @@ impl Feed for Profiled {
             self.tree.stack(place, path, event, Amount { samples: 1, weight: 1000 });
             self.tree.end(place);
         }
-        see(&self.tree, &Quality::default());
+        see(&self.tree, &StackQuality::default());
     }
 
     fn end(&mut self, _last: &Round, _lost: u64) -> End {
@@ -126,8 +126,11 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2]
 }
 
-fn round(second: u64) -> Sample {
-    Sample::Round { round: Round { at: WallNs(second * SECOND), readings: Vec::new(), ..Round::default() }, lost: 0 }
+fn round(second: u64) -> SamplerMessage {
+    SamplerMessage::Round {
+        round: Round { at: WallNs(second * SECOND), readings: Vec::new(), ..Round::default() },
+        lost: 0,
+    }
 }
 
 /// Stacks of 10 to 60 of 3,000 functions in 40 modules: some often, most seldom.
@@ -138,7 +141,7 @@ fn tree() -> Tree {
     let frames: Vec<FrameId> = (0..3000)
         .map(|number| tree.frame(&Frame { module: &modules[number % 40], ..Frame::function(&name(number)) }))
         .collect();
-    let event = tree.event(&Event::new("cycles", Measure::Weighted("count".into())));
+    let event = tree.event(&ProfileEvent::new("cycles", SampleMeasure::Weighted("count".into())));
     let place = tree.sampled();
     // The constants of a full period modulo 2^64 (D. Knuth, The Art of Computer Programming, 3.3.4).
     let mut state = 1u64;

@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use fasteval::{Compiler as _, Evaler as _};
 use perfprop::estimate::{Estimator as _, Linear};
-use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
-use perfprop::expr::{Dialect, Slot, Subject, parse};
+use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
+use perfprop::expr::{Dialect, Subject, VariableSlot, parse};
 use perfprop::rates::{Delta, Tally};
 use perfprop::relations;
 use perfprop::units::{CpuNs, WallNs};
@@ -47,7 +47,7 @@ fn nanoseconds(mut call: impl FnMut() -> f64) -> f64 {
 
 fn ours_takes(formula: &str) -> [f64; 2] {
     let program = parse(formula, Dialect::Equation).unwrap().compile(|variable| match &variable.subject {
-        Subject::Event(name) => ["a", "b", "c"].iter().position(|known| known == name).map(Slot),
+        Subject::Event(name) => ["a", "b", "c"].iter().position(|known| known == name).map(VariableSlot),
         Subject::From => None,
     });
     let program = program.unwrap();
@@ -73,7 +73,7 @@ fn linear_takes() -> f64 {
     let event = |index: usize| Event {
         name: format!("E{index}"),
         canonical: format!("e{index}"),
-        kind: Kind::Raw,
+        kind: EventKind::Raw,
         encoding: Encoding { config: index as u64, ..Encoding::default() },
         modifiers: Modifiers::default(),
         unit: Unit::Count,

@@ -5,7 +5,7 @@
 //! opens it, and opens nothing but a regular file that is as expected. What lies on a file system that a
 //! user's program answers for may still never come: [`within`] sets a deadline.
 //!
-//! What perfprop writes itself is created as a [`Part`]: for its owner alone, and whole before it has its name.
+//! What perfprop writes itself is created as a [`PartialFile`]: for its owner alone, and whole before it has its name.
 
 use std::fmt;
 use std::fs::File;
@@ -24,7 +24,7 @@ use nix::sys::stat::{Mode, SFlag, major};
 
 mod create;
 
-pub use create::{Part, append};
+pub use create::{PartialFile, append};
 
 /// The most calls that may hang past their deadline; then no further one is begun.
 const MOST_STUCK: usize = 8;
@@ -53,7 +53,7 @@ impl Identity {
 
 /// What a file must be to be opened.
 #[derive(Clone, Debug)]
-pub struct Expected<'a> {
+pub struct ExpectedFile<'a> {
     /// The identity that the file must have; any by default.
     pub identity: Identity,
     /// User ids that may own the file; any where this is `None`.
@@ -114,7 +114,7 @@ impl From<Refused> for io::Error {
 ///
 /// # Errors
 /// Fails if there is no such file, or it isn't as expected.
-pub fn open(path: &Path, expected: &Expected<'_>) -> Result<File, Refused> {
+pub fn open(path: &Path, expected: &ExpectedFile<'_>) -> Result<File, Refused> {
     let looked_at = openat(nix::fcntl::AT_FDCWD, path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty());
     expected.read(looked_at.map_err(system)?)
 }
@@ -123,7 +123,7 @@ pub fn open(path: &Path, expected: &Expected<'_>) -> Result<File, Refused> {
 ///
 /// # Errors
 /// Fails if there is no such file, or it isn't as expected.
-pub fn open_below(root: &OwnedFd, path: &Path, expected: &Expected<'_>) -> Result<File, Refused> {
+pub fn open_below(root: &OwnedFd, path: &Path, expected: &ExpectedFile<'_>) -> Result<File, Refused> {
     let how = OpenHow::new().flags(OFlag::O_PATH | OFlag::O_CLOEXEC).resolve(ResolveFlag::RESOLVE_IN_ROOT);
     expected.read(openat2(root, path, how).map_err(system)?)
 }
@@ -142,7 +142,7 @@ pub fn path_of(file: &File) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
-impl Expected<'_> {
+impl ExpectedFile<'_> {
     /// Any regular file up to a length.
     pub fn any(most: u64) -> Self {
         Self { identity: Identity::default(), owners: None, most }
@@ -236,9 +236,9 @@ mod tests {
         nix::unistd::mkfifo(&fifo, Mode::S_IRWXU).unwrap();
         symlink("fifo", folder.join("link")).unwrap();
         for path in [fifo, folder.join("link"), folder.clone(), "/dev/null".into()] {
-            assert!(matches!(open(&path, &Expected::any(9)), Err(Refused::NotRegular)), "{path:?}");
+            assert!(matches!(open(&path, &ExpectedFile::any(9)), Err(Refused::NotRegular)), "{path:?}");
         }
-        assert!(open(&folder.join("none"), &Expected::any(9)).unwrap_err().is_absence());
+        assert!(open(&folder.join("none"), &ExpectedFile::any(9)).unwrap_err().is_absence());
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -247,9 +247,9 @@ mod tests {
         let folder = scratch("identity");
         let path = folder.join("file");
         fs::write(&path, "first").unwrap();
-        let file = open(&path, &Expected::any(100)).unwrap();
+        let file = open(&path, &ExpectedFile::any(100)).unwrap();
         let identity = identity(&file).unwrap();
-        let expected = Expected { identity, ..Expected::any(100) };
+        let expected = ExpectedFile { identity, ..ExpectedFile::any(100) };
         assert!(open(&path, &expected).is_ok());
         // The first stays, so the second has another number.
         fs::write(folder.join("other"), "second").unwrap();
@@ -265,11 +265,11 @@ mod tests {
         let path = folder.join("file");
         fs::write(&path, "12345").unwrap();
         let me = nix::unistd::geteuid().as_raw();
-        let of = |owners| Expected { owners: Some(owners), ..Expected::any(5) };
+        let of = |owners| ExpectedFile { owners: Some(owners), ..ExpectedFile::any(5) };
         let (mine, others) = ([me], [me + 1]);
         assert!(open(&path, &of(&mine)).is_ok());
         assert!(matches!(open(&path, &of(&others)), Err(Refused::Owner(owner)) if owner == me));
-        assert!(matches!(open(&path, &Expected::any(4)), Err(Refused::TooLong(5))));
+        assert!(matches!(open(&path, &ExpectedFile::any(4)), Err(Refused::TooLong(5))));
         fs::remove_dir_all(folder).unwrap();
     }
 
@@ -281,13 +281,13 @@ mod tests {
         symlink("/../../../etc/passwd", folder.join("out")).unwrap();
         let root = self::folder(&folder).unwrap();
         let mut text = String::new();
-        match open_below(&root, Path::new("/link"), &Expected::any(100)) {
+        match open_below(&root, Path::new("/link"), &ExpectedFile::any(100)) {
             Ok(mut file) => file.read_to_string(&mut text).unwrap(),
             Err(Refused::System(error)) if error.raw_os_error() == Some(Errno::ENOSYS as i32) => return,
             Err(other) => panic!("{other}"),
         };
         assert_eq!(text, "inside");
-        assert!(open_below(&root, Path::new("/out"), &Expected::any(1 << 20)).unwrap_err().is_absence());
+        assert!(open_below(&root, Path::new("/out"), &ExpectedFile::any(1 << 20)).unwrap_err().is_absence());
         fs::remove_dir_all(folder).unwrap();
     }
 

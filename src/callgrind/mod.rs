@@ -22,7 +22,7 @@ mod acyclic;
 mod parse;
 mod paths;
 
-pub use parse::{Faulty, Parts, Wrong};
+pub use parse::{CallgrindFile, Faulty, Wrong};
 
 /// A function of a [`CallGraph`], from 0 in the order in which they came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -36,7 +36,7 @@ impl FunctionId {
 
 /// What callgrind knows of a function. Deeper rounds of a recursion are functions of their own, `f'2`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Function {
+pub struct CallgrindFunction {
     /// Name of the function; it may hold any character.
     pub name: String,
     /// The program or library; empty where that isn't known.
@@ -45,7 +45,7 @@ pub struct Function {
     pub file: String,
 }
 
-impl Function {
+impl CallgrindFunction {
     /// The name without the number of the round of a recursion.
     pub fn plain_name(&self) -> &str {
         match self.name.rsplit_once('\'') {
@@ -57,7 +57,7 @@ impl Function {
 
 /// All calls of one function by another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Calls {
+pub struct CallCosts {
     /// Number of calls.
     pub count: u64,
     /// What they cost with all that they called, in each event.
@@ -69,7 +69,7 @@ pub struct Calls {
 pub struct CallGraph {
     /// What each function cost without what it called, in each event.
     own: Vec<Vec<u64>>,
-    calls: HashMap<(FunctionId, FunctionId), Calls, FxBuildHasher>,
+    calls: HashMap<(FunctionId, FunctionId), CallCosts, FxBuildHasher>,
     events: usize,
 }
 
@@ -94,7 +94,8 @@ impl CallGraph {
     pub fn add_calls(&mut self, caller: FunctionId, callee: FunctionId, count: u64, costs: &[u64]) {
         self.know(caller.max(callee));
         let events = self.events;
-        let calls = self.calls.entry((caller, callee)).or_insert_with(|| Calls { count: 0, costs: vec![0; events] });
+        let calls =
+            self.calls.entry((caller, callee)).or_insert_with(|| CallCosts { count: 0, costs: vec![0; events] });
         calls.count = calls.count.saturating_add(count);
         add(&mut calls.costs, costs);
     }
@@ -107,7 +108,7 @@ impl CallGraph {
     }
 
     /// All calls, in the order of callers and callees.
-    pub fn calls(&self) -> Vec<(FunctionId, FunctionId, &Calls)> {
+    pub fn calls(&self) -> Vec<(FunctionId, FunctionId, &CallCosts)> {
         let mut all: Vec<_> = self.calls.iter().map(|(&(caller, callee), calls)| (caller, callee, calls)).collect();
         all.sort_unstable_by_key(|&(caller, callee, _)| (caller, callee));
         all
@@ -138,7 +139,9 @@ mod tests {
 
     #[test]
     fn turns_of_a_recursion_are_one_function_by_name() {
-        let plain = |name: &str| Function { name: name.into(), ..Function::default() }.plain_name().to_owned();
+        let plain = |name: &str| {
+            CallgrindFunction { name: name.into(), ..CallgrindFunction::default() }.plain_name().to_owned()
+        };
         assert_eq!(["f", "f'2", "f'main", "'2", "f'"].map(plain), ["f", "f", "f'main", "", "f'"]);
     }
 }

@@ -9,11 +9,11 @@ use std::fmt;
 
 use rustc_hash::FxBuildHasher;
 
-use super::{CallGraph, Function, FunctionId, add};
+use super::{CallGraph, CallgrindFunction, FunctionId, add};
 
 /// What the lines so far say; lines come one at a time, so a file may be as long as it likes.
 #[derive(Debug, Default)]
-pub struct Parts {
+pub struct CallgrindFile {
     /// The names of the costs; empty before the line `events:`.
     pub events: Vec<String>,
     /// The first word of the command, without its folder; empty where no line has it.
@@ -21,7 +21,7 @@ pub struct Parts {
     /// The graph of all lines so far.
     pub graph: CallGraph,
     /// The functions of the graph.
-    pub functions: Vec<Function>,
+    pub functions: Vec<CallgrindFunction>,
     /// Whether the line `totals:`, the last of a part, was met.
     pub is_whole: bool,
     /// The sum of the lines `summary:`.
@@ -136,7 +136,7 @@ impl NumberedTexts {
     }
 }
 
-impl Parts {
+impl CallgrindFile {
     /// A parser that has read nothing.
     pub fn new() -> Self {
         let mut parts = Self { positions: 1, ..Self::default() };
@@ -169,7 +169,7 @@ impl Parts {
         let rest: Vec<u64> = self.summary.iter().zip(totals).map(|(all, known)| all.saturating_sub(known)).collect();
         if self.is_whole && rest.iter().any(|&rest| rest > 0) {
             let function = FunctionId(self.functions.len() as u32);
-            self.functions.push(Function { name: UNATTRIBUTED.into(), ..Function::default() });
+            self.functions.push(CallgrindFunction { name: UNATTRIBUTED.into(), ..CallgrindFunction::default() });
             self.graph.add_own(function, &rest);
         }
     }
@@ -234,7 +234,7 @@ impl Parts {
         let id = *self.ids.entry((object, file, name)).or_insert(next);
         if id == next {
             let (name, module) = (self.symbols.text(name), self.objects.text(object));
-            self.functions.push(Function { name, module, file: self.files.text(file) });
+            self.functions.push(CallgrindFunction { name, module, file: self.files.text(file) });
         }
         id
     }
@@ -279,8 +279,8 @@ mod tests {
         cob=(2) /lib/c\ncfi=(3) ???\ncfn=(3) h\ncalls=1 0 0\n* * 5\n\n\
         fl=(1)\nfn=(2)\n0x20 9 8 3\n\nob=(2)\nfl=(3)\nfn=(3)\n0x0 0 5\n\ntotals: 14 3\n";
 
-    fn parsed(text: &str) -> Result<Parts, Wrong> {
-        let mut parts = Parts::new();
+    fn parsed(text: &str) -> Result<CallgrindFile, Wrong> {
+        let mut parts = CallgrindFile::new();
         text.lines().try_for_each(|line| parts.line(line)).map(|()| parts)
     }
 
@@ -293,11 +293,11 @@ mod tests {
         assert_eq!(names, ["main /bin/p p.c", "f /bin/p p.c", "h /lib/c "]);
         assert_eq!(parts.graph.totals(), [14, 3]);
         let calls: Vec<_> = parts.graph.calls().into_iter().map(|(a, b, calls)| (a.0, b.0, calls.clone())).collect();
-        let expected = |count, costs: [u64; 2]| Calls { count, costs: costs.to_vec() };
+        let expected = |count, costs: [u64; 2]| CallCosts { count, costs: costs.to_vec() };
         assert_eq!(calls, [(0, 1, expected(2, [8, 3])), (0, 2, expected(1, [5, 0]))]);
     }
 
-    use super::super::Calls;
+    use super::super::CallCosts;
 
     #[test]
     fn totals_are_those_of_the_summary() {

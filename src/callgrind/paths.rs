@@ -17,7 +17,7 @@ use std::collections::{BinaryHeap, HashMap};
 
 use super::CallGraph;
 use super::acyclic::Acyclic;
-use crate::profile::{Amount, EventId, Frame, FrameId, Kind, Tree};
+use crate::profile::{Amount, EventId, Frame, FrameId, FrameKind, Tree};
 
 /// Paths that are made, where the tree holds more.
 const MOST: usize = 50_000;
@@ -89,7 +89,7 @@ impl CallGraph {
         let acyclic = Acyclic::new(self);
         let paths = PathBuilder::new(self, &acyclic, MOST.min(tree.options().cap * 3 / 4));
         let (made, cut) = paths.count(self, &acyclic);
-        let other = tree.frame(&Frame { kind: Kind::Other, ..Frame::function("(other)") });
+        let other = tree.frame(&Frame { kind: FrameKind::Other, ..Frame::function("(other)") });
         let place = tree.sampled();
         let weighed = |own: &[u64]| -> Vec<(EventId, Amount)> {
             let known = events.iter().zip(own).filter(|(_, weight)| **weight > 0);
@@ -239,12 +239,12 @@ mod tests {
 
     use super::*;
     use crate::callgrind::FunctionId;
-    use crate::profile::{Event, Measure, Options};
+    use crate::profile::{ProfileEvent, SampleMeasure, TreeOptions};
 
     fn tree_of(graph: &CallGraph, functions: u32, cap: usize) -> (Tree, Vec<EventId>) {
-        let mut tree = Tree::new(Options { cap, ..Options::default() });
+        let mut tree = Tree::new(TreeOptions { cap, ..TreeOptions::default() });
         let ids: Vec<_> = (0..graph.events)
-            .map(|e| tree.event(&Event::new(&format!("e{e}"), Measure::Sum("count".into()))))
+            .map(|e| tree.event(&ProfileEvent::new(&format!("e{e}"), SampleMeasure::Sum("count".into()))))
             .collect();
         let frames: Vec<_> = (0..functions).map(|f| tree.frame(&Frame::function(&format!("f{f}")))).collect();
         let events: Vec<_> = ids.iter().copied().map(Some).collect();
@@ -301,7 +301,7 @@ mod tests {
         let (tree, ids) = tree_of(&graph, 61, 400);
         assert!(tree.len() <= 400);
         assert_eq!(tree.total(ids[0]).weight, 7 * 61);
-        assert!(tree.walk().any(|node| node.frame().kind == Kind::Other));
+        assert!(tree.walk().any(|node| node.frame().kind == FrameKind::Other));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use clap::{ArgAction, ArgGroup, Args as Group, CommandFactory, Parser, Subcomman
 
 use crate::estimate;
 use crate::rates::Confidence;
-use crate::stacks::CallGraph;
+use crate::stacks::UnwindMethod;
 
 /// Measures many more events than a CPU has counters, live, and says how far each number can be
 /// trusted.
@@ -132,7 +132,7 @@ pub(super) struct Corrections {
     pub(super) relations_lenient: bool,
     /// How numbers are estimated; as recorded, else `gp`
     #[arg(long, value_name = "NAME")]
-    pub(super) estimator: Option<estimate::Kind>,
+    pub(super) estimator: Option<estimate::EstimatorKind>,
     /// What earlier runs of the program taught `gp`, as `relations learn --program` writes it. Recordings don't keep
     /// it: give it to `replay` again
     #[arg(long, value_name = "MODEL")]
@@ -142,7 +142,7 @@ pub(super) struct Corrections {
     pub(super) confidence: Confidence,
 }
 
-impl ValueEnum for estimate::Kind {
+impl ValueEnum for estimate::EstimatorKind {
     fn value_variants<'a>() -> &'a [Self] {
         &Self::ALL
     }
@@ -201,7 +201,7 @@ pub(super) struct Stacks {
     /// Sample the events with their call stacks, found so: `fp` along frame pointers, `dwarf` or `dwarf,SIZE`
     /// from a copy of the stack (8192 bytes), `lbr` from Intel's record of calls
     #[arg(long, value_name = "HOW", value_parser = call_graph)]
-    pub(super) call_graph: Option<CallGraph>,
+    pub(super) call_graph: Option<UnwindMethod>,
     /// Samples a second of each event, or `max`; 4000 by default, and every one of a tracepoint
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", value_parser = frequency)]
     pub(super) frequency: Option<Frequency>,
@@ -661,16 +661,16 @@ fn separator(text: &str) -> Result<String, String> {
     }
 }
 
-fn call_graph(text: &str) -> Result<CallGraph, String> {
+fn call_graph(text: &str) -> Result<UnwindMethod, String> {
     /// What perf copies, and the most that a record has room for.
     const DEFAULT: u32 = 8192;
     const MOST: u32 = 65528;
     match text.split_once(',') {
-        None if text == "fp" => Ok(CallGraph::Fp),
-        None if text == "lbr" => Ok(CallGraph::Lbr),
-        None if text == "dwarf" => Ok(CallGraph::Dwarf(DEFAULT)),
+        None if text == "fp" => Ok(UnwindMethod::Fp),
+        None if text == "lbr" => Ok(UnwindMethod::Lbr),
+        None if text == "dwarf" => Ok(UnwindMethod::Dwarf(DEFAULT)),
         Some(("dwarf", size)) => match size.parse() {
-            Ok(size @ 8..=MOST) => Ok(CallGraph::Dwarf(u32::next_multiple_of(size, 8))),
+            Ok(size @ 8..=MOST) => Ok(UnwindMethod::Dwarf(u32::next_multiple_of(size, 8))),
             _ => Err(format!("the copy of the stack has 8 to {MOST} bytes")),
         },
         _ => Err("give fp, dwarf, dwarf,SIZE or lbr".into()),
@@ -705,9 +705,9 @@ mod tests {
 
     #[test]
     fn call_graphs_and_frequencies() {
-        assert_eq!(call_graph("dwarf"), Ok(CallGraph::Dwarf(8192)));
-        assert_eq!(call_graph("dwarf,65525"), Ok(CallGraph::Dwarf(65528)));
-        assert_eq!((call_graph("fp"), call_graph("lbr")), (Ok(CallGraph::Fp), Ok(CallGraph::Lbr)));
+        assert_eq!(call_graph("dwarf"), Ok(UnwindMethod::Dwarf(8192)));
+        assert_eq!(call_graph("dwarf,65525"), Ok(UnwindMethod::Dwarf(65528)));
+        assert_eq!((call_graph("fp"), call_graph("lbr")), (Ok(UnwindMethod::Fp), Ok(UnwindMethod::Lbr)));
         assert!(["", "dwarf,", "dwarf,7", "dwarf,65529", "fp,8", "x"].iter().all(|text| call_graph(text).is_err()));
         assert_eq!((frequency("99"), frequency("max")), (Ok(Frequency::Hz(99)), Ok(Frequency::Max)));
         assert!(["", "0", "-1", "4k"].iter().all(|text| frequency(text).is_err()));

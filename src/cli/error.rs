@@ -21,7 +21,7 @@ use crate::relations::{Diagnostics, LoadError};
 use crate::sources::perf::OpenError;
 use crate::sources::perf::mux::MuxError;
 use crate::sources::process;
-use crate::stack_formats::{Fault, What, WriteError};
+use crate::stack_formats::{Fault, FaultKind, WriteError};
 use crate::stacks::live::StackError;
 
 /// Wrong usage, an unknown event, a bad file: nothing was started.
@@ -240,7 +240,7 @@ impl fmt::Display for Error {
             Self::Stacks { path, source } => {
                 write!(f, "perfprop: {}: {source}", shown(&path.to_string_lossy()))?;
                 match source.what {
-                    What::Unknown => write!(f, "\n      say what it is with --from, or check the file"),
+                    FaultKind::Unknown => write!(f, "\n      say what it is with --from, or check the file"),
                     _ => Ok(()),
                 }
             }

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::args::Estimate;
 use super::stream::Stream;
-use crate::estimate::gp::{Constraint, EventSpec, Gp, MAX_EVENTS, Model, Prior, Settings, Span, Timing};
+use crate::estimate::gp::{Constraint, CovarianceModel, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Span, Timing};
 use crate::plan::RoundRobin;
 use crate::rates::{Confidence, Delta, Uncertain};
 use crate::units::CpuNs;
@@ -154,7 +154,7 @@ impl Session {
         let timing = Timing { read_ms: init.read_ms, rotation_ms };
         let model = match &init.model {
             Some(path) if init.phase == Phase::Measure || path.exists() => {
-                Some(Model::read(path).map_err(|error| error.to_string())?)
+                Some(CovarianceModel::read(path).map_err(|error| error.to_string())?)
             }
             _ => None,
         };

@@ -7,12 +7,12 @@ use std::path::Path;
 use super::Error;
 use super::args::{Export, ExportFormat, StackFormat};
 use super::stream::say;
-use crate::files::Part;
+use crate::files::PartialFile;
 use crate::names::shown;
-use crate::profile::{Amount, Detail, EventId, Options, Repeats, Tree};
+use crate::profile::{Amount, Detail, EventId, RepeatFolding, Tree, TreeOptions};
 use crate::stack_formats::{
-    self, Events, Fault, Format, Imported, Names, Periods, Process, ReadOptions, Target, Unit, What, WriteError,
-    WriteOptions,
+    self, EventSelection, Fault, FaultKind, Imported, InputFormat, Names, OutputFormat, Periods, ProcessNaming,
+    ReadOptions, WriteError, WriteOptions, WrittenNumber,
 };
 
 /// A fault doesn't take away what stood before it, but it isn't hidden either.
@@ -41,7 +41,7 @@ pub(super) fn run(args: &Export) -> Result<u8, Error> {
     if let Some(period) = args.sample_period {
         tree.down_sample(period);
     }
-    let unit = if args.counts { Unit::Samples } else { Unit::Weights };
+    let unit = if args.counts { WrittenNumber::Samples } else { WrittenNumber::Weights };
     let options = WriteOptions { unit, event, title: title(&args.file) };
     write(args, &tree, &options)?;
     Ok(if is_whole { 0 } else { NOT_ALL })
@@ -49,7 +49,7 @@ pub(super) fn run(args: &Export) -> Result<u8, Error> {
 
 fn read(args: &Export) -> Result<Imported, Error> {
     let failed =
-        |source| Error::Stacks { path: args.file.clone(), source: Fault { line: None, what: What::Io(source) } };
+        |source| Error::Stacks { path: args.file.clone(), source: Fault { line: None, what: FaultKind::Io(source) } };
     let input: Box<dyn Read> = if args.file.as_os_str() == "-" {
         if io::stdin().is_terminal() {
             return Err(Error::Usage(
@@ -65,8 +65,8 @@ fn read(args: &Export) -> Result<Imported, Error> {
 
 fn options(args: &Export) -> ReadOptions {
     let format = args.from.map(Into::into);
-    let tree = Options {
-        repeats: if args.canonical { Repeats::Fold } else { Repeats::Keep },
+    let tree = TreeOptions {
+        repeats: if args.canonical { RepeatFolding::Fold } else { RepeatFolding::Keep },
         detail: if args.lines { Detail::Lines } else { Detail::Functions },
         cap: args.max_nodes as usize,
     };
@@ -78,22 +78,22 @@ fn options(args: &Export) -> ReadOptions {
         (false, false) => Names::Full,
     };
     let process = match (args.pid, args.tid, args.no_process) {
-        (true, ..) => Process::Pid,
-        (_, true, _) => Process::Tid,
-        (.., true) => Process::None,
-        _ => Process::Name,
+        (true, ..) => ProcessNaming::Pid,
+        (_, true, _) => ProcessNaming::Tid,
+        (.., true) => ProcessNaming::None,
+        _ => ProcessNaming::Name,
     };
     let has_one = matches!(args.to, ExportFormat::Folded | ExportFormat::Svg | ExportFormat::Html);
     let events = match (args.event_filter.is_empty(), has_one) {
-        (false, _) => Events::Named(args.event_filter.clone()),
-        (true, true) => Events::First,
-        (true, false) => Events::All,
+        (false, _) => EventSelection::Named(args.event_filter.clone()),
+        (true, true) => EventSelection::First,
+        (true, false) => EventSelection::All,
     };
     let periods = if is_folded && !args.padded_periods { Periods::Unpadded } else { Periods::All };
     ReadOptions { format, tree, names, process, periods, events }
 }
 
-impl From<StackFormat> for Format {
+impl From<StackFormat> for InputFormat {
     fn from(format: StackFormat) -> Self {
         match format {
             StackFormat::PerfScript => Self::PerfScript,
@@ -125,15 +125,15 @@ fn title(file: &Path) -> String {
 
 fn write(args: &Export, tree: &Tree, options: &WriteOptions) -> Result<(), Error> {
     let target = match args.to {
-        ExportFormat::Folded => Target::Folded,
-        ExportFormat::Pprof => Target::Pprof,
-        ExportFormat::Firefox => Target::Firefox,
-        ExportFormat::Speedscope => Target::Speedscope,
-        ExportFormat::Svg => Target::Svg,
-        ExportFormat::Html => Target::Html,
+        ExportFormat::Folded => OutputFormat::Folded,
+        ExportFormat::Pprof => OutputFormat::Pprof,
+        ExportFormat::Firefox => OutputFormat::Firefox,
+        ExportFormat::Speedscope => OutputFormat::Speedscope,
+        ExportFormat::Svg => OutputFormat::Svg,
+        ExportFormat::Html => OutputFormat::Html,
     };
     let to_stdout = args.output.as_os_str() == "-";
-    if to_stdout && target == Target::Pprof && io::stdout().is_terminal() {
+    if to_stdout && target == OutputFormat::Pprof && io::stdout().is_terminal() {
         return Err(Error::Usage("a terminal can't show pprof's format: give a file with -o, or pipe it on".into()));
     }
     let written = if to_stdout {
@@ -155,9 +155,9 @@ fn buffered<W: Write>(out: W) -> BufWriter<W> {
 /// An error leaves the file as it was.
 fn to_file(
     path: &Path,
-    write: impl FnOnce(&mut BufWriter<&mut Part>) -> Result<(), WriteError>,
+    write: impl FnOnce(&mut BufWriter<&mut PartialFile>) -> Result<(), WriteError>,
 ) -> Result<(), WriteError> {
-    let mut part = Part::create(path).map_err(WriteError::Io)?;
+    let mut part = PartialFile::create(path).map_err(WriteError::Io)?;
     let mut out = buffered(&mut part);
     write(&mut out)?;
     out.flush().map_err(WriteError::Io)?;

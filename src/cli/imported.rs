@@ -8,17 +8,17 @@ use super::args::{Replay, ScreenName};
 use super::prepare::{self, Estimation};
 use super::stream::{Stream, has_keys, say};
 use super::{Error, look, signals};
-use crate::estimate::Kind;
+use crate::estimate::EstimatorKind;
 use crate::monitor::Monitor;
 use crate::names::shown;
-use crate::profile::{self, Amount, Repeats, Tree};
+use crate::profile::{self, Amount, RepeatFolding, Tree};
 use crate::run::{self, End, Header, MeasuredMachine, MeasuredTarget};
-use crate::sampling::Sample;
+use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::Round;
 use crate::sources::perf::Stop;
-use crate::stack_formats::{Format, Imported, ReadOptions};
-use crate::stacks::{Origin, Quality};
+use crate::stack_formats::{Imported, InputFormat, ReadOptions};
+use crate::stacks::{StackOrigin, StackQuality};
 use crate::text;
 use crate::tui::{self, Feed, Mode, Options, Outcome, Picture, Scene, Screen};
 use crate::units::WallNs;
@@ -28,10 +28,10 @@ const NOT_ALL: u8 = 1;
 
 /// The options by which `perfprop export` reads the same file for formats with room for all of it.
 pub(super) fn read_options(args: &Replay) -> ReadOptions {
-    let repeats = if args.canonical { Repeats::Fold } else { Repeats::Keep };
+    let repeats = if args.canonical { RepeatFolding::Fold } else { RepeatFolding::Keep };
     ReadOptions {
         format: args.from.map(Into::into),
-        tree: profile::Options { repeats, ..profile::Options::default() },
+        tree: profile::TreeOptions { repeats, ..profile::TreeOptions::default() },
         ..ReadOptions::default()
     }
 }
@@ -39,8 +39,8 @@ pub(super) fn read_options(args: &Replay) -> ReadOptions {
 pub(super) fn run(args: &Replay, path: &Path, imported: Imported) -> Result<u8, Error> {
     refuse(args, path)?;
     let Imported { tree, fault, format, .. } = imported;
-    let origin = if format == Some(Format::PerfScript) { Origin::PerfScript } else { Origin::Other };
-    let quality = Quality { origin, ..Quality::default() };
+    let origin = if format == Some(InputFormat::PerfScript) { StackOrigin::PerfScript } else { StackOrigin::Other };
+    let quality = StackQuality { origin, ..StackQuality::default() };
     let file = shown(&path.to_string_lossy()).into_owned();
     let mut notes = Vec::new();
     match fault {
@@ -119,24 +119,24 @@ fn monitor(args: &Replay, path: &Path) -> Monitor {
         groups: Vec::new(),
         metrics: Vec::new(),
         relations: Vec::new(),
-        estimator: Kind::Scale.name().into(),
+        estimator: EstimatorKind::Scale.name().into(),
         period_ns: WallNs(0),
         interval_ns: WallNs(0),
     };
-    let estimator = Estimation { kind: Kind::Scale, confidence: args.corrections.confidence, learnt: None };
+    let estimator = Estimation { kind: EstimatorKind::Scale, confidence: args.corrections.confidence, learnt: None };
     prepare::monitor(header, Vec::new(), estimator)
 }
 
 /// A profile that doesn't change.
 struct Still {
     tree: Tree,
-    quality: Quality,
-    samples: Receiver<Sample>,
+    quality: StackQuality,
+    samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
 }
 
 impl Feed for Still {
-    fn samples(&self) -> &Receiver<Sample> {
+    fn samples(&self) -> &Receiver<SamplerMessage> {
         &self.samples
     }
 
@@ -144,7 +144,7 @@ impl Feed for Still {
         &self.output
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         see(&self.tree, &self.quality);
     }
 

@@ -9,7 +9,7 @@ use super::Error;
 use super::args::Learn;
 use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
-use crate::estimate::gp::{Complete, Model, Prior};
+use crate::estimate::gp::{Complete, CovarianceModel, Prior};
 use crate::names::shown;
 use crate::recording::{self, ReadError, Recording};
 use crate::sources::{Reading, Scope};
@@ -68,7 +68,7 @@ fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
 
 /// What a run teaches after earlier ones; `None` if no event was multiplexed in it. Anchors and the truth aren't
 /// looked at.
-fn taught(recording: &Recording, earlier: Option<&Model>) -> Option<Model> {
+fn taught(recording: &Recording, earlier: Option<&CovarianceModel>) -> Option<CovarianceModel> {
     let events: Vec<_> = recording.header.events.iter().map(|event| event.event.clone()).collect();
     let mut run = OnCpu::learning(&events, earlier.cloned());
     let mut last = vec![Reading::default(); events.len()];

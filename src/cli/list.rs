@@ -10,9 +10,11 @@ use super::args::{List, SourceName};
 use super::prepare::resolver;
 use super::stream::Stream;
 use super::{Error, metrics};
-use crate::events::{self, Availability, Entry, Event, Kind, Machine, Pattern, Prober, Question, Resolver, Source};
+use crate::events::{
+    self, Availability, CatalogEntry, Event, EventKind, Machine, Pattern, Prober, Question, Resolver, Source,
+};
 use crate::expr::Fact;
-use crate::metrics::{Facts, Metric, Scope};
+use crate::metrics::{Facts, MeasuredScope, Metric};
 use crate::names::{glob, shown};
 use crate::sources::{Status, emulate, perf};
 
@@ -29,7 +31,7 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
         SourceName::Emulate => Resolver::new(Machine::emulated()),
     };
     let patterns: Vec<_> = args.patterns.iter().map(|text| Pattern::new(text)).collect();
-    let matches = |entry: &Entry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(entry));
+    let matches = |entry: &CatalogEntry| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(entry));
     let prober = Prober::new(&resolver, &probe);
     let mut out = Stream::stdout();
     let mut text = String::new();
@@ -66,7 +68,7 @@ fn list_metrics(text: &mut String, args: &List, resolver: &Resolver, page: &Page
     let catalog = metrics::catalog(&[], resolver.tables())?;
     let patterns: Vec<_> = args.patterns.iter().map(|pattern| MetricPattern::new(pattern)).collect();
     let is_meant = |metric: &&Metric| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(metric));
-    let facts = Facts::new(resolver, Scope::Part);
+    let facts = Facts::new(resolver, MeasuredScope::Part);
     let know = |fact: &Fact| facts.know(fact);
     let mut formulas = catalog.formulas(&know);
     let mut any = false;
@@ -138,7 +140,7 @@ enum Page {
 }
 
 impl Page {
-    fn add(&mut self, text: &mut String, entry: &Entry, prober: &Prober<'_>) {
+    fn add(&mut self, text: &mut String, entry: &CatalogEntry, prober: &Prober<'_>) {
         match self {
             Self::Names(printed) => {
                 for name in entry.names() {
@@ -182,7 +184,7 @@ fn other_ways(text: &mut String, resolver: &Resolver) {
 }
 
 fn probe(question: Question<'_>) -> Availability {
-    if let Question::Open(Event { kind: Kind::Modelled, .. }) = question {
+    if let Question::Open(Event { kind: EventKind::Modelled, .. }) = question {
         let missing = || Availability::No("needs valgrind, which is not in PATH".into());
         return emulate::find().map_or_else(missing, |_| Availability::Yes);
     }
@@ -199,10 +201,10 @@ fn probe(question: Question<'_>) -> Availability {
 }
 
 /// Entries of one source and PMU stand together, and tracepoints of one subsystem.
-type Section = (Source, Kind, Option<String>);
+type Section = (Source, EventKind, Option<String>);
 
-fn heading(text: &mut String, section: &mut Option<Section>, entry: &Entry) {
-    let kind = if entry.source == Source::Perf { entry.kind } else { Kind::Pmu };
+fn heading(text: &mut String, section: &mut Option<Section>, entry: &CatalogEntry) {
+    let kind = if entry.source == Source::Perf { entry.kind } else { EventKind::Pmu };
     let system = entry.name.split_once(':').map(|(system, _)| system.to_owned());
     let part = if entry.source == Source::Tracefs { system } else { entry.pmu.clone() };
     let this = (entry.source, kind, part);
@@ -212,9 +214,9 @@ fn heading(text: &mut String, section: &mut Option<Section>, entry: &Entry) {
     let part = shown(this.2.as_deref().unwrap_or_default());
     let words = match (this.0, this.1) {
         (Source::Preset, _) => "Presets of perfprop".to_owned(),
-        (Source::Perf, Kind::Software) => "Software events".to_owned(),
-        (Source::Perf, Kind::Tool) => "Tool events".to_owned(),
-        (Source::Perf, Kind::Cache) => "Hardware cache events".to_owned(),
+        (Source::Perf, EventKind::Software) => "Software events".to_owned(),
+        (Source::Perf, EventKind::Tool) => "Tool events".to_owned(),
+        (Source::Perf, EventKind::Cache) => "Hardware cache events".to_owned(),
         (Source::Perf, _) => "Hardware events".to_owned(),
         (Source::Sysfs, _) => format!("Events of the PMU {part} (sysfs)"),
         (Source::Tables, _) if part.is_empty() => "Events of the core (event tables)".to_owned(),
@@ -232,14 +234,14 @@ fn heading(text: &mut String, section: &mut Option<Section>, entry: &Entry) {
     *section = Some(this);
 }
 
-fn describe(text: &mut String, entry: &Entry, availability: &Availability) {
+fn describe(text: &mut String, entry: &CatalogEntry, availability: &Availability) {
     let mut name = shown(&entry.name).into_owned();
     for alias in &entry.aliases {
         let _ = write!(name, " OR {}", shown(alias));
     }
     let class = match entry.kind {
-        Kind::Modelled => "modelled",
-        Kind::Tool => "tool",
+        EventKind::Modelled => "modelled",
+        EventKind::Tool => "tool",
         kind if kind.is_software() => "software",
         _ => "hardware",
     };
@@ -262,13 +264,13 @@ fn describe(text: &mut String, entry: &Entry, availability: &Availability) {
 #[derive(Serialize)]
 struct Line<'a> {
     #[serde(flatten)]
-    entry: &'a Entry,
+    entry: &'a CatalogEntry,
     software: bool,
     available: &'a str,
     reason: Option<&'a str>,
 }
 
-fn as_json(entry: &Entry, availability: &Availability) -> String {
+fn as_json(entry: &CatalogEntry, availability: &Availability) -> String {
     let (available, reason) = match availability {
         Availability::Yes => ("yes", None),
         Availability::UserOnly => ("user-only", None),

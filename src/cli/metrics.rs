@@ -5,7 +5,7 @@ use super::stream::say;
 use crate::events::Tables;
 use crate::expr::Fact;
 use crate::metrics::vendor::Vendor;
-use crate::metrics::{Catalog, Facts, Formulas, Metric, Request};
+use crate::metrics::{Catalog, Facts, Formulas, Metric, MetricRequest};
 use crate::names::shown;
 use crate::relations::{self, Relation};
 
@@ -40,8 +40,8 @@ pub(super) fn request(
     catalog: &Catalog,
     facts: &Facts<'_>,
     all_apart: bool,
-) -> Result<Request, Error> {
-    let request = Request::new(wishes, catalog, facts).map_err(Error::Metrics)?;
+) -> Result<MetricRequest, Error> {
+    let request = MetricRequest::new(wishes, catalog, facts).map_err(Error::Metrics)?;
     let request = if all_apart { request.apart() } else { request };
     if let [first, ..] = request.skipped.as_slice() {
         let names: Vec<_> = request.skipped.iter().map(|skipped| skipped.name.as_str()).take(MOST_NAMED).collect();
@@ -78,6 +78,6 @@ pub(super) fn expanded(relations: Vec<Relation>, catalog: &Catalog, know: &Know<
 
 /// Why a metric can't be measured here, as far as names show it; `None` if its events are known.
 pub(super) fn refusal(metric: &Metric, formulas: &mut Formulas<'_>, facts: &Facts<'_>) -> Option<String> {
-    let refusal = Request::refusal(metric, formulas, facts)?;
+    let refusal = MetricRequest::refusal(metric, formulas, facts)?;
     Some(shown(&refusal).into_owned())
 }

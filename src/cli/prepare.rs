@@ -15,11 +15,11 @@ use super::refused::refused;
 use super::stream::say;
 use super::turns;
 use super::{Error, metrics};
-use crate::estimate::gp::{MAX_EVENTS, Model};
-use crate::estimate::{Estimator, Gaussian, Kind};
+use crate::estimate::gp::{CovarianceModel, MAX_EVENTS};
+use crate::estimate::{Estimator, EstimatorKind, Gaussian};
 use crate::events::{self, Event, Machine, Pmu, Resolver, Space, Tables, with_letters};
 use crate::expr::Fact;
-use crate::metrics::{Catalog, Facts, Metric, Request, Scope};
+use crate::metrics::{Catalog, Facts, MeasuredScope, Metric, MetricRequest};
 use crate::monitor::Monitor;
 use crate::names::{nearest, shown};
 use crate::plan::{EventIndex, Fit, Plan, PlannedGroup};
@@ -27,13 +27,13 @@ use crate::rates::Confidence;
 use crate::relations::{self, LoadError, Relation};
 use crate::run::{self, Anchor, Header, MeasuredEvent, MetricFormula, RelationFile, TruthColumn};
 use crate::session::{ChildIo, CommandLine, Launch, Schedule, Session, find_command};
-use crate::sources::perf::{self, Cgroup, Row, Split, Who, parse_cpus};
+use crate::sources::perf::{self, Cgroup, CounterRow, Split, Who, parse_cpus};
 use crate::sources::{Counter, Status, emulate, process};
 use crate::units::WallNs;
 
 /// What gives the least errors of those that are known. Where nothing is multiplexed it does no more than
 /// `scale`.
-const DEFAULT_ESTIMATOR: Kind = Kind::Gp;
+const DEFAULT_ESTIMATOR: EstimatorKind = EstimatorKind::Gp;
 
 /// Rounds under the intervals of screens and texts come at least this often.
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);
@@ -67,10 +67,10 @@ pub(super) struct Wishes {
 /// The estimator and its options.
 #[derive(Clone, Debug)]
 pub(super) struct Estimation {
-    pub(super) kind: Kind,
+    pub(super) kind: EstimatorKind,
     pub(super) confidence: Confidence,
-    /// What earlier runs of the program taught [`Kind::Gp`].
-    pub(super) learnt: Option<Arc<Model>>,
+    /// What earlier runs of the program taught [`EventKind::Gp`].
+    pub(super) learnt: Option<Arc<CovarianceModel>>,
 }
 
 /// Relations, and the files that they came from.
@@ -114,7 +114,7 @@ pub(super) fn wishes_with(
     };
     let mut relations = load_relations(&events.corrections)?;
     let catalog = metrics::catalog(&relations.metrics, resolver.tables())?;
-    let scope = if target.all_cpus { Scope::Whole } else { Scope::Part };
+    let scope = if target.all_cpus { MeasuredScope::Whole } else { MeasuredScope::Part };
     let facts = Facts::new(&resolver, scope);
     let request = metrics::request(&events.metrics, &catalog, &facts, events.metric_no_group)?;
     relations.expand(&catalog, &facts)?;
@@ -136,11 +136,11 @@ impl Estimation {
     /// An estimator of these events as options say it.
     pub(super) fn of<'a>(
         corrections: &Corrections,
-        kind: Kind,
+        kind: EstimatorKind,
         events: impl IntoIterator<Item = &'a Event>,
     ) -> Result<Self, Error> {
         let events: Vec<_> = events.into_iter().collect();
-        if kind == Kind::Gp && events.len() > MAX_EVENTS {
+        if kind == EstimatorKind::Gp && events.len() > MAX_EVENTS {
             say(&format!(
                 "{} events; gp holds {MAX_EVENTS} against one another, and so these are scaled",
                 events.len()
@@ -152,11 +152,15 @@ impl Estimation {
 }
 
 /// Reads what was learnt of a program; some of these events must be in it.
-fn learnt<'a>(path: &Path, kind: Kind, events: impl IntoIterator<Item = &'a Event>) -> Result<Arc<Model>, Error> {
-    if kind != Kind::Gp {
+fn learnt<'a>(
+    path: &Path,
+    kind: EstimatorKind,
+    events: impl IntoIterator<Item = &'a Event>,
+) -> Result<Arc<CovarianceModel>, Error> {
+    if kind != EstimatorKind::Gp {
         return Err(Error::Usage(format!("--learnt is for --estimator gp, not for {}", kind.name())));
     }
-    let model = Model::read(path).map_err(|error| Error::Usage(shown(&error.to_string()).into_owned()))?;
+    let model = CovarianceModel::read(path).map_err(|error| Error::Usage(shown(&error.to_string()).into_owned()))?;
     let names: Vec<_> = events.into_iter().map(|event| event.name.as_str()).collect();
     // Whether an event can be counted in user space only isn't known before it is opened.
     if names.iter().any(|name| model.knows(name) || model.knows(&with_letters(name, "u"))) {
@@ -203,8 +207,8 @@ impl Relations {
 /// The events that each relation ties together.
 fn related(relations: &[Relation], events: &[Event]) -> Vec<Vec<EventIndex>> {
     let events_of = |relation: &Relation| match relation.bind(events) {
-        relations::Binding::Active(bound) => bound.events(),
-        relations::Binding::Inactive { .. } | relations::Binding::SelfRelation { .. } => Vec::new(),
+        relations::RelationBinding::Active(bound) => bound.events(),
+        relations::RelationBinding::Inactive { .. } | relations::RelationBinding::SelfRelation { .. } => Vec::new(),
     };
     relations.iter().map(events_of).collect()
 }
@@ -222,10 +226,10 @@ fn counter(counting: &Counting) -> Result<Counter, Error> {
         (SourceName::Perf, None) => Ok(Counter::Kernel),
         (SourceName::Perf, Some(_)) => Err(Error::Usage("--model is about --source emulate".into())),
         (SourceName::Emulate, _) if emulate::find().is_none() => Err(Error::NoValgrind),
-        (SourceName::Emulate, None) => Ok(Counter::Model(emulate::Model::default())),
+        (SourceName::Emulate, None) => Ok(Counter::Model(emulate::CacheModel::default())),
         (SourceName::Emulate, Some(text)) => {
             let wrong = |error: String| Error::Usage(format!("--model: {}", shown(&error)));
-            emulate::Model::parse(text).map(Counter::Model).map_err(wrong)
+            emulate::CacheModel::parse(text).map(Counter::Model).map_err(wrong)
         }
     }
 }
@@ -234,7 +238,7 @@ fn counter(counting: &Counting) -> Result<Counter, Error> {
 fn groups(
     resolver: &Resolver,
     events: &[String],
-    request: &Request,
+    request: &MetricRequest,
     unnamed: Unnamed,
     further: &[&str],
 ) -> Result<Vec<events::Group>, Error> {
@@ -249,7 +253,7 @@ fn groups(
 fn plan(
     resolver: &Resolver,
     groups: Vec<events::Group>,
-    request: &Request,
+    request: &MetricRequest,
     counters: Option<usize>,
     related: impl Fn(&[Event]) -> Vec<Vec<EventIndex>>,
 ) -> Result<Plan, Error> {
@@ -455,7 +459,7 @@ fn similar_command(command: &OsString) -> Option<String> {
 impl Wishes {
     /// The time between rounds for intervals of this length: so that whole rounds make an interval.
     pub(super) fn period(&self, interval: Duration) -> Duration {
-        let learns = self.estimator.kind == Kind::Gp && (self.counters.is_some() || self.plan.rotates());
+        let learns = self.estimator.kind == EstimatorKind::Gp && (self.counters.is_some() || self.plan.rotates());
         let longest = if learns { TURN } else { LONGEST_PERIOD };
         let rounds = interval.as_nanos().div_ceil(longest.as_nanos()).max(1);
         interval / u32::try_from(rounds).unwrap_or(u32::MAX)
@@ -486,7 +490,7 @@ pub(super) fn start(
     check_modelled(launch)?;
     let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan, launch))?;
     tell_ended(launch);
-    let recorded = |row: &Row| MeasuredEvent {
+    let recorded = |row: &CounterRow| MeasuredEvent {
         event: opened(&wishes.plan.events[row.event], &row.status),
         status: row.status.clone(),
         scope: row.scope.clone(),
@@ -561,9 +565,9 @@ fn groups_of_rows(plan: &Plan, events: usize) -> Vec<PlannedGroup> {
 }
 
 /// The anchors of every scope, which are in the order of the plan.
-fn anchors(plan: &Plan, rows: &[Row]) -> Vec<Anchor> {
+fn anchors(plan: &Plan, rows: &[CounterRow]) -> Vec<Anchor> {
     let count = plan.anchors.len().max(1);
-    let recorded = |(place, row): (usize, &Row)| {
+    let recorded = |(place, row): (usize, &CounterRow)| {
         let member = plan.events.len() + place % count;
         let group = plan.groups.iter().position(|group| group.members.contains(&member))?;
         let group = place / count * plan.groups.len() + group;
@@ -613,7 +617,7 @@ pub(super) fn tell_partial(events: &[MeasuredEvent]) {
 fn reason(event: &MeasuredEvent) -> String {
     let code = if event.status == Status::Forbidden { "E01" } else { "E02" };
     match event.event.unavailable() {
-        Some(reason) if event.event.kind == events::Kind::Modelled => reason,
+        Some(reason) if event.event.kind == events::EventKind::Modelled => reason,
         Some(reason) => format!("{reason} ({code})"),
         None => format!("{} ({code})", event.status),
     }

@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGINT, SIGUSR1};
 
 use super::Error;
 use crate::run::End;
-use crate::sampling::{Request, Sample};
+use crate::sampling::{SamplerMessage, SamplerRequest};
 use crate::session::Session;
 use crate::sources::Round;
 use crate::sources::command::{self, Exit};
@@ -75,7 +75,7 @@ pub(super) enum Given<'a> {
 
 /// Where what a measurement gives comes from.
 struct Channels<'a> {
-    samples: &'a Receiver<Sample>,
+    samples: &'a Receiver<SamplerMessage>,
     ended: &'a Receiver<Infallible>,
     batches: Receiver<StackBatch>,
     signals: &'a Receiver<i32>,
@@ -108,8 +108,8 @@ impl Channels<'_> {
             }
             select! {
                 recv(self.samples) -> sample => match sample {
-                    Ok(Sample::Round { round, lost }) => on(Came::Round(round, lost))?,
-                    Ok(Sample::End) | Err(_) => return Ok(()),
+                    Ok(SamplerMessage::Round { round, lost }) => on(Came::Round(round, lost))?,
+                    Ok(SamplerMessage::End) | Err(_) => return Ok(()),
                 },
                 recv(self.batches) -> batch => match batch {
                     Ok(batch) => on(Came::Stacks(batch))?,
@@ -149,7 +149,7 @@ pub(super) fn pump_all(
                 if flow.is_continue() {
                     flow = take(Given::Round(&round, lost))?;
                     if flow.is_break() {
-                        session.request(Request::Stop);
+                        session.request(SamplerRequest::Stop);
                         session.terminate(&mut || another_end(signals));
                     }
                 }
@@ -188,7 +188,7 @@ fn answer(
 /// once.
 fn interrupt(session: &Session, signal: Option<i32>, signals: &Receiver<i32>) {
     if session.running_command().is_none() {
-        session.request(Request::Stop);
+        session.request(SamplerRequest::Stop);
     } else if signal == Some(SIGINT) {
         // The terminal sends INT to all of its foreground, `kill -INT` to perfprop alone.
         if !in_foreground() {
@@ -260,7 +260,7 @@ mod tests {
         let (stacks, batches) = unbounded();
         let (_runs, ended) = unbounded::<Infallible>();
         let signals = never();
-        let round = |at| Sample::Round { round: Round { at: WallNs(at), ..Round::default() }, lost: 0 };
+        let round = |at| SamplerMessage::Round { round: Round { at: WallNs(at), ..Round::default() }, lost: 0 };
         // What comes during each rest, as rounds and as batches.
         let mut script = vec![(2, 3), (1, 0), (0, 2), (3, 1)].into_iter();
         let (sent, given, rests) = (RefCell::new((0, 0)), RefCell::new((0, 0)), RefCell::new(0));
@@ -273,7 +273,7 @@ mod tests {
                     assert_eq!(*given.borrow(), *sent.borrow());
                     *rests.borrow_mut() += 1;
                     let Some((more_rounds, more_batches)) = script.next() else {
-                        rounds.send(Sample::End).unwrap();
+                        rounds.send(SamplerMessage::End).unwrap();
                         return Ok(());
                     };
                     (0..more_rounds).for_each(|at| rounds.send(round(at)).unwrap());

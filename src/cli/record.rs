@@ -13,14 +13,14 @@ use super::prepare::Wishes;
 use super::pump::{Finished, Given, Taking, close, pump_all};
 use super::stream::{hush, say};
 use super::{prepare, signals, stacks};
-use crate::files::Part;
+use crate::files::PartialFile;
 use crate::names::shown;
-use crate::profile::Options;
+use crate::profile::TreeOptions;
 use crate::recording::Recorder;
 use crate::run::{Header, MeasuredTarget};
 use crate::session::{ChildIo, Launch};
-use crate::stacks::live::Stacks;
-use crate::stacks::{CallGraph, Losses, Naming, Quality, StackTree};
+use crate::stacks::live::LiveStacks;
+use crate::stacks::{Losses, Naming, StackQuality, StackTree, UnwindMethod};
 
 pub(super) fn run(args: &Record) -> Result<u8, Error> {
     if args.quiet {
@@ -137,22 +137,22 @@ struct Written {
     functions: usize,
     losses: Losses,
     /// What was sampled, and how good it is; `None` where nothing is sampled.
-    sampled: Option<(StackTree, Quality)>,
+    sampled: Option<(StackTree, StackQuality)>,
 }
 
 impl Written {
     /// An empty count, with these call stacks.
-    fn new(stacks: Option<&Stacks>) -> Self {
-        let sampled = stacks.filter(|stacks| stacks.sampled().call_graph != CallGraph::Modelled).map(|stacks| {
-            let tree = StackTree::new(stacks.sampled(), Options::default(), Naming::default(), |_| true);
-            (tree, Quality::of(stacks.sampled().call_graph))
+    fn new(stacks: Option<&LiveStacks>) -> Self {
+        let sampled = stacks.filter(|stacks| stacks.sampled().call_graph != UnwindMethod::Modelled).map(|stacks| {
+            let tree = StackTree::new(stacks.sampled(), TreeOptions::default(), Naming::default(), |_| true);
+            (tree, StackQuality::of(stacks.sampled().call_graph))
         });
         Self { sampled, ..Self::default() }
     }
 
     /// What is to be known of the call stacks.
     fn findings(&self, target: &MeasuredTarget) -> Vec<String> {
-        let findings = |(tree, quality): &(StackTree, Quality)| quality.findings(tree.tree(), &target.selection());
+        let findings = |(tree, quality): &(StackTree, StackQuality)| quality.findings(tree.tree(), &target.selection());
         self.sampled.as_ref().map(findings).unwrap_or_default()
     }
 
@@ -198,12 +198,12 @@ impl Written {
 /// Where the recording goes.
 enum Out {
     Stdout,
-    File(Part),
+    File(PartialFile),
 }
 
 impl Out {
     fn open(path: &Path) -> io::Result<Self> {
-        if path.as_os_str() == "-" { Ok(Self::Stdout) } else { Part::create(path).map(Self::File) }
+        if path.as_os_str() == "-" { Ok(Self::Stdout) } else { PartialFile::create(path).map(Self::File) }
     }
 
     /// The file gets its name with its header: from there on it is good up to its last line.

@@ -3,10 +3,10 @@
 
 use super::Error;
 use crate::events::Event;
-use crate::machine::{Denial, Host, ThisKernel, Verdict, target_denial, verdict};
+use crate::machine::{Denial, EventVerdict, Host, ThisKernel, target_denial, verdict};
 use crate::plan::Plan;
 use crate::session::{Launch, StartError};
-use crate::sources::perf::{OpenError, Row, Who, Whose};
+use crate::sources::perf::{CounterRow, OpenError, Who, Whose};
 use crate::sources::{Counter, Status};
 use crate::stacks::live::StackError;
 
@@ -39,7 +39,7 @@ fn not_opened(error: OpenError, plan: &Plan) -> Error {
     }
 }
 
-fn rows_not_opened(rows: &[Row], plan: &Plan, launch: &Launch) -> Error {
+fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
     if launch.counter != Counter::Kernel {
         return Error::NotModelled(plan.events.iter().filter_map(Event::unavailable).collect());
     }
@@ -50,7 +50,7 @@ fn rows_not_opened(rows: &[Row], plan: &Plan, launch: &Launch) -> Error {
     let whose = whose(launch);
     let Some(row) = rows.iter().find(|row| row.status == Status::Forbidden) else {
         if let [event] = plan.events.as_slice()
-            && let Verdict::Refused(errno) = verdict(&host, &ThisKernel, event, whose)
+            && let EventVerdict::Refused(errno) = verdict(&host, &ThisKernel, event, whose)
         {
             // There is such an event, so that the machine isn't to blame.
             return Error::Open(OpenError::Event { name: event.name.clone(), source: errno.into() });
@@ -59,11 +59,11 @@ fn rows_not_opened(rows: &[Row], plan: &Plan, launch: &Launch) -> Error {
     };
     let event = &plan.events[row.event];
     match verdict(&host, &ThisKernel, event, whose) {
-        Verdict::Denied(Denial::Target) => match whose {
+        EventVerdict::Denied(Denial::Target) => match whose {
             Whose::Task(pid) => Error::Open(OpenError::NotYours(pid)),
             Whose::Mine | Whose::Cpu(_) => Error::NotPermitted { events, denial: Denial::Target, works_alone: false },
         },
-        Verdict::Denied(denial) => {
+        EventVerdict::Denied(denial) => {
             let works_alone = whose != Whose::Mine && verdict(&host, &ThisKernel, event, Whose::Mine).counts();
             Error::NotPermitted { events, denial, works_alone }
         }

@@ -11,7 +11,7 @@ use super::{Error, metrics, misspelt, prepare};
 use crate::events::{Machine, Resolver, Tables};
 use crate::expr::Fact;
 use crate::metrics::vendor::Vendor;
-use crate::metrics::{Facts, Formulas, Metric, Request, Scope};
+use crate::metrics::{Facts, Formulas, MeasuredScope, Metric, MetricRequest};
 use crate::names::shown;
 use crate::relations::{self, LoadError, Relation};
 
@@ -28,7 +28,7 @@ fn show(args: &Show) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
     let found = prepare::load_files(&args.files, args.relations_lenient)?;
     let catalog = metrics::catalog(&found.metrics, resolver.tables())?;
-    let facts = Facts::new(&resolver, Scope::Part);
+    let facts = Facts::new(&resolver, MeasuredScope::Part);
     let know = |fact: &Fact| facts.know(fact);
     let formulas = catalog.formulas(&know);
     let mut here = Here { facts: &facts, formulas, resolver: &resolver, known: HashMap::new() };
@@ -61,7 +61,7 @@ fn relation_lines(relation: &Relation, here: &mut Here<'_>) -> String {
 
 fn metric_lines(metric: &Metric, here: &mut Here<'_>) -> String {
     let mut text = format!("{} = {}\n", shown(&metric.name), shown(&metric.formula.to_string()));
-    let needs = Request::events_of(metric, &mut here.formulas);
+    let needs = MetricRequest::events_of(metric, &mut here.formulas);
     let state = match metrics::refusal(metric, &mut here.formulas, here.facts) {
         None => here.availability(&needs),
         Some(reason) => format!("— {reason}"),

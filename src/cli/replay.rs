@@ -11,19 +11,19 @@ use super::compare::{self, Compared};
 use super::prepare::{Estimation, Relations};
 use super::stream::{Stream, has_keys, say};
 use super::{Error, imported, look, prepare, signals};
-use crate::estimate::Kind;
+use crate::estimate::EstimatorKind;
 use crate::monitor::{Measure, Monitor};
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::recording::{self, Player, Recording, Speed};
 use crate::relations::Relation;
 use crate::run::{End, Header};
-use crate::sampling::Sample;
+use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::perf::Stop;
 use crate::sources::{Round, Scope};
 use crate::stack_formats::{self, Imported};
-use crate::stacks::{Quality, Replayed};
+use crate::stacks::{Replayed, StackQuality};
 use crate::text;
 use crate::tui::{self, Feed, Format, Mode, Options, Others, Outcome, Picture, Scene, Timeline};
 use crate::units::WallNs;
@@ -158,7 +158,7 @@ struct Played {
     setup: Setup,
     recording: Recording,
     profile: Option<Replayed>,
-    samples: Receiver<Sample>,
+    samples: Receiver<SamplerMessage>,
     /// `None` while it stands still.
     player: Option<Player>,
     output: Receiver<OutputLine>,
@@ -190,11 +190,11 @@ impl Timeline for Played {
 }
 
 impl Feed for Played {
-    fn samples(&self) -> &Receiver<Sample> {
+    fn samples(&self) -> &Receiver<SamplerMessage> {
         &self.samples
     }
 
-    fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
+    fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         if let (Some(profile), Some(stacks)) = (&mut self.profile, &self.recording.stacks) {
             let (tree, quality) = profile.until(&stacks.sampled, &stacks.batches, until);
             see(tree, quality);
@@ -244,7 +244,7 @@ pub(super) fn open(path: &Path, args: &Replay) -> Result<Opened, Error> {
     };
     let (format, input) = stack_formats::sniff(input).map_err(failed)?;
     match args.from.map(Into::into).or(format) {
-        Some(stack_formats::Format::Recording) => {
+        Some(stack_formats::InputFormat::Recording) => {
             read(path, BufReader::new(input)).map(Box::new).map(Opened::Recording)
         }
         _ => Ok(Opened::Stacks(Box::new(stack_formats::read(input, &imported::read_options(args))))),
@@ -287,7 +287,7 @@ pub(super) fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error
         relations.expand_elsewhere()?;
         let Relations { all, files, .. } = relations;
         header.relations = files;
-        header.estimator = Kind::Linear.name().into();
+        header.estimator = EstimatorKind::Linear.name().into();
         all
     };
     if let Some(interval) = args.interval {
@@ -295,9 +295,9 @@ pub(super) fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error
     }
     let kind = match args.corrections.estimator {
         Some(kind) => kind,
-        None => Kind::named(&header.estimator).unwrap_or_else(|| {
+        None => EstimatorKind::named(&header.estimator).unwrap_or_else(|| {
             say(&format!("no estimator is called {}; using scale", shown(&header.estimator)));
-            Kind::Scale
+            EstimatorKind::Scale
         }),
     };
     header.estimator = kind.name().into();

@@ -6,15 +6,15 @@ use super::args::{Frequency, Stacks};
 use super::prepare::{Wishes, resolver};
 use super::stream::say;
 use super::{Error, args};
-use crate::events::{Event, Kind};
+use crate::events::{Event, EventKind};
 use crate::machine::Host;
 use crate::monitor::Monitor;
 use crate::names::shown;
-use crate::profile::Options;
+use crate::profile::TreeOptions;
 use crate::session::Session;
 use crate::sources::Counter;
 use crate::stacks::live::{self, StackError, Wanted};
-use crate::stacks::{CallGraph, Gathering, Rate};
+use crate::stacks::{Gathering, Rate, UnwindMethod};
 use crate::text;
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
@@ -25,7 +25,7 @@ const DEFAULT_SOFTWARE: &str = "cpu-clock";
 pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> Result<Option<Wanted>, Error> {
     let call_graph = match (args.frame_pointers, args.call_graph) {
         (_, Some(call_graph)) => call_graph,
-        (true, None) => CallGraph::Fp,
+        (true, None) => UnwindMethod::Fp,
         (false, None) if args.frequency.is_some() || args.count.is_some() => {
             let how = "add -g, or --call-graph dwarf for programs without frame pointers";
             return Err(Error::Usage(format!("-F and -c say how often call stacks are sampled: {how}")));
@@ -37,7 +37,7 @@ pub(super) fn wanted(args: &Stacks, events: &args::Events, wishes: &Wishes) -> R
     }
     let rate = args.frequency.map(frequency).transpose()?.or(args.count.map(Rate::Period));
     // Nothing happens when time passes.
-    let sampled = wishes.plan.events.iter().filter(|event| event.kind != Kind::Tool).cloned().collect::<Vec<_>>();
+    let sampled = wishes.plan.events.iter().filter(|event| event.kind != EventKind::Tool).cloned().collect::<Vec<_>>();
     let events = if events.events.is_empty() || sampled.is_empty() { default_events()? } else { sampled };
     Ok(Some(Wanted { events, rate, call_graph }))
 }
@@ -48,14 +48,14 @@ fn modelled(args: &Stacks, wishes: &Wishes) -> Result<Wanted, Error> {
         let why = "the model of --source emulate counts every call, and samples nothing";
         return Err(Error::Usage(format!("{why}: give -g alone")));
     }
-    Ok(Wanted { events: wishes.plan.events.clone(), rate: None, call_graph: CallGraph::Modelled })
+    Ok(Wanted { events: wishes.plan.events.clone(), rate: None, call_graph: UnwindMethod::Modelled })
 }
 
 /// Puts what is sampled into a tree, if anything is.
 pub(super) fn gather(session: &Session) -> Result<Option<Gathering>, Error> {
     let gathering = session
         .stacks()
-        .map(|stacks| Gathering::start(stacks.batches().clone(), stacks.sampled().clone(), Options::default()));
+        .map(|stacks| Gathering::start(stacks.batches().clone(), stacks.sampled().clone(), TreeOptions::default()));
     gathering.transpose().map_err(Error::System)
 }
 
@@ -103,7 +103,7 @@ fn frequency(asked: Frequency) -> Result<Rate, Error> {
 }
 
 /// Reports each event that couldn't be sampled.
-pub(super) fn tell_unsampled(stacks: &live::Stacks) {
+pub(super) fn tell_unsampled(stacks: &live::LiveStacks) {
     let reasons: Vec<_> = stacks.unsampled().iter().map(reason).collect();
     if !reasons.is_empty() {
         say(&format!("counted without call stacks: {}", reasons.join("; ")));

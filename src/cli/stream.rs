@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::Error;
-use crate::files::{self, Part};
+use crate::files::{self, PartialFile};
 
 /// Where the text of a verb goes.
 pub(super) struct Stream {
@@ -39,7 +39,7 @@ impl Stream {
         let file = match append {
             true => files::append(path),
             // Whoever watches it sees the text as it comes.
-            false => Part::create(path).and_then(|part| part.file().and_then(|file| part.put().map(|_| file))),
+            false => PartialFile::create(path).and_then(|part| part.file().and_then(|file| part.put().map(|_| file))),
         };
         Ok(Self { name: path.into(), out: Box::new(file.map_err(failed)?) })
     }

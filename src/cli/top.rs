@@ -13,10 +13,10 @@ use super::{Error, look, prepare, signals, stacks};
 use crate::monitor::{Measure, Monitor};
 use crate::profile::Tree;
 use crate::run::End;
-use crate::sampling::Sample;
+use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::{Gathering, Quality};
+use crate::stacks::{Gathering, StackQuality};
 use crate::text::{self, Repeats};
 use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
@@ -129,7 +129,7 @@ struct Live {
 }
 
 impl Feed for Live {
-    fn samples(&self) -> &Receiver<Sample> {
+    fn samples(&self) -> &Receiver<SamplerMessage> {
         self.session.samples()
     }
 
@@ -137,7 +137,7 @@ impl Feed for Live {
         self.session.output()
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         if let Some(profile) = &self.profile {
             let gathered = profile.look();
             see(gathered.tree(), gathered.quality());

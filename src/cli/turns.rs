@@ -9,7 +9,7 @@ use crate::events::{Event, Pmu, Resolver};
 use crate::names::shown;
 use crate::plan::{self, Plan};
 use crate::session::Schedule;
-use crate::sources::perf::mux::{Cause, Interval, MuxError};
+use crate::sources::perf::mux::{Interval, MuxError, MuxErrorCause};
 
 /// Chooses who rotates the groups of a plan.
 pub(super) fn schedule(events: &Events, plan: &Plan, resolver: &Resolver) -> Result<Schedule, Error> {
@@ -70,9 +70,11 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &MuxError) -> fmt::Resu
     let path = shown(&path);
     writeln!(f, "E16 perfprop: --mux: {path}: {} (nothing was started)", shown(&error.cause.to_string()))?;
     match error.cause {
-        Cause::NotPermitted => write!(f, "      once, by hand:  echo 1 | sudo tee {path}   or: --schedule user"),
-        Cause::Taken => write!(f, "      wait until it has ended, or: --schedule user"),
-        Cause::Absent(_) | Cause::NoGuard(_) | Cause::Refused(_) => {
+        MuxErrorCause::NotPermitted => {
+            write!(f, "      once, by hand:  echo 1 | sudo tee {path}   or: --schedule user")
+        }
+        MuxErrorCause::Taken => write!(f, "      wait until it has ended, or: --schedule user"),
+        MuxErrorCause::Absent(_) | MuxErrorCause::NoGuard(_) | MuxErrorCause::Refused(_) => {
             write!(f, "      shorter turns without it:  --schedule user")
         }
     }

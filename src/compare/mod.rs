@@ -40,7 +40,7 @@ pub enum Side {
 
 /// Which number of an event is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
+pub enum ComparedNumber {
     /// The scaled count.
     Raw,
     /// What the estimator makes of it.
@@ -149,7 +149,7 @@ impl Runs {
 
 /// An event of one side, of the other, or of both.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Compared {
+pub struct ComparedEvent {
     /// Name of the event, with the part of the target that it is about.
     pub name: String,
     /// What it counts.
@@ -167,7 +167,7 @@ pub struct Compared {
     pub interval: Option<(f64, f64)>,
 }
 
-impl Compared {
+impl ComparedEvent {
     /// By what part of the first mean the second differs from it; `None` of 0, which has no parts.
     pub fn change(&self) -> Option<f64> {
         let (a, b) = (self.a.mean()?, self.b.mean()?);
@@ -184,9 +184,9 @@ impl Compared {
 
 /// The events of two sets of recordings.
 #[derive(Clone, Debug)]
-pub struct Comparison {
+pub struct RunComparison {
     /// All events: those of A in their order, then those that only B has.
-    pub events: Vec<Compared>,
+    pub events: Vec<ComparedEvent>,
     /// How many recordings each side has.
     pub runs: [usize; 2],
     /// How many events both sides counted, for which p-values are corrected.
@@ -201,13 +201,13 @@ pub struct Comparison {
     pub confidence: Confidence,
 }
 
-impl Default for Comparison {
+impl Default for RunComparison {
     fn default() -> Self {
-        compare(&[], &[], Measure::default(), Basis::Estimate)
+        compare(&[], &[], Measure::default(), ComparedNumber::Estimate)
     }
 }
 
-impl Comparison {
+impl RunComparison {
     /// How many events differ for sure.
     pub fn differing(&self) -> usize {
         self.events.iter().filter(|one| one.verdict.is_sure()).count()
@@ -243,11 +243,12 @@ pub fn measure<'a>(recordings: impl IntoIterator<Item = (&'a Header, Option<&'a 
 
 /// Compares two sets of recordings. Events are matched by name; of events that are there several times the first
 /// belongs to the first.
-pub fn compare(a: &[&Monitor], b: &[&Monitor], measure: Measure, basis: Basis) -> Comparison {
+pub fn compare(a: &[&Monitor], b: &[&Monitor], measure: Measure, basis: ComparedNumber) -> RunComparison {
     let confidence = a.first().map_or_else(Confidence::default, |monitor| monitor.confidence());
     let alpha = 1.0 - confidence.level();
     let mut events = matched([a, b], measure, basis);
-    let both = |one: &Compared| (!one.a.is_partial && !one.b.is_partial).then(|| one.a.spread().zip(one.b.spread()));
+    let both =
+        |one: &ComparedEvent| (!one.a.is_partial && !one.b.is_partial).then(|| one.a.spread().zip(one.b.spread()));
     let (places, pairs): (Vec<_>, Vec<_>) =
         events.iter().enumerate().filter_map(|(place, one)| Some((place, both(one)??))).unzip();
     for (place, (decision, pair)) in places.into_iter().zip(decide(&pairs, confidence).into_iter().zip(&pairs)) {
@@ -265,7 +266,7 @@ pub fn compare(a: &[&Monitor], b: &[&Monitor], measure: Measure, basis: Basis) -
         };
     }
     let runs = [a.len(), b.len()];
-    Comparison {
+    RunComparison {
         events,
         runs,
         tested: pairs.len(),
@@ -294,8 +295,8 @@ fn is_one_after_other(a: &[&Monitor], b: &[&Monitor]) -> bool {
 }
 
 /// All events with their numbers, without verdicts that need both sides.
-fn matched(sides: [&[&Monitor]; 2], measure: Measure, basis: Basis) -> Vec<Compared> {
-    let mut events: Vec<Compared> = Vec::new();
+fn matched(sides: [&[&Monitor]; 2], measure: Measure, basis: ComparedNumber) -> Vec<ComparedEvent> {
+    let mut events: Vec<ComparedEvent> = Vec::new();
     let mut places: HashMap<(String, usize), usize> = HashMap::new();
     for (side, monitors) in [Side::A, Side::B].into_iter().zip(sides) {
         for (run, monitor) in monitors.iter().enumerate() {
@@ -326,15 +327,23 @@ fn matched(sides: [&[&Monitor]; 2], measure: Measure, basis: Basis) -> Vec<Compa
     events
 }
 
-fn unmatched(name: String, row: &Row<'_>) -> Compared {
+fn unmatched(name: String, row: &Row<'_>) -> ComparedEvent {
     let (a, b) = Default::default();
-    Compared { name, unit: row.event.event.unit.clone(), a, b, verdict: Verdict::NoNumber, p: None, interval: None }
+    ComparedEvent {
+        name,
+        unit: row.event.event.unit.clone(),
+        a,
+        b,
+        verdict: Verdict::NoNumber,
+        p: None,
+        interval: None,
+    }
 }
 
-fn number(monitor: &Monitor, row: &Row<'_>, measure: Measure, basis: Basis) -> Option<Uncertain> {
+fn number(monitor: &Monitor, row: &Row<'_>, measure: Measure, basis: ComparedNumber) -> Option<Uncertain> {
     let count = match basis {
-        Basis::Raw => row.scaled,
-        Basis::Estimate => row.estimate.total,
+        ComparedNumber::Raw => row.scaled,
+        ComparedNumber::Estimate => row.estimate.total,
     };
     let number = count?.scaled(measure.factor(monitor, row)?);
     number.value.is_finite().then_some(number)

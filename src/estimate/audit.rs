@@ -3,9 +3,9 @@
 use super::levels::{EventLevels, known, with_gradient};
 use super::{Moved, RelationIndex, RelationState, Standing};
 use crate::events::Event;
-use crate::expr::Slot;
+use crate::expr::VariableSlot;
 use crate::rates::Tally;
-use crate::relations::{Binding, BoundForm, BoundPair, BoundRelation, Relation, mean_slot, variance_slot};
+use crate::relations::{BoundForm, BoundPair, BoundRelation, Relation, RelationBinding, mean_slot, variance_slot};
 
 /// A relation is audited once each of its events has so many samples.
 pub(super) const AUDITED_AFTER: u64 = 5;
@@ -174,9 +174,9 @@ fn slack(tolerance: f64) -> f64 {
 
 fn bind(relation: &Relation, events: &[Event]) -> (Option<BoundRelation>, Standing) {
     let (bound, state) = match relation.bind(events) {
-        Binding::Active(bound) => (Some(bound), RelationState::Waiting),
-        Binding::Inactive { missing } => (None, RelationState::Inactive { missing }),
-        Binding::SelfRelation { event } => (None, RelationState::SameEvent { event }),
+        RelationBinding::Active(bound) => (Some(bound), RelationState::Waiting),
+        RelationBinding::Inactive { missing } => (None, RelationState::Inactive { missing }),
+        RelationBinding::SelfRelation { event } => (None, RelationState::SameEvent { event }),
     };
     (bound, Standing { state, ..Standing::default() })
 }
@@ -224,7 +224,7 @@ fn check<'a>(
 ) -> Option<PredictionCheck<'a>> {
     let (residual, counted, deviation, events) = match &relation.form {
         BoundForm::Pair(BoundPair { to, mean, variance, from }) => {
-            let (program, Slot(slot)) = match (mean, variance) {
+            let (program, VariableSlot(slot)) = match (mean, variance) {
                 (Some(mean), _) => (mean, mean_slot(*to)),
                 (None, Some(variance)) => (variance, variance_slot(*to)),
                 (None, None) => return None,

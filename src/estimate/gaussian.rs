@@ -10,10 +10,12 @@
 use std::sync::Arc;
 
 use super::audit::{Audit, AuditScope};
-use super::gp::{Constraint, Known, Model};
+use super::gp::{Constraint, CovarianceModel, Known};
 use super::levels::with_gradient;
 use super::on_cpu::OnCpu;
-use super::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationIndex, Standing, scale_all, scaled};
+use super::{
+    Cause, Contribution, Estimate, Estimator, Linear, Moved, Quality, RelationIndex, Standing, scale_all, scaled,
+};
 use crate::events::Event;
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Delta, Error, Tally, Uncertain};
@@ -45,7 +47,7 @@ impl Gaussian {
 
     /// Uses what earlier runs of the program taught.
     #[must_use]
-    pub fn with_model(mut self, model: Arc<Model>) -> Self {
+    pub fn with_model(mut self, model: Arc<CovarianceModel>) -> Self {
         self.run.learnt(model);
         self
     }
@@ -70,7 +72,7 @@ impl Gaussian {
     }
 
     /// The run's counts, each with what relations added to it.
-    fn totals(&self, tally: &Tally) -> Vec<Option<(Uncertain, Vec<Part>)>> {
+    fn totals(&self, tally: &Tally) -> Vec<Option<(Uncertain, Vec<Contribution>)>> {
         let own = self.own_totals(tally);
         let constraints = self.constraints(AuditScope::Run);
         if constraints.is_empty() {
@@ -91,7 +93,7 @@ impl Gaussian {
             for (event, parts) in parts.iter_mut().enumerate() {
                 let counts = known.mean[event] - before[event];
                 if counts.abs() > ROUNDING * before[event].abs() {
-                    parts.push(Part { by: Cause::Relation(index), counts });
+                    parts.push(Contribution { by: Cause::Relation(index), counts });
                 }
             }
         }
@@ -131,7 +133,7 @@ impl Gaussian {
         &self,
         event: EventIndex,
         tally: &Tally,
-        total: Option<(Uncertain, Vec<Part>)>,
+        total: Option<(Uncertain, Vec<Contribution>)>,
         interval: Option<Uncertain>,
     ) -> Estimate {
         let own = scaled(tally, event);
@@ -308,7 +310,7 @@ mod tests {
         let bound = |text: &str| {
             let relations = crate::relations::parse("test.json", text.as_bytes()).strict().unwrap();
             match relations[0].bind(&events(&["a", "b"])) {
-                crate::relations::Binding::Active(bound) => bound,
+                crate::relations::RelationBinding::Active(bound) => bound,
                 other => panic!("{other:?}"),
             }
         };

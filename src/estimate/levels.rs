@@ -1,6 +1,6 @@
 //! Turns raw statistics into the numbers that bound relations read, and their errors.
 
-use crate::expr::{Program, Slot};
+use crate::expr::{Program, VariableSlot};
 use crate::rates::{Scaling, Tally};
 use crate::relations::mean_slot;
 
@@ -49,7 +49,7 @@ impl EventLevels {
 
     /// The standard deviation of a value with this gradient, if the errors of the numbers that it
     /// is made of are independent.
-    pub(super) fn propagated(&self, slots: &[Slot], gradient: &[f64]) -> f64 {
+    pub(super) fn propagated(&self, slots: &[VariableSlot], gradient: &[f64]) -> f64 {
         let parts = slots.iter().zip(gradient).filter(|(_, derivative)| **derivative != 0.0);
         parts.map(|(slot, derivative)| derivative * self.deviations[slot.0]).fold(0.0, f64::hypot)
     }

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! One more estimator is one more file here with a type that implements the trait, and an arm in
-//! each function of [`Kind`]; command line, recordings, screens and texts take it from there. What
+//! each function of [`EventKind`]; command line, recordings, screens and texts take it from there. What
 //! all of them keep to:
 //!
 //! - A count that is exact (the event was counted all the time) stays as it is.
@@ -35,7 +35,7 @@ mod scale;
 pub use gaussian::Gaussian;
 pub use linear::Linear;
 pub use on_cpu::OnCpu;
-pub use scale::Scale;
+pub use scale::ScaleEstimator;
 
 /// The place of a relation in the list of all that were read.
 pub type RelationIndex = usize;
@@ -59,8 +59,8 @@ pub trait Estimator: Send {
 
 /// Names the estimators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
-    /// [`Scale`]: scales counts, as perf does.
+pub enum EstimatorKind {
+    /// [`ScaleEstimator`]: scales counts, as perf does.
     #[default]
     Scale,
     /// [`Linear`]: corrects means by fixed weights.
@@ -69,7 +69,7 @@ pub enum Kind {
     Gp,
 }
 
-impl Kind {
+impl EstimatorKind {
     /// All estimators.
     pub const ALL: [Self; 3] = [Self::Scale, Self::Linear, Self::Gp];
 
@@ -99,7 +99,7 @@ impl Kind {
     /// A new one for these events and relations.
     pub fn build(self, events: &[Event], relations: &[Relation]) -> Box<dyn Estimator> {
         match self {
-            Self::Scale => Box::new(Scale::new(events, relations)),
+            Self::Scale => Box::new(ScaleEstimator::new(events, relations)),
             Self::Linear => Box::new(Linear::new(events, relations)),
             Self::Gp => Box::new(Gaussian::new(events, relations)),
         }
@@ -120,7 +120,7 @@ pub struct Estimate {
     pub quality: Quality,
     /// What moved the total, strongest first and the weighting last: their counts add up to the total less the scaled one,
     /// or to all of it where nothing was counted, unless it was raised to what was counted.
-    pub parts: Vec<Part>,
+    pub parts: Vec<Contribution>,
 }
 
 /// Where a number comes from, and so how far it can be trusted.
@@ -141,7 +141,7 @@ pub enum Quality {
 
 /// What moved a number, and by how much.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Part {
+pub struct Contribution {
     /// What moved it.
     pub by: Cause,
     /// How many counts it added, or took away.
@@ -238,7 +238,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Encoding, Kind as EventKind, Modifiers, Unit};
+    use crate::events::{Encoding, EventKind, Modifiers, Unit};
     use crate::units::CpuNs;
 
     pub(super) fn events(names: &[&str]) -> Vec<Event> {
@@ -266,8 +266,8 @@ mod tests {
 
     #[test]
     fn names_lead_back_to_their_estimators() {
-        assert!(Kind::ALL.into_iter().all(|kind| Kind::named(kind.name()) == Some(kind)));
-        assert_eq!(Kind::named("guess"), None);
+        assert!(EstimatorKind::ALL.into_iter().all(|kind| EstimatorKind::named(kind.name()) == Some(kind)));
+        assert_eq!(EstimatorKind::named("guess"), None);
     }
 
     /// Right ones, wrong ones, one without a value at times.
@@ -289,7 +289,7 @@ mod tests {
     }
 
     /// Rounds in intervals of three through an estimator, which `check` looks at after each.
-    fn run(kind: Kind, rounds: &[[Option<Delta>; 4]], mut check: impl FnMut(&Tally, &[Estimate])) {
+    fn run(kind: EstimatorKind, rounds: &[[Option<Delta>; 4]], mut check: impl FnMut(&Tally, &[Estimate])) {
         let relations = crate::relations::parse("test.json", RELATIONS.as_bytes()).strict().unwrap();
         let mut estimator = kind.build(&events(&["a", "b", "c", "d"]), &relations);
         let mut tally = Tally::new(4);
@@ -320,7 +320,7 @@ mod tests {
                     *delta = Delta { running: delta.enabled, ..*delta };
                 }
             }
-            for kind in Kind::ALL {
+            for kind in EstimatorKind::ALL {
                 run(kind, &rounds, |tally, estimates| {
                     for (event, estimate) in estimates[..2].iter().enumerate().filter(|(event, _)| tally.raw()[*event].run.is_exact()) {
                         assert_eq!(*estimate, scaled(tally, event));
@@ -338,7 +338,7 @@ mod tests {
                 let bounds = count.and_then(Uncertain::bounds);
                 assert!(bounds.is_none_or(|(low, high)| low >= least && low <= high), "{count:?} {counted}");
             };
-            for kind in Kind::ALL {
+            for kind in EstimatorKind::ALL {
                 run(kind, &rounds, |tally, estimates| {
                     for (event, estimate) in estimates.iter().enumerate() {
                         check(estimate.interval, tally.interval(event).total().count);

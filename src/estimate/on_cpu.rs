@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gp::{EventSpec, Gp, MAX_EVENTS, Model, Prior, Settings, Span, Timing};
+use super::gp::{CovarianceModel, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Span, Timing};
 use crate::events::Event;
 use crate::rates::Delta;
 use crate::units::WallNs;
@@ -15,7 +15,7 @@ const ROTATION_MS: f64 = 4.0;
 pub struct OnCpu {
     events: Vec<EventSpec>,
     /// What earlier runs of the program taught.
-    learnt: Option<Arc<Model>>,
+    learnt: Option<Arc<CovarianceModel>>,
     purpose: Purpose,
     /// The process; it begins with the first round in which an event had to wait.
     process: Option<Gp>,
@@ -37,18 +37,18 @@ impl OnCpu {
     }
 
     /// A run that is learnt from; it goes on where a model of the same events ends.
-    pub fn learning(events: &[Event], earlier: Option<Model>) -> Self {
+    pub fn learning(events: &[Event], earlier: Option<CovarianceModel>) -> Self {
         Self::new(events, Purpose::Learn, earlier.map(Arc::new))
     }
 
-    fn new(events: &[Event], purpose: Purpose, learnt: Option<Arc<Model>>) -> Self {
+    fn new(events: &[Event], purpose: Purpose, learnt: Option<Arc<CovarianceModel>>) -> Self {
         let spec = |event: &Event| EventSpec { name: event.name.clone(), always_counted: event.kind.is_software() };
         Self { events: events.iter().map(spec).collect(), learnt, purpose, process: None, clock: 0.0 }
     }
 
     /// Uses what earlier runs taught; from before the first round. A model that knows none of the events is
     /// none.
-    pub(super) fn learnt(&mut self, model: Arc<Model>) {
+    pub(super) fn learnt(&mut self, model: Arc<CovarianceModel>) {
         self.learnt = Some(model).filter(|model| self.events.iter().any(|event| model.knows(&event.name)));
     }
 
@@ -92,7 +92,7 @@ impl OnCpu {
 
     /// Ends a run that is learnt from: what it and those before it teach, which takes seconds. `None` if nothing
     /// was multiplexed in it.
-    pub fn model(mut self) -> Option<Model> {
+    pub fn model(mut self) -> Option<CovarianceModel> {
         let process = self.process.as_mut()?;
         process.end();
         Some(process.model())
@@ -107,7 +107,7 @@ mod tests {
     use crate::estimate::tests::{events, half, whole};
 
     /// A run of so many rounds of 2 ms, in which b is counted every other round.
-    fn run(earlier: Option<Model>, rounds: u64, b: impl Fn(u64) -> Delta) -> Option<Model> {
+    fn run(earlier: Option<CovarianceModel>, rounds: u64, b: impl Fn(u64) -> Delta) -> Option<CovarianceModel> {
         let mut run = OnCpu::learning(&events(&["a", "b"]), earlier);
         for at in 0..rounds {
             run.round(WallNs(at * 2_000_000), WallNs((at + 1) * 2_000_000), &[Some(whole(200)), Some(b(at))]);

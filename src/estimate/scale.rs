@@ -8,19 +8,19 @@ use crate::relations::Relation;
 
 /// Each event by its own samples. Relations are audited and correct nothing.
 #[derive(Debug)]
-pub struct Scale {
+pub struct ScaleEstimator {
     audit: Audit,
     estimates: Vec<Estimate>,
 }
 
-impl Scale {
+impl ScaleEstimator {
     /// An estimator for these events.
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
         Self { audit: Audit::new(events, relations), estimates: vec![Estimate::default(); events.len()] }
     }
 }
 
-impl Estimator for Scale {
+impl Estimator for ScaleEstimator {
     fn end_interval(&mut self, tally: &Tally) {
         self.audit.update(tally);
         scale_all(tally, &mut self.estimates);

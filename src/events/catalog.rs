@@ -12,20 +12,20 @@ use super::pmu::Pmu;
 use super::resolve::Resolver;
 use super::symbols::{self, Symbol, SymbolRow};
 use super::tables::TableEvent;
-use super::{Event, Kind, emulate, presets, tracepoints};
+use super::{Event, EventKind, emulate, presets, tracepoints};
 use crate::names;
 use crate::names::glob;
 
 /// An event that can be written after `-e`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Entry {
+pub struct CatalogEntry {
     /// The name to write; libpfm's events may need one of the `umasks` behind it.
     pub name: String,
     /// Other names of the same event.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub aliases: Vec<String>,
     /// Which part of the machine counts it.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The table that the entry comes from.
     pub source: Source,
     /// The PMU that has it, where one is named.
@@ -35,12 +35,12 @@ pub struct Entry {
     pub description: String,
     /// What can follow the name of a libpfm event, behind a colon.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub umasks: Vec<Part>,
+    pub umasks: Vec<EventPart>,
 }
 
 /// A part of an event that can be counted alone.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Part {
+pub struct EventPart {
     /// The name behind the event's colon.
     pub name: String,
     /// What the part counts, in words.
@@ -67,8 +67,8 @@ pub enum Source {
     Model,
 }
 
-impl Entry {
-    fn new(name: impl Into<String>, kind: Kind, source: Source) -> Self {
+impl CatalogEntry {
+    fn new(name: impl Into<String>, kind: EventKind, source: Source) -> Self {
         Self {
             name: name.into(),
             aliases: Vec::new(),
@@ -100,34 +100,34 @@ impl Entry {
 /// Every event of the resolver's machine: presets, software, hardware and cache events, PMUs of
 /// sysfs, the vendor's tables where it knows some, tracepoints, libpfm's tables. The two slow parts,
 /// tracefs and libpfm, are read by threads meanwhile.
-pub fn catalog(resolver: &Resolver) -> Box<dyn Iterator<Item = Entry> + '_> {
+pub fn catalog(resolver: &Resolver) -> Box<dyn Iterator<Item = CatalogEntry> + '_> {
     if resolver.machine().is_emulated() { Box::new(model_entries()) } else { Box::new(real_entries(resolver)) }
 }
 
 /// What the emulated PMU counts: its costs, and the names that mean sums of them.
-fn model_entries() -> impl Iterator<Item = Entry> {
-    let entry = |name: &str| Entry::new(name, Kind::Modelled, Source::Model);
+fn model_entries() -> impl Iterator<Item = CatalogEntry> {
+    let entry = |name: &str| CatalogEntry::new(name, EventKind::Modelled, Source::Model);
     let costs = emulate::costs().iter();
-    let costs = costs.map(move |cost| Entry { description: cost.description.clone(), ..entry(&cost.name) });
+    let costs = costs.map(move |cost| CatalogEntry { description: cost.description.clone(), ..entry(&cost.name) });
     let sums = emulate::rows().iter().filter(|row| row.is_counted());
-    costs.chain(sums.map(move |row| Entry {
+    costs.chain(sums.map(move |row| CatalogEntry {
         aliases: row.names[1..].to_vec(),
         description: row.formula(),
         ..entry(&row.names[0])
     }))
 }
 
-fn real_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
+fn real_entries(resolver: &Resolver) -> impl Iterator<Item = CatalogEntry> + use<'_> {
     let machine = resolver.machine().clone();
     let libpfm = meanwhile(move || libpfm_entries(&machine));
     let machine = resolver.machine().clone();
     let traced = meanwhile(move || tracepoints::names(&machine).collect::<Vec<_>>());
     preset_entries(resolver)
-        .chain(symbols::ROWS.iter().map(Entry::from))
+        .chain(symbols::ROWS.iter().map(CatalogEntry::from))
         .chain(symbols::caches().map(cache_entry))
         .chain(resolver.pmus().iter().cloned().flat_map(sysfs_entries))
         .chain(resolver.tables().events().iter().map(table_entry))
-        .chain(traced.map(|name| Entry::new(name, Kind::Tracepoint, Source::Tracefs)))
+        .chain(traced.map(|name| CatalogEntry::new(name, EventKind::Tracepoint, Source::Tracefs)))
         // The slowest comes last.
         .chain(libpfm)
 }
@@ -156,28 +156,28 @@ where
     handfuls.into_iter().flatten().chain(here)
 }
 
-fn table_entry(event: &TableEvent) -> Entry {
+fn table_entry(event: &TableEvent) -> CatalogEntry {
     let note = if event.deprecated { "[deprecated] " } else { "" };
-    Entry {
+    CatalogEntry {
         pmu: event.pmu.clone(),
         description: format!("{note}{}", event.description),
-        ..Entry::new(&event.name, Kind::Pmu, Source::Tables)
+        ..CatalogEntry::new(&event.name, EventKind::Pmu, Source::Tables)
     }
 }
 
-fn preset_entries(resolver: &Resolver) -> impl Iterator<Item = Entry> + use<'_> {
+fn preset_entries(resolver: &Resolver) -> impl Iterator<Item = CatalogEntry> + use<'_> {
     presets::all().iter().map(move |preset| {
         let event = resolver.built_in(&preset.name);
-        let mut entry = Entry::new(&preset.name, Kind::Hardware, Source::Preset);
+        let mut entry = CatalogEntry::new(&preset.name, EventKind::Hardware, Source::Preset);
         if let Some(event) = event {
             entry.kind = event.kind;
             entry.aliases.extend(event.encoding.absent.is_none().then_some(event.canonical));
         }
-        Entry { description: preset.description.clone(), ..entry }
+        CatalogEntry { description: preset.description.clone(), ..entry }
     })
 }
 
-impl From<&SymbolRow> for Entry {
+impl From<&SymbolRow> for CatalogEntry {
     fn from(row: &SymbolRow) -> Self {
         let symbol = Symbol::from(row);
         Self {
@@ -188,39 +188,39 @@ impl From<&SymbolRow> for Entry {
     }
 }
 
-fn cache_entry(symbol: Symbol) -> Entry {
-    Entry::new(symbol.canonical, symbol.kind, Source::Perf)
+fn cache_entry(symbol: Symbol) -> CatalogEntry {
+    CatalogEntry::new(symbol.canonical, symbol.kind, Source::Perf)
 }
 
-fn sysfs_entries(pmu: Pmu) -> impl Iterator<Item = Entry> {
+fn sysfs_entries(pmu: Pmu) -> impl Iterator<Item = CatalogEntry> {
     let events = pmu.events().into_iter();
-    events.map(move |event| Entry {
+    events.map(move |event| CatalogEntry {
         description: pmu.event_terms(&event).unwrap_or_default(),
         pmu: Some(pmu.name.clone()),
         aliases: vec![event.clone()],
-        ..Entry::new(format!("{}/{event}/", pmu.name), Kind::Pmu, Source::Sysfs)
+        ..CatalogEntry::new(format!("{}/{event}/", pmu.name), EventKind::Pmu, Source::Sysfs)
     })
 }
 
 #[cfg(feature = "pfm")]
-fn libpfm_entries(machine: &Machine) -> impl Iterator<Item = Entry> + use<> {
+fn libpfm_entries(machine: &Machine) -> impl Iterator<Item = CatalogEntry> + use<> {
     let pmus = if machine.has_libpfm() { super::pfm::pmus() } else { Vec::new() };
     pmus.into_iter().flat_map(|pmu| super::pfm::events(&pmu).map(move |event| libpfm_entry(&pmu.name, event)))
 }
 
 #[cfg(feature = "pfm")]
-fn libpfm_entry(pmu: &str, event: super::pfm::PfmEvent) -> Entry {
-    let part = |umask: super::pfm::Umask| Part { name: umask.name, description: umask.description };
-    Entry {
+fn libpfm_entry(pmu: &str, event: super::pfm::PfmEvent) -> CatalogEntry {
+    let part = |umask: super::pfm::Umask| EventPart { name: umask.name, description: umask.description };
+    CatalogEntry {
         pmu: Some(pmu.to_owned()),
         description: event.description,
         umasks: event.umasks.into_iter().map(part).collect(),
-        ..Entry::new(event.name, Kind::Pmu, Source::Libpfm)
+        ..CatalogEntry::new(event.name, EventKind::Pmu, Source::Libpfm)
     }
 }
 
 #[cfg(not(feature = "pfm"))]
-fn libpfm_entries(_: &Machine) -> impl Iterator<Item = Entry> + use<> {
+fn libpfm_entries(_: &Machine) -> impl Iterator<Item = CatalogEntry> + use<> {
     std::iter::empty()
 }
 
@@ -242,20 +242,20 @@ impl Pattern {
     }
 
     /// Whether the pattern means the entry, by its name, an alias, a umask or its PMU.
-    pub fn matches(&self, entry: &Entry) -> bool {
+    pub fn matches(&self, entry: &CatalogEntry) -> bool {
         let means = |name: &str| glob::matches(&self.glob, &name.to_lowercase());
         self.means_class(entry.kind)
             || entry.names().any(|name| means(&name))
             || entry.pmu.as_deref().is_some_and(means)
     }
 
-    fn means_class(&self, kind: Kind) -> bool {
+    fn means_class(&self, kind: EventKind) -> bool {
         match self.word.as_str() {
-            "hw" | "hardware" => kind == Kind::Hardware,
-            "sw" | "software" => kind == Kind::Software,
-            "cache" | "hwcache" => kind == Kind::Cache,
-            "tracepoint" => kind == Kind::Tracepoint,
-            "pmu" => kind == Kind::Pmu,
+            "hw" | "hardware" => kind == EventKind::Hardware,
+            "sw" | "software" => kind == EventKind::Software,
+            "cache" | "hwcache" => kind == EventKind::Cache,
+            "tracepoint" => kind == EventKind::Tracepoint,
+            "pmu" => kind == EventKind::Pmu,
             _ => false,
         }
     }
@@ -300,7 +300,7 @@ impl<'a> Prober<'a> {
     }
 
     /// Whether this entry can be counted.
-    pub fn check(&self, entry: &Entry) -> Availability {
+    pub fn check(&self, entry: &CatalogEntry) -> Availability {
         if entry.kind.is_software() {
             return self.once("allowed", || (self.probe)(Question::Allowed));
         }
@@ -322,7 +322,7 @@ impl<'a> Prober<'a> {
         answer
     }
 
-    fn check_pmu(&self, entry: &Entry, pmu: &str) -> Availability {
+    fn check_pmu(&self, entry: &CatalogEntry, pmu: &str) -> Availability {
         let listed = self.resolver.pmus().iter().find(|listed| listed.name == pmu && !listed.is_core());
         match listed {
             Some(listed) if listed.counts_whole_cpus() => {
@@ -333,7 +333,7 @@ impl<'a> Prober<'a> {
         }
     }
 
-    fn open(&self, entry: &Entry) -> Availability {
+    fn open(&self, entry: &CatalogEntry) -> Availability {
         let event = match entry.source {
             Source::Preset | Source::Perf | Source::Model => self.resolver.built_in(&entry.name),
             // A table may describe more than the kernel has an encoding for.
@@ -344,7 +344,7 @@ impl<'a> Prober<'a> {
             return Availability::No(why);
         }
         let ask = || (self.probe)(Question::Open(&event));
-        if event.kind == Kind::Pmu && entry.source == Source::Preset { self.once("codes", ask) } else { ask() }
+        if event.kind == EventKind::Pmu && entry.source == Source::Preset { self.once("codes", ask) } else { ask() }
     }
 }
 

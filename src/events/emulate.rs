@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use serde::Deserialize;
 
-use super::{Encoding, Event, Kind};
+use super::{Encoding, Event, EventKind};
 
 /// How many costs the model keeps.
 pub const COSTS: usize = 13;
@@ -114,7 +114,7 @@ pub struct Formula {
 impl Formula {
     /// The formula of an event; `None` for one that the model doesn't count.
     pub fn of(event: &Event) -> Option<Self> {
-        let is_modelled = event.kind == Kind::Modelled && event.encoding.absent.is_none();
+        let is_modelled = event.kind == EventKind::Modelled && event.encoding.absent.is_none();
         is_modelled.then_some(Self { plus: event.encoding.config, minus: event.encoding.config1 })
     }
 

@@ -23,12 +23,12 @@ pub struct Problem {
     /// The event as it was written; the whole list for a syntax error.
     pub text: String,
     /// What is wrong with the event.
-    pub cause: Cause,
+    pub cause: EventErrorCause,
 }
 
 /// What can be wrong with an event's text.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Cause {
+pub enum EventErrorCause {
     /// The text can't be understood.
     Syntax {
         /// The byte of the text at which reading stopped.
@@ -177,21 +177,21 @@ impl Display for Problem {
         let place = format!("in -e (position {})", self.position);
         let text = shown(&self.text);
         match &self.cause {
-            Cause::Syntax { at, expected } => syntax(f, &self.text, *at, expected),
-            Cause::Unknown { name, similar, pattern } => {
+            EventErrorCause::Syntax { at, expected } => syntax(f, &self.text, *at, expected),
+            EventErrorCause::Unknown { name, similar, pattern } => {
                 write!(f, "E03 perfprop: unknown event '{}' {place}", shown(name))?;
                 hints(f, similar, pattern.as_deref())
             }
-            Cause::NoPmu { pmu, known } => {
+            EventErrorCause::NoPmu { pmu, known } => {
                 write!(f, "E03 perfprop: no PMU '{}' for '{text}' {place}", shown(pmu))?;
                 write!(f, "\n      PMUs of this machine: {}", listed(known))
             }
-            Cause::NoTerm { pmu, term, known } => {
+            EventErrorCause::NoTerm { pmu, term, known } => {
                 write!(f, "E03 perfprop: no term '{}' in '{text}' {place}", shown(term))?;
                 let of = if pmu.is_empty() { "this event".to_owned() } else { format!("PMU {}", shown(pmu)) };
                 write!(f, "\n      terms of {of}: {}", listed(known))
             }
-            Cause::Tracefs(error) => {
+            EventErrorCause::Tracefs(error) => {
                 write!(f, "E03 perfprop: no event '{text}' without tracepoints {place}")?;
                 tracefs(f, error)
             }
@@ -204,30 +204,30 @@ impl Display for Problem {
 }
 
 /// The causes that one line explains.
-fn plain(f: &mut Formatter<'_>, cause: &Cause) -> fmt::Result {
+fn plain(f: &mut Formatter<'_>, cause: &EventErrorCause) -> fmt::Result {
     match cause {
-        Cause::TooLarge { pmu, term, value, max } => {
+        EventErrorCause::TooLarge { pmu, term, value, max } => {
             let of = if pmu.is_empty() { String::new() } else { format!(" of PMU {}", shown(pmu)) };
             write!(f, "{}={value:#x} is too large: the largest value{of} is {max:#x}", shown(term))
         }
-        Cause::NeedsValue { term } => write!(f, "'{0}' needs a value: {0}=0x1", shown(term)),
-        Cause::NotANumber { term, text } => {
+        EventErrorCause::NeedsValue { term } => write!(f, "'{0}' needs a value: {0}=0x1", shown(term)),
+        EventErrorCause::NotANumber { term, text } => {
             write!(f, "'{}' must be a number (10, 0x1a), not '{}'", shown(term), shown(text))
         }
-        Cause::NeedsParameter { event, parameter } => {
+        EventErrorCause::NeedsParameter { event, parameter } => {
             write!(f, "{} leaves '{1}' open: add {1}=0x1 between the slashes", shown(event), shown(parameter))
         }
-        Cause::Letters(error) => write!(f, "{error}"),
-        Cause::BadSysfs { file, text } => {
+        EventErrorCause::Letters(error) => write!(f, "{error}"),
+        EventErrorCause::BadSysfs { file, text } => {
             write!(f, "the kernel's file {} says '{}', which has no meaning", path(file), shown(text))
         }
-        Cause::Probe { path, problem } => probe(f, &shown(path), problem),
-        Cause::TooMany { most } => write!(f, "the list has more than {most} events: use a narrower pattern"),
-        Cause::Syntax { .. }
-        | Cause::Unknown { .. }
-        | Cause::NoPmu { .. }
-        | Cause::NoTerm { .. }
-        | Cause::Tracefs(_) => Ok(()),
+        EventErrorCause::Probe { path, problem } => probe(f, &shown(path), problem),
+        EventErrorCause::TooMany { most } => write!(f, "the list has more than {most} events: use a narrower pattern"),
+        EventErrorCause::Syntax { .. }
+        | EventErrorCause::Unknown { .. }
+        | EventErrorCause::NoPmu { .. }
+        | EventErrorCause::NoTerm { .. }
+        | EventErrorCause::Tracefs(_) => Ok(()),
     }
 }
 

@@ -1,20 +1,20 @@
 //! Resolves the parts of a name to attributes of perf_event_open, as far as that needs no look at the
 //! machine.
 
-use super::error::Cause;
+use super::error::EventErrorCause;
 use super::machine::Machine;
 use super::modifiers::LettersError;
 use super::pmu::{self, Encoded, Pmu};
 use super::presets::Preset;
 use super::symbols::{self, Symbol};
 use super::syntax::{self, Head, Term};
-use super::{Encoding, Kind, Modifiers, Unit};
+use super::{Encoding, EventKind, Modifiers, Unit};
 
 /// What a name means, before its modifiers.
 #[derive(Clone, Debug)]
 pub(super) struct Meant {
     pub(super) canonical: String,
-    pub(super) kind: Kind,
+    pub(super) kind: EventKind,
     pub(super) encoding: Encoding,
     pub(super) unit: Unit,
     /// What it is called, where that isn't what was written: one event of several, or `name=`.
@@ -30,17 +30,17 @@ impl From<Symbol> for Meant {
 }
 
 impl Meant {
-    pub(super) fn new(canonical: String, kind: Kind, encoding: Encoding) -> Self {
+    pub(super) fn new(canonical: String, kind: EventKind, encoding: Encoding) -> Self {
         Self { canonical, kind, encoding, unit: Unit::Count, name: None, modifiers: Modifiers::unmodified() }
     }
 }
 
 /// Numbers, raw codes and breakpoints, which need no machine.
-pub(super) fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<Meant, Cause> {
+pub(super) fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<Meant, EventErrorCause> {
     let found = match *head {
         Head::Numeric { pmu_type, config } => {
             let largest = u64::from(u32::MAX);
-            let narrow = u32::try_from(pmu_type).map_err(|_| Cause::TooLarge {
+            let narrow = u32::try_from(pmu_type).map_err(|_| EventErrorCause::TooLarge {
                 pmu: String::new(),
                 term: "type".to_owned(),
                 value: pmu_type,
@@ -48,9 +48,9 @@ pub(super) fn other_head(head: &Head<'_>, terms: Option<&[Term<'_>]>) -> Result<
             })?;
             numeric(narrow, config)
         }
-        Head::Raw(code) => Meant::new(format!("r{code:x}"), Kind::Raw, Encoding::of(symbols::RAW, code)),
+        Head::Raw(code) => Meant::new(format!("r{code:x}"), EventKind::Raw, Encoding::of(symbols::RAW, code)),
         Head::Memory { address, length, access } => breakpoint(address, length, access)?,
-        Head::Name(_) | Head::Probe { .. } => return Err(Cause::NeedsValue { term: "event".to_owned() }),
+        Head::Name(_) | Head::Probe { .. } => return Err(EventErrorCause::NeedsValue { term: "event".to_owned() }),
     };
     with_common_terms(found, terms.unwrap_or_default())
 }
@@ -62,15 +62,15 @@ fn numeric(pmu_type: u32, config: u64) -> Meant {
     row.map_or_else(bare, |row| Meant::from(Symbol::from(row)))
 }
 
-fn kind_of(pmu_type: u32) -> Kind {
+fn kind_of(pmu_type: u32) -> EventKind {
     match pmu_type {
-        symbols::HARDWARE => Kind::Hardware,
-        symbols::SOFTWARE => Kind::Software,
-        symbols::TRACEPOINT => Kind::Tracepoint,
-        symbols::HW_CACHE => Kind::Cache,
-        symbols::RAW => Kind::Raw,
-        symbols::BREAKPOINT => Kind::Breakpoint,
-        _ => Kind::Pmu,
+        symbols::HARDWARE => EventKind::Hardware,
+        symbols::SOFTWARE => EventKind::Software,
+        symbols::TRACEPOINT => EventKind::Tracepoint,
+        symbols::HW_CACHE => EventKind::Cache,
+        symbols::RAW => EventKind::Raw,
+        symbols::BREAKPOINT => EventKind::Breakpoint,
+        _ => EventKind::Pmu,
     }
 }
 
@@ -78,23 +78,23 @@ fn kind_of(pmu_type: u32) -> Kind {
 const ACCESSES: [(char, u32); 3] = [('r', 1), ('w', 2), ('x', 4)];
 
 /// perf's defaults: reads and writes; four bytes, or a word where code is executed.
-fn breakpoint(address: u64, length: Option<u64>, access: &str) -> Result<Meant, Cause> {
+fn breakpoint(address: u64, length: Option<u64>, access: &str) -> Result<Meant, EventErrorCause> {
     let written = if access.is_empty() { "rw" } else { access };
     let mut bp_type = 0;
     for letter in written.chars() {
         let bit = ACCESSES.iter().find(|(known, _)| *known == letter).map_or(0, |(_, bit)| *bit);
         if bp_type & bit != 0 {
-            return Err(Cause::Letters(LettersError::Twice(letter)));
+            return Err(EventErrorCause::Letters(LettersError::Twice(letter)));
         }
         bp_type |= bit;
     }
     let executes = bp_type == 4;
     let length = length.unwrap_or(if executes { size_of::<usize>() as u64 } else { 4 });
     let encoding = Encoding { config1: address, config2: length, bp_type, ..Encoding::of(symbols::BREAKPOINT, 0) };
-    Ok(Meant::new(format!("mem:{address:#x}/{length}:{written}"), Kind::Breakpoint, encoding))
+    Ok(Meant::new(format!("mem:{address:#x}/{length}:{written}"), EventKind::Breakpoint, encoding))
 }
 
-pub(super) fn with_common_terms(found: Meant, terms: &[Term<'_>]) -> Result<Meant, Cause> {
+pub(super) fn with_common_terms(found: Meant, terms: &[Term<'_>]) -> Result<Meant, EventErrorCause> {
     let mut encoded = Encoded { encoding: found.encoding.clone(), unit: found.unit.clone(), name: None };
     pmu::add_common_terms(terms, &mut encoded)?;
     Ok(Meant { encoding: encoded.encoding, name: encoded.name, ..found })
@@ -103,12 +103,12 @@ pub(super) fn with_common_terms(found: Meant, terms: &[Term<'_>]) -> Result<Mean
 pub(super) fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bool) -> Meant {
     let canonical = format!("{}/{}/", pmu.name, written(terms));
     let kind = match (pmu.name.as_str(), kind_of(encoded.encoding.pmu_type)) {
-        ("kprobe" | "uprobe", _) => Kind::Probe,
-        (_, Kind::Raw) => Kind::Pmu,
+        ("kprobe" | "uprobe", _) => EventKind::Probe,
+        (_, EventKind::Raw) => EventKind::Pmu,
         (_, kind) => kind,
     };
     let mut found = Meant::new(canonical, kind, encoded.encoding);
-    let is_generic = matches!(kind, Kind::Hardware | Kind::Cache);
+    let is_generic = matches!(kind, EventKind::Hardware | EventKind::Cache);
     if is_generic && hybrid {
         found.encoding.config |= u64::from(pmu.pmu_type) << 32;
     }
@@ -127,8 +127,8 @@ pub(super) fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bo
 fn written(terms: &[Term<'_>]) -> String {
     let term = |term: &Term<'_>| match &term.value {
         None => term.key.to_owned(),
-        Some(syntax::Value::Number(number)) => format!("{}={number:#x}", term.key),
-        Some(syntax::Value::Text(text)) => format!("{}={text}", term.key),
+        Some(syntax::TermValue::Number(number)) => format!("{}={number:#x}", term.key),
+        Some(syntax::TermValue::Text(text)) => format!("{}={text}", term.key),
     };
     let counting = terms.iter().filter(|term| term.key != "name");
     counting.map(term).collect::<Vec<_>>().join(",")
@@ -146,11 +146,11 @@ pub(super) fn on_core(found: &Meant, core: &Pmu) -> Meant {
 /// A raw code of the core's PMU, called by libpfm's words where there are some.
 pub(super) fn raw(code: u64, words: Option<String>) -> Meant {
     let canonical = words.unwrap_or_else(|| format!("r{code:x}"));
-    Meant::new(canonical, Kind::Pmu, Encoding::of(symbols::RAW, code))
+    Meant::new(canonical, EventKind::Pmu, Encoding::of(symbols::RAW, code))
 }
 
 pub(super) fn absent(preset: &Preset, why: &str) -> Meant {
-    Meant::new(preset.name.clone(), Kind::Hardware, Encoding::absent(why))
+    Meant::new(preset.name.clone(), EventKind::Hardware, Encoding::absent(why))
 }
 
 #[cfg(feature = "pfm")]
@@ -160,7 +160,7 @@ pub(super) fn libpfm_event(machine: &Machine, name: &str) -> Option<Meant> {
     }
     let event = super::pfm::encode(name).ok()?;
     let kind = match kind_of(event.encoding.pmu_type) {
-        Kind::Raw => Kind::Pmu,
+        EventKind::Raw => EventKind::Pmu,
         kind => kind,
     };
     let found = Meant::new(event.canonical, kind, event.encoding);

@@ -24,8 +24,8 @@ mod tracepoints;
 
 use serde::{Deserialize, Serialize};
 
-pub use catalog::{Availability, Entry, Part, Pattern, Prober, Question, Source, catalog, similar};
-pub use error::{Cause, EventError, ProbeProblem, Problem};
+pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Question, Source, catalog, similar};
+pub use error::{EventError, EventErrorCause, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use modifiers::{Letters, LettersError, Space};
 pub use pmu::Pmu;
@@ -40,7 +40,7 @@ pub struct Event {
     /// The name of the same event in perf's, the kernel's or libpfm's words, without modifiers.
     pub canonical: String,
     /// Which part of the machine counts it.
-    pub kind: Kind,
+    pub kind: EventKind,
     /// The bits that say what to count.
     pub encoding: Encoding,
     /// Where it is counted (user, kernel, ...) and how it is scheduled.
@@ -74,9 +74,14 @@ impl Event {
         /// `PERF_COUNT_SW_` context-switches, cpu-migrations, bpf-output, cgroup-switches.
         const IN_KERNEL: [u64; 4] = [3, 4, 10, 11];
         match self.kind {
-            Kind::Software => !IN_KERNEL.contains(&self.encoding.config),
-            Kind::Tracepoint | Kind::Probe | Kind::Tool => false,
-            Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu | Kind::Breakpoint | Kind::Modelled => true,
+            EventKind::Software => !IN_KERNEL.contains(&self.encoding.config),
+            EventKind::Tracepoint | EventKind::Probe | EventKind::Tool => false,
+            EventKind::Hardware
+            | EventKind::Cache
+            | EventKind::Raw
+            | EventKind::Pmu
+            | EventKind::Breakpoint
+            | EventKind::Modelled => true,
         }
     }
 
@@ -90,7 +95,7 @@ impl Event {
 /// Which part of the machine counts an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kind {
+pub enum EventKind {
     /// Counted by the kernel itself: page faults, context switches, clocks.
     Software,
     /// One of perf's generic hardware events: cycles, instructions.
@@ -113,7 +118,7 @@ pub enum Kind {
     Tool,
 }
 
-impl Kind {
+impl EventKind {
     /// Whether the kernel counts it without a hardware counter, so that it is never multiplexed.
     ///
     /// Breakpoints take one of the few debug registers, but no counter, and are never rotated.
@@ -259,12 +264,12 @@ pub struct Group {
     /// The events, in the order written; never empty.
     pub events: Vec<Event>,
     /// Who asked for them to be counted together.
-    pub binding: Binding,
+    pub binding: GroupBinding,
 }
 
 /// How firmly the events of a [`Group`] belong together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Binding {
+pub enum GroupBinding {
     /// A single event, written without braces.
     Free,
     /// Written in braces: counted together or refused.

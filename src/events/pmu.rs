@@ -6,9 +6,9 @@
 
 use std::path::PathBuf;
 
-use super::error::Cause;
+use super::error::EventErrorCause;
 use super::machine::{self, Machine};
-use super::syntax::{self, Term, Value};
+use super::syntax::{self, Term, TermValue};
 use super::{Encoding, Unit, symbols};
 use crate::names::glob;
 
@@ -128,13 +128,13 @@ impl Pmu {
     }
 
     /// Which bits the term `name` sets, or `None` when `format/` hasn't got it.
-    fn format(&self, name: &str) -> Result<Option<FormatBits>, Cause> {
+    fn format(&self, name: &str) -> Result<Option<FormatBits>, EventErrorCause> {
         if !machine::is_file_name(name) {
             return Ok(None);
         }
         let file = self.folder.join("format").join(name);
         let Ok(text) = machine::text(&file) else { return Ok(None) };
-        FormatBits::parse(&text).map(Some).ok_or(Cause::BadSysfs { file, text })
+        FormatBits::parse(&text).map(Some).ok_or(EventErrorCause::BadSysfs { file, text })
     }
 
     fn unit(&self, event: &str) -> Unit {
@@ -150,7 +150,7 @@ impl Pmu {
     ///
     /// # Errors
     /// Returns the first term that this PMU lacks or whose value doesn't fit.
-    pub(super) fn encode(&self, terms: &[Term<'_>]) -> Result<Encoded, Cause> {
+    pub(super) fn encode(&self, terms: &[Term<'_>]) -> Result<Encoded, EventErrorCause> {
         let mut to = Encoded { encoding: Encoding::of(self.pmu_type, 0), unit: Unit::Count, name: None };
         for term in terms {
             set_whole_config(term, &mut to)?;
@@ -161,7 +161,7 @@ impl Pmu {
         Ok(to)
     }
 
-    fn add_term(&self, term: &Term<'_>, all: &[Term<'_>], to: &mut Encoded) -> Result<(), Cause> {
+    fn add_term(&self, term: &Term<'_>, all: &[Term<'_>], to: &mut Encoded) -> Result<(), EventErrorCause> {
         if is_common(term.key) {
             return Ok(());
         }
@@ -176,14 +176,14 @@ impl Pmu {
     }
 
     /// `event=0x3c`: puts the value into the bits of the term's format.
-    fn set_bits(&self, format: &FormatBits, term: &Term<'_>, to: &mut Encoded) -> Result<(), Cause> {
+    fn set_bits(&self, format: &FormatBits, term: &Term<'_>, to: &mut Encoded) -> Result<(), EventErrorCause> {
         let value = match term.value {
             Some(_) => number(term)?,
             None if format.max() == 1 => 1,
-            None => return Err(Cause::NeedsValue { term: term.key.to_owned() }),
+            None => return Err(EventErrorCause::NeedsValue { term: term.key.to_owned() }),
         };
         if value > format.max() {
-            return Err(Cause::TooLarge {
+            return Err(EventErrorCause::TooLarge {
                 pmu: self.name.clone(),
                 term: term.key.to_owned(),
                 value,
@@ -195,7 +195,7 @@ impl Pmu {
     }
 
     /// `cpu/instructions/`, `cpu/r1a/`: an event of sysfs, a raw code, or one that perf knows.
-    fn add_event(&self, name: &str, all: &[Term<'_>], to: &mut Encoded) -> Result<(), Cause> {
+    fn add_event(&self, name: &str, all: &[Term<'_>], to: &mut Encoded) -> Result<(), EventErrorCause> {
         if let Some(text) = self.event_terms(name) {
             to.unit = self.unit(name);
             return self.add_event_terms(name, &text, all, to);
@@ -213,13 +213,19 @@ impl Pmu {
         }
     }
 
-    fn add_event_terms(&self, name: &str, text: &str, all: &[Term<'_>], to: &mut Encoded) -> Result<(), Cause> {
-        let bad = || Cause::BadSysfs { file: self.folder.join("events").join(name), text: text.to_owned() };
+    fn add_event_terms(
+        &self,
+        name: &str,
+        text: &str,
+        all: &[Term<'_>],
+        to: &mut Encoded,
+    ) -> Result<(), EventErrorCause> {
+        let bad = || EventErrorCause::BadSysfs { file: self.folder.join("events").join(name), text: text.to_owned() };
         let terms = syntax::parse_terms(text).map_err(|_| bad())?;
         for mut term in terms {
-            if term.value == Some(Value::Text("?")) {
+            if term.value == Some(TermValue::Text("?")) {
                 let given = all.iter().find(|given| given.key == term.key);
-                let missing = || Cause::NeedsParameter {
+                let missing = || EventErrorCause::NeedsParameter {
                     event: format!("{}/{name}/", self.name),
                     parameter: term.key.to_owned(),
                 };
@@ -239,14 +245,14 @@ impl Pmu {
         all.iter().filter(|term| term.value.is_none()).any(|event| {
             let text = self.event_terms(event.key).unwrap_or_default();
             let terms = syntax::parse_terms(&text).unwrap_or_default();
-            terms.iter().any(|term| term.key == key && term.value == Some(Value::Text("?")))
+            terms.iter().any(|term| term.key == key && term.value == Some(TermValue::Text("?")))
         })
     }
 
-    fn no_term(&self, term: &str) -> Cause {
+    fn no_term(&self, term: &str) -> EventErrorCause {
         let mut known = machine::names(&self.folder.join("format"));
         known.extend(self.events());
-        Cause::NoTerm { pmu: self.name.clone(), term: term.to_owned(), known }
+        EventErrorCause::NoTerm { pmu: self.name.clone(), term: term.to_owned(), known }
     }
 }
 
@@ -258,12 +264,12 @@ fn is_common(key: &str) -> bool {
 }
 
 /// Sets what `config=`, `config1=`, ... and `name=` say, and leaves any other term alone.
-fn set_whole_config(term: &Term<'_>, to: &mut Encoded) -> Result<(), Cause> {
+fn set_whole_config(term: &Term<'_>, to: &mut Encoded) -> Result<(), EventErrorCause> {
     if term.key == "name" {
         to.name = Some(match term.value {
-            Some(Value::Text(text)) => text.to_owned(),
-            Some(Value::Number(number)) => number.to_string(),
-            None => return Err(Cause::NeedsValue { term: "name".to_owned() }),
+            Some(TermValue::Text(text)) => text.to_owned(),
+            Some(TermValue::Number(number)) => number.to_string(),
+            None => return Err(EventErrorCause::NeedsValue { term: "name".to_owned() }),
         });
     } else if let Some(field) = Field::parse(term.key) {
         let value = if term.value.is_some() { number(term)? } else { 1 };
@@ -276,12 +282,12 @@ fn set_whole_config(term: &Term<'_>, to: &mut Encoded) -> Result<(), Cause> {
 ///
 /// # Errors
 /// Returns a term that isn't common to all events.
-pub(super) fn add_common_terms(terms: &[Term<'_>], to: &mut Encoded) -> Result<(), Cause> {
+pub(super) fn add_common_terms(terms: &[Term<'_>], to: &mut Encoded) -> Result<(), EventErrorCause> {
     for term in terms {
         if let (Some(code), None) = (syntax::raw_code(term.key), &term.value) {
             to.encoding.config = code;
         } else if !is_common(term.key) {
-            return Err(Cause::NoTerm {
+            return Err(EventErrorCause::NoTerm {
                 pmu: String::new(),
                 term: term.key.to_owned(),
                 known: ["config", "config1", "config2", "config3", "name"].map(String::from).to_vec(),
@@ -292,11 +298,13 @@ pub(super) fn add_common_terms(terms: &[Term<'_>], to: &mut Encoded) -> Result<(
     Ok(())
 }
 
-fn number(term: &Term<'_>) -> Result<u64, Cause> {
+fn number(term: &Term<'_>) -> Result<u64, EventErrorCause> {
     match term.value {
-        Some(Value::Number(number)) => Ok(number),
-        Some(Value::Text(text)) => Err(Cause::NotANumber { term: term.key.to_owned(), text: text.to_owned() }),
-        None => Err(Cause::NeedsValue { term: term.key.to_owned() }),
+        Some(TermValue::Number(number)) => Ok(number),
+        Some(TermValue::Text(text)) => {
+            Err(EventErrorCause::NotANumber { term: term.key.to_owned(), text: text.to_owned() })
+        }
+        None => Err(EventErrorCause::NeedsValue { term: term.key.to_owned() }),
     }
 }
 

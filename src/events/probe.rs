@@ -11,12 +11,12 @@ use std::path::Path;
 use object::read::ReadCache;
 use object::{Object, ObjectSegment, ObjectSymbol, SegmentFlags, SymbolKind};
 
-use super::error::{Cause, ProbeProblem};
+use super::error::{EventErrorCause, ProbeProblem};
 use super::machine::Machine;
 use super::pmu;
-use super::syntax::Place;
+use super::syntax::ProbePlace;
 use super::{Encoding, Probe};
-use crate::files::{self, Expected};
+use crate::files::{self, ExpectedFile};
 use crate::names;
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
@@ -32,8 +32,13 @@ const MOST_ADDRESSES: usize = 4;
 ///
 /// # Errors
 /// Fails if the kernel has no such probes, or the file no such place, or several of that name.
-pub(super) fn user(machine: &Machine, path: &str, place: &Place<'_>, returns: bool) -> Result<Encoding, Cause> {
-    let problem = |problem| Cause::Probe { path: path.to_owned(), problem };
+pub(super) fn user(
+    machine: &Machine,
+    path: &str,
+    place: &ProbePlace<'_>,
+    returns: bool,
+) -> Result<Encoding, EventErrorCause> {
+    let problem = |problem| EventErrorCause::Probe { path: path.to_owned(), problem };
     let pmu_type = pmu_type(machine, "uprobe").ok_or_else(|| problem(ProbeProblem::NoPmu("uprobe")))?;
     let full = fs::canonicalize(path).map_err(|error| problem(ProbeProblem::File(error.to_string())))?;
     let offset = offset(&full, place).map_err(problem)?;
@@ -45,10 +50,10 @@ pub(super) fn user(machine: &Machine, path: &str, place: &Place<'_>, returns: bo
 ///
 /// # Errors
 /// Fails if the kernel has no such probes or no such function.
-pub(super) fn kernel(machine: &Machine, place: &Place<'_>, returns: bool) -> Result<Encoding, Cause> {
-    let problem = |problem| Cause::Probe { path: String::new(), problem };
+pub(super) fn kernel(machine: &Machine, place: &ProbePlace<'_>, returns: bool) -> Result<Encoding, EventErrorCause> {
+    let problem = |problem| EventErrorCause::Probe { path: String::new(), problem };
     let pmu_type = pmu_type(machine, "kprobe").ok_or_else(|| problem(ProbeProblem::NoPmu("kprobe")))?;
-    let Place::Function { name, offset } = *place else {
+    let ProbePlace::Function { name, offset } = *place else {
         return Err(problem(ProbeProblem::KernelAddress));
     };
     if let Some(similar) = missing_in_kernel(machine.kallsyms(), name) {
@@ -66,13 +71,14 @@ fn pmu_type(machine: &Machine, pmu: &str) -> Option<u32> {
 }
 
 /// The offset in the file of a place in the program.
-fn offset(path: &Path, place: &Place<'_>) -> Result<u64, ProbeProblem> {
-    let file = files::open(path, &Expected::any(LONGEST_PROGRAM)).map_err(|why| ProbeProblem::File(why.to_string()))?;
+fn offset(path: &Path, place: &ProbePlace<'_>) -> Result<u64, ProbeProblem> {
+    let file =
+        files::open(path, &ExpectedFile::any(LONGEST_PROGRAM)).map_err(|why| ProbeProblem::File(why.to_string()))?;
     let cache = ReadCache::new(file);
     let program = object::File::parse(&cache).map_err(|error| ProbeProblem::NotElf(error.to_string()))?;
     let address = match *place {
-        Place::Address(address) => address,
-        Place::Function { name, offset } => {
+        ProbePlace::Address(address) => address,
+        ProbePlace::Function { name, offset } => {
             function(&program, name)?.checked_add(offset).ok_or(ProbeProblem::NoCode(u64::MAX))?
         }
     };
@@ -147,20 +153,20 @@ mod tests {
     #[test]
     fn this_program_has_its_own_functions() {
         let path = std::env::current_exe().unwrap();
-        let place = |name| Place::Function { name, offset: 0 };
+        let place = |name| ProbePlace::Function { name, offset: 0 };
         let main = offset(&path, &place("main")).unwrap();
         assert!(main > 0 && main < fs::metadata(&path).unwrap().len());
-        assert_eq!(offset(&path, &Place::Function { name: "main", offset: 1 }), Ok(main + 1));
+        assert_eq!(offset(&path, &ProbePlace::Function { name: "main", offset: 1 }), Ok(main + 1));
         let Err(ProbeProblem::NoFunction { similar, .. }) = offset(&path, &place("mian")) else { panic!() };
         assert!(similar.contains(&"main".to_owned()), "{similar:?}");
-        assert_eq!(offset(&path, &Place::Address(u64::MAX)), Err(ProbeProblem::NoCode(u64::MAX)));
-        let past = Place::Function { name: "main", offset: u64::MAX };
+        assert_eq!(offset(&path, &ProbePlace::Address(u64::MAX)), Err(ProbeProblem::NoCode(u64::MAX)));
+        let past = ProbePlace::Function { name: "main", offset: u64::MAX };
         assert_eq!(offset(&path, &past), Err(ProbeProblem::NoCode(u64::MAX)));
     }
 
     #[test]
     fn what_is_no_program_is_refused() {
-        let place = Place::Address(0);
+        let place = ProbePlace::Address(0);
         assert!(matches!(offset(Path::new("/proc/self/status"), &place), Err(ProbeProblem::NotElf(_))));
         assert!(matches!(offset(Path::new("/"), &place), Err(ProbeProblem::File(_))));
         assert!(matches!(offset(Path::new("/nonexistent"), &place), Err(ProbeProblem::File(_))));
@@ -174,7 +180,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("perfprop-cut-{}", std::process::id()));
         let whole = fs::read(std::env::current_exe().unwrap()).unwrap();
         fs::write(&path, &whole[..100]).unwrap();
-        let cut = offset(&path, &Place::Function { name: "main", offset: 0 });
+        let cut = offset(&path, &ProbePlace::Function { name: "main", offset: 0 });
         fs::remove_file(&path).unwrap();
         assert!(cut.is_err(), "{cut:?}");
     }

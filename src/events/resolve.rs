@@ -6,16 +6,16 @@
 use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
-use super::error::{Cause, EventError, Problem};
+use super::error::{EventError, EventErrorCause, Problem};
 use super::found::{Meant, absent, libpfm_event, on_core, on_pmu, other_head, raw, with_common_terms};
 use super::machine::{Machine, TracefsError};
 use super::modifiers::{Letters, Space};
 use super::pmu::{self, Pmu};
 use super::presets::{self, CpuFamily, Meaning};
 use super::symbols;
-use super::syntax::{self, Head, Item, Place, Spec, Term};
+use super::syntax::{self, Head, Item, ProbePlace, Spec, Term};
 use super::tables::{TableEvent, Tables};
-use super::{Binding, Encoding, Event, Group, Kind, Modifiers, Source, catalog, emulate, probe, tracepoints};
+use super::{Encoding, Event, EventKind, Group, GroupBinding, Modifiers, Source, catalog, emulate, probe, tracepoints};
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
@@ -85,9 +85,9 @@ impl Resolver {
 
     /// The event as the resolver is to find it.
     fn confined(&self, mut event: Event) -> Event {
-        if let Some(space) = self.space.filter(|_| event.kind != Kind::Tool) {
+        if let Some(space) = self.space.filter(|_| event.kind != EventKind::Tool) {
             space.apply(&mut event.modifiers);
-            if event.kind == Kind::Modelled && space == Space::Kernel {
+            if event.kind == EventKind::Modelled && space == Space::Kernel {
                 event.encoding = Encoding::absent(NO_KERNEL);
             }
             event.name = with_space(&event.name, space);
@@ -122,7 +122,7 @@ impl Resolver {
 
     /// Reads the text of one `-e` option: `a,b:u,{c,d}:k`.
     ///
-    /// The groups are in the order written, single events as groups of one ([`Binding::Free`]).
+    /// The groups are in the order written, single events as groups of one ([`GroupBinding::Free`]).
     /// A pattern gives one group for each event that it matches, in order of name.
     ///
     /// # Errors
@@ -132,7 +132,7 @@ impl Resolver {
             problems: vec![Problem {
                 position: text[..floor(text, error.at)].matches(',').count() + 1,
                 text: text.to_owned(),
-                cause: Cause::Syntax { at: error.at, expected: error.expected },
+                cause: EventErrorCause::Syntax { at: error.at, expected: error.expected },
             }],
         })?;
         let mut list = EventList {
@@ -161,7 +161,7 @@ impl Resolver {
     }
 
     /// What one event means, a [`Member`] for each event that it stands for.
-    fn spec(&self, spec: &Spec<'_>) -> Result<Vec<Member>, Cause> {
+    fn spec(&self, spec: &Spec<'_>) -> Result<Vec<Member>, EventErrorCause> {
         let terms = spec.terms.as_deref();
         let named = match spec.head {
             Head::Name(name) => self.name(name, terms)?,
@@ -173,7 +173,7 @@ impl Resolver {
         };
         let named = if self.machine.is_emulated() { only_modelled(named) } else { named };
         let written = if spec.modifiers.is_empty() { named.letters } else { spec.modifiers };
-        let letters = Letters::parse(written).map_err(Cause::Letters)?;
+        let letters = Letters::parse(written).map_err(EventErrorCause::Letters)?;
         let several = named.found.len() > 1;
         let member = |found: Meant| self.member(found, spec.text, written, letters, several);
         named.found.into_iter().map(member).collect()
@@ -186,11 +186,11 @@ impl Resolver {
         written: &str,
         letters: Letters,
         several: bool,
-    ) -> Result<Member, Cause> {
+    ) -> Result<Member, EventErrorCause> {
         let mut modifiers = found.modifiers;
-        letters.apply_to_event(&mut modifiers).map_err(Cause::Letters)?;
+        letters.apply_to_event(&mut modifiers).map_err(EventErrorCause::Letters)?;
         let mut encoding = found.encoding;
-        if found.kind == Kind::Modelled && modifiers.exclude_user {
+        if found.kind == EventKind::Modelled && modifiers.exclude_user {
             encoding = Encoding::absent(NO_KERNEL);
         }
         // perf writes modifiers right behind a slash.
@@ -204,7 +204,7 @@ impl Resolver {
         Ok(Member { event, guest_chosen: letters.chooses_guest() })
     }
 
-    fn name<'a>(&self, name: &'a str, terms: Option<&[Term<'_>]>) -> Result<MeantWithModifiers<'a>, Cause> {
+    fn name<'a>(&self, name: &'a str, terms: Option<&[Term<'_>]>) -> Result<MeantWithModifiers<'a>, EventErrorCause> {
         match terms {
             Some(terms) => self.name_with_terms(name, terms),
             None => self.plain_name(name),
@@ -223,8 +223,9 @@ impl Resolver {
     ///
     /// # Errors
     /// Returns what is wrong with the text.
-    pub fn first(&self, text: &str) -> Result<Option<Event>, Cause> {
-        let items = syntax::parse(text).map_err(|error| Cause::Syntax { at: error.at, expected: error.expected })?;
+    pub fn first(&self, text: &str) -> Result<Option<Event>, EventErrorCause> {
+        let items =
+            syntax::parse(text).map_err(|error| EventErrorCause::Syntax { at: error.at, expected: error.expected })?;
         let specs = items.iter().filter_map(|item| if let Item::Single(spec) = item { Some(spec) } else { None });
         for spec in specs {
             if let Some(member) = self.spec(spec)?.into_iter().next() {
@@ -234,7 +235,7 @@ impl Resolver {
         Ok(None)
     }
 
-    fn plain_name<'a>(&self, name: &'a str) -> Result<MeantWithModifiers<'a>, Cause> {
+    fn plain_name<'a>(&self, name: &'a str) -> Result<MeantWithModifiers<'a>, EventErrorCause> {
         let tracepoint = self.tracepoint(name);
         if let Some(Ok(named)) = tracepoint {
             return Ok(named);
@@ -249,20 +250,24 @@ impl Resolver {
             .or_else(|| self.table_event(base));
         match (known, Letters::parse(letters)) {
             (Some(found), Ok(_)) => return Ok(MeantWithModifiers { found: found?, letters }),
-            (Some(_), Err(error)) => return libpfm_name(&self.machine, name).ok_or(Cause::Letters(error)),
+            (Some(_), Err(error)) => return libpfm_name(&self.machine, name).ok_or(EventErrorCause::Letters(error)),
             (None, _) => {}
         }
         if let Some(named) = libpfm_name(&self.machine, name) {
             return Ok(named);
         }
         match tracepoint {
-            Some(Err(error)) if Letters::parse(letters).is_err() => Err(Cause::Tracefs(error)),
+            Some(Err(error)) if Letters::parse(letters).is_err() => Err(EventErrorCause::Tracefs(error)),
             _ => Err(unknown(name)),
         }
     }
 
     /// `cycles/name=c/`, `cpu/event=0x3c/`, `sched:sched_switch/call-graph=fp/`.
-    fn name_with_terms<'a>(&self, name: &'a str, terms: &[Term<'_>]) -> Result<MeantWithModifiers<'a>, Cause> {
+    fn name_with_terms<'a>(
+        &self,
+        name: &'a str,
+        terms: &[Term<'_>],
+    ) -> Result<MeantWithModifiers<'a>, EventErrorCause> {
         let tracepoint = self.tracepoint(name).and_then(Result::ok);
         let known = || self.modelled(name).or_else(|| self.symbol(name)).or_else(|| self.preset(name));
         let found = match tracepoint {
@@ -277,7 +282,7 @@ impl Resolver {
         Ok(MeantWithModifiers { found: found?, letters: "" })
     }
 
-    fn on_pmus(&self, name: &str, terms: &[Term<'_>]) -> Result<Vec<Meant>, Cause> {
+    fn on_pmus(&self, name: &str, terms: &[Term<'_>]) -> Result<Vec<Meant>, EventErrorCause> {
         let pmus = pmu::matching(self.pmus(), name);
         if !pmus.is_empty() {
             return self.on_each(&pmus, terms);
@@ -288,7 +293,7 @@ impl Resolver {
                 return Ok(vec![with_common_terms(found, terms)?]);
             }
             let known = self.pmus().iter().map(|pmu| pmu.name.clone()).collect();
-            return Err(Cause::NoPmu { pmu: name.to_owned(), known });
+            return Err(EventErrorCause::NoPmu { pmu: name.to_owned(), known });
         }
         let event = Term { key: name, value: None };
         let terms: Vec<Term<'_>> = std::iter::once(event).chain(terms.iter().cloned()).collect();
@@ -297,7 +302,7 @@ impl Resolver {
 
     /// The terms on each PMU. As in perf, of several PMUs those that don't have the terms are
     /// left out, as long as one has.
-    fn on_each(&self, pmus: &[Pmu], terms: &[Term<'_>]) -> Result<Vec<Meant>, Cause> {
+    fn on_each(&self, pmus: &[Pmu], terms: &[Term<'_>]) -> Result<Vec<Meant>, EventErrorCause> {
         let (mut found, mut refused) = (Vec::new(), None);
         for pmu in pmus {
             let terms = &self.expanded(pmu, terms);
@@ -312,22 +317,22 @@ impl Resolver {
         }
     }
 
-    fn probe(&self, path: Option<&str>, place: &Place<'_>, returns: bool) -> Result<Meant, Cause> {
+    fn probe(&self, path: Option<&str>, place: &ProbePlace<'_>, returns: bool) -> Result<Meant, EventErrorCause> {
         let encoding = match path {
             Some(path) => probe::user(&self.machine, path, place, returns)?,
             None => probe::kernel(&self.machine, place, returns)?,
         };
         let kind = if returns { "retprobe" } else { "probe" };
         let at = match place {
-            Place::Address(address) => format!("{address:#x}"),
-            Place::Function { name, offset: 0 } => (*name).to_owned(),
-            Place::Function { name, offset } => format!("{name}+{offset:#x}"),
+            ProbePlace::Address(address) => format!("{address:#x}"),
+            ProbePlace::Function { name, offset: 0 } => (*name).to_owned(),
+            ProbePlace::Function { name, offset } => format!("{name}+{offset:#x}"),
         };
         let canonical = match &encoding.probe {
             Some(probe) if path.is_some() => format!("u{kind}:{}:{at}", probe.path),
             _ => format!("k{kind}:{at}"),
         };
-        Ok(Meant { modifiers: Modifiers::default(), ..Meant::new(canonical, Kind::Probe, encoding) })
+        Ok(Meant { modifiers: Modifiers::default(), ..Meant::new(canonical, EventKind::Probe, encoding) })
     }
 
     /// The terms, with those of the vendor's event in place of its name: `cpu/l1d.replacement/`.
@@ -341,25 +346,25 @@ impl Resolver {
     }
 
     /// A name out of the vendor's tables, on every PMU that counts it.
-    fn table_event(&self, name: &str) -> Option<Result<Vec<Meant>, Cause>> {
+    fn table_event(&self, name: &str) -> Option<Result<Vec<Meant>, EventErrorCause>> {
         self.tables.find(name).map(|event| self.in_table(event))
     }
 
-    fn in_table(&self, event: &TableEvent) -> Result<Vec<Meant>, Cause> {
+    fn in_table(&self, event: &TableEvent) -> Result<Vec<Meant>, EventErrorCause> {
         let pmus = match &event.pmu {
             Some(pmu) => pmu::matching(self.pmus(), pmu),
             None => self.cores().into_iter().cloned().collect(),
         };
         if let (true, Some(pmu)) = (pmus.is_empty(), &event.pmu) {
             let known = self.pmus().iter().map(|pmu| pmu.name.clone()).collect();
-            return Err(Cause::NoPmu { pmu: pmu.clone(), known });
+            return Err(EventErrorCause::NoPmu { pmu: pmu.clone(), known });
         }
         let mut found = match event.on_x86() {
-            Some(encoding) if pmus.is_empty() => vec![Meant::new(event.name.clone(), Kind::Pmu, encoding)],
+            Some(encoding) if pmus.is_empty() => vec![Meant::new(event.name.clone(), EventKind::Pmu, encoding)],
             _ => self.on_each(&pmus, &event.written_terms())?,
         };
         if found.is_empty() {
-            return Err(Cause::NoPmu { pmu: "cpu".to_owned(), known: Vec::new() });
+            return Err(EventErrorCause::NoPmu { pmu: "cpu".to_owned(), known: Vec::new() });
         }
         for one in &mut found {
             one.unit = event.unit().unwrap_or_else(|| one.unit.clone());
@@ -385,7 +390,7 @@ impl Resolver {
         };
         let found: Vec<Meant> = tracepoints::find(&events, system, event)
             .into_iter()
-            .map(|point| Meant::new(point.name, Kind::Tracepoint, point.encoding))
+            .map(|point| Meant::new(point.name, EventKind::Tracepoint, point.encoding))
             .collect();
         if found.is_empty() { None } else { Some(Ok(MeantWithModifiers { found, letters })) }
     }
@@ -399,13 +404,13 @@ impl Resolver {
         let (canonical, encoding) = emulate::find(&canonical)?;
         // It sees what the program executes in user space, without being asked to.
         let modifiers = Modifiers::default();
-        Some(vec![Meant { modifiers, ..Meant::new(canonical, Kind::Modelled, encoding) }])
+        Some(vec![Meant { modifiers, ..Meant::new(canonical, EventKind::Modelled, encoding) }])
     }
 
     /// perf's symbols; on a hybrid machine a hardware event for each kind of core.
     fn symbol(&self, name: &str) -> Option<Vec<Meant>> {
         let found = Meant::from(symbols::find(name)?);
-        if !matches!(found.kind, Kind::Hardware | Kind::Cache) {
+        if !matches!(found.kind, EventKind::Hardware | EventKind::Cache) {
             return Some(vec![found]);
         }
         match self.cores().as_slice() {
@@ -415,7 +420,7 @@ impl Resolver {
     }
 
     /// A name out of a PMU's `events/` folder, on every PMU that has it.
-    fn sysfs_event(&self, name: &str) -> Option<Result<Vec<Meant>, Cause>> {
+    fn sysfs_event(&self, name: &str) -> Option<Result<Vec<Meant>, EventErrorCause>> {
         let pmus: Vec<Pmu> = self.pmus().iter().filter(|pmu| pmu.has_event(name)).cloned().collect();
         if pmus.is_empty() {
             return None;
@@ -450,13 +455,13 @@ impl Resolver {
             return Some(Source::Preset);
         }
         match event.kind {
-            Kind::Software | Kind::Hardware | Kind::Cache | Kind::Tool => Some(Source::Perf),
-            Kind::Tracepoint => Some(Source::Tracefs),
-            Kind::Modelled => Some(Source::Model),
-            Kind::Pmu if event.canonical.contains("::") => Some(Source::Libpfm),
-            Kind::Pmu if self.tables.find(base).is_some() => Some(Source::Tables),
-            Kind::Pmu => Some(Source::Sysfs),
-            Kind::Raw | Kind::Breakpoint | Kind::Probe => None,
+            EventKind::Software | EventKind::Hardware | EventKind::Cache | EventKind::Tool => Some(Source::Perf),
+            EventKind::Tracepoint => Some(Source::Tracefs),
+            EventKind::Modelled => Some(Source::Model),
+            EventKind::Pmu if event.canonical.contains("::") => Some(Source::Libpfm),
+            EventKind::Pmu if self.tables.find(base).is_some() => Some(Source::Tables),
+            EventKind::Pmu => Some(Source::Sysfs),
+            EventKind::Raw | EventKind::Breakpoint | EventKind::Probe => None,
         }
     }
 
@@ -469,20 +474,20 @@ impl Resolver {
 /// Replaces what the model doesn't count by the reason why it can't.
 fn only_modelled(named: MeantWithModifiers<'_>) -> MeantWithModifiers<'_> {
     let modelled = |found: Meant| match found.kind {
-        Kind::Modelled => found,
-        _ => Meant { encoding: emulate::not_modelled(&found.canonical), kind: Kind::Modelled, ..found },
+        EventKind::Modelled => found,
+        _ => Meant { encoding: emulate::not_modelled(&found.canonical), kind: EventKind::Modelled, ..found },
     };
     MeantWithModifiers { found: named.found.into_iter().map(modelled).collect(), ..named }
 }
 
 /// A name that nobody knows; [`EventList::problem`] adds the suggestions.
-fn unknown(written: &str) -> Cause {
+fn unknown(written: &str) -> EventErrorCause {
     // A word is compared without its modifiers, if that is what stands behind the last colon.
     let name = match written.rsplit_once(':') {
         Some((name, letters)) if Letters::parse(letters).is_ok() => name,
         _ => written,
     };
-    Cause::Unknown { name: name.to_owned(), similar: Vec::new(), pattern: None }
+    EventErrorCause::Unknown { name: name.to_owned(), similar: Vec::new(), pattern: None }
 }
 
 /// The list that is being read.
@@ -501,7 +506,8 @@ impl EventList<'_> {
         match item {
             Item::Single(spec) => {
                 let members = self.members(spec);
-                let single = |member: Member| Group { name: None, events: vec![member.event], binding: Binding::Free };
+                let single =
+                    |member: Member| Group { name: None, events: vec![member.event], binding: GroupBinding::Free };
                 self.groups.extend(members.into_iter().map(single));
             }
             Item::Group { name, events, modifiers } => self.add_group(*name, events, modifiers),
@@ -525,14 +531,14 @@ impl EventList<'_> {
                 for member in &mut members {
                     member.event.name = with_group_letters(&member.event.name, modifiers);
                 }
-                let binding = if letters.is_weak() { Binding::Weak } else { Binding::Braces };
+                let binding = if letters.is_weak() { GroupBinding::Weak } else { GroupBinding::Braces };
                 self.groups.extend(by_core(members).into_iter().map(|events| Group {
                     name: name.map(String::from),
                     events,
                     binding,
                 }));
             }
-            Err(error) => self.problem(first, &format!("{{...}}:{modifiers}"), Cause::Letters(error)),
+            Err(error) => self.problem(first, &format!("{{...}}:{modifiers}"), EventErrorCause::Letters(error)),
         }
     }
 
@@ -545,7 +551,7 @@ impl EventList<'_> {
             Ok(members) => {
                 self.events += members.len();
                 if self.events > MOST_EVENTS {
-                    self.problem(self.position, spec.text, Cause::TooMany { most: MOST_EVENTS });
+                    self.problem(self.position, spec.text, EventErrorCause::TooMany { most: MOST_EVENTS });
                 }
                 members
             }
@@ -556,8 +562,8 @@ impl EventList<'_> {
         }
     }
 
-    fn problem(&mut self, position: usize, text: &str, mut cause: Cause) {
-        if let Cause::Unknown { name, similar, pattern } = &mut cause
+    fn problem(&mut self, position: usize, text: &str, mut cause: EventErrorCause) {
+        if let EventErrorCause::Unknown { name, similar, pattern } = &mut cause
             && self.problems.len() < MOST_SUGGESTIONS
         {
             let names = self.names.get_or_init(|| catalog::names(self.resolver));

@@ -2,7 +2,7 @@
 //!
 //! The numbers are the kernel's ABI (`PERF_TYPE_*`, `PERF_COUNT_*` of `linux/perf_event.h`).
 
-use super::{Encoding, Kind, Unit};
+use super::{Encoding, EventKind, Unit};
 
 /// `PERF_TYPE_HARDWARE`.
 pub(super) const HARDWARE: u32 = 0;
@@ -21,7 +21,7 @@ pub(super) const BREAKPOINT: u32 = 5;
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Symbol {
     pub(super) canonical: String,
-    pub(super) kind: Kind,
+    pub(super) kind: EventKind,
     pub(super) encoding: Encoding,
     pub(super) unit: Unit,
 }
@@ -82,9 +82,9 @@ impl From<&SymbolRow> for Symbol {
         Self {
             canonical: row.names[0].to_owned(),
             kind: match row.pmu_type {
-                SOFTWARE => Kind::Software,
-                Encoding::TOOL => Kind::Tool,
-                _ => Kind::Hardware,
+                SOFTWARE => EventKind::Software,
+                Encoding::TOOL => EventKind::Tool,
+                _ => EventKind::Hardware,
             },
             encoding: Encoding::of(row.pmu_type, row.config),
             unit: match row.pmu_type {
@@ -160,7 +160,7 @@ fn cache_symbol(cache: usize, operation: usize, result: usize) -> Symbol {
         _ => format!("{name}-{}-{}", OPERATIONS[operation][0], RESULTS[result][0]),
     };
     let config = (cache | operation << 8 | result << 16) as u64;
-    Symbol { canonical, kind: Kind::Cache, encoding: Encoding::of(HW_CACHE, config), unit: Unit::Count }
+    Symbol { canonical, kind: EventKind::Cache, encoding: Encoding::of(HW_CACHE, config), unit: Unit::Count }
 }
 
 /// The index of the names that hold the longest beginning of `text` up to a `-` or the end, and

@@ -90,7 +90,7 @@ pub enum Head<'a> {
         /// The program or library; `None` is the kernel.
         path: Option<&'a str>,
         /// The place of the probe.
-        place: Place<'a>,
+        place: ProbePlace<'a>,
         /// Whether returns from there are counted (`uretprobe`, `kretprobe`), and not calls.
         returns: bool,
     },
@@ -98,7 +98,7 @@ pub enum Head<'a> {
 
 /// The place of a probe.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Place<'a> {
+pub enum ProbePlace<'a> {
     /// At an offset behind the beginning of a function.
     Function {
         /// The function's name, as the linker knows it.
@@ -116,12 +116,12 @@ pub struct Term<'a> {
     /// Key of the term.
     pub key: &'a str,
     /// Value of the term; `None` where only the key was written.
-    pub value: Option<Value<'a>>,
+    pub value: Option<TermValue<'a>>,
 }
 
 /// The value of a term.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value<'a> {
+pub enum TermValue<'a> {
     /// A decimal or hexadecimal number.
     Number(u64),
     /// Text, without its quotes.
@@ -286,11 +286,11 @@ fn path(text: &str) -> Read<'_, &str> {
     context("the path of a program", alt((quoted, bare))).parse(text)
 }
 
-fn place(text: &str) -> Read<'_, Place<'_>> {
+fn place(text: &str) -> Read<'_, ProbePlace<'_>> {
     let function = take_while1(|c: char| c.is_ascii_alphanumeric() || "_.$@".contains(c));
     let offset = map(opt(preceded(char('+'), cut(context("an offset in bytes", number)))), Option::unwrap_or_default);
-    let function = map((function, offset), |(name, offset)| Place::Function { name, offset });
-    alt((map(preceded(tag("0x"), hex), Place::Address), function)).parse(text)
+    let function = map((function, offset), |(name, offset)| ProbePlace::Function { name, offset });
+    alt((map(preceded(tag("0x"), hex), ProbePlace::Address), function)).parse(text)
 }
 
 fn numeric(text: &str) -> Read<'_, (Head<'_>, &str)> {
@@ -335,9 +335,10 @@ fn term(text: &str) -> Read<'_, Term<'_>> {
     Ok((rest, Term { key, value }))
 }
 
-fn value(text: &str) -> Read<'_, Value<'_>> {
+fn value(text: &str) -> Read<'_, TermValue<'_>> {
     let whole_number = terminated(number, not(peek(satisfy(is_term_char))));
-    alt((map(whole_number, Value::Number), map(quoted, Value::Text), map(term_word, Value::Text))).parse(text)
+    alt((map(whole_number, TermValue::Number), map(quoted, TermValue::Text), map(term_word, TermValue::Text)))
+        .parse(text)
 }
 
 fn quoted(text: &str) -> Read<'_, &str> {
@@ -458,7 +459,7 @@ mod tests {
     #[test]
     fn a_probe_has_a_path_a_place_and_modifiers() {
         let probe = |path, place, returns| Head::Probe { path, place, returns };
-        let function = |name, offset| Place::Function { name, offset };
+        let function = |name, offset| ProbePlace::Function { name, offset };
         assert_eq!(one("uprobe:./a-b/prog.1:main").head, probe(Some("./a-b/prog.1"), function("main", 0), false));
         assert_eq!(one("uretprobe:/p:f+0x10:u").head, probe(Some("/p"), function("f", 16), true));
         assert_eq!(one("uretprobe:/p:f+0x10:u").modifiers, "u");
@@ -466,7 +467,7 @@ mod tests {
             one("uprobe:'a b,c':_ZN3fooEv.cold").head,
             probe(Some("a b,c"), function("_ZN3fooEv.cold", 0), false)
         );
-        assert_eq!(one("uprobe:p:0x1139").head, probe(Some("p"), Place::Address(0x1139), false));
+        assert_eq!(one("uprobe:p:0x1139").head, probe(Some("p"), ProbePlace::Address(0x1139), false));
         assert_eq!(one("kprobe:do_sys_open+4:k").head, probe(None, function("do_sys_open", 4), false));
         assert_eq!(one("kretprobe:f").head, probe(None, function("f", 0), true));
         assert_eq!(refused("uprobe:./prog"), (13, "':' and a function"));
@@ -484,16 +485,16 @@ mod tests {
         assert_eq!(
             spec.terms.unwrap(),
             [
-                value("event", Some(Value::Number(0x3c))),
+                value("event", Some(TermValue::Number(0x3c))),
                 value("edge", None),
-                value("name", Some(Value::Text("a:b=c,d"))),
-                value("cmask", Some(Value::Number(1))),
+                value("name", Some(TermValue::Text("a:b=c,d"))),
+                value("cmask", Some(TermValue::Number(1))),
                 value("@sink", None),
             ]
         );
         assert_eq!(spec.modifiers, "uk");
         assert_eq!(one("intel_pt//u").terms, Some(vec![]));
-        assert_eq!(one("cycles/name=1abc/").terms.unwrap()[0].value, Some(Value::Text("1abc")));
+        assert_eq!(one("cycles/name=1abc/").terms.unwrap()[0].value, Some(TermValue::Text("1abc")));
         assert_eq!(one("r1a/name=x/:k").modifiers, "k");
     }
 

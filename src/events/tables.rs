@@ -122,7 +122,7 @@ impl TableEvent {
 
     /// The terms as they are written between slashes.
     pub(super) fn written_terms(&self) -> Vec<Term<'_>> {
-        self.terms.iter().map(|(key, value)| Term { key, value: Some(syntax::Value::Number(*value)) }).collect()
+        self.terms.iter().map(|(key, value)| Term { key, value: Some(syntax::TermValue::Number(*value)) }).collect()
     }
 
     /// The encoding by the well-known layout of x86 cores, for machines whose sysfs doesn't say it;
@@ -379,9 +379,9 @@ fn filters(text: &str) -> Result<Vec<(String, u64)>, String> {
     let bad = || format!("Filter '{}' has no meaning", shown(text));
     let terms = syntax::parse_terms(text).map_err(|_| bad())?;
     let number = |term: Term<'_>| match term.value {
-        Some(syntax::Value::Number(value)) => Ok((term.key.to_owned(), value)),
+        Some(syntax::TermValue::Number(value)) => Ok((term.key.to_owned(), value)),
         None => Ok((term.key.to_owned(), 1)),
-        Some(syntax::Value::Text(_)) => Err(bad()),
+        Some(syntax::TermValue::Text(_)) => Err(bad()),
     };
     terms.into_iter().map(number).collect()
 }

@@ -32,7 +32,7 @@ mod tree;
 
 pub use operations::{Notation, Operation};
 pub use parse::{MAX_DEPTH, MAX_LENGTH, ParseError, parse, parse_equation};
-pub use program::{Program, Slot, Unresolved};
+pub use program::{Program, Unresolved, VariableSlot};
 pub(crate) use tokens::number_end;
 pub(crate) use tree::escaped_name;
-pub use tree::{Dialect, Expr, Fact, Kind, Moment, Node, Span, Subject, Variable};
+pub use tree::{Dialect, Expr, ExprNode, Fact, Moment, NodeKind, Subject, TextSpan, Variable};

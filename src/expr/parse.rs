@@ -31,7 +31,8 @@ use std::fmt;
 use super::operations::{COMPARISON, NEGATE, Operation, function, function_names, infix};
 use super::tokens::{Token, tokens};
 use super::tree::{
-    Dialect, Expr, Fact, Kind, Moment, Node, Span, Subject, Variable, escaped_name, fact_function, is_reserved,
+    Dialect, Expr, ExprNode, Fact, Moment, NodeKind, Subject, TextSpan, Variable, escaped_name, fact_function,
+    is_reserved,
 };
 use crate::names::{is_hidden, nearest, quoted, shown};
 
@@ -48,7 +49,7 @@ pub const MAX_LENGTH: usize = 256 * 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseError {
     /// The bytes that are wrong.
-    pub span: Span,
+    pub span: TextSpan,
     /// What was expected: `expected an event or '(' after '+'`.
     pub message: String,
     /// What is there instead: `second '+' here`.
@@ -66,7 +67,7 @@ impl fmt::Display for ParseError {
 impl std::error::Error for ParseError {}
 
 impl ParseError {
-    fn new(span: Span, message: impl Into<String>, label: impl Into<String>) -> Self {
+    fn new(span: TextSpan, message: impl Into<String>, label: impl Into<String>) -> Self {
         Self { span, message: message.into(), label: label.into(), help: None }
     }
 
@@ -115,10 +116,10 @@ pub fn parse_equation(text: &str) -> Result<(Expr, Expr), ParseError> {
 struct Parser<'a> {
     text: &'a str,
     dialect: Dialect,
-    tokens: Vec<(Token<'a>, Span)>,
+    tokens: Vec<(Token<'a>, TextSpan)>,
     next: usize,
     depth: usize,
-    nodes: Vec<Node>,
+    nodes: Vec<ExprNode>,
 }
 
 impl<'a> Parser<'a> {
@@ -126,7 +127,7 @@ impl<'a> Parser<'a> {
         if text.len() > MAX_LENGTH {
             let message = format!("an expression of {} bytes is too long", text.len());
             let label = format!("at most {MAX_LENGTH} bytes");
-            return Err(ParseError::new(Span { start: 0, end: 0 }, message, label));
+            return Err(ParseError::new(TextSpan { start: 0, end: 0 }, message, label));
         }
         let tokens = tokens(text, dialect);
         Ok(Self { text, dialect, tokens, next: 0, depth: 0, nodes: Vec::new() })
@@ -136,9 +137,9 @@ impl<'a> Parser<'a> {
         self.tokens.get(self.next).map_or(Token::End, |(token, _)| *token)
     }
 
-    fn span(&self) -> Span {
+    fn span(&self) -> TextSpan {
         let last = self.tokens.get(self.next).or(self.tokens.last());
-        last.map_or(Span { start: 0, end: 0 }, |(_, span)| *span)
+        last.map_or(TextSpan { start: 0, end: 0 }, |(_, span)| *span)
     }
 
     /// The text of the token before the next one.
@@ -159,9 +160,9 @@ impl<'a> Parser<'a> {
         is_next
     }
 
-    fn push(&mut self, kind: Kind, start: Span, end: Span) -> Span {
-        let span = Span { start: start.start, end: end.end };
-        self.nodes.push(Node { kind, span });
+    fn push(&mut self, kind: NodeKind, start: TextSpan, end: TextSpan) -> TextSpan {
+        let span = TextSpan { start: start.start, end: end.end };
+        self.nodes.push(ExprNode { kind, span });
         span
     }
 
@@ -170,7 +171,7 @@ impl<'a> Parser<'a> {
         Ok(Expr::new(self.dialect, std::mem::take(&mut self.nodes)))
     }
 
-    fn expression(&mut self) -> Result<Span, ParseError> {
+    fn expression(&mut self) -> Result<TextSpan, ParseError> {
         self.nested(|parser| {
             let first = parser.choice()?;
             if !parser.take_word("if") {
@@ -181,12 +182,15 @@ impl<'a> Parser<'a> {
                 return Err(parser.expected("'else' or an operator"));
             }
             let last = parser.expression()?;
-            Ok(parser.push(Kind::Select, first, last))
+            Ok(parser.push(NodeKind::Select, first, last))
         })
     }
 
     /// The only way down, so that `MAX_DEPTH` bounds the stack.
-    fn nested(&mut self, inner: impl FnOnce(&mut Self) -> Result<Span, ParseError>) -> Result<Span, ParseError> {
+    fn nested(
+        &mut self,
+        inner: impl FnOnce(&mut Self) -> Result<TextSpan, ParseError>,
+    ) -> Result<TextSpan, ParseError> {
         if self.depth > MAX_DEPTH {
             let label = format!("more than {MAX_DEPTH} levels deep here");
             return Err(ParseError::new(self.span(), "the expression is nested too deeply", label));
@@ -199,8 +203,8 @@ impl<'a> Parser<'a> {
 
     /// Operands joined by operators. An operator waits until one of no more power follows; they
     /// wait in a vector, as levels of calls for them would take most of the stack.
-    fn choice(&mut self) -> Result<Span, ParseError> {
-        let mut waiting: Vec<(&'static Operation, u8, Span)> = Vec::new();
+    fn choice(&mut self) -> Result<TextSpan, ParseError> {
+        let mut waiting: Vec<(&'static Operation, u8, TextSpan)> = Vec::new();
         let mut operand = self.operand()?;
         loop {
             let next = match self.token() {
@@ -214,7 +218,7 @@ impl<'a> Parser<'a> {
                 if (power, floor) == (COMPARISON, COMPARISON) && self.dialect != Dialect::Vendor {
                     return Err(self.chained_comparison());
                 }
-                operand = self.push(Kind::Operation(operation), left, operand);
+                operand = self.push(NodeKind::Operation(operation), left, operand);
             }
             let Some((operation, power)) = next else {
                 return Ok(operand);
@@ -225,37 +229,37 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn operand(&mut self) -> Result<Span, ParseError> {
+    fn operand(&mut self) -> Result<TextSpan, ParseError> {
         let start = self.span();
         let kind = match self.token() {
             Token::Symbol("-") => {
                 self.next += 1;
                 let operand = self.nested(Self::operand)?;
-                return Ok(self.push(Kind::Operation(&NEGATE), start, operand));
+                return Ok(self.push(NodeKind::Operation(&NEGATE), start, operand));
             }
             Token::Symbol("(") => {
                 self.next += 1;
                 self.expression()?;
                 return self.close(start);
             }
-            Token::Number(number) if number.is_finite() => Kind::Number(number),
+            Token::Number(number) if number.is_finite() => NodeKind::Number(number),
             Token::Number(_) => {
                 return Err(ParseError::new(start, "a number is too large", "more than 1.8e308"));
             }
             Token::Name(name) if self.is_function(name) => return self.call(name),
-            Token::Literal(name) => Kind::Fact(self.literal(name)?),
-            Token::Name(name) => Kind::Variable(self.bare_name(name)?),
-            Token::Braced(content) => Kind::Variable(self.braced(content)?),
+            Token::Literal(name) => NodeKind::Fact(self.literal(name)?),
+            Token::Name(name) => NodeKind::Variable(self.bare_name(name)?),
+            Token::Braced(content) => NodeKind::Variable(self.braced(content)?),
             Token::Symbol(_) | Token::Unknown(_) | Token::End => return Err(self.no_operand()),
         };
         self.next += 1;
         Ok(self.push(kind, start, start))
     }
 
-    fn close(&mut self, start: Span) -> Result<Span, ParseError> {
+    fn close(&mut self, start: TextSpan) -> Result<TextSpan, ParseError> {
         let end = self.span();
         if self.take(")") {
-            return Ok(Span { start: start.start, end: end.end });
+            return Ok(TextSpan { start: start.start, end: end.end });
         }
         Err(self.expected("')' or an operator"))
     }
@@ -275,7 +279,7 @@ impl<'a> Parser<'a> {
     }
 
     /// `has_event(NAME)`, up to the parenthesis that closes it.
-    fn fact(&mut self, name: &str, make: fn(String) -> Fact) -> Result<Span, ParseError> {
+    fn fact(&mut self, name: &str, make: fn(String) -> Fact) -> Result<TextSpan, ParseError> {
         let start = self.span();
         if !self.dialect.has_facts() {
             return Err(self.no_facts(&format!("{name}()")));
@@ -300,7 +304,7 @@ impl<'a> Parser<'a> {
         }
         let text = self.text.get(open.end..self.span().start).unwrap_or_default().trim();
         if text.is_empty() || text.contains(|c: char| c.is_whitespace() || is_hidden(c)) {
-            let inside = Span { start: open.end, end: self.span().start };
+            let inside = TextSpan { start: open.end, end: self.span().start };
             return Err(ParseError::new(inside, format!("{name} takes one name"), "not a name"));
         }
         let fact = match make(self.name(text)) {
@@ -308,7 +312,7 @@ impl<'a> Parser<'a> {
             fact => fact,
         };
         let span = self.close(start)?;
-        Ok(self.push(Kind::Fact(fact), span, span))
+        Ok(self.push(NodeKind::Fact(fact), span, span))
     }
 
     /// What a name means, escapes taken away.
@@ -316,7 +320,7 @@ impl<'a> Parser<'a> {
         unescaped(raw, if self.dialect == Dialect::Vendor { '/' } else { '@' })
     }
 
-    fn call(&mut self, name: &str) -> Result<Span, ParseError> {
+    fn call(&mut self, name: &str) -> Result<TextSpan, ParseError> {
         if let Some(make) = fact_function(name) {
             return self.fact(name, make);
         }
@@ -337,11 +341,11 @@ impl<'a> Parser<'a> {
         }
         if found != arity {
             let message = format!("{name} takes {}", arguments(arity));
-            let call = Span { start: start.start, end: self.span().end };
+            let call = TextSpan { start: start.start, end: self.span().end };
             return Err(ParseError::new(call, message, format!("{} here", arguments(found))));
         }
         let span = self.close(start)?;
-        Ok(self.push(Kind::Operation(operation), span, span))
+        Ok(self.push(NodeKind::Operation(operation), span, span))
     }
 
     fn bare_name(&self, raw: &str) -> Result<Variable, ParseError> {
@@ -409,7 +413,7 @@ impl Parser<'_> {
 
     /// After a whole expression comes something that can't go on with it.
     fn no_operator(&self) -> ParseError {
-        let text = |span: Span| self.text.get(span.start..span.end).unwrap_or_default();
+        let text = |span: TextSpan| self.text.get(span.start..span.end).unwrap_or_default();
         match self.token() {
             Token::Unknown(c) => self.unknown_character(c),
             Token::Name(_) | Token::Braced(_) | Token::Number(_) | Token::Literal(_) | Token::Symbol("(") => {

@@ -1,11 +1,11 @@
 //! Compiles expressions to code that computes value and derivatives.
 
 use super::operations::{Operation, choose};
-use super::tree::{Expr, Kind, Node, Span, Variable};
+use super::tree::{Expr, ExprNode, NodeKind, TextSpan, Variable};
 
 /// An index into the array that a [`Program`] reads its variables from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Slot(pub usize);
+pub struct VariableSlot(pub usize);
 
 /// A variable that has no slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,14 +13,14 @@ pub struct Unresolved {
     /// The variable that is read.
     pub variable: Variable,
     /// The bytes that it was written in.
-    pub span: Span,
+    pub span: TextSpan,
 }
 
 /// One step on a stack of numbers.
 #[derive(Clone, Copy, Debug)]
 enum StackStep {
     Constant(f64),
-    Load(Slot),
+    Load(VariableSlot),
     Unary(&'static Operation),
     Binary(&'static Operation),
     Select,
@@ -30,7 +30,7 @@ enum StackStep {
 #[derive(Clone, Debug)]
 pub struct Program {
     steps: Vec<StackStep>,
-    slots: Vec<Slot>,
+    slots: Vec<VariableSlot>,
     stack: usize,
 }
 
@@ -42,17 +42,20 @@ impl Expr {
     ///
     /// # Errors
     /// Returns every variable that `resolve` has no slot for.
-    pub fn compile(&self, mut resolve: impl FnMut(&Variable) -> Option<Slot>) -> Result<Program, Vec<Unresolved>> {
+    pub fn compile(
+        &self,
+        mut resolve: impl FnMut(&Variable) -> Option<VariableSlot>,
+    ) -> Result<Program, Vec<Unresolved>> {
         let mut steps = Vec::with_capacity(self.nodes().len());
         let mut unresolved = Vec::new();
-        for Node { kind, span } in self.nodes() {
+        for ExprNode { kind, span } in self.nodes() {
             steps.push(match kind {
-                Kind::Number(number) => StackStep::Constant(*number),
-                Kind::Fact(_) => StackStep::Constant(f64::NAN),
-                Kind::Operation(operation) if operation.arity() == 1 => StackStep::Unary(operation),
-                Kind::Operation(operation) => StackStep::Binary(operation),
-                Kind::Select => StackStep::Select,
-                Kind::Variable(variable) => match resolve(variable) {
+                NodeKind::Number(number) => StackStep::Constant(*number),
+                NodeKind::Fact(_) => StackStep::Constant(f64::NAN),
+                NodeKind::Operation(operation) if operation.arity() == 1 => StackStep::Unary(operation),
+                NodeKind::Operation(operation) => StackStep::Binary(operation),
+                NodeKind::Select => StackStep::Select,
+                NodeKind::Variable(variable) => match resolve(variable) {
                     Some(slot) => StackStep::Load(slot),
                     None => {
                         unresolved.push(Unresolved { variable: variable.clone(), span: *span });
@@ -94,14 +97,14 @@ impl Program {
     }
 
     /// The slots that it reads, ascending, each once: the order of the gradient.
-    pub fn slots(&self) -> &[Slot] {
+    pub fn slots(&self) -> &[VariableSlot] {
         &self.slots
     }
 
     /// The value at `values`. Not finite means that there is none; a slot past the end of `values`
     /// has none.
     pub fn eval(&self, values: &[f64]) -> f64 {
-        let load = |Slot(slot)| values.get(slot).copied().unwrap_or(f64::NAN);
+        let load = |VariableSlot(slot)| values.get(slot).copied().unwrap_or(f64::NAN);
         if self.stack <= SMALL_STACK {
             self.run(&mut [0.0; SMALL_STACK], load)
         } else {
@@ -121,8 +124,8 @@ impl Program {
         self.eval(values)
     }
 
-    fn derivative(&self, values: &[f64], by: Slot) -> f64 {
-        let load = |slot: Slot| Dual {
+    fn derivative(&self, values: &[f64], by: VariableSlot) -> f64 {
+        let load = |slot: VariableSlot| Dual {
             value: values.get(slot.0).copied().unwrap_or(f64::NAN),
             slope: if slot == by { 1.0 } else { 0.0 },
         };
@@ -135,7 +138,7 @@ impl Program {
     }
 
     /// `stack` must hold `self.stack` numbers.
-    fn run<N: StackNumber>(&self, stack: &mut [N], load: impl Fn(Slot) -> N) -> N {
+    fn run<N: StackNumber>(&self, stack: &mut [N], load: impl Fn(VariableSlot) -> N) -> N {
         let mut top = 0;
         for step in &self.steps {
             match *step {

@@ -10,14 +10,14 @@ use super::*;
 /// The values that `A`, `B` and `C` (or `{mean}`, `{variance}` and `{C.mean}`) have.
 const VALUES: [f64; 3] = [12.0, 5.0, 0.25];
 
-fn slot(variable: &Variable) -> Option<Slot> {
+fn slot(variable: &Variable) -> Option<VariableSlot> {
     let index = match (&variable.subject, variable.moment) {
         (Subject::From, Moment::Mean) => 0,
         (Subject::From, Moment::Variance) => 1,
         (Subject::Event(name), Moment::Mean) => ["A", "B", "C"].iter().position(|known| known == name)?,
         _ => return None,
     };
-    Some(Slot(index))
+    Some(VariableSlot(index))
 }
 
 fn program(text: &str) -> Program {
@@ -123,7 +123,7 @@ fn gradients_are_those_of_the_rules_of_calculus() {
     ];
     for (text, expected) in worked {
         let program = program(text);
-        assert_eq!(program.slots(), [Slot(0), Slot(1), Slot(2)]);
+        assert_eq!(program.slots(), [VariableSlot(0), VariableSlot(1), VariableSlot(2)]);
         let mut gradient = [9.0; 3];
         let value = program.eval_with_gradient(&VALUES, &mut gradient);
         assert_eq!(value.to_bits(), program.eval(&VALUES).to_bits());
@@ -169,7 +169,7 @@ fn names_are_read_to_their_end() {
 #[test]
 fn vendors_write_names_in_their_own_way() {
     let name = |text: &str| match &parse(text, Dialect::Vendor).unwrap().nodes()[0].kind {
-        Kind::Variable(Variable { subject: Subject::Event(name), .. }) => name.clone(),
+        NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) => name.clone(),
         kind => panic!("{kind:?}"),
     };
     assert_eq!(name("cpu@event\\=0xc9\\,umask\\=4@u"), "cpu/event=0xc9,umask=4/u");
@@ -187,10 +187,10 @@ fn vendors_write_names_in_their_own_way() {
 #[test]
 fn parts_take_the_place_of_names_and_what_is_known_is_folded() {
     let expr = parse("a * tma if #smt_on | has_event(x) else b", Dialect::Vendor).unwrap();
-    let part = |kind: &Kind| match kind {
-        Kind::Fact(Fact::Literal(name)) if name == "smt_on" => Expr::number(0.0, Dialect::Metric),
-        Kind::Fact(_) => Expr::number(1.0, Dialect::Metric),
-        Kind::Variable(variable) if variable.subject == Subject::Event("tma".into()) => {
+    let part = |kind: &NodeKind| match kind {
+        NodeKind::Fact(Fact::Literal(name)) if name == "smt_on" => Expr::number(0.0, Dialect::Metric),
+        NodeKind::Fact(_) => Expr::number(1.0, Dialect::Metric),
+        NodeKind::Variable(variable) if variable.subject == Subject::Event("tma".into()) => {
             parse("c + d", Dialect::Metric).ok()
         }
         _ => None,
@@ -218,7 +218,9 @@ fn a_number_is_the_same_at_the_end_of_a_text() {
 fn facts_are_for_metrics() {
     for text in ["A * #num_cpus", "has_event(A)", "A + source_count(B)"] {
         assert!(error(text).contains("is known in metrics only"), "{text}: {}", error(text));
-        assert!(parse(text, Dialect::Metric).unwrap().compile(|_| Some(Slot(0))).unwrap().eval(&[1.0]).is_nan());
+        assert!(
+            parse(text, Dialect::Metric).unwrap().compile(|_| Some(VariableSlot(0))).unwrap().eval(&[1.0]).is_nan()
+        );
     }
     let wrong = |text| parse(text, Dialect::Metric).unwrap_err().to_string();
     assert_eq!(wrong("has_event()"), "has_event takes one name (not a name)");
@@ -348,7 +350,7 @@ fn config(cases: u32) -> ProptestConfig {
 }
 
 /// The derivative by one slot from two differences, and by how much they are apart.
-fn difference(program: &Program, values: [f64; 3], slot: Slot) -> (f64, f64) {
+fn difference(program: &Program, values: [f64; 3], slot: VariableSlot) -> (f64, f64) {
     let quotient = |step: f64| {
         let at = |step: f64| {
             let mut moved = values;

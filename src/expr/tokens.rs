@@ -8,7 +8,7 @@ use nom::multi::{many0_count, many1_count};
 use nom::sequence::{delimited, preceded, terminated};
 use nom::{IResult, Parser as _};
 
-use super::tree::{Dialect, Span, is_name_char, is_name_start};
+use super::tree::{Dialect, TextSpan, is_name_char, is_name_start};
 use crate::names::is_hidden;
 
 /// A piece of the text.
@@ -111,7 +111,7 @@ fn symbol(input: &str) -> IResult<&str, &str> {
 }
 
 /// The tokens of `text` with their places; the last one is `End`, right behind the one before.
-pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<(Token<'_>, Span)> {
+pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<(Token<'_>, TextSpan)> {
     let mut tokens = Vec::new();
     let mut rest = text;
     let mut end = 0;
@@ -120,9 +120,9 @@ pub(super) fn tokens(text: &str, dialect: Dialect) -> Vec<(Token<'_>, Span)> {
     {
         let start = text.len() - at.len();
         end = text.len() - after.len();
-        tokens.push((found, Span { start, end }));
+        tokens.push((found, TextSpan { start, end }));
         rest = after;
     }
-    tokens.push((Token::End, Span { start: end, end }));
+    tokens.push((Token::End, TextSpan { start: end, end }));
     tokens
 }

@@ -6,7 +6,7 @@ use super::operations::{COMPARISON, NEGATE, Notation, Operation, function};
 
 /// The bytes of the text that a node was written in: `start..end`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct TextSpan {
     /// The offset of the first byte.
     pub start: usize,
     /// The offset past the last byte.
@@ -126,7 +126,7 @@ impl fmt::Display for Fact {
 
 /// What a node does with its operands.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Kind {
+pub enum NodeKind {
     /// A number; finite and not negative.
     Number(f64),
     /// A statistic of an event.
@@ -139,7 +139,7 @@ pub enum Kind {
     Select,
 }
 
-impl Kind {
+impl NodeKind {
     /// How many operands it takes.
     pub fn arity(&self) -> usize {
         match self {
@@ -152,11 +152,11 @@ impl Kind {
 
 /// A node and where it was written.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Node {
+pub struct ExprNode {
     /// The operation, number or variable.
-    pub kind: Kind,
+    pub kind: NodeKind,
     /// The bytes that it was written in.
-    pub span: Span,
+    pub span: TextSpan,
 }
 
 /// An expression: a tree whose nodes lie in one vector, each behind its operands.
@@ -174,7 +174,7 @@ pub struct Node {
 #[derive(Clone, Debug)]
 pub struct Expr {
     dialect: Dialect,
-    nodes: Vec<Node>,
+    nodes: Vec<ExprNode>,
 }
 
 impl PartialEq for Expr {
@@ -186,7 +186,7 @@ impl PartialEq for Expr {
 
 impl Expr {
     /// `nodes` must be one tree in postfix order, which only the parser can promise.
-    pub(super) fn new(dialect: Dialect, nodes: Vec<Node>) -> Self {
+    pub(super) fn new(dialect: Dialect, nodes: Vec<ExprNode>) -> Self {
         let dialect = if dialect == Dialect::Vendor { Dialect::Metric } else { dialect };
         Self { dialect, nodes }
     }
@@ -197,33 +197,35 @@ impl Expr {
     }
 
     /// All nodes, each behind its operands; the last one is the root.
-    pub fn nodes(&self) -> &[Node] {
+    pub fn nodes(&self) -> &[ExprNode] {
         &self.nodes
     }
 
     /// The variables in the order written, each as often as it is written.
-    pub fn variables(&self) -> impl Iterator<Item = (&Variable, Span)> {
+    pub fn variables(&self) -> impl Iterator<Item = (&Variable, TextSpan)> {
         self.nodes.iter().filter_map(|node| match &node.kind {
-            Kind::Variable(variable) => Some((variable, node.span)),
+            NodeKind::Variable(variable) => Some((variable, node.span)),
             _ => None,
         })
     }
 
     /// The facts in the order written, each as often as it is written.
-    pub fn facts(&self) -> impl Iterator<Item = (&Fact, Span)> {
+    pub fn facts(&self) -> impl Iterator<Item = (&Fact, TextSpan)> {
         self.nodes.iter().filter_map(|node| match &node.kind {
-            Kind::Fact(fact) => Some((fact, node.span)),
+            NodeKind::Fact(fact) => Some((fact, node.span)),
             _ => None,
         })
     }
 
     /// The expression with others in place of some of its variables and facts; they stand where what
     /// they replace was written. `None` if it would have more than `most` nodes.
-    pub fn with_parts(&self, most: usize, mut part: impl FnMut(&Kind) -> Option<Self>) -> Option<Self> {
+    pub fn with_parts(&self, most: usize, mut part: impl FnMut(&NodeKind) -> Option<Self>) -> Option<Self> {
         let mut nodes = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
             match part(&node.kind).filter(|_| node.kind.arity() == 0) {
-                Some(part) => nodes.extend(part.nodes.into_iter().map(|Node { kind, .. }| Node { kind, ..*node })),
+                Some(part) => {
+                    nodes.extend(part.nodes.into_iter().map(|ExprNode { kind, .. }| ExprNode { kind, ..*node }))
+                }
                 None => nodes.push(node.clone()),
             }
             if nodes.len() > most {
@@ -235,27 +237,29 @@ impl Expr {
 
     /// A single number; `None` where no text says it.
     pub fn number(number: f64, dialect: Dialect) -> Option<Self> {
-        let kind = Kind::Number(number);
+        let kind = NodeKind::Number(number);
         let is_written = number.is_finite() && number >= 0.0;
-        is_written.then(|| Self { dialect, nodes: vec![Node { kind, span: Span { start: 0, end: 0 } }] })
+        is_written.then(|| Self { dialect, nodes: vec![ExprNode { kind, span: TextSpan { start: 0, end: 0 } }] })
     }
 
     /// The expression without what can't matter: choices whose condition is a number, and operations
     /// on numbers alone.
     pub fn folded(&self) -> Self {
-        let nodes = self.fold(|node, operands: Vec<Vec<Node>>| {
+        let nodes = self.fold(|node, operands: Vec<Vec<ExprNode>>| {
             let numbers: Option<Vec<f64>> = operands.iter().map(|nodes| number_in(nodes)).collect();
-            if let (Kind::Select, Some(condition)) = (&node.kind, operands.get(1).and_then(|nodes| number_in(nodes))) {
+            if let (NodeKind::Select, Some(condition)) =
+                (&node.kind, operands.get(1).and_then(|nodes| number_in(nodes)))
+            {
                 let mut operands = operands;
                 return operands.swap_remove(if condition == 0.0 { 2 } else { 0 });
             }
             let known = match (&node.kind, numbers.as_deref()) {
-                (Kind::Operation(operation), Some([a])) => Some(operation.value(*a, 0.0)),
-                (Kind::Operation(operation), Some([a, b])) => Some(operation.value(*a, *b)),
+                (NodeKind::Operation(operation), Some([a])) => Some(operation.value(*a, 0.0)),
+                (NodeKind::Operation(operation), Some([a, b])) => Some(operation.value(*a, *b)),
                 _ => None,
             };
             match known.filter(|known| known.is_finite() && *known >= 0.0) {
-                Some(known) => vec![Node { kind: Kind::Number(known), span: node.span }],
+                Some(known) => vec![ExprNode { kind: NodeKind::Number(known), span: node.span }],
                 None => joined(operands, node),
             }
         });
@@ -263,7 +267,7 @@ impl Expr {
     }
 
     /// Computes a value for every node from those of its operands, and returns that of the root.
-    pub fn fold<T>(&self, mut step: impl FnMut(&Node, Vec<T>) -> T) -> Option<T> {
+    pub fn fold<T>(&self, mut step: impl FnMut(&ExprNode, Vec<T>) -> T) -> Option<T> {
         let mut stack = Vec::new();
         for node in &self.nodes {
             let operands = stack.split_off(stack.len().saturating_sub(node.kind.arity()));
@@ -280,16 +284,16 @@ impl Expr {
 }
 
 /// The number that `nodes` are.
-fn number_in(nodes: &[Node]) -> Option<f64> {
+fn number_in(nodes: &[ExprNode]) -> Option<f64> {
     match nodes {
-        [Node { kind: Kind::Number(number), .. }] => Some(*number),
+        [ExprNode { kind: NodeKind::Number(number), .. }] => Some(*number),
         _ => None,
     }
 }
 
 /// The operands' nodes one after another, and `last` behind them. Appends to the first, so that a
 /// long sum takes linear time.
-fn joined(operands: Vec<Vec<Node>>, last: &Node) -> Vec<Node> {
+fn joined(operands: Vec<Vec<ExprNode>>, last: &ExprNode) -> Vec<ExprNode> {
     let mut operands = operands.into_iter();
     let mut nodes = operands.next().unwrap_or_default();
     nodes.extend(operands.flatten());
@@ -365,13 +369,13 @@ const UNARY: u8 = 7;
 const ATOM: u8 = 8;
 
 impl PrintedNode {
-    fn new(kind: &Kind, operands: Vec<Self>, name: &impl Fn(&Variable) -> String) -> Self {
+    fn new(kind: &NodeKind, operands: Vec<Self>, name: &impl Fn(&Variable) -> String) -> Self {
         match kind {
-            Kind::Number(number) => Self { text: number_text(*number), power: ATOM },
-            Kind::Variable(variable) => Self { text: name(variable), power: ATOM },
-            Kind::Fact(fact) => Self { text: fact.to_string(), power: ATOM },
-            Kind::Operation(operation) => Self::operation(operation, operands),
-            Kind::Select => {
+            NodeKind::Number(number) => Self { text: number_text(*number), power: ATOM },
+            NodeKind::Variable(variable) => Self { text: name(variable), power: ATOM },
+            NodeKind::Fact(fact) => Self { text: fact.to_string(), power: ATOM },
+            NodeKind::Operation(operation) => Self::operation(operation, operands),
+            NodeKind::Select => {
                 let least = [CONDITION, CONDITION, SELECT];
                 let parts = operands.into_iter().zip(least).map(|(part, least)| part.at_least(least));
                 Self { text: join(parts, &[" if ", " else "]), power: SELECT }

@@ -28,7 +28,7 @@ const MAX_NAMES: u32 = 10_000;
 
 /// A file on its way to its name; dropped before it has that, it goes.
 #[derive(Debug)]
-pub struct Part {
+pub struct PartialFile {
     file: File,
     /// Where it is now; `None` where it has its name from the beginning.
     now: Option<PathBuf>,
@@ -37,7 +37,7 @@ pub struct Part {
     has_taken_name: bool,
 }
 
-impl Part {
+impl PartialFile {
     /// Begins what will be the file at `to`; what is there stays until then. A link is followed where only its
     /// owner could have made it. A device or a pipe is written to as it is.
     ///
@@ -120,7 +120,7 @@ impl Part {
     }
 }
 
-impl Write for Part {
+impl Write for PartialFile {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.file.write(bytes)
     }
@@ -130,7 +130,7 @@ impl Write for Part {
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         let Some(now) = &self.now else { return };
         let _ = fs::remove_file(now);
@@ -219,7 +219,7 @@ mod tests {
         names
     }
 
-    fn write(mut part: Part, text: &str) -> PathBuf {
+    fn write(mut part: PartialFile, text: &str) -> PathBuf {
         part.write_all(text.as_bytes()).unwrap();
         part.put().unwrap()
     }
@@ -229,13 +229,13 @@ mod tests {
         let folder = folder("whole", 0o755);
         let to = folder.join("a");
         fs::write(&to, "before").unwrap();
-        let part = Part::create(&to).unwrap();
+        let part = PartialFile::create(&to).unwrap();
         assert_eq!((fs::read_to_string(&to).unwrap().as_str(), names(&folder).len()), ("before", 2));
         let path = write(part, "after");
         assert_eq!((path == to, fs::read_to_string(&to).unwrap().as_str()), (true, "after"));
         assert_eq!(fs::metadata(&to).unwrap().mode() & 0o777, PRIVATE);
         // One that isn't whole leaves nothing.
-        drop(Part::create(&to).unwrap());
+        drop(PartialFile::create(&to).unwrap());
         assert_eq!(names(&folder), ["a"]);
         fs::remove_dir_all(folder).unwrap();
     }
@@ -245,7 +245,7 @@ mod tests {
         let folder = folder("old", 0o755);
         let to = folder.join("a");
         for text in ["1", "2", "3"] {
-            let mut part = Part::create(&to).unwrap();
+            let mut part = PartialFile::create(&to).unwrap();
             part.write_all(text.as_bytes()).unwrap();
             part.put_keeping_old().unwrap();
         }
@@ -265,19 +265,19 @@ mod tests {
         for folder in [&own, &shared] {
             symlink(&target, folder.join("link")).unwrap();
         }
-        let error = Part::create(&shared.join("link")).unwrap_err();
+        let error = PartialFile::create(&shared.join("link")).unwrap_err();
         assert!(error.to_string().contains("link in a folder that others write to"), "{error}");
         assert!(append(&shared.join("link")).is_err());
         assert_eq!(fs::read_to_string(&target).unwrap(), "precious");
         // A link to nothing is no way to make a file elsewhere.
         symlink(own.join("new"), shared.join("dangling")).unwrap();
-        assert!(Part::create(&shared.join("dangling")).is_err() && append(&shared.join("dangling")).is_err());
+        assert!(PartialFile::create(&shared.join("dangling")).is_err() && append(&shared.join("dangling")).is_err());
         assert!(!own.join("new").exists());
-        write(Part::create(&own.join("link")).unwrap(), "mine");
+        write(PartialFile::create(&own.join("link")).unwrap(), "mine");
         assert_eq!(fs::read_to_string(&target).unwrap(), "mine");
         assert!(fs::symlink_metadata(own.join("link")).unwrap().is_symlink());
         // One that comes after the part was begun is replaced, not followed.
-        let part = Part::create(&shared.join("late")).unwrap();
+        let part = PartialFile::create(&shared.join("late")).unwrap();
         symlink(&target, shared.join("late")).unwrap();
         write(part, "late");
         assert_eq!((fs::read_to_string(&target).unwrap().as_str(), names(&shared).len()), ("mine", 3));
@@ -287,7 +287,7 @@ mod tests {
     #[test]
     fn parts_have_names_that_nobody_can_know() {
         let folder = folder("names", 0o1777);
-        let parts: Vec<_> = (0..20).map(|_| Part::create(&folder.join("a")).unwrap()).collect();
+        let parts: Vec<_> = (0..20).map(|_| PartialFile::create(&folder.join("a")).unwrap()).collect();
         assert_eq!(names(&folder).len(), 20);
         drop(parts);
         assert!(names(&folder).is_empty());
@@ -298,10 +298,10 @@ mod tests {
     fn new_files_are_numbered_and_replace_nothing() {
         let folder = folder("new", 0o755);
         symlink("/nowhere", folder.join("a.txt")).unwrap();
-        let write_new = |text: &str| write(Part::create_new(&folder, "a", "txt").unwrap(), text);
+        let write_new = |text: &str| write(PartialFile::create_new(&folder, "a", "txt").unwrap(), text);
         assert_eq!([write_new("1"), write_new("2")], ["a-1.txt", "a-2.txt"].map(|name| folder.join(name)));
         assert_eq!(fs::metadata(folder.join("a-2.txt")).unwrap().mode() & 0o777, PRIVATE);
-        drop(Part::create_new(&folder, "a", "txt").unwrap());
+        drop(PartialFile::create_new(&folder, "a", "txt").unwrap());
         assert_eq!(names(&folder), ["a-1.txt", "a-2.txt", "a.txt"]);
         fs::remove_dir_all(folder).unwrap();
     }
@@ -309,11 +309,11 @@ mod tests {
     #[test]
     fn devices_and_open_files_are_written_to_as_they_are() {
         for name in ["/dev/null", "/dev/stderr", "/proc/self/fd/2"] {
-            let Ok(mut part) = Part::create(Path::new(name)) else { continue };
+            let Ok(mut part) = PartialFile::create(Path::new(name)) else { continue };
             part.write_all(b"").unwrap();
             assert_eq!(part.put().unwrap(), Path::new(name));
         }
         assert!(fs::metadata("/dev/null").unwrap().file_type().is_char_device());
-        assert!(Part::create(Path::new("/")).is_err());
+        assert!(PartialFile::create(Path::new("/")).is_err());
     }
 }

@@ -3,7 +3,9 @@
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 
-use super::{Capability, Denial, Fact, Host, Kernel, Section, Standing, Verdict, measure, verdict};
+use super::{
+    Capability, Denial, EventVerdict, FactStanding, Host, Kernel, MachineFact, ReportSection, measure, verdict,
+};
 use crate::events::{Event, TracefsError};
 use crate::sources::perf::Whose;
 
@@ -22,9 +24,9 @@ impl Host {
 }
 
 /// Collects all facts about a host and its kernel.
-pub fn facts(host: &Host, kernel: &dyn Kernel) -> Vec<Fact> {
+pub fn facts(host: &Host, kernel: &dyn Kernel) -> Vec<MachineFact> {
     let software = software(host, kernel);
-    let nothing = software.standing == Standing::Fail;
+    let nothing = software.standing == FactStanding::Fail;
     let mut facts = vec![linux(host), processor(host), hypervisor(host), container(host)];
     facts.extend([user(host), paranoid(host, nothing), seccomp(host, nothing), no_new_privs(host)]);
     facts.push(software);
@@ -40,8 +42,9 @@ pub fn facts(host: &Host, kernel: &dyn Kernel) -> Vec<Fact> {
     facts
 }
 
-fn linux(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Machine, "kernel", "groups of inherited events are read since Linux 4.13");
+fn linux(host: &Host) -> MachineFact {
+    let fact =
+        MachineFact::new(ReportSection::Machine, "kernel", "groups of inherited events are read since Linux 4.13");
     let Some(release) = host.release() else { return fact };
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse::<u32>().ok());
     let version = (numbers.next().unwrap_or(0), numbers.next().unwrap_or(0));
@@ -49,8 +52,8 @@ fn linux(host: &Host) -> Fact {
     if version >= FIRST_KERNEL { fact.ok(release, found) } else { fact.warn(release, found) }
 }
 
-fn processor(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Machine, "processor", "presets are codes of a family of CPUs");
+fn processor(host: &Host) -> MachineFact {
+    let fact = MachineFact::new(ReportSection::Machine, "processor", "presets are codes of a family of CPUs");
     let Some(processor) = host.processor() else { return fact };
     let presets = match host.resolver.family_title() {
         Some(family) => format!("presets of {family}"),
@@ -60,25 +63,27 @@ fn processor(host: &Host) -> Fact {
     fact.ok(processor.clone(), format!("{cpus}{processor}; {presets}"))
 }
 
-fn hypervisor(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Machine, "hypervisor", "a guest has the counters that its host gives it");
+fn hypervisor(host: &Host) -> MachineFact {
+    let fact =
+        MachineFact::new(ReportSection::Machine, "hypervisor", "a guest has the counters that its host gives it");
     match host.guest() {
         None => fact.ok(Value::Null, "none found"),
         Some(guest) => fact.ok(guest.clone(), guest),
     }
 }
 
-fn container(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Machine, "container", "containers filter system calls and drop capabilities");
+fn container(host: &Host) -> MachineFact {
+    let fact =
+        MachineFact::new(ReportSection::Machine, "container", "containers filter system calls and drop capabilities");
     match host.container() {
         None => fact.ok(Value::Null, "none found"),
         Some(name) => fact.ok(name.clone(), format!("inside ({name})")),
     }
 }
 
-fn user(host: &Host) -> Fact {
+fn user(host: &Host) -> MachineFact {
     let why = "CAP_PERFMON (or CAP_SYS_ADMIN) counts everything, whatever perf_event_paranoid says";
-    let fact = Fact::new(Section::Permissions, "capabilities", why);
+    let fact = MachineFact::new(ReportSection::Permissions, "capabilities", why);
     let process = host.process();
     let held = Capability::ALL.into_iter().filter(|&capability| process.can(capability));
     let names: Vec<_> = held.map(Capability::name).collect();
@@ -114,11 +119,11 @@ fn filter_fix(host: &Host) -> String {
     }
 }
 
-fn paranoid(host: &Host, nothing: bool) -> Fact {
+fn paranoid(host: &Host, nothing: bool) -> MachineFact {
     let why = "-1 allows all; 0 no raw tracepoints; 1 no whole CPUs; 2 no kernel; 3 and 4 (Debian, Ubuntu) nothing";
-    let fact = Fact::new(Section::Permissions, "perf_event_paranoid", why);
+    let fact = MachineFact::new(ReportSection::Permissions, "perf_event_paranoid", why);
     let Some(level) = host.setting("perf_event_paranoid") else {
-        return fact.found(Standing::Fail, Value::Null, "not there: this kernel has no perf events");
+        return fact.found(FactStanding::Fail, Value::Null, "not there: this kernel has no perf events");
     };
     let keeps_from = match level {
         ..=0 => "nothing that perfprop counts",
@@ -134,25 +139,27 @@ fn paranoid(host: &Host, nothing: bool) -> Fact {
     let fix = "sudo sysctl kernel.perf_event_paranoid=0";
     match level {
         ..=0 => fact.ok(level, found),
-        3.. if nothing => fact.found(Standing::Fail, level, found).fix(fix),
+        3.. if nothing => fact.found(FactStanding::Fail, level, found).fix(fix),
         _ => fact.warn(level, found).fix(fix),
     }
 }
 
-fn seccomp(host: &Host, nothing: bool) -> Fact {
-    let fact = Fact::new(Section::Permissions, "seccomp", "a filter can refuse the system call perf_event_open");
+fn seccomp(host: &Host, nothing: bool) -> MachineFact {
+    let fact =
+        MachineFact::new(ReportSection::Permissions, "seccomp", "a filter can refuse the system call perf_event_open");
     match (host.process().filtered, nothing) {
         (false, _) => fact.ok(false, "no filter"),
         (true, false) => fact.ok(true, "a filter, which lets perf_event_open pass"),
         (true, true) => {
-            let fact = fact.found(Standing::Fail, true, "a filter, and perf_event_open is refused");
+            let fact = fact.found(FactStanding::Fail, true, "a filter, and perf_event_open is refused");
             fact.fix(filter_fix(host))
         }
     }
 }
 
-fn no_new_privs(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Permissions, "no_new_privs", "where it is set, setcap and sudo give no rights");
+fn no_new_privs(host: &Host) -> MachineFact {
+    let fact =
+        MachineFact::new(ReportSection::Permissions, "no_new_privs", "where it is set, setcap and sudo give no rights");
     match host.process().no_new_privs {
         false => fact.ok(false, "not set"),
         true if host.process().may_count_everything() => fact.ok(true, "set"),
@@ -161,17 +168,17 @@ fn no_new_privs(host: &Host) -> Fact {
 }
 
 /// What became of an event, as a fact of the section of what can be counted.
-fn tried(host: &Host, fact: Fact, verdict: Verdict, needed: Standing) -> Fact {
+fn tried(host: &Host, fact: MachineFact, verdict: EventVerdict, needed: FactStanding) -> MachineFact {
     let value = json!(verdict.counts());
     match verdict {
-        Verdict::Counted => fact.ok(value, "yes"),
-        Verdict::UserOnly => {
+        EventVerdict::Counted => fact.ok(value, "yes"),
+        EventVerdict::UserOnly => {
             let fact = fact.warn(value, "in user space only");
             fix_of(host, fact, Denial::Level { level: None, allows: 1 })
         }
-        Verdict::Absent(error) => fact.found(needed, value, format!("no: not on this machine ({error:?})")),
-        Verdict::Refused(error) => fact.found(needed, value, format!("no: {}", error.desc())),
-        Verdict::Denied(denial) => {
+        EventVerdict::Absent(error) => fact.found(needed, value, format!("no: not on this machine ({error:?})")),
+        EventVerdict::Refused(error) => fact.found(needed, value, format!("no: {}", error.desc())),
+        EventVerdict::Denied(denial) => {
             let fact = fact.found(needed, value, format!("no: {}", denial_words(denial)));
             fix_of(host, fact, denial)
         }
@@ -192,7 +199,7 @@ fn denial_words(denial: Denial) -> String {
     }
 }
 
-fn fix_of(host: &Host, fact: Fact, denial: Denial) -> Fact {
+fn fix_of(host: &Host, fact: MachineFact, denial: Denial) -> MachineFact {
     match denial {
         Denial::Level { allows, .. } => fact.fix(format!("sudo sysctl kernel.perf_event_paranoid={allows}")),
         Denial::Seccomp(_) => fact.fix(filter_fix(host)),
@@ -201,38 +208,44 @@ fn fix_of(host: &Host, fact: Fact, denial: Denial) -> Fact {
     }
 }
 
-fn software(host: &Host, kernel: &dyn Kernel) -> Fact {
-    let fact =
-        Fact::new(Section::Counting, "software", "the kernel counts these without a counter: task-clock, faults");
+fn software(host: &Host, kernel: &dyn Kernel) -> MachineFact {
+    let fact = MachineFact::new(
+        ReportSection::Counting,
+        "software",
+        "the kernel counts these without a counter: task-clock, faults",
+    );
     match host.event("task-clock") {
-        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Mine), Standing::Fail),
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Mine), FactStanding::Fail),
         None => fact,
     }
 }
 
-fn whole_machine(host: &Host, kernel: &dyn Kernel) -> Fact {
-    let fact = Fact::new(Section::Counting, "whole machine", "-a, -C and -G count whatever runs on CPUs");
+fn whole_machine(host: &Host, kernel: &dyn Kernel) -> MachineFact {
+    let fact = MachineFact::new(ReportSection::Counting, "whole machine", "-a, -C and -G count whatever runs on CPUs");
     match host.event("cpu-clock") {
-        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Cpu(0)), Standing::Warn),
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Cpu(0)), FactStanding::Warn),
         None => fact,
     }
 }
 
-fn others(host: &Host, kernel: &dyn Kernel) -> Fact {
-    let fact = Fact::new(Section::Counting, "others' processes", "-p of another user's process; tried on pid 1");
+fn others(host: &Host, kernel: &dyn Kernel) -> MachineFact {
+    let fact =
+        MachineFact::new(ReportSection::Counting, "others' processes", "-p of another user's process; tried on pid 1");
     match host.event("task-clock:u") {
-        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Task(Pid::from_raw(1))), Standing::Warn),
+        Some(event) => {
+            tried(host, fact, verdict(host, kernel, &event, Whose::Task(Pid::from_raw(1))), FactStanding::Warn)
+        }
         None => fact,
     }
 }
 
 /// Hardware events by kind; where there is no PMU at all, that once.
-fn hardware(host: &Host, kernel: &dyn Kernel) -> Vec<Fact> {
-    let fact = |name, why| Fact::new(Section::Counting, name, why);
+fn hardware(host: &Host, kernel: &dyn Kernel) -> Vec<MachineFact> {
+    let fact = |name, why| MachineFact::new(ReportSection::Counting, name, why);
     let ask = |event: &str| host.event(event).map(|event| verdict(host, kernel, &event, Whose::Mine));
     let cycles = fact("cycles", "the most usual hardware event");
     if host.cores().next().is_none()
-        && let Some(Verdict::Absent(error)) = ask("cycles")
+        && let Some(EventVerdict::Absent(error)) = ask("cycles")
     {
         let place = host.guest().map_or("no PMU of the cores", |_| "this guest is given no PMU");
         let found = format!("no: {place} ({error:?}); root does not help");
@@ -249,25 +262,26 @@ fn hardware(host: &Host, kernel: &dyn Kernel) -> Vec<Fact> {
         (fact("raw codes", "presets, libpfm and vendor tables need them"), "r11"),
     ];
     let tried = |(fact, event)| match ask(event) {
-        Some(verdict) => tried(host, fact, verdict, Standing::Warn),
+        Some(verdict) => tried(host, fact, verdict, FactStanding::Warn),
         None => fact,
     };
     kinds.into_iter().map(tried).collect()
 }
 
-fn tracepoints(host: &Host, kernel: &dyn Kernel) -> Fact {
-    let fact = Fact::new(Section::Counting, "tracepoints", "events in the kernel, such as sched:sched_switch");
+fn tracepoints(host: &Host, kernel: &dyn Kernel) -> MachineFact {
+    let fact =
+        MachineFact::new(ReportSection::Counting, "tracepoints", "events in the kernel, such as sched:sched_switch");
     if host.resolver.machine().tracepoints().is_err() {
         return fact.warn(false, "no: tracefs can't be read (see tracefs below)");
     }
     match host.event("sched:sched_switch") {
-        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Mine), Standing::Warn),
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Mine), FactStanding::Warn),
         None => fact.warn(false, "no: the ids of events in tracefs can't be read (see tracefs below)"),
     }
 }
 
-fn probes(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Counting, "probes", "uprobe: and kprobe: count calls of functions");
+fn probes(host: &Host) -> MachineFact {
+    let fact = MachineFact::new(ReportSection::Counting, "probes", "uprobe: and kprobe: count calls of functions");
     let has = |name: &&&str| host.resolver.pmus().iter().any(|pmu| pmu.name == ***name);
     let names: Vec<&str> = ["uprobe", "kprobe"].iter().filter(has).copied().collect();
     match names.as_slice() {
@@ -277,8 +291,8 @@ fn probes(host: &Host) -> Fact {
     }
 }
 
-fn pmus(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Hardware, "PMUs", "what sysfs lists in /sys/bus/event_source/devices");
+fn pmus(host: &Host) -> MachineFact {
+    let fact = MachineFact::new(ReportSection::Hardware, "PMUs", "what sysfs lists in /sys/bus/event_source/devices");
     let names: Vec<_> = host.resolver.pmus().iter().map(|pmu| pmu.name.clone()).collect();
     let cores: Vec<_> = host.cores().map(|pmu| pmu.name.clone()).collect();
     let list = if names.is_empty() { "none".to_owned() } else { names.join(" ") };
@@ -289,11 +303,15 @@ fn pmus(host: &Host) -> Fact {
 }
 
 #[cfg(feature = "pfm")]
-fn libpfm(host: &Host) -> Fact {
+fn libpfm(host: &Host) -> MachineFact {
     use crate::events::pfm;
-    let fact = Fact::new(Section::Hardware, "libpfm", "its tables go by the CPU's id; the kernel may still refuse");
+    let fact = MachineFact::new(
+        ReportSection::Hardware,
+        "libpfm",
+        "its tables go by the CPU's id; the kernel may still refuse",
+    );
     if !host.resolver.machine().has_libpfm() {
-        return fact.found(Standing::Unknown, Value::Null, "not asked");
+        return fact.found(FactStanding::Unknown, Value::Null, "not asked");
     }
     let pmus = pfm::pmus();
     let names: Vec<_> = pmus.iter().map(|pmu| pmu.name.clone()).collect();
@@ -308,22 +326,22 @@ fn libpfm(host: &Host) -> Fact {
 }
 
 #[cfg(not(feature = "pfm"))]
-fn libpfm(_: &Host) -> Fact {
-    let fact = Fact::new(Section::Hardware, "libpfm", "its names are another way to write events");
-    fact.found(Standing::Unknown, Value::Null, "not built in")
+fn libpfm(_: &Host) -> MachineFact {
+    let fact = MachineFact::new(ReportSection::Hardware, "libpfm", "its names are another way to write events");
+    fact.found(FactStanding::Unknown, Value::Null, "not built in")
 }
 
-fn hybrid(host: &Host) -> Option<Fact> {
+fn hybrid(host: &Host) -> Option<MachineFact> {
     let why = "an event counts on one kind of core only, so it is opened for each and its counts are partial";
     let cores: Vec<_> = host.cores().collect();
     let cpus = |pmu: &crate::events::Pmu| format!("{} on CPUs {}", pmu.name, pmu.says("cpus").unwrap_or_default());
     let list: Vec<_> = cores.iter().map(|pmu| cpus(pmu)).collect();
     let names: Vec<_> = cores.iter().map(|pmu| pmu.name.clone()).collect();
-    (cores.len() > 1).then(|| Fact::new(Section::Hardware, "hybrid", why).ok(names, list.join(", ")))
+    (cores.len() > 1).then(|| MachineFact::new(ReportSection::Hardware, "hybrid", why).ok(names, list.join(", ")))
 }
 
-fn counters(host: &Host, kernel: &dyn Kernel) -> Fact {
-    let fact = Fact::new(Section::Hardware, "counters", "more events than this take turns and are scaled");
+fn counters(host: &Host, kernel: &dyn Kernel) -> MachineFact {
+    let fact = MachineFact::new(ReportSection::Hardware, "counters", "more events than this take turns and are scaled");
     if host.cores().next().is_none() {
         return fact.warn(0, "none");
     }
@@ -341,11 +359,11 @@ fn counters(host: &Host, kernel: &dyn Kernel) -> Fact {
     };
     let found: Vec<_> = measured.iter().map(words).collect();
     let all = measured.iter().all(|(_, counters)| counters.is_some());
-    fact.found(if all { Standing::Ok } else { Standing::Warn }, value, found.join(", "))
+    fact.found(if all { FactStanding::Ok } else { FactStanding::Warn }, value, found.join(", "))
 }
 
-fn watchdog(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Hardware, "nmi_watchdog", "without it each CPU has one counter more");
+fn watchdog(host: &Host) -> MachineFact {
+    let fact = MachineFact::new(ReportSection::Hardware, "nmi_watchdog", "without it each CPU has one counter more");
     match (host.setting("nmi_watchdog"), host.cores().next()) {
         (None, _) => fact.ok(Value::Null, "this kernel has none"),
         (Some(0), _) => fact.ok(0, "off"),
@@ -356,9 +374,9 @@ fn watchdog(host: &Host) -> Fact {
     }
 }
 
-fn mux_interval(host: &Host) -> Fact {
+fn mux_interval(host: &Host) -> MachineFact {
     let why = "how long a group is counted before the next has its turn";
-    let fact = Fact::new(Section::Hardware, "mux interval", why);
+    let fact = MachineFact::new(ReportSection::Hardware, "mux interval", why);
     let interval = |pmu: &crate::events::Pmu| {
         let ms: u64 = pmu.says("perf_event_mux_interval_ms")?.parse().ok()?;
         Some((pmu.name.clone(), json!(ms)))
@@ -374,8 +392,8 @@ fn mux_interval(host: &Host) -> Fact {
     fact.ok(each, found.join(", "))
 }
 
-fn tracefs(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Limits, "tracefs", "tracepoints are looked up there");
+fn tracefs(host: &Host) -> MachineFact {
+    let fact = MachineFact::new(ReportSection::Limits, "tracefs", "tracepoints are looked up there");
     match host.resolver.machine().tracepoints() {
         Ok(folder) => match host.event("sched:sched_switch") {
             Some(_) => fact.ok(true, host.inside(&folder)),
@@ -393,8 +411,12 @@ fn tracefs(host: &Host) -> Fact {
 /// The folder is open to root alone, its files to root and a group.
 const REMOUNT: &str = "sudo mount -o remount,mode=755,gid=$(id -g) /sys/kernel/tracing";
 
-fn kernel_symbols(host: &Host) -> Fact {
-    let fact = Fact::new(Section::Limits, "kernel symbols", "names of the kernel's functions need their addresses");
+fn kernel_symbols(host: &Host) -> MachineFact {
+    let fact = MachineFact::new(
+        ReportSection::Limits,
+        "kernel symbols",
+        "names of the kernel's functions need their addresses",
+    );
     let restrict = host.setting("kptr_restrict");
     let level = restrict.map_or_else(String::new, |level| format!("kptr_restrict {level}"));
     match host.sees_kernel_addresses() {
@@ -407,10 +429,14 @@ fn kernel_symbols(host: &Host) -> Fact {
     }
 }
 
-fn locked_memory(host: &Host) -> Fact {
+fn locked_memory(host: &Host) -> MachineFact {
     /// What the kernel gives by default: 512 KiB and a page of each CPU.
     const USUAL: i64 = 516;
-    let fact = Fact::new(Section::Limits, "locked memory", "the kernel locks the buffers that samples are read from");
+    let fact = MachineFact::new(
+        ReportSection::Limits,
+        "locked memory",
+        "the kernel locks the buffers that samples are read from",
+    );
     let Some(kb) = host.setting("perf_event_mlock_kb") else { return fact };
     let limit = host.limit("Max locked memory").map_or_else(String::new, |limit| match limit.soft {
         None => ", and without limit beyond".to_owned(),
@@ -427,9 +453,9 @@ fn locked_memory(host: &Host) -> Fact {
     fact.warn(kb, found).fix(format!("sudo sysctl kernel.perf_event_mlock_kb={USUAL}"))
 }
 
-fn descriptors(host: &Host) -> Fact {
+fn descriptors(host: &Host) -> MachineFact {
     let why = "each event takes a descriptor in each place that it is counted in";
-    let fact = Fact::new(Section::Limits, "descriptors", why);
+    let fact = MachineFact::new(ReportSection::Limits, "descriptors", why);
     let Some(limit) = host.limit("Max open files") else { return fact };
     let cpus = host.cpus().unwrap_or(1) as u64;
     let needed = EVENTS_ON_EACH_CPU * cpus + 64;

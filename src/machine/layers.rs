@@ -18,7 +18,7 @@ use nix::sched::{CpuSet, sched_setaffinity};
 use nix::unistd::Pid;
 
 use super::{Capability, Host};
-use crate::events::{Event, Kind, Modifiers};
+use crate::events::{Event, EventKind, Modifiers};
 use crate::plan::{Fit, Plan, Rotation};
 use crate::sources::perf::{self, Whose};
 
@@ -73,7 +73,7 @@ fn stay_on(cpus: &[u32]) -> nix::Result<()> {
 
 /// What becomes of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum EventVerdict {
     /// The event can be counted as asked.
     Counted,
     /// The event can be counted in user space only: the kernel's side needs more rights.
@@ -110,7 +110,7 @@ pub enum Denial {
     Target,
 }
 
-impl Verdict {
+impl EventVerdict {
     /// Whether there will be numbers.
     pub fn counts(self) -> bool {
         matches!(self, Self::Counted | Self::UserOnly)
@@ -118,22 +118,22 @@ impl Verdict {
 }
 
 /// Asks the kernel why an event of the target can't be counted, or whether it can.
-pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose) -> Verdict {
-    let Err(error) = kernel.open(event, whose) else { return Verdict::Counted };
+pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose) -> EventVerdict {
+    let Err(error) = kernel.open(event, whose) else { return EventVerdict::Counted };
     if is_absent(error) {
-        return Verdict::Absent(error);
+        return EventVerdict::Absent(error);
     }
     if !is_denied(error) {
-        return Verdict::Refused(error);
+        return EventVerdict::Refused(error);
     }
     if event.happens_in_user_space() && !event.modifiers.exclude_kernel {
         match kernel.open(&user_side(event), whose) {
-            Ok(()) => return Verdict::UserOnly,
-            Err(error) if is_absent(error) => return Verdict::Absent(error),
+            Ok(()) => return EventVerdict::UserOnly,
+            Err(error) if is_absent(error) => return EventVerdict::Absent(error),
             Err(_) => {}
         }
     }
-    Verdict::Denied(denial(host, kernel, event, whose, error))
+    EventVerdict::Denied(denial(host, kernel, event, whose, error))
 }
 
 /// Which layer it is when the event itself isn't: all counting, the target, or the level.
@@ -151,7 +151,7 @@ fn denial(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose, error: 
     if process.can(Capability::Perfmon) || process.can(Capability::SysAdmin) {
         return Denial::Nobody(error);
     }
-    if event.kind == Kind::Probe {
+    if event.kind == EventKind::Probe {
         return Denial::Capability;
     }
     let allows = if let Whose::Cpu(_) = whose { 0 } else { 1 };
@@ -173,7 +173,7 @@ fn blocked(host: &Host, error: Errno) -> Denial {
 /// Why a process, whatever is counted of it, can't be measured.
 pub fn target_denial(host: &Host, kernel: &dyn Kernel, pid: Pid) -> Option<Denial> {
     match verdict(host, kernel, &host.event("task-clock:u")?, Whose::Task(pid)) {
-        Verdict::Denied(denial) => Some(denial),
+        EventVerdict::Denied(denial) => Some(denial),
         _ => None,
     }
 }
@@ -218,7 +218,7 @@ mod tests {
 
     const OTHER: Whose = Whose::Task(Pid::from_raw(1));
 
-    fn found(name: &str, whose: Whose, rule: fn(&Event, Whose) -> Result<(), Errno>) -> Verdict {
+    fn found(name: &str, whose: Whose, rule: fn(&Event, Whose) -> Result<(), Errno>) -> EventVerdict {
         // Without files: no level can be read, and no filter is known of.
         let host = Host::under(Path::new("/nonexistent"));
         verdict(&host, &Rule(rule), &host.event(name).unwrap(), whose)
@@ -230,17 +230,17 @@ mod tests {
             true => Err(Errno::ENOENT),
             false => Err(Errno::EACCES),
         };
-        assert_eq!(found("cycles", Whose::Mine, rule), Verdict::Absent(Errno::ENOENT));
-        assert_eq!(found("cycles", Whose::Mine, |_, _| Err(Errno::EINVAL)), Verdict::Refused(Errno::EINVAL));
-        assert_eq!(found("cycles", Whose::Mine, |_, _| Ok(())), Verdict::Counted);
+        assert_eq!(found("cycles", Whose::Mine, rule), EventVerdict::Absent(Errno::ENOENT));
+        assert_eq!(found("cycles", Whose::Mine, |_, _| Err(Errno::EINVAL)), EventVerdict::Refused(Errno::EINVAL));
+        assert_eq!(found("cycles", Whose::Mine, |_, _| Ok(())), EventVerdict::Counted);
     }
 
     #[test]
     fn the_kernels_side_alone_may_be_forbidden() {
         let rule = |event: &Event, _| if event.modifiers.exclude_kernel { Ok(()) } else { Err(Errno::EACCES) };
-        assert_eq!(found("cycles", Whose::Mine, rule), Verdict::UserOnly);
+        assert_eq!(found("cycles", Whose::Mine, rule), EventVerdict::UserOnly);
         // Switches happen in the kernel: in user space there is nothing left to count.
-        let level = |allows| Verdict::Denied(Denial::Level { level: None, allows });
+        let level = |allows| EventVerdict::Denied(Denial::Level { level: None, allows });
         assert_eq!(found("context-switches", Whose::Mine, rule), level(1));
         let whole = |_: &Event, whose| if let Whose::Cpu(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
         assert_eq!(found("cycles", Whose::Cpu(3), whole), level(0));
@@ -249,19 +249,19 @@ mod tests {
     #[test]
     fn probes_need_the_capability_at_any_level() {
         let host = Host::under(Path::new("/nonexistent"));
-        let probe = Event { kind: Kind::Probe, ..host.event("context-switches").unwrap() };
-        let rule = Rule(|event, _| if event.kind == Kind::Probe { Err(Errno::EACCES) } else { Ok(()) });
-        assert_eq!(verdict(&host, &rule, &probe, Whose::Mine), Verdict::Denied(Denial::Capability));
+        let probe = Event { kind: EventKind::Probe, ..host.event("context-switches").unwrap() };
+        let rule = Rule(|event, _| if event.kind == EventKind::Probe { Err(Errno::EACCES) } else { Ok(()) });
+        assert_eq!(verdict(&host, &rule, &probe, Whose::Mine), EventVerdict::Denied(Denial::Capability));
     }
 
     #[test]
     fn the_target_is_told_from_the_level_and_both_from_everything() {
         let strangers = |_: &Event, whose| if let Whose::Task(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
-        assert_eq!(found("page-faults", OTHER, strangers), Verdict::Denied(Denial::Target));
+        assert_eq!(found("page-faults", OTHER, strangers), EventVerdict::Denied(Denial::Target));
         assert_eq!(found("page-faults", OTHER, |_, _| Err(Errno::EPERM)), {
-            Verdict::Denied(Denial::Everything(Errno::EPERM))
+            EventVerdict::Denied(Denial::Everything(Errno::EPERM))
         });
-        let no_call = Verdict::Denied(Denial::NoSystemCall);
+        let no_call = EventVerdict::Denied(Denial::NoSystemCall);
         assert_eq!(found("cycles", Whose::Mine, |_, _| Err(Errno::ENOSYS)), no_call);
     }
 }

@@ -24,14 +24,14 @@ mod turns;
 pub use counters::{Counters, cpus_of, measure};
 pub use facts::facts;
 pub use host::{Capability, Host, Limit, Process};
-pub use layers::{Denial, Kernel, ThisKernel, Verdict, target_denial, verdict};
+pub use layers::{Denial, EventVerdict, Kernel, ThisKernel, target_denial, verdict};
 pub use turns::{Waiting, ratios};
 
 /// Something found on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Fact {
+pub struct MachineFact {
     /// Section of the report.
-    pub section: Section,
+    pub section: ReportSection,
     /// Name of the fact, the same in every version.
     pub name: &'static str,
     /// What was found, for people.
@@ -39,7 +39,7 @@ pub struct Fact {
     /// What was found, for programs: a number, a text, a list; null where nothing was.
     pub value: Value,
     /// How good or bad the fact is for counting.
-    pub standing: Standing,
+    pub standing: FactStanding,
     /// Why it matters for counting.
     pub why: &'static str,
     /// The command that mends it, where something has to be mended and can be.
@@ -49,7 +49,7 @@ pub struct Fact {
 /// Sections of the report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Section {
+pub enum ReportSection {
     /// The machine itself.
     Machine,
     /// What this user may do.
@@ -62,7 +62,7 @@ pub enum Section {
     Limits,
 }
 
-impl Section {
+impl ReportSection {
     /// Heading of the section.
     pub fn title(self) -> &'static str {
         match self {
@@ -78,7 +78,7 @@ impl Section {
 /// Whether what was found is well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Standing {
+pub enum FactStanding {
     /// Nothing is wrong.
     Ok,
     /// It couldn't be found out.
@@ -89,7 +89,7 @@ pub enum Standing {
     Fail,
 }
 
-impl Standing {
+impl FactStanding {
     /// The word for it in texts.
     pub fn word(self) -> &'static str {
         match self {
@@ -101,22 +101,22 @@ impl Standing {
     }
 }
 
-impl Fact {
-    fn new(section: Section, name: &'static str, why: &'static str) -> Self {
+impl MachineFact {
+    fn new(section: ReportSection, name: &'static str, why: &'static str) -> Self {
         let (found, value) = ("not known".to_owned(), Value::Null);
-        Self { section, name, found, value, standing: Standing::Unknown, why, fix: None }
+        Self { section, name, found, value, standing: FactStanding::Unknown, why, fix: None }
     }
 
-    fn found(self, standing: Standing, value: impl Into<Value>, found: impl Into<String>) -> Self {
+    fn found(self, standing: FactStanding, value: impl Into<Value>, found: impl Into<String>) -> Self {
         Self { standing, value: value.into(), found: found.into(), ..self }
     }
 
     fn ok(self, value: impl Into<Value>, found: impl Into<String>) -> Self {
-        self.found(Standing::Ok, value, found)
+        self.found(FactStanding::Ok, value, found)
     }
 
     fn warn(self, value: impl Into<Value>, found: impl Into<String>) -> Self {
-        self.found(Standing::Warn, value, found)
+        self.found(FactStanding::Warn, value, found)
     }
 
     fn fix(self, command: impl Into<String>) -> Self {

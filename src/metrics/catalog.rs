@@ -5,7 +5,7 @@ use std::fmt;
 use std::rc::Rc;
 
 use super::Metric;
-use crate::expr::{Dialect, Expr, Fact, Kind, Moment, Node, Subject, Variable};
+use crate::expr::{Dialect, Expr, ExprNode, Fact, Moment, NodeKind, Subject, Variable};
 use crate::names::{glob, nearest, shown};
 
 /// How many nodes a formula can have once the metrics that it names are put in. The vendors' longest
@@ -164,9 +164,9 @@ impl Catalog {
     }
 
     /// The metric that a variable names.
-    fn named(&self, kind: &Kind) -> Option<&Metric> {
+    fn named(&self, kind: &NodeKind) -> Option<&Metric> {
         match kind {
-            Kind::Variable(Variable { subject: Subject::Event(name), moment: Moment::Mean }) => self.find(name),
+            NodeKind::Variable(Variable { subject: Subject::Event(name), moment: Moment::Mean }) => self.find(name),
             _ => None,
         }
     }
@@ -201,7 +201,7 @@ struct KnownFormula {
 
 /// What a formula is computed from, each once and in the order in which the whole formula names it.
 #[derive(Debug, Default)]
-pub struct Needs {
+pub struct FormulaNeeds {
     /// The names of its events.
     pub events: Vec<String>,
     /// What the machine doesn't tell.
@@ -233,9 +233,9 @@ impl<'a> Formulas<'a> {
     ///
     /// # Errors
     /// As those of [`expand`](Self::expand).
-    pub fn needs(&mut self, expr: &Expr) -> Result<Needs, ExpansionError> {
+    pub fn needs(&mut self, expr: &Expr) -> Result<FormulaNeeds, ExpansionError> {
         let known = self.known(expr)?;
-        let (mut needs, mut seen) = (Needs::default(), HashSet::new());
+        let (mut needs, mut seen) = (FormulaNeeds::default(), HashSet::new());
         self.gather(&known.own, &mut needs, &mut seen);
         Ok(needs)
     }
@@ -244,7 +244,7 @@ impl<'a> Formulas<'a> {
         let catalog = self.catalog;
         // Facts first: what they rule out needn't be looked at.
         let known = expr.with_parts(MAX_NODES, |kind| match kind {
-            Kind::Fact(fact) => Expr::number((self.know)(fact)?, Dialect::Metric),
+            NodeKind::Fact(fact) => Expr::number((self.know)(fact)?, Dialect::Metric),
             _ => None,
         });
         let known = known.ok_or_else(|| self.too_long())?.folded();
@@ -253,8 +253,8 @@ impl<'a> Formulas<'a> {
                 self.metric(metric)?;
             }
         }
-        let number = |known: &KnownFormula| matches!(known.own.nodes(), [Node { kind: Kind::Number(_), .. }]);
-        let constant = |kind: &Kind| self.named(kind).filter(|known| number(known)).map(|known| known.own.clone());
+        let number = |known: &KnownFormula| matches!(known.own.nodes(), [ExprNode { kind: NodeKind::Number(_), .. }]);
+        let constant = |kind: &NodeKind| self.named(kind).filter(|known| number(known)).map(|known| known.own.clone());
         let own = known.with_parts(MAX_NODES, constant).ok_or_else(|| self.too_long())?.folded();
         let (mut size, mut depth) = (0_usize, 0);
         for node in own.nodes() {
@@ -270,7 +270,7 @@ impl<'a> Formulas<'a> {
     }
 
     /// The metric that a variable names, which has been looked at.
-    fn named(&self, kind: &Kind) -> Option<&Rc<KnownFormula>> {
+    fn named(&self, kind: &NodeKind) -> Option<&Rc<KnownFormula>> {
         self.known.get(&self.catalog.named(kind)?.name)?.as_ref().ok()
     }
 
@@ -300,20 +300,20 @@ impl<'a> Formulas<'a> {
 
     /// No deeper than [`MAX_NAMING`], and no longer than what was looked at says.
     fn whole(&self, own: &Expr) -> Expr {
-        let part = |kind: &Kind| self.named(kind).map(|known| self.whole(&known.own));
+        let part = |kind: &NodeKind| self.named(kind).map(|known| self.whole(&known.own));
         own.with_parts(usize::MAX, part).unwrap_or_else(|| own.clone())
     }
 
-    fn gather<'s>(&'s self, own: &'s Expr, needs: &mut Needs, seen: &mut HashSet<&'s str>) {
+    fn gather<'s>(&'s self, own: &'s Expr, needs: &mut FormulaNeeds, seen: &mut HashSet<&'s str>) {
         for node in own.nodes() {
             match &node.kind {
-                Kind::Variable(Variable { subject: Subject::Event(name), .. }) if seen.insert(name) => {
+                NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) if seen.insert(name) => {
                     match self.named(&node.kind) {
                         Some(known) => self.gather(&known.own, needs, seen),
                         None => needs.events.push(name.clone()),
                     }
                 }
-                Kind::Fact(fact) if !needs.facts.contains(fact) => needs.facts.push(fact.clone()),
+                NodeKind::Fact(fact) if !needs.facts.contains(fact) => needs.facts.push(fact.clone()),
                 _ => {}
             }
         }

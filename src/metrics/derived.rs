@@ -1,7 +1,7 @@
 //! Computes the value of a metric, with an error bar, from the counts of its events.
 
-use super::Scale;
-use crate::expr::{Dialect, ParseError, Program, Slot, Subject, Variable, parse};
+use super::MetricScale;
+use crate::expr::{Dialect, ParseError, Program, Subject, Variable, VariableSlot, parse};
 use crate::plan::EventIndex;
 use crate::rates::{Error, Uncertain};
 use crate::run::MetricFormula;
@@ -13,7 +13,7 @@ pub(super) const DURATION: &str = "duration_time";
 #[derive(Clone, Debug)]
 pub struct Derived {
     /// Unit and factor of the shown value.
-    scale: Scale,
+    scale: MetricScale,
     formula: Program,
     threshold: Option<Program>,
     /// What each slot of the programs is the sum of.
@@ -37,7 +37,7 @@ pub struct Number {
     /// What it may be off by, in the same unit.
     pub error: Error,
     /// What the threshold says of it.
-    pub verdict: Verdict,
+    pub verdict: ThresholdVerdict,
 }
 
 impl Number {
@@ -49,7 +49,7 @@ impl Number {
 
 /// What a threshold says of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum ThresholdVerdict {
     /// There is no threshold, or it can't be computed from what is counted.
     Unjudged,
     /// The value is none to look into.
@@ -58,7 +58,7 @@ pub enum Verdict {
     Noticeable,
 }
 
-impl Verdict {
+impl ThresholdVerdict {
     /// The word for it; empty where nothing is said.
     pub fn word(self) -> &'static str {
         match self {
@@ -94,7 +94,7 @@ impl Derived {
                 _ => return None,
             };
             let known = names.iter().position(|known| known == name);
-            Some(Slot(known.unwrap_or_else(|| {
+            Some(VariableSlot(known.unwrap_or_else(|| {
                 names.push(name.clone());
                 sources.push(source);
                 names.len() - 1
@@ -110,7 +110,7 @@ impl Derived {
         let threshold = recorded.threshold.as_ref().map(|text| parse(text, Dialect::Metric)).transpose()?;
         // A threshold over events that aren't counted says nothing.
         let threshold = threshold.and_then(|threshold| threshold.compile(&mut slot).ok());
-        let scale = Scale { factor: recorded.factor, unit: recorded.unit.clone() };
+        let scale = MetricScale { factor: recorded.factor, unit: recorded.unit.clone() };
         Ok(Self { scale, formula, threshold, sources })
     }
 
@@ -164,7 +164,7 @@ impl Derived {
         }
         let mut slopes = vec![0.0; slots.len()];
         self.formula.eval_with_gradient(values, &mut slopes);
-        let part = |(&slope, slot): (&f64, &Slot)| match errors[slot.0].scaled(slope) {
+        let part = |(&slope, slot): (&f64, &VariableSlot)| match errors[slot.0].scaled(slope) {
             // What has no slope has no part in it, known or not.
             _ if slope == 0.0 => Error::Exact,
             part => part,
@@ -176,12 +176,12 @@ impl Derived {
         }
     }
 
-    fn verdict(&self, values: &[f64]) -> Verdict {
+    fn verdict(&self, values: &[f64]) -> ThresholdVerdict {
         match self.threshold.as_ref().map(|threshold| threshold.eval(values)) {
-            None => Verdict::Unjudged,
-            Some(found) if found.is_nan() => Verdict::Unjudged,
-            Some(0.0) => Verdict::Fine,
-            Some(_) => Verdict::Noticeable,
+            None => ThresholdVerdict::Unjudged,
+            Some(found) if found.is_nan() => ThresholdVerdict::Unjudged,
+            Some(0.0) => ThresholdVerdict::Fine,
+            Some(_) => ThresholdVerdict::Noticeable,
         }
     }
 }
@@ -227,10 +227,10 @@ mod tests {
         let number = derived("A / B", Some("A / B > 0.4"), 100.0).value(counts((30.0, 3.0), (60.0, 4.0)), 1.0).unwrap();
         assert!((number.value - 50.0).abs() < 1e-12);
         assert!((number.error.half_width().unwrap() - 6.009_252).abs() < 1e-5, "{number:?}");
-        assert_eq!(number.verdict, Verdict::Noticeable);
+        assert_eq!(number.verdict, ThresholdVerdict::Noticeable);
         // Two units: 3 and 4 make 5.
         let sum = derived("AB", None, 1.0).value(counts((30.0, 3.0), (60.0, 4.0)), 1.0).unwrap();
-        assert_eq!((sum.value, sum.error, sum.verdict), (90.0, Error::of(5.0), Verdict::Unjudged));
+        assert_eq!((sum.value, sum.error, sum.verdict), (90.0, Error::of(5.0), ThresholdVerdict::Unjudged));
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn what_is_exact_stays_so_and_what_is_not_known_too() {
         let exact = derived("A / B", Some("A > B"), 1.0).value(counts((30.0, 0.0), (60.0, 0.0)), 1.0).unwrap();
-        assert_eq!((exact.value, exact.error, exact.verdict), (0.5, Error::Exact, Verdict::Fine));
+        assert_eq!((exact.value, exact.error, exact.verdict), (0.5, Error::Exact, ThresholdVerdict::Fine));
         let unknown = |event| Some(Uncertain { value: 2.0, error: [Error::Unknown, Error::Exact][event] });
         assert_eq!(derived("A / B", None, 1.0).value(unknown, 1.0).unwrap().error, Error::Unknown);
         // What has no slope has no part in the error.

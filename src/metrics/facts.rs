@@ -12,7 +12,7 @@ use crate::expr::Fact;
 
 /// How much of the machine is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub enum MeasuredScope {
     /// Some processes, threads or CPUs.
     Part,
     /// The whole system.
@@ -22,14 +22,14 @@ pub enum Scope {
 /// What is known of a machine before anything is counted.
 pub struct Facts<'a> {
     resolver: &'a Resolver,
-    scope: Scope,
+    scope: MeasuredScope,
     /// Metrics name the same events again and again, and looking one up may ask libpfm.
     events: RefCell<HashMap<String, Vec<Event>>>,
 }
 
 impl<'a> Facts<'a> {
     /// The facts of the machine whose events the resolver knows.
-    pub fn new(resolver: &'a Resolver, scope: Scope) -> Self {
+    pub fn new(resolver: &'a Resolver, scope: MeasuredScope) -> Self {
         Self { resolver, scope, events: RefCell::default() }
     }
 
@@ -76,7 +76,7 @@ impl<'a> Facts<'a> {
             "num_packages" => self.distinct(&["physical_package_id"]),
             "smt_on" => Some(flag(self.has_smt())),
             // What one of a core's threads does is the core's when the other one is counted too.
-            "core_wide" => Some(flag(!self.has_smt() || self.scope == Scope::Whole)),
+            "core_wide" => Some(flag(!self.has_smt() || self.scope == MeasuredScope::Whole)),
             "has_pmem" => Some(flag(self.machine().has_pmem())),
             "slots" => self.slots(),
             "system_tsc_freq" => self.tsc_frequency(),

@@ -3,7 +3,7 @@
 //! A [`Metric`] is a formula over the counts of events, such as instructions per cycle. Formulas come
 //! from relation files, from the vendors' tables ([`vendor`]) and from perfprop itself
 //! (`relations/metrics.json`). A [`Catalog`] finds them and puts those that a formula names into it;
-//! [`Request`] says which events they need; [`Derived`] computes them.
+//! [`MetricRequest`] says which events they need; [`Derived`] computes them.
 //!
 //! ```text
 //! -M IPC    catalog           request                       derived
@@ -17,11 +17,11 @@ mod request;
 mod scale;
 pub mod vendor;
 
-pub use catalog::{Catalog, ExpansionError, Formulas, MAX_NAMING, MAX_NODES, MAX_TOGETHER, Needs};
-pub use derived::{Derived, NoValue, Number, Verdict};
-pub use facts::{Facts, Scope};
-pub use request::{Request, Skipped, Unknown};
-pub use scale::Scale;
+pub use catalog::{Catalog, ExpansionError, FormulaNeeds, Formulas, MAX_NAMING, MAX_NODES, MAX_TOGETHER};
+pub use derived::{Derived, NoValue, Number, ThresholdVerdict};
+pub use facts::{Facts, MeasuredScope};
+pub use request::{MetricRequest, Skipped, Unknown};
+pub use scale::MetricScale;
 
 use crate::expr::Expr;
 
@@ -33,7 +33,7 @@ pub struct Metric {
     /// What it is computed from: names of events and of other metrics, facts of the machine.
     pub formula: Expr,
     /// Unit and factor of the shown value.
-    pub scale: Scale,
+    pub scale: MetricScale,
     /// The groups of metrics that it belongs to.
     pub groups: Vec<String>,
     /// What isn't 0 where the value is one to look into; over values that aren't scaled.

@@ -5,7 +5,7 @@ use std::fmt;
 
 use super::derived::DURATION;
 use super::{Catalog, Facts, Formulas, Grouping, Metric, list};
-use crate::events::{Binding, Event, Group};
+use crate::events::{Event, Group, GroupBinding};
 use crate::expr::{Expr, Fact};
 use crate::names::{glob, shown};
 use crate::plan::{EventIndex, Fit, Plan};
@@ -13,7 +13,7 @@ use crate::run::MetricFormula;
 
 /// Metrics that were asked for, with the events that they need.
 #[derive(Debug, Default)]
-pub struct Request {
+pub struct MetricRequest {
     wanted: Vec<ResolvedMetric>,
     /// Metrics that a pattern or group means too, but that this machine can't measure.
     pub skipped: Vec<Skipped>,
@@ -75,7 +75,7 @@ struct MetricMaker<'f, 'a> {
     has_watchdog: bool,
 }
 
-impl Request {
+impl MetricRequest {
     /// Finds the metrics that each of `wishes` requests, `IPC,Topdown*`: by name, pattern or group.
     ///
     /// # Errors
@@ -156,7 +156,7 @@ impl Request {
             }
             for event in wanted.all() {
                 if !groups.iter().any(|group| has(group, event)) {
-                    groups.push(Group { name: None, events: vec![event.clone()], binding: Binding::Free });
+                    groups.push(Group { name: None, events: vec![event.clone()], binding: GroupBinding::Free });
                 }
             }
         }
@@ -266,7 +266,7 @@ fn together(groups: &[Group], events: &[&Event]) -> bool {
 
 /// Puts `events` into a group that has some of them, or into one of their own.
 fn join(groups: &mut Vec<Group>, events: &[&Event], fit: &mut dyn FnMut(&[&Event]) -> Fit) {
-    let shares = |group: &Group| group.binding == Binding::Weak && events.iter().any(|event| has(group, event));
+    let shares = |group: &Group| group.binding == GroupBinding::Weak && events.iter().any(|event| has(group, event));
     for group in groups.iter_mut().filter(|group| shares(group)) {
         let new: Vec<&Event> = events.iter().copied().filter(|event| !has(group, event)).collect();
         let union: Vec<&Event> = group.events.iter().chain(new.iter().copied()).collect();
@@ -278,7 +278,7 @@ fn join(groups: &mut Vec<Group>, events: &[&Event], fit: &mut dyn FnMut(&[&Event
     }
     if fit(events) != Fit::TooMany {
         let events: Vec<Event> = events.iter().copied().cloned().collect();
-        groups.push(Group { name: None, events, binding: Binding::Weak });
+        groups.push(Group { name: None, events, binding: GroupBinding::Weak });
         let last = groups.last().map(|group| group.events.clone()).unwrap_or_default();
         draw_in(groups, &last.iter().collect::<Vec<_>>());
     }
@@ -286,6 +286,6 @@ fn join(groups: &mut Vec<Group>, events: &[&Event], fit: &mut dyn FnMut(&[&Event
 
 /// Takes the free ones among `events` away where they stand alone: a group has them now.
 fn draw_in(groups: &mut Vec<Group>, events: &[&Event]) {
-    let is_free = |group: &Group| group.binding == Binding::Free;
+    let is_free = |group: &Group| group.binding == GroupBinding::Free;
     groups.retain(|group| !(is_free(group) && events.iter().any(|event| has(group, event))));
 }

@@ -6,20 +6,20 @@ use crate::expr::number_end;
 
 /// What a metric is shown in: its value is multiplied with the factor and then is in the unit.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Scale {
+pub struct MetricScale {
     /// Factor of the value, positive or negative, never 0.
     pub factor: f64,
     /// `%`, `MB/s`; empty where there is none.
     pub unit: String,
 }
 
-impl Default for Scale {
+impl Default for MetricScale {
     fn default() -> Self {
         Self { factor: 1.0, unit: String::new() }
     }
 }
 
-impl Scale {
+impl MetricScale {
     /// Reads a number and the unit behind it, as perf's `ScaleUnit` has them: `1e-6MB/s`, `1per cycle`.
     /// Nothing at all is a factor of 1 without a unit; `None` is no number, or 0.
     pub fn parse(text: &str) -> Option<Self> {
@@ -35,7 +35,7 @@ impl Scale {
     }
 }
 
-impl fmt::Display for Scale {
+impl fmt::Display for MetricScale {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.factor, self.unit.as_str()) {
             (1.0, "") => Ok(()),
@@ -65,10 +65,10 @@ mod tests {
             ("", 1.0, ""),
         ];
         for (text, factor, unit) in cases {
-            assert_eq!(Scale::parse(text), Some(Scale { factor, unit: unit.into() }), "{text}");
+            assert_eq!(MetricScale::parse(text), Some(MetricScale { factor, unit: unit.into() }), "{text}");
         }
         for text in ["%", "0%", "-", "e5x", "1e999MB", "1a\u{1b}"] {
-            assert_eq!(Scale::parse(text), None, "{text}");
+            assert_eq!(MetricScale::parse(text), None, "{text}");
         }
     }
 
@@ -77,8 +77,8 @@ mod tests {
 
         #[test]
         fn what_is_read_is_written_the_same(text in "[-+.0-9eE]{0,8}[a-z%/ ]{0,6}|.{0,12}") {
-            if let Some(scale) = Scale::parse(&text) {
-                prop_assert_eq!(Scale::parse(&scale.to_string()), Some(scale));
+            if let Some(scale) = MetricScale::parse(&text) {
+                prop_assert_eq!(MetricScale::parse(&scale.to_string()), Some(scale));
             }
         }
     }

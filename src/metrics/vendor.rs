@@ -6,9 +6,9 @@
 
 use serde_json::{Map, Value};
 
-use super::{Grouping, MAX_NAME, Metric, Scale, is_name, list};
+use super::{Grouping, MAX_NAME, Metric, MetricScale, is_name, list};
 use crate::events::Tables;
-use crate::expr::{Dialect, Expr, Fact, Kind, Subject, Variable, parse};
+use crate::expr::{Dialect, Expr, Fact, NodeKind, Subject, Variable, parse};
 use crate::names::shown;
 
 /// The most problems that are reported.
@@ -98,7 +98,7 @@ fn described(fields: &Map<String, Value>, name: &str, formula: Expr) -> Result<M
     Ok(Metric {
         name: name.to_owned(),
         formula,
-        scale: Scale::default(),
+        scale: MetricScale::default(),
         groups: list(text(fields, "MetricGroup")?.unwrap_or_default()),
         threshold: None,
         description: description.unwrap_or_default().trim().to_owned(),
@@ -113,7 +113,8 @@ fn perf_metric(fields: &Map<String, Value>) -> Result<Metric, String> {
     let metric = described(fields, name, formula("MetricExpr", expr)?)?;
     let threshold = text(fields, "MetricThreshold")?.map(|text| formula("MetricThreshold", text)).transpose()?;
     let unit = text(fields, "ScaleUnit")?.unwrap_or_default();
-    let scale = Scale::parse(unit).ok_or_else(|| format!("ScaleUnit '{}' isn't a number and a unit", shown(unit)))?;
+    let scale =
+        MetricScale::parse(unit).ok_or_else(|| format!("ScaleUnit '{}' isn't a number and a unit", shown(unit)))?;
     let grouping = match text(fields, "MetricConstraint")? {
         Some("NO_GROUP_EVENTS") => Grouping::Apart,
         Some("NO_GROUP_EVENTS_NMI") => Grouping::ApartUnderWatchdog,
@@ -138,7 +139,7 @@ fn perfmon_metric(fields: &Map<String, Value>) -> Result<Metric, String> {
         }
     }
     let whole = expr.with_parts(MAX_NODES, |kind| match kind {
-        Kind::Variable(Variable { subject: Subject::Event(name), .. }) => {
+        NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) => {
             aliases.iter().find(|(alias, _)| alias == name).map(|(_, part)| part.clone())
         }
         _ => None,
@@ -148,7 +149,7 @@ fn perfmon_metric(fields: &Map<String, Value>) -> Result<Metric, String> {
         "percent" => "%",
         unit => unit,
     };
-    Ok(Metric { scale: Scale { factor: 1.0, unit: unit.to_owned() }, ..metric })
+    Ok(Metric { scale: MetricScale { factor: 1.0, unit: unit.to_owned() }, ..metric })
 }
 
 type FormulaPart = fn(&str) -> Result<Expr, String>;

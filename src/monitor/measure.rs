@@ -1,7 +1,7 @@
 //! Converts counts to the measure that was asked for: per second, per instruction, in total.
 
 use super::{Monitor, Point, Row};
-use crate::events::{Event, Kind};
+use crate::events::{Event, EventKind};
 use crate::plan::EventIndex;
 use crate::rates::{Moments, ScopeIndex};
 use crate::run::Header;
@@ -64,7 +64,7 @@ impl Measure {
 
     /// Time that passes has no rate per CPU second: its own time isn't that of the target.
     fn suits(self, row: &Row<'_>) -> bool {
-        self != Self::PerCpuSecond || row.event.event.kind != Kind::Tool
+        self != Self::PerCpuSecond || row.event.event.kind != EventKind::Tool
     }
 
     pub(super) fn of_span(self, cpu: CpuNs, wall: WallNs, instructions: impl FnOnce() -> Option<f64>) -> Option<f64> {

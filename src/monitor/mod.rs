@@ -32,7 +32,7 @@ mod truth;
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
 pub use metrics::MetricRow;
-pub use sum::{Parts, Sum};
+pub use sum::{Sum, SummedEvent};
 pub use truth::Truth;
 
 /// Intervals that are kept for charts: an hour of seconds.
@@ -57,7 +57,7 @@ pub struct Monitor {
     scopes: Vec<ScopeIndex>,
     instructions: Vec<Option<EventIndex>>,
     /// Events that are counted for each part of the target, and how their sums vary between intervals.
-    parts: Vec<Parts>,
+    parts: Vec<SummedEvent>,
     spreads: Vec<sum::SumSpread>,
     tally: Tally,
     /// What each event counted in truth, where that was recorded.

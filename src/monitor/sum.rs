@@ -14,7 +14,7 @@ use crate::units::CpuNs;
 
 /// An event that is counted for each part of the target.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parts {
+pub struct SummedEvent {
     /// Name of the event.
     pub name: String,
     /// Places of the parts in the list of events.
@@ -106,12 +106,12 @@ pub(super) fn scopes(header: &Header) -> Vec<ScopeIndex> {
 }
 
 /// The events that are counted for each part of the target, in the order of their first parts.
-pub(super) fn parts(header: &Header) -> Vec<Parts> {
-    let mut all: Vec<Parts> = Vec::new();
+pub(super) fn parts(header: &Header) -> Vec<SummedEvent> {
+    let mut all: Vec<SummedEvent> = Vec::new();
     for (index, event) in header.events.iter().enumerate().filter(|(_, event)| event.scope != Scope::All) {
         match all.iter_mut().find(|parts| parts.name == event.event.name) {
             Some(parts) => parts.events.push(index),
-            None => all.push(Parts { name: event.event.name.clone(), events: vec![index] }),
+            None => all.push(SummedEvent { name: event.event.name.clone(), events: vec![index] }),
         }
     }
     all
@@ -119,7 +119,7 @@ pub(super) fn parts(header: &Header) -> Vec<Parts> {
 
 impl Monitor {
     /// The events that are counted for each part of the target, in the order of their first parts.
-    pub fn parts(&self) -> &[Parts] {
+    pub fn parts(&self) -> &[SummedEvent] {
         &self.parts
     }
 

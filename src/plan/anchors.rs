@@ -108,13 +108,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Binding, Encoding, Group, Kind, Modifiers, Unit};
+    use crate::events::{Encoding, EventKind, Group, GroupBinding, Modifiers, Unit};
 
     fn event(number: u64, name: &str) -> Event {
         Event {
             name: name.into(),
             canonical: name.into(),
-            kind: if name == "task-clock" { Kind::Software } else { Kind::Raw },
+            kind: if name == "task-clock" { EventKind::Software } else { EventKind::Raw },
             encoding: Encoding { pmu_type: 4, config: number, ..Encoding::default() },
             modifiers: Modifiers::default(),
             unit: Unit::Count,
@@ -126,7 +126,7 @@ mod tests {
         let free = |(number, name): (usize, &&str)| Group {
             name: None,
             events: vec![event(number as u64, name)],
-            binding: Binding::Free,
+            binding: GroupBinding::Free,
         };
         let mut fit = |events: &[&Event]| {
             let general = events.iter().filter(|event| event.name != "cycles").count();

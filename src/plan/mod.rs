@@ -20,7 +20,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::events::{self, Binding, Event};
+use crate::events::{self, Event, GroupBinding};
 
 mod anchors;
 pub mod expectation;
@@ -107,9 +107,9 @@ impl Plan {
             let members: Vec<_> = (first..first + group.events.len()).collect();
             plan.events.extend(group.events);
             let cohesion = match group.binding {
-                Binding::Free => None,
-                Binding::Braces => Some(Cohesion::Required),
-                Binding::Weak => Some(Cohesion::Preferred).filter(|_| plan.fits(&members, fit)),
+                GroupBinding::Free => None,
+                GroupBinding::Braces => Some(Cohesion::Required),
+                GroupBinding::Weak => Some(Cohesion::Preferred).filter(|_| plan.fits(&members, fit)),
             };
             match cohesion {
                 Some(cohesion) => {
@@ -241,9 +241,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Encoding, Kind, Modifiers, Unit};
+    use crate::events::{Encoding, EventKind, Modifiers, Unit};
 
-    fn event(name: &str, kind: Kind) -> Event {
+    fn event(name: &str, kind: EventKind) -> Event {
         Event {
             name: name.into(),
             canonical: name.into(),
@@ -254,7 +254,7 @@ mod tests {
         }
     }
 
-    fn group(binding: Binding, events: Vec<Event>) -> events::Group {
+    fn group(binding: GroupBinding, events: Vec<Event>) -> events::Group {
         events::Group { name: None, events, binding }
     }
 
@@ -268,7 +268,7 @@ mod tests {
     }
 
     fn free(names: &[&str]) -> Vec<events::Group> {
-        names.iter().map(|name| group(Binding::Free, vec![event(name, Kind::Raw)])).collect()
+        names.iter().map(|name| group(GroupBinding::Free, vec![event(name, EventKind::Raw)])).collect()
     }
 
     fn members(plan: &Plan) -> Vec<Vec<EventIndex>> {
@@ -278,10 +278,10 @@ mod tests {
     #[test]
     fn software_events_share_a_group_apart_from_hardware() {
         let groups = vec![
-            group(Binding::Free, vec![event("task-clock", Kind::Software)]),
-            group(Binding::Free, vec![event("cycles", Kind::Hardware)]),
-            group(Binding::Braces, vec![event("a", Kind::Raw), event("b", Kind::Raw)]),
-            group(Binding::Free, vec![event("sched:sched_switch", Kind::Tracepoint)]),
+            group(GroupBinding::Free, vec![event("task-clock", EventKind::Software)]),
+            group(GroupBinding::Free, vec![event("cycles", EventKind::Hardware)]),
+            group(GroupBinding::Braces, vec![event("a", EventKind::Raw), event("b", EventKind::Raw)]),
+            group(GroupBinding::Free, vec![event("sched:sched_switch", EventKind::Tracepoint)]),
         ];
         let plan = Plan::new(groups, &mut counters(4)).unwrap();
         assert_eq!(members(&plan), [vec![0, 4], vec![1], vec![2, 3]]);
@@ -319,12 +319,13 @@ mod tests {
 
     #[test]
     fn braces_that_do_not_fit_are_refused_and_weak_ones_opened_singly() {
-        let five = |binding| vec![group(binding, ["a", "b", "c", "d", "e"].map(|name| event(name, Kind::Raw)).into())];
-        let refused = Plan::new(five(Binding::Braces), &mut counters(3)).unwrap_err();
+        let five =
+            |binding| vec![group(binding, ["a", "b", "c", "d", "e"].map(|name| event(name, EventKind::Raw)).into())];
+        let refused = Plan::new(five(GroupBinding::Braces), &mut counters(3)).unwrap_err();
         assert_eq!((refused.names.len(), refused.fit), (5, 3));
-        let weak = Plan::new(five(Binding::Weak), &mut counters(3)).unwrap();
+        let weak = Plan::new(five(GroupBinding::Weak), &mut counters(3)).unwrap();
         assert_eq!(members(&weak), [vec![0, 1, 2], vec![3, 4]]);
-        let kept = Plan::new(five(Binding::Weak), &mut counters(5)).unwrap();
+        let kept = Plan::new(five(GroupBinding::Weak), &mut counters(5)).unwrap();
         assert_eq!(kept.groups[0].cohesion, Cohesion::Preferred);
     }
 
@@ -336,9 +337,9 @@ mod tests {
     proptest! {
         #[test]
         fn every_event_is_in_exactly_one_group(kinds in prop::collection::vec((any::<bool>(), 0u8..4), 0..700), most in 1usize..9) {
-            let kind = |software: bool| if software { Kind::Tracepoint } else { Kind::Raw };
+            let kind = |software: bool| if software { EventKind::Tracepoint } else { EventKind::Raw };
             let name = |n: u8| if n == 0 { "absent" } else { "present" };
-            let groups = kinds.iter().map(|&(software, n)| group(Binding::Free, vec![event(name(n), kind(software))]));
+            let groups = kinds.iter().map(|&(software, n)| group(GroupBinding::Free, vec![event(name(n), kind(software))]));
             let plan = Plan::new(groups.collect(), &mut counters(most)).unwrap();
             let mut all: Vec<_> = members(&plan).concat();
             all.sort_unstable();

@@ -120,7 +120,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Binding, Encoding, Group, Kind, Modifiers, Unit};
+    use crate::events::{Encoding, EventKind, Group, GroupBinding, Modifiers, Unit};
 
     /// Groups in braces, written as the names of their events: `p` is pinned, `x` exclusive, `s` software,
     /// `o` of another PMU.
@@ -128,13 +128,16 @@ mod tests {
         let event = |letter: char| Event {
             name: letter.into(),
             canonical: letter.into(),
-            kind: if letter == 's' { Kind::Software } else { Kind::Raw },
+            kind: if letter == 's' { EventKind::Software } else { EventKind::Raw },
             encoding: Encoding { pmu_type: if letter == 'o' { 9 } else { 4 }, ..Encoding::default() },
             modifiers: Modifiers { pinned: letter == 'p', exclusive: letter == 'x', ..Modifiers::default() },
             unit: Unit::Count,
         };
-        let group =
-            |names: &&str| Group { name: None, events: names.chars().map(event).collect(), binding: Binding::Braces };
+        let group = |names: &&str| Group {
+            name: None,
+            events: names.chars().map(event).collect(),
+            binding: GroupBinding::Braces,
+        };
         Plan::new(groups.iter().map(group).collect(), &mut |_| Fit::Fits).unwrap()
     }
 

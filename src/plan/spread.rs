@@ -150,20 +150,20 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Binding, Encoding, Group, Kind, Modifiers, Unit};
+    use crate::events::{Encoding, EventKind, Group, GroupBinding, Modifiers, Unit};
 
-    fn planned(count: usize, binding: Binding, counters: usize, related: &[Vec<EventIndex>]) -> (Plan, Plan) {
+    fn planned(count: usize, binding: GroupBinding, counters: usize, related: &[Vec<EventIndex>]) -> (Plan, Plan) {
         let event = |number: usize| Event {
             name: format!("e{number}"),
             canonical: format!("e{number}"),
-            kind: Kind::Raw,
+            kind: EventKind::Raw,
             encoding: Encoding { pmu_type: 4, config: number as u64, ..Encoding::default() },
             modifiers: Modifiers::default(),
             unit: Unit::Count,
         };
         let group = |events: Vec<Event>| Group { name: None, events, binding };
         let groups = match binding {
-            Binding::Free => (0..count).map(|number| group(vec![event(number)])).collect(),
+            GroupBinding::Free => (0..count).map(|number| group(vec![event(number)])).collect(),
             _ => (0..count)
                 .step_by(counters)
                 .map(|first| group((first..count.min(first + counters)).map(event).collect()))
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn tied_events_go_into_different_groups() {
         let related = [vec![0, 1], vec![3, 4]];
-        let (_, plan) = planned(6, Binding::Free, 3, &related);
+        let (_, plan) = planned(6, GroupBinding::Free, 3, &related);
         // 0 and 3 change places would part neither; one exchange parts both pairs.
         assert_eq!(together(&plan, &related), 0);
         assert_eq!(groups(&plan).iter().map(Vec::len).collect::<Vec<_>>(), [3, 3]);
@@ -194,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_free_counter_takes_one_of_a_pair() {
-        let (_, plan) = planned(5, Binding::Free, 4, &[vec![0, 1, 2]]);
+        let (_, plan) = planned(5, GroupBinding::Free, 4, &[vec![0, 1, 2]]);
         // Three in two groups: one pair has to stay together.
         assert_eq!(together(&plan, &[vec![0, 1, 2]]), 2);
     }
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn without_a_choice_nothing_moves() {
         for (count, binding, related) in [
-            (3, Binding::Free, vec![vec![0, 1]]),
-            (6, Binding::Braces, vec![vec![0, 1]]),
-            (6, Binding::Free, vec![]),
-            (6, Binding::Free, vec![vec![0, 3], vec![1], vec![99, 2]]),
-            (0, Binding::Free, vec![vec![0, 1]]),
+            (3, GroupBinding::Free, vec![vec![0, 1]]),
+            (6, GroupBinding::Braces, vec![vec![0, 1]]),
+            (6, GroupBinding::Free, vec![]),
+            (6, GroupBinding::Free, vec![vec![0, 3], vec![1], vec![99, 2]]),
+            (0, GroupBinding::Free, vec![vec![0, 1]]),
         ] {
             let (before, after) = planned(count, binding, 3, &related);
             assert_eq!(before, after);
@@ -220,7 +220,7 @@ mod tests {
             counters in 1usize..6,
             related in prop::collection::vec(prop::collection::vec(0usize..20, 0..4), 0..8),
         ) {
-            let (before, after) = planned(count, Binding::Free, counters, &related);
+            let (before, after) = planned(count, GroupBinding::Free, counters, &related);
             prop_assert!(together(&after, &related) <= together(&before, &related));
             prop_assert_eq!(after.groups.len(), before.groups.len());
             prop_assert!(groups(&after).iter().all(|members| !members.is_empty() && members.len() <= counters));

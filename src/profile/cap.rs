@@ -1,6 +1,6 @@
 //! Removes the smallest subtrees of a tree past its cap; every total stays.
 
-use super::frame::{Frame, Kind};
+use super::frame::{Frame, FrameKind};
 use super::node::{NodeId, TreeNode};
 use super::tree::Tree;
 use super::weight::EventColumn;
@@ -24,7 +24,7 @@ impl Tree {
     pub(super) fn fold_smallest(&mut self) {
         self.folds += 1;
         let kept = self.worthiest(self.options.cap * 3 / 8);
-        let other = self.frames.id(&Frame { kind: Kind::Other, ..Frame::function("(other)") });
+        let other = self.frames.id(&Frame { kind: FrameKind::Other, ..Frame::function("(other)") });
         let old_nodes = std::mem::take(&mut self.nodes);
         let old_columns: Vec<EventColumn> = self.columns.iter_mut().map(std::mem::take).collect();
         let old_edges = std::mem::take(&mut self.edges);

@@ -2,7 +2,7 @@
 
 use super::frame::{Frame, FrameId};
 use super::node::NodeId;
-use super::tree::{Options, Tree};
+use super::tree::{Tree, TreeOptions};
 use super::weight::{Amount, EventId};
 
 impl Tree {
@@ -43,7 +43,7 @@ impl Tree {
 
     /// The same counts in a tree with other options, such as folded repeats.
     #[must_use]
-    pub fn rebuilt(&self, options: Options) -> Self {
+    pub fn rebuilt(&self, options: TreeOptions) -> Self {
         let mut tree = Self::new(options);
         tree.merge(self);
         tree
@@ -73,7 +73,7 @@ impl Difference {
     /// Lays two trees over each other. Both are entered with the options of `before`, without a cap, as a cap would
     /// fold different nodes of each.
     pub fn new(before: &Tree, after: &Tree) -> Self {
-        let options = Options { cap: usize::MAX, ..before.options() };
+        let options = TreeOptions { cap: usize::MAX, ..before.options() };
         let mut both = before.rebuilt(options);
         both.merge(after);
         let shape = both.emptied();
@@ -86,28 +86,28 @@ impl Difference {
     }
 
     /// After less before, on a path itself.
-    pub fn change(&self, node: NodeId, event: EventId) -> Change {
+    pub fn change(&self, node: NodeId, event: EventId) -> AmountChange {
         let amount = |tree: &Tree| tree.node(node).amount(event);
-        Change::between(amount(&self.before), amount(&self.after))
+        AmountChange::between(amount(&self.before), amount(&self.after))
     }
 
     /// After less before, on each path and below it, by [`NodeId::index`].
-    pub fn inclusive(&self, event: EventId) -> Vec<Change> {
+    pub fn inclusive(&self, event: EventId) -> Vec<AmountChange> {
         let (before, after) = (self.before.inclusive(event), self.after.inclusive(event));
-        before.into_iter().zip(after).map(|(before, after)| Change::between(before, after)).collect()
+        before.into_iter().zip(after).map(|(before, after)| AmountChange::between(before, after)).collect()
     }
 }
 
 /// How much more there is after than before; negative where there is less.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Change {
+pub struct AmountChange {
     /// Difference in samples.
     pub samples: i128,
     /// The sum of their weights, in the event's unit.
     pub weight: i128,
 }
 
-impl Change {
+impl AmountChange {
     fn between(before: Amount, after: Amount) -> Self {
         let less = |after: u64, before: u64| i128::from(after) - i128::from(before);
         Self { samples: less(after.samples, before.samples), weight: less(after.weight, before.weight) }

@@ -8,7 +8,7 @@ use rustc_hash::FxBuildHasher;
 
 /// What a frame stands for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Kind {
+pub enum FrameKind {
     /// A function, or a block of an interpreted program.
     #[default]
     Function,
@@ -22,7 +22,7 @@ pub enum Kind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// Kind of frame.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// The function's name, as people read it. Not escaped: pass it through [`crate::names::shown`]
     /// before a terminal sees it.
     pub name: &'a str,
@@ -74,7 +74,7 @@ type Text = u32;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct FrameKey {
-    kind: Kind,
+    kind: FrameKind,
     name: Text,
     module: Text,
     file: Text,
@@ -148,7 +148,7 @@ mod tests {
             Frame { line: None, ..place },
             Frame { module: "", ..place },
             Frame { file: "libc.so", ..place },
-            Frame { kind: Kind::Process, ..place },
+            Frame { kind: FrameKind::Process, ..place },
         ] {
             assert_ne!(frames.id(&other), id, "{other:?}");
         }

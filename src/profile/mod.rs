@@ -1,7 +1,7 @@
 //! Builds one tree of call paths from frames entered, replaced and exited, or from whole stacks.
 //!
 //! A node of the [`Tree`] is a call path: the frames from the root down to it. With
-//! [`Repeats::Fold`] paths are canonical: where the last k frames of a path equal the k before them,
+//! [`RepeatFolding::Fold`] paths are canonical: where the last k frames of a path equal the k before them,
 //! these k are one round of a recursion, and the path goes back by them. So recursion of any depth takes
 //! a few nodes, and two stacks that differ only in how often they recursed are one path.
 //!
@@ -44,10 +44,10 @@ mod tree;
 mod walk;
 mod weight;
 
-pub use combine::{Change, Difference};
-pub use frame::{Frame, FrameId, Kind};
+pub use combine::{AmountChange, Difference};
+pub use frame::{Frame, FrameId, FrameKind};
 pub use node::{NodeId, NodeRef};
 pub use share::share_error;
-pub use tree::{Detail, Options, Repeats, ThreadId, Tree};
+pub use tree::{Detail, RepeatFolding, ThreadId, Tree, TreeOptions};
 pub use walk::Walk;
-pub use weight::{Amount, Event, EventId, Measure};
+pub use weight::{Amount, EventId, ProfileEvent, SampleMeasure};

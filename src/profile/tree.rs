@@ -10,11 +10,11 @@ use rustc_hash::FxBuildHasher;
 
 use super::frame::{Frame, FrameId, Frames};
 use super::node::{NodeId, NodeRef, TreeNode};
-use super::weight::{Amount, Event, EventColumn, EventId, Measure};
+use super::weight::{Amount, EventColumn, EventId, ProfileEvent, SampleMeasure};
 
 /// What becomes of repeats at the end of a path.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Repeats {
+pub enum RepeatFolding {
     /// The path goes back to where the repeat began: paths are canonical.
     #[default]
     Fold,
@@ -34,9 +34,9 @@ pub enum Detail {
 
 /// How a tree is built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Options {
+pub struct TreeOptions {
     /// What is done with repeats at the end of a path.
-    pub repeats: Repeats,
+    pub repeats: RepeatFolding,
     /// How closely frames are distinguished.
     pub detail: Detail,
     /// The most nodes it may have, at least 16. Past it the smallest subtrees become one node
@@ -44,9 +44,9 @@ pub struct Options {
     pub cap: usize,
 }
 
-impl Default for Options {
+impl Default for TreeOptions {
     fn default() -> Self {
-        Self { repeats: Repeats::default(), detail: Detail::default(), cap: 1_000_000 }
+        Self { repeats: RepeatFolding::default(), detail: Detail::default(), cap: 1_000_000 }
     }
 }
 
@@ -63,7 +63,7 @@ impl ThreadId {
 /// Call paths with the numbers counted on them.
 #[derive(Clone, Debug)]
 pub struct Tree {
-    pub(super) options: Options,
+    pub(super) options: TreeOptions,
     pub(super) frames: Frames,
     pub(super) nodes: Vec<TreeNode>,
     /// Where a frame leads from a node: to a child, or back to an ancestor.
@@ -71,7 +71,7 @@ pub struct Tree {
     /// The stacks of threads; never empty but for those that ended.
     pub(super) threads: Vec<Vec<NodeId>>,
     ended: Vec<ThreadId>,
-    pub(super) events: Vec<Event>,
+    pub(super) events: Vec<ProfileEvent>,
     pub(super) columns: Vec<EventColumn>,
     /// How often subtrees were folded.
     pub(super) folds: u32,
@@ -83,15 +83,15 @@ pub struct Tree {
 
 impl Default for Tree {
     fn default() -> Self {
-        Self::new(Options::default())
+        Self::new(TreeOptions::default())
     }
 }
 
 impl Tree {
     /// A tree of the root alone.
-    pub fn new(options: Options) -> Self {
+    pub fn new(options: TreeOptions) -> Self {
         Self {
-            options: Options { cap: options.cap.clamp(16, u32::MAX as usize / 2), ..options },
+            options: TreeOptions { cap: options.cap.clamp(16, u32::MAX as usize / 2), ..options },
             frames: Frames::new(),
             nodes: vec![TreeNode::new(FrameId::ROOT, NodeId::NONE, 0)],
             edges: HashMap::default(),
@@ -107,7 +107,7 @@ impl Tree {
     }
 
     /// Options that the tree was built with.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> TreeOptions {
         self.options
     }
 
@@ -132,10 +132,10 @@ impl Tree {
 
     /// Registers an event, or finds it. One that was only known to be sampled may later prove to have
     /// weights; then it has them from then on.
-    pub fn event(&mut self, event: &Event) -> EventId {
+    pub fn event(&mut self, event: &ProfileEvent) -> EventId {
         if let Some(id) = self.find_event(&event.name) {
             let known = &mut self.events[id.index()];
-            if known.measure == Measure::Samples {
+            if known.measure == SampleMeasure::Samples {
                 known.measure = event.measure.clone();
             }
             return id;
@@ -161,7 +161,7 @@ impl Tree {
     }
 
     /// What is known of an event.
-    pub fn event_of(&self, id: EventId) -> &Event {
+    pub fn event_of(&self, id: EventId) -> &ProfileEvent {
         &self.events[id.index()]
     }
 
@@ -350,8 +350,8 @@ impl Tree {
     /// An edge that was never taken: back to where a repeat began, else to a new child.
     fn discover(&mut self, at: NodeId, frame: FrameId) -> NodeId {
         let back = match self.options.repeats {
-            Repeats::Fold => self.repeated(at, frame),
-            Repeats::Keep => None,
+            RepeatFolding::Fold => self.repeated(at, frame),
+            RepeatFolding::Keep => None,
         };
         let to = back.unwrap_or_else(|| self.push_child(at, frame));
         self.edges.insert((at, frame), to);

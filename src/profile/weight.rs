@@ -5,7 +5,7 @@ use std::fmt;
 
 /// What is known of each sample of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Measure {
+pub enum SampleMeasure {
     /// Only that each was taken: samples are counted, and the weight is their number.
     Samples,
     /// How much it stands for, in this unit, as the period of a sampled counter.
@@ -16,34 +16,34 @@ pub enum Measure {
 
 /// Something that was sampled or added up.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Event {
+pub struct ProfileEvent {
     /// Name of the event, not escaped.
     pub name: String,
     /// What the event's numbers mean.
-    pub measure: Measure,
+    pub measure: SampleMeasure,
 }
 
-impl Event {
+impl ProfileEvent {
     /// An event with this name and measure.
-    pub fn new(name: &str, measure: Measure) -> Self {
+    pub fn new(name: &str, measure: SampleMeasure) -> Self {
         Self { name: name.into(), measure }
     }
 
     /// The unit of weights: `count`, `nanoseconds`, `bytes`, as in pprof.
     pub fn unit(&self) -> &str {
         match &self.measure {
-            Measure::Samples => "count",
-            Measure::Weighted(unit) | Measure::Sum(unit) => unit,
+            SampleMeasure::Samples => "count",
+            SampleMeasure::Weighted(unit) | SampleMeasure::Sum(unit) => unit,
         }
     }
 
     /// Whether the number of samples is known.
     pub fn has_samples(&self) -> bool {
-        !matches!(self.measure, Measure::Sum(_))
+        !matches!(self.measure, SampleMeasure::Sum(_))
     }
 }
 
-impl fmt::Display for Event {
+impl fmt::Display for ProfileEvent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.name)
     }
@@ -63,7 +63,7 @@ impl EventId {
 /// How often an event was sampled, and how much these samples stand for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Amount {
-    /// Samples; 0 where [`Event::has_samples`] is false.
+    /// Samples; 0 where [`ProfileEvent::has_samples`] is false.
     pub samples: u64,
     /// The sum of their weights, in the event's unit.
     pub weight: u64,

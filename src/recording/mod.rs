@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::run::{End, Header};
 use crate::sources::{Reading, Round};
-use crate::stacks::Sampled;
+use crate::stacks::SamplingSetup;
 use crate::units::{CpuNs, WallNs};
 
 mod check;
@@ -36,7 +36,7 @@ pub use writer::{ON_DISK, Recorder};
 enum Line {
     Header(Box<Header>),
     Round(RoundLine),
-    Sampled(Sampled),
+    Sampled(SamplingSetup),
     Stacks(Box<StacksLine>),
     End(End),
     /// A line of a type that this version doesn't know.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use crate::sampling::Sample;
+use crate::sampling::SamplerMessage;
 use crate::sources::Round;
 use crate::units::WallNs;
 
@@ -16,7 +16,7 @@ const CAPACITY: usize = 600;
 /// A recording that is being played; dropping it stops the thread.
 #[derive(Debug)]
 pub struct Player {
-    samples: Receiver<Sample>,
+    samples: Receiver<SamplerMessage>,
     _stop: Sender<()>,
 }
 
@@ -44,12 +44,18 @@ impl Player {
     }
 
     /// Where the rounds come out.
-    pub fn samples(&self) -> &Receiver<Sample> {
+    pub fn samples(&self) -> &Receiver<SamplerMessage> {
         &self.samples
     }
 }
 
-fn play(rounds: Vec<(Round, u64)>, speed: Speed, from: WallNs, samples: &Sender<Sample>, stopped: &Receiver<()>) {
+fn play(
+    rounds: Vec<(Round, u64)>,
+    speed: Speed,
+    from: WallNs,
+    samples: &Sender<SamplerMessage>,
+    stopped: &Receiver<()>,
+) {
     let start = Instant::now();
     for (round, lost) in rounds {
         let plays_on = match start.checked_add(delay(round.at, speed, from)) {
@@ -61,11 +67,11 @@ fn play(rounds: Vec<(Round, u64)>, speed: Speed, from: WallNs, samples: &Sender<
         if !plays_on {
             return;
         }
-        if samples.send(Sample::Round { round, lost }).is_err() {
+        if samples.send(SamplerMessage::Round { round, lost }).is_err() {
             return;
         }
     }
-    let _ = samples.send(Sample::End);
+    let _ = samples.send(SamplerMessage::End);
 }
 
 /// How long after the start a round of this time is due.
@@ -97,9 +103,9 @@ mod tests {
             (0..2000).map(|at| (Round { at: WallNs(at), readings: vec![], ..Round::default() }, 0)).collect();
         let player = Player::start(rounds.clone(), Speed::AtOnce, WallNs(0)).unwrap();
         for (round, lost) in rounds {
-            assert_eq!(player.samples().recv(), Ok(Sample::Round { round, lost }));
+            assert_eq!(player.samples().recv(), Ok(SamplerMessage::Round { round, lost }));
         }
-        assert_eq!(player.samples().recv(), Ok(Sample::End));
+        assert_eq!(player.samples().recv(), Ok(SamplerMessage::End));
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{Line, StacksLine};
 use crate::run::{End, Header, VERSION};
 use crate::sources::Round;
-use crate::stacks::{Sampled, StackBatch, StackTable};
+use crate::stacks::{SamplingSetup, StackBatch, StackTable};
 
 /// A line longer than this is no recording: 10,000 events take half a megabyte.
 const MAX_LINE: u64 = 64 << 20;
@@ -32,7 +32,7 @@ pub struct Recording {
 #[derive(Clone, Debug, PartialEq)]
 pub struct RecordedStacks {
     /// Which events were sampled, and how.
-    pub sampled: Sampled,
+    pub sampled: SamplingSetup,
     /// The samples as they came, with what they define. All that they name is defined.
     pub batches: Vec<StackBatch>,
     /// All frames, stacks and tasks.
@@ -222,13 +222,14 @@ mod tests {
 
     use super::super::Recorder;
     use super::*;
-    use crate::events::{Encoding, Event, Kind, Modifiers, Unit};
+    use crate::events::{Encoding, Event, EventKind, Modifiers, Unit};
     use crate::run::{MeasuredEvent, MeasuredMachine, MeasuredTarget};
     use crate::sources::Reading;
     use crate::sources::Status;
     use crate::sources::command::Exit;
     use crate::stacks::{
-        CallGraph, Frame, FrameId, Losses, Rate, SampledEvent, StackId, StackNode, StackSample, Task, TaskId, Unnamed,
+        Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskId,
+        UnnamedFile, UnwindMethod,
     };
     use crate::units::{CpuNs, WallNs};
 
@@ -237,7 +238,7 @@ mod tests {
             event: Event {
                 name: format!("event-{i}"),
                 canonical: format!("event-{i}"),
-                kind: Kind::Software,
+                kind: EventKind::Software,
                 encoding: Encoding { pmu_type: 1, config: i as u64, ..Encoding::default() },
                 modifiers: Modifiers::default(),
                 unit: Unit::Count,
@@ -292,9 +293,9 @@ mod tests {
         assert_eq!(recording, Recording { header: header(2), rounds, stacks: None, end: Some(end), cut: None });
     }
 
-    fn sampled() -> Sampled {
+    fn sampled() -> SamplingSetup {
         let event = SampledEvent { name: "cpu-clock".into(), unit: Unit::Nanoseconds, rate: Rate::Frequency(99) };
-        Sampled { events: vec![event], call_graph: CallGraph::Dwarf(8192) }
+        SamplingSetup { events: vec![event], call_graph: UnwindMethod::Dwarf(8192) }
     }
 
     /// The batch as it is read: what became known later holds from the beginning.
@@ -313,16 +314,16 @@ mod tests {
             stack: stack.map(StackId),
         };
         StackBatch {
-            frames: vec![Frame { name: "f".into(), line: Some(7), inlined: true, ..Frame::default() }],
-            stacks: vec![StackNode { caller: None, frame: FrameId(0) }],
+            frames: vec![StackFrame { name: "f".into(), line: Some(7), inlined: true, ..StackFrame::default() }],
+            stacks: vec![StackNode { caller: None, frame: StackFrameId(0) }],
             tasks: vec![Task { pid: 1, tid: 2, comm: "\u{1b}".into() }],
             samples: vec![sample(500, 10, Some(0)), sample(700, 20, None), sample(600, 20, Some(0))],
-            renamed: vec![(FrameId(0), Frame { name: "g".into(), ..Frame::default() })],
-            unnamed: vec![Unnamed { path: "/x".into(), why: "it is no regular file".into() }],
+            renamed: vec![(StackFrameId(0), StackFrame { name: "g".into(), ..StackFrame::default() })],
+            unnamed: vec![UnnamedFile { path: "/x".into(), why: "it is no regular file".into() }],
             costs: vec![crate::stacks::TaskCosts {
                 task: TaskId(0),
-                own: vec![(FrameId(0), vec![7])],
-                calls: vec![(FrameId(0), FrameId(0), 2, vec![5])],
+                own: vec![(StackFrameId(0), vec![7])],
+                calls: vec![(StackFrameId(0), StackFrameId(0), 2, vec![5])],
             }],
             losses: Losses { lost: 3, ..Losses::default() },
         }
@@ -368,7 +369,7 @@ mod tests {
 
     #[test]
     fn samples_that_name_what_is_not_there_are_damage() {
-        let message = |batch: &StackBatch, sampled: Option<&Sampled>| {
+        let message = |batch: &StackBatch, sampled: Option<&SamplingSetup>| {
             let mut bytes = Vec::new();
             let mut recorder = Recorder::new(&mut bytes, &header(2)).unwrap();
             sampled.into_iter().for_each(|sampled| recorder.sampled(sampled).unwrap());
@@ -379,7 +380,7 @@ mod tests {
         assert!(message(&batch(), None).contains("no line names"));
         let undefined = StackBatch { stacks: vec![], ..batch() };
         assert_eq!(message(&undefined, Some(&sampled())), "line 3: stack 0 is not defined");
-        assert!(message(&batch(), Some(&Sampled { events: vec![], ..sampled() })).contains("one of 0 events"));
+        assert!(message(&batch(), Some(&SamplingSetup { events: vec![], ..sampled() })).contains("one of 0 events"));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::stacks::{
-    Frame, FrameId, Losses, StackBatch, StackId, StackNode, StackSample, Task, TaskCosts, TaskId, Unnamed,
+    Losses, StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskCosts, TaskId, UnnamedFile,
 };
 use crate::units::WallNs;
 
@@ -11,16 +11,16 @@ use crate::units::WallNs;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(super) struct StacksLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    frames: Vec<Frame>,
+    frames: Vec<StackFrame>,
     /// The calling stack and the called frame of each, by their numbers.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     stacks: Vec<StackNode>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     tasks: Vec<Task>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    renamed: Vec<(FrameId, Frame)>,
+    renamed: Vec<(StackFrameId, StackFrame)>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    unnamed: Vec<Unnamed>,
+    unnamed: Vec<UnnamedFile>,
     /// The time of the first sample.
     #[serde(default)]
     at_ns: WallNs,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::{Line, RoundLine, StacksLine};
 use crate::run::{End, Header};
 use crate::sources::Round;
-use crate::stacks::{Losses, Sampled, StackBatch};
+use crate::stacks::{Losses, SamplingSetup, StackBatch};
 
 /// What was read is in the file within this time, if whoever writes it [flushes](Recorder::flush) as often: a
 /// program that is killed loses no more.
@@ -51,7 +51,7 @@ impl<W: Write> Recorder<W> {
     ///
     /// # Errors
     /// Returns the writer's error.
-    pub fn sampled(&mut self, sampled: &Sampled) -> io::Result<()> {
+    pub fn sampled(&mut self, sampled: &SamplingSetup) -> io::Result<()> {
         self.line(&Line::Sampled(sampled.clone()))
     }
 

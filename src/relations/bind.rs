@@ -14,23 +14,23 @@
 
 use std::collections::HashSet;
 
-use super::{Form, Relation, Tolerance, Weight};
+use super::{Relation, RelationForm, Tolerance, Weight};
 use crate::events::Event;
-use crate::expr::{Expr, Moment, Program, Slot, Subject, Variable};
+use crate::expr::{Expr, Moment, Program, Subject, Variable, VariableSlot};
 
 /// Where the mean of an event is.
-pub fn mean_slot(event: usize) -> Slot {
-    Slot(2 * event)
+pub fn mean_slot(event: usize) -> VariableSlot {
+    VariableSlot(2 * event)
 }
 
 /// Where the variance of an event is.
-pub fn variance_slot(event: usize) -> Slot {
-    Slot(2 * event + 1)
+pub fn variance_slot(event: usize) -> VariableSlot {
+    VariableSlot(2 * event + 1)
 }
 
 /// What becomes of a relation when these events are measured.
 #[derive(Clone, Debug)]
-pub enum Binding {
+pub enum RelationBinding {
     /// All its events are measured.
     Active(BoundRelation),
     /// Some of its events aren't measured, which is normal for a file that was written for more
@@ -129,33 +129,35 @@ impl BoundEquation {
 
 impl Relation {
     /// Ties the relation to `events`, whose names are compared in any case of letters.
-    pub fn bind(&self, events: &[Event]) -> Binding {
+    pub fn bind(&self, events: &[Event]) -> RelationBinding {
         let mut names = MeasuredNames { events, missing: Vec::new(), sought: HashSet::new() };
         match self.bound_form(&mut names) {
-            Some(BoundForm::Pair(BoundPair { from, to, .. })) if from == to => Binding::SelfRelation { event: from },
+            Some(BoundForm::Pair(BoundPair { from, to, .. })) if from == to => {
+                RelationBinding::SelfRelation { event: from }
+            }
             Some(form) if names.missing.is_empty() => {
                 let Self { weight, tolerance, .. } = *self;
-                Binding::Active(BoundRelation { weight, tolerance, form })
+                RelationBinding::Active(BoundRelation { weight, tolerance, form })
             }
-            _ => Binding::Inactive { missing: names.missing },
+            _ => RelationBinding::Inactive { missing: names.missing },
         }
     }
 
     /// Looks every name up, so that all that is missing is known.
     fn bound_form(&self, names: &mut MeasuredNames<'_>) -> Option<BoundForm> {
         match &self.form {
-            Form::Pair { from, to, expected_mean, expected_variance } => {
+            RelationForm::Pair { from, to, expected_mean, expected_variance } => {
                 let (from, to) = (names.find(from), names.find(to));
                 let mean = expected_mean.as_ref().map(|expr| names.compile(expr, from));
                 let variance = expected_variance.as_ref().map(|expr| names.compile(expr, from));
                 let (mean, variance) = (all_or_none(mean)?, all_or_none(variance)?);
                 Some(BoundForm::Pair(BoundPair { from: from?, to: to?, mean, variance }))
             }
-            Form::Equation { left, right } => {
+            RelationForm::Equation { left, right } => {
                 let (left, right) = (names.compile(left, None), names.compile(right, None));
                 let (left, right) = (left?, right?);
                 let residual = Program::difference(&left, &right)?;
-                let events = residual.slots().iter().map(|Slot(slot)| slot / 2).collect();
+                let events = residual.slots().iter().map(|VariableSlot(slot)| slot / 2).collect();
                 Some(BoundForm::Equation(BoundEquation { left, right, residual, events }))
             }
         }
@@ -208,14 +210,14 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
     use super::*;
-    use crate::events::{Encoding, Kind, Modifiers, Unit};
+    use crate::events::{Encoding, EventKind, Modifiers, Unit};
     use crate::relations::parse;
 
     fn event(name: &str, canonical: &str) -> Event {
         Event {
             name: name.to_owned(),
             canonical: canonical.to_owned(),
-            kind: Kind::Hardware,
+            kind: EventKind::Hardware,
             encoding: Encoding::default(),
             modifiers: Modifiers::default(),
             unit: Unit::Count,
@@ -230,14 +232,14 @@ mod tests {
     /// The mean and variance of each of them.
     const VALUES: [f64; 8] = [12.0, 4.0, 5.0, 1.0, 0.25, 0.5, 8.0, 2.0];
 
-    fn bind(object: &str) -> Binding {
+    fn bind(object: &str) -> RelationBinding {
         let file = format!("[{object}]");
         parse("f", file.as_bytes()).strict().unwrap().remove(0).bind(&events())
     }
 
     fn active(object: &str) -> BoundForm {
         match bind(object) {
-            Binding::Active(bound) => bound.form,
+            RelationBinding::Active(bound) => bound.form,
             other => panic!("{other:?}"),
         }
     }
@@ -273,7 +275,7 @@ mod tests {
     #[test]
     fn events_that_are_not_measured_are_named_once() {
         let missing = |object| match bind(object) {
-            Binding::Inactive { missing } => missing,
+            RelationBinding::Inactive { missing } => missing,
             other => panic!("{other:?}"),
         };
         assert_eq!(missing(r#"{ "relation": "A + X = y + B-canonical + x" }"#), ["X", "y"]);
@@ -285,6 +287,6 @@ mod tests {
     #[test]
     fn two_names_of_one_event_make_no_relation() {
         let pair = r#"{ "eventFrom": "A", "eventTo": "a-canonical", "expectedMean": {mean} }"#;
-        assert!(matches!(bind(pair), Binding::SelfRelation { event: 0 }));
+        assert!(matches!(bind(pair), RelationBinding::SelfRelation { event: 0 }));
     }
 }

@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::source::SourceText;
 use super::syntax::{KeyEntry, KeyValue, Object, Problems, SyntaxProblem, read};
-use super::{Form, MAX_FILE, Parsed, Place, Relation, Tolerance, Weight};
+use super::{MAX_FILE, Parsed, Relation, RelationForm, TextPlace, Tolerance, Weight};
 use crate::expr::{Dialect, Expr, ParseError, parse, parse_equation};
-use crate::metrics::{Catalog, ExpansionError, Grouping, MAX_NAME, Metric, Scale, is_name, list};
+use crate::metrics::{Catalog, ExpansionError, Grouping, MAX_NAME, Metric, MetricScale, is_name, list};
 use crate::names::{is_hidden, nearest, quoted, shown};
 
 /// The keys of a relation or of a metric.
@@ -72,7 +72,7 @@ impl DeclaredKey {
 pub(super) fn check(file: &str, bytes: &[u8]) -> Parsed {
     if bytes.len() > MAX_FILE {
         return unreadable(Diagnostic {
-            place: Place { file: file.to_owned(), line: 1, column: 1 },
+            place: TextPlace { file: file.to_owned(), line: 1, column: 1 },
             message: format!("larger than {} MiB, which no relation file needs", MAX_FILE >> 20),
             excerpt: None,
             help: None,
@@ -236,7 +236,7 @@ impl Checker<'_> {
         let name = self.event(fields, DeclaredKey::Metric);
         let formula = self.metric_expression(fields, DeclaredKey::Formula);
         let threshold = self.metric_expression(fields, DeclaredKey::Threshold);
-        let scale = self.read(fields, DeclaredKey::ScaleUnit, "a number and a unit, as in 100%", Scale::parse);
+        let scale = self.read(fields, DeclaredKey::ScaleUnit, "a number and a unit, as in 100%", MetricScale::parse);
         let words = Grouping::ALL.map(|(_, word)| word).join(", ");
         let grouping = self.read(fields, DeclaredKey::Grouping, &words, |text| {
             Grouping::ALL.into_iter().find(|(_, word)| *word == text).map(|(grouping, _)| grouping)
@@ -407,7 +407,7 @@ impl Checker<'_> {
         self.wrong(value.offset, message, format!("{} here", quoted(text)), help)
     }
 
-    fn form(&mut self, object: &Object<'_>, fields: &Fields<'_>) -> Option<Form> {
+    fn form(&mut self, object: &Object<'_>, fields: &Fields<'_>) -> Option<RelationForm> {
         let of_pair = DeclaredKey::OF_PAIRS.into_iter().find_map(|key| Some((key, fields.get(key)?)));
         match (fields.get(DeclaredKey::Relation), of_pair) {
             (Some(equation), None) => self.equation(equation),
@@ -419,7 +419,7 @@ impl Checker<'_> {
         }
     }
 
-    fn equation(&mut self, value: &KeyValue<'_>) -> Option<Form> {
+    fn equation(&mut self, value: &KeyValue<'_>) -> Option<RelationForm> {
         let (left, right) = self.parsed(value, parse_equation(&value.text))?;
         if left.variables().chain(right.variables()).next().is_none() {
             return self.wrong(value.offset, "an equation needs an event", "there is none here", None);
@@ -428,10 +428,10 @@ impl Checker<'_> {
             let label = "it holds whatever is counted";
             return self.wrong(value.offset, "both sides are the same", label, None);
         }
-        Some(Form::Equation { left, right })
+        Some(RelationForm::Equation { left, right })
     }
 
-    fn pair(&mut self, object: &Object<'_>, fields: &Fields<'_>) -> Option<Form> {
+    fn pair(&mut self, object: &Object<'_>, fields: &Fields<'_>) -> Option<RelationForm> {
         let from = self.event(fields, DeclaredKey::EventFrom);
         let to = self.event(fields, DeclaredKey::EventTo);
         let expected_mean = self.expectation(fields, DeclaredKey::ExpectedMean);
@@ -445,7 +445,7 @@ impl Checker<'_> {
             let label = "it would correct itself";
             return self.wrong(place, "eventFrom and eventTo are the same event", label, None);
         }
-        Some(Form::Pair { from, to, expected_mean: expected_mean?, expected_variance: expected_variance? })
+        Some(RelationForm::Pair { from, to, expected_mean: expected_mean?, expected_variance: expected_variance? })
     }
 
     /// The name at `key`, if it is given and right.

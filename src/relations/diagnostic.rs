@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use super::Place;
+use super::TextPlace;
 use crate::names::shown;
 
 /// The part of a line that something is wrong with, ready for a terminal.
@@ -21,7 +21,7 @@ pub struct Excerpt {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Diagnostic {
     /// Place of the mistake.
-    pub place: Place,
+    pub place: TextPlace,
     /// Message: what the file should have there.
     pub message: String,
     /// The line, unless the file is wrong as a whole.

@@ -36,7 +36,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use bind::{Binding, BoundEquation, BoundForm, BoundPair, BoundRelation, mean_slot, variance_slot};
+pub use bind::{BoundEquation, BoundForm, BoundPair, BoundRelation, RelationBinding, mean_slot, variance_slot};
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, LoadError};
 
 use crate::expr::{Expr, Subject};
@@ -53,18 +53,18 @@ pub struct Relation {
     /// What it is called; no other relation of its file is.
     pub id: String,
     /// What the relation says.
-    pub form: Form,
+    pub form: RelationForm,
     /// How much of the way one correction goes.
     pub weight: Weight,
     /// The deviation to expect of it.
     pub tolerance: Tolerance,
     /// Place in the file.
-    pub place: Place,
+    pub place: TextPlace,
 }
 
 /// What a relation says.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Form {
+pub enum RelationForm {
     /// What to expect of one event when another one got a sample. At least one of the expectations
     /// is there.
     Pair {
@@ -92,12 +92,12 @@ impl Relation {
     /// # Errors
     /// Metrics that can't be computed, and those that ask for what isn't known of the machine.
     pub fn expanded(&self, formulas: &mut Formulas<'_>) -> Result<Self, ExpansionError> {
-        let Form::Equation { left, right } = &self.form else { return Ok(self.clone()) };
+        let RelationForm::Equation { left, right } = &self.form else { return Ok(self.clone()) };
         let mut side = |expr: &Expr| match formulas.catalog().is_named_in(expr) {
             true => formulas.expand(expr),
             false => Ok(expr.clone()),
         };
-        Ok(Self { form: Form::Equation { left: side(left)?, right: side(right)? }, ..self.clone() })
+        Ok(Self { form: RelationForm::Equation { left: side(left)?, right: side(right)? }, ..self.clone() })
     }
 
     /// The names of its events, each once, in any case of letters.
@@ -109,8 +109,8 @@ impl Relation {
             }
         };
         let (ends, sides): ([Option<&String>; 2], [Option<&Expr>; 2]) = match &self.form {
-            Form::Equation { left, right } => ([None, None], [Some(left), Some(right)]),
-            Form::Pair { from, to, expected_mean, expected_variance } => {
+            RelationForm::Equation { left, right } => ([None, None], [Some(left), Some(right)]),
+            RelationForm::Pair { from, to, expected_mean, expected_variance } => {
                 ([Some(from), Some(to)], [expected_mean.as_ref(), expected_variance.as_ref()])
             }
         };
@@ -125,7 +125,7 @@ impl Relation {
 
     /// Whether it is an equation in which `name`, in any case of letters, stands.
     pub fn names(&self, name: &str) -> bool {
-        let Form::Equation { left, right } = &self.form else { return false };
+        let RelationForm::Equation { left, right } = &self.form else { return false };
         let is = |subject: &Subject| matches!(subject, Subject::Event(event) if event.eq_ignore_ascii_case(name));
         left.variables().chain(right.variables()).any(|(variable, _)| is(&variable.subject))
     }
@@ -133,8 +133,8 @@ impl Relation {
     /// What it says, on one line: `L2_MISSES = 2 * L1_MISSES`.
     pub fn formula(&self) -> String {
         match &self.form {
-            Form::Equation { left, right } => format!("{left} = {right}"),
-            Form::Pair { from, to, expected_mean, expected_variance } => {
+            RelationForm::Equation { left, right } => format!("{left} = {right}"),
+            RelationForm::Pair { from, to, expected_mean, expected_variance } => {
                 let to = crate::expr::escaped_name(to);
                 let text = |expr: &Expr| expr.text_with(|variable| variable.in_formula(from));
                 let mean = expected_mean.iter().map(|expr| format!("{to} = {}", text(expr)));
@@ -202,7 +202,7 @@ fraction! {
 
 /// Where something was written.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
+pub struct TextPlace {
     /// The file as the user named it.
     pub file: String,
     /// Number of the line, from 1.
@@ -211,7 +211,7 @@ pub struct Place {
     pub column: u32,
 }
 
-impl std::fmt::Display for Place {
+impl std::fmt::Display for TextPlace {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}:{}", shown(&self.file), self.line, self.column)
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Form, Place, Relation, Tolerance, Weight, parse};
+use super::{Relation, RelationForm, TextPlace, Tolerance, Weight, parse};
 use crate::metrics::{Grouping, Metric};
 
 /// A metric as an object of a relation file, on one line.
@@ -42,7 +42,7 @@ pub(super) struct Saved {
     weight: Weight,
     tolerance: Tolerance,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    place: Option<Place>,
+    place: Option<TextPlace>,
 }
 
 impl From<Relation> for Saved {
@@ -51,8 +51,8 @@ impl From<Relation> for Saved {
         let (mut event_from, mut event_to, mut relation) = (None, None, None);
         let (mut expected_mean, mut expected_variance) = (None, None);
         match form {
-            Form::Equation { left, right } => relation = Some(format!("{left} = {right}")),
-            Form::Pair { from, to, expected_mean: mean, expected_variance: variance } => {
+            RelationForm::Equation { left, right } => relation = Some(format!("{left} = {right}")),
+            RelationForm::Pair { from, to, expected_mean: mean, expected_variance: variance } => {
                 (event_from, event_to) = (Some(from), Some(to));
                 expected_mean = mean.map(|expr| expr.to_string());
                 expected_variance = variance.map(|expr| expr.to_string());

@@ -1,6 +1,6 @@
 //! Locates a byte offset in a text: its line and column, and the line's text for people.
 
-use super::Place;
+use super::TextPlace;
 use super::diagnostic::Excerpt;
 use crate::names::{is_hidden, push_shown};
 
@@ -33,12 +33,12 @@ impl<'a> SourceText<'a> {
     }
 
     /// Where the character at `offset` is.
-    pub(super) fn place(&self, offset: usize) -> Place {
+    pub(super) fn place(&self, offset: usize) -> TextPlace {
         let offset = boundary(self.text, offset);
         let next = self.marks.partition_point(|(at, ..)| *at <= offset);
         let (from, line, column) = self.marks[next.saturating_sub(1)];
         let (_, line, column) = advance(&self.text[from..offset], offset, line, column);
-        Place { file: self.file.to_owned(), line, column }
+        TextPlace { file: self.file.to_owned(), line, column }
     }
 
     /// The line around `offset`, cut to the width of a terminal.

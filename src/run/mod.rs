@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::plan::{EventIndex, PlannedGroup};
-use crate::sources::emulate::Model;
+use crate::sources::emulate::CacheModel;
 use crate::units::WallNs;
 
 mod end;
@@ -51,7 +51,7 @@ pub struct Header {
     pub truths: Vec<TruthColumn>,
     /// The caches of the model that counted, where no real machine did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub modelled: Option<Model>,
+    pub modelled: Option<CacheModel>,
     /// Who rotated the groups; `None` where nothing was multiplexed, or where that wasn't recorded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<RotatedBy>,

@@ -23,7 +23,7 @@ const LAST_ROUND_PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the sampler sends.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Sample {
+pub enum SamplerMessage {
     /// A round, and how many before it found no room since the beginning.
     Round {
         /// The round itself.
@@ -37,7 +37,7 @@ pub enum Sample {
 
 /// What the sampler can be asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Request {
+pub enum SamplerRequest {
     /// Read a last round and end.
     Stop,
     /// Let the source begin to count.
@@ -47,7 +47,7 @@ pub enum Request {
 /// A running sampler thread; dropping it stops the thread.
 #[derive(Debug)]
 pub struct Sampler {
-    samples: Receiver<Sample>,
+    samples: Receiver<SamplerMessage>,
     ended: Receiver<Infallible>,
     requests: Arc<Requests>,
     /// It gives the source back, so that whoever drops the sampler closes it: the last round is read and shown by then.
@@ -58,18 +58,18 @@ pub struct Sampler {
 /// before it sleeps, which took a third of the thread's time.
 #[derive(Debug, Default)]
 struct Requests {
-    waiting: Mutex<VecDeque<Request>>,
+    waiting: Mutex<VecDeque<SamplerRequest>>,
     some: Condvar,
 }
 
 impl Requests {
-    fn put(&self, request: Request) {
+    fn put(&self, request: SamplerRequest) {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).push_back(request);
         self.some.notify_one();
     }
 
     /// The next request; `None` when there is none until then.
-    fn next_before(&self, due: Instant) -> Option<Request> {
+    fn next_before(&self, due: Instant) -> Option<SamplerRequest> {
         let waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         let left = due.saturating_duration_since(Instant::now());
         let woken = self.some.wait_timeout_while(waiting, left, |waiting| waiting.is_empty());
@@ -97,7 +97,7 @@ impl Sampler {
     }
 
     /// Where the rounds come out.
-    pub fn samples(&self) -> &Receiver<Sample> {
+    pub fn samples(&self) -> &Receiver<SamplerMessage> {
         &self.samples
     }
 
@@ -108,34 +108,34 @@ impl Sampler {
     }
 
     /// Asks the thread for something; a thread that has ended no longer hears it.
-    pub fn request(&self, request: Request) {
+    pub fn request(&self, request: SamplerRequest) {
         self.requests.put(request);
     }
 
     /// A handle that asks for the same from another thread.
-    pub fn remote(&self) -> Remote {
-        Remote { requests: Arc::clone(&self.requests) }
+    pub fn remote(&self) -> SamplerRemote {
+        SamplerRemote { requests: Arc::clone(&self.requests) }
     }
 }
 
 /// Asks a sampler for something from another thread.
 #[derive(Clone, Debug)]
-pub struct Remote {
+pub struct SamplerRemote {
     requests: Arc<Requests>,
 }
 
-impl Remote {
+impl SamplerRemote {
     /// Sends a request, as [`Sampler::request`] does.
-    pub fn request(&self, request: Request) {
+    pub fn request(&self, request: SamplerRequest) {
         self.requests.put(request);
     }
 }
 
 impl Drop for Sampler {
     fn drop(&mut self) {
-        self.request(Request::Stop);
+        self.request(SamplerRequest::Stop);
         // The thread may wait for room for its last round: make some.
-        while self.samples.recv_timeout(LAST_ROUND_PATIENCE).is_ok_and(|sample| sample != Sample::End) {}
+        while self.samples.recv_timeout(LAST_ROUND_PATIENCE).is_ok_and(|sample| sample != SamplerMessage::End) {}
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -144,7 +144,7 @@ impl Drop for Sampler {
 
 struct SamplerThread<S> {
     source: S,
-    samples: Sender<Sample>,
+    samples: Sender<SamplerMessage>,
     requests: Arc<Requests>,
     lost: u64,
 }
@@ -155,8 +155,8 @@ impl<S: CounterSource> SamplerThread<S> {
         let mut tick = self.next_tick();
         loop {
             match self.requests.next_before(tick.map_or(due, |tick| tick.min(due))) {
-                Some(Request::Enable) => self.source.enable(),
-                Some(Request::Stop) => return self.finish(),
+                Some(SamplerRequest::Enable) => self.source.enable(),
+                Some(SamplerRequest::Stop) => return self.finish(),
                 None if Instant::now() < due => {
                     self.source.tick();
                     tick = self.next_tick();
@@ -180,7 +180,7 @@ impl<S: CounterSource> SamplerThread<S> {
     }
 
     fn offer(&mut self, round: Round) {
-        if let Err(TrySendError::Full(_)) = self.samples.try_send(Sample::Round { round, lost: self.lost }) {
+        if let Err(TrySendError::Full(_)) = self.samples.try_send(SamplerMessage::Round { round, lost: self.lost }) {
             self.lost += 1;
         }
     }
@@ -188,14 +188,14 @@ impl<S: CounterSource> SamplerThread<S> {
     /// The last round carries the totals, so it alone may wait for room.
     fn finish(&mut self) {
         if let Next::Round(round) = self.source.read() {
-            let _ = self.samples.send_timeout(Sample::Round { round, lost: self.lost }, LAST_ROUND_PATIENCE);
+            let _ = self.samples.send_timeout(SamplerMessage::Round { round, lost: self.lost }, LAST_ROUND_PATIENCE);
         }
         self.end();
     }
 
     fn end(&mut self) {
         self.source.end();
-        let _ = self.samples.send_timeout(Sample::End, LAST_ROUND_PATIENCE);
+        let _ = self.samples.send_timeout(SamplerMessage::End, LAST_ROUND_PATIENCE);
     }
 }
 
@@ -214,17 +214,17 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
-    use crate::sources::scripted::Scripted;
+    use crate::sources::scripted::ScriptedSource;
     use crate::units::WallNs;
 
-    fn rounds(n: u64) -> Scripted {
-        Scripted::new((0..n).map(|i| Round { at: WallNs(i), readings: vec![], ..Round::default() }))
+    fn rounds(n: u64) -> ScriptedSource {
+        ScriptedSource::new((0..n).map(|i| Round { at: WallNs(i), readings: vec![], ..Round::default() }))
     }
 
     fn drain(sampler: &Sampler) -> (Vec<u64>, u64) {
         let mut times = Vec::new();
         let mut last_lost = 0;
-        while let Sample::Round { round, lost } = sampler.samples().recv().unwrap() {
+        while let SamplerMessage::Round { round, lost } = sampler.samples().recv().unwrap() {
             times.push(round.at.0);
             last_lost = lost;
         }
@@ -253,7 +253,7 @@ mod tests {
     #[test]
     fn stop_reads_a_last_round() {
         let sampler = Sampler::start(rounds(1), Duration::from_secs(3600)).unwrap();
-        sampler.request(Request::Stop);
+        sampler.request(SamplerRequest::Stop);
         assert_eq!(drain(&sampler), (vec![0], 0));
     }
 

@@ -18,15 +18,15 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::plan::Plan;
 use crate::run::{CpuTime, End, MeasuredProcess, MeasuredTarget, RotatedBy};
-use crate::sampling::{Request, Sample, Sampler};
+use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
 use crate::sources::command::{Exit, Held};
-use crate::sources::emulate::{self, Emulator, Model, Told};
+use crate::sources::emulate::{self, CacheModel, Emulator, Told};
 use crate::sources::limited::{Limited, TURN};
 use crate::sources::perf::mux::{Interval, MuxError};
-use crate::sources::perf::{self, OpenError, PerfSource, Row, Split, Start, Stop, Who};
+use crate::sources::perf::{self, CounterRow, OpenError, PerfSource, Split, Start, Stop, Who};
 use crate::sources::tool::{Times, Tools};
 use crate::sources::{Counter, CounterSource, Round, Status, process};
 #[cfg(feature = "stacks")]
@@ -149,7 +149,7 @@ pub enum StartError {
     /// Counters can't be opened.
     Open(OpenError),
     /// No event of the plan could be opened, or fewer than are needed.
-    NotOpened(Vec<Row>),
+    NotOpened(Vec<CounterRow>),
     /// Call stacks can't be sampled.
     #[cfg(feature = "stacks")]
     Stacks(live::StackError),
@@ -166,8 +166,8 @@ pub enum StartError {
 pub struct Session {
     sampler: Sampler,
     target: MeasuredTarget,
-    rows: Vec<Row>,
-    model: Option<Model>,
+    rows: Vec<CounterRow>,
+    model: Option<CacheModel>,
     turns: Option<RotatedBy>,
     command: Option<Running>,
     output: Receiver<OutputLine>,
@@ -182,7 +182,7 @@ pub struct Session {
 /// Counters that are open, with what became of each row.
 struct Opened {
     source: Box<dyn CounterSource>,
-    rows: Vec<Row>,
+    rows: Vec<CounterRow>,
     turns: Option<RotatedBy>,
     /// Reads from valgrind's log which caches it models.
     told: Option<Told>,
@@ -247,7 +247,7 @@ impl Session {
         running.drains = drains;
         let session = Self::sample(opened, launch, described(launch, Some(pid)), Some(running), output, period)?;
         let remote = session.sampler.remote();
-        let wait = move || wait(child, before, &ended, || remote.request(Request::Stop));
+        let wait = move || wait(child, before, &ended, || remote.request(SamplerRequest::Stop));
         thread::Builder::new().name("wait".into()).spawn(wait).map_err(StartError::System)?;
         Ok(Self { stacks, ..session })
     }
@@ -266,7 +266,7 @@ impl Session {
             let remote = sampler.remote();
             let later = move || {
                 thread::sleep(delay);
-                remote.request(Request::Enable);
+                remote.request(SamplerRequest::Enable);
             };
             thread::Builder::new().name("delay".into()).spawn(later).map_err(StartError::System)?;
         }
@@ -276,7 +276,7 @@ impl Session {
             let end = move || {
                 thread::sleep(timeout);
                 family.inspect(|(pid, ended)| terminate(*pid, ended, &mut || false));
-                remote.request(Request::Stop);
+                remote.request(SamplerRequest::Stop);
             };
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
@@ -291,12 +291,12 @@ impl Session {
     }
 
     /// What became of each event of the plan, in each part of the target.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[CounterRow] {
         &self.rows
     }
 
     /// The model that counts, if no real machine does.
-    pub fn model(&self) -> Option<&Model> {
+    pub fn model(&self) -> Option<&CacheModel> {
         self.model.as_ref()
     }
 
@@ -311,7 +311,7 @@ impl Session {
     }
 
     /// Channel that rounds come from.
-    pub fn samples(&self) -> &Receiver<Sample> {
+    pub fn samples(&self) -> &Receiver<SamplerMessage> {
         self.sampler.samples()
     }
 
@@ -327,12 +327,12 @@ impl Session {
 
     /// The sampling of call stacks, if that was asked for.
     #[cfg(feature = "stacks")]
-    pub fn stacks(&self) -> Option<&live::Stacks> {
+    pub fn stacks(&self) -> Option<&live::LiveStacks> {
         self.stacks.as_ref()
     }
 
     /// Asks the sampler for something.
-    pub fn request(&self, request: Request) {
+    pub fn request(&self, request: SamplerRequest) {
         self.sampler.request(request);
     }
 
@@ -431,7 +431,7 @@ fn begin(launch: &Launch, who: &Who) -> Start {
 /// Opens what can be opened of the kernel's counters.
 fn open(plan: &Plan, launch: &Launch, who: Who, ended: &Ended) -> Result<Opened, StartError> {
     let start = begin(launch, &who);
-    let target = perf::Target {
+    let target = perf::CountedTarget {
         who: who.clone(),
         cpus: launch.cpus.clone(),
         inherit: launch.inherit,
@@ -476,7 +476,7 @@ impl Opened {
     /// A source as it is, or limited to some counters with slices of this length.
     fn new(
         source: impl CounterSource + 'static,
-        rows: Vec<Row>,
+        rows: Vec<CounterRow>,
         plan: &Plan,
         launch: &Launch,
         turn: Option<Duration>,
@@ -492,7 +492,7 @@ impl Opened {
 
     /// The same with tool events in it, if the plan has some.
     fn with_tools(self, plan: &Plan, launch: &Launch, who: &Who, ended: &Ended) -> Self {
-        if !plan.events.iter().any(|event| event.kind == Kind::Tool) {
+        if !plan.events.iter().any(|event| event.kind == EventKind::Tool) {
             return self;
         }
         let Self { source, mut rows, turns, told } = self;

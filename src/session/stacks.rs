@@ -6,21 +6,21 @@ use crate::sources::emulate::Emulator;
 use crate::sources::perf::Who;
 
 #[cfg(feature = "stacks")]
-pub(super) type Sampling = Option<crate::stacks::live::Stacks>;
+pub(super) type Sampling = Option<crate::stacks::live::LiveStacks>;
 
 /// Starts sampling, if that was requested: with exec where the process waits before it.
 #[cfg(feature = "stacks")]
 pub(super) fn start(launch: &Launch, who: &Who) -> Result<Sampling, StartError> {
     use std::thread;
 
-    use crate::sources::perf::{Start, Target};
+    use crate::sources::perf::{CountedTarget, Start};
     use crate::stacks::live::StackSource;
 
     let Some(wanted) = &launch.stacks else { return Ok(None) };
     let start = super::begin(launch, who);
     let (cpus, split) = (launch.cpus.clone(), launch.split);
     let stop = launch.stop.clone();
-    let target = Target { who: who.clone(), cpus, inherit: launch.inherit, split, start, stop };
+    let target = CountedTarget { who: who.clone(), cpus, inherit: launch.inherit, split, start, stop };
     let source = StackSource::open(wanted, &target).map_err(StartError::Stacks)?;
     let at_once = start == Start::Later && launch.delay.is_none();
     let stacks = source.start(at_once).map_err(StartError::System)?;
@@ -39,7 +39,7 @@ pub(super) fn start(launch: &Launch, who: &Who) -> Result<Sampling, StartError> 
 #[cfg(feature = "stacks")]
 pub(super) fn of_model(launch: &Launch, plan: &Plan, emulator: &mut Emulator) -> Result<Sampling, StartError> {
     let Some(_) = &launch.stacks else { return Ok(None) };
-    let stacks = crate::stacks::live::Stacks::of_model(&plan.events, emulator.parts());
+    let stacks = crate::stacks::live::LiveStacks::of_model(&plan.events, emulator.parts());
     stacks.map(Some).map_err(StartError::System)
 }
 

@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::perf::{Row, RowIndex};
+use super::perf::{CounterRow, RowIndex};
 use super::{CounterSource, Next, Reading, Round};
 use crate::plan::Plan;
 use crate::units::WallNs;
@@ -63,7 +63,7 @@ struct Turn {
 impl<S: CounterSource> Limited<S> {
     /// Multiplexes the groups of a plan on so many counters, a slice every `turn`, or every round
     /// where that is `None`. `rows` are those of the source.
-    pub fn new(source: S, plan: &Plan, rows: &[Row], counters: usize, turn: Option<Duration>) -> Self {
+    pub fn new(source: S, plan: &Plan, rows: &[CounterRow], counters: usize, turn: Option<Duration>) -> Self {
         let mut limited = Self {
             source,
             counters,
@@ -77,7 +77,7 @@ impl<S: CounterSource> Limited<S> {
             state: LimitedState::Runs,
         };
         for group in &plan.groups {
-            let is_member = |row: &Row| group.members.contains(&row.event) && row.status.is_open();
+            let is_member = |row: &CounterRow| group.members.contains(&row.event) && row.status.is_open();
             let places = rows.iter().enumerate().filter(|(_, row)| is_member(row)).map(|(place, _)| place).collect();
             let open = |event: &&usize| rows.iter().any(|row| row.event == **event && row.status.is_open());
             let turn = Turn { rows: places, counters: group.members.iter().filter(open).count() };
@@ -196,9 +196,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Encoding, Event, Kind, Modifiers, Unit};
+    use crate::events::{Encoding, Event, EventKind, Modifiers, Unit};
     use crate::plan::{Cohesion, PlannedGroup};
-    use crate::sources::scripted::Scripted;
+    use crate::sources::scripted::ScriptedSource;
     use crate::sources::{Scope, Status};
     use crate::units::CpuNs;
 
@@ -206,7 +206,7 @@ mod tests {
         let event = |index: &usize| Event {
             name: format!("e{index}"),
             canonical: format!("e{index}"),
-            kind: Kind::Raw,
+            kind: EventKind::Raw,
             encoding: Encoding::default(),
             modifiers: Modifiers::default(),
             unit: Unit::Count,
@@ -221,14 +221,16 @@ mod tests {
         }
     }
 
-    fn rows(events: usize) -> Vec<Row> {
-        (0..events).map(|event| Row { event, scope: Scope::All, status: Status::Counted, anchor_of: None }).collect()
+    fn rows(events: usize) -> Vec<CounterRow> {
+        (0..events)
+            .map(|event| CounterRow { event, scope: Scope::All, status: Status::Counted, anchor_of: None })
+            .collect()
     }
 
     /// Every event counts 10 a round, of 1 ns.
-    fn steady(events: usize, rounds: u64) -> Scripted {
+    fn steady(events: usize, rounds: u64) -> ScriptedSource {
         let reading = |n: u64| Some(Reading { count: 10 * n, enabled: CpuNs(n), running: CpuNs(n) });
-        Scripted::new((1..=rounds).map(move |n| Round {
+        ScriptedSource::new((1..=rounds).map(move |n| Round {
             at: WallNs(n),
             readings: vec![reading(n); events],
             ..Round::default()
@@ -283,7 +285,7 @@ mod tests {
             readings: vec![Some(reading); 2],
             ..Round::default()
         });
-        let rounds = counts(Limited::new(Scripted::new(rounds), &plan(&[&[0], &[1]]), &rows(2), 1, None));
+        let rounds = counts(Limited::new(ScriptedSource::new(rounds), &plan(&[&[0], &[1]]), &rows(2), 1, None));
         assert_eq!(rounds[3][..2], [(5, 5), (4, 4)]);
     }
 
@@ -310,7 +312,7 @@ mod tests {
             }).collect();
             let groups: Vec<Vec<usize>> = (0..events).map(|event| vec![event]).collect();
             let groups: Vec<&[usize]> = groups.iter().map(Vec::as_slice).collect();
-            let mut limited = Limited::new(Scripted::new(script), &plan(&groups), &rows(events), counters, None);
+            let mut limited = Limited::new(ScriptedSource::new(script), &plan(&groups), &rows(events), counters, None);
             let mut last = None;
             while let Next::Round(round) = limited.read() {
                 last = Some(round.readings);

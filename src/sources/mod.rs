@@ -122,7 +122,7 @@ pub enum Counter {
     #[default]
     Kernel,
     /// valgrind, with a model of a machine.
-    Model(emulate::Model),
+    Model(emulate::CacheModel),
 }
 
 /// Which part of the target a row counts.

@@ -6,18 +6,18 @@ use super::{CounterSource, Next, Round};
 
 /// Gives prepared rounds in order, without waiting for their time.
 #[derive(Debug, Default)]
-pub struct Scripted {
+pub struct ScriptedSource {
     rounds: VecDeque<Round>,
 }
 
-impl Scripted {
+impl ScriptedSource {
     /// A source that gives these rounds and then ends.
     pub fn new(rounds: impl IntoIterator<Item = Round>) -> Self {
         Self { rounds: rounds.into_iter().collect() }
     }
 }
 
-impl CounterSource for Scripted {
+impl CounterSource for ScriptedSource {
     fn read(&mut self) -> Next {
         self.rounds.pop_front().map_or(Next::Ended, Next::Round)
     }

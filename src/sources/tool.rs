@@ -10,7 +10,7 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 
 use super::perf::Who;
 use super::{CounterSource, Next, Reading, Scope, Status, process};
-use crate::events::{Event, Kind};
+use crate::events::{Event, EventKind};
 use crate::units::{CpuNs, WallNs};
 
 /// CPU time in user space and in the kernel.
@@ -51,7 +51,7 @@ enum Tool {
 impl Tool {
     fn of(event: &Event) -> Option<Self> {
         match event.canonical.as_str() {
-            _ if event.kind != Kind::Tool => None,
+            _ if event.kind != EventKind::Tool => None,
             "duration_time" => Some(Self::Duration),
             "user_time" => Some(Self::User),
             _ => Some(Self::System),
@@ -272,9 +272,9 @@ mod tests {
     use super::*;
     use crate::events::{Machine, Resolver};
     use crate::sources::Round;
-    use crate::sources::scripted::Scripted;
+    use crate::sources::scripted::ScriptedSource;
 
-    fn tools(at_end: Option<Times>, waits: bool) -> (Tools<Scripted>, Vec<Status>) {
+    fn tools(at_end: Option<Times>, waits: bool) -> (Tools<ScriptedSource>, Vec<Status>) {
         let resolver = Resolver::new(Machine::here());
         let groups = resolver.parse("page-faults,duration_time,user_time,system_time").unwrap();
         let events: Vec<_> = groups.into_iter().flat_map(|group| group.events).collect();
@@ -283,11 +283,11 @@ mod tests {
         let an_hour = 3_600_000_000_000;
         let rounds = (1..3).map(|at| Round { at: WallNs(at * an_hour), readings: vec![None; 4], ..Round::default() });
         let me = Who::Held(nix::unistd::getpid());
-        let tools = Tools::new(Scripted::new(rounds), rows, &me, None, waits, Box::new(move || at_end));
+        let tools = Tools::new(ScriptedSource::new(rounds), rows, &me, None, waits, Box::new(move || at_end));
         (tools, statuses)
     }
 
-    fn counts(tools: &mut Tools<Scripted>) -> Vec<Option<u64>> {
+    fn counts(tools: &mut Tools<ScriptedSource>) -> Vec<Option<u64>> {
         let Next::Round(round) = tools.read() else { panic!("rounds") };
         round.readings.iter().map(|reading| reading.map(|reading| reading.count)).collect()
     }

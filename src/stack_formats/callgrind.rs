@@ -4,45 +4,45 @@
 
 use std::io::Read;
 
-use super::error::{Fault, What};
+use super::error::{Fault, FaultKind};
 use super::lines::InputLines;
-use super::options::{Process, ReadOptions};
+use super::options::{ProcessNaming, ReadOptions};
 use super::selection::EventSelector;
-use crate::callgrind::{Function, Parts};
-use crate::profile::{Event, Frame, FrameId, Kind, Measure, Tree};
+use crate::callgrind::{CallgrindFile, CallgrindFunction};
+use crate::profile::{Frame, FrameId, FrameKind, ProfileEvent, SampleMeasure, Tree};
 
 /// Reads a file of one part or several, which are added up.
 pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
-    let mut parts = Parts::new();
+    let mut parts = CallgrindFile::new();
     let result = take(lines, &mut parts);
     parts.finish();
     let mut chosen = EventSelector::new(&options.events);
-    let sum = |name: &String| Event::new(name, Measure::Sum("count".into()));
+    let sum = |name: &String| ProfileEvent::new(name, SampleMeasure::Sum("count".into()));
     let events: Vec<_> = parts.events.iter().map(|name| chosen.takes(name).then(|| tree.event(&sum(name)))).collect();
     let frames: Vec<_> = parts.functions.iter().map(|function| frame(function, tree, options)).collect();
-    let has_program = options.process != Process::None && !parts.program.is_empty();
-    let program = Frame { kind: Kind::Process, ..Frame::function(&parts.program) };
+    let has_program = options.process != ProcessNaming::None && !parts.program.is_empty();
+    let program = Frame { kind: FrameKind::Process, ..Frame::function(&parts.program) };
     let above = has_program.then(|| tree.frame(&program));
     parts.graph.add_to(tree, above.as_slice(), &frames, &events);
     chosen.missing()?;
     result?;
-    if parts.is_whole { Ok(()) } else { Err(Fault::of_file(What::CutOff)) }
+    if parts.is_whole { Ok(()) } else { Err(Fault::of_file(FaultKind::CutOff)) }
 }
 
-fn take<R: Read>(lines: &mut InputLines<R>, parts: &mut Parts) -> Result<(), Fault> {
+fn take<R: Read>(lines: &mut InputLines<R>, parts: &mut CallgrindFile) -> Result<(), Fault> {
     loop {
         let number = lines.number() + 1;
         match lines.next() {
-            Ok(Some(line)) => {
-                parts.line(&String::from_utf8_lossy(line)).map_err(|wrong| Fault::at(number, What::Callgrind(wrong)))?
-            }
+            Ok(Some(line)) => parts
+                .line(&String::from_utf8_lossy(line))
+                .map_err(|wrong| Fault::at(number, FaultKind::Callgrind(wrong)))?,
             Ok(None) => return Ok(()),
             Err(broken) => return Err(Fault::broken(broken, number)),
         }
     }
 }
 
-fn frame(function: &Function, tree: &mut Tree, options: &ReadOptions) -> FrameId {
+fn frame(function: &CallgrindFunction, tree: &mut Tree, options: &ReadOptions) -> FrameId {
     let mut name = String::new();
     let frame = options.names.frame(function.plain_name(), &function.module, &mut name);
     let file = if frame.module.is_empty() { "" } else { function.file.as_str() };
@@ -91,7 +91,7 @@ mod tests {
     #[test]
     fn what_stands_before_a_fault_is_kept() {
         let (_, cut) = imported(FILE);
-        assert!(matches!(cut.unwrap_err().what, What::CutOff));
+        assert!(matches!(cut.unwrap_err().what, FaultKind::CutOff));
         let (tree, broken) = imported(&format!("{FILE}fn=(77)\n"));
         assert_eq!(broken.unwrap_err().line, Some(FILE.lines().count() as u64 + 1));
         assert_eq!(tree.total(tree.default_event().unwrap()).weight, 20);

@@ -12,12 +12,12 @@ pub struct Fault {
     /// The line, from 1, where lines are counted.
     pub line: Option<u64>,
     /// What is wrong with the file.
-    pub what: What,
+    pub what: FaultKind,
 }
 
 /// What is wrong with a file.
 #[derive(Debug)]
-pub enum What {
+pub enum FaultKind {
     /// Reading failed.
     Io(io::Error),
     /// There is no sample in it.
@@ -49,18 +49,18 @@ pub enum What {
 }
 
 impl Fault {
-    pub(super) fn at(line: u64, what: What) -> Self {
+    pub(super) fn at(line: u64, what: FaultKind) -> Self {
         Self { line: Some(line), what }
     }
 
-    pub(super) fn of_file(what: What) -> Self {
+    pub(super) fn of_file(what: FaultKind) -> Self {
         Self { line: None, what }
     }
 
     pub(super) fn broken(broken: Broken, line: u64) -> Self {
         match broken {
-            Broken::TooLong => Self::at(line, What::TooLong),
-            Broken::Io(error) => Self::of_file(What::Io(error)),
+            Broken::TooLong => Self::at(line, FaultKind::TooLong),
+            Broken::Io(error) => Self::of_file(FaultKind::Io(error)),
         }
     }
 }
@@ -73,23 +73,23 @@ impl fmt::Display for Fault {
             write!(f, "line {line}: ")?;
         }
         match &self.what {
-            What::Io(error) => write!(f, "{error}"),
-            What::Empty => write!(f, "no samples"),
-            What::Unknown => {
+            FaultKind::Io(error) => write!(f, "{error}"),
+            FaultKind::Empty => write!(f, "no samples"),
+            FaultKind::Unknown => {
                 let others = "`perf script` text nor folded stacks nor a pprof profile nor callgrind's costs";
                 write!(f, "neither a recording nor {others}")
             }
-            What::NoSample => write!(f, "no sample begins so; perf script prints `comm pid time: period event:`"),
-            What::NoFrame => write!(f, "no frame; perf script prints `address symbol (module)`"),
-            What::TooDeep => write!(f, "a stack without end"),
-            What::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
-            What::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
-            What::Pprof(reason) => write!(f, "no valid pprof profile: {reason}"),
-            What::Recording(reason) => f.write_str(reason),
-            What::Callgrind(wrong) => write!(f, "{wrong}"),
-            What::CutOff => write!(f, "the file is cut off: callgrind ends it with `totals:`"),
-            What::NoStacks => write!(f, "no call stacks were recorded; perfprop record -g records them"),
-            What::NoEvent(name, events) => {
+            FaultKind::NoSample => write!(f, "no sample begins so; perf script prints `comm pid time: period event:`"),
+            FaultKind::NoFrame => write!(f, "no frame; perf script prints `address symbol (module)`"),
+            FaultKind::TooDeep => write!(f, "a stack without end"),
+            FaultKind::TooLong => write!(f, "a line of more than {} MiB", LONGEST >> 20),
+            FaultKind::NoCount => write!(f, "no stack with a whole number behind it, as in `main;f 12`"),
+            FaultKind::Pprof(reason) => write!(f, "no valid pprof profile: {reason}"),
+            FaultKind::Recording(reason) => f.write_str(reason),
+            FaultKind::Callgrind(wrong) => write!(f, "{wrong}"),
+            FaultKind::CutOff => write!(f, "the file is cut off: callgrind ends it with `totals:`"),
+            FaultKind::NoStacks => write!(f, "no call stacks were recorded; perfprop record -g records them"),
+            FaultKind::NoEvent(name, events) => {
                 let events: Vec<_> = events.iter().map(|event| quoted(event)).collect();
                 write!(f, "no event {}; there are {}", quoted(name), events.join(", "))
             }

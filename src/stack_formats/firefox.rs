@@ -12,7 +12,7 @@ use fxprof_processed_profile::{
 
 use super::error::WriteError;
 use super::options::WriteOptions;
-use crate::profile::{EventId, Frame, Kind, NodeId, Tree};
+use crate::profile::{EventId, Frame, FrameKind, NodeId, Tree};
 
 /// The most samples of a file. A weight fits into 31 bits there; a larger one becomes several samples.
 const MOST_SAMPLES: u64 = 4_000_000;
@@ -57,7 +57,7 @@ struct Categories {
 impl Categories {
     fn of(self, frame: &Frame<'_>) -> CategoryPairHandle {
         match frame.kind {
-            Kind::Process => self.process,
+            FrameKind::Process => self.process,
             _ if frame.is_kernel() => self.kernel,
             _ => self.user,
         }

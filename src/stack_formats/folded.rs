@@ -2,13 +2,13 @@
 
 use std::io::{self, Read, Write};
 
-use super::error::{Fault, What};
+use super::error::{Fault, FaultKind};
 use super::lines::InputLines;
 use super::options::ReadOptions;
 use super::options::WriteOptions;
 use super::selection::EventSelector;
 use crate::names::shown;
-use crate::profile::{Amount, Event, Frame, FrameId, Measure, NodeId, Options, Repeats, Tree};
+use crate::profile::{Amount, Frame, FrameId, NodeId, ProfileEvent, RepeatFolding, SampleMeasure, Tree, TreeOptions};
 
 /// Reads folded stacks. Weights are taken for samples, as that is what they are where nobody says else.
 pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
@@ -16,7 +16,7 @@ pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options:
     if !chosen.takes("samples") {
         return chosen.missing();
     }
-    let event = tree.event(&Event::new("samples", Measure::Samples));
+    let event = tree.event(&ProfileEvent::new("samples", SampleMeasure::Samples));
     let stacks = tree.sampled();
     loop {
         let number = lines.number() + 1;
@@ -28,7 +28,7 @@ pub(super) fn read<R: Read>(lines: &mut InputLines<R>, tree: &mut Tree, options:
         if line.starts_with(b"#") || line.trim_ascii().is_empty() {
             continue;
         }
-        let (path, count) = split(line).ok_or_else(|| Fault::at(number, What::NoCount))?;
+        let (path, count) = split(line).ok_or_else(|| Fault::at(number, FaultKind::NoCount))?;
         let path = String::from_utf8_lossy(path);
         let frames: Vec<FrameId> = path.split(';').map(|name| tree.frame(&Frame::function(name))).collect();
         tree.stack(stacks, frames, event, Amount { samples: count, weight: count });
@@ -47,7 +47,7 @@ pub(super) fn split(line: &[u8]) -> Option<(&[u8], u64)> {
 
 /// Writes a line for each path of names that has a number, sorted by the paths' bytes.
 pub(super) fn write(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
-    let mut names = Tree::new(Options { repeats: Repeats::Keep, cap: usize::MAX, ..tree.options() });
+    let mut names = Tree::new(TreeOptions { repeats: RepeatFolding::Keep, cap: usize::MAX, ..tree.options() });
     let escaped: Vec<String> = tree.frames().map(|frame| escape(frame.name)).collect();
     names.merge_named(tree, |frame| Frame::function(&escaped[frame.index()]));
     // Merged into an empty tree, events keep their numbers.

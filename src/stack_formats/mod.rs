@@ -22,10 +22,12 @@ use std::io::{self, Read, Write};
 
 use crate::profile::Tree;
 
-pub use error::{Fault, What, WriteError};
+pub use error::{Fault, FaultKind, WriteError};
 use lines::InputLines;
 pub use names::Names;
-pub use options::{Events, Format, Periods, Process, ReadOptions, Target, Unit, WriteOptions};
+pub use options::{
+    EventSelection, InputFormat, OutputFormat, Periods, ProcessNaming, ReadOptions, WriteOptions, WrittenNumber,
+};
 
 /// The stacks of a file, and what is wrong with it.
 #[derive(Debug)]
@@ -37,7 +39,7 @@ pub struct Imported {
     /// Whether periods didn't count, of [`Periods::Unpadded`].
     pub skipped_periods: bool,
     /// What it is written in; `None` where that isn't known.
-    pub format: Option<Format>,
+    pub format: Option<InputFormat>,
 }
 
 /// How much of a file its format is guessed from.
@@ -48,9 +50,9 @@ const HEAD: u64 = 256 << 10;
 ///
 /// # Errors
 /// Returns the operating system's error if nothing can be read.
-pub fn sniff(mut input: impl Read) -> io::Result<(Option<Format>, impl Read)> {
+pub fn sniff(mut input: impl Read) -> io::Result<(Option<InputFormat>, impl Read)> {
     let begun = begin(&mut input)?;
-    let format = guess(&begun).or_else(|| begun.starts_with(b"{").then_some(Format::Recording));
+    let format = guess(&begun).or_else(|| begun.starts_with(b"{").then_some(InputFormat::Recording));
     Ok((format, io::Cursor::new(begun).chain(input)))
 }
 
@@ -68,76 +70,76 @@ pub fn read(mut input: impl Read, options: &ReadOptions) -> Imported {
             let format = options.format.or_else(|| guess(&begun));
             (format, rest(format, begun, input, &mut tree, options))
         }
-        Err(error) => (None, (false, Err(Fault::of_file(What::Io(error))))),
+        Err(error) => (None, (false, Err(Fault::of_file(FaultKind::Io(error))))),
     };
     let is_empty = tree.event_ids().next().is_none();
-    let fault = result.err().or(is_empty.then_some(Fault::of_file(What::Empty)));
+    let fault = result.err().or(is_empty.then_some(Fault::of_file(FaultKind::Empty)));
     Imported { tree, fault, skipped_periods, format }
 }
 
 fn rest(
-    format: Option<Format>,
+    format: Option<InputFormat>,
     begun: Vec<u8>,
     input: impl Read,
     tree: &mut Tree,
     options: &ReadOptions,
 ) -> (bool, Result<(), Fault>) {
     match format {
-        Some(Format::PerfScript) => perf_script::read(&mut InputLines::new(begun, input), tree, options),
-        Some(Format::Folded) => (false, folded::read(&mut InputLines::new(begun, input), tree, options)),
-        Some(Format::Callgrind) => (false, callgrind::read(&mut InputLines::new(begun, input), tree, options)),
-        Some(Format::Recording) => {
+        Some(InputFormat::PerfScript) => perf_script::read(&mut InputLines::new(begun, input), tree, options),
+        Some(InputFormat::Folded) => (false, folded::read(&mut InputLines::new(begun, input), tree, options)),
+        Some(InputFormat::Callgrind) => (false, callgrind::read(&mut InputLines::new(begun, input), tree, options)),
+        Some(InputFormat::Recording) => {
             let input = io::BufReader::new(io::Cursor::new(begun).chain(input));
             (false, recording::read(input, tree, options))
         }
-        Some(Format::Pprof) => (false, pprof::read(io::Cursor::new(begun).chain(input), tree, options)),
-        None if begun.trim_ascii().is_empty() => (false, Err(Fault::of_file(What::Empty))),
-        None => (false, Err(Fault::of_file(What::Unknown))),
+        Some(InputFormat::Pprof) => (false, pprof::read(io::Cursor::new(begun).chain(input), tree, options)),
+        None if begun.trim_ascii().is_empty() => (false, Err(Fault::of_file(FaultKind::Empty))),
+        None => (false, Err(Fault::of_file(FaultKind::Unknown))),
     }
 }
 
 /// The format of a file that begins so: gzip and the first field of a protobuf are pprof's; `perf script` indents
 /// frames, or has heads; a number ends the lines of folded stacks.
-fn guess(begun: &[u8]) -> Option<Format> {
+fn guess(begun: &[u8]) -> Option<InputFormat> {
     let is_binary = begun.iter().take(4096).any(|&byte| byte < b' ' && !b"\t\n\r\x1b".contains(&byte));
     if begun.starts_with(&[0x1f, 0x8b]) || (is_binary && begun.starts_with(b"\n")) {
-        return Some(Format::Pprof);
+        return Some(InputFormat::Pprof);
     }
     if recording::is_recording(begun) {
-        return Some(Format::Recording);
+        return Some(InputFormat::Recording);
     }
     if callgrind::is_callgrind(begun) {
-        return Some(Format::Callgrind);
+        return Some(InputFormat::Callgrind);
     }
     let mut lines = begun.split(|&byte| byte == b'\n').filter(|line| !line.starts_with(b"#"));
     let mut lines = lines.by_ref().skip_while(|line| line.trim_ascii().is_empty());
     let first = lines.next()?;
     let is_frame = |line: &[u8]| line.starts_with(b"\t");
     if is_frame(first) || lines.next().is_some_and(is_frame) || perf_script::is_head(first) {
-        return Some(Format::PerfScript);
+        return Some(InputFormat::PerfScript);
     }
     // The first stack may be longer than what is looked at.
     let is_deep = first.len() as u64 == HEAD && first.contains(&b';') && !first.contains(&0);
-    (is_deep || folded::split(first).is_some()).then_some(Format::Folded)
+    (is_deep || folded::split(first).is_some()).then_some(InputFormat::Folded)
 }
 
 /// Writes a tree.
 ///
 /// # Errors
 /// Fails if the output can't be written, or the numbers don't exist.
-pub fn write(tree: &Tree, target: Target, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
+pub fn write(tree: &Tree, target: OutputFormat, options: &WriteOptions, out: &mut dyn Write) -> Result<(), WriteError> {
     let event = options.event(tree);
     let without = event.map(|event| tree.event_of(event)).filter(|event| !event.has_samples());
-    if let (Unit::Samples, Some(event), true) = (options.unit, without, target != Target::Pprof) {
+    if let (WrittenNumber::Samples, Some(event), true) = (options.unit, without, target != OutputFormat::Pprof) {
         return Err(WriteError::NoSamples(event.name.clone()));
     }
     match target {
-        Target::Pprof => pprof::write(tree, event, out)?,
-        Target::Folded => folded::write(tree, options, out)?,
-        Target::Firefox => firefox::write(tree, options, out)?,
-        Target::Speedscope => speedscope::write(tree, options, out)?,
-        Target::Svg => flame::svg(tree, options, out)?,
-        Target::Html => flame::html(tree, options, out)?,
+        OutputFormat::Pprof => pprof::write(tree, event, out)?,
+        OutputFormat::Folded => folded::write(tree, options, out)?,
+        OutputFormat::Firefox => firefox::write(tree, options, out)?,
+        OutputFormat::Speedscope => speedscope::write(tree, options, out)?,
+        OutputFormat::Svg => flame::svg(tree, options, out)?,
+        OutputFormat::Html => flame::html(tree, options, out)?,
     }
     out.flush().map_err(WriteError::Io)
 }
@@ -149,21 +151,21 @@ mod tests {
     #[test]
     fn formats_are_told_by_their_beginnings() {
         for (text, format) in [
-            ("rec 7 23.5: 1 cycles:\n\t 5b f+0x1 (/x)\n\n", Some(Format::PerfScript)),
-            ("# hostname\n#\n\nrec 7 23.5: 1 cycles:  5b f+0x1 (/x)\n", Some(Format::PerfScript)),
-            ("rec \n\t 5b f\n\n", Some(Format::PerfScript)),
-            ("a;b;c 12\n", Some(Format::Folded)),
-            ("a b 12", Some(Format::Folded)),
-            ("version: 1\ncreator: callgrind-3.19.0\n", Some(Format::Callgrind)),
-            ("\n\x04\x08\x01\x10\x02", Some(Format::Pprof)),
+            ("rec 7 23.5: 1 cycles:\n\t 5b f+0x1 (/x)\n\n", Some(InputFormat::PerfScript)),
+            ("# hostname\n#\n\nrec 7 23.5: 1 cycles:  5b f+0x1 (/x)\n", Some(InputFormat::PerfScript)),
+            ("rec \n\t 5b f\n\n", Some(InputFormat::PerfScript)),
+            ("a;b;c 12\n", Some(InputFormat::Folded)),
+            ("a b 12", Some(InputFormat::Folded)),
+            ("version: 1\ncreator: callgrind-3.19.0\n", Some(InputFormat::Callgrind)),
+            ("\n\x04\x08\x01\x10\x02", Some(InputFormat::Pprof)),
             ("\x1f\u{8b}", None),
             ("", None),
             ("hello\nworld\n", None),
         ] {
             assert_eq!(guess(text.as_bytes()), format, "{text:?}");
         }
-        assert_eq!(guess(b"\x1f\x8b\x08"), Some(Format::Pprof));
+        assert_eq!(guess(b"\x1f\x8b\x08"), Some(InputFormat::Pprof));
         let begun = |frame: &[u8]| frame.iter().copied().cycle().take(HEAD as usize).collect::<Vec<u8>>();
-        assert_eq!([guess(&begun(b"main;")), guess(&begun(b"x"))], [Some(Format::Folded), None]);
+        assert_eq!([guess(&begun(b"main;")), guess(&begun(b"x"))], [Some(InputFormat::Folded), None]);
     }
 }

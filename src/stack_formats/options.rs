@@ -1,11 +1,11 @@
 //! Defines how files of stacks are read and written.
 
 use super::names::Names;
-use crate::profile::{Amount, EventId, NodeRef, Options, Tree};
+use crate::profile::{Amount, EventId, NodeRef, Tree, TreeOptions};
 
 /// What a file is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Format {
+pub enum InputFormat {
     /// The text of `perf script`.
     PerfScript,
     /// A stack a line, `a;b;c 12`.
@@ -20,7 +20,7 @@ pub enum Format {
 
 /// Which events of a file are read. In pprof's files events are types of samples.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Events {
+pub enum EventSelection {
     /// All events.
     #[default]
     All,
@@ -34,22 +34,22 @@ pub enum Events {
 #[derive(Clone, Debug, Default)]
 pub struct ReadOptions {
     /// Format of the file; guessed from its first lines where this is `None`.
-    pub format: Option<Format>,
+    pub format: Option<InputFormat>,
     /// How the tree is built.
-    pub tree: Options,
+    pub tree: TreeOptions,
     /// How frames of `perf script` are named.
     pub names: Names,
     /// What stands above the functions of `perf script`.
-    pub process: Process,
+    pub process: ProcessNaming,
     /// Which periods of `perf script` count.
     pub periods: Periods,
     /// Events to read.
-    pub events: Events,
+    pub events: EventSelection,
 }
 
 /// How the frame above all functions of a sample is named.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Process {
+pub enum ProcessNaming {
     /// No frame for the process.
     None,
     /// Named by the command.
@@ -74,7 +74,7 @@ pub enum Periods {
 
 /// What a file is written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum OutputFormat {
     /// pprof's protobuf, packed with gzip; all events.
     Pprof,
     /// A stack a line, `a;b;c 12`; one event.
@@ -91,7 +91,7 @@ pub enum Target {
 
 /// Which of an event's numbers is written, where a format has room for one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Unit {
+pub enum WrittenNumber {
     /// The weight: what samples stand for.
     #[default]
     Weights,
@@ -99,7 +99,7 @@ pub enum Unit {
     Samples,
 }
 
-impl Unit {
+impl WrittenNumber {
     /// The number of a node itself. An event without samples has its weight only.
     pub(super) fn of(self, node: &NodeRef<'_>, event: EventId) -> u64 {
         self.in_amount(node.tree(), event, node.amount(event))
@@ -126,7 +126,7 @@ impl Unit {
 #[derive(Clone, Debug, Default)]
 pub struct WriteOptions {
     /// Which number of an event.
-    pub unit: Unit,
+    pub unit: WrittenNumber,
     /// The event, where a format has room for one; the tree's default where this is `None`.
     pub event: Option<EventId>,
     /// What stands above a flame graph.

@@ -2,19 +2,19 @@
 
 use std::io::BufRead;
 
-use super::error::{Fault, What};
+use super::error::{Fault, FaultKind};
 use super::names::Names;
-use super::options::{Process, ReadOptions};
+use super::options::{ProcessNaming, ReadOptions};
 use super::selection::EventSelector;
 use crate::profile::{FrameId, Tree};
 use crate::recording;
-use crate::stacks::{Frame, Naming, StackTree, Task, as_is};
+use crate::stacks::{Naming, StackFrame, StackTree, Task, as_is};
 
 /// The tree is made anew: a recording says by itself what its events are.
 pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
-    let damaged = |reason: String| Fault::of_file(What::Recording(reason));
+    let damaged = |reason: String| Fault::of_file(FaultKind::Recording(reason));
     let recording = recording::read(input).map_err(|error| damaged(error.to_string()))?;
-    let Some(stacks) = recording.stacks else { return Err(Fault::of_file(What::NoStacks)) };
+    let Some(stacks) = recording.stacks else { return Err(Fault::of_file(FaultKind::NoStacks)) };
     let mut chosen = EventSelector::new(&options.events);
     let mut all = StackTree::new(&stacks.sampled, options.tree, naming(options), |event| chosen.takes(event));
     for batch in &stacks.batches {
@@ -24,30 +24,30 @@ pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) 
     chosen.missing()?;
     recording
         .cut
-        .map_or(Ok(()), |cut| Err(Fault::at(cut.line as u64, What::Recording("the file is cut off there".into()))))
+        .map_or(Ok(()), |cut| Err(Fault::at(cut.line as u64, FaultKind::Recording("the file is cut off there".into()))))
 }
 
 fn naming(options: &ReadOptions) -> Naming {
     let (names, process) = (options.names, options.process);
-    let frame = move |frame: &Frame, tree: &mut Tree| match names {
+    let frame = move |frame: &StackFrame, tree: &mut Tree| match names {
         Names::Full => as_is(frame, tree),
         _ => named(names, frame, tree),
     };
     Naming { task: Box::new(move |task| process_name(process, task)), frame: Box::new(frame) }
 }
 
-fn named(names: Names, frame: &Frame, tree: &mut Tree) -> FrameId {
+fn named(names: Names, frame: &StackFrame, tree: &mut Tree) -> FrameId {
     let mut name = String::new();
     tree.frame(&names.frame(&frame.name, &frame.module, &mut name))
 }
 
-fn process_name(process: Process, task: &Task) -> Option<String> {
+fn process_name(process: ProcessNaming, task: &Task) -> Option<String> {
     let Task { pid, tid, comm } = task;
     match process {
-        Process::None => None,
-        Process::Name => Some(comm.clone()),
-        Process::Pid => Some(format!("{comm}-{pid}")),
-        Process::Tid => Some(format!("{comm}-{pid}/{tid}")),
+        ProcessNaming::None => None,
+        ProcessNaming::Name => Some(comm.clone()),
+        ProcessNaming::Pid => Some(format!("{comm}-{pid}")),
+        ProcessNaming::Tid => Some(format!("{comm}-{pid}/{tid}")),
     }
 }
 

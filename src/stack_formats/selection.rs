@@ -1,7 +1,7 @@
 //! Selects the events of a file that are read.
 
-use super::error::{Fault, What};
-use super::options::Events;
+use super::error::{Fault, FaultKind};
+use super::options::EventSelection;
 
 /// Which events of a file are taken, as it goes on.
 pub(super) enum EventSelector {
@@ -20,11 +20,11 @@ pub(super) enum EventSelector {
 const MOST_OTHERS: usize = 12;
 
 impl EventSelector {
-    pub(super) fn new(events: &Events) -> Self {
+    pub(super) fn new(events: &EventSelection) -> Self {
         match events {
-            Events::All => Self::All,
-            Events::First => Self::First(None),
-            Events::Named(names) => Self::Named { names: names.clone(), taken: false, others: Vec::new() },
+            EventSelection::All => Self::All,
+            EventSelection::First => Self::First(None),
+            EventSelection::Named(names) => Self::Named { names: names.clone(), taken: false, others: Vec::new() },
         }
     }
 
@@ -47,7 +47,7 @@ impl EventSelector {
     pub(super) fn missing(self) -> Result<(), Fault> {
         match self {
             Self::Named { names, taken: false, others } if !others.is_empty() => {
-                Err(Fault::of_file(What::NoEvent(names.join(","), others)))
+                Err(Fault::of_file(FaultKind::NoEvent(names.join(","), others)))
             }
             _ => Ok(()),
         }

@@ -6,14 +6,14 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::Receiver;
 
-use super::{Naming, Quality, Sampled, StackBatch, StackTree};
-use crate::profile::{Options, Tree};
+use super::{Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use crate::profile::{Tree, TreeOptions};
 
 /// A thread that puts samples into a tree, so that no screen has to.
 #[derive(Debug)]
 pub struct Gathering {
     shared: Arc<Mutex<Gathered>>,
-    sampled: Sampled,
+    sampled: SamplingSetup,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -21,7 +21,7 @@ pub struct Gathering {
 #[derive(Debug)]
 pub struct Gathered {
     stacks: StackTree,
-    quality: Quality,
+    quality: StackQuality,
 }
 
 impl Gathered {
@@ -31,7 +31,7 @@ impl Gathered {
     }
 
     /// How good what was gathered is.
-    pub fn quality(&self) -> &Quality {
+    pub fn quality(&self) -> &StackQuality {
         &self.quality
     }
 }
@@ -41,9 +41,9 @@ impl Gathering {
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
-    pub fn start(batches: Receiver<StackBatch>, sampled: Sampled, options: Options) -> io::Result<Self> {
+    pub fn start(batches: Receiver<StackBatch>, sampled: SamplingSetup, options: TreeOptions) -> io::Result<Self> {
         let stacks = StackTree::new(&sampled, options, Naming::default(), |_| true);
-        let quality = Quality::of(sampled.call_graph);
+        let quality = StackQuality::of(sampled.call_graph);
         let shared = Arc::new(Mutex::new(Gathered { stacks, quality }));
         let into = Arc::clone(&shared);
         let gather = move || {
@@ -66,7 +66,7 @@ impl Gathering {
     }
 
     /// What is sampled, and how.
-    pub fn sampled(&self) -> &Sampled {
+    pub fn sampled(&self) -> &SamplingSetup {
         &self.sampled
     }
 

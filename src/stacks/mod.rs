@@ -26,15 +26,15 @@ mod table;
 mod tree;
 
 pub use gather::{Gathered, Gathering};
-pub use quality::{Origin, Quality, Reach};
+pub use quality::{Reach, StackOrigin, StackQuality};
 pub use replayed::Replayed;
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 
-/// The number of a [`Frame`], from 0 in the order of definition.
+/// The number of a [`StackFrame`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct FrameId(pub u32);
+pub struct StackFrameId(pub u32);
 
 /// The number of a [`StackNode`], from 0 in the order of definition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ pub struct TaskId(pub u32);
 
 /// A place in a program that is part of a call stack.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Frame {
+pub struct StackFrame {
     /// The function, demangled; `module+0xoffset` where no symbol covers the place. It may hold any
     /// character.
     pub name: String,
@@ -75,21 +75,21 @@ fn is_false(value: &bool) -> bool {
 
 /// A frame called by a stack, which makes a longer stack. Stacks that begin alike share that part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(from = "(Option<StackId>, FrameId)", into = "(Option<StackId>, FrameId)")]
+#[serde(from = "(Option<StackId>, StackFrameId)", into = "(Option<StackId>, StackFrameId)")]
 pub struct StackNode {
     /// The stack that called; `None` for the outermost frame.
     pub caller: Option<StackId>,
     /// The frame that was called.
-    pub frame: FrameId,
+    pub frame: StackFrameId,
 }
 
-impl From<(Option<StackId>, FrameId)> for StackNode {
-    fn from((caller, frame): (Option<StackId>, FrameId)) -> Self {
+impl From<(Option<StackId>, StackFrameId)> for StackNode {
+    fn from((caller, frame): (Option<StackId>, StackFrameId)) -> Self {
         Self { caller, frame }
     }
 }
 
-impl From<StackNode> for (Option<StackId>, FrameId) {
+impl From<StackNode> for (Option<StackId>, StackFrameId) {
     fn from(node: StackNode) -> Self {
         (node.caller, node.frame)
     }
@@ -115,7 +115,7 @@ pub struct StackSample {
     pub task: TaskId,
     /// CPU that it ran on.
     pub cpu: u32,
-    /// Event of the sample: its place in [`Sampled::events`].
+    /// Event of the sample: its place in [`SamplingSetup::events`].
     pub event: u32,
     /// How many occurrences it stands for (its period), in the event's unit.
     pub weight: u64,
@@ -178,33 +178,34 @@ impl fmt::Display for Losses {
 pub struct TaskCosts {
     /// Task that it is about.
     pub task: TaskId,
-    /// What a function counted of each of [`Sampled::events`], without what it called.
-    pub own: Vec<(FrameId, Vec<u64>)>,
+    /// What a function counted of each of [`SamplingSetup::events`], without what it called.
+    pub own: Vec<(StackFrameId, Vec<u64>)>,
     /// Who called whom how often, and what that counted of each event with all below.
-    pub calls: Vec<(FrameId, FrameId, u64, Vec<u64>)>,
+    pub calls: Vec<(StackFrameId, StackFrameId, u64, Vec<u64>)>,
 }
 
 impl TaskCosts {
     /// The costs of a graph whose functions have the numbers of frames.
     pub fn new(task: TaskId, graph: &crate::callgrind::CallGraph) -> Self {
-        let own = graph.own().map(|(function, costs)| (FrameId(function.0), costs.to_vec())).collect();
+        let own = graph.own().map(|(function, costs)| (StackFrameId(function.0), costs.to_vec())).collect();
         let calls = graph.calls().into_iter();
-        let calls = calls
-            .map(|(caller, callee, calls)| (FrameId(caller.0), FrameId(callee.0), calls.count, calls.costs.clone()));
+        let calls = calls.map(|(caller, callee, calls)| {
+            (StackFrameId(caller.0), StackFrameId(callee.0), calls.count, calls.costs.clone())
+        });
         Self { task, own, calls: calls.collect() }
     }
 }
 
 /// A file whose functions have no names, though it was sampled.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Unnamed {
+pub struct UnnamedFile {
     /// Path of the file, as its process named it. It may hold any character.
     pub path: String,
     /// Why it isn't sampled.
     pub why: String,
 }
 
-impl fmt::Display for Unnamed {
+impl fmt::Display for UnnamedFile {
     /// `no names from /tmp/x: it is no regular file`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "no names from {}: {}", shown(&self.path), shown(&self.why))
@@ -215,13 +216,13 @@ impl fmt::Display for Unnamed {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackBatch {
     /// Frames that were not defined before; their numbers go on from those that were.
-    pub frames: Vec<Frame>,
+    pub frames: Vec<StackFrame>,
     /// Stacks that were not defined before, callers first.
     pub stacks: Vec<StackNode>,
     /// What frames that were defined before turned out to be: runtimes may name late what they compiled.
-    pub renamed: Vec<(FrameId, Frame)>,
+    pub renamed: Vec<(StackFrameId, StackFrame)>,
     /// Files that give no names, each once.
-    pub unnamed: Vec<Unnamed>,
+    pub unnamed: Vec<UnnamedFile>,
     /// Tasks that were not defined before.
     pub tasks: Vec<Task>,
     /// The samples, in the order of time within a batch.
@@ -235,7 +236,7 @@ pub struct StackBatch {
 /// How stacks are unwound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum CallGraph {
+pub enum UnwindMethod {
     /// Frame pointers, which the kernel follows.
     Fp,
     /// A copy of this many bytes of the stack, unwound by the programs' unwind information.
@@ -280,9 +281,9 @@ pub struct SampledEvent {
 
 /// What is sampled, and how: all that is known before the first sample.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Sampled {
+pub struct SamplingSetup {
     /// The events that samples name by their place.
     pub events: Vec<SampledEvent>,
     /// How stacks are unwound.
-    pub call_graph: CallGraph,
+    pub call_graph: UnwindMethod,
 }

@@ -3,9 +3,9 @@
 
 use std::fmt;
 
-use super::{CallGraph, Losses, StackBatch, Unnamed};
+use super::{Losses, StackBatch, UnnamedFile, UnwindMethod};
 use crate::names::shown;
-use crate::profile::{EventId, Frame, Kind, Tree};
+use crate::profile::{EventId, Frame, FrameKind, Tree};
 
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;
@@ -128,31 +128,31 @@ impl StackEnd {
 
 /// How stacks came to be known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Origin {
+pub enum StackOrigin {
     /// In a way that says nothing of how far they go.
     #[default]
     Other,
     /// They were sampled with this call graph.
-    Sampled(CallGraph),
+    Sampled(UnwindMethod),
     /// perf sampled and printed them.
     PerfScript,
 }
 
 /// How good what was sampled is.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Quality {
+pub struct StackQuality {
     /// What has gone missing.
     pub losses: Losses,
     /// Files that give no names.
-    pub unnamed: Vec<Unnamed>,
+    pub unnamed: Vec<UnnamedFile>,
     /// How stacks came to be known.
-    pub origin: Origin,
+    pub origin: StackOrigin,
 }
 
-impl Quality {
+impl StackQuality {
     /// Of stacks that are sampled so, before the first.
-    pub fn of(call_graph: CallGraph) -> Self {
-        Self { origin: Origin::Sampled(call_graph), ..Self::default() }
+    pub fn of(call_graph: UnwindMethod) -> Self {
+        Self { origin: StackOrigin::Sampled(call_graph), ..Self::default() }
     }
 
     /// Takes what a batch tells.
@@ -164,12 +164,14 @@ impl Quality {
     /// How far the stacks of an event go; `None` where nothing tells it.
     pub fn reach(&self, tree: &Tree, event: EventId) -> Option<Reach> {
         match self.origin {
-            Origin::Other | Origin::Sampled(CallGraph::Modelled) => None,
-            Origin::Sampled(CallGraph::Dwarf(_)) => {
+            StackOrigin::Other | StackOrigin::Sampled(UnwindMethod::Modelled) => None,
+            StackOrigin::Sampled(UnwindMethod::Dwarf(_)) => {
                 let all = tree.event_ids().map(|event| tree.total(event).samples).sum();
                 Some(reach(tree, event).unwound(self.losses.cut, all))
             }
-            Origin::Sampled(CallGraph::Fp | CallGraph::Lbr) | Origin::PerfScript => Some(reach(tree, event)),
+            StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) | StackOrigin::PerfScript => {
+                Some(reach(tree, event))
+            }
         }
         .filter(|reach| reach.samples() > 0)
     }
@@ -204,27 +206,29 @@ impl Quality {
         let losses = &self.losses;
         let (is_mostly, target) = (|part: u64| part * 2 > reach.cut, shown(target));
         match self.origin {
-            Origin::Sampled(CallGraph::Fp | CallGraph::Lbr) if is_mostly(losses.too_deep) => {
+            StackOrigin::Sampled(UnwindMethod::Fp | UnwindMethod::Lbr) if is_mostly(losses.too_deep) => {
                 "they are deeper than the kernel follows:  sudo sysctl kernel.perf_event_max_stack=1024".into()
             }
-            Origin::Sampled(CallGraph::Dwarf(bytes)) if is_mostly(losses.copy_ended) && bytes < LARGEST_COPY => {
+            StackOrigin::Sampled(UnwindMethod::Dwarf(bytes))
+                if is_mostly(losses.copy_ended) && bytes < LARGEST_COPY =>
+            {
                 let more = bytes.saturating_mul(4).min(LARGEST_COPY);
                 format!("they are longer than the copies:  perfprop record --call-graph dwarf,{more} {target}")
             }
-            Origin::Sampled(CallGraph::Dwarf(bytes)) if is_mostly(losses.copy_ended) => {
+            StackOrigin::Sampled(UnwindMethod::Dwarf(bytes)) if is_mostly(losses.copy_ended) => {
                 format!("they are longer than the {bytes} bytes that the kernel copies at most; -g has no such limit")
             }
-            Origin::Sampled(_) if runtime == Runtime::Java => {
+            StackOrigin::Sampled(_) if runtime == Runtime::Java => {
                 let option = "JAVA_TOOL_OPTIONS=-XX:+PreserveFramePointer";
                 format!("Java keeps no frame pointers unless it is told to:  {option} perfprop record -g {target}")
             }
-            Origin::Sampled(CallGraph::Dwarf(_)) => {
+            StackOrigin::Sampled(UnwindMethod::Dwarf(_)) => {
                 format!(
                     "code without unwind information called; if it keeps frame pointers:  perfprop record -g {target}"
                 )
             }
-            Origin::PerfScript => "if frame pointers are missing:  perf record --call-graph dwarf".into(),
-            Origin::Other | Origin::Sampled(_) => {
+            StackOrigin::PerfScript => "if frame pointers are missing:  perf record --call-graph dwarf".into(),
+            StackOrigin::Other | StackOrigin::Sampled(_) => {
                 format!("code without frame pointers called:  perfprop record --call-graph dwarf {target}")
             }
         }
@@ -239,7 +243,7 @@ fn reach(tree: &Tree, event: EventId) -> Reach {
     let mut above = true;
     for node in tree.walk() {
         let frame = node.frame();
-        let is_above = node.depth() == 0 || frame.kind == Kind::Process;
+        let is_above = node.depth() == 0 || frame.kind == FrameKind::Process;
         if is_above {
             (end, outermost, above) = (StackEnd::Unknown, None, true);
         } else if above || outermost.is_some_and(|depth| node.depth() <= depth) {
@@ -300,14 +304,14 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
-    use crate::profile::{Amount, Event, Measure, Options};
+    use crate::profile::{Amount, ProfileEvent, SampleMeasure, TreeOptions};
 
     /// Stacks of a process with so many samples each; a frame is `name` or `name|module`.
     fn tree(stacks: &[(&str, u64)]) -> Tree {
-        let mut tree = Tree::new(Options::default());
+        let mut tree = Tree::new(TreeOptions::default());
         let place = tree.sampled();
-        let event = tree.event(&Event::new("cpu-clock", Measure::Samples));
-        let process = tree.frame(&Frame { kind: Kind::Process, ..Frame::function("p") });
+        let event = tree.event(&ProfileEvent::new("cpu-clock", SampleMeasure::Samples));
+        let process = tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function("p") });
         for (stack, samples) in stacks {
             let mut frames = vec![process];
             for frame in stack.split(';') {
@@ -319,11 +323,11 @@ mod tests {
         tree
     }
 
-    fn quality(origin: Origin) -> Quality {
-        Quality { origin, ..Quality::default() }
+    fn quality(origin: StackOrigin) -> StackQuality {
+        StackQuality { origin, ..StackQuality::default() }
     }
 
-    const FP: Origin = Origin::Sampled(CallGraph::Fp);
+    const FP: StackOrigin = StackOrigin::Sampled(UnwindMethod::Fp);
 
     #[test]
     fn stacks_end_at_the_beginning_of_a_thread_or_are_cut() {
@@ -342,12 +346,12 @@ mod tests {
         let reach = quality(FP).reach(&tree, event).unwrap();
         assert_eq!(reach, Reach { complete: 71, cut: 23, unknown: 6, nameless: 2 });
         assert_eq!(reach.to_string(), "71% complete, 23% cut, 6% unknown");
-        assert_eq!(quality(Origin::PerfScript).reach(&tree, event), Some(reach));
-        assert_eq!(quality(Origin::Other).reach(&tree, event), None);
-        assert_eq!(quality(Origin::Sampled(CallGraph::Modelled)).reach(&tree, event), None);
+        assert_eq!(quality(StackOrigin::PerfScript).reach(&tree, event), Some(reach));
+        assert_eq!(quality(StackOrigin::Other).reach(&tree, event), None);
+        assert_eq!(quality(StackOrigin::Sampled(UnwindMethod::Modelled)).reach(&tree, event), None);
         // An unwinder knows it.
         let losses = Losses { cut: 30, ..Losses::default() };
-        let unwound = Quality { losses, ..quality(Origin::Sampled(CallGraph::Dwarf(8192))) };
+        let unwound = StackQuality { losses, ..quality(StackOrigin::Sampled(UnwindMethod::Dwarf(8192))) };
         assert_eq!(unwound.reach(&tree, event), Some(Reach { complete: 70, cut: 30, unknown: 0, nameless: 2 }));
     }
 
@@ -362,7 +366,7 @@ mod tests {
     fn what_cuts_stacks_has_a_command_against_it() {
         let python = tree(&[("_start;main", 4), ("_PyEval_EvalFrameDefault|/usr/bin/python3.11", 804)]);
         let finding = |origin, losses, tree: &Tree, target: &str| {
-            Quality { losses, ..quality(origin) }.findings(tree, target).join("\n")
+            StackQuality { losses, ..quality(origin) }.findings(tree, target).join("\n")
         };
         let none = Losses::default();
         let text = finding(FP, none, &python, "-- python3 x.py");
@@ -372,14 +376,14 @@ mod tests {
              perfprop record --call-graph dwarf -- python3 x.py"
                 .replace("100%", ">99%")
         );
-        let dwarf = |bytes| Origin::Sampled(CallGraph::Dwarf(bytes));
+        let dwarf = |bytes| StackOrigin::Sampled(UnwindMethod::Dwarf(bytes));
         let ended = Losses { cut: 804, copy_ended: 804, ..none };
         assert!(finding(dwarf(8192), ended, &python, "-a").ends_with("--call-graph dwarf,32768 -a"));
         assert!(finding(dwarf(32768), ended, &python, "-a").ends_with("--call-graph dwarf,65528 -a"));
         assert!(finding(dwarf(65528), ended, &python, "-a").contains("copies at most"));
         let deep = Losses { cut: 804, too_deep: 804, ..none };
         assert!(finding(FP, deep, &python, "-a").contains("perf_event_max_stack=1024"));
-        assert!(finding(Origin::PerfScript, none, &python, "").contains("perf record --call-graph dwarf"));
+        assert!(finding(StackOrigin::PerfScript, none, &python, "").contains("perf record --call-graph dwarf"));
         let java = tree(&[("[unknown]|//anon", 64), ("JavaMain|/lib/libjvm.so", 36)]);
         let text = finding(FP, none, &java, "-- java A");
         assert!(text.contains("-XX:+PreserveFramePointer perfprop record -g -- java A"), "{text}");
@@ -390,8 +394,8 @@ mod tests {
 
     #[test]
     fn names_from_outside_are_escaped() {
-        let unnamed = vec![Unnamed { path: "/tmp/\u{1b}[2J".into(), why: "it is no regular file".into() }];
-        let findings = Quality { unnamed, ..Quality::default() }.findings(&tree(&[("f", 1)]), "");
+        let unnamed = vec![UnnamedFile { path: "/tmp/\u{1b}[2J".into(), why: "it is no regular file".into() }];
+        let findings = StackQuality { unnamed, ..StackQuality::default() }.findings(&tree(&[("f", 1)]), "");
         assert!(!findings[0].contains('\u{1b}'), "{findings:?}");
     }
 }

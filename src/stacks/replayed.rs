@@ -1,14 +1,14 @@
 //! Builds the profile tree of a recording at a given time.
 
-use super::{Naming, Quality, Sampled, StackBatch, StackTree};
-use crate::profile::{Options, Tree};
+use super::{Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
+use crate::profile::{Tree, TreeOptions};
 use crate::units::WallNs;
 
 /// A profile that can be wound to any time.
 #[derive(Debug)]
 pub struct Replayed {
     stacks: StackTree,
-    quality: Quality,
+    quality: StackQuality,
     /// The time that it stands at; `None` before all samples.
     at: Option<WallNs>,
     /// The first batch of which something is left, and how many of its samples are taken; `None` if it wasn't begun.
@@ -18,13 +18,13 @@ pub struct Replayed {
 
 impl Replayed {
     /// A profile without samples yet.
-    pub fn new(sampled: &Sampled) -> Self {
-        Self { stacks: empty(sampled), quality: Quality::of(sampled.call_graph), at: None, next: 0, taken: None }
+    pub fn new(sampled: &SamplingSetup) -> Self {
+        Self { stacks: empty(sampled), quality: StackQuality::of(sampled.call_graph), at: None, next: 0, taken: None }
     }
 
     /// The tree of all samples up to and with a time, and what had gone missing by then. Always hand over the same
     /// recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left out.
-    pub fn until(&mut self, sampled: &Sampled, batches: &[StackBatch], until: WallNs) -> (&Tree, &Quality) {
+    pub fn until(&mut self, sampled: &SamplingSetup, batches: &[StackBatch], until: WallNs) -> (&Tree, &StackQuality) {
         if self.at.is_some_and(|at| at > until) {
             *self = Self::new(sampled);
         }
@@ -57,8 +57,8 @@ impl Replayed {
     }
 }
 
-fn empty(sampled: &Sampled) -> StackTree {
-    StackTree::new(sampled, Options::default(), Naming::default(), |_| true)
+fn empty(sampled: &SamplingSetup) -> StackTree {
+    StackTree::new(sampled, TreeOptions::default(), Naming::default(), |_| true)
 }
 
 #[cfg(test)]
@@ -66,13 +66,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::{
-        CallGraph, Frame, FrameId, Losses, Rate, SampledEvent, StackId, StackNode, StackSample, Task, TaskId,
+        Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskId,
+        UnwindMethod,
     };
     use super::*;
 
-    fn sampled() -> Sampled {
+    fn sampled() -> SamplingSetup {
         let event = SampledEvent { name: "e".into(), unit: Default::default(), rate: Rate::Period(1) };
-        Sampled { events: vec![event], call_graph: CallGraph::Fp }
+        SamplingSetup { events: vec![event], call_graph: UnwindMethod::Fp }
     }
 
     /// Batches at these times; each defines a frame of its own, called by that of the batch before.
@@ -89,8 +90,8 @@ mod tests {
             };
             let task = Task { pid: 1, tid: 1, comm: "p".into() };
             StackBatch {
-                frames: vec![Frame { name: format!("f{i}"), ..Frame::default() }],
-                stacks: vec![StackNode { caller: number.checked_sub(1).map(StackId), frame: FrameId(number) }],
+                frames: vec![StackFrame { name: format!("f{i}"), ..StackFrame::default() }],
+                stacks: vec![StackNode { caller: number.checked_sub(1).map(StackId), frame: StackFrameId(number) }],
                 tasks: if i == 0 { vec![task] } else { Vec::new() },
                 samples: times.iter().map(sample).collect(),
                 losses: Losses { lost: u64::from(number), ..Losses::default() },

@@ -2,12 +2,12 @@
 
 use std::fmt;
 
-use super::{Frame, FrameId, StackBatch, StackId, StackNode, Task, TaskId};
+use super::{StackBatch, StackFrame, StackFrameId, StackId, StackNode, Task, TaskId};
 
 /// The definitions of all batches so far.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct StackTable {
-    frames: Vec<Frame>,
+    frames: Vec<StackFrame>,
     stacks: Vec<StackNode>,
     tasks: Vec<Task>,
 }
@@ -66,7 +66,7 @@ impl StackTable {
     }
 
     /// A frame by its number.
-    pub fn frame(&self, id: FrameId) -> Option<&Frame> {
+    pub fn frame(&self, id: StackFrameId) -> Option<&StackFrame> {
         self.frames.get(id.0 as usize)
     }
 
@@ -81,7 +81,7 @@ impl StackTable {
     }
 
     /// All frames, in the order of their numbers.
-    pub fn frames(&self) -> &[Frame] {
+    pub fn frames(&self) -> &[StackFrame] {
         &self.frames
     }
 
@@ -91,7 +91,7 @@ impl StackTable {
     }
 
     /// The frames of a stack, the innermost first.
-    pub fn innermost_first(&self, stack: Option<StackId>) -> impl Iterator<Item = FrameId> + '_ {
+    pub fn innermost_first(&self, stack: Option<StackId>) -> impl Iterator<Item = StackFrameId> + '_ {
         let mut next = stack;
         std::iter::from_fn(move || {
             let node = self.stack(next?)?;
@@ -115,8 +115,8 @@ mod tests {
     use super::*;
     use crate::units::WallNs;
 
-    fn frame(name: &str) -> Frame {
-        Frame { name: name.into(), ..Frame::default() }
+    fn frame(name: &str) -> StackFrame {
+        StackFrame { name: name.into(), ..StackFrame::default() }
     }
 
     fn sample(task: u32, stack: u32) -> StackSample {
@@ -124,7 +124,7 @@ mod tests {
     }
 
     fn node(caller: Option<u32>, frame: u32) -> StackNode {
-        StackNode { caller: caller.map(StackId), frame: FrameId(frame) }
+        StackNode { caller: caller.map(StackId), frame: StackFrameId(frame) }
     }
 
     #[test]

@@ -6,10 +6,12 @@ use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
-use super::{CallGraph, Frame, Sampled, StackBatch, StackId, StackTable, Task, TaskCosts, TaskId, Undefined};
+use super::{
+    SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnwindMethod,
+};
 use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;
-use crate::profile::{self, Amount, EventId, FrameId, Kind, Measure, Options, ThreadId, Tree};
+use crate::profile::{self, Amount, EventId, FrameId, FrameKind, SampleMeasure, ThreadId, Tree, TreeOptions};
 
 /// A profile tree that grows with every batch.
 #[derive(Debug)]
@@ -44,7 +46,7 @@ struct StackPlace {
 /// Names a task; `None` leaves it unnamed.
 pub type TaskNaming = Box<dyn Fn(&Task) -> Option<String> + Send>;
 /// Adds a place in code to a tree, as a frame.
-pub type FrameNaming = Box<dyn Fn(&Frame, &mut Tree) -> FrameId + Send>;
+pub type FrameNaming = Box<dyn Fn(&StackFrame, &mut Tree) -> FrameId + Send>;
 
 /// How frames are named.
 pub struct Naming {
@@ -68,9 +70,9 @@ impl fmt::Debug for Naming {
 }
 
 /// Adds a frame unchanged.
-pub fn as_is(frame: &Frame, tree: &mut Tree) -> FrameId {
+pub fn as_is(frame: &StackFrame, tree: &mut Tree) -> FrameId {
     tree.frame(&profile::Frame {
-        kind: Kind::Function,
+        kind: FrameKind::Function,
         name: &frame.name,
         module: &frame.module,
         file: frame.file.as_deref().unwrap_or_default(),
@@ -80,7 +82,12 @@ pub fn as_is(frame: &Frame, tree: &mut Tree) -> FrameId {
 
 impl StackTree {
     /// An empty tree for the events that `takes` chooses by name.
-    pub fn new(sampled: &Sampled, options: Options, naming: Naming, mut takes: impl FnMut(&str) -> bool) -> Self {
+    pub fn new(
+        sampled: &SamplingSetup,
+        options: TreeOptions,
+        naming: Naming,
+        mut takes: impl FnMut(&str) -> bool,
+    ) -> Self {
         let mut tree = Tree::new(options);
         let place = tree.sampled();
         let chosen = sampled.events.iter().map(|event| {
@@ -89,10 +96,10 @@ impl StackTree {
                 Unit::Count | Unit::Scaled { .. } => "count",
             };
             let measure = match sampled.call_graph {
-                CallGraph::Modelled => Measure::Sum(unit.into()),
-                _ => Measure::Weighted(unit.into()),
+                UnwindMethod::Modelled => SampleMeasure::Sum(unit.into()),
+                _ => SampleMeasure::Weighted(unit.into()),
             };
-            takes(&event.name).then(|| tree.event(&profile::Event::new(&event.name, measure)))
+            takes(&event.name).then(|| tree.event(&profile::ProfileEvent::new(&event.name, measure)))
         });
         let events = chosen.collect();
         let (table, frames, tasks, path) = (StackTable::default(), Vec::new(), Vec::new(), Vec::new());
@@ -113,7 +120,7 @@ impl StackTree {
         self.frames.extend(batch.frames.iter().map(|frame| (naming.frame)(frame, tree)));
         let process = |task: &Task| {
             let name = (naming.task)(task)?;
-            Some(tree.frame(&profile::Frame { kind: Kind::Process, ..profile::Frame::function(&name) }))
+            Some(tree.frame(&profile::Frame { kind: FrameKind::Process, ..profile::Frame::function(&name) }))
         };
         self.tasks.extend(batch.tasks.iter().map(process));
         self.rename(&batch.renamed);
@@ -143,7 +150,7 @@ impl StackTree {
     }
 
     /// Frames that turned out to be other ones: all paths are made anew.
-    fn rename(&mut self, renamed: &[(super::FrameId, Frame)]) {
+    fn rename(&mut self, renamed: &[(super::StackFrameId, StackFrame)]) {
         let mut has_changed = false;
         for (number, frame) in renamed {
             let frame = (self.naming.frame)(frame, &mut self.tree);
@@ -195,21 +202,23 @@ impl StackTree {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::{CallGraph, Rate, SampledEvent, StackNode, StackSample};
+    use super::super::{Rate, SampledEvent, StackNode, StackSample, UnwindMethod};
     use super::*;
     use crate::units::WallNs;
 
-    fn sampled() -> Sampled {
+    fn sampled() -> SamplingSetup {
         let event = |name: &str, unit| SampledEvent { name: name.into(), unit, rate: Rate::Period(1) };
         let events = vec![event("cpu-clock", Unit::Nanoseconds), event("page-faults", Unit::Count)];
-        Sampled { events, call_graph: CallGraph::Fp }
+        SamplingSetup { events, call_graph: UnwindMethod::Fp }
     }
 
     /// `main` and, within it, `f` twice over.
     fn batch() -> StackBatch {
-        let frame = |name: &str| Frame { name: name.into(), module: "/bin/p".into(), ..Frame::default() };
-        let node =
-            |caller: Option<u32>, frame| StackNode { caller: caller.map(StackId), frame: super::super::FrameId(frame) };
+        let frame = |name: &str| StackFrame { name: name.into(), module: "/bin/p".into(), ..StackFrame::default() };
+        let node = |caller: Option<u32>, frame| StackNode {
+            caller: caller.map(StackId),
+            frame: super::super::StackFrameId(frame),
+        };
         let sample = |event, weight, stack: u32| StackSample {
             at: WallNs(0),
             task: TaskId(0),
@@ -229,7 +238,7 @@ mod tests {
 
     #[test]
     fn recursion_is_one_path_and_every_event_has_its_weight() {
-        let mut tree = StackTree::new(&sampled(), Options::default(), Naming::default(), |_| true);
+        let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
         tree.take(&batch()).unwrap();
         let tree = tree.into_tree();
         let [clock, faults] = ["cpu-clock", "page-faults"].map(|name| tree.find_event(name).unwrap());
@@ -244,10 +253,10 @@ mod tests {
 
     #[test]
     fn a_frame_that_turns_out_to_be_another_moves_what_was_sampled() {
-        let mut tree = StackTree::new(&sampled(), Options::default(), Naming::default(), |_| true);
+        let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
         tree.take(&batch()).unwrap();
-        let compiled = Frame { name: "compiled".into(), ..Frame::default() };
-        let late = StackBatch { renamed: vec![(super::super::FrameId(1), compiled)], ..StackBatch::default() };
+        let compiled = StackFrame { name: "compiled".into(), ..StackFrame::default() };
+        let late = StackBatch { renamed: vec![(super::super::StackFrameId(1), compiled)], ..StackBatch::default() };
         tree.take(&late).unwrap();
         let tree = tree.into_tree();
         let clock = tree.find_event("cpu-clock").unwrap();
@@ -262,7 +271,7 @@ mod tests {
     #[test]
     fn events_that_are_not_chosen_are_left_out() {
         let chosen = |name: &str| name == "page-faults";
-        let mut tree = StackTree::new(&sampled(), Options::default(), Naming::default(), chosen);
+        let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), chosen);
         tree.take(&batch()).unwrap();
         assert_eq!(tree.tree().find_event("cpu-clock"), None);
         assert_eq!(tree.tree().total(tree.tree().find_event("page-faults").unwrap()).weight, 3);
@@ -270,7 +279,7 @@ mod tests {
 
     #[test]
     fn an_event_that_was_not_sampled_is_an_error() {
-        let mut tree = StackTree::new(&sampled(), Options::default(), Naming::default(), |_| true);
+        let mut tree = StackTree::new(&sampled(), TreeOptions::default(), Naming::default(), |_| true);
         let mut wrong = batch();
         wrong.samples[2].event = 2;
         assert_eq!(tree.take(&wrong), Err(Undefined { kind: "event", id: 2 }));

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use super::difference::{change, interval, mean, p_value};
-use crate::compare::{Basis, Compared, Comparison, Runs, compare as compared};
+use crate::compare::{ComparedEvent, ComparedNumber, RunComparison, Runs, compare as compared};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor};
 use crate::names::shown;
@@ -23,14 +23,14 @@ pub fn compare(a: &[Named<'_>], b: &[Named<'_>], measure: Measure) -> String {
         }
     }
     let [of_a, of_b] = [a, b].map(|side| side.iter().map(|(_, monitor)| *monitor).collect::<Vec<_>>());
-    let found = compared(&of_a, &of_b, measure, Basis::Estimate);
+    let found = compared(&of_a, &of_b, measure, ComparedNumber::Estimate);
     let suffix = a.first().map_or("", |(_, monitor)| measure.suffix(monitor.header()));
     table(&mut out, &found, suffix);
     notes(&mut out, &found, measure);
     out
 }
 
-fn table(out: &mut String, found: &Comparison, suffix: &str) {
+fn table(out: &mut String, found: &RunComparison, suffix: &str) {
     let width = found.events.iter().map(|one| shown(&one.name).chars().count()).max().unwrap_or(0).max(5);
     let spread = if found.has_spread() { "SPREAD".into() } else { format!("±{}", found.confidence) };
     let tested = if found.has_spread() { format!("  {:>17}  {:>6}", "INTERVAL", "P") } else { String::new() };
@@ -44,7 +44,7 @@ fn table(out: &mut String, found: &Comparison, suffix: &str) {
     }
 }
 
-fn cells(found: &Comparison, one: &Compared) -> String {
+fn cells(found: &RunComparison, one: &ComparedEvent) -> String {
     let side = |runs: &Runs| {
         let number = runs.mean().map_or_else(|| "-".into(), |value| mean(value, &one.unit));
         format!("{number:>11}  {:>7}", spread(found, runs, &one.unit))
@@ -64,14 +64,14 @@ fn cells(found: &Comparison, one: &Compared) -> String {
 }
 
 /// The standard deviation between runs as a part of their mean; of one run each, what that one may be off by.
-fn spread(found: &Comparison, runs: &Runs, unit: &Unit) -> String {
+fn spread(found: &RunComparison, runs: &Runs, unit: &Unit) -> String {
     match runs.numbers.first() {
         Some(number) if !found.has_spread() => plus_minus(*number, unit),
         _ => runs.relative_deviation().map_or_else(|| "-".into(), percent),
     }
 }
 
-fn notes(out: &mut String, found: &Comparison, measure: Measure) {
+fn notes(out: &mut String, found: &RunComparison, measure: Measure) {
     let of = if measure == Measure::Total { "totals of whole recordings" } else { "rates over whole recordings" };
     match found.what_it_takes() {
         Some(words) => {

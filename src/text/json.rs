@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::block::PARTIAL;
 use super::metric::{self, PrintedMetric};
 use super::summary::{DerivedMetric, Repeats, by_event, counted, interval_count, interval_metric, run_metric};
-use crate::events::Kind;
+use crate::events::EventKind;
 use crate::monitor::{Correction, Monitor, Row};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
@@ -55,7 +55,7 @@ impl LineNumbers {
 
     pub(super) fn rates(&self, row: &Row<'_>) -> Rates {
         // Time that passes has no rate per CPU second: its own time isn't that of the target.
-        if row.event.event.kind == Kind::Tool {
+        if row.event.event.kind == EventKind::Tool {
             return Rates { mean: None, variance: None, corrected: None };
         }
         let scale = counted(1.0, &row.event.event.unit).value;

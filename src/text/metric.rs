@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 use super::summary::{DerivedMetric, Repeats, SummarySpread, spread_text};
 use crate::events::Unit;
-use crate::metrics::{NoValue, Number, Verdict};
+use crate::metrics::{NoValue, Number, ThresholdVerdict};
 use crate::monitor::{MetricRow, Monitor, Row};
 use crate::names::shown;
 use crate::number::{plain, plus_minus};
@@ -74,11 +74,11 @@ fn bounds(number: &Number) -> [Option<f64>; 2] {
 }
 
 /// A glyph and a word; nothing where there is no threshold.
-fn verdict(verdict: Verdict) -> String {
+fn verdict(verdict: ThresholdVerdict) -> String {
     match verdict {
-        Verdict::Unjudged => String::new(),
-        Verdict::Fine => format!("  ● {}", verdict.word()),
-        Verdict::Noticeable => format!("  ▲ {}", verdict.word()),
+        ThresholdVerdict::Unjudged => String::new(),
+        ThresholdVerdict::Fine => format!("  ● {}", verdict.word()),
+        ThresholdVerdict::Noticeable => format!("  ▲ {}", verdict.word()),
     }
 }
 

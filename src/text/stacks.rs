@@ -5,15 +5,15 @@ use std::collections::HashMap;
 use crate::events::Unit;
 use crate::names::shown;
 use crate::number::{amount, share};
-use crate::profile::{EventId, FrameId, Kind, Measure, Tree};
-use crate::stacks::Quality;
+use crate::profile::{EventId, FrameId, FrameKind, SampleMeasure, Tree};
+use crate::stacks::StackQuality;
 
 /// The number of lines for each event.
 const MOST: usize = 8;
 
 /// For each sampled event its samples, how far their stacks go, what has gone missing, and the functions in which most of
-/// it was; then what is to be known of the stacks. `target` says what was measured, as in [`Quality::findings`].
-pub fn stacks(tree: &Tree, quality: &Quality, target: &str) -> String {
+/// it was; then what is to be known of the stacks. `target` says what was measured, as in [`StackQuality::findings`].
+pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str) -> String {
     let losses = quality.losses.to_string();
     let missing = if losses.is_empty() { losses } else { format!(" ({losses})") };
     let mut out = String::new();
@@ -21,7 +21,7 @@ pub fn stacks(tree: &Tree, quality: &Quality, target: &str) -> String {
         let total = tree.total(event);
         let name = shown(&tree.event_of(event).name).into_owned();
         let counted = match tree.event_of(event).measure {
-            Measure::Sum(_) => format!("{} with all calls, modelled", amount(total.weight as f64, &Unit::Count)),
+            SampleMeasure::Sum(_) => format!("{} with all calls, modelled", amount(total.weight as f64, &Unit::Count)),
             _ => format!("{} samples with call stacks", total.samples),
         };
         let reach = quality.reach(tree, event).map_or_else(String::new, |reach| format!(", {reach}"));
@@ -43,7 +43,7 @@ fn hottest(tree: &Tree, event: EventId) -> Vec<(FrameId, u64)> {
     let mut by_function: HashMap<FrameId, u64> = HashMap::new();
     for node in tree.walk() {
         let weight = node.weight(event);
-        if weight > 0 && node.frame().kind == Kind::Function {
+        if weight > 0 && node.frame().kind == FrameKind::Function {
             *by_function.entry(node.frame_id()).or_default() += weight;
         }
     }

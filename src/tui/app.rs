@@ -18,7 +18,7 @@ use super::terminal::{AwaitedBy, Input, Terminal};
 use super::theme::Watched;
 use super::view;
 use crate::monitor::Monitor;
-use crate::sampling::Sample;
+use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::units::WallNs;
 
@@ -50,7 +50,7 @@ pub(super) struct App<'a> {
     terminal: Terminal,
     model: Model,
     feed: &'a mut dyn Feed,
-    samples: Receiver<Sample>,
+    samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
     inputs: Receiver<Input>,
     signals: Receiver<i32>,
@@ -65,7 +65,7 @@ pub(super) struct App<'a> {
 
 /// Events that wake the loop.
 enum Event {
-    Sample(Sample),
+    Sample(SamplerMessage),
     Output(OutputLine),
     Input(Input),
     Signal(i32),
@@ -125,7 +125,7 @@ impl<'a> App<'a> {
                 }
             },
             recv(self.inputs) -> input => input.map_or(Event::Hangup, Event::Input),
-            recv(self.samples) -> sample => Event::Sample(sample.unwrap_or(Sample::End)),
+            recv(self.samples) -> sample => Event::Sample(sample.unwrap_or(SamplerMessage::End)),
             recv(self.output) -> line => match line {
                 Ok(line) => Event::Output(line),
                 Err(_) => {
@@ -142,8 +142,8 @@ impl<'a> App<'a> {
             self.awaited_by = AwaitedBy::User;
         }
         match event {
-            Event::Sample(Sample::Round { round, lost }) => self.take_round(round, lost),
-            Event::Sample(Sample::End) => {
+            Event::Sample(SamplerMessage::Round { round, lost }) => self.take_round(round, lost),
+            Event::Sample(SamplerMessage::End) => {
                 self.take_end();
                 return Ok(self.model.options.exit_with_child.then_some(Outcome::Ended));
             }
@@ -248,8 +248,8 @@ impl App<'_> {
         let patience = Instant::now() + LAST_ROUND_PATIENCE;
         while let Ok(sample) = self.samples.recv_deadline(patience) {
             match sample {
-                Sample::Round { round, lost } => self.tell(Message::Round(round, lost)),
-                Sample::End => {
+                SamplerMessage::Round { round, lost } => self.tell(Message::Round(round, lost)),
+                SamplerMessage::End => {
                     self.take_end();
                     break;
                 }

@@ -9,23 +9,23 @@ use crate::monitor::Monitor;
 use crate::profile::Tree;
 use crate::recording::Speed;
 use crate::run::End;
-use crate::sampling::Sample;
+use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::Quality;
+use crate::stacks::StackQuality;
 use crate::units::WallNs;
 
 /// What feeds the screens, and what they can do to it.
 pub trait Feed {
     /// Channel that rounds come from.
-    fn samples(&self) -> &Receiver<Sample>;
+    fn samples(&self) -> &Receiver<SamplerMessage>;
 
     /// Where the command's output comes out; a channel that never gives a line if there is none.
     fn output(&self) -> &Receiver<OutputLine>;
 
     /// Hands over the profile of the call stacks that were sampled, with what went missing; not at all if none are
     /// sampled. What can be wound hands over what was sampled until then.
-    fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, &Quality)) {}
+    fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, &StackQuality)) {}
 
     /// Whether samples may still come after the end: those on their way have to be named first.
     fn is_profile_coming(&self) -> bool {

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use perfprop::estimate::Scale;
-use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
+use perfprop::estimate::ScaleEstimator;
+use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
 use perfprop::recording::{self, Recorder};
@@ -30,7 +30,7 @@ fn header() -> Header {
         event: Event {
             name: (*name).into(),
             canonical: (*name).into(),
-            kind: Kind::Hardware,
+            kind: EventKind::Hardware,
             encoding: Encoding { core: core.map(str::to_owned), ..Encoding::default() },
             modifiers: Modifiers::default(),
             unit: Unit::Count,
@@ -79,7 +79,7 @@ fn round(second: u64) -> Round {
 fn monitor(seconds: u64, ended: bool) -> Monitor {
     let header = header();
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let mut monitor = Monitor::new(header, Vec::new(), Box::new(Scale::new(&events, &[])));
+    let mut monitor = Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])));
     for second in 1..=seconds {
         monitor.round(&round(second), 0);
     }
@@ -212,7 +212,7 @@ fn an_idle_thread_has_no_cpu_time_of_another() {
     let row = |tid| MeasuredEvent { scope: thread(tid), ..header().events[0].clone() };
     let header = Header { events: vec![row(7), row(8)], anchors: vec![], ..header() };
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let mut monitor = Monitor::new(header, Vec::new(), Box::new(Scale::new(&events, &[])));
+    let mut monitor = Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])));
     let busy = Reading { count: 1000, enabled: CpuNs(SECOND), running: CpuNs(SECOND) };
     monitor.round(
         &Round { at: WallNs(SECOND), readings: vec![Some(busy), Some(Reading::default())], ..Round::default() },
@@ -265,7 +265,7 @@ fn taken_off() -> Vec<Round> {
 
 fn monitor_of(header: Header, rounds: &[Round]) -> Monitor {
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let mut monitor = Monitor::new(header, Vec::new(), Box::new(Scale::new(&events, &[])));
+    let mut monitor = Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])));
     for round in rounds {
         monitor.round(round, 0);
     }

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use crate::trees::Tree;
 use perfprop::events::{
-    Availability, Binding, Cause, Encoding, Event, Group, Kind, LettersError, Machine, Pattern, Prober, Question,
-    Resolver, Source, TracefsError, Unit, catalog, similar,
+    Availability, Encoding, Event, EventErrorCause, EventKind, Group, GroupBinding, LettersError, Machine, Pattern,
+    Prober, Question, Resolver, Source, TracefsError, Unit, catalog, similar,
 };
 use proptest::prelude::*;
 
@@ -45,7 +45,7 @@ impl Tree {
         self.resolver().parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err().to_string()
     }
 
-    fn cause(&self, text: &str) -> Cause {
+    fn cause(&self, text: &str) -> EventErrorCause {
         let error = self.resolver().parse(text).map(|groups| panic!("{text}: {groups:?}")).unwrap_err();
         error.problems[0].cause.clone()
     }
@@ -111,7 +111,7 @@ fn perfs_symbols_need_no_machine() {
     assert_eq!(bare.one("1:1").unit, Unit::Nanoseconds);
     assert_eq!(code(&bare.one("LLC-load-misses")), (3, 0x1_0002));
     assert_eq!(code(&bare.one("r1a:kp")), (4, 0x1a));
-    assert_eq!(bare.one("r1a:kp").kind, Kind::Raw);
+    assert_eq!(bare.one("r1a:kp").kind, EventKind::Raw);
     assert_eq!(code(&bare.one("4:0x6530160/name=numpmu/")), (4, 0x653_0160));
     assert_eq!(bare.one("4:0x6530160/name=numpmu/").name, "numpmu");
     assert_eq!(bare.one("cycles/name='A:b=c,d',period=1000/u").name, "A:b=c,d");
@@ -128,8 +128,8 @@ fn a_breakpoint_is_its_address_length_and_access() {
     assert_eq!(encoding("mem:0x1000"), (5, 0x1000, 4, 3));
     assert_eq!(encoding("mem:0x1000/1:w:u"), (5, 0x1000, 1, 2));
     assert_eq!(encoding("mem:0x1000:x"), (5, 0x1000, 8, 4));
-    assert_eq!(bare.one("mem:0x1000:x:k").kind, Kind::Breakpoint);
-    assert_eq!(bare.cause("mem:0:rr"), Cause::Letters(LettersError::Twice('r')));
+    assert_eq!(bare.one("mem:0x1000:x:k").kind, EventKind::Breakpoint);
+    assert_eq!(bare.cause("mem:0:rr"), EventErrorCause::Letters(LettersError::Twice('r')));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_tracepoint_goes_before_a_symbol_with_modifiers() {
     assert_eq!(code(&tree.one("sched:sched_switch:u")), (2, 316));
     assert!(tree.one("sched:sched_switch:u").modifiers.exclude_kernel);
     assert_eq!(tree.one("sched:sched_switch:u").canonical, "sched:sched_switch");
-    assert_eq!(tree.one("sched:sched_switch/call-graph=fp/").kind, Kind::Tracepoint);
+    assert_eq!(tree.one("sched:sched_switch/call-graph=fp/").kind, EventKind::Tracepoint);
 }
 
 #[test]
@@ -150,9 +150,9 @@ fn patterns_stand_for_tracepoints_in_order_of_name() {
     assert_eq!(names(&tree.parse("sched:*:k")), ["sched:sched_switch:k", "sched:sched_wakeup:k"]);
     assert_eq!(names(&tree.parse("*:*_[es]*")).len(), 2);
     let groups = tree.parse("{sched:sched_*,cs}:u");
-    assert_eq!((groups.len(), groups[0].events.len(), groups[0].binding), (1, 3, Binding::Braces));
-    assert!(matches!(tree.cause("nosuch:*"), Cause::Unknown { .. }));
-    assert!(matches!(tree.cause("../../sched:sched_switch"), Cause::Syntax { .. }));
+    assert_eq!((groups.len(), groups[0].events.len(), groups[0].binding), (1, 3, GroupBinding::Braces));
+    assert!(matches!(tree.cause("nosuch:*"), EventErrorCause::Unknown { .. }));
+    assert!(matches!(tree.cause("../../sched:sched_switch"), EventErrorCause::Syntax { .. }));
 }
 
 #[test]
@@ -172,13 +172,13 @@ fn a_pmus_terms_fill_all_their_bit_ranges() {
     assert_eq!(tree.one("cpu/config=1,config1=2,config2=3,config3=4/").encoding.config3, 4);
     assert_eq!(code(&tree.one("cpu/r1a/")), (4, 0x1a));
     assert_eq!(code(&tree.one("software/r0x1a/")), (1, 0x1a));
-    assert_eq!(tree.one("software/config=2/").kind, Kind::Software);
-    assert_eq!(tree.one("uprobe/retprobe/").kind, Kind::Probe);
+    assert_eq!(tree.one("software/config=2/").kind, EventKind::Software);
+    assert_eq!(tree.one("uprobe/retprobe/").kind, EventKind::Probe);
     assert_eq!(tree.one("cpu/mem-loads/").encoding.config1, 3);
     assert_eq!(code(&tree.one("cpu/asks,umask=0x5/")), (4, 0x501));
     assert_eq!(tree.one("cpu/instructions/").identity(), tree.one("instructions").identity());
-    assert_eq!(tree.one("cpu/L1-dcache-load-miss/kp").kind, Kind::Cache);
-    assert_eq!(tree.one("cpu/cpu-cycles/").kind, Kind::Pmu);
+    assert_eq!(tree.one("cpu/L1-dcache-load-miss/kp").kind, EventKind::Cache);
+    assert_eq!(tree.one("cpu/cpu-cycles/").kind, EventKind::Pmu);
     assert_eq!(tree.one("mem-loads:p").modifiers.precise, 1);
 }
 
@@ -198,22 +198,22 @@ fn one_name_on_several_pmus_is_several_events() {
 #[test]
 fn wrong_terms_are_told_apart() {
     let tree = server();
-    assert!(matches!(tree.cause("nosuch/event=1/"), Cause::NoPmu { .. }));
-    assert!(matches!(tree.cause("cpu/evnt=1/"), Cause::NoTerm { .. }));
-    assert!(matches!(tree.cause("software/cycles/"), Cause::NoTerm { .. }));
-    assert!(matches!(tree.cause("cycles/umask=1/"), Cause::NoTerm { .. }));
-    let large = Cause::TooLarge { pmu: "cpu".into(), term: "umask".into(), value: 0x100, max: 0xff };
+    assert!(matches!(tree.cause("nosuch/event=1/"), EventErrorCause::NoPmu { .. }));
+    assert!(matches!(tree.cause("cpu/evnt=1/"), EventErrorCause::NoTerm { .. }));
+    assert!(matches!(tree.cause("software/cycles/"), EventErrorCause::NoTerm { .. }));
+    assert!(matches!(tree.cause("cycles/umask=1/"), EventErrorCause::NoTerm { .. }));
+    let large = EventErrorCause::TooLarge { pmu: "cpu".into(), term: "umask".into(), value: 0x100, max: 0xff };
     assert_eq!(tree.cause("cpu/event=1,umask=0x100/"), large);
-    assert_eq!(tree.cause("cpu/event/"), Cause::NeedsValue { term: "event".into() });
-    assert_eq!(tree.cause("cpu/event=no/"), Cause::NotANumber { term: "event".into(), text: "no".into() });
-    let open = Cause::NeedsParameter { event: "cpu/asks/".into(), parameter: "umask".into() };
+    assert_eq!(tree.cause("cpu/event/"), EventErrorCause::NeedsValue { term: "event".into() });
+    assert_eq!(tree.cause("cpu/event=no/"), EventErrorCause::NotANumber { term: "event".into(), text: "no".into() });
+    let open = EventErrorCause::NeedsParameter { event: "cpu/asks/".into(), parameter: "umask".into() };
     assert_eq!(tree.cause("cpu/asks/"), open);
     assert_eq!(tree.cause("asks"), open);
-    assert!(matches!(tree.cause("cpu/broken/"), Cause::BadSysfs { .. }));
-    assert!(matches!(tree.cause("4294967296:1"), Cause::TooLarge { .. }));
-    assert_eq!(tree.cause("cycles:uz"), Cause::Letters(LettersError::Unknown('z')));
-    assert_eq!(tree.cause("cycles:W"), Cause::Letters(LettersError::WeakWithoutBraces));
-    assert_eq!(tree.cause("{cycles:pp,cs:pp}:pp"), Cause::Letters(LettersError::TooPrecise));
+    assert!(matches!(tree.cause("cpu/broken/"), EventErrorCause::BadSysfs { .. }));
+    assert!(matches!(tree.cause("4294967296:1"), EventErrorCause::TooLarge { .. }));
+    assert_eq!(tree.cause("cycles:uz"), EventErrorCause::Letters(LettersError::Unknown('z')));
+    assert_eq!(tree.cause("cycles:W"), EventErrorCause::Letters(LettersError::WeakWithoutBraces));
+    assert_eq!(tree.cause("{cycles:pp,cs:pp}:pp"), EventErrorCause::Letters(LettersError::TooPrecise));
 }
 
 #[test]
@@ -221,7 +221,10 @@ fn groups_keep_their_braces_and_names() {
     let bare = Tree::new(&[]);
     let groups = bare.parse("cs,g1{cycles,instructions:u}:kD,{faults,cs}:W");
     let shape: Vec<_> = groups.iter().map(|group| (group.name.as_deref(), group.events.len(), group.binding)).collect();
-    assert_eq!(shape, [(None, 1, Binding::Free), (Some("g1"), 2, Binding::Braces), (None, 2, Binding::Weak)]);
+    assert_eq!(
+        shape,
+        [(None, 1, GroupBinding::Free), (Some("g1"), 2, GroupBinding::Braces), (None, 2, GroupBinding::Weak)]
+    );
     let [leader, member] = groups[1].events.as_slice() else { panic!() };
     assert!(leader.modifiers.pinned && !member.modifiers.pinned);
     assert!(!member.modifiers.exclude_user && !member.modifiers.exclude_kernel && member.modifiers.exclude_hv);
@@ -267,7 +270,7 @@ fn a_preset_is_counted_by_the_code_of_its_family() {
 fn a_preset_without_a_code_here_is_known_and_absent() {
     let bare = Tree::new(&[]);
     let event = bare.one("L2_MISSES:u");
-    assert_eq!(event.kind, Kind::Hardware);
+    assert_eq!(event.kind, EventKind::Hardware);
     assert_eq!(event.unavailable().unwrap(), "this CPU family has no event for L2_MISSES in the table");
     assert_eq!(event.encoding.pmu_type, u32::MAX);
     assert_ne!(event.encoding, Encoding::absent("L3_MISSES"));
@@ -357,10 +360,10 @@ E03 perfprop: unknown event 'qqqqqqqq' in -e (position 1)
 fn missing_tracefs_is_no_unknown_event() {
     let bare = Tree::new(&[]);
     let folder = bare.0.join("sys/kernel/tracing");
-    assert_eq!(bare.cause("sched:sched_switch"), Cause::Tracefs(TracefsError::NotMounted(folder.clone())));
+    assert_eq!(bare.cause("sched:sched_switch"), EventErrorCause::Tracefs(TracefsError::NotMounted(folder.clone())));
     let text = bare.error("sched:sched_switch");
     assert!(text.contains(&format!("sudo mount -t tracefs tracefs {}", folder.display())), "{text}");
-    assert!(matches!(bare.cause("L1_MISES:u"), Cause::Unknown { .. }));
+    assert!(matches!(bare.cause("L1_MISES:u"), EventErrorCause::Unknown { .. }));
 }
 
 #[test]
@@ -375,17 +378,17 @@ fn forbidden_tracefs_names_the_folder() {
         // The superuser reads every folder.
         assert!(cause.is_ok());
     } else {
-        assert_eq!(cause.unwrap_err(), Cause::Tracefs(TracefsError::Forbidden(folder)));
+        assert_eq!(cause.unwrap_err(), EventErrorCause::Tracefs(TracefsError::Forbidden(folder)));
     }
 }
 
 #[test]
 fn lists_without_end_are_refused() {
     let bare = Tree::new(&[]);
-    assert!(matches!(bare.cause(&"{".repeat(100_000)), Cause::Syntax { .. }));
-    assert!(matches!(bare.cause(&"cs,".repeat(1 << 20)), Cause::Syntax { .. }));
+    assert!(matches!(bare.cause(&"{".repeat(100_000)), EventErrorCause::Syntax { .. }));
+    assert!(matches!(bare.cause(&"cs,".repeat(1 << 20)), EventErrorCause::Syntax { .. }));
     let many = vec!["cs"; (1 << 16) + 1].join(",");
-    assert!(matches!(bare.cause(&many), Cause::TooMany { .. }));
+    assert!(matches!(bare.cause(&many), EventErrorCause::TooMany { .. }));
     let wrong = bare.resolver().parse(&vec!["nosuch"; 5000].join(",")).unwrap_err();
     assert_eq!(wrong.problems.len(), 5000);
     assert_eq!(wrong.problems[4999].position, 5000);
@@ -401,11 +404,11 @@ fn the_catalog_has_every_source() {
     assert_eq!(find("L1_MISSES").aliases, ["L1-dcache-load-misses"]);
     assert_eq!(find("L2_MISSES").aliases, [""; 0]);
     assert_eq!(find("page-faults").aliases, ["faults"]);
-    assert_eq!(find("L1-dcache-load-misses").kind, Kind::Cache);
+    assert_eq!(find("L1-dcache-load-misses").kind, EventKind::Cache);
     assert_eq!(find("cpu/l3-fills/").description, "event=0x28f,umask=0x1");
     assert_eq!(find("uncore_imc_0/cas_count_read/").pmu.as_deref(), Some("uncore_imc_0"));
     assert!(entries.iter().all(|entry| !entry.name.contains(".scale") && !entry.name.contains("enable")));
-    assert_eq!(find("sched:sched_wakeup").kind, Kind::Tracepoint);
+    assert_eq!(find("sched:sched_wakeup").kind, EventKind::Tracepoint);
     let resolver = tree.resolver();
     for entry in &entries {
         let may_fail = entry.name == "cpu/asks/" || entry.name == "cpu/broken/";
@@ -441,7 +444,7 @@ fn a_probe_is_made_once_where_one_tells_the_truth() {
         probes.set(probes.get() + 1);
         match question {
             Question::Allowed => Availability::No("EACCES".to_owned()),
-            Question::Open(event) if event.kind == Kind::Hardware => Availability::UserOnly,
+            Question::Open(event) if event.kind == EventKind::Hardware => Availability::UserOnly,
             Question::Open(_) => Availability::Yes,
         }
     };

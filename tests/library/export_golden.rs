@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use perfprop::profile::{Event, EventId, Frame, Measure, NodeRef, Options, Repeats, Tree};
+use perfprop::profile::{EventId, Frame, NodeRef, ProfileEvent, RepeatFolding, SampleMeasure, Tree, TreeOptions};
 use perfprop::stack_formats::{
-    Events, Format, Names, Periods, Process, ReadOptions, Target, Unit, WriteOptions, read, write,
+    EventSelection, InputFormat, Names, OutputFormat, Periods, ProcessNaming, ReadOptions, WriteOptions, WrittenNumber,
+    read, write,
 };
 use serde_json::Value;
 
@@ -42,32 +43,32 @@ fn import(bytes: &[u8], options: &ReadOptions) -> Tree {
 /// As `--to folded` reads.
 fn inferno() -> ReadOptions {
     ReadOptions {
-        tree: Options { repeats: Repeats::Keep, ..Options::default() },
+        tree: TreeOptions { repeats: RepeatFolding::Keep, ..TreeOptions::default() },
         names: Names::Short,
         periods: Periods::Unpadded,
-        events: Events::First,
+        events: EventSelection::First,
         ..ReadOptions::default()
     }
 }
 
-fn folded(tree: &Tree, unit: Unit) -> String {
+fn folded(tree: &Tree, unit: WrittenNumber) -> String {
     let mut out = Vec::new();
-    write(tree, Target::Folded, &WriteOptions { unit, ..WriteOptions::default() }, &mut out).unwrap();
+    write(tree, OutputFormat::Folded, &WriteOptions { unit, ..WriteOptions::default() }, &mut out).unwrap();
     String::from_utf8(out).unwrap()
 }
 
 /// The options that made a golden, from its name's end.
-fn reading(end: &str) -> (ReadOptions, Unit) {
+fn reading(end: &str) -> (ReadOptions, WrittenNumber) {
     let base = inferno();
     match end {
-        "folded" => (base, Unit::Weights),
-        "counts.folded" => (base, Unit::Samples),
-        "pid.folded" => (ReadOptions { process: Process::Pid, ..base }, Unit::Weights),
-        "tid.folded" => (ReadOptions { process: Process::Tid, ..base }, Unit::Weights),
-        "kernel.folded" => (ReadOptions { names: Names::ShortKernel, ..base }, Unit::Weights),
+        "folded" => (base, WrittenNumber::Weights),
+        "counts.folded" => (base, WrittenNumber::Samples),
+        "pid.folded" => (ReadOptions { process: ProcessNaming::Pid, ..base }, WrittenNumber::Weights),
+        "tid.folded" => (ReadOptions { process: ProcessNaming::Tid, ..base }, WrittenNumber::Weights),
+        "kernel.folded" => (ReadOptions { names: Names::ShortKernel, ..base }, WrittenNumber::Weights),
         event => {
             let event = event.strip_suffix(".folded").unwrap().to_owned();
-            (ReadOptions { events: Events::Named(vec![event]), ..base }, Unit::Weights)
+            (ReadOptions { events: EventSelection::Named(vec![event]), ..base }, WrittenNumber::Weights)
         }
     }
 }
@@ -101,10 +102,10 @@ fn cut(name: &str) -> &str {
 /// Reads as fble's converter does: names of symbols as it cuts them, no processes, all events together.
 fn canonical(script: &[u8]) -> (Tree, EventId) {
     let options = ReadOptions {
-        format: Some(Format::PerfScript),
-        tree: Options { repeats: Repeats::Keep, ..Options::default() },
+        format: Some(InputFormat::PerfScript),
+        tree: TreeOptions { repeats: RepeatFolding::Keep, ..TreeOptions::default() },
         names: Names::Symbols,
-        process: Process::None,
+        process: ProcessNaming::None,
         ..ReadOptions::default()
     };
     let imported = read(script, &options);
@@ -114,7 +115,7 @@ fn canonical(script: &[u8]) -> (Tree, EventId) {
     for frame in stacks.frames() {
         tree.frame(&Frame::function(cut(frame.name)));
     }
-    let event = tree.event(&Event::new("samples", Measure::Samples));
+    let event = tree.event(&ProfileEvent::new("samples", SampleMeasure::Samples));
     let thread = tree.thread();
     for node in stacks.walk() {
         let samples: u64 = stacks.event_ids().map(|event| node.samples(event)).sum();
@@ -287,7 +288,7 @@ fn golden_pprof() {
         let expected = expected_sums(&decoded);
         assert_eq!(tree_sums(&imported.tree, &types), expected, "{name}");
         let mut written = Vec::new();
-        write(&imported.tree, Target::Pprof, &WriteOptions::default(), &mut written).unwrap();
+        write(&imported.tree, OutputFormat::Pprof, &WriteOptions::default(), &mut written).unwrap();
         assert_eq!(tree_sums(&import(&written, &options), &types), expected, "{name}, written and read");
     }
 }

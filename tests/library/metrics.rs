@@ -7,10 +7,10 @@ use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
-use perfprop::events::{Binding, Event, Group, Machine, Resolver, Tables};
-use perfprop::expr::{Dialect, Expr, Fact, Kind, Slot, Subject, Variable, parse};
+use perfprop::events::{Event, Group, GroupBinding, Machine, Resolver, Tables};
+use perfprop::expr::{Dialect, Expr, Fact, NodeKind, Subject, Variable, VariableSlot, parse};
 use perfprop::metrics::vendor::Vendor;
-use perfprop::metrics::{Catalog, Facts, Metric, Request, Scope};
+use perfprop::metrics::{Catalog, Facts, MeasuredScope, Metric, MetricRequest};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Fit, Plan};
 use perfprop::rates::Uncertain;
@@ -54,14 +54,14 @@ impl Golden {
     fn value(&self, expr: &Expr) -> Result<f64, String> {
         let mut slots = Vec::new();
         let known = expr.with_parts(100_000, |kind| match kind {
-            Kind::Fact(fact) => Expr::number(self.fact(fact)?, Dialect::Metric),
+            NodeKind::Fact(fact) => Expr::number(self.fact(fact)?, Dialect::Metric),
             _ => None,
         });
         let known = known.ok_or("too long")?.folded();
         let program = known.compile(|Variable { subject, .. }| {
             let Subject::Event(name) = subject else { return None };
             slots.push(*self.values.get(name)?);
-            Some(Slot(slots.len() - 1))
+            Some(VariableSlot(slots.len() - 1))
         });
         let program = program.map_err(|unresolved| format!("{:?}", unresolved[0].variable))?;
         Ok(program.eval(&slots))
@@ -122,11 +122,11 @@ fn shipped_metrics_are_right_and_have_all_they_name() {
     let catalog = Catalog::new(relations::shipped_metrics().unwrap());
     assert!(catalog.metrics().len() >= 10 && catalog.endless().is_empty());
     let resolver = Resolver::new(Machine::here());
-    let facts = Facts::new(&resolver, Scope::Part);
+    let facts = Facts::new(&resolver, MeasuredScope::Part);
     let know = |fact: &Fact| facts.know(fact);
     let mut formulas = catalog.formulas(&know);
     for metric in catalog.metrics() {
-        for name in Request::events_of(metric, &mut formulas) {
+        for name in MetricRequest::events_of(metric, &mut formulas) {
             assert!(name == "duration_time" || !facts.events(&name).is_empty(), "{}: {name}", metric.name);
         }
         assert!(
@@ -289,18 +289,18 @@ proptest! {
     }
 }
 
-fn request(text: &str, wishes: &[&str]) -> (Request, Resolver) {
+fn request(text: &str, wishes: &[&str]) -> (MetricRequest, Resolver) {
     let resolver = Resolver::new(Machine::here());
     let wishes: Vec<_> = wishes.iter().map(|&wish| wish.to_owned()).collect();
-    let request = Request::new(&wishes, &catalog(text), &Facts::new(&resolver, Scope::Part)).unwrap();
+    let request = MetricRequest::new(&wishes, &catalog(text), &Facts::new(&resolver, MeasuredScope::Part)).unwrap();
     (request, resolver)
 }
 
 fn grouped(groups: &[Group]) -> String {
     let names = |group: &Group| group.events.iter().map(|event| event.name.as_str()).collect::<Vec<_>>().join(",");
     let text = |group: &Group| match group.binding {
-        Binding::Free => names(group),
-        Binding::Braces | Binding::Weak => format!("{{{}}}", names(group)),
+        GroupBinding::Free => names(group),
+        GroupBinding::Braces | GroupBinding::Weak => format!("{{{}}}", names(group)),
     };
     groups.iter().map(text).collect::<Vec<_>>().join(" ")
 }
@@ -346,12 +346,12 @@ fn a_plan_has_the_events_of_each_metric() {
 #[test]
 fn unknown_metrics_and_events_are_told() {
     let resolver = Resolver::new(Machine::here());
-    let facts = Facts::new(&resolver, Scope::Part);
+    let facts = Facts::new(&resolver, MeasuredScope::Part);
     let catalog = catalog(
         r##"[{"metric": "good", "formula": "page-faults", "groups": "g"},
         {"metric": "bad", "formula": "no-such-event + other-event", "groups": "g"}, {"metric": "fact", "formula": "#nothing"}]"##,
     );
-    let request = |wish: &str| Request::new(&[wish.to_owned()], &catalog, &facts);
+    let request = |wish: &str| MetricRequest::new(&[wish.to_owned()], &catalog, &facts);
     let message = |wish: &str| request(wish).unwrap_err().to_string();
     assert_eq!(
         message("goood"),
@@ -411,7 +411,7 @@ fn measured(relations: &str, metric: MetricFormula) -> Monitor {
     };
     let relations = relations::parse("f.json", relations.as_bytes()).relations;
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let estimator = perfprop::estimate::Kind::Linear.build(&events, &relations);
+    let estimator = perfprop::estimate::EstimatorKind::Linear.build(&events, &relations);
     let mut monitor = Monitor::new(header, relations, estimator);
     let reading = |count, running| Some(Reading { count, enabled: CpuNs(1_000_000_000), running: CpuNs(running) });
     let readings = vec![reading(10_000, 1_000_000_000), reading(20_000, 500_000_000)];

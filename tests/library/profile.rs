@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use perfprop::profile::{
-    Amount, Difference, Event, EventId, Frame, FrameId, Kind, Measure, NodeId, Options, Repeats, Tree,
+    Amount, Difference, EventId, Frame, FrameId, FrameKind, NodeId, ProfileEvent, RepeatFolding, SampleMeasure, Tree,
+    TreeOptions,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -17,9 +18,9 @@ fn stacks(letters: u8) -> impl Strategy<Value = Vec<Stack>> {
     vec((vec(0..letters, 0..24), 0..6_u64, 0..1000_u64), 0..40)
 }
 
-fn built(stacks: &[Stack], options: Options) -> (Tree, EventId) {
+fn built(stacks: &[Stack], options: TreeOptions) -> (Tree, EventId) {
     let mut tree = Tree::new(options);
-    let event = tree.event(&Event::new("cycles", Measure::Weighted("count".into())));
+    let event = tree.event(&ProfileEvent::new("cycles", SampleMeasure::Weighted("count".into())));
     let place = tree.sampled();
     for (path, samples, weight) in stacks {
         let path: Vec<FrameId> = path.iter().map(|number| tree.frame(&Frame::function(&number.to_string()))).collect();
@@ -28,8 +29,8 @@ fn built(stacks: &[Stack], options: Options) -> (Tree, EventId) {
     (tree, event)
 }
 
-fn keep() -> Options {
-    Options { repeats: Repeats::Keep, ..Options::default() }
+fn keep() -> TreeOptions {
+    TreeOptions { repeats: RepeatFolding::Keep, ..TreeOptions::default() }
 }
 
 fn total(stacks: &[Stack]) -> Amount {
@@ -59,7 +60,7 @@ fn canonical(stack: &[u8]) -> Vec<u8> {
 proptest! {
     #[test]
     fn no_repeat_remains_in_a_path(stacks in stacks(4)) {
-        let (tree, _) = built(&stacks, Options::default());
+        let (tree, _) = built(&stacks, TreeOptions::default());
         for node in tree.walk() {
             let path = tree.path(node.id());
             for k in 1..=path.len() / 2 {
@@ -70,7 +71,7 @@ proptest! {
 
     #[test]
     fn a_path_depends_on_its_stack_alone(stacks in stacks(3)) {
-        let (tree, event) = built(&stacks, Options::default());
+        let (tree, event) = built(&stacks, TreeOptions::default());
         let mut expected: BTreeMap<String, Amount> = BTreeMap::new();
         for (stack, samples, weight) in &stacks {
             let path: String = canonical(stack).iter().map(|number| format!(";{number}")).collect();
@@ -84,8 +85,8 @@ proptest! {
     #[test]
     fn folding_later_is_folding_at_once(stacks in stacks(3)) {
         let (kept, _) = built(&stacks, keep());
-        let (folded, event) = built(&stacks, Options::default());
-        let later = kept.rebuilt(Options::default());
+        let (folded, event) = built(&stacks, TreeOptions::default());
+        let later = kept.rebuilt(TreeOptions::default());
         prop_assert_eq!(amounts(&later, event), amounts(&folded, event));
         let calls = |tree: &Tree| tree.walk().map(|node| node.calls()).sum::<u64>();
         prop_assert_eq!(calls(&later), calls(&folded));
@@ -94,16 +95,16 @@ proptest! {
     #[test]
     fn merging_adds(a in stacks(3), b in stacks(3)) {
         let both: Vec<Stack> = a.iter().chain(&b).cloned().collect();
-        let (mut merged, event) = built(&a, Options::default());
-        merged.merge(&built(&b, Options::default()).0);
-        prop_assert_eq!(amounts(&merged, event), amounts(&built(&both, Options::default()).0, event));
+        let (mut merged, event) = built(&a, TreeOptions::default());
+        merged.merge(&built(&b, TreeOptions::default()).0);
+        prop_assert_eq!(amounts(&merged, event), amounts(&built(&both, TreeOptions::default()).0, event));
         prop_assert_eq!(merged.inclusive(event)[0], total(&both));
     }
 
     #[test]
     fn a_difference_takes_one_from_the_other(a in stacks(3), b in stacks(3)) {
-        let (before, event) = built(&a, Options::default());
-        let (after, _) = built(&b, Options::default());
+        let (before, event) = built(&a, TreeOptions::default());
+        let (after, _) = built(&b, TreeOptions::default());
         let difference = Difference::new(&before, &after);
         prop_assert_eq!(amounts(&difference.before, event), amounts(&before, event));
         prop_assert_eq!(amounts(&difference.after, event), amounts(&after, event));
@@ -115,7 +116,7 @@ proptest! {
 
     #[test]
     fn down_sampling_keeps_the_whole_part(stacks in stacks(4), period in 1..50_u64) {
-        let (mut tree, event) = built(&stacks, Options::default());
+        let (mut tree, event) = built(&stacks, TreeOptions::default());
         let before = total(&stacks);
         tree.down_sample(period);
         let after = tree.total(event);
@@ -128,11 +129,11 @@ proptest! {
 
     #[test]
     fn a_cap_keeps_totals(stacks in stacks(12), cap in 16..64_usize) {
-        let options = Options { cap, ..Options::default() };
+        let options = TreeOptions { cap, ..TreeOptions::default() };
         let (tree, event) = built(&stacks, options);
         prop_assert!(tree.len() <= cap, "{} of {cap}", tree.len());
         prop_assert_eq!(tree.inclusive(event)[0], total(&stacks));
-        let (whole, _) = built(&stacks, Options::default());
+        let (whole, _) = built(&stacks, TreeOptions::default());
         let calls = |tree: &Tree| tree.walk().map(|node| node.calls()).sum::<u64>();
         prop_assert_eq!(calls(&tree), calls(&whole));
         for node in tree.walk() {
@@ -146,8 +147,8 @@ proptest! {
         ops in vec((0..3_usize, 0..4_u8, 0..5_u32), 0..200),
         cap in prop_oneof![Just(16_usize), Just(1_000_000)],
     ) {
-        let mut tree = Tree::new(Options { cap, ..Options::default() });
-        let event = tree.event(&Event::new("ticks", Measure::Samples));
+        let mut tree = Tree::new(TreeOptions { cap, ..TreeOptions::default() });
+        let event = tree.event(&ProfileEvent::new("ticks", SampleMeasure::Samples));
         let frames: Vec<_> = (0..blocks).map(|number| tree.frame(&Frame::function(&number.to_string()))).collect();
         let threads = [tree.thread(), tree.thread(), tree.thread()];
         let mut depths = [0_usize; 3];
@@ -187,7 +188,7 @@ fn paths_are_folded_from_the_front() {
         ("abcadcecabcadcecce", "abcadce"),
         ("abcacbabcbac", "abcacbabcbac"),
     ] {
-        let (tree, event) = built(&[(stack.bytes().collect(), 1, 1)], Options::default());
+        let (tree, event) = built(&[(stack.bytes().collect(), 1, 1)], TreeOptions::default());
         let leaf = tree.walk().find(|node| node.samples(event) > 0).unwrap();
         let names = tree.names(leaf.id());
         let letters = names[1..].iter().map(|name| char::from(name.parse::<u8>().unwrap()));
@@ -198,7 +199,7 @@ fn paths_are_folded_from_the_front() {
 #[test]
 fn the_smallest_subtrees_become_other() {
     let stacks: Vec<Stack> = (0..40).map(|leaf| (vec![100, leaf], u64::from(leaf), u64::from(leaf))).collect();
-    let (mut tree, event) = built(&stacks, Options::default());
+    let (mut tree, event) = built(&stacks, TreeOptions::default());
     tree.set_cap(16);
     let rows: Vec<_> = tree.walk().map(|node| (node.frame().name.to_owned(), node.samples(event))).collect();
     // Six nodes stay: the root, 100, and the four largest leaves; the others' sum is 0 + 1 + ... + 35.
@@ -215,7 +216,7 @@ fn the_smallest_subtrees_become_other() {
             row("(other)", 630)
         ]
     );
-    let other = tree.walk().find(|node| node.frame().kind == Kind::Other).unwrap();
+    let other = tree.walk().find(|node| node.frame().kind == FrameKind::Other).unwrap();
     assert_eq!(tree.names(other.id()), ["[root]", "100", "(other)"]);
 }
 
@@ -234,7 +235,7 @@ fn down_sampling_carries_on() {
 
 #[test]
 fn a_period_of_nothing_leaves_everything() {
-    let (mut tree, event) = built(&[(vec![0], 0, 0), (vec![1], 2, 2)], Options::default());
+    let (mut tree, event) = built(&[(vec![0], 0, 0), (vec![1], 2, 2)], TreeOptions::default());
     tree.down_sample(0);
     assert_eq!((tree.len(), tree.walk().map(|node| node.calls()).sum()), (3, 0), "sampled stacks tell of no calls");
     assert_eq!(tree.total(event), Amount { samples: 2, weight: 2 });
@@ -242,7 +243,7 @@ fn a_period_of_nothing_leaves_everything() {
 
 #[test]
 fn an_empty_tree_has_its_root() {
-    let (mut tree, event) = built(&[], Options::default());
+    let (mut tree, event) = built(&[], TreeOptions::default());
     tree.down_sample(3);
     tree.set_cap(0);
     assert!(tree.is_empty() && tree.walk().count() == 1 && tree.node(NodeId::ROOT).children().is_empty());
@@ -254,7 +255,7 @@ fn an_empty_tree_has_its_root() {
 fn a_stack_of_a_hundred_thousand_frames_overflows_nothing() {
     const DEPTH: u32 = 100_000;
     let alternating: Vec<u8> = (0..DEPTH).map(|index| (index % 3 == 1) as u8).collect();
-    let (folded, event) = built(&[(alternating.clone(), 1, 1)], Options::default());
+    let (folded, event) = built(&[(alternating.clone(), 1, 1)], TreeOptions::default());
     assert!(folded.len() < 10);
     let (kept, _) = built(&[(alternating, 1, 1)], keep());
     assert_eq!((kept.len(), kept.total(event).samples), (DEPTH as usize + 1, 1));

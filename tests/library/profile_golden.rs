@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use perfprop::profile::{Event, EventId, Frame, FrameId, Measure, NodeRef, ThreadId, Tree};
+use perfprop::profile::{EventId, Frame, FrameId, NodeRef, ProfileEvent, SampleMeasure, ThreadId, Tree};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -39,7 +39,7 @@ struct Trace {
 /// Plays a trace: `+X` enters, `=X` replaces, `-` exits, `*N` charges N samples, `@T` goes to another thread.
 fn play(trace: &Trace) -> (Tree, EventId) {
     let mut tree = Tree::default();
-    let event = tree.event(&Event::new("samples", Measure::Samples));
+    let event = tree.event(&ProfileEvent::new("samples", SampleMeasure::Samples));
     let blocks: BTreeMap<&str, FrameId> =
         trace.blocks.iter().map(|name| (&**name, tree.frame(&Frame::function(name)))).collect();
     let mut threads: BTreeMap<u64, ThreadId> = BTreeMap::from([(0, tree.thread())]);

@@ -6,7 +6,7 @@
 
 use std::path::Path;
 
-use perfprop::estimate::Kind;
+use perfprop::estimate::EstimatorKind;
 use perfprop::monitor::{Measure, Monitor};
 use perfprop::recording::{self, Recording};
 use perfprop::relations;
@@ -209,7 +209,7 @@ fn monitor(recording: &Recording) -> Monitor {
     let relations: Vec<_> =
         files.flat_map(|file| relations::parse(&file.file, file.text.as_bytes()).relations).collect();
     let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let kind = Kind::named(&header.estimator).unwrap_or_default();
+    let kind = EstimatorKind::named(&header.estimator).unwrap_or_default();
     Monitor::new(header, relations.clone(), kind.build(&events, &relations))
 }
 

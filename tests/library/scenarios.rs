@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use perfprop::estimate::{Kind as EstimatorKind, RelationState};
-use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
+use perfprop::estimate::{EstimatorKind, RelationState};
+use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use perfprop::monitor::{Monitor, Row};
 use perfprop::rates::Uncertain;
 use perfprop::relations;
 use perfprop::run::{End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget, VERSION};
-use perfprop::sampling::{Sample, Sampler};
-use perfprop::sources::scripted::Scripted;
+use perfprop::sampling::{Sampler, SamplerMessage};
+use perfprop::sources::scripted::ScriptedSource;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::units::{CpuNs, WallNs};
 use serde::Deserialize;
@@ -165,9 +165,9 @@ fn run(scenario: &Scenario) -> Monitor {
     let estimator = EstimatorKind::named(&scenario.estimator).expect("an estimator").build(&events, &relations);
     let mut monitor = Monitor::new(header, relations, estimator);
     let rounds = scenario.rounds.iter().map(round);
-    let sampler = Sampler::start(Scripted::new(rounds), std::time::Duration::ZERO).unwrap();
+    let sampler = Sampler::start(ScriptedSource::new(rounds), std::time::Duration::ZERO).unwrap();
     let mut last = Round::default();
-    while let Sample::Round { round, lost } = sampler.samples().recv().unwrap() {
+    while let SamplerMessage::Round { round, lost } = sampler.samples().recv().unwrap() {
         monitor.round(&round, lost);
         last = round;
     }
@@ -190,7 +190,7 @@ fn header(scenario: &Scenario) -> Header {
         event: Event {
             name: name.clone(),
             canonical: name.clone(),
-            kind: Kind::Raw,
+            kind: EventKind::Raw,
             encoding: Encoding::default(),
             modifiers: Modifiers::default(),
             unit: Unit::Count,

@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 use perfprop::recording::{self, Recording};
 use perfprop::run;
-use perfprop::stacks::{Frame, StackSample};
+use perfprop::stacks::{StackFrame, StackSample};
 
 /// Recursion of two functions, ten deep; ends after the given number of rounds, or never.
 const RECURSION: &str = r#"
@@ -126,7 +126,7 @@ fn record(folder: &Path, options: &[&str], command: &[&str]) -> (Recording, Outp
 }
 
 /// Each sample with its frames, the outermost first.
-fn samples(recording: &Recording) -> Vec<(StackSample, Vec<&Frame>)> {
+fn samples(recording: &Recording) -> Vec<(StackSample, Vec<&StackFrame>)> {
     let stacks = recording.stacks.as_ref().unwrap();
     let frames = |sample: &StackSample| {
         let mut frames: Vec<_> =
@@ -137,13 +137,14 @@ fn samples(recording: &Recording) -> Vec<(StackSample, Vec<&Frame>)> {
     stacks.batches.iter().flat_map(|batch| &batch.samples).map(|sample| (*sample, frames(sample))).collect()
 }
 
-fn names<'a>(frames: &[&'a Frame]) -> Vec<&'a str> {
+fn names<'a>(frames: &[&'a StackFrame]) -> Vec<&'a str> {
     frames.iter().map(|frame| frame.name.as_str()).collect()
 }
 
 /// The part of the samples in whose stacks these names follow one another.
-fn share(samples: &[(StackSample, Vec<&Frame>)], path: &[&str]) -> f64 {
-    let holds = |frames: &&(StackSample, Vec<&Frame>)| names(&frames.1).windows(path.len()).any(|part| part == path);
+fn share(samples: &[(StackSample, Vec<&StackFrame>)], path: &[&str]) -> f64 {
+    let holds =
+        |frames: &&(StackSample, Vec<&StackFrame>)| names(&frames.1).windows(path.len()).any(|part| part == path);
     samples.iter().filter(holds).count() as f64 / samples.len() as f64
 }
 
@@ -213,7 +214,7 @@ fn threads_in_rust_without_frame_pointers_by_unwind_information() {
     let descend = "threads::descend";
     let path = [descend, descend, descend, descend, descend, descend, "threads::work"];
     assert!(share(&in_workers, &path) > 0.9, "{:?}", names(&in_workers[in_workers.len() / 2].1));
-    let is_from_the_beginning = |frames: &[&Frame]| frames[0].name.contains("clone");
+    let is_from_the_beginning = |frames: &[&StackFrame]| frames[0].name.contains("clone");
     let whole = in_workers.iter().filter(|(_, frames)| is_from_the_beginning(frames)).count();
     assert!(whole * 10 > in_workers.len() * 9, "{whole} of {}", in_workers.len());
     fs::remove_dir_all(folder).unwrap();
@@ -235,7 +236,7 @@ fn python_by_unwind_information() {
     // A shell script may choose which python3 it is to be.
     let is_python = |sample: &StackSample| table.task(sample.task).unwrap().comm.starts_with("python");
     let samples: Vec<_> = samples(&recording).into_iter().filter(|(sample, _)| is_python(sample)).collect();
-    let in_python = |frame: &&&Frame| frame.module.contains("python");
+    let in_python = |frame: &&&StackFrame| frame.module.contains("python");
     let deep = samples.iter().filter(|(_, frames)| frames.iter().filter(in_python).count() >= 5).count();
     assert!(deep * 2 > samples.len(), "{deep} of {}", samples.len());
     fs::remove_dir_all(folder).unwrap();
@@ -248,7 +249,7 @@ fn a_stripped_program_shows_its_name_and_offsets() {
     let Some(program) = compiled(&folder, "stripped", RECURSION, "cc", &options) else { return };
     let (recording, _) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap(), "60"]);
     let samples = samples(&recording);
-    let own = |frame: &&&Frame| frame.name.starts_with("stripped+0x");
+    let own = |frame: &&&StackFrame| frame.name.starts_with("stripped+0x");
     let deep = samples.iter().filter(|(_, frames)| frames.iter().filter(own).count() == TEN_DEEP.len()).count();
     assert!(deep * 10 > samples.len() * 9, "{deep} of {}", samples.len());
     // Each function is one by its unwind range: main, odd, even and leaf.

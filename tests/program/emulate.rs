@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
+use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use perfprop::plan::{Cohesion, Plan, PlannedGroup};
 use perfprop::rates::{Confidence, Delta, Scaling};
 use perfprop::sources::limited::Limited;
-use perfprop::sources::perf::Row;
-use perfprop::sources::scripted::Scripted;
+use perfprop::sources::perf::CounterRow;
+use perfprop::sources::scripted::ScriptedSource;
 use perfprop::sources::{CounterSource, Next, Reading, Round, Scope, Status};
 use perfprop::units::{CpuNs, WallNs};
 use serde_json::Value;
@@ -350,11 +350,11 @@ fn program(seed: u64, steps: u64) -> Vec<Round> {
     (1..=steps).map(round).collect()
 }
 
-fn limited(rounds: Vec<Round>, counters: usize) -> Limited<Scripted> {
+fn limited(rounds: Vec<Round>, counters: usize) -> Limited<ScriptedSource> {
     let event = |index: usize| Event {
         name: format!("e{index}"),
         canonical: format!("e{index}"),
-        kind: Kind::Raw,
+        kind: EventKind::Raw,
         encoding: Encoding::default(),
         modifiers: Modifiers::default(),
         unit: Unit::Count,
@@ -362,8 +362,8 @@ fn limited(rounds: Vec<Round>, counters: usize) -> Limited<Scripted> {
     let group = |index: usize| PlannedGroup { members: vec![index], cohesion: Cohesion::Chosen };
     let plan = Plan { events: (0..4).map(event).collect(), anchors: vec![], groups: (0..4).map(group).collect() };
     let rows: Vec<_> =
-        (0..4).map(|event| Row { event, scope: Scope::All, status: Status::Counted, anchor_of: None }).collect();
-    Limited::new(Scripted::new(rounds), &plan, &rows, counters, None)
+        (0..4).map(|event| CounterRow { event, scope: Scope::All, status: Status::Counted, anchor_of: None }).collect();
+    Limited::new(ScriptedSource::new(rounds), &plan, &rows, counters, None)
 }
 
 #[test]

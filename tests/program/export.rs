@@ -8,8 +8,12 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Output;
 
-use perfprop::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Options, Repeats, Tree};
-use perfprop::stack_formats::{Events, Format, ReadOptions, Target, Unit, WriteOptions, read, write};
+use perfprop::profile::{
+    Amount, EventId, Frame, FrameId, ProfileEvent, RepeatFolding, SampleMeasure, Tree, TreeOptions,
+};
+use perfprop::stack_formats::{
+    EventSelection, InputFormat, OutputFormat, ReadOptions, WriteOptions, WrittenNumber, read, write,
+};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
@@ -87,7 +91,7 @@ fn what_stands_before_a_fault_is_kept() {
 #[test]
 fn a_script_cut_anywhere_is_read_up_to_there() {
     for end in 0..SCRIPT.len() {
-        let options = ReadOptions { format: Some(Format::PerfScript), ..ReadOptions::default() };
+        let options = ReadOptions { format: Some(InputFormat::PerfScript), ..ReadOptions::default() };
         let imported = read(&SCRIPT.as_bytes()[..end], &options);
         let samples: u64 = imported.tree.event_ids().map(|event| imported.tree.total(event).samples).sum();
         let whole = SCRIPT[..end].matches("\n\n").count() as u64;
@@ -123,14 +127,16 @@ fn bad_files_are_refused_with_the_reason() {
 fn names_never_reach_a_terminal_raw() {
     let name = "evil\u{1b}[2J\u{202e}</title><script>x;y";
     let mut tree = Tree::default();
-    let event = tree.event(&Event::new(name, Measure::Samples));
+    let event = tree.event(&ProfileEvent::new(name, SampleMeasure::Samples));
     let frame = tree.frame(&Frame { module: name, file: name, ..Frame::function(name) });
     let place = tree.sampled();
     tree.stack(place, [frame], event, Amount { samples: 1, weight: 1 });
-    for target in [Target::Folded, Target::Firefox, Target::Speedscope, Target::Svg, Target::Html] {
-        let text = written(&tree, target, Unit::Samples, name);
+    for target in
+        [OutputFormat::Folded, OutputFormat::Firefox, OutputFormat::Speedscope, OutputFormat::Svg, OutputFormat::Html]
+    {
+        let text = written(&tree, target, WrittenNumber::Samples, name);
         assert!(!text.contains('\u{1b}'), "{target:?}");
-        if matches!(target, Target::Svg | Target::Html) {
+        if matches!(target, OutputFormat::Svg | OutputFormat::Html) {
             assert!(!text.contains("<script>x"), "{target:?}");
         }
     }
@@ -170,12 +176,12 @@ fn a_refused_export_leaves_the_file() {
     let path: PathBuf = std::env::temp_dir().join(format!("perfprop-export-{}.folded", std::process::id()));
     fs::write(&path, "precious").unwrap();
     let mut tree = Tree::default();
-    let event = tree.event(&Event::new("inuse_space", Measure::Sum("bytes".into())));
+    let event = tree.event(&ProfileEvent::new("inuse_space", SampleMeasure::Sum("bytes".into())));
     let place = tree.sampled();
     let frame = tree.frame(&Frame::function("f"));
     tree.tally(place, [frame], 0, &[(event, Amount { samples: 0, weight: 512 })]);
     let mut heap = Vec::new();
-    write(&tree, Target::Pprof, &WriteOptions::default(), &mut heap).unwrap();
+    write(&tree, OutputFormat::Pprof, &WriteOptions::default(), &mut heap).unwrap();
     let output = perfprop(&["--to", "folded", "--counts", "-o", path.to_str().unwrap()], &heap);
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("inuse_space"), "{}", stderr(&output));
@@ -197,7 +203,7 @@ fn padded_periods_are_weighed_on_request() {
     assert!(speedscope.contains("\"endValue\":500"), "{speedscope}");
 }
 
-fn written(tree: &Tree, target: Target, unit: Unit, title: &str) -> String {
+fn written(tree: &Tree, target: OutputFormat, unit: WrittenNumber, title: &str) -> String {
     let mut out = Vec::new();
     let options = WriteOptions { unit, title: title.into(), ..WriteOptions::default() };
     write(tree, target, &options, &mut out).unwrap();
@@ -213,13 +219,13 @@ fn put(numbers: &mut Numbers, path: String, number: u64) {
     }
 }
 
-fn of_tree(tree: &Tree, event: EventId, unit: Unit) -> Numbers {
+fn of_tree(tree: &Tree, event: EventId, unit: WrittenNumber) -> Numbers {
     let mut numbers = Numbers::new();
     for node in tree.walk() {
         let Amount { samples, weight } = node.amount(event);
         let names = tree.names(node.id());
         let path = if names.len() > 1 { names[1..].join(";") } else { names.join(";") };
-        put(&mut numbers, path, if unit == Unit::Samples { samples } else { weight });
+        put(&mut numbers, path, if unit == WrittenNumber::Samples { samples } else { weight });
     }
     numbers
 }
@@ -281,28 +287,28 @@ proptest! {
         folds in any::<bool>(),
         by_samples in any::<bool>(),
     ) {
-        let repeats = if folds { Repeats::Fold } else { Repeats::Keep };
-        let options = Options { repeats, ..Options::default() };
+        let repeats = if folds { RepeatFolding::Fold } else { RepeatFolding::Keep };
+        let options = TreeOptions { repeats, ..TreeOptions::default() };
         let mut tree = Tree::new(options);
-        let event = tree.event(&Event::new("cpu-clock", Measure::Weighted("nanoseconds".into())));
+        let event = tree.event(&ProfileEvent::new("cpu-clock", SampleMeasure::Weighted("nanoseconds".into())));
         let place = tree.sampled();
         for (path, samples, weight) in &stacks {
             let path: Vec<FrameId> = path.iter().map(|n| tree.frame(&Frame::function(&format!("f{n}")))).collect();
             tree.stack(place, path, event, Amount { samples: *samples, weight: *weight });
         }
-        let unit = if by_samples { Unit::Samples } else { Unit::Weights };
+        let unit = if by_samples { WrittenNumber::Samples } else { WrittenNumber::Weights };
         let expected = of_tree(&tree, event, unit);
-        prop_assert_eq!(&of_folded(&written(&tree, Target::Folded, unit, "t")), &expected);
-        prop_assert_eq!(&of_speedscope(&written(&tree, Target::Speedscope, unit, "t")), &expected);
-        prop_assert_eq!(&of_firefox(&written(&tree, Target::Firefox, unit, "t")), &expected);
-        for target in [Target::Svg, Target::Html] {
+        prop_assert_eq!(&of_folded(&written(&tree, OutputFormat::Folded, unit, "t")), &expected);
+        prop_assert_eq!(&of_speedscope(&written(&tree, OutputFormat::Speedscope, unit, "t")), &expected);
+        prop_assert_eq!(&of_firefox(&written(&tree, OutputFormat::Firefox, unit, "t")), &expected);
+        for target in [OutputFormat::Svg, OutputFormat::Html] {
             let text = written(&tree, target, unit, "t");
             let unit = if by_samples { "count" } else { "nanoseconds" };
             let heading = format!("t: {} {unit} of cpu-clock<", total(&expected));
             prop_assert!(text.contains(&heading), "{heading}");
         }
         let mut pprof = Vec::new();
-        write(&tree, Target::Pprof, &WriteOptions::default(), &mut pprof).unwrap();
+        write(&tree, OutputFormat::Pprof, &WriteOptions::default(), &mut pprof).unwrap();
         let imported = read(&*pprof, &ReadOptions { tree: options, ..ReadOptions::default() });
         prop_assert!(imported.fault.is_none());
         let again = imported.tree.find_event("cpu-clock").unwrap();
@@ -311,7 +317,7 @@ proptest! {
 
     #[test]
     fn no_input_panics(input in vec(any::<u8>(), 0..300), text in "[\\PC\t\n;: 0-9]{0,200}") {
-        for format in [None, Some(Format::PerfScript), Some(Format::Folded), Some(Format::Pprof)] {
+        for format in [None, Some(InputFormat::PerfScript), Some(InputFormat::Folded), Some(InputFormat::Pprof)] {
             let options = ReadOptions { format, ..ReadOptions::default() };
             read(&*input, &options);
             read(text.as_bytes(), &options);
@@ -322,12 +328,12 @@ proptest! {
     fn a_damaged_profile_is_refused_or_read(at in 0..200_usize, to in any::<u8>()) {
         let mut bytes = Vec::new();
         let options = ReadOptions::default();
-        write(&read(SCRIPT.as_bytes(), &options).tree, Target::Pprof, &WriteOptions::default(), &mut bytes).unwrap();
+        write(&read(SCRIPT.as_bytes(), &options).tree, OutputFormat::Pprof, &WriteOptions::default(), &mut bytes).unwrap();
         let mut raw = Vec::new();
         std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&*bytes), &mut raw).unwrap();
         let at = at % raw.len();
         raw[at] = to;
-        read(&*raw, &ReadOptions { format: Some(Format::Pprof), ..options });
+        read(&*raw, &ReadOptions { format: Some(InputFormat::Pprof), ..options });
     }
 }
 
@@ -356,11 +362,11 @@ proptest! {
             }
             script += "\n";
         }
-        let options = Options { repeats: if canonical { Repeats::Fold } else { Repeats::Keep }, cap, ..Options::default() };
-        let options = ReadOptions { format: Some(Format::PerfScript), tree: options, ..ReadOptions::default() };
+        let options = TreeOptions { repeats: if canonical { RepeatFolding::Fold } else { RepeatFolding::Keep }, cap, ..TreeOptions::default() };
+        let options = ReadOptions { format: Some(InputFormat::PerfScript), tree: options, ..ReadOptions::default() };
         let [known, new] = [script.clone(), one_by_one(&script)].map(|script| read(script.as_bytes(), &options).tree);
         for event in known.event_ids() {
-            prop_assert_eq!(of_tree(&known, event, Unit::Weights), of_tree(&new, event, Unit::Weights));
+            prop_assert_eq!(of_tree(&known, event, WrittenNumber::Weights), of_tree(&new, event, WrittenNumber::Weights));
             let total: u64 = samples.iter().map(|(_, _, period, _)| u64::from(*period)).sum();
             prop_assert_eq!(known.total(event), Amount { samples: samples.len() as u64, weight: total });
         }
@@ -370,7 +376,7 @@ proptest! {
 #[test]
 fn a_sample_that_names_no_event_is_none_of_a_chosen_one() {
     let script = "rec 7 1.5: 1 cycles:\n\t 5d f+0x1 (/x)\n\nrec\n\t 5d f+0x1 (/x)\n\n";
-    let options = ReadOptions { events: Events::Named(vec!["cycles".into()]), ..ReadOptions::default() };
+    let options = ReadOptions { events: EventSelection::Named(vec!["cycles".into()]), ..ReadOptions::default() };
     let imported = read(script.as_bytes(), &options);
     assert!(imported.fault.is_none(), "{:?}", imported.fault);
     assert_eq!(imported.tree.total(imported.tree.default_event().unwrap()).samples, 1);

@@ -13,10 +13,10 @@ use perfprop::monitor::Monitor;
 use perfprop::profile::Tree;
 use perfprop::recording;
 use perfprop::run::End;
-use perfprop::sampling::Sample;
+use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::Round;
-use perfprop::stacks::Quality;
+use perfprop::stacks::StackQuality;
 use perfprop::tui::{self, Feed, Mode, Options, Screen, Terminal};
 use perfprop::units::WallNs;
 
@@ -172,12 +172,12 @@ fn escape_sequences_do_not_reach_the_terminal() {
 
 struct Still {
     tree: Tree,
-    samples: Receiver<Sample>,
+    samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
 }
 
 impl Feed for Still {
-    fn samples(&self) -> &Receiver<Sample> {
+    fn samples(&self) -> &Receiver<SamplerMessage> {
         &self.samples
     }
 
@@ -185,8 +185,8 @@ impl Feed for Still {
         &self.output
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &Quality)) {
-        see(&self.tree, &Quality::default());
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
+        see(&self.tree, &StackQuality::default());
     }
 
     fn end(&mut self, _last: &Round, _lost: u64) -> End {

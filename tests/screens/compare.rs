@@ -6,12 +6,12 @@
 use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded, never};
-use perfprop::compare::{self, Basis, Comparison, Side, Verdict, compare};
+use perfprop::compare::{self, ComparedNumber, RunComparison, Side, Verdict, compare};
 use perfprop::estimate::Linear;
-use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
+use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use perfprop::monitor::{Measure, Monitor};
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget};
-use perfprop::sampling::Sample;
+use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round, Scope, Status};
 use perfprop::text;
@@ -49,7 +49,7 @@ fn header(specs: &[Spec]) -> Header {
         event: Event {
             name: (*name).into(),
             canonical: (*name).into(),
-            kind: Kind::Hardware,
+            kind: EventKind::Hardware,
             encoding: Encoding::default(),
             modifiers: Modifiers::default(),
             unit: Unit::Count,
@@ -149,12 +149,12 @@ fn several(specs: [&[Spec]; 2], runs: usize) -> [Vec<Monitor>; 2] {
     [a.take(runs).collect(), b.take(runs).collect()]
 }
 
-fn compared([a, b]: &[Vec<Monitor>; 2]) -> Comparison {
+fn compared([a, b]: &[Vec<Monitor>; 2]) -> RunComparison {
     let [a, b] = [a, b].map(|side| side.iter().collect::<Vec<_>>());
-    compare(&a, &b, Measure::Total, Basis::Estimate)
+    compare(&a, &b, Measure::Total, ComparedNumber::Estimate)
 }
 
-fn verdicts(found: &Comparison) -> Vec<(&str, Verdict)> {
+fn verdicts(found: &RunComparison) -> Vec<(&str, Verdict)> {
     found.events.iter().map(|one| (one.name.as_str(), one.verdict)).collect()
 }
 
@@ -308,13 +308,13 @@ fn as_screens_of_all_depths_of_colour() {
 
 /// The first recording, fed by the test, with the others.
 struct Fed {
-    samples: Receiver<Sample>,
+    samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
     others: Option<Others>,
 }
 
 impl Feed for Fed {
-    fn samples(&self) -> &Receiver<Sample> {
+    fn samples(&self) -> &Receiver<SamplerMessage> {
         &self.samples
     }
 
@@ -331,7 +331,7 @@ impl Feed for Fed {
     }
 }
 
-fn with_loop(others: Option<Others>, test: impl FnOnce(&Script, &Sender<Sample>) + Send + 'static) {
+fn with_loop(others: Option<Others>, test: impl FnOnce(&Script, &Sender<SamplerMessage>) + Send + 'static) {
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
     let (samples, samples_out) = bounded(0);
     let (signals, signals_out) = bounded(0);
@@ -350,14 +350,14 @@ fn sorted_filtered_opened_and_in_step() {
         let all = rounds(&A, 600);
         let send = |rounds: &[(Round, u64)]| {
             rounds.iter().for_each(|(round, lost)| {
-                samples.send(Sample::Round { round: round.clone(), lost: *lost }).unwrap();
+                samples.send(SamplerMessage::Round { round: round.clone(), lost: *lost }).unwrap();
             });
         };
         send(&all[..300]);
         // Both stand at the same time until the first ends; then both are whole.
         golden("compare-on-the-way", &script.screen());
         send(&all[300..]);
-        samples.send(Sample::End).unwrap();
+        samples.send(SamplerMessage::End).unwrap();
         script.keys("sssss");
         golden("compare-sorted", &script.screen());
         script.keys("/miss<Enter>");

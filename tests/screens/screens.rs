@@ -7,16 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::{io, thread};
 
 use crossbeam_channel::{Receiver, Sender, bounded, never};
-use perfprop::estimate::{Cause, Estimate, Estimator, Linear, Moved, Part, Quality, RelationState, Standing, scaled};
-use perfprop::events::{Encoding, Event, Kind, Modifiers, Unit};
+use perfprop::estimate::{
+    Cause, Contribution, Estimate, Estimator, Linear, Moved, Quality, RelationState, Standing, scaled,
+};
+use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
-use perfprop::profile::{self, Amount, Frame, FrameId, Measure, Tree};
+use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, Speed};
 use perfprop::relations::Relation;
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget, MetricFormula};
-use perfprop::sampling::Sample;
+use perfprop::sampling::SamplerMessage;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
@@ -69,7 +71,7 @@ fn header() -> Header {
         event: Event {
             name: (*name).into(),
             canonical: (*name).into(),
-            kind: Kind::Hardware,
+            kind: EventKind::Hardware,
             encoding: Encoding::default(),
             modifiers: Modifiers::default(),
             unit: unit.clone(),
@@ -144,7 +146,7 @@ fn output() -> Vec<OutputLine> {
 
 /// A feed whose rounds and output come from the test.
 struct TestFeed {
-    samples: Receiver<Sample>,
+    samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
     command: Option<i32>,
     profile: Option<SharedTree>,
@@ -154,7 +156,7 @@ struct TestFeed {
 type SharedTree = Arc<Mutex<Tree>>;
 
 impl Feed for TestFeed {
-    fn samples(&self) -> &Receiver<Sample> {
+    fn samples(&self) -> &Receiver<SamplerMessage> {
         &self.samples
     }
 
@@ -162,10 +164,10 @@ impl Feed for TestFeed {
         &self.output
     }
 
-    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &stacks::Quality)) {
+    fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &stacks::StackQuality)) {
         if let Some(tree) = &self.profile {
             let losses = Losses { lost: 3, ..Losses::default() };
-            see(&tree.lock().unwrap(), &stacks::Quality { losses, ..Default::default() });
+            see(&tree.lock().unwrap(), &stacks::StackQuality { losses, ..Default::default() });
         }
     }
 
@@ -192,7 +194,7 @@ impl Feed for TestFeed {
 /// The test's side of a loop that runs.
 struct Session {
     script: Script,
-    samples: Sender<Sample>,
+    samples: Sender<SamplerMessage>,
     output: Sender<OutputLine>,
     signals: Sender<i32>,
 }
@@ -200,7 +202,7 @@ struct Session {
 impl Session {
     fn rounds(&self, rounds: &[Round]) {
         for round in rounds {
-            self.samples.send(Sample::Round { round: round.clone(), lost: 0 }).unwrap();
+            self.samples.send(SamplerMessage::Round { round: round.clone(), lost: 0 }).unwrap();
         }
     }
 }
@@ -370,7 +372,7 @@ fn quitting_asks_while_the_command_runs() {
         let Session { script, samples, .. } = session;
         script.keys("^C");
         script.keys("k");
-        let _ = samples.send(Sample::End);
+        let _ = samples.send(SamplerMessage::End);
     });
     assert_eq!(outcome, Outcome::Killed);
 }
@@ -379,7 +381,7 @@ fn quitting_asks_while_the_command_runs() {
 fn the_screen_stays_after_the_end() {
     let (monitor, outcome) = with_loop((80, 24), options(), |session| {
         session.rounds(&rounds(35));
-        session.samples.send(Sample::End).unwrap();
+        session.samples.send(SamplerMessage::End).unwrap();
         golden("ended", &session.script.screen());
         // Held still it has ended all the same, and may do so while it is.
         session.script.keys("z");
@@ -398,7 +400,7 @@ fn the_end_is_seen_while_the_view_is_frozen() {
         session.rounds(&rounds(20));
         session.script.keys("z");
         session.rounds(&rounds(35)[20..]);
-        session.samples.send(Sample::End).unwrap();
+        session.samples.send(SamplerMessage::End).unwrap();
         let frozen = session.script.screen();
         let header = frozen.lines().next().unwrap_or_default();
         assert!(header.contains("FROZEN +1 s") && header.contains("ENDED exit 0"), "{header}");
@@ -512,7 +514,7 @@ fn the_mouse_selects_opens_and_scrolls() {
 
 /// A recording of six seconds that plays nothing by itself.
 struct Recorded {
-    samples: Receiver<Sample>,
+    samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
     plays: Arc<Mutex<Vec<(WallNs, Speed)>>>,
 }
@@ -536,7 +538,7 @@ impl Timeline for Recorded {
 }
 
 impl Feed for Recorded {
-    fn samples(&self) -> &Receiver<Sample> {
+    fn samples(&self) -> &Receiver<SamplerMessage> {
         &self.samples
     }
 
@@ -607,7 +609,7 @@ fn in_mode(options: &Options, size: (u16, u16), format: Format) -> Vec<(Screen, 
     let screens = Screen::ALL.into_iter();
     let picture = |screen| {
         let options = Options { screen, ..options.clone() };
-        let (output, rounds, profile) = (output(), rounds(40), Some((solver(), stacks::Quality::default())));
+        let (output, rounds, profile) = (output(), rounds(40), Some((solver(), stacks::StackQuality::default())));
         let wanted = Picture { size, format, event: Some(3), output, rounds, profile };
         (screen, tui::picture(monitor(640), &wanted, &options))
     };
@@ -704,7 +706,7 @@ fn told(value: f64, error: Error) -> Monitor {
     let mut estimates = vec![Estimate::default(); EVENTS.len()];
     let count = Some(Uncertain { value, error });
     let told = |quality, parts| Estimate { interval: count, total: count, variance: Some(value), quality, parts };
-    let part = |by| Part { by, counts: value };
+    let part = |by| Contribution { by, counts: value };
     estimates[5] = told(Quality::Corrected, vec![part(Cause::Relation(7)), part(Cause::Event(1))]);
     estimates[6] = told(Quality::Derived, vec![]);
     let standing = Standing {
@@ -800,11 +802,11 @@ fn add_stack(tree: &mut Tree, path: &[&str], event: &str, samples: u64) {
         .enumerate()
         .map(|(i, frame)| {
             let (name, module) = frame.rsplit_once('@').unwrap_or((frame, ""));
-            let kind = if i == 0 { profile::Kind::Process } else { profile::Kind::Function };
+            let kind = if i == 0 { profile::FrameKind::Process } else { profile::FrameKind::Function };
             tree.frame(&Frame { kind, module, ..Frame::function(name) })
         })
         .collect();
-    let event = tree.event(&profile::Event::new(event, Measure::Weighted("count".into())));
+    let event = tree.event(&profile::ProfileEvent::new(event, SampleMeasure::Weighted("count".into())));
     let place = tree.sampled();
     tree.stack(place, frames, event, Amount { samples, weight: samples * 1000 });
     tree.end(place);
@@ -985,7 +987,7 @@ fn profiles_in_ascii_and_mono() {
 #[test]
 fn a_recursion_without_end_can_be_looked_at() {
     const DEEP: usize = 100_000;
-    let mut tree = Tree::new(profile::Options { repeats: profile::Repeats::Keep, ..Default::default() });
+    let mut tree = Tree::new(profile::TreeOptions { repeats: profile::RepeatFolding::Keep, ..Default::default() });
     let names: Vec<_> = (0..DEEP).map(|level| format!("f{}", level % 3)).collect();
     let frames: Vec<_> = names.iter().map(String::as_str).collect();
     add_stack(&mut tree, &frames, "L1_MISSES", 7);
@@ -1011,7 +1013,7 @@ fn names_of_frames_steer_nothing() {
             let losses = Losses { lost: 1, cut: 2, ..Losses::default() };
             let wanted = Picture {
                 size,
-                profile: Some((tree.clone(), stacks::Quality { losses, ..Default::default() })),
+                profile: Some((tree.clone(), stacks::StackQuality { losses, ..Default::default() })),
                 ..Picture::default()
             };
             let text = tui::picture(monitor(20), &wanted, &Options { screen, ..Options::default() });
@@ -1035,8 +1037,11 @@ fn no_size_stops_a_profile() {
         for width in [0, 1, 2, 3, 5, 12, 20, 39, 40, 41, 60, 80, 120, 169, 170, 200, 250] {
             for height in [0, 1, 3, 4, 5, 6, 7, 9, 11, 12, 14, 20, 24, 44, 45, 60, 80] {
                 let size = (width, height);
-                let wanted =
-                    Picture { size, profile: Some((tree.clone(), stacks::Quality::default())), ..Picture::default() };
+                let wanted = Picture {
+                    size,
+                    profile: Some((tree.clone(), stacks::StackQuality::default())),
+                    ..Picture::default()
+                };
                 let text =
                     tui::picture(monitor(5), &wanted, &Options { screen: Screen::Profile, ..Options::default() });
                 assert_eq!(text.lines().count(), usize::from(if width == 0 { 0 } else { height }));

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::expected::{Expected, KernelTurns};
-use crate::events::{Binding, Event, EventError, Group, Kind, Source};
-use crate::machine::{self, Denial, Host, Kernel, Verdict, Waiting, cpus_of, verdict};
+use crate::events::{Event, EventError, EventKind, Group, GroupBinding, Source};
+use crate::machine::{self, Denial, EventVerdict, Host, Kernel, Waiting, cpus_of, verdict};
 use crate::plan::{self, Fit, Plan, PlannedGroup, Unschedulable};
 use crate::sources::perf::{Whose, parse_cpus};
 
@@ -26,7 +26,7 @@ pub(super) enum Events {
 pub(super) struct Tried {
     pub(super) event: Event,
     source: Option<Source>,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: EventVerdict,
     whose: Whose,
 }
 
@@ -115,7 +115,7 @@ fn grouped(groups: Vec<Group>, events: &[Tried], host: &Host, kernel: &dyn Kerne
         (!events.is_empty()).then_some(Group { events, ..group })
     };
     let groups: Vec<_> = groups.into_iter().filter_map(&mut counted).collect();
-    debug_assert!(groups.iter().all(|group| group.binding != Binding::Free || group.events.len() == 1));
+    debug_assert!(groups.iter().all(|group| group.binding != GroupBinding::Free || group.events.len() == 1));
     let mut fit = |events: &[&Event]| kernel.fit(events, &cpus(events, host));
     let plan = Plan::new(groups, &mut fit)?.linked(|_| Vec::new(), &mut fit);
     let ratios = run_ratios(&plan, &mut fit);
@@ -203,16 +203,16 @@ impl Tried {
     pub(super) fn reading(&self) -> String {
         let by = match (self.source, self.event.kind) {
             (Some(Source::Preset), _) => "preset",
-            (Some(Source::Perf), Kind::Software) => "software event",
-            (Some(Source::Perf), Kind::Tool) => "tool event",
+            (Some(Source::Perf), EventKind::Software) => "software event",
+            (Some(Source::Perf), EventKind::Tool) => "tool event",
             (Some(Source::Perf), _) => "perf's generic event",
             (Some(Source::Sysfs), _) => "PMU event of sysfs",
             (Some(Source::Libpfm), _) => "libpfm",
             (Some(Source::Tables), _) => "vendor table",
             (Some(Source::Tracefs), _) => "tracepoint",
             (Some(Source::Model), _) => "the emulated PMU",
-            (None, Kind::Breakpoint) => "breakpoint",
-            (None, Kind::Probe) => "probe",
+            (None, EventKind::Breakpoint) => "breakpoint",
+            (None, EventKind::Probe) => "probe",
             (None, _) => "raw code",
         };
         let same = self.event.is_called(&self.event.canonical) && self.event.name == self.event.canonical;
@@ -222,17 +222,17 @@ impl Tried {
     /// Whether it opens, and the layer that refuses it where it doesn't.
     pub(super) fn answer(&self) -> String {
         match self.verdict {
-            Verdict::Counted if matches!(self.whose, Whose::Cpu(_)) => {
+            EventVerdict::Counted if matches!(self.whose, Whose::Cpu(_)) => {
                 "opens for whole CPUs (-a), not for a program".into()
             }
-            Verdict::Counted => "opens".into(),
-            Verdict::UserOnly => "opens in user space only: perf_event_paranoid forbids the kernel's side".into(),
-            Verdict::Absent(error) => match self.event.unavailable() {
+            EventVerdict::Counted => "opens".into(),
+            EventVerdict::UserOnly => "opens in user space only: perf_event_paranoid forbids the kernel's side".into(),
+            EventVerdict::Absent(error) => match self.event.unavailable() {
                 Some(reason) => format!("{reason} (E02)"),
                 None => format!("not on this machine: {error:?} (E02)"),
             },
-            Verdict::Refused(error) => format!("the kernel refuses its bits: {error:?}, {}", error.desc()),
-            Verdict::Denied(denial) => format!("{} (E01)", self.layer(denial)),
+            EventVerdict::Refused(error) => format!("the kernel refuses its bits: {error:?}, {}", error.desc()),
+            EventVerdict::Denied(denial) => format!("{} (E01)", self.layer(denial)),
         }
     }
 
@@ -253,17 +253,17 @@ impl Tried {
 
     fn json(&self) -> Value {
         let (status, errno) = match self.verdict {
-            Verdict::Counted => ("counted", None),
-            Verdict::UserOnly => ("user-only", None),
-            Verdict::Absent(error) => ("not-supported", Some(error)),
-            Verdict::Refused(error) => ("refused", Some(error)),
-            Verdict::Denied(Denial::Level { .. }) => ("forbidden-by-level", None),
-            Verdict::Denied(Denial::Capability) => ("needs-capability", None),
-            Verdict::Denied(Denial::Nobody(error)) => ("refused", Some(error)),
-            Verdict::Denied(Denial::Seccomp(error)) => ("forbidden-by-seccomp", Some(error)),
-            Verdict::Denied(Denial::NoSystemCall) => ("no-system-call", None),
-            Verdict::Denied(Denial::Everything(error)) => ("forbidden-altogether", Some(error)),
-            Verdict::Denied(Denial::Target) => ("not-yours", None),
+            EventVerdict::Counted => ("counted", None),
+            EventVerdict::UserOnly => ("user-only", None),
+            EventVerdict::Absent(error) => ("not-supported", Some(error)),
+            EventVerdict::Refused(error) => ("refused", Some(error)),
+            EventVerdict::Denied(Denial::Level { .. }) => ("forbidden-by-level", None),
+            EventVerdict::Denied(Denial::Capability) => ("needs-capability", None),
+            EventVerdict::Denied(Denial::Nobody(error)) => ("refused", Some(error)),
+            EventVerdict::Denied(Denial::Seccomp(error)) => ("forbidden-by-seccomp", Some(error)),
+            EventVerdict::Denied(Denial::NoSystemCall) => ("no-system-call", None),
+            EventVerdict::Denied(Denial::Everything(error)) => ("forbidden-altogether", Some(error)),
+            EventVerdict::Denied(Denial::Target) => ("not-yours", None),
         };
         json!({
             "event": self.event.name,

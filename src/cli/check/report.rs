@@ -8,7 +8,7 @@ use super::events::{Events, Grouped, Tried};
 use super::expected::Expected;
 use super::files::CheckedFile;
 use crate::cli::Error;
-use crate::machine::{Fact, Section, Standing};
+use crate::machine::{FactStanding, MachineFact, ReportSection};
 use crate::names::shown;
 use crate::number::whole_share;
 
@@ -22,7 +22,7 @@ const NOTE_AT: usize = 8;
 /// Everything that `check` found.
 #[derive(Debug)]
 pub(super) struct Report {
-    pub(super) facts: Vec<Fact>,
+    pub(super) facts: Vec<MachineFact>,
     pub(super) events: Option<Events>,
     pub(super) files: Vec<CheckedFile>,
 }
@@ -47,13 +47,13 @@ impl Paint {
     }
 
     /// The word for a standing, four columns wide.
-    fn standing(self, standing: Standing) -> String {
+    fn standing(self, standing: FactStanding) -> String {
         let word = format!("{:<4}", standing.word());
         match standing {
-            Standing::Ok => self.with("32", &word),
-            Standing::Unknown => self.with("2", &word),
-            Standing::Warn => self.with("33", &word),
-            Standing::Fail => self.with("1;31", &word),
+            FactStanding::Ok => self.with("32", &word),
+            FactStanding::Unknown => self.with("2", &word),
+            FactStanding::Warn => self.with("33", &word),
+            FactStanding::Fail => self.with("1;31", &word),
         }
     }
 }
@@ -64,7 +64,7 @@ impl Report {
     pub(super) fn is_well(&self) -> bool {
         let counts = match &self.events {
             Some(events) => events.is_well(),
-            None => !self.facts.iter().any(|fact| fact.standing == Standing::Fail),
+            None => !self.facts.iter().any(|fact| fact.standing == FactStanding::Fail),
         };
         counts && self.files.iter().all(CheckedFile::is_right)
     }
@@ -99,7 +99,7 @@ impl Report {
     fn files_text(&self, paint: Paint) -> String {
         let mut text = format!("{}\n", paint.heading("Relation files"));
         for file in &self.files {
-            let standing = if file.is_right() { Standing::Ok } else { Standing::Fail };
+            let standing = if file.is_right() { FactStanding::Ok } else { FactStanding::Fail };
             let fine = fine_text(file.relations().len(), file.metrics().len());
             let _ = writeln!(text, "  {}  {}: {fine}", paint.standing(standing), shown(&file.name));
             for relation in file.relations() {
@@ -144,12 +144,12 @@ fn fine_text(relations: usize, metrics: usize) -> String {
     format!("{text} {} right", if relations + metrics == 1 { "is" } else { "are" })
 }
 
-fn section(section: Section, facts: &[Fact], paint: Paint) -> String {
+fn section(section: ReportSection, facts: &[MachineFact], paint: Paint) -> String {
     let mut text = format!("{}\n", paint.heading(section.title()));
     for fact in facts {
         let found = wrapped(&shown(&fact.found), FOUND_AT);
         let _ = writeln!(text, "  {}  {:<19}  {found}", paint.standing(fact.standing), fact.name);
-        if fact.standing > Standing::Ok {
+        if fact.standing > FactStanding::Ok {
             let _ = writeln!(text, "{:NOTE_AT$}{}", "", wrapped(fact.why, NOTE_AT));
         }
         if let Some(fix) = &fact.fix {
@@ -159,7 +159,7 @@ fn section(section: Section, facts: &[Fact], paint: Paint) -> String {
     text
 }
 
-fn events_text(events: &Events, facts: &[Fact], paint: Paint) -> String {
+fn events_text(events: &Events, facts: &[MachineFact], paint: Paint) -> String {
     let mut text = format!("{}\n", paint.heading("Events"));
     match events {
         Events::Unread(error) => text.push_str(&format!("{error}\n")),
@@ -180,18 +180,18 @@ fn events_text(events: &Events, facts: &[Fact], paint: Paint) -> String {
 
 fn event_text(text: &mut String, event: &Tried, paint: Paint) {
     let standing = match event.verdict.counts() {
-        true if event.event.modifiers.exclude_kernel || event.verdict == crate::machine::Verdict::Counted => {
-            Standing::Ok
+        true if event.event.modifiers.exclude_kernel || event.verdict == crate::machine::EventVerdict::Counted => {
+            FactStanding::Ok
         }
-        true => Standing::Warn,
-        false => Standing::Fail,
+        true => FactStanding::Warn,
+        false => FactStanding::Fail,
     };
     let _ = writeln!(text, "  {}  {}", paint.standing(standing), shown(&event.event.name));
     let line = format!("{}; {}", shown(&event.reading()), shown(&event.answer()));
     let _ = writeln!(text, "{:NOTE_AT$}{}", "", wrapped(&line, NOTE_AT));
 }
 
-fn groups_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
+fn groups_text(text: &mut String, groups: &[Grouped], facts: &[MachineFact]) {
     for (number, group) in groups.iter().enumerate() {
         let what = match &group.pmu {
             None => "without counters, runs all the time".to_owned(),
@@ -218,7 +218,7 @@ fn groups_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
 }
 
 /// What follows from multiplexed groups.
-fn turns_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
+fn turns_text(text: &mut String, groups: &[Grouped], facts: &[MachineFact]) {
     let Some(pmu) =
         groups.iter().find(|group| group.ratio.is_some_and(|ratio| ratio < 1.0)).and_then(|group| group.pmu.as_ref())
     else {
@@ -234,12 +234,12 @@ fn turns_text(text: &mut String, groups: &[Grouped], facts: &[Fact]) {
             2 * all
         );
     }
-    if fact(facts, "nmi_watchdog").is_some_and(|fact| fact.standing == Standing::Warn) {
+    if fact(facts, "nmi_watchdog").is_some_and(|fact| fact.standing == FactStanding::Warn) {
         text.push_str("  The NMI watchdog holds a counter: sudo sysctl kernel.nmi_watchdog=0\n");
     }
 }
 
-fn fact<'a>(facts: &'a [Fact], name: &str) -> Option<&'a Fact> {
+fn fact<'a>(facts: &'a [MachineFact], name: &str) -> Option<&'a MachineFact> {
     facts.iter().find(|fact| fact.name == name)
 }
 

@@ -30,7 +30,7 @@ mod total;
 mod volatility;
 mod window;
 
-pub use model::{Model, ModelError};
+pub use model::{CovarianceModel, ModelError};
 pub use prior::{Complete, Prior};
 pub use relation::Constraint;
 pub use settings::Settings;
@@ -153,7 +153,7 @@ pub struct Gp {
     lessons: Option<Lessons>,
     /// Covariances that were known before the run.
     known_before: Covariances,
-    model: Option<Model>,
+    model: Option<CovarianceModel>,
 }
 
 /// The most events that are estimated together. Of each pair four covariances are kept several times over, so that
@@ -164,7 +164,13 @@ pub const MAX_EVENTS: usize = 512;
 impl Gp {
     /// An estimator of these events, [`MAX_EVENTS`] at most. What a model of earlier runs holds of them goes before what
     /// the prior says.
-    pub fn new(events: &[EventSpec], timing: Timing, settings: Settings, prior: &Prior, model: Option<&Model>) -> Self {
+    pub fn new(
+        events: &[EventSpec],
+        timing: Timing,
+        settings: Settings,
+        prior: &Prior,
+        model: Option<&CovarianceModel>,
+    ) -> Self {
         let always: Vec<bool> = events.iter().map(|event| event.always_counted).collect();
         let names: Vec<&str> = events.iter().map(|event| event.name.as_str()).collect();
         let mut covariances = prior.covariances(&names, settings.doubt);
@@ -299,16 +305,20 @@ impl Gp {
 
     /// What this run and those before it teach, for later runs. Takes seconds of a learning run; without
     /// one it is what was known before.
-    pub fn model(&self) -> Model {
+    pub fn model(&self) -> CovarianceModel {
         let run = model::Run {
             names: self.names(),
             rates: self.run.iter().map(Delta::rate).collect(),
             time_ms: longest(&self.run),
             lessons: self.lessons.clone().unwrap_or_default(),
         };
-        Model::learn(run, self.model.as_ref(), self.known_before.clone(), &self.settings, |block, rate, own| {
-            self.observation(block, rate, WindowScale::AT_LARGE, own)
-        })
+        CovarianceModel::learn(
+            run,
+            self.model.as_ref(),
+            self.known_before.clone(),
+            &self.settings,
+            |block, rate, own| self.observation(block, rate, WindowScale::AT_LARGE, own),
+        )
     }
 
     fn names(&self) -> Vec<String> {

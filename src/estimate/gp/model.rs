@@ -14,12 +14,12 @@ use super::level::Level;
 use super::settings::Settings;
 use super::time::{MEMORIES, PerProcess};
 use super::window::Observation;
-use crate::files::Part;
+use crate::files::PartialFile;
 
 /// How the events of a program vary together, as learnt from runs of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Model {
+pub struct CovarianceModel {
     version: u32,
     /// The processes that the covariances are of.
     memories_ms: Vec<f64>,
@@ -62,7 +62,7 @@ impl fmt::Display for ModelError {
 
 impl std::error::Error for ModelError {}
 
-impl Model {
+impl CovarianceModel {
     /// What learning runs teach: `rates` are the run's means over `time_ms`, `start` is the prior,
     /// `lessons` are the run's windows, `observation` makes of a block what it says of a rate.
     pub(crate) fn learn(
@@ -184,7 +184,7 @@ impl Model {
     /// # Errors
     /// Returns the operating system's error.
     pub fn write(&self, path: &Path) -> io::Result<()> {
-        let mut part = Part::create(path)?;
+        let mut part = PartialFile::create(path)?;
         part.write_all((serde_json::to_string(self)? + "\n").as_bytes())?;
         part.put().map(drop)
     }

@@ -108,7 +108,7 @@ fn a_steady_rate_is_found_whatever_the_turns() {
 }
 
 /// A run of an event that is always counted, at so many a millisecond, and one that is multiplexed, at half of that.
-fn learning_run(rate: f64, model: Option<&Model>) -> Gp {
+fn learning_run(rate: f64, model: Option<&CovarianceModel>) -> Gp {
     let mut gp = Gp::new(&specs(&[true, false]), TIMING, Settings::default(), &Prior::default(), model).learning();
     for i in 0..100 {
         let (on, level) = (f64::from(u8::from(i % 3 == 0)), rate * if i % 20 < 10 { 6.0 } else { 2.0 });
@@ -125,7 +125,7 @@ fn temporary(name: &str) -> std::path::PathBuf {
 fn a_model_comes_back_from_its_file_as_it_was() {
     let (path, written) = (temporary("model"), learning_run(1000.0, None).model());
     written.write(&path).unwrap();
-    let read = Model::read(&path).unwrap();
+    let read = CovarianceModel::read(&path).unwrap();
     let names = ["event0", "event1"];
     let (mut a, mut b) = (Covariances::zeros(2), Covariances::zeros(2));
     read.replace(&names, &mut a);
@@ -152,12 +152,12 @@ fn a_damaged_model_is_refused_with_what_is_wrong() {
     for (from, to, wanted) in damages {
         assert!(text.contains(from), "{from}");
         std::fs::write(&path, text.replacen(from, to, 1)).unwrap();
-        let error = Model::read(&path).unwrap_err().to_string();
+        let error = CovarianceModel::read(&path).unwrap_err().to_string();
 
         assert!(error.contains(wanted) && error.contains("perfprop-damaged"), "{error}");
     }
     std::fs::write(&path, "{}").unwrap();
-    assert!(Model::read(&path).unwrap_err().to_string().contains("missing field"));
+    assert!(CovarianceModel::read(&path).unwrap_err().to_string().contains("missing field"));
     std::fs::remove_file(&path).unwrap();
 }
 
@@ -166,7 +166,7 @@ fn levels_are_means_over_all_learning_runs() {
     // Both as long: 4000 a round of 4 ms in one run, twice that in the other.
     let first = learning_run(1000.0, None).model();
     let second = learning_run(2000.0, Some(&first)).model();
-    let level = |model: &Model| model.level("event0").unwrap();
+    let level = |model: &CovarianceModel| model.level("event0").unwrap();
     assert!((level(&first) - 1000.0).abs() < 1e-9 && (level(&second) - 1500.0).abs() < 1e-9, "{}", level(&second));
 }
 

@@ -37,7 +37,7 @@ use state::EventState;
 
 use super::audit::{Audit, AuditScope};
 use super::levels::{EventLevels, known};
-use super::{Cause, Estimate, Estimator, Moved, Part, Quality, Standing, scale_all, scaled};
+use super::{Cause, Contribution, Estimate, Estimator, Moved, Quality, Standing, scale_all, scaled};
 use crate::events::Event;
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Error, Tally, Uncertain};
@@ -103,7 +103,7 @@ impl Linear {
         // what the corrected mean is wrong by.
         let weighting = raw.rate.mean().map_or(0.0, |mean| state.own_mean - mean);
         let total = uncertain(state.mean, state.deviation, weighting.abs(), tally.confidence()).scaled(time);
-        let part = |by, rate: f64| Part { by, counts: rate * time };
+        let part = |by, rate: f64| Contribution { by, counts: rate * time };
         let of_relations = state.parts.iter().map(|(&index, &rate)| part(Cause::Relation(index), rate));
         let mut parts: Vec<_> = of_relations.collect();
         parts.sort_by(|a, b| b.counts.abs().total_cmp(&a.counts.abs()));

@@ -29,10 +29,10 @@ use std::time::{Duration, Instant};
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use nix::unistd::Pid;
 
-use super::perf::Row;
+use super::perf::CounterRow;
 use super::{CounterSource, Next, Reading, Round, Scope, Status};
 use crate::events::emulate::Formula;
-use crate::files::{self, Expected};
+use crate::files::{self, ExpectedFile};
 use crate::plan::Plan;
 use crate::units::{CpuNs, WallNs};
 
@@ -40,7 +40,7 @@ mod costs;
 mod model;
 
 pub use costs::Costs;
-pub use model::{Cache, Model};
+pub use model::{Cache, CacheModel};
 
 /// How often parts are looked for, so that few of them lie on the disk and none is overwritten: a process
 /// that executes another program numbers its parts anew, and valgrind takes longer than this to start it.
@@ -71,16 +71,16 @@ const OUTPUT: &str = "costs.";
 pub struct Emulator {
     valgrind: PathBuf,
     folder: Scratch,
-    model: Model,
+    model: CacheModel,
     /// Whether processes that the command starts are counted too.
     inherit: bool,
     /// Who wants the parts themselves.
-    parts: Option<Sender<Part>>,
+    parts: Option<Sender<ProgramPart>>,
 }
 
 /// A part of a program's costs as callgrind wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct ProgramPart {
     /// Id of the process.
     pub pid: i32,
     /// The text of the file; its end is missing where the process was killed as it was written.
@@ -143,12 +143,12 @@ impl Emulator {
     ///
     /// # Errors
     /// Returns the operating system's error if no folder for temporary files can be made.
-    pub fn new(valgrind: PathBuf, model: &Model, inherit: bool) -> io::Result<Self> {
+    pub fn new(valgrind: PathBuf, model: &CacheModel, inherit: bool) -> io::Result<Self> {
         Ok(Self { valgrind, folder: Scratch::new()?, model: model.clone(), inherit, parts: None })
     }
 
     /// Hands on all parts, for who wants more than sums; the channel ends with the source.
-    pub fn parts(&mut self) -> Receiver<Part> {
+    pub fn parts(&mut self) -> Receiver<ProgramPart> {
         // Unbounded: parts are few, and what takes them is faster than what writes them.
         let (sender, parts) = unbounded();
         self.parts = Some(sender);
@@ -186,7 +186,7 @@ impl Emulator {
 
     /// The counters of the command, which waits before exec or runs already, as process `pid`.
     pub fn source(self, plan: &Plan, pid: Pid) -> Emulated {
-        let row = |(event, formula): (usize, &Option<Formula>)| Row {
+        let row = |(event, formula): (usize, &Option<Formula>)| CounterRow {
             event,
             scope: Scope::All,
             anchor_of: None,
@@ -212,15 +212,15 @@ impl Emulator {
 pub struct Told {
     log: PathBuf,
     pid: Pid,
-    asked: Model,
+    asked: CacheModel,
 }
 
 impl Told {
     /// Waits until valgrind has said it, and gives that; what it was asked for if it doesn't.
-    pub fn model(self) -> Model {
+    pub fn model(self) -> CacheModel {
         let begun = Instant::now();
         loop {
-            if let Some(model) = head(&self.log, HEAD).and_then(|text| Model::from_log(&text)) {
+            if let Some(model) = head(&self.log, HEAD).and_then(|text| CacheModel::from_log(&text)) {
                 return model;
             }
             if begun.elapsed() > START || !super::process::is_alive(self.pid) {
@@ -234,12 +234,12 @@ impl Told {
 /// The running model of a command and all that it starts.
 #[derive(Debug)]
 pub struct Emulated {
-    rows: Vec<Row>,
+    rows: Vec<CounterRow>,
     formulas: Vec<Option<Formula>>,
     root: Pid,
     inherit: bool,
     folder: Scratch,
-    parts: Option<Sender<Part>>,
+    parts: Option<Sender<ProgramPart>>,
     /// Sum of all parts so far.
     total: Costs,
     /// The costs when counting began; `None` before.
@@ -249,7 +249,7 @@ pub struct Emulated {
 
 impl Emulated {
     /// Every row, with whether it is counted.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[CounterRow] {
         &self.rows
     }
 
@@ -277,7 +277,7 @@ impl Emulated {
         let is_root = pid == self.root.as_raw();
         if self.inherit || is_root {
             self.total.add(&costs);
-            self.parts.as_ref().filter(|_| self.before.is_some()).map(|parts| parts.send(Part { pid, text }));
+            self.parts.as_ref().filter(|_| self.before.is_some()).map(|parts| parts.send(ProgramPart { pid, text }));
         }
         if number.is_none() && !is_root {
             let _ = fs::remove_file(self.folder.path.join(format!("{LOG}{pid}")));
@@ -368,7 +368,7 @@ fn part(name: &str) -> Option<(i32, Option<u32>)> {
 fn head(path: &Path, most: u64) -> Option<String> {
     let mut head = Vec::new();
     // A program may write into this folder, too, as its model does.
-    files::open(path, &Expected::any(u64::MAX)).ok()?.take(most).read_to_end(&mut head).ok()?;
+    files::open(path, &ExpectedFile::any(u64::MAX)).ok()?.take(most).read_to_end(&mut head).ok()?;
     Some(String::from_utf8_lossy(&head).into_owned())
 }
 
@@ -400,7 +400,7 @@ mod tests {
 
     #[test]
     fn parts_are_added_up_and_deleted_once_their_summary_is_whole() {
-        let model = Model::default();
+        let model = CacheModel::default();
         let emulator = Emulator::new("valgrind".into(), &model, true).unwrap();
         let folder = emulator.folder.path.clone();
         let mut source = emulator.source(&Plan::default(), Pid::from_raw(7));
@@ -423,7 +423,7 @@ mod tests {
 
     #[test]
     fn without_inheritance_the_command_alone_counts() {
-        let emulator = Emulator::new("valgrind".into(), &Model::default(), false).unwrap();
+        let emulator = Emulator::new("valgrind".into(), &CacheModel::default(), false).unwrap();
         let folder = emulator.folder.path.clone();
         let line = emulator.command_line(&["prog".into(), "-x".into()]);
         assert!(line.contains(&"--trace-children=no".into()) && line.ends_with(&["prog".into(), "-x".into()]));

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 /// The three caches of the model; one that isn't given is as valgrind finds it in this CPU.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Model {
+pub struct CacheModel {
     /// Instruction cache of the first level.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub i1: Option<Cache>,
@@ -63,7 +63,7 @@ impl Cache {
     }
 }
 
-impl Model {
+impl CacheModel {
     /// Reads `i1=32768,8,64,d1=32768,8,64,ll=8388608,16,64`, any of the three: size, associativity and
     /// line size as valgrind takes them; a size may end with `k` or `m`.
     ///
@@ -148,7 +148,7 @@ impl fmt::Display for Cache {
     }
 }
 
-impl fmt::Display for Model {
+impl fmt::Display for CacheModel {
     /// `I1 32 KiB 8-way 64 B, D1 32 KiB 8-way 64 B, LL 8 MiB 16-way 64 B`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let caches = [("I1", self.i1), ("D1", self.d1), ("LL", self.ll)];
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn caches_are_read_as_valgrind_takes_them() {
-        let model = Model::parse("d1=32k,8,64, ll=8m,16,64").unwrap();
+        let model = CacheModel::parse("d1=32k,8,64, ll=8m,16,64").unwrap();
         assert_eq!(model.d1, Some(Cache { size: 32768, associativity: 8, line: 64 }));
         assert_eq!(model.i1, None);
         assert_eq!(model.options().collect::<Vec<_>>(), ["--D1=32768,8,64", "--LL=8388608,16,64"]);
@@ -195,7 +195,7 @@ mod tests {
             ("d1=32768,8,d1=32768", "has no line size"),
         ];
         for (text, words) in cases {
-            let error = Model::parse(text).unwrap_err();
+            let error = CacheModel::parse(text).unwrap_err();
             assert!(error.contains(words), "{text}: {error}");
         }
     }
@@ -204,10 +204,10 @@ mod tests {
     fn valgrinds_log_tells_what_it_models() {
         let log = "==7== Cache configuration used:\n==7==   I1: 32,768 B, 8-way, 64 B lines\n\
                    ==7==   D1: 49,152 B, 12-way, 64 B lines\n==7==   LL: 268,435,456 B, 1-way, 64 B lines\n";
-        let model = Model::from_log(log).unwrap();
+        let model = CacheModel::from_log(log).unwrap();
         assert_eq!(model.to_string(), "I1 32 KiB 8-way 64 B, D1 48 KiB 12-way 64 B, LL 256 MiB 1-way 64 B");
-        assert_eq!(Model::from_log(&log[..log.len() - 30]), None);
-        assert_eq!(Model::from_log(""), None);
+        assert_eq!(CacheModel::from_log(&log[..log.len() - 30]), None);
+        assert_eq!(CacheModel::from_log(""), None);
     }
 
     proptest! {
@@ -218,9 +218,9 @@ mod tests {
             let line = 1 << line;
             let size = (associativity * line) << sets;
             let cache = Cache { size, associativity, line };
-            let model = Model::parse(&format!("ll={size},{associativity},{line}"));
-            prop_assert_eq!(model, Ok(Model { ll: Some(cache), ..Model::default() }));
-            let _ = (Model::parse(&text), Model::from_log(&text));
+            let model = CacheModel::parse(&format!("ll={size},{associativity},{line}"));
+            prop_assert_eq!(model, Ok(CacheModel { ll: Some(cache), ..CacheModel::default() }));
+            let _ = (CacheModel::parse(&text), CacheModel::from_log(&text));
         }
     }
 }

@@ -8,14 +8,14 @@ use nix::unistd::Pid;
 
 use super::open::Opening;
 use super::rotation::PmuRotations;
-use super::target::{CounterPlace, Start, Target, Who};
-use super::{OpenError, OpenGroup, PlaceClock, Row};
+use super::target::{CountedTarget, CounterPlace, Start, Who};
+use super::{CounterRow, OpenError, OpenGroup, PlaceClock};
 use crate::plan::Plan;
 use crate::sources::{Reading, Scope, Status, command, process};
 
 /// The open counters of a plan.
 pub(super) struct Attached {
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<CounterRow>,
     pub(super) groups: Vec<OpenGroup>,
     pub(super) clocks: Vec<PlaceClock>,
 }
@@ -23,10 +23,10 @@ pub(super) struct Attached {
 /// The opening of all counters of a plan.
 pub(super) struct Attaching<'a> {
     plan: &'a Plan,
-    target: &'a Target,
+    target: &'a CountedTarget,
     turns: &'a PmuRotations,
     /// The rows of one scope after those of another: its events and its anchors.
-    rows: Vec<Row>,
+    rows: Vec<CounterRow>,
     groups: Vec<OpenGroup>,
     clocks: Vec<PlaceClock>,
     /// The first row of each scope.
@@ -35,7 +35,11 @@ pub(super) struct Attaching<'a> {
 
 impl<'a> Attaching<'a> {
     /// Opens what can be opened in every place of the target.
-    pub(super) fn all(plan: &'a Plan, target: &'a Target, turns: &'a PmuRotations) -> Result<Attached, OpenError> {
+    pub(super) fn all(
+        plan: &'a Plan,
+        target: &'a CountedTarget,
+        turns: &'a PmuRotations,
+    ) -> Result<Attached, OpenError> {
         let (rows, groups, clocks, scopes) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
         let mut attaching = Self { plan, target, turns, rows, groups, clocks, scopes };
         match attaching.target() {
@@ -106,7 +110,8 @@ impl<'a> Attaching<'a> {
         let scopes: Vec<_> = places.iter().map(|place| place.scope.clone()).collect();
         let opened = self.places(places);
         if let Err(OpenError::NoProcess(_)) = opened {
-            let is_its = |row: &&mut Row| matches!(row.scope, Scope::Thread { .. }) && scopes.contains(&row.scope);
+            let is_its =
+                |row: &&mut CounterRow| matches!(row.scope, Scope::Thread { .. }) && scopes.contains(&row.scope);
             let rows = self.rows.iter_mut().filter(is_its).filter(|row| !row.status.is_open());
             rows.for_each(|row| row.status = Status::Gone);
         }
@@ -120,7 +125,7 @@ impl<'a> Attaching<'a> {
     fn place(&mut self, place: &CounterPlace) -> Result<(), OpenError> {
         let first = self.rows_of(&place.scope);
         let rows = &mut self.rows[first..first + self.plan.width()];
-        let Target { start, inherit, .. } = *self.target;
+        let CountedTarget { start, inherit, .. } = *self.target;
         let mut opening = Opening { plan: self.plan, place, start, inherit, rows };
         let clock = self.clocks.len();
         let is_timed = place.is_one_cpu_of_a_task();
@@ -149,7 +154,8 @@ impl<'a> Attaching<'a> {
             return first;
         }
         let first = self.rows.len();
-        let row = |event, anchor_of| Row { event, scope: scope.clone(), status: Status::NotSupported, anchor_of };
+        let row =
+            |event, anchor_of| CounterRow { event, scope: scope.clone(), status: Status::NotSupported, anchor_of };
         let events = (0..self.plan.events.len()).map(|event| row(event, None));
         let anchors = self.plan.anchors.iter().map(|&event| row(event, Some(event)));
         self.rows.extend(events.chain(anchors));
@@ -237,7 +243,7 @@ mod tests {
         let events = Resolver::new(Machine::here()).called("task-clock");
         let groups = vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }];
         let plan = Plan { events, groups, ..Plan::default() };
-        let target = Target::alone(Who::Threads(vec![nix::unistd::gettid()]));
+        let target = CountedTarget::alone(Who::Threads(vec![nix::unistd::gettid()]));
         target.stop.ask(15);
         let opened = Attaching::all(&plan, &target, &PmuRotations::new(Vec::new(), 0.01));
         assert!(matches!(opened, Err(OpenError::Stopped(15))));

@@ -16,7 +16,7 @@ use nix::unistd::Pid;
 use perf_event::{Counter, GroupData};
 
 use super::{CounterSource, Next, Reading, Round, Scope, Status, process};
-use crate::events::{Event, Kind};
+use crate::events::{Event, EventKind};
 use crate::plan::{Cohesion, EventIndex, GroupIndex, Plan, PlannedGroup, Rotation};
 use crate::units::{CpuNs, WallNs};
 
@@ -36,7 +36,7 @@ use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};
 use taken::Taken;
 use target::CounterPlace;
-pub use target::{Cgroup, Split, Start, Stop, Target, Who, online_cpus, parse_cpus};
+pub use target::{Cgroup, CountedTarget, Split, Start, Stop, Who, online_cpus, parse_cpus};
 pub use trial::{fit, switch_cost};
 
 pub use open::{Whose, ask};
@@ -53,7 +53,7 @@ pub type RowIndex = usize;
 
 /// Whether and how one row is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct CounterRow {
     /// Event of the row.
     pub event: EventIndex,
     /// Which part of the target it counts.
@@ -116,7 +116,7 @@ pub enum OpenError {
 /// The open counters of a plan.
 #[derive(Debug)]
 pub struct PerfSource {
-    rows: Vec<Row>,
+    rows: Vec<CounterRow>,
     groups: Vec<OpenGroup>,
     /// The rotation, where perfprop makes it.
     turns: PmuRotations,
@@ -171,7 +171,7 @@ impl PerfSource {
     /// # Errors
     /// When the target can't be measured at all, or was asked to [`Stop`]. An event that can't be counted is no error: its
     /// [`Status`] says why.
-    pub fn open(plan: &Plan, target: &Target) -> Result<Self, OpenError> {
+    pub fn open(plan: &Plan, target: &CountedTarget) -> Result<Self, OpenError> {
         Self::open_in_turns(plan, target, Vec::new(), BUDGET)
     }
 
@@ -183,7 +183,7 @@ impl PerfSource {
     /// Fails as [`open`](Self::open) does.
     pub fn open_in_turns(
         plan: &Plan,
-        target: &Target,
+        target: &CountedTarget,
         rotations: Vec<Rotation>,
         budget: f64,
     ) -> Result<Self, OpenError> {
@@ -196,7 +196,7 @@ impl PerfSource {
 
     /// What became of each event in each scope, and behind them what became of the anchors: in the
     /// order of the readings.
-    pub fn rows(&self) -> &[Row] {
+    pub fn rows(&self) -> &[CounterRow] {
         &self.rows
     }
 
@@ -374,7 +374,7 @@ fn nanoseconds(time: Duration) -> u64 {
 
 /// Whether this machine counts an event of the calling process, found by trying.
 pub fn probe(event: &Event) -> Status {
-    if event.kind == Kind::Tool {
+    if event.kind == EventKind::Tool {
         return Status::Counted;
     }
     let plan = Plan {
@@ -382,7 +382,7 @@ pub fn probe(event: &Event) -> Status {
         groups: vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }],
         ..Plan::default()
     };
-    let opened = PerfSource::open(&plan, &Target::held(nix::unistd::getpid()));
+    let opened = PerfSource::open(&plan, &CountedTarget::held(nix::unistd::getpid()));
     let status = opened.ok().and_then(|source| Some(source.rows.first()?.status.clone()));
     status.unwrap_or(Status::NotSupported)
 }

@@ -60,12 +60,12 @@ pub struct MuxError {
     /// The file that holds the interval.
     pub path: PathBuf,
     /// What is the matter with it.
-    pub cause: Cause,
+    pub cause: MuxErrorCause,
 }
 
 /// What is the matter with the file of an interval.
 #[derive(Debug)]
-pub enum Cause {
+pub enum MuxErrorCause {
     /// The kernel has no such number for this PMU.
     Absent(io::Error),
     /// This user may not change it.
@@ -104,19 +104,19 @@ pub fn interval_of((kind, core): (u32, u64)) -> Option<Duration> {
 
 fn set_in(folder: &Path, milliseconds: u32) -> Result<Interval, MuxError> {
     let path = folder.join(FILE);
-    let failed = |cause: Cause| MuxError { path: path.clone(), cause };
-    let before = read(&path).map_err(|error| failed(Cause::Absent(error)))?;
-    let file = OpenOptions::new().write(true).open(&path).map_err(|error| failed(Cause::of(error)))?;
+    let failed = |cause: MuxErrorCause| MuxError { path: path.clone(), cause };
+    let before = read(&path).map_err(|error| failed(MuxErrorCause::Absent(error)))?;
+    let file = OpenOptions::new().write(true).open(&path).map_err(|error| failed(MuxErrorCause::of(error)))?;
     let mut file = Flock::lock(file, FlockArg::LockExclusiveNonblock).map_err(|(_, errno)| match errno {
-        Errno::EWOULDBLOCK => failed(Cause::Taken),
-        errno => failed(Cause::Refused(errno.into())),
+        Errno::EWOULDBLOCK => failed(MuxErrorCause::Taken),
+        errno => failed(MuxErrorCause::Refused(errno.into())),
     })?;
-    let (guard, waits) = guard(&file, before).map_err(|error| failed(Cause::NoGuard(error)))?;
+    let (guard, waits) = guard(&file, before).map_err(|error| failed(MuxErrorCause::NoGuard(error)))?;
     let written = file.write_all(format!("{milliseconds}\n").as_bytes());
     // Dropped on the error's way out, it is as it was.
     let pmu = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let interval = Interval { pmu, before, now: milliseconds, guard, waits: Some(waits), _file: file };
-    written.map_err(|error| failed(Cause::of(error)))?;
+    written.map_err(|error| failed(MuxErrorCause::of(error)))?;
     Ok(interval)
 }
 
@@ -144,7 +144,7 @@ impl Drop for Interval {
     }
 }
 
-impl Cause {
+impl MuxErrorCause {
     fn of(error: io::Error) -> Self {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::EACCES | Errno::EPERM | Errno::EROFS) => Self::NotPermitted,
@@ -153,7 +153,7 @@ impl Cause {
     }
 }
 
-impl fmt::Display for Cause {
+impl fmt::Display for MuxErrorCause {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Absent(error) => write!(f, "this PMU has no interval that could be changed ({error})"),
@@ -197,7 +197,7 @@ mod tests {
     fn two_cannot_hold_one() {
         let folder = pmu("taken", "4\n");
         let interval = set_in(&folder, 1).unwrap();
-        assert!(matches!(set_in(&folder, 2).unwrap_err().cause, Cause::Taken));
+        assert!(matches!(set_in(&folder, 2).unwrap_err().cause, MuxErrorCause::Taken));
         drop(interval);
         fs::write(folder.join(FILE), "4\n").unwrap();
         drop(set_in(&folder, 2).unwrap());
@@ -207,9 +207,9 @@ mod tests {
     #[test]
     fn what_is_no_interval_is_not_changed() {
         let folder = pmu("words", "four\n");
-        assert!(matches!(set_in(&folder, 1).unwrap_err().cause, Cause::Absent(_)));
+        assert!(matches!(set_in(&folder, 1).unwrap_err().cause, MuxErrorCause::Absent(_)));
         assert_eq!(last(&folder), "four");
-        assert!(matches!(set_in(Path::new("/nonexistent"), 1).unwrap_err().cause, Cause::Absent(_)));
+        assert!(matches!(set_in(Path::new("/nonexistent"), 1).unwrap_err().cause, MuxErrorCause::Absent(_)));
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -9,8 +9,8 @@ use perf_event::events::Software;
 use perf_event::{Builder, Counter, ReadFormat};
 
 use super::target::{CountedTask, CounterPlace, Start};
-use super::{OpenError, Row};
-use crate::events::{Event, Kind, Modifiers};
+use super::{CounterRow, OpenError};
+use crate::events::{Event, EventKind, Modifiers};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
 use crate::sources::{Scope, Status, process};
 
@@ -24,7 +24,7 @@ pub(super) struct Opening<'a> {
     pub(super) start: Start,
     pub(super) inherit: bool,
     /// The rows of the plan's events in the place's scope.
-    pub(super) rows: &'a mut [Row],
+    pub(super) rows: &'a mut [CounterRow],
 }
 
 /// The counters of a group in one place.
@@ -107,7 +107,7 @@ impl Opening<'_> {
 
     /// The kernel knows no tool events.
     fn is_tool(&self, index: EventIndex) -> bool {
-        self.plan.event(index).kind == Kind::Tool
+        self.plan.event(index).kind == EventKind::Tool
     }
 
     fn names(&self, group: &PlannedGroup) -> Vec<String> {
@@ -320,7 +320,7 @@ pub enum Whose {
 /// # Errors
 /// Returns the kernel's own answer, without a meaning.
 pub fn ask(event: &Event, whose: Whose) -> io::Result<()> {
-    if event.kind == Kind::Tool {
+    if event.kind == EventKind::Tool {
         return Ok(());
     }
     let (subject, cpu) = match whose {

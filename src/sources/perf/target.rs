@@ -14,7 +14,7 @@ use crate::sources::{Scope, process};
 
 /// Processes, threads or CPUs to count, and the rows to keep them in.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct CountedTarget {
     /// Processes, threads or CPUs that are counted.
     pub who: Who,
     /// Only what runs on these CPUs; on any where `None`.
@@ -121,7 +121,7 @@ impl CounterPlace {
     }
 }
 
-impl Target {
+impl CountedTarget {
     /// A process that waits before exec, with all that it will start.
     pub fn held(pid: Pid) -> Self {
         Self { inherit: true, start: Start::OnExec, ..Self::alone(Who::Held(pid)) }

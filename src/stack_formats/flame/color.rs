@@ -1,6 +1,6 @@
 //! Chooses the colour of a module by its name: the same in every picture.
 
-use crate::profile::{Frame, Kind};
+use crate::profile::{Frame, FrameKind};
 
 /// Number of hues that distinguish modules.
 pub(super) const HUES: u32 = 18;
@@ -8,10 +8,10 @@ pub(super) const HUES: u32 = 18;
 /// The class of a frame's rectangle. Frames of no module have no hue.
 pub(super) fn class(frame: &Frame<'_>) -> String {
     match frame.kind {
-        Kind::Process | Kind::Other => "n".into(),
-        Kind::Function if frame.module.is_empty() => "n".into(),
-        Kind::Function if frame.is_kernel() => "k".into(),
-        Kind::Function => format!("h{}", hash(frame.module) % HUES),
+        FrameKind::Process | FrameKind::Other => "n".into(),
+        FrameKind::Function if frame.module.is_empty() => "n".into(),
+        FrameKind::Function if frame.is_kernel() => "k".into(),
+        FrameKind::Function => format!("h{}", hash(frame.module) % HUES),
     }
 }
 

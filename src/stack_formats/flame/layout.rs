@@ -1,7 +1,7 @@
 //! Computes the rectangles of a flame graph.
 
 use crate::profile::{EventId, NodeId, Tree};
-use crate::stack_formats::options::Unit;
+use crate::stack_formats::options::WrittenNumber;
 
 /// The deepest row; pictures with more can't be looked at.
 const MOST_ROWS: usize = 1500;
@@ -28,7 +28,7 @@ pub(super) struct FlameLayout {
 
 /// Lays out nodes that are `narrowest` wide at least, as a share of the width. Children stand at the left under their
 /// parent, in the order of their names.
-pub(super) fn layout(tree: &Tree, event: EventId, unit: Unit, narrowest: f64) -> FlameLayout {
+pub(super) fn layout(tree: &Tree, event: EventId, unit: WrittenNumber, narrowest: f64) -> FlameLayout {
     let numbers: Vec<u64> =
         tree.inclusive(event).into_iter().map(|amount| unit.in_amount(tree, event, amount)).collect();
     let total = numbers[0].max(1) as f64;
@@ -58,19 +58,19 @@ pub(super) fn layout(tree: &Tree, event: EventId, unit: Unit, narrowest: f64) ->
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::profile::{Amount, Event, Frame, Measure};
+    use crate::profile::{Amount, Frame, ProfileEvent, SampleMeasure};
 
     #[test]
     fn children_share_the_width_of_their_parent() {
         let mut tree = Tree::default();
-        let event = tree.event(&Event::new("samples", Measure::Samples));
+        let event = tree.event(&ProfileEvent::new("samples", SampleMeasure::Samples));
         let [a, b, c] = ["a", "b", "c"].map(|name| tree.frame(&Frame::function(name)));
         let stacks = tree.sampled();
         for (path, count) in [(vec![b], 3), (vec![a, c], 6), (vec![a], 1)] {
             tree.stack(stacks, path, event, Amount { samples: count, weight: count });
         }
         let places = |narrowest| {
-            let layout = layout(&tree, event, Unit::Samples, narrowest);
+            let layout = layout(&tree, event, WrittenNumber::Samples, narrowest);
             let mut places: Vec<_> = layout
                 .places
                 .iter()
@@ -96,8 +96,8 @@ mod tests {
     #[test]
     fn an_empty_tree_is_its_root() {
         let mut tree = Tree::default();
-        let event = tree.event(&Event::new("samples", Measure::Samples));
-        let layout = layout(&tree, event, Unit::Weights, 0.1);
+        let event = tree.event(&ProfileEvent::new("samples", SampleMeasure::Samples));
+        let layout = layout(&tree, event, WrittenNumber::Weights, 0.1);
         assert_eq!((layout.places.len(), layout.places[0].width, layout.cut), (1, 0.0, 0));
     }
 }

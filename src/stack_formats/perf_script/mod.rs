@@ -21,12 +21,12 @@ use frame::{parse_frame, put_frame};
 pub(super) use head::is_head;
 use head::{HeadParts, SampleHead};
 
-use crate::profile::{Amount, Detail, Event, EventId, Frame, FrameId, Kind, Measure, ThreadId, Tree};
+use crate::profile::{Amount, Detail, EventId, Frame, FrameId, FrameKind, ProfileEvent, SampleMeasure, ThreadId, Tree};
 use crate::stack_formats::cache::TextCache;
-use crate::stack_formats::error::{Fault, What};
+use crate::stack_formats::error::{Fault, FaultKind};
 use crate::stack_formats::lines::InputLines;
 use crate::stack_formats::names::{inlined, without_offset};
-use crate::stack_formats::options::{Periods, Process, ReadOptions};
+use crate::stack_formats::options::{Periods, ProcessNaming, ReadOptions};
 use crate::stack_formats::selection::EventSelector;
 
 /// The deepest stack; kernels record far less.
@@ -163,7 +163,7 @@ impl<'a> ScriptReader<'a> {
     /// Whether a doubtful head of a sample had a frame behind it.
     fn settle(&self) -> Result<(), Fault> {
         match self.place {
-            ScriptPosition::Doubtful(number) => Err(Fault::at(number, What::NoSample)),
+            ScriptPosition::Doubtful(number) => Err(Fault::at(number, FaultKind::NoSample)),
             _ => Ok(()),
         }
     }
@@ -231,12 +231,12 @@ impl<'a> ScriptReader<'a> {
             return;
         }
         self.place = ScriptPosition::Head;
-        let measure = header.period.map_or(Measure::Samples, |_| Measure::Weighted(unit(event)));
+        let measure = header.period.map_or(SampleMeasure::Samples, |_| SampleMeasure::Weighted(unit(event)));
         let is_skipped = header.period.is_some() && self.options.periods == Periods::Unpadded && header.is_padded;
         self.skipped_periods |= is_skipped;
         let process = process_name(self.options.process, header)
-            .map(|name| self.tree.frame(&Frame { kind: Kind::Process, ..Frame::function(&name) }));
-        let event = self.tree.event(&Event::new(event, measure));
+            .map(|name| self.tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function(&name) }));
+        let event = self.tree.event(&ProfileEvent::new(event, measure));
         let head = KnownHead { event, process, is_weighed: !is_skipped };
         self.weight = head.weight(header.period);
         self.head = Some(head);
@@ -253,10 +253,10 @@ impl<'a> ScriptReader<'a> {
             ScriptPosition::Head | ScriptPosition::Doubtful(_) | ScriptPosition::Between => ScriptPosition::First,
         };
         if !self.push_frame(line) {
-            return Err(Fault::at(number, What::NoFrame));
+            return Err(Fault::at(number, FaultKind::NoFrame));
         }
         if self.frames.len() > DEEPEST {
-            return Err(Fault::at(number, What::TooDeep));
+            return Err(Fault::at(number, FaultKind::TooDeep));
         }
         Ok(())
     }
@@ -394,17 +394,17 @@ fn unit(event: &str) -> Cow<'static, str> {
     }
 }
 
-fn process_name(process: Process, header: &SampleHead<'_>) -> Option<String> {
+fn process_name(process: ProcessNaming, header: &SampleHead<'_>) -> Option<String> {
     let comm = header.comm.replace(' ', "_");
     if comm.is_empty() {
         return None;
     }
     let (pid, tid) = (header.pid.unwrap_or("?"), header.tid.unwrap_or("?"));
     match process {
-        Process::None => None,
-        Process::Name => Some(comm),
-        Process::Pid => Some(format!("{comm}-{pid}")),
-        Process::Tid => Some(format!("{comm}-{pid}/{tid}")),
+        ProcessNaming::None => None,
+        ProcessNaming::Name => Some(comm),
+        ProcessNaming::Pid => Some(format!("{comm}-{pid}")),
+        ProcessNaming::Tid => Some(format!("{comm}-{pid}/{tid}")),
     }
 }
 

@@ -10,9 +10,9 @@ use prost::encoding::{WireType, decode_key, decode_varint};
 use rustc_hash::FxBuildHasher;
 
 use super::message::{Function, Location, Mapping, Profile, Sample};
-use crate::profile::{Amount, Event, EventId, Frame, FrameId, Measure, Tree};
-use crate::stack_formats::error::{Fault, What};
-use crate::stack_formats::options::{Events, ReadOptions};
+use crate::profile::{Amount, EventId, Frame, FrameId, ProfileEvent, SampleMeasure, Tree};
+use crate::stack_formats::error::{Fault, FaultKind};
+use crate::stack_formats::options::{EventSelection, ReadOptions};
 use crate::stack_formats::selection::EventSelector;
 
 /// How large a profile may be.
@@ -38,10 +38,10 @@ pub(in crate::stack_formats) fn read(input: impl Read, tree: &mut Tree, options:
     let profile = unpack(input, LIMITS)?;
     let strings: Vec<String> =
         profile.string_table.iter().map(|text| String::from_utf8_lossy(text).into_owned()).collect();
-    let fault = |reason: String| Fault::of_file(What::Pprof(reason));
+    let fault = |reason: String| Fault::of_file(FaultKind::Pprof(reason));
     let stacks = CheckedStacks::check(&profile, &strings).map_err(fault)?;
     let mut chosen = EventSelector::new(match &options.events {
-        Events::First => &Events::All,
+        EventSelection::First => &EventSelection::All,
         events => events,
     });
     let columns = columns(&profile, &stacks.strings, tree, &mut chosen).map_err(fault)?;
@@ -54,7 +54,7 @@ pub(in crate::stack_formats) fn read(input: impl Read, tree: &mut Tree, options:
 }
 
 fn unpack(input: impl Read, limits: Limits) -> Result<Profile, Fault> {
-    let fault = |reason: String| Fault::of_file(What::Pprof(reason));
+    let fault = |reason: String| Fault::of_file(FaultKind::Pprof(reason));
     let mut input = BufReader::new(input);
     let mut bytes = Vec::new();
     let packed = std::io::BufRead::fill_buf(&mut input).map(|begun| begun.starts_with(&[0x1f, 0x8b]));
@@ -309,14 +309,14 @@ impl Types<'_> {
         let (name, unit) = self.0[index];
         let unit = || unit.to_owned().into();
         if let Some(samples) = self.samples_of(name) {
-            let event = tree.event(&Event::new(name, Measure::Weighted(unit())));
+            let event = tree.event(&ProfileEvent::new(name, SampleMeasure::Weighted(unit())));
             return (event, SampleColumn::Weighted { event, samples, weight: index });
         }
         if name == "samples" && unit() == "count" {
-            let event = tree.event(&Event::new(name, Measure::Samples));
+            let event = tree.event(&ProfileEvent::new(name, SampleMeasure::Samples));
             return (event, SampleColumn::Samples { event, samples: index });
         }
-        let event = tree.event(&Event::new(name, Measure::Sum(unit())));
+        let event = tree.event(&ProfileEvent::new(name, SampleMeasure::Sum(unit())));
         (event, SampleColumn::Sum { event, weight: index })
     }
 }

@@ -8,7 +8,7 @@ use flate2::write::GzEncoder;
 use prost::Message;
 
 use super::message::{Function, Line, Location, Mapping, Profile, Sample, ValueType};
-use crate::profile::{EventId, Frame, FrameId, Measure, NodeRef, Tree};
+use crate::profile::{EventId, Frame, FrameId, NodeRef, SampleMeasure, Tree};
 
 /// Writes all events of a tree: types are `calls/count` where calls were counted, then for each event
 /// `samples/count` and its weight.
@@ -90,12 +90,12 @@ fn values(tree: &Tree) -> Vec<(SampleValue, String, String)> {
         let event = tree.event_of(id);
         let samples = if is_alone { "samples".into() } else { format!("{}-samples", event.name) };
         match &event.measure {
-            Measure::Samples => values.push(value(SampleValue::Samples(id), &event.name, "count")),
-            Measure::Weighted(unit) => {
+            SampleMeasure::Samples => values.push(value(SampleValue::Samples(id), &event.name, "count")),
+            SampleMeasure::Weighted(unit) => {
                 values.push(value(SampleValue::Samples(id), &samples, "count"));
                 values.push(value(SampleValue::Weight(id), &event.name, unit));
             }
-            Measure::Sum(unit) => values.push(value(SampleValue::Weight(id), &event.name, unit)),
+            SampleMeasure::Sum(unit) => values.push(value(SampleValue::Weight(id), &event.name, unit)),
         }
     }
     values

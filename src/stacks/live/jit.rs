@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
-use crate::files::{self, Expected, Refused};
+use crate::files::{self, ExpectedFile, Refused};
 
 /// A perf map longer than this isn't read; those of the largest runtimes have some 100 MiB.
 const MOST_BYTES: u64 = 1 << 30;
@@ -61,7 +61,7 @@ impl JitProcess {
 
     /// Opens the perf map: as the process sees it, or as it is here.
     fn map(&self) -> Result<File, Refused> {
-        let expected = Expected { owners: Some(&self.owners), ..Expected::any(MOST_BYTES) };
+        let expected = ExpectedFile { owners: Some(&self.owners), ..ExpectedFile::any(MOST_BYTES) };
         let inside = format!("/tmp/perf-{}.map", self.inside);
         let below = self.root.as_ref().map(|root| files::open_below(root, Path::new(&inside), &expected));
         match below {

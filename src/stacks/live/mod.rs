@@ -10,8 +10,8 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, bounded};
 use nix::time::{ClockId, clock_gettime};
 
-use super::{Sampled, StackBatch};
-use crate::sources::perf::Target;
+use super::{SamplingSetup, StackBatch};
+use crate::sources::perf::CountedTarget;
 
 mod demangle;
 mod jit;
@@ -48,9 +48,9 @@ pub struct StackSource {
 
 /// Sampling that runs; dropping it ends it.
 #[derive(Debug)]
-pub struct Stacks {
+pub struct LiveStacks {
     batches: Receiver<StackBatch>,
-    sampled: Sampled,
+    sampled: SamplingSetup,
     unsampled: Vec<Unsampled>,
     /// `None` where nothing is sampled and a model counts.
     commands: Option<io::PipeWriter>,
@@ -58,11 +58,11 @@ pub struct Stacks {
 
 /// Begins to sample where that was put off; can be used from another thread.
 #[derive(Debug)]
-pub struct Remote {
+pub struct StacksRemote {
     commands: io::PipeWriter,
 }
 
-impl Remote {
+impl StacksRemote {
     /// Starts the sampling.
     pub fn enable(mut self) {
         // A thread that has ended no longer samples.
@@ -70,7 +70,7 @@ impl Remote {
     }
 }
 
-impl Drop for Stacks {
+impl Drop for LiveStacks {
     fn drop(&mut self) {
         self.stop();
     }
@@ -81,7 +81,7 @@ impl StackSource {
     ///
     /// # Errors
     /// When nothing can be sampled, see [`StackError`].
-    pub fn open(wanted: &Wanted, target: &Target) -> Result<Self, StackError> {
+    pub fn open(wanted: &Wanted, target: &CountedTarget) -> Result<Self, StackError> {
         open::open(wanted, target).map(|opened| Self { opened })
     }
 
@@ -90,7 +90,7 @@ impl StackSource {
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
-    pub fn start(mut self, enable: bool) -> io::Result<Stacks> {
+    pub fn start(mut self, enable: bool) -> io::Result<LiveStacks> {
         let origin = clock();
         let (commands_out, commands) = io::pipe()?;
         let (raw, raw_batches) = bounded(RAW_CAPACITY);
@@ -100,7 +100,7 @@ impl StackSource {
         let worker = sampler::StackSampler::new(self.opened, origin, commands_out.into(), raw);
         thread::Builder::new().name("stacks".into()).spawn(move || worker.run())?;
         thread::Builder::new().name("symbols".into()).spawn(move || symbols::run(&raw_batches, &named))?;
-        let stacks = Stacks { batches, sampled, unsampled, commands: Some(commands) };
+        let stacks = LiveStacks { batches, sampled, unsampled, commands: Some(commands) };
         if enable {
             stacks.remote()?.enable();
         }
@@ -108,14 +108,14 @@ impl StackSource {
     }
 }
 
-impl Stacks {
+impl LiveStacks {
     /// Where batches come out; it is closed after the last one.
     pub fn batches(&self) -> &Receiver<StackBatch> {
         &self.batches
     }
 
     /// What is sampled, and how.
-    pub fn sampled(&self) -> &Sampled {
+    pub fn sampled(&self) -> &SamplingSetup {
         &self.sampled
     }
 
@@ -128,9 +128,9 @@ impl Stacks {
     ///
     /// # Errors
     /// The operating system's, when there is no descriptor left; a model samples nothing that could begin.
-    pub fn remote(&self) -> io::Result<Remote> {
+    pub fn remote(&self) -> io::Result<StacksRemote> {
         let commands = self.commands.as_ref().ok_or(io::ErrorKind::Unsupported)?;
-        Ok(Remote { commands: commands.try_clone()? })
+        Ok(StacksRemote { commands: commands.try_clone()? })
     }
 
     /// Ends sampling; what was sampled still comes out.

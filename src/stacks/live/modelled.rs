@@ -7,29 +7,32 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 
-use super::super::{CallGraph, Frame, FrameId, Rate, Sampled, SampledEvent, StackBatch, Task, TaskCosts, TaskId};
-use super::{CAPACITY, PATIENCE, Stacks, Unsampled};
-use crate::callgrind::{self, Function, FunctionId, Parts};
+use super::super::{
+    Rate, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId, Task, TaskCosts, TaskId, UnwindMethod,
+};
+use super::{CAPACITY, LiveStacks, PATIENCE, Unsampled};
+use crate::callgrind::{self, CallgrindFile, CallgrindFunction, FunctionId};
 use crate::events::Event;
 use crate::events::emulate::{COSTS, Formula, cost};
-use crate::sources::emulate::Part;
+use crate::sources::emulate::ProgramPart;
 
 /// The time between batches: names and sums are written twice a second at most.
 const PERIOD: Duration = Duration::from_millis(500);
 
-impl Stacks {
+impl LiveStacks {
     /// The call graphs of a model that counts these events, by what its source hands on.
     ///
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
-    pub fn of_model(events: &[Event], parts: Receiver<Part>) -> io::Result<Self> {
+    pub fn of_model(events: &[Event], parts: Receiver<ProgramPart>) -> io::Result<Self> {
         let modelled: Vec<_> = events.iter().filter_map(|event| Some((event, Formula::of(event)?))).collect();
         let sampled = |(event, _): &(&Event, Formula)| SampledEvent {
             name: event.name.clone(),
             unit: event.unit.clone(),
             rate: Rate::Period(1),
         };
-        let sampled = Sampled { events: modelled.iter().map(sampled).collect(), call_graph: CallGraph::Modelled };
+        let sampled =
+            SamplingSetup { events: modelled.iter().map(sampled).collect(), call_graph: UnwindMethod::Modelled };
         let unsampled = events.iter().filter(|event| Formula::of(event).is_none());
         let absent =
             |event: &Event| Unsampled { name: event.name.clone(), source: io::Error::from(io::ErrorKind::Unsupported) };
@@ -44,7 +47,7 @@ impl Stacks {
 /// What was sent so far, and what is to be sent next.
 struct GraphSender {
     formulas: Vec<Formula>,
-    frames: HashMap<Function, FrameId>,
+    frames: HashMap<CallgrindFunction, StackFrameId>,
     tasks: HashMap<Task, TaskId>,
     graphs: HashMap<TaskId, callgrind::CallGraph>,
     next: StackBatch,
@@ -57,7 +60,7 @@ impl GraphSender {
     }
 
     /// Runs until the source ends.
-    fn run(mut self, parts: &Receiver<Part>, batches: &Sender<StackBatch>) {
+    fn run(mut self, parts: &Receiver<ProgramPart>, batches: &Sender<StackBatch>) {
         let mut due = Instant::now() + PERIOD;
         loop {
             match parts.recv_deadline(due) {
@@ -77,8 +80,8 @@ impl GraphSender {
         let _ = batches.send_timeout(self.batch(), PATIENCE);
     }
 
-    fn take(&mut self, part: &Part) {
-        let mut parts = Parts::new();
+    fn take(&mut self, part: &ProgramPart) {
+        let mut parts = CallgrindFile::new();
         let wrong = part.text.lines().filter(|line| parts.line(line).is_err()).count();
         self.next.losses.malformed += wrong as u64;
         parts.finish();
@@ -104,13 +107,13 @@ impl GraphSender {
         }
     }
 
-    fn function(&mut self, function: &Function) -> FunctionId {
-        let next = FrameId(self.frames.len() as u32);
+    fn function(&mut self, function: &CallgrindFunction) -> FunctionId {
+        let next = StackFrameId(self.frames.len() as u32);
         let id = *self.frames.entry(function.clone()).or_insert(next);
         if id == next {
             let (name, module) = (function.plain_name().to_owned(), function.module.clone());
             let file = Some(function.file.clone()).filter(|file| !file.is_empty());
-            self.next.frames.push(Frame { name, module, file, ..Frame::default() });
+            self.next.frames.push(StackFrame { name, module, file, ..StackFrame::default() });
         }
         FunctionId(id.0)
     }

@@ -13,7 +13,7 @@ use object::read::{Object, ObjectSection, ObjectSegment, ReadCache, ReadRef};
 use rustc_hash::FxHashMap;
 
 use super::jit::JitProcess;
-use crate::files::{self, Expected, Identity, Refused};
+use crate::files::{self, ExpectedFile, Identity, Refused};
 
 /// A program with all its debug information may be so long, in bytes; those of browsers have some 4 GiB.
 pub(super) const MOST_PROGRAM: u64 = 16 << 30;
@@ -161,7 +161,7 @@ fn find(path: &str, identity: Identity, seen: &SeenAddresses) -> ModuleContents 
 }
 
 fn find_now(path: &Path, identity: Identity, seen: &SeenAddresses) -> Result<File, Refused> {
-    let expected = Expected { identity, ..Expected::any(MOST_PROGRAM) };
+    let expected = ExpectedFile { identity, ..ExpectedFile::any(MOST_PROGRAM) };
     let (pid, Range { start, end }) = (seen.pid, &seen.addresses);
     let below_its_root = || {
         let root = files::folder(Path::new(&format!("/proc/{pid}/root"))).map_err(Refused::System)?;

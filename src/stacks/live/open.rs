@@ -15,12 +15,12 @@ use perf_event::events::Software;
 use perf_event::{Builder, Clock, Counter};
 use rustc_hash::FxHashMap;
 
-use super::super::{CallGraph, Rate, Sampled, SampledEvent};
+use super::super::{Rate, SampledEvent, SamplingSetup, UnwindMethod};
 use super::record::{COMMON, SampleLayout};
 use super::ring::Ring;
 use super::unwind::REGISTERS;
-use crate::events::{Event, Kind, with_letters};
-use crate::sources::perf::{OpenError, Start, Target, Who, encode, online_cpus, probe_name, user_only};
+use crate::events::{Event, EventKind, with_letters};
+use crate::sources::perf::{CountedTarget, OpenError, Start, Who, encode, online_cpus, probe_name, user_only};
 use crate::sources::process;
 
 /// Bytes of all ring buffers together, where the kernel allows it; and of one.
@@ -39,7 +39,7 @@ pub struct Wanted {
     /// How often; the default is [`DEFAULT_FREQUENCY`], and every one of a tracepoint or probe.
     pub rate: Option<Rate>,
     /// How stacks are unwound.
-    pub call_graph: CallGraph,
+    pub call_graph: UnwindMethod,
 }
 
 /// How often an event is sampled where nobody says it: as perf does.
@@ -88,15 +88,15 @@ pub(super) struct OpenEvents {
     /// The event of each identifier.
     pub(super) events: FxHashMap<u64, u32>,
     pub(super) layout: SampleLayout,
-    pub(super) sampled: Sampled,
+    pub(super) sampled: SamplingSetup,
     pub(super) unsampled: Vec<Unsampled>,
     /// The processes that run already.
     pub(super) running: Vec<Pid>,
 }
 
 /// Opens what can be sampled.
-pub(super) fn open(wanted: &Wanted, target: &Target) -> Result<OpenEvents, StackError> {
-    if matches!(wanted.call_graph, CallGraph::Dwarf(_)) && REGISTERS == 0 {
+pub(super) fn open(wanted: &Wanted, target: &CountedTarget) -> Result<OpenEvents, StackError> {
+    if matches!(wanted.call_graph, UnwindMethod::Dwarf(_)) && REGISTERS == 0 {
         return Err(StackError::NoUnwinding);
     }
     let cpus = match &target.cpus {
@@ -132,7 +132,7 @@ enum SampledTask {
 
 impl SampledTask {
     /// All tasks of the target that aren't among the known ones.
-    fn new(target: &Target, known: &[Pid]) -> Result<Vec<Self>, OpenError> {
+    fn new(target: &CountedTarget, known: &[Pid]) -> Result<Vec<Self>, OpenError> {
         let tasks = match &target.who {
             Who::Everyone => return Ok(vec![Self::Anyone]),
             Who::Cgroup(cgroup) => return Ok(vec![Self::Cgroup(File::open(&cgroup.path).map_err(OpenError::System)?)]),
@@ -169,7 +169,7 @@ impl OpenedEvent {
 
 struct Opener<'a> {
     layout: SampleLayout,
-    target: &'a Target,
+    target: &'a CountedTarget,
 }
 
 impl Opener<'_> {
@@ -192,9 +192,9 @@ impl Opener<'_> {
         if !chosen.is_empty() {
             return Ok((chosen, unsampled));
         }
-        let without = Opener { layout: SampleLayout { call_graph: CallGraph::Fp }, target: self.target };
+        let without = Opener { layout: SampleLayout { call_graph: UnwindMethod::Fp }, target: self.target };
         let opens = |event| without.try_event(event, rate(wanted.rate, event), subject, cpu).is_ok();
-        let is_lbr = wanted.call_graph == CallGraph::Lbr;
+        let is_lbr = wanted.call_graph == UnwindMethod::Lbr;
         Err(if is_lbr && (wanted.events.iter().any(opens) || !has_lbr()) {
             StackError::NoLbr
         } else {
@@ -254,11 +254,11 @@ impl Opener<'_> {
             Rate::Period(period) => builder.sample_period(period),
         };
         match self.layout.call_graph {
-            CallGraph::Fp | CallGraph::Modelled => {}
-            CallGraph::Dwarf(bytes) => {
+            UnwindMethod::Fp | UnwindMethod::Modelled => {}
+            UnwindMethod::Dwarf(bytes) => {
                 builder.exclude_callchain_user(true).sample_regs_user(REGISTERS).sample_stack_user(bytes);
             }
-            CallGraph::Lbr => {
+            UnwindMethod::Lbr => {
                 builder.exclude_callchain_user(true);
                 builder.attrs_mut().branch_sample_type = CALL_STACK;
             }
@@ -346,7 +346,7 @@ impl<'a> Places<'a> {
     fn opened(self, unsampled: Vec<Unsampled>, running: Vec<Pid>) -> OpenEvents {
         let Self { opener, chosen, rings, counters, events } = self;
         let call_graph = opener.layout.call_graph;
-        let sampled = Sampled { events: chosen.iter().map(OpenedEvent::described).collect(), call_graph };
+        let sampled = SamplingSetup { events: chosen.iter().map(OpenedEvent::described).collect(), call_graph };
         let rings = rings.into_iter().filter_map(|(_, ring)| ring).collect();
         OpenEvents { rings, counters, events, layout: opener.layout, sampled, unsampled, running }
     }
@@ -355,10 +355,14 @@ impl<'a> Places<'a> {
 /// How often an event is sampled: no more often than the kernel allows.
 fn rate(asked: Option<Rate>, event: &Event) -> Rate {
     let default = match event.kind {
-        Kind::Tracepoint | Kind::Probe | Kind::Breakpoint => Rate::Period(1),
-        Kind::Software | Kind::Hardware | Kind::Cache | Kind::Raw | Kind::Pmu | Kind::Modelled | Kind::Tool => {
-            Rate::Frequency(DEFAULT_FREQUENCY)
-        }
+        EventKind::Tracepoint | EventKind::Probe | EventKind::Breakpoint => Rate::Period(1),
+        EventKind::Software
+        | EventKind::Hardware
+        | EventKind::Cache
+        | EventKind::Raw
+        | EventKind::Pmu
+        | EventKind::Modelled
+        | EventKind::Tool => Rate::Frequency(DEFAULT_FREQUENCY),
     };
     match asked.unwrap_or(default) {
         Rate::Frequency(hz) => Rate::Frequency(max_frequency().map_or(hz, |max| hz.min(max))),
@@ -383,8 +387,8 @@ fn has_lbr() -> bool {
 }
 
 /// A copy of the stack takes thirty times the room of a call chain.
-fn ring_size(cpus: usize, call_graph: CallGraph) -> usize {
-    let most = if matches!(call_graph, CallGraph::Dwarf(_)) { 16 << 20 } else { 2 << 20 };
+fn ring_size(cpus: usize, call_graph: UnwindMethod) -> usize {
+    let most = if matches!(call_graph, UnwindMethod::Dwarf(_)) { 16 << 20 } else { 2 << 20 };
     let share = (ALL_RINGS / cpus.max(1)).clamp(SMALL_RING, most);
     1 << share.ilog2()
 }
@@ -403,10 +407,10 @@ mod tests {
 
     #[test]
     fn rings_share_memory_and_are_powers_of_two() {
-        assert_eq!(ring_size(2, CallGraph::Fp), 2 << 20);
-        assert_eq!(ring_size(2, CallGraph::Dwarf(8192)), 16 << 20);
-        assert_eq!(ring_size(128, CallGraph::Dwarf(8192)), 512 << 10);
-        assert_eq!(ring_size(6, CallGraph::Dwarf(8192)), 8 << 20);
-        assert_eq!(ring_size(0, CallGraph::Fp), 2 << 20);
+        assert_eq!(ring_size(2, UnwindMethod::Fp), 2 << 20);
+        assert_eq!(ring_size(2, UnwindMethod::Dwarf(8192)), 16 << 20);
+        assert_eq!(ring_size(128, UnwindMethod::Dwarf(8192)), 512 << 10);
+        assert_eq!(ring_size(6, UnwindMethod::Dwarf(8192)), 8 << 20);
+        assert_eq!(ring_size(0, UnwindMethod::Fp), 2 << 20);
     }
 }

@@ -13,12 +13,12 @@ use gimli::{BaseAddresses, CieOrFde, EhFrame, NativeEndian, UnwindSection};
 use object::read::{Object, ObjectSection, ObjectSegment, ReadCache};
 use rustc_hash::FxHashMap;
 
-use super::super::Frame;
+use super::super::StackFrame;
 use super::demangle::{demangle, is_mangled};
 use super::modules::{AtOnce, MOST_PROGRAM};
 use super::scopes::Scopes;
 use super::stubs::{Callee, Stubs};
-use crate::files::{self, Expected};
+use crate::files::{self, ExpectedFile};
 
 /// Debug information that unpacks to more bytes than this isn't read.
 const MOST_UNPACKED: u64 = 4 << 30;
@@ -94,7 +94,7 @@ impl ElfProgram {
     }
 
     /// The frames at an offset of the file, the outermost first.
-    pub(super) fn frames(&mut self, offset: u64) -> Option<Vec<Frame>> {
+    pub(super) fn frames(&mut self, offset: u64) -> Option<Vec<StackFrame>> {
         let address = self.address(offset)?;
         if let Some(stub) = self.stub(address) {
             return Some(vec![self.frame(stub)]);
@@ -118,12 +118,12 @@ impl ElfProgram {
         Some(frames)
     }
 
-    fn frame(&self, name: String) -> Frame {
-        Frame { name, module: self.path.clone(), ..Frame::default() }
+    fn frame(&self, name: String) -> StackFrame {
+        StackFrame { name, module: self.path.clone(), ..StackFrame::default() }
     }
 
     /// Writes names as people do, and with what they stand in.
-    fn name(&mut self, frames: &mut [Frame], address: u64) {
+    fn name(&mut self, frames: &mut [StackFrame], address: u64) {
         let mut scoped = Vec::new();
         if frames.iter().any(|frame| !is_mangled(&frame.name)) {
             let debug = self.debug.as_ref().or(Some(&*self.file).filter(|_| self.own_debug));
@@ -219,7 +219,7 @@ fn entry(elf: &ParsedSymbols<'_>) -> Option<u64> {
 /// It is believed if it belongs to root, to this user or to whom the program belongs, and is of the same build.
 fn debug_file(elf: &ParsedSymbols<'_>, path: &str, file: &File, link: Option<(&[u8], u32)>) -> Option<File> {
     let owners = [0, nix::unistd::geteuid().as_raw(), file.metadata().ok()?.uid()];
-    let expected = Expected { owners: Some(&owners), ..Expected::any(MOST_PROGRAM) };
+    let expected = ExpectedFile { owners: Some(&owners), ..ExpectedFile::any(MOST_PROGRAM) };
     let build = elf.build_id().ok().flatten();
     let is_of_build = |found: &File| {
         let cache = ReadCache::new(File::open(files::path_of(found)).ok()?);
@@ -292,8 +292,8 @@ fn unpacks_to_little(elf: &ParsedSymbols<'_>) -> bool {
 
 /// A function with what is inlined into it: blazesym gives each its name beside the place in the source
 /// that the next inner one was called at.
-pub(super) fn frames_of(symbol: &Sym<'_>, module: &str, kernel: bool) -> Vec<Frame> {
-    let frame = |name: &str, code: Option<&CodeInfo<'_>>, inlined| Frame {
+pub(super) fn frames_of(symbol: &Sym<'_>, module: &str, kernel: bool) -> Vec<StackFrame> {
+    let frame = |name: &str, code: Option<&CodeInfo<'_>>, inlined| StackFrame {
         name: name.to_owned(),
         module: module.to_owned(),
         file: code.map(|code| code.to_path().to_string_lossy().into_owned()),

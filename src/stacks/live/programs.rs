@@ -11,7 +11,7 @@ use std::time::Duration;
 use crossbeam_channel::{Receiver, Sender, unbounded};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::{Frame, Unnamed};
+use super::super::{StackFrame, UnnamedFile};
 use super::modules::ModuleId;
 use super::program::ElfProgram;
 
@@ -33,7 +33,7 @@ pub(super) struct FramesQuestion {
 }
 
 /// The frames at a place, the outermost first; `None` where the file doesn't say it.
-type FramesAnswer = Option<Vec<Frame>>;
+type FramesAnswer = Option<Vec<StackFrame>>;
 type Answering = fn(&Receiver<FramesQuestion>, &Sender<FramesAnswer>);
 
 /// Asks for names.
@@ -50,7 +50,7 @@ impl Programs {
     }
 
     /// The answers in the order of the questions; files that gave none in time are reported once.
-    pub(super) fn ask(&mut self, questions: &[FramesQuestion], unnamed: &mut Vec<Unnamed>) -> Vec<FramesAnswer> {
+    pub(super) fn ask(&mut self, questions: &[FramesQuestion], unnamed: &mut Vec<UnnamedFile>) -> Vec<FramesAnswer> {
         let mut answers = Vec::with_capacity(questions.len());
         while answers.len() < questions.len() {
             let rest = &questions[answers.len()..];
@@ -60,7 +60,7 @@ impl Programs {
             self.asked = None;
             self.given_up.insert(late.module);
             let why = format!("naming its functions took longer than {} s and was given up", self.deadline.as_secs());
-            unnamed.push(Unnamed { path: late.path.clone(), why });
+            unnamed.push(UnnamedFile { path: late.path.clone(), why });
         }
         answers
     }
@@ -123,7 +123,7 @@ mod tests {
             if question.place == 666 {
                 thread::park();
             }
-            let frame = Frame { name: question.place.to_string(), ..Frame::default() };
+            let frame = StackFrame { name: question.place.to_string(), ..StackFrame::default() };
             let _ = answers.send(Some(vec![frame]));
         }
     }

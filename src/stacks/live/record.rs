@@ -8,7 +8,7 @@ use std::fmt;
 
 use nix::sys::stat::makedev;
 
-use super::super::CallGraph;
+use super::super::UnwindMethod;
 use crate::files::Identity;
 
 /// `PERF_SAMPLE_*` bits that every event has, so that every record ends with the same trailer.
@@ -50,16 +50,16 @@ const TRAILER: usize = 32;
 /// Which fields samples have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SampleLayout {
-    pub(super) call_graph: CallGraph,
+    pub(super) call_graph: UnwindMethod,
 }
 
 impl SampleLayout {
     /// The `PERF_SAMPLE_*` bits of a sampled event.
     pub(super) fn sample_type(self) -> u64 {
         let stack = match self.call_graph {
-            CallGraph::Fp | CallGraph::Modelled => 0,
-            CallGraph::Dwarf(_) => REGS_USER | STACK_USER,
-            CallGraph::Lbr => BRANCH_STACK,
+            UnwindMethod::Fp | UnwindMethod::Modelled => 0,
+            UnwindMethod::Dwarf(_) => REGS_USER | STACK_USER,
+            UnwindMethod::Lbr => BRANCH_STACK,
         };
         COMMON | IP | PERIOD | CALLCHAIN | stack
     }
@@ -257,12 +257,12 @@ fn sample(mut fields: Cursor<'_>, layout: SampleLayout) -> Result<SampleRecord<'
     let mut branches = Branches::default();
     let mut user = None;
     match layout.call_graph {
-        CallGraph::Fp | CallGraph::Modelled => {}
-        CallGraph::Lbr => {
+        UnwindMethod::Fp | UnwindMethod::Modelled => {}
+        UnwindMethod::Lbr => {
             let calls = fields.u64()?;
             branches = Branches(fields.words(calls.checked_mul(3).ok_or(Malformed)?)?);
         }
-        CallGraph::Dwarf(_) => user = user_state(&mut fields)?,
+        UnwindMethod::Dwarf(_) => user = user_state(&mut fields)?,
     }
     Ok(SampleRecord { id, ip, pid, tid, cpu, period, chain, branches, user })
 }
@@ -361,7 +361,7 @@ mod tests {
     /// `PERF_CONTEXT_USER`.
     const CONTEXT_USER: u64 = (-512_i64) as u64;
 
-    const FP: SampleLayout = SampleLayout { call_graph: CallGraph::Fp };
+    const FP: SampleLayout = SampleLayout { call_graph: UnwindMethod::Fp };
 
     fn common(chain: &[u64]) -> RecordScript {
         let head = RecordScript::default().u64s(&[77, 0x1000]).u32s(&[4, 5]).u64s(&[99]).u32s(&[1, 0]);
@@ -386,7 +386,7 @@ mod tests {
 
     #[test]
     fn a_sample_with_a_copy_of_the_stack_has_what_was_there_of_it() {
-        let layout = SampleLayout { call_graph: CallGraph::Dwarf(16) };
+        let layout = SampleLayout { call_graph: UnwindMethod::Dwarf(16) };
         let registers: Vec<u64> = (0..super::super::unwind::REGISTERS.count_ones().into()).collect();
         let body = common(&[]).u64s(&[2]).u64s(&registers).u64s(&[16, 0xaaaa, 0xbbbb, 8]).0;
         let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
@@ -405,7 +405,7 @@ mod tests {
 
     #[test]
     fn a_sample_with_calls_of_the_processor() {
-        let layout = SampleLayout { call_graph: CallGraph::Lbr };
+        let layout = SampleLayout { call_graph: UnwindMethod::Lbr };
         let body = common(&[]).u64s(&[2, 0x10, 0x20, 0, 0x30, 0x40, 0]).0;
         let Ok(DecodedRecord::Sample(sample)) = kind(SAMPLE).parse(&body, layout) else { panic!("no sample") };
         assert_eq!(sample.branches.callers().collect::<Vec<_>>(), [0x10, 0x30]);
@@ -478,7 +478,7 @@ mod tests {
             number in 0u32..20,
             misc in any::<u16>(),
             body in prop::collection::vec(any::<u8>(), 0..300),
-            graph in prop::sample::select(vec![CallGraph::Fp, CallGraph::Dwarf(8), CallGraph::Lbr]),
+            graph in prop::sample::select(vec![UnwindMethod::Fp, UnwindMethod::Dwarf(8), UnwindMethod::Lbr]),
         ) {
             let kind = RecordKind { kind: number, misc };
             let _ = kind.time(&body);

@@ -10,7 +10,7 @@ use crossbeam_channel::{Sender, TrySendError};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use rustc_hash::FxHashMap;
 
-use super::super::{CallGraph, Losses, Task, TaskId};
+use super::super::{Losses, Task, TaskId, UnwindMethod};
 use super::modules::{Module, ModuleId, OpenModule as OpenedModule, SeenAddresses};
 use super::open::OpenEvents;
 use super::paths::{CodeLocation, KeptPath, LocationId, PathId, PathNode, SeenPaths};
@@ -284,15 +284,15 @@ impl RecordReader {
         let frames = self.chain(sample);
         match self.layout.call_graph {
             // The kernel says nothing where it stops.
-            CallGraph::Fp if frames >= self.most_frames => Completeness::TooDeep,
-            CallGraph::Fp | CallGraph::Modelled => Completeness::Whole,
-            CallGraph::Lbr => {
+            UnwindMethod::Fp if frames >= self.most_frames => Completeness::TooDeep,
+            UnwindMethod::Fp | UnwindMethod::Modelled => Completeness::Whole,
+            UnwindMethod::Lbr => {
                 let is_in_user_space = self.locations.is_empty();
                 self.addresses.extend(is_in_user_space.then_some(sample.ip));
                 self.addresses.extend(sample.branches.callers());
                 Completeness::Whole
             }
-            CallGraph::Dwarf(_) => {
+            UnwindMethod::Dwarf(_) => {
                 // A kernel thread has no user space.
                 let Some(user) = &sample.user else { return Completeness::Whole };
                 self.addresses.clear();

@@ -11,7 +11,7 @@ use blazesym::{MaybeDefault, Pid};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::super::{Frame, FrameId, StackBatch, StackId, StackNode, StackSample, Unnamed};
+use super::super::{StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile};
 use super::PATIENCE;
 use super::jit::{JitMaps, JitProcess, MapReading};
 use super::modules::{Module, ModuleContents, ModuleId, OpenModule, vdso_addresses};
@@ -66,14 +66,14 @@ fn offer(ready: &mut StackBatch, dropped: &mut u64, to: &Sender<StackBatch>) -> 
 struct Namer {
     symbols: SymbolSources,
     /// The frames of each location, the outermost first: a function, and what is inlined there.
-    locations: Vec<Vec<FrameId>>,
+    locations: Vec<Vec<StackFrameId>>,
     /// The stack of each path.
     paths: Vec<Option<StackId>>,
-    frame_numbers: FxHashMap<Frame, FrameId>,
+    frame_numbers: FxHashMap<StackFrame, StackFrameId>,
     /// How many frames are defined.
     frames: u32,
     /// Frames of code that processes made, which may get their names later.
-    pending: FxHashMap<(i32, u64), FrameId>,
+    pending: FxHashMap<(i32, u64), StackFrameId>,
     stack_numbers: FxHashMap<StackNode, StackId>,
     dropped: u64,
 }
@@ -131,7 +131,7 @@ impl Namer {
     }
 
     /// The number of a frame, which is defined when it is met first.
-    fn number(&mut self, frame: Frame, new: &mut Vec<Frame>) -> FrameId {
+    fn number(&mut self, frame: StackFrame, new: &mut Vec<StackFrame>) -> StackFrameId {
         if let Some(&known) = self.frame_numbers.get(&frame) {
             return known;
         }
@@ -140,16 +140,16 @@ impl Namer {
         number
     }
 
-    fn define(&mut self, frame: Frame, new: &mut Vec<Frame>) -> FrameId {
-        let number = FrameId(self.frames);
+    fn define(&mut self, frame: StackFrame, new: &mut Vec<StackFrame>) -> StackFrameId {
+        let number = StackFrameId(self.frames);
         self.frames = self.frames.saturating_add(1);
         new.push(frame);
         number
     }
 
     /// The number of an address of code that a process made: a frame of its own, as its name may come late.
-    fn pending(&mut self, maker: &Arc<JitProcess>, address: u64, new: &mut Vec<Frame>) -> FrameId {
-        let frame = Frame { name: UNKNOWN.into(), module: "//anon".into(), ..Frame::default() };
+    fn pending(&mut self, maker: &Arc<JitProcess>, address: u64, new: &mut Vec<StackFrame>) -> StackFrameId {
+        let frame = StackFrame { name: UNKNOWN.into(), module: "//anon".into(), ..StackFrame::default() };
         if self.pending.len() >= MOST_PENDING {
             return self.number(frame, new);
         }
@@ -164,9 +164,9 @@ impl Namer {
         let found = self.symbols.jit.look(when);
         for (pid, address, name) in found.names {
             let Some(number) = self.pending.remove(&(pid, address)) else { continue };
-            out.renamed.push((number, Frame { name, module: format!("perf-{pid}.map"), ..Frame::default() }));
+            out.renamed.push((number, StackFrame { name, module: format!("perf-{pid}.map"), ..StackFrame::default() }));
         }
-        let unnamed = found.refused.into_iter().map(|(path, why)| Unnamed { path, why: why.to_string() });
+        let unnamed = found.refused.into_iter().map(|(path, why)| UnnamedFile { path, why: why.to_string() });
         out.unnamed.extend(unnamed);
     }
 }
@@ -186,7 +186,7 @@ struct SymbolSources {
 /// What is known of a location: its frames, or that a process compiled the code there.
 enum NamedLocation {
     /// Frames of the location, the outermost first.
-    Frames(Vec<Frame>),
+    Frames(Vec<StackFrame>),
     /// Code that a process made.
     Made(Arc<JitProcess>),
 }
@@ -208,7 +208,7 @@ impl SymbolSources {
         &self.modules[id.0 as usize]
     }
 
-    fn name(&mut self, locations: &[CodeLocation], unnamed: &mut Vec<Unnamed>) -> Vec<NamedLocation> {
+    fn name(&mut self, locations: &[CodeLocation], unnamed: &mut Vec<UnnamedFile>) -> Vec<NamedLocation> {
         locations.iter().for_each(|location| self.report_missing(location.module, unnamed));
         let questions: Vec<_> = locations.iter().filter_map(|location| self.question(location)).collect();
         let mut answers = self.programs.ask(&questions, unnamed).into_iter();
@@ -216,7 +216,7 @@ impl SymbolSources {
     }
 
     /// Reports once a file with samples that can't be read.
-    fn report_missing(&mut self, module: ModuleId, unnamed: &mut Vec<Unnamed>) {
+    fn report_missing(&mut self, module: ModuleId, unnamed: &mut Vec<UnnamedFile>) {
         let OpenModule { module: Module::File { path, .. }, contents } = self.module(module) else { return };
         let why = match contents {
             ModuleContents::Refused(why) => why.to_string(),
@@ -225,7 +225,7 @@ impl SymbolSources {
         };
         let path = path.clone();
         if self.missing.insert(module) {
-            unnamed.push(Unnamed { path, why });
+            unnamed.push(UnnamedFile { path, why });
         }
     }
 
@@ -239,7 +239,11 @@ impl SymbolSources {
         }
     }
 
-    fn named(&self, location: &CodeLocation, answers: &mut impl Iterator<Item = Option<Vec<Frame>>>) -> NamedLocation {
+    fn named(
+        &self,
+        location: &CodeLocation,
+        answers: &mut impl Iterator<Item = Option<Vec<StackFrame>>>,
+    ) -> NamedLocation {
         let place = location.place;
         let OpenModule { module, contents } = self.module(location.module);
         NamedLocation::Frames(match (module, contents) {
@@ -250,11 +254,13 @@ impl SymbolSources {
             (Module::File { path, .. }, _) => vec![in_module(path, place)],
             (Module::Kernel, _) => self.kernel(place),
             (Module::Vdso, _) => self.vdso(place),
-            (Module::Memory { .. } | Module::Nowhere, _) => vec![Frame { name: UNKNOWN.into(), ..Frame::default() }],
+            (Module::Memory { .. } | Module::Nowhere, _) => {
+                vec![StackFrame { name: UNKNOWN.into(), ..StackFrame::default() }]
+            }
         })
     }
 
-    fn kernel(&self, address: u64) -> Vec<Frame> {
+    fn kernel(&self, address: u64) -> Vec<StackFrame> {
         let module = self.kernel_modules.name(address);
         // Debug information of the kernel takes seconds to read, and kallsyms knows where it lies.
         let kernel = Kernel { vmlinux: MaybeDefault::None, ..Kernel::default() };
@@ -262,12 +268,14 @@ impl SymbolSources {
         match answer.ok().and_then(|symbolized| symbolized.into_sym()) {
             Some(symbol) => frames_of(&symbol, module, true),
             // Without the right to read kallsyms all addresses are one: none of them says anything.
-            None => vec![Frame { name: UNKNOWN.into(), module: module.into(), kernel: true, ..Frame::default() }],
+            None => {
+                vec![StackFrame { name: UNKNOWN.into(), module: module.into(), kernel: true, ..StackFrame::default() }]
+            }
         }
     }
 
     /// Names code of the vDSO, which this process has mapped too.
-    fn vdso(&self, place: u64) -> Vec<Frame> {
+    fn vdso(&self, place: u64) -> Vec<StackFrame> {
         // Only that which the kernel put there is to be read, and no perf map that somebody wrote for this process.
         let source = Source::Process(Process { perf_map: false, ..Process::new(Pid::Slf) });
         let symbol = self.vdso.and_then(|start| {
@@ -281,10 +289,10 @@ impl SymbolSources {
 }
 
 /// A place that no symbol covers.
-fn in_module(path: &str, offset: u64) -> Frame {
+fn in_module(path: &str, offset: u64) -> StackFrame {
     let file = path.strip_suffix(" (deleted)").unwrap_or(path);
     let short = Path::new(file).file_name().map_or_else(|| PathBuf::from(file), PathBuf::from);
-    Frame { name: format!("{}+{offset:#x}", short.display()), module: path.to_owned(), ..Frame::default() }
+    StackFrame { name: format!("{}+{offset:#x}", short.display()), module: path.to_owned(), ..StackFrame::default() }
 }
 
 /// The address ranges of the kernel's loadable modules.

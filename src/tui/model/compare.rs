@@ -1,7 +1,7 @@
 //! Sorts and filters the list of what differs between two sets of recordings.
 
 use super::{Column, Filter, Model};
-use crate::compare::{self, Basis, Compared};
+use crate::compare::{self, ComparedEvent, ComparedNumber};
 use crate::tui::figures;
 use crate::tui::options::Mode;
 use crate::tui::others::Others;
@@ -11,7 +11,7 @@ use crate::tui::screen::Screen;
 #[derive(Debug, Default)]
 pub(in crate::tui) struct Comparison {
     /// All events of both sides.
-    pub(in crate::tui) found: compare::Comparison,
+    pub(in crate::tui) found: compare::RunComparison,
     /// What is shown of them, in this order.
     pub(in crate::tui) order: Vec<usize>,
     pub(in crate::tui) selected: usize,
@@ -55,7 +55,7 @@ impl Comparison {
         matches!(self.by, CompareColumn::Given | CompareColumn::Event) != self.inverted
     }
 
-    pub(in crate::tui) fn selected(&self) -> Option<&Compared> {
+    pub(in crate::tui) fn selected(&self) -> Option<&ComparedEvent> {
         self.found.events.get(self.selected).filter(|_| self.order.contains(&self.selected))
     }
 
@@ -82,7 +82,7 @@ impl Comparison {
     }
 }
 
-fn key(one: &Compared, column: CompareColumn) -> super::order::SortKey {
+fn key(one: &ComparedEvent, column: CompareColumn) -> super::order::SortKey {
     let number = match column {
         CompareColumn::A => one.a.mean(),
         CompareColumn::B => one.b.mean(),
@@ -122,7 +122,7 @@ impl Model {
     /// Compares again, for other numbers or another order.
     pub(super) fn compare(&mut self) {
         let Some(others) = &self.others else { return };
-        let basis = if self.basis == figures::Basis::Raw { Basis::Raw } else { Basis::Estimate };
+        let basis = if self.basis == figures::Basis::Raw { ComparedNumber::Raw } else { ComparedNumber::Estimate };
         let [a, b] = others.sides(&self.monitor);
         self.comparison.found = compare::compare(&a, &b, self.measure, basis);
         self.comparison.arrange();

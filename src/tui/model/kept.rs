@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::files::Part;
+use crate::files::PartialFile;
 use crate::recording::Recorder;
 use crate::run::{End, Header};
 use crate::sources::Round;
@@ -98,7 +98,7 @@ impl Kept {
         if self.rounds.is_empty() {
             return Err(io::Error::other("nothing has been counted yet"));
         }
-        let mut part = Part::create_new(folder, "perfprop", "jsonl")?;
+        let mut part = PartialFile::create_new(folder, "perfprop", "jsonl")?;
         let mut recorder = Recorder::new(&mut part, header)?;
         for (round, lost) in &self.rounds {
             recorder.round(round, *lost)?;

@@ -2,14 +2,14 @@
 
 use super::{Line, Model, Profile};
 use crate::profile::Tree;
-use crate::stacks::Quality;
+use crate::stacks::StackQuality;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::table_rows;
 use crate::tui::screen::Screen;
 
 impl Model {
     /// Takes over what was sampled up to the end of the last interval.
-    pub(in crate::tui) fn take_profile(&mut self, tree: &Tree, quality: &Quality) {
+    pub(in crate::tui) fn take_profile(&mut self, tree: &Tree, quality: &StackQuality) {
         let is_first = self.profile.is_none();
         let target = self.monitor.header().target.selection();
         self.profile.get_or_insert_default().take(tree, quality, &target);

@@ -2,7 +2,7 @@
 
 use super::{Events, Model, Notice};
 use crate::events::Unit;
-use crate::monitor::{Absence, Measure, Parts, Point};
+use crate::monitor::{Absence, Measure, Point, SummedEvent};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
 use crate::sources::Scope;
@@ -26,7 +26,7 @@ impl Default for Line {
 /// The parts of an event, and whether they are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::tui) struct Fold {
-    pub(in crate::tui) parts: Parts,
+    pub(in crate::tui) parts: SummedEvent,
     pub(in crate::tui) is_open: bool,
 }
 

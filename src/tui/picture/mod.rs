@@ -16,13 +16,13 @@ use super::others::Others;
 use super::screen::Screen;
 use super::typed::parse_keys;
 use super::view;
-use crate::files::Part;
+use crate::files::PartialFile;
 use crate::monitor::Monitor;
 use crate::plan::EventIndex;
 use crate::profile::Tree;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::stacks::Quality;
+use crate::stacks::StackQuality;
 
 mod format;
 mod svg;
@@ -43,7 +43,7 @@ pub struct Picture {
     /// The newest rounds that the monitor has taken, for what shows them one by one.
     pub rounds: Vec<Round>,
     /// What was sampled, and what went missing of it.
-    pub profile: Option<(Tree, Quality)>,
+    pub profile: Option<(Tree, StackQuality)>,
 }
 
 impl Default for Picture {
@@ -128,7 +128,7 @@ pub(super) fn export(model: &Model, format: Format, folder: &Path) -> io::Result
         Format::Ansi => "ansi",
         Format::Svg => "svg",
     };
-    let mut part = Part::create_new(folder, &format!("perfprop-{}", model.screen.word()), ending)?;
+    let mut part = PartialFile::create_new(folder, &format!("perfprop-{}", model.screen.word()), ending)?;
     part.write_all(drawn(model, format).as_bytes())?;
     part.put()
 }

@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::chart::{self, Chart, Clock, Series};
 use super::page::{Page, Shown};
-use crate::compare::{Compared, Comparison, Runs, Side, Verdict};
+use crate::compare::{ComparedEvent, RunComparison, Runs, Side, Verdict};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Point};
 use crate::names::shown;
@@ -233,7 +233,7 @@ fn heads(page: &Page<'_>, columns: &[Column], name: usize) -> Line<'static> {
     line
 }
 
-fn event_line(page: &Page<'_>, one: &Compared, columns: &[Column], name: usize, selected: bool) -> Line<'static> {
+fn event_line(page: &Page<'_>, one: &ComparedEvent, columns: &[Column], name: usize, selected: bool) -> Line<'static> {
     let found = &page.model.comparison.found;
     let cursor = if selected { CURSOR } else { " " };
     let mut line = Line::from(page.span(Role::Key, format!("{cursor} ")));
@@ -262,12 +262,12 @@ fn event_line(page: &Page<'_>, one: &Compared, columns: &[Column], name: usize, 
     line
 }
 
-fn mean(one: &Compared, runs: &Runs) -> String {
+fn mean(one: &ComparedEvent, runs: &Runs) -> String {
     runs.mean().map_or_else(|| MISSING.into(), |mean| difference::mean(mean, &one.unit))
 }
 
 /// The standard deviation between runs as a part of their mean; of one run each, what that one may be off by.
-fn spread(found: &Comparison, runs: &Runs, unit: &Unit) -> String {
+fn spread(found: &RunComparison, runs: &Runs, unit: &Unit) -> String {
     match runs.numbers.first() {
         Some(number) if !found.has_spread() => plus_minus(*number, unit),
         _ => runs.relative_deviation().map_or_else(|| MISSING.into(), percent),
@@ -311,7 +311,7 @@ fn draw_selected(page: &mut Page<'_>, area: Rect) {
 }
 
 /// A line a side: each run where its number is between the least and the largest of all.
-fn draw_runs(page: &mut Page<'_>, area: Rect, one: &Compared) {
+fn draw_runs(page: &mut Page<'_>, area: Rect, one: &ComparedEvent) {
     let label = usize::from(area.width / 3).min(34);
     let room = usize::from(area.width).saturating_sub(label + 3);
     let values = |runs: &Runs| runs.numbers.iter().map(|number| number.value).collect::<Vec<_>>();
@@ -344,7 +344,7 @@ fn strip(values: &[f64], (low, high): (f64, f64), cells: usize) -> String {
     places.concat()
 }
 
-fn draw_histories(page: &mut Page<'_>, inner: Rect, one: &Compared) {
+fn draw_histories(page: &mut Page<'_>, inner: Rect, one: &ComparedEvent) {
     const SERIES: [[Series; 2]; 2] = [
         [
             Series { history: 0, letter: Some('A'), ..Series::CORRECTED },
@@ -373,7 +373,7 @@ fn draw_histories(page: &mut Page<'_>, inner: Rect, one: &Compared) {
     chart::draw(page, inner, &chart);
 }
 
-fn sentence(found: &Comparison, one: &Compared) -> String {
+fn sentence(found: &RunComparison, one: &ComparedEvent) -> String {
     let by = one
         .change()
         .map_or_else(String::new, |part| format!(" by {}", difference::change(part).trim_start_matches(['+', '−'])));

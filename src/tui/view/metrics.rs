@@ -5,7 +5,7 @@ use ratatui::text::{Line, Span};
 
 use super::page::{Page, Shown};
 use crate::events::Unit;
-use crate::metrics::{NoValue, Number, Verdict};
+use crate::metrics::{NoValue, Number, ThresholdVerdict};
 use crate::monitor::MetricRow;
 use crate::names::shown;
 use crate::number::{plus_minus, si};
@@ -160,11 +160,11 @@ fn error(number: &Number) -> String {
     plus_minus(number.uncertain(), &Unit::Count)
 }
 
-fn state(page: &Page<'_>, verdict: Verdict, cells: usize) -> Span<'static> {
+fn state(page: &Page<'_>, verdict: ThresholdVerdict, cells: usize) -> Span<'static> {
     let (role, glyph) = match verdict {
-        Verdict::Unjudged => (Role::Dim, " "),
-        Verdict::Fine => (Role::Ok, OK),
-        Verdict::Noticeable => (Role::Warn, WARN),
+        ThresholdVerdict::Unjudged => (Role::Dim, " "),
+        ThresholdVerdict::Fine => (Role::Ok, OK),
+        ThresholdVerdict::Noticeable => (Role::Warn, WARN),
     };
     let word = if cells > 1 { verdict.word() } else { "" };
     page.span(role, left(format!("{glyph} {word}").trim_end(), cells))

@@ -1,6 +1,6 @@
 //! Connects the estimator `gp` to the simulator.
 
-use perfprop::estimate::gp::{EventSpec, Gp, Model, Prior, Settings, Span, Timing};
+use perfprop::estimate::gp::{CovarianceModel, EventSpec, Gp, Prior, Settings, Span, Timing};
 use perfprop::plan::RoundRobin;
 use perfprop::rates::{Confidence, Delta, Uncertain};
 use perfprop::units::CpuNs;
@@ -11,22 +11,22 @@ use super::{Answer, Counted, Estimating, Init, Schedule};
 pub struct Scored(pub Gp, RoundRobin);
 
 impl Scored {
-    pub fn new(init: &Init, prior: &Prior, model: Option<&Model>) -> Self {
+    pub fn new(init: &Init, prior: &Prior, model: Option<&CovarianceModel>) -> Self {
         Self::with(init, prior, model, Settings::default())
     }
 
     /// With these settings; smaller steps where there is a model.
-    pub fn with(init: &Init, prior: &Prior, model: Option<&Model>, settings: Settings) -> Self {
+    pub fn with(init: &Init, prior: &Prior, model: Option<&CovarianceModel>, settings: Settings) -> Self {
         Self::as_is(init, prior, model, if model.is_some() { settings.with_model() } else { settings })
     }
 
     /// A learning run.
-    pub fn learning(init: &Init, prior: &Prior, model: Option<&Model>, settings: Settings) -> Self {
+    pub fn learning(init: &Init, prior: &Prior, model: Option<&CovarianceModel>, settings: Settings) -> Self {
         let Self(gp, turns) = Self::as_is(init, prior, model, settings);
         Self(gp.learning(), turns)
     }
 
-    fn as_is(init: &Init, prior: &Prior, model: Option<&Model>, settings: Settings) -> Self {
+    fn as_is(init: &Init, prior: &Prior, model: Option<&CovarianceModel>, settings: Settings) -> Self {
         let spec = |(name, fixed): &(String, bool)| EventSpec { name: name.clone(), always_counted: *fixed };
         let events: Vec<_> = init.events.iter().map(spec).collect();
         let rotation_ms = match init.setup.schedule {

@@ -8,7 +8,7 @@ use rustc_hash::FxHasher;
 
 use super::shape::Paths;
 use crate::names::shown;
-use crate::profile::{Amount, EventId, Frame, Kind, NodeRef, Tree};
+use crate::profile::{Amount, EventId, Frame, FrameKind, NodeRef, Tree};
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;
@@ -55,11 +55,11 @@ impl Label {
 fn origin(frame: &Frame<'_>) -> Origin {
     let file = frame.module.rsplit('/').next().unwrap_or_default();
     match frame.kind {
-        Kind::Process | Kind::Other => Origin::Unknown,
-        Kind::Function if frame.is_kernel() => Origin::Kernel,
-        Kind::Function if file.starts_with("perf-") && file.ends_with(".map") => Origin::Jit,
-        Kind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => Origin::Unknown,
-        Kind::Function => Origin::User,
+        FrameKind::Process | FrameKind::Other => Origin::Unknown,
+        FrameKind::Function if frame.is_kernel() => Origin::Kernel,
+        FrameKind::Function if file.starts_with("perf-") && file.ends_with(".map") => Origin::Jit,
+        FrameKind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => Origin::Unknown,
+        FrameKind::Function => Origin::User,
     }
 }
 

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use crate::profile::{Amount, Tree};
-use crate::stacks::{Losses, Quality, Reach};
+use crate::stacks::{Losses, Reach, StackQuality};
 
 mod calls;
 mod functions;
@@ -105,7 +105,7 @@ impl Profile {
     }
 
     /// Takes over what was sampled by now.
-    pub(in crate::tui) fn take(&mut self, tree: &Tree, quality: &Quality, target: &str) {
+    pub(in crate::tui) fn take(&mut self, tree: &Tree, quality: &StackQuality, target: &str) {
         let is_first = self.calls.events.is_empty();
         self.calls.take(tree);
         self.losses = quality.losses;

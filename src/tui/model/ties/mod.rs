@@ -4,7 +4,7 @@
 
 use crate::estimate::RelationIndex;
 use crate::plan::EventIndex;
-use crate::relations::{Binding, BoundForm, Relation};
+use crate::relations::{BoundForm, Relation, RelationBinding};
 use crate::run::MeasuredEvent;
 
 mod layered;
@@ -24,7 +24,7 @@ impl Ties {
         let events: Vec<_> = events.iter().map(|event| event.event.clone()).collect();
         let mut ties: Vec<(EventIndex, EventIndex, RelationIndex)> = Vec::new();
         for (index, relation) in relations.iter().enumerate() {
-            let Binding::Active(bound) = relation.bind(&events) else { continue };
+            let RelationBinding::Active(bound) = relation.bind(&events) else { continue };
             match bound.form {
                 BoundForm::Pair(pair) => ties.push((pair.from, pair.to, index)),
                 BoundForm::Equation(equation) => {

@@ -6,10 +6,10 @@
 //! unless the expression is nested more deeply than people write.
 //!
 //! ```
-//! use perfprop::expr::{Dialect, Slot, parse};
+//! use perfprop::expr::{Dialect, VariableSlot, parse};
 //!
 //! let twice = parse("2 * {mean} + 1", Dialect::Pair)?;
-//! let program = twice.compile(|_| Some(Slot(0))).expect("every variable has a slot");
+//! let program = twice.compile(|_| Some(VariableSlot(0))).expect("every variable has a slot");
 //! let mut gradient = [0.0];
 //! assert_eq!(program.eval_with_gradient(&[20.0], &mut gradient), 41.0);
 //! assert_eq!(gradient, [2.0]);

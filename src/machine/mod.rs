@@ -1,10 +1,10 @@
 //! Explains why something can't be counted on a machine: facts, each with the command that mends it.
 //!
 //! ```no_run
-//! use perfprop::machine::{Host, Standing, ThisKernel, facts};
+//! use perfprop::machine::{FactStanding, Host, ThisKernel, facts};
 //!
 //! for fact in facts(&Host::here(), &ThisKernel) {
-//!     if fact.standing != Standing::Ok {
+//!     if fact.standing != FactStanding::Ok {
 //!         println!("{}: {} {:?}", fact.name, fact.found, fact.fix);
 //!     }
 //! }

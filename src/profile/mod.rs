@@ -14,12 +14,12 @@
 //! Who runs code itself, as an interpreter does, says so as it happens:
 //!
 //! ```
-//! use perfprop::profile::{Event, Frame, Measure, Tree};
+//! use perfprop::profile::{Frame, ProfileEvent, SampleMeasure, Tree};
 //!
 //! let mut tree = Tree::default();
 //! let main = tree.frame(&Frame { file: "main.src", ..Frame::function("main") });
 //! let step = tree.frame(&Frame::function("step"));
-//! let ticks = tree.event(&Event::new("ticks", Measure::Samples));
+//! let ticks = tree.event(&ProfileEvent::new("ticks", SampleMeasure::Samples));
 //! let thread = tree.thread();
 //! tree.enter(thread, main);
 //! tree.enter(thread, step);

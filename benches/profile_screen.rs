@@ -23,7 +23,7 @@ use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::Round;
 use perfprop::stacks::StackQuality;
-use perfprop::tui::{self, Feed, Options, Screen, Script, Terminal};
+use perfprop::tui::{self, Feed, Screen, ScreenOptions, Terminal, TerminalScript};
 use perfprop::units::WallNs;
 
 const NODES: usize = 100_000;
@@ -100,13 +100,13 @@ fn main() {
         signals_in.send(15).unwrap();
     });
     let monitor = Monitor::new(header(), Vec::new(), Box::new(Linear::new(&[], &[])));
-    let options = Options { screen: Screen::Events, ..Options::default() };
+    let options = ScreenOptions { screen: Screen::Events, ..ScreenOptions::default() };
     tui::run_on(terminal, monitor, &mut feed, &signals, &options).unwrap();
     user.join().unwrap();
 }
 
 /// The median over many presses, each with its frame: a press is taken once the one before is on the screen.
-fn time_keys(script: &Script, what: &str, keys: &str) {
+fn time_keys(script: &TerminalScript, what: &str, keys: &str) {
     let _ = script.screen();
     let count = keys.split('>').map(|part| part.find('<').unwrap_or(part.len()) + usize::from(part.contains('<')));
     let presses = count.sum::<usize>() as f64;

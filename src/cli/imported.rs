@@ -20,7 +20,7 @@ use crate::sources::perf::Stop;
 use crate::stack_formats::{Imported, InputFormat, ReadOptions};
 use crate::stacks::{StackOrigin, StackQuality};
 use crate::text;
-use crate::tui::{self, Feed, Mode, Options, Outcome, Picture, Scene, Screen};
+use crate::tui::{self, Feed, Mode, Outcome, Picture, Scene, Screen, ScreenOptions};
 use crate::units::WallNs;
 
 /// A fault doesn't take away what stood before it, but it isn't hidden either.
@@ -55,10 +55,10 @@ pub(super) fn run(args: &Replay, path: &Path, imported: Imported) -> Result<u8, 
     }
     let is_whole = notes.is_empty();
     let code = if is_whole { 0 } else { NOT_ALL };
-    let adjust = |options: Options| {
+    let adjust = |options: ScreenOptions| {
         let screen = if args.look.screen == Some(ScreenName::Log) { Screen::Log } else { Screen::Profile };
         let notes = notes.iter().cloned().chain(options.notes).collect();
-        Options { mode: Mode::Stacks { is_whole }, screen, notes, ..options }
+        ScreenOptions { mode: Mode::Stacks { is_whole }, screen, notes, ..options }
     };
     if let Some(format) = args.dump {
         let options = adjust(look::in_picture(&args.look)?);

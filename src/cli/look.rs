@@ -7,10 +7,10 @@ use std::{env, fs, io};
 use super::Error;
 use super::args::{Look, OnQuit, ScreenName, When};
 use super::stream::say;
-use crate::tui::{self, Complaint, Config, Depth, Options, Screen, Symbols, Theme};
+use crate::tui::{self, Complaint, Config, Depth, GlyphSet, Screen, ScreenOptions, Theme};
 
 /// How the screens of a terminal look.
-pub(super) fn on_terminal(look: &Look) -> Result<Options, Error> {
+pub(super) fn on_terminal(look: &Look) -> Result<ScreenOptions, Error> {
     let variable = |name: &str| env::var(name).ok();
     let (config, complaints) = config(look)?;
     let (term, colorterm) = (variable("TERM"), variable("COLORTERM"));
@@ -24,20 +24,20 @@ pub(super) fn on_terminal(look: &Look) -> Result<Options, Error> {
         When::Auto => detect(variable("NO_COLOR").as_deref()),
     };
     let [lc_all, lc_ctype, lang] = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
-    let detect = || Symbols::detect(lc_all.as_deref(), lc_ctype.as_deref(), lang.as_deref(), term.as_deref());
-    let symbols = if look.ascii { Symbols::Ascii } else { config.symbols.unwrap_or_else(detect) };
+    let detect = || GlyphSet::detect(lc_all.as_deref(), lc_ctype.as_deref(), lang.as_deref(), term.as_deref());
+    let symbols = if look.ascii { GlyphSet::Ascii } else { config.symbols.unwrap_or_else(detect) };
     let theme = theme_name(look, &config);
     let options = match options(look, depth, symbols, &theme) {
         // A wrong word in the configuration is no reason not to start.
         Err(error) if look.theme.is_none() => {
             let notes = vec![format!("configuration: {error}")];
-            Options { notes, ..self::options(look, depth, symbols, "terminal")? }
+            ScreenOptions { notes, ..self::options(look, depth, symbols, "terminal")? }
         }
         options => options?,
     };
     let notes: Vec<_> = complaints.iter().map(ToString::to_string).chain(options.notes).collect();
     notes.iter().for_each(|note| say(note));
-    Ok(Options {
+    Ok(ScreenOptions {
         notes,
         screen: look.screen.map_or(config.screen.unwrap_or_default(), |name| screen(Some(name))),
         measure: config.units.unwrap_or_default(),
@@ -52,20 +52,20 @@ pub(super) fn on_terminal(look: &Look) -> Result<Options, Error> {
 }
 
 /// How a picture looks: the same wherever it is made, so no configuration is read.
-pub(super) fn in_picture(look: &Look) -> Result<Options, Error> {
+pub(super) fn in_picture(look: &Look) -> Result<ScreenOptions, Error> {
     let depth = if look.color == When::Never { Depth::Mono } else { Depth::TrueColor };
-    let symbols = if look.ascii { Symbols::Ascii } else { Symbols::Unicode };
+    let symbols = if look.ascii { GlyphSet::Ascii } else { GlyphSet::Unicode };
     let options = options(look, depth, symbols, look.theme.as_deref().unwrap_or("dark"))?;
     options.notes.iter().for_each(|note| say(note));
     Ok(options)
 }
 
-fn options(look: &Look, depth: Depth, symbols: Symbols, theme: &str) -> Result<Options, Error> {
+fn options(look: &Look, depth: Depth, symbols: GlyphSet, theme: &str) -> Result<ScreenOptions, Error> {
     let (theme, complaints) =
         Theme::find(theme, &theme_folders(), depth).map_err(|error| Error::Theme(error.to_string()))?;
     let notes = complaints.iter().map(ToString::to_string).collect();
     let help = look.screen == Some(ScreenName::Help);
-    Ok(Options { theme, depth, symbols, screen: screen(look.screen), help, notes, ..Options::default() })
+    Ok(ScreenOptions { theme, depth, symbols, screen: screen(look.screen), help, notes, ..ScreenOptions::default() })
 }
 
 /// The configuration where nothing is drawn: what is wrong with it is said only.
@@ -149,7 +149,7 @@ fn config_folder() -> Option<PathBuf> {
     env::var_os("XDG_CONFIG_HOME").filter(|folder| !folder.is_empty()).map(PathBuf::from).or(home)
 }
 
-impl From<OnQuit> for tui::OnQuit {
+impl From<OnQuit> for tui::QuitAction {
     fn from(on_quit: OnQuit) -> Self {
         match on_quit {
             OnQuit::Ask => Self::Ask,

@@ -25,7 +25,7 @@ use crate::sources::{Round, Scope};
 use crate::stack_formats::{self, Imported};
 use crate::stacks::{Replayed, StackQuality};
 use crate::text;
-use crate::tui::{self, Feed, Format, Mode, Options, Others, Outcome, Picture, Scene, Timeline};
+use crate::tui::{self, Feed, Mode, Others, Outcome, Picture, PictureFormat, Scene, ScreenOptions, Timeline};
 use crate::units::WallNs;
 
 pub(super) fn run(args: &Replay) -> Result<u8, Error> {
@@ -79,7 +79,7 @@ fn dump(
     let at = at(args);
     let monitor = seen(recording, monitor, at);
     let measure = compared.as_ref().map(|compared| compared.measure).unwrap_or_default();
-    let options = Options { mode: mode(recording, 1.0), measure, ..look::in_picture(&args.look)? };
+    let options = ScreenOptions { mode: mode(recording, 1.0), measure, ..look::in_picture(&args.look)? };
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
@@ -98,11 +98,11 @@ fn dump(
 fn screens(args: &Replay, recording: Recording, setup: Setup, compared: Option<Compared>) -> Result<u8, Error> {
     let monitor = setup.monitor();
     let speed = args.speed.unwrap_or(if compared.is_some() { 0.0 } else { 1.0 });
-    let options = Options { mode: mode(&recording, speed), ..look::on_terminal(&args.look)? };
-    let options = Options { screen: compare::first_screen(args, options.screen, compared.as_ref()), ..options };
+    let options = ScreenOptions { mode: mode(&recording, speed), ..look::on_terminal(&args.look)? };
+    let options = ScreenOptions { screen: compare::first_screen(args, options.screen, compared.as_ref()), ..options };
     let units = look::config(&args.look)?.0.units;
     let measure = compared.as_ref().filter(|_| units.is_none()).map_or(options.measure, |compared| compared.measure);
-    let options = Options { measure, ..options };
+    let options = ScreenOptions { measure, ..options };
     let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
     let speed = if speed == 0.0 { Speed::AtOnce } else { Speed::Times(speed) };
     let player =
@@ -218,7 +218,7 @@ impl Feed for Played {
     }
 }
 
-impl From<DumpFormat> for Format {
+impl From<DumpFormat> for PictureFormat {
     fn from(format: DumpFormat) -> Self {
         match format {
             DumpFormat::Txt => Self::Text,

@@ -10,12 +10,12 @@ use nix::sys::time::TimeValLike;
 use ratatui::crossterm::event::{KeyEvent, MouseButton, MouseEventKind};
 
 use super::feed::Feed;
-use super::model::{Command, Message, Model, Motion, update};
-use super::options::{Mode, OnQuit, Options};
-use super::picture::{self, Format};
+use super::model::{LoopCommand, Message, Motion, ScreenModel, update};
+use super::options::{Mode, QuitAction, ScreenOptions};
+use super::picture::{self, PictureFormat};
 use super::screen::Screen;
 use super::terminal::{AwaitedBy, Input, Terminal};
-use super::theme::Watched;
+use super::theme::ThemeWatch;
 use super::view;
 use crate::monitor::Monitor;
 use crate::sampling::SamplerMessage;
@@ -40,7 +40,7 @@ pub enum Outcome {
     Killed,
     /// The user quit, and the command runs on.
     Detached,
-    /// The measurement ended, and [`Options::exit_with_child`] was set.
+    /// The measurement ended, and [`ScreenOptions::exit_with_child`] was set.
     Ended,
     /// A signal asked for it. A command that runs is the caller's to end.
     Signal(i32),
@@ -48,7 +48,7 @@ pub enum Outcome {
 
 pub(super) struct App<'a> {
     terminal: Terminal,
-    model: Model,
+    model: ScreenModel,
     feed: &'a mut dyn Feed,
     samples: Receiver<SamplerMessage>,
     output: Receiver<OutputLine>,
@@ -58,13 +58,13 @@ pub(super) struct App<'a> {
     drawn: (u64, Option<Instant>),
     awaited_by: AwaitedBy,
     own: OwnTime,
-    theme_file: Option<Watched>,
+    theme_file: Option<ThemeWatch>,
     /// Whether samples were still on their way when the profile was looked at last.
     is_profile_coming: bool,
 }
 
 /// Events that wake the loop.
-enum Event {
+enum AppEvent {
     Sample(SamplerMessage),
     Output(OutputLine),
     Input(Input),
@@ -80,9 +80,9 @@ impl<'a> App<'a> {
         monitor: Monitor,
         feed: &'a mut dyn Feed,
         signals: Receiver<i32>,
-        options: &Options,
+        options: &ScreenOptions,
     ) -> Self {
-        let mut model = Model::new(monitor, options).with_others(feed.others());
+        let mut model = ScreenModel::new(monitor, options).with_others(feed.others());
         model.size = terminal.size().unwrap_or((80, 24));
         Self {
             samples: feed.samples().clone(),
@@ -95,7 +95,7 @@ impl<'a> App<'a> {
             drawn: (0, None),
             awaited_by: AwaitedBy::Nobody,
             own: OwnTime::default(),
-            theme_file: options.theme_file.clone().map(Watched::new),
+            theme_file: options.theme_file.clone().map(ThemeWatch::new),
             is_profile_coming: false,
         }
     }
@@ -114,49 +114,49 @@ impl<'a> App<'a> {
         }
     }
 
-    fn wait(&mut self) -> Event {
+    fn wait(&mut self) -> AppEvent {
         let frame = self.next_frame().or_else(|| self.profile_due()).map_or_else(never, at);
         select! {
             recv(self.signals) -> signal => match signal {
-                Ok(signal) => Event::Signal(signal),
+                Ok(signal) => AppEvent::Signal(signal),
                 Err(_) => {
                     self.signals = never();
-                    Event::FrameDue
+                    AppEvent::FrameDue
                 }
             },
-            recv(self.inputs) -> input => input.map_or(Event::Hangup, Event::Input),
-            recv(self.samples) -> sample => Event::Sample(sample.unwrap_or(SamplerMessage::End)),
+            recv(self.inputs) -> input => input.map_or(AppEvent::Hangup, AppEvent::Input),
+            recv(self.samples) -> sample => AppEvent::Sample(sample.unwrap_or(SamplerMessage::End)),
             recv(self.output) -> line => match line {
-                Ok(line) => Event::Output(line),
+                Ok(line) => AppEvent::Output(line),
                 Err(_) => {
                     self.output = never();
-                    Event::FrameDue
+                    AppEvent::FrameDue
                 }
             },
-            recv(frame) -> _ => Event::FrameDue,
+            recv(frame) -> _ => AppEvent::FrameDue,
         }
     }
 
-    fn take(&mut self, event: Event) -> io::Result<Option<Outcome>> {
-        if let Event::Input(_) = event {
+    fn take(&mut self, event: AppEvent) -> io::Result<Option<Outcome>> {
+        if let AppEvent::Input(_) = event {
             self.awaited_by = AwaitedBy::User;
         }
         match event {
-            Event::Sample(SamplerMessage::Round { round, lost }) => self.take_round(round, lost),
-            Event::Sample(SamplerMessage::End) => {
+            AppEvent::Sample(SamplerMessage::Round { round, lost }) => self.take_round(round, lost),
+            AppEvent::Sample(SamplerMessage::End) => {
                 self.take_end();
                 return Ok(self.model.options.exit_with_child.then_some(Outcome::Ended));
             }
-            Event::Output(line) => self.take_output(line),
-            Event::Input(Input::Resized(width, height)) => {
+            AppEvent::Output(line) => self.take_output(line),
+            AppEvent::Input(Input::Resized(width, height)) => {
                 self.terminal.resized(width, height);
                 self.tell(Message::Resized(width, height));
             }
-            Event::Input(Input::Mouse(kind, column, row)) => self.take_mouse(kind, (column, row)),
-            Event::Input(Input::Key(key)) => return self.take_key(key),
-            Event::Signal(signal) => return self.take_signal(signal),
-            Event::Hangup => return Ok(Some(Outcome::Signal(Signal::SIGHUP as i32))),
-            Event::FrameDue => self.await_samples(),
+            AppEvent::Input(Input::Mouse(kind, column, row)) => self.take_mouse(kind, (column, row)),
+            AppEvent::Input(Input::Key(key)) => return self.take_key(key),
+            AppEvent::Signal(signal) => return self.take_signal(signal),
+            AppEvent::Hangup => return Ok(Some(Outcome::Signal(Signal::SIGHUP as i32))),
+            AppEvent::FrameDue => self.await_samples(),
         }
         Ok(None)
     }
@@ -177,24 +177,24 @@ impl<'a> App<'a> {
         self.tell(Message::Mouse(kind, target));
     }
 
-    fn obey(&mut self, command: Command) -> io::Result<Option<Outcome>> {
+    fn obey(&mut self, command: LoopCommand) -> io::Result<Option<Outcome>> {
         match (command, self.feed.running_command()) {
-            (Command::Quit | Command::Kill | Command::Detach, None) => return Ok(Some(Outcome::Quit)),
-            (Command::Quit, Some(pid)) => match self.model.options.on_quit {
-                OnQuit::Ask => self.tell(Message::CommandRuns(pid)),
-                OnQuit::Kill => return Ok(Some(self.kill())),
-                OnQuit::Detach => return Ok(self.detach()),
+            (LoopCommand::Quit | LoopCommand::Kill | LoopCommand::Detach, None) => return Ok(Some(Outcome::Quit)),
+            (LoopCommand::Quit, Some(pid)) => match self.model.options.on_quit {
+                QuitAction::Ask => self.tell(Message::CommandRuns(pid)),
+                QuitAction::Kill => return Ok(Some(self.kill())),
+                QuitAction::Detach => return Ok(self.detach()),
             },
-            (Command::Kill, Some(_)) => return Ok(Some(self.kill())),
-            (Command::Detach, Some(_)) => return Ok(self.detach()),
-            (Command::Save, _) => self.save(),
-            (Command::Export(format), _) => self.export(format),
-            (Command::Play, _) => self.play(),
-            (Command::Seek(time), _) => self.seek(time),
-            (Command::Copy(text), _) => self.terminal.copy(&text)?,
-            (Command::Mouse(ours), _) => self.terminal.mouse(ours)?,
-            (Command::Suspend, _) => self.suspend()?,
-            (Command::Redraw, _) => self.redraw()?,
+            (LoopCommand::Kill, Some(_)) => return Ok(Some(self.kill())),
+            (LoopCommand::Detach, Some(_)) => return Ok(self.detach()),
+            (LoopCommand::Save, _) => self.save(),
+            (LoopCommand::Export(format), _) => self.export(format),
+            (LoopCommand::Play, _) => self.play(),
+            (LoopCommand::Seek(time), _) => self.seek(time),
+            (LoopCommand::Copy(text), _) => self.terminal.copy(&text)?,
+            (LoopCommand::Mouse(ours), _) => self.terminal.mouse(ours)?,
+            (LoopCommand::Suspend, _) => self.suspend()?,
+            (LoopCommand::Redraw, _) => self.redraw()?,
         }
         Ok(None)
     }
@@ -227,7 +227,7 @@ impl App<'_> {
 
     fn take_end(&mut self) {
         self.samples = never();
-        let (last, lost) = self.model.kept.last().cloned().unwrap_or_default();
+        let (last, lost) = self.model.rounds.last().cloned().unwrap_or_default();
         let end = self.feed.end(&last, lost);
         // Looked at once more in any case: the last samples have to be named first.
         self.is_profile_coming = true;
@@ -269,11 +269,11 @@ impl App<'_> {
     }
 
     fn save(&mut self) {
-        let saved = self.model.kept.save(&self.model.options.save_in, self.model.monitor.header());
+        let saved = self.model.rounds.save(&self.model.options.save_in, self.model.monitor.header());
         self.tell(Message::Saved(saved.map_err(|error| error.to_string())));
     }
 
-    fn export(&mut self, format: Format) {
+    fn export(&mut self, format: PictureFormat) {
         let folder = self.model.options.save_in.clone();
         let saved = picture::export(&self.model, format, &folder);
         self.tell(Message::Saved(saved.map_err(|error| error.to_string())));
@@ -291,13 +291,13 @@ impl App<'_> {
 
     /// Plays the recording on from where the screens stand, or stops it.
     fn play(&mut self) {
-        let (Some(tape), Some(timeline)) = (&self.model.tape, self.feed.timeline()) else { return };
-        if self.model.kept.end.is_some() || !tape.playing {
+        let (Some(playback), Some(timeline)) = (&self.model.playback, self.feed.timeline()) else { return };
+        if self.model.rounds.end.is_some() || !playback.playing {
             timeline.stop();
             self.samples = never();
             return;
         }
-        match timeline.play(self.model.kept.now(), tape.pace()) {
+        match timeline.play(self.model.rounds.now(), playback.pace()) {
             Ok(()) => self.samples = self.feed.samples().clone(),
             Err(error) => self.tell(Message::Failed(format!("the recording can't be played: {error}"))),
         }
@@ -309,9 +309,9 @@ impl App<'_> {
         let Mode::Replay { length, .. } = self.model.options.mode else { return };
         let Some(timeline) = self.feed.timeline() else { return };
         timeline.stop();
-        let back = time < self.model.kept.now();
+        let back = time < self.model.rounds.now();
         let monitor = back.then(|| Box::new(timeline.monitor()));
-        let after = if back { None } else { self.model.kept.last().map(|(round, _)| round.at) };
+        let after = if back { None } else { self.model.rounds.last().map(|(round, _)| round.at) };
         let rounds = timeline.rounds(after, time);
         if let Some(monitor) = monitor {
             self.tell(Message::Rewound(monitor));
@@ -319,7 +319,7 @@ impl App<'_> {
         for (round, lost) in rounds {
             self.tell(Message::Round(round, lost));
         }
-        if time >= length && self.model.kept.end.is_none() {
+        if time >= length && self.model.rounds.end.is_none() {
             self.take_end();
         }
         self.play();
@@ -367,7 +367,7 @@ impl App<'_> {
 
     /// When to look at it again after the end of the measurement, as long as samples are on their way.
     fn profile_due(&self) -> Option<Instant> {
-        let is_awaited = self.model.kept.end.is_some() && (self.is_profile_coming || self.feed.is_profile_coming());
+        let is_awaited = self.model.rounds.end.is_some() && (self.is_profile_coming || self.feed.is_profile_coming());
         is_awaited.then(|| Instant::now() + LAST_SAMPLES_PAUSE)
     }
 
@@ -397,7 +397,7 @@ impl App<'_> {
 }
 
 /// Builds with debug assertions break down while they draw where a test tells them to: it looks at the terminal afterwards.
-fn panic_if_told(model: &Model) {
+fn panic_if_told(model: &ScreenModel) {
     if cfg!(debug_assertions) && model.monitor.intervals() > 0 {
         assert!(std::env::var_os("PERFPROP_TEST_PANIC").is_none(), "a test wants drawing to panic");
     }

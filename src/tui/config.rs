@@ -9,11 +9,11 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::complaint::{Complaint, unknown};
-use super::figures::Basis;
+use super::figures::ShownValues;
 use super::keys::{BINDINGS, KeyError, Keymap};
-use super::options::OnQuit;
+use super::options::QuitAction;
 use super::screen::Screen;
-use super::symbols::Symbols;
+use super::symbols::GlyphSet;
 use crate::monitor::Measure;
 
 /// What a configuration file can say. `None` is what an option of the command line or the
@@ -25,19 +25,19 @@ pub struct Config {
     /// The theme on a light background; `theme` where `None`.
     pub theme_light: Option<String>,
     /// The glyphs; by the locale where `None`.
-    pub symbols: Option<Symbols>,
+    pub symbols: Option<GlyphSet>,
     /// Screen to begin with.
     pub screen: Option<Screen>,
     /// Units to begin with.
     pub units: Option<Measure>,
     /// Corrected or raw numbers at first.
-    pub values: Option<Basis>,
+    pub values: Option<ShownValues>,
     /// Whether the mouse is perfprop's at first.
     pub mouse: bool,
     /// Milliseconds between the numbers on screen.
     pub interval: Option<u64>,
     /// What becomes of a command that still runs.
-    pub on_quit: Option<OnQuit>,
+    pub on_quit: Option<QuitAction>,
     /// The folder that recordings and exports are saved in.
     pub save_in: Option<PathBuf>,
     /// Keys and their actions.
@@ -70,10 +70,11 @@ const UNITS: [(&str, Measure); 4] = [
     ("instructions", Measure::PerKiloInstruction),
     ("total", Measure::Total),
 ];
-const VALUES: [(&str, Basis); 2] = [("corrected", Basis::Corrected), ("raw", Basis::Raw)];
-const ON_QUIT: [(&str, OnQuit); 3] = [("ask", OnQuit::Ask), ("kill", OnQuit::Kill), ("detach", OnQuit::Detach)];
-const SYMBOLS: [(&str, Option<Symbols>); 3] =
-    [("auto", None), ("unicode", Some(Symbols::Unicode)), ("ascii", Some(Symbols::Ascii))];
+const VALUES: [(&str, ShownValues); 2] = [("corrected", ShownValues::Corrected), ("raw", ShownValues::Raw)];
+const ON_QUIT: [(&str, QuitAction); 3] =
+    [("ask", QuitAction::Ask), ("kill", QuitAction::Kill), ("detach", QuitAction::Detach)];
+const SYMBOLS: [(&str, Option<GlyphSet>); 3] =
+    [("auto", None), ("unicode", Some(GlyphSet::Unicode)), ("ascii", Some(GlyphSet::Ascii))];
 
 /// The range of `interval`, in milliseconds: up to a day.
 const INTERVALS: std::ops::RangeInclusive<i64> = 1..=86_400_000;
@@ -82,7 +83,7 @@ impl Config {
     /// Reads a file's text; `file` is its name in complaints.
     pub fn parse(file: &str, text: &str) -> (Self, Vec<Complaint>) {
         let (table, errors) = DeTable::parse_recoverable(text);
-        let mut reader = Reader { file, text, config: Self::default(), complaints: Vec::new() };
+        let mut reader = ConfigReader { file, text, config: Self::default(), complaints: Vec::new() };
         for error in errors {
             reader.complain(error.span().unwrap_or(0..0), error.message().to_owned());
         }
@@ -113,17 +114,17 @@ impl Config {
     }
 }
 
-type Value<'i> = Spanned<DeValue<'i>>;
+type TomlValue<'i> = Spanned<DeValue<'i>>;
 
-struct Reader<'a> {
+struct ConfigReader<'a> {
     file: &'a str,
     text: &'a str,
     config: Config,
     complaints: Vec<Complaint>,
 }
 
-impl Reader<'_> {
-    fn setting(&mut self, name: &str, key: &Spanned<std::borrow::Cow<'_, str>>, value: &Value<'_>) {
+impl ConfigReader<'_> {
+    fn setting(&mut self, name: &str, key: &Spanned<std::borrow::Cow<'_, str>>, value: &TomlValue<'_>) {
         match name {
             "theme" => self.config.theme = self.string(name, value),
             "theme_light" => self.config.theme_light = self.string(name, value),
@@ -154,7 +155,7 @@ impl Reader<'_> {
         }
     }
 
-    fn string(&mut self, name: &str, value: &Value<'_>) -> Option<String> {
+    fn string(&mut self, name: &str, value: &TomlValue<'_>) -> Option<String> {
         let text = value.get_ref().as_str().map(str::to_owned);
         if text.is_none() {
             self.complain(value.span(), format!("{name} must be a string"));
@@ -162,7 +163,7 @@ impl Reader<'_> {
         text
     }
 
-    fn one_of<T: Copy>(&mut self, name: &str, value: &Value<'_>, choices: &[(&str, T)]) -> Option<T> {
+    fn one_of<T: Copy>(&mut self, name: &str, value: &TomlValue<'_>, choices: &[(&str, T)]) -> Option<T> {
         let word = value.get_ref().as_str();
         let found = choices.iter().find(|(choice, _)| Some(*choice) == word).map(|(_, found)| *found);
         if found.is_none() {
@@ -222,7 +223,7 @@ mod tests {
         assert_eq!(config.keymap, Keymap::default());
         assert_eq!((config.symbols, config.mouse, config.interval), (None, false, Some(1000)));
         assert_eq!((config.screen, config.units), (Some(Screen::default()), Some(Measure::default())));
-        assert_eq!((config.values, config.on_quit), (Some(Basis::default()), Some(OnQuit::default())));
+        assert_eq!((config.values, config.on_quit), (Some(ShownValues::default()), Some(QuitAction::default())));
     }
 
     #[test]

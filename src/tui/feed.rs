@@ -24,7 +24,7 @@ pub trait Feed {
     fn output(&self) -> &Receiver<OutputLine>;
 
     /// Hands over the profile of the call stacks that were sampled, with what went missing; not at all if none are
-    /// sampled. What can be wound hands over what was sampled until then.
+    /// sampled. A replay hands over what was sampled until then.
     fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, &StackQuality)) {}
 
     /// Whether samples may still come after the end: those on their way have to be named first.
@@ -43,7 +43,7 @@ pub trait Feed {
     /// Ends the command; may take two seconds.
     fn terminate(&mut self) {}
 
-    /// The recording behind a replay, which can be wound; `None` for what runs.
+    /// The recording behind a replay, in which the screens can seek; `None` for what runs.
     fn timeline(&mut self) -> Option<&mut dyn Timeline> {
         None
     }

@@ -9,7 +9,7 @@ use crate::rates::{Error, Uncertain};
 
 /// Which numbers are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Basis {
+pub enum ShownValues {
     /// What the estimator makes of all samples.
     #[default]
     Corrected,
@@ -19,7 +19,7 @@ pub enum Basis {
     Both,
 }
 
-impl Basis {
+impl ShownValues {
     /// The next basis in the order of the key.
     pub(super) fn next(self) -> Self {
         match self {
@@ -67,7 +67,7 @@ impl Figure {
 pub(super) struct Figures {
     pub(super) raw: Option<Figure>,
     pub(super) corrected: Option<Figure>,
-    pub(super) correction: Change,
+    pub(super) correction: CorrectionEffect,
     /// What moved the count most.
     pub(super) by: Option<Cause>,
     /// Time running over time enabled.
@@ -78,7 +78,7 @@ pub(super) struct Figures {
 
 /// What correcting did to a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(super) enum Change {
+pub(super) enum CorrectionEffect {
     /// Nothing was corrected.
     #[default]
     None,
@@ -88,7 +88,7 @@ pub(super) enum Change {
     Derived,
 }
 
-impl Change {
+impl CorrectionEffect {
     /// The part, where there is one.
     pub(super) fn part(self) -> Option<f64> {
         match self {
@@ -119,9 +119,9 @@ impl Figures {
         Self {
             raw: figure(row.scaled, raw_variance),
             corrected: figure(row.estimate.total, variance),
-            correction: correction.map_or(Change::None, |correction| match correction.raw {
-                Some(_) => Change::By(correction.relative()),
-                None => Change::Derived,
+            correction: correction.map_or(CorrectionEffect::None, |correction| match correction.raw {
+                Some(_) => CorrectionEffect::By(correction.relative()),
+                None => CorrectionEffect::Derived,
             }),
             by: correction.and_then(|correction| correction.by),
             run: row.core_share.or(row.raw.run.run_ratio()),
@@ -140,12 +140,12 @@ impl Figures {
         };
         let correction = match (sum.scaled, sum.estimate) {
             (Some(raw), Some(estimate)) if raw != estimate => {
-                Change::By((raw.value != 0.0).then(|| (estimate.value - raw.value) / raw.value))
+                CorrectionEffect::By((raw.value != 0.0).then(|| (estimate.value - raw.value) / raw.value))
             }
-            (None, Some(_)) => Change::Derived,
-            _ => Change::None,
+            (None, Some(_)) => CorrectionEffect::Derived,
+            _ => CorrectionEffect::None,
         };
-        let variance = raw_variance.filter(|_| correction == Change::None);
+        let variance = raw_variance.filter(|_| correction == CorrectionEffect::None);
         let (raw, corrected) = (figure(sum.scaled, raw_variance), figure(sum.estimate, variance));
         Self { raw, corrected, correction, by: None, run: sum.run_ratio(), is_partial: false }
     }
@@ -159,10 +159,10 @@ impl Figures {
     }
 
     /// The figure to show first.
-    pub(super) fn shown(&self, basis: Basis) -> Option<Figure> {
+    pub(super) fn shown(&self, basis: ShownValues) -> Option<Figure> {
         match basis {
-            Basis::Corrected | Basis::Both => self.corrected,
-            Basis::Raw => self.raw,
+            ShownValues::Corrected | ShownValues::Both => self.corrected,
+            ShownValues::Raw => self.raw,
         }
     }
 }

@@ -70,16 +70,16 @@ pub(super) enum Action {
 
 /// A key with its modifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(super) struct KeyChord {
     code: KeyCode,
     control: bool,
 }
 
 /// Keys of one action.
 #[derive(Debug)]
-pub(super) struct Binding {
+pub(super) struct KeyBinding {
     /// Default keys of the action.
-    keys: &'static [Key],
+    keys: &'static [KeyChord],
     pub(super) action: Action,
     /// Name of the action in the configuration.
     pub(super) name: &'static str,
@@ -91,16 +91,16 @@ pub(super) struct Binding {
     on: &'static [Screen],
 }
 
-const fn key(c: char) -> Key {
-    Key { code: KeyCode::Char(c), control: false }
+const fn key(c: char) -> KeyChord {
+    KeyChord { code: KeyCode::Char(c), control: false }
 }
 
-const fn ctrl(c: char) -> Key {
-    Key { code: KeyCode::Char(c), control: true }
+const fn ctrl(c: char) -> KeyChord {
+    KeyChord { code: KeyCode::Char(c), control: true }
 }
 
-const fn code(code: KeyCode) -> Key {
-    Key { code, control: false }
+const fn code(code: KeyCode) -> KeyChord {
+    KeyChord { code, control: false }
 }
 
 const LISTS: &[Screen] = &[Screen::Events, Screen::Relations, Screen::Log, Screen::Compare];
@@ -112,12 +112,12 @@ const PROFILE: &[Screen] = &[Screen::Profile];
 
 macro_rules! bindings {
     ($($action:expr, $name:literal, [$($key:expr),*], $words:literal, $hint:expr, $on:expr;)*) => {
-        &[$(Binding { keys: &[$($key),*], action: $action, name: $name, words: $words, hint: $hint, on: $on },)*]
+        &[$(KeyBinding { keys: &[$($key),*], action: $action, name: $name, words: $words, hint: $hint, on: $on },)*]
     };
 }
 
 /// All bindings. The order is that of the help screen and of the footer's hints.
-pub(super) const BINDINGS: &[Binding] = bindings! {
+pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Up, "up", [code(KeyCode::Up), key('k')], "one up", None, &[];
     Action::Down, "down", [code(KeyCode::Down), key('j')], "one down", Some("move"), &[];
     Action::PageUp, "page-up", [code(KeyCode::PageUp), ctrl('b')], "a page up", None, PAGED;
@@ -204,8 +204,8 @@ pub struct KeyHelp {
 
 /// The default keys.
 pub fn key_table() -> Vec<KeyHelp> {
-    let names = |keys: &[Key]| keys.iter().map(|key| key.name()).collect::<Vec<_>>().join(" ");
-    let help = |binding: &Binding| KeyHelp {
+    let names = |keys: &[KeyChord]| keys.iter().map(|key| key.name()).collect::<Vec<_>>().join(" ");
+    let help = |binding: &KeyBinding| KeyHelp {
         keys: names(binding.keys),
         words: binding.words,
         screens: binding.on.iter().map(|screen| screen.name()).collect(),
@@ -217,7 +217,7 @@ pub fn key_table() -> Vec<KeyHelp> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keymap {
     /// The keys of each binding, in the table's order.
-    keys: Vec<Vec<Key>>,
+    keys: Vec<Vec<KeyChord>>,
 }
 
 impl Default for Keymap {
@@ -229,8 +229,8 @@ impl Default for Keymap {
 /// A binding with the keys that it has now.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound<'a> {
-    pub(super) binding: &'static Binding,
-    pub(super) keys: &'a [Key],
+    pub(super) binding: &'static KeyBinding,
+    pub(super) keys: &'a [KeyChord],
 }
 
 /// Why keys can't be given to an action.
@@ -251,7 +251,7 @@ impl Keymap {
         let place = BINDINGS.iter().position(|binding| binding.name == action);
         let place = place.ok_or_else(|| KeyError::Action(action.to_owned()))?;
         let parsed: Result<Vec<_>, _> =
-            keys.iter().map(|name| Key::parse(name).ok_or_else(|| KeyError::Key((*name).to_owned()))).collect();
+            keys.iter().map(|name| KeyChord::parse(name).ok_or_else(|| KeyError::Key((*name).to_owned()))).collect();
         let parsed = parsed?;
         for (other, taken) in self.keys.iter().enumerate().filter(|(other, _)| *other != place) {
             let key = parsed.iter().find(|key| taken.contains(key));
@@ -265,7 +265,7 @@ impl Keymap {
 
     /// What the key asks for on this screen.
     pub(super) fn find(&self, screen: Screen, event: KeyEvent) -> Option<Action> {
-        let key = Key::from(event);
+        let key = KeyChord::from(event);
         self.on(screen).find(|bound| bound.keys.contains(&key)).map(|bound| bound.binding.action)
     }
 
@@ -277,7 +277,7 @@ impl Keymap {
     }
 }
 
-impl Binding {
+impl KeyBinding {
     fn works_on(&self, screen: Screen) -> bool {
         self.on.is_empty() || self.on.contains(&screen)
     }
@@ -323,7 +323,7 @@ const NAMED: [(&str, KeyCode); 13] = [
     ("Space", KeyCode::Char(' ')),
 ];
 
-impl Key {
+impl KeyChord {
     /// A character, `^C` or `Ctrl-C`, `F1` to `F12`, or one of the named keys.
     fn parse(text: &str) -> Option<Self> {
         let mut characters = text.chars();
@@ -357,14 +357,14 @@ impl Key {
     }
 }
 
-impl From<KeyEvent> for Key {
+impl From<KeyEvent> for KeyChord {
     /// Terminals differ in whether they tell Shift beside a letter that is already a capital.
     fn from(event: KeyEvent) -> Self {
         Self { code: event.code, control: event.modifiers.contains(KeyModifiers::CONTROL) }
     }
 }
 
-impl Key {
+impl KeyChord {
     pub(super) fn name(self) -> String {
         let name = match self.code {
             KeyCode::Char(' ') => "Space".into(),
@@ -393,7 +393,7 @@ mod tests {
     #[test]
     fn no_key_means_two_things_on_a_screen() {
         for screen in SCREENS {
-            let mut seen: Vec<Key> = Vec::new();
+            let mut seen: Vec<KeyChord> = Vec::new();
             for binding in BINDINGS.iter().filter(|binding| binding.works_on(screen)) {
                 for key in binding.keys {
                     assert!(!seen.contains(key), "{} twice on {screen:?}", key.name());
@@ -425,12 +425,12 @@ mod tests {
     fn every_key_is_read_as_it_is_spelled() {
         for binding in BINDINGS {
             for key in binding.keys {
-                assert_eq!(Key::parse(&key.spelled()), Some(*key), "{}", key.spelled());
+                assert_eq!(KeyChord::parse(&key.spelled()), Some(*key), "{}", key.spelled());
             }
         }
-        assert_eq!(Key::parse("Ctrl-X"), Some(ctrl('x')));
+        assert_eq!(KeyChord::parse("Ctrl-X"), Some(ctrl('x')));
         for bad in ["", "F0", "F13", "Hyper", "^", "^^a", "ab"] {
-            assert!(Key::parse(bad).is_none() || bad == "^", "{bad}");
+            assert!(KeyChord::parse(bad).is_none() || bad == "^", "{bad}");
         }
     }
 

@@ -1,11 +1,11 @@
 //! Shows a monitor on live screens in a terminal, or draws pictures of them.
 //!
 //! ```text
-//! samples, output, keys, signals ──> Message ──update──> Model ──draw──> frame
+//! samples, output, keys, signals ──> Message ──update──> ScreenModel ──draw──> frame
 //!                                                └──> Command: quit, save, stop ...
 //! ```
 //!
-//! [`run`] is the loop. The state of the screens is a `Model`, which knows neither terminal nor
+//! [`run`] is the loop. The state of the screens is a `ScreenModel`, which knows neither terminal nor
 //! clock, and drawing only reads it; so [`picture()`] draws the same screens without a terminal, and
 //! tests run the real loop on a [scripted](Terminal::scripted) one.
 
@@ -27,9 +27,9 @@ mod model;
 mod options;
 mod others;
 mod picture;
+mod playback;
 mod screen;
 mod symbols;
-mod tape;
 mod terminal;
 mod text;
 mod theme;
@@ -40,14 +40,14 @@ pub use app::Outcome;
 pub use complaint::Complaint;
 pub use config::Config;
 pub use feed::{Feed, Timeline};
-pub use figures::Basis;
+pub use figures::ShownValues;
 pub use keys::{KeyHelp, Keymap, key_table};
-pub use options::{Mode, OnQuit, Options};
+pub use options::{Mode, QuitAction, ScreenOptions};
 pub use others::{OtherRun, Others};
-pub use picture::{Format, Picture, Scene, picture};
+pub use picture::{Picture, PictureFormat, Scene, picture};
 pub use screen::Screen;
-pub use symbols::Symbols;
-pub use terminal::{Input, Script, Terminal};
+pub use symbols::GlyphSet;
+pub use terminal::{Input, Terminal, TerminalScript};
 pub use theme::{Depth, FindError, Role, SchemeError, Theme, theme_of_base16};
 
 /// Runs the screens on the terminal until they are closed; gives the monitor back, with every
@@ -62,7 +62,7 @@ pub fn run(
     monitor: Monitor,
     feed: &mut dyn Feed,
     signals: &Receiver<i32>,
-    options: &Options,
+    options: &ScreenOptions,
 ) -> io::Result<(Monitor, Outcome)> {
     run_on(Terminal::open(options.depth)?, monitor, feed, signals, options)
 }
@@ -76,7 +76,7 @@ pub fn run_on(
     monitor: Monitor,
     feed: &mut dyn Feed,
     signals: &Receiver<i32>,
-    options: &Options,
+    options: &ScreenOptions,
 ) -> io::Result<(Monitor, Outcome)> {
     app::App::new(terminal, monitor, feed, signals.clone(), options).run()
 }

@@ -2,17 +2,17 @@
 
 use std::path::PathBuf;
 
-use super::figures::Basis;
+use super::figures::ShownValues;
 use super::keys::Keymap;
 use super::screen::Screen;
-use super::symbols::Symbols;
+use super::symbols::GlyphSet;
 use super::theme::{Depth, Theme};
 use crate::monitor::Measure;
 use crate::units::WallNs;
 
 /// What to do with a command that still runs when the user quits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum OnQuit {
+pub enum QuitAction {
     /// Ask the user.
     #[default]
     Ask,
@@ -44,7 +44,7 @@ pub enum Mode {
 
 /// How the screens begin, and how they look.
 #[derive(Clone, Debug)]
-pub struct Options {
+pub struct ScreenOptions {
     /// Where the rounds come from.
     pub mode: Mode,
     /// Screen to begin with.
@@ -54,15 +54,15 @@ pub struct Options {
     /// Units to begin with.
     pub measure: Measure,
     /// Corrected or raw numbers at first.
-    pub basis: Basis,
+    pub basis: ShownValues,
     /// Colours and styles.
     pub theme: Theme,
     /// How many colours the terminal has, for when the theme is changed.
     pub depth: Depth,
     /// Which glyphs the terminal has.
-    pub symbols: Symbols,
+    pub symbols: GlyphSet,
     /// What to do with a command that still runs.
-    pub on_quit: OnQuit,
+    pub on_quit: QuitAction,
     /// Whether to quit when the measurement ends.
     pub exit_with_child: bool,
     /// The folder that recordings and exports are saved in.
@@ -77,7 +77,7 @@ pub struct Options {
     pub notes: Vec<String>,
 }
 
-impl Default for Options {
+impl Default for ScreenOptions {
     fn default() -> Self {
         let depth = Depth::default();
         Self {
@@ -85,11 +85,11 @@ impl Default for Options {
             screen: Screen::default(),
             help: false,
             measure: Measure::default(),
-            basis: Basis::default(),
+            basis: ShownValues::default(),
             theme: Theme::parse("terminal", "", depth).0,
             depth,
-            symbols: Symbols::default(),
-            on_quit: OnQuit::default(),
+            symbols: GlyphSet::default(),
+            on_quit: QuitAction::default(),
             exit_with_child: false,
             save_in: PathBuf::from("."),
             keymap: Keymap::default(),

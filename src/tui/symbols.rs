@@ -88,7 +88,7 @@ const STAND_INS: &[(&str, &str)] = &[
 
 /// Which glyphs a terminal can show.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Symbols {
+pub enum GlyphSet {
     /// All Unicode glyphs named here.
     #[default]
     Unicode,
@@ -96,7 +96,7 @@ pub enum Symbols {
     Ascii,
 }
 
-impl Symbols {
+impl GlyphSet {
     /// What the environment promises: the first of `LC_ALL`, `LC_CTYPE`, `LANG` that is set and
     /// not empty must name UTF-8, and `TERM` must not be a console or nothing at all.
     pub fn detect(lc_all: Option<&str>, lc_ctype: Option<&str>, lang: Option<&str>, term: Option<&str>) -> Self {
@@ -149,21 +149,21 @@ mod tests {
 
     #[test]
     fn the_environment_decides() {
-        use Symbols::{Ascii, Unicode};
+        use GlyphSet::{Ascii, Unicode};
         let xterm = Some("xterm-256color");
-        assert_eq!(Symbols::detect(None, None, Some("en_US.UTF-8"), xterm), Unicode);
-        assert_eq!(Symbols::detect(Some("C"), None, Some("en_US.UTF-8"), xterm), Ascii);
-        assert_eq!(Symbols::detect(Some(""), Some("C.utf8"), None, xterm), Unicode);
-        assert_eq!(Symbols::detect(None, None, None, xterm), Ascii);
-        assert_eq!(Symbols::detect(None, None, Some("de_DE.UTF-8"), Some("linux")), Ascii);
-        assert_eq!(Symbols::detect(None, None, Some("de_DE.UTF-8"), Some("dumb")), Ascii);
+        assert_eq!(GlyphSet::detect(None, None, Some("en_US.UTF-8"), xterm), Unicode);
+        assert_eq!(GlyphSet::detect(Some("C"), None, Some("en_US.UTF-8"), xterm), Ascii);
+        assert_eq!(GlyphSet::detect(Some(""), Some("C.utf8"), None, xterm), Unicode);
+        assert_eq!(GlyphSet::detect(None, None, None, xterm), Ascii);
+        assert_eq!(GlyphSet::detect(None, None, Some("de_DE.UTF-8"), Some("linux")), Ascii);
+        assert_eq!(GlyphSet::detect(None, None, Some("de_DE.UTF-8"), Some("dumb")), Ascii);
     }
 
     #[test]
     fn ascii_screens_are_ascii() {
         let mut buffer = Buffer::empty(ratatui::layout::Rect::new(0, 0, 12, 1));
         buffer.set_string(0, 0, "╭─●▲✖±⡇⣿⠉漢x", Style::new());
-        Symbols::Ascii.apply(&mut buffer);
+        GlyphSet::Ascii.apply(&mut buffer);
         let line: String = buffer.content.iter().map(|cell| cell.symbol()).collect();
         assert_eq!(line, "+-*!X~::'? x");
     }

@@ -62,7 +62,7 @@ pub enum Terminal {
     /// The one that the program runs on.
     Real(Real),
     /// A terminal in memory, for tests.
-    Scripted(Scripted),
+    Scripted(ScriptedTerminal),
 }
 
 /// The terminal that the program runs on.
@@ -75,7 +75,7 @@ pub struct Real {
 
 /// A terminal in memory.
 #[derive(Debug)]
-pub struct Scripted {
+pub struct ScriptedTerminal {
     screen: ratatui::Terminal<TestBackend>,
     inputs: Receiver<Input>,
     seen: Arc<Mutex<Buffer>>,
@@ -85,7 +85,7 @@ pub struct Scripted {
 ///
 /// Each input waits until the loop takes it, so whatever was sent before is on the screen then.
 #[derive(Debug)]
-pub struct Script {
+pub struct TerminalScript {
     inputs: Sender<Input>,
     seen: Arc<Mutex<Buffer>>,
     size: (u16, u16),
@@ -116,12 +116,12 @@ impl Terminal {
     ///
     /// # Errors
     /// None, in fact; the type is that of a real one.
-    pub fn scripted(width: u16, height: u16) -> io::Result<(Self, Script)> {
+    pub fn scripted(width: u16, height: u16) -> io::Result<(Self, TerminalScript)> {
         let screen = ratatui::Terminal::new(TestBackend::new(width, height)).map_err(io::Error::other)?;
         let (sender, inputs) = bounded(0);
         let seen = Arc::new(Mutex::new(Buffer::default()));
-        let script = Script { inputs: sender, seen: Arc::clone(&seen), size: (width, height) };
-        Ok((Self::Scripted(Scripted { screen, inputs, seen }), script))
+        let script = TerminalScript { inputs: sender, seen: Arc::clone(&seen), size: (width, height) };
+        Ok((Self::Scripted(ScriptedTerminal { screen, inputs, seen }), script))
     }
 
     pub(super) fn inputs(&self) -> &Receiver<Input> {
@@ -210,7 +210,7 @@ impl Terminal {
     }
 }
 
-impl Scripted {
+impl ScriptedTerminal {
     fn draw(&mut self, view: impl FnOnce(&mut Frame<'_>)) -> io::Result<()> {
         let frame = self.screen.draw(view).map_err(io::Error::other)?;
         if let Ok(mut seen) = self.seen.lock() {
@@ -227,7 +227,7 @@ impl Drop for Real {
     }
 }
 
-impl Script {
+impl TerminalScript {
     /// Presses keys: each character is one, `^C` is Control-C, and `<Enter>`, `<Esc>`, `<Tab>`,
     /// `<BackTab>`, `<Up>`, `<Down>`, `<Left>`, `<Right>`, `<PageUp>`, `<PageDown>`, `<Home>`,
     /// `<End>`, `<Backspace>` are those keys. False if the loop has ended.

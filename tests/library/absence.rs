@@ -225,12 +225,12 @@ fn an_idle_thread_has_no_cpu_time_of_another() {
 #[cfg(feature = "tui")]
 #[test]
 fn screens_tell_them_apart() {
-    use perfprop::tui::{self, Format, Options, Picture};
-    let wanted = Picture { size: (120, 40), format: Format::Text, ..Picture::default() };
-    let screen = |ended| lines(&tui::picture(monitor(2, ended), &wanted, &Options::default()));
+    use perfprop::tui::{self, Picture, PictureFormat, ScreenOptions};
+    let wanted = Picture { size: (120, 40), format: PictureFormat::Text, ..Picture::default() };
+    let screen = |ended| lines(&tui::picture(monitor(2, ended), &wanted, &ScreenOptions::default()));
     has(&screen(false), RUNNING);
     has(&screen(true), ["exact", "not supported", "not permitted", "never counted", "±", "partial"]);
-    let picture = tui::picture(none_seen(), &wanted, &Options::default());
+    let picture = tui::picture(none_seen(), &wanted, &ScreenOptions::default());
     assert!(lines(&picture)[3].contains("none seen"), "{picture}");
 }
 

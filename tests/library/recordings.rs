@@ -12,7 +12,7 @@ use perfprop::recording::{self, Recording};
 use perfprop::relations;
 use perfprop::stacks::Replayed;
 use perfprop::text::{self, Repeats};
-use perfprop::tui::{self, Options, Picture, Screen};
+use perfprop::tui::{self, Picture, Screen, ScreenOptions};
 use perfprop::units::WallNs;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -229,7 +229,7 @@ fn show(recording: &Recording) {
         recording.end.iter().for_each(|end| monitor.end(end.clone()));
         let size = if screen == Screen::Events { (200, 60) } else { (80, 24) };
         let wanted = Picture { size, rounds: rounds.clone(), profile: profile.clone(), ..Picture::default() };
-        tui::picture(monitor, &wanted, &Options { screen, ..Options::default() });
+        tui::picture(monitor, &wanted, &ScreenOptions { screen, ..ScreenOptions::default() });
     }
     let mut monitor = monitor(recording);
     for (round, lost) in &recording.rounds {

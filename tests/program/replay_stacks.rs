@@ -17,7 +17,7 @@ use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::Round;
 use perfprop::stacks::StackQuality;
-use perfprop::tui::{self, Feed, Mode, Options, Screen, Terminal};
+use perfprop::tui::{self, Feed, Mode, Screen, ScreenOptions, Terminal};
 use perfprop::units::WallNs;
 
 use crate::piped::{run, stderr, stdout};
@@ -220,7 +220,8 @@ fn screens_of_stacks_have_a_profile_and_a_log_only() {
         signals.send(15).unwrap();
     });
     let monitor = Monitor::new(header, Vec::new(), Box::new(Linear::new(&[], &[])));
-    let options = Options { mode: Mode::Stacks { is_whole: true }, screen: Screen::Profile, ..Options::default() };
+    let options =
+        ScreenOptions { mode: Mode::Stacks { is_whole: true }, screen: Screen::Profile, ..ScreenOptions::default() };
     tui::run_on(terminal, monitor, &mut feed, &signals_out, &options).unwrap();
     user.join().unwrap();
 }

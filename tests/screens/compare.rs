@@ -16,8 +16,8 @@ use perfprop::session::OutputLine;
 use perfprop::sources::{Reading, Round, Scope, Status};
 use perfprop::text;
 use perfprop::tui::{
-    self, Depth, Feed, Format, Mode, Options, OtherRun, Others, Picture, Scene, Screen, Script, Symbols, Terminal,
-    Theme,
+    self, Depth, Feed, GlyphSet, Mode, OtherRun, Others, Picture, PictureFormat, Scene, Screen, ScreenOptions,
+    Terminal, TerminalScript, Theme,
 };
 use perfprop::units::{CpuNs, WallNs};
 
@@ -172,9 +172,9 @@ fn golden(name: &str, screen: &str) {
     });
 }
 
-fn options() -> Options {
+fn options() -> ScreenOptions {
     let mode = Mode::Replay { length: WallNs(60 * SECOND), speed: 0.0 };
-    Options { mode, screen: Screen::Compare, ..Options::default() }
+    ScreenOptions { mode, screen: Screen::Compare, ..ScreenOptions::default() }
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn as_text() {
 #[test]
 fn runs_as_screens_of_all_sizes() {
     let (own, others) = five_each();
-    let mut scene = Scene::new(own, Some(others), &Options { measure: Measure::Total, ..options() });
+    let mut scene = Scene::new(own, Some(others), &ScreenOptions { measure: Measure::Total, ..options() });
     for size in [(80, 24), (120, 40), (200, 60), (40, 6)] {
         let picture = scene.picture(Screen::Compare, &Picture { size, ..Picture::default() });
         golden(&format!("compare-runs-{}x{}", size.0, size.1), &picture);
@@ -285,8 +285,11 @@ fn as_screens_of_all_sizes() {
 
 #[test]
 fn as_screens_in_ascii() {
-    let plain =
-        Options { symbols: Symbols::Ascii, theme: Theme::built_in("mono", options().depth).unwrap(), ..options() };
+    let plain = ScreenOptions {
+        symbols: GlyphSet::Ascii,
+        theme: Theme::built_in("mono", options().depth).unwrap(),
+        ..options()
+    };
     let mut scene = Scene::new(whole(&A, 600), Some(others()), &plain);
     for size in [(80, 24), (120, 40), (200, 60)] {
         let picture = scene.picture(Screen::Compare, &Picture { size, ..Picture::default() });
@@ -298,9 +301,9 @@ fn as_screens_in_ascii() {
 #[test]
 fn as_screens_of_all_depths_of_colour() {
     for (depth, name) in Depth::ALL.into_iter().zip(["true-colour", "256", "16", "no-colour"]) {
-        let options = Options { depth, theme: Theme::built_in("dark", depth).unwrap(), ..options() };
+        let options = ScreenOptions { depth, theme: Theme::built_in("dark", depth).unwrap(), ..options() };
         let mut scene = Scene::new(whole(&A, 600), Some(others()), &options);
-        let wanted = Picture { size: (80, 24), format: Format::Ansi, ..Picture::default() };
+        let wanted = Picture { size: (80, 24), format: PictureFormat::Ansi, ..Picture::default() };
         let picture = scene.picture(Screen::Compare, &wanted);
         golden(&format!("depth-{name}-compare"), &picture.replace('\x1b', "^["));
     }
@@ -331,7 +334,7 @@ impl Feed for Fed {
     }
 }
 
-fn with_loop(others: Option<Others>, test: impl FnOnce(&Script, &Sender<SamplerMessage>) + Send + 'static) {
+fn with_loop(others: Option<Others>, test: impl FnOnce(&TerminalScript, &Sender<SamplerMessage>) + Send + 'static) {
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
     let (samples, samples_out) = bounded(0);
     let (signals, signals_out) = bounded(0);

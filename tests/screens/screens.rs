@@ -24,8 +24,8 @@ use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::stacks::{self, Losses};
 use perfprop::tui::{
-    self, Config, Depth, Feed, Format, Mode, Options, Outcome, Picture, Scene, Screen, Script, Symbols, Terminal,
-    Theme, Timeline,
+    self, Config, Depth, Feed, GlyphSet, Mode, Outcome, Picture, PictureFormat, Scene, Screen, ScreenOptions, Terminal,
+    TerminalScript, Theme, Timeline,
 };
 use perfprop::units::{CpuNs, WallNs};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
@@ -193,7 +193,7 @@ impl Feed for TestFeed {
 
 /// The test's side of a loop that runs.
 struct Session {
-    script: Script,
+    script: TerminalScript,
     samples: Sender<SamplerMessage>,
     output: Sender<OutputLine>,
     signals: Sender<i32>,
@@ -210,7 +210,7 @@ impl Session {
 /// Runs the loop with a test beside it; gives back what the loop gave.
 fn with_loop(
     size: (u16, u16),
-    options: Options,
+    options: ScreenOptions,
     test: impl FnOnce(&mut Session) + Send + 'static,
 ) -> (Monitor, Outcome) {
     with_profile(size, options, None, test)
@@ -219,7 +219,7 @@ fn with_loop(
 /// The same with what was sampled.
 fn with_profile(
     size: (u16, u16),
-    options: Options,
+    options: ScreenOptions,
     profile: Option<SharedTree>,
     test: impl FnOnce(&mut Session) + Send + 'static,
 ) -> (Monitor, Outcome) {
@@ -245,8 +245,8 @@ fn golden(name: &str, screen: &str) {
     });
 }
 
-fn options() -> Options {
-    Options { mode: Mode::Live, ..Options::default() }
+fn options() -> ScreenOptions {
+    ScreenOptions { mode: Mode::Live, ..ScreenOptions::default() }
 }
 
 #[test]
@@ -287,7 +287,7 @@ fn both_numbers_side_by_side() {
 #[test]
 fn in_mid_interval_all_numbers_are_up_to_the_last_ones_end() {
     let shown = |tenths: u64| {
-        let options = Options { measure: perfprop::monitor::Measure::Total, ..Options::default() };
+        let options = ScreenOptions { measure: perfprop::monitor::Measure::Total, ..ScreenOptions::default() };
         let wanted = Picture { size: (120, 40), event: Some(3), ..Picture::default() };
         let text = tui::picture(monitor(tenths), &wanted, &options);
         text.lines().filter(|line| line.contains("MISSES") || line.contains("cycles")).collect::<Vec<_>>().join("\n")
@@ -435,7 +435,7 @@ fn hidden_rows_are_marked_with_the_way_to_see_them() {
 fn saving_never_overwrites() {
     let folder = std::env::temp_dir().join(format!("perfprop-save-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let options = Options { save_in: folder.clone(), ..options() };
+    let options = ScreenOptions { save_in: folder.clone(), ..options() };
     with_loop((80, 24), options, |session| {
         session.rounds(&rounds(25));
         session.script.keys("S");
@@ -459,7 +459,7 @@ fn exports_copies_and_other_keys() {
     std::fs::create_dir_all(&folder).unwrap();
     let (config, complaints) = Config::parse("config.toml", "[keys]\nexport = \"X\"\nfreeze = [\"F3\"]\n");
     assert_eq!(complaints, []);
-    let options = Options { save_in: folder.clone(), keymap: config.keymap, ..options() };
+    let options = ScreenOptions { save_in: folder.clone(), keymap: config.keymap, ..options() };
     with_loop((80, 24), options, |session| {
         session.rounds(&rounds(35));
         session.script.keys("x");
@@ -563,7 +563,7 @@ fn a_replay_can_be_wound() {
     let (terminal, script) = Terminal::scripted(80, 24).unwrap();
     let (signals, signals_out) = bounded(0);
     let user = thread::spawn(move || {
-        let head = |script: &Script| script.screen().lines().next().unwrap().to_owned();
+        let head = |script: &TerminalScript| script.screen().lines().next().unwrap().to_owned();
         script.keys("p:3<Enter>");
         assert!(head(&script).contains("PAUSED 0:03/0:06"), "{}", head(&script));
         golden("replay-paused", &script.screen());
@@ -587,7 +587,7 @@ fn a_replay_can_be_wound() {
         assert!(head(&script).contains("0:01/0:06"), "{}", head(&script));
         signals.send(15).unwrap();
     });
-    let options = Options { mode, ..Options::default() };
+    let options = ScreenOptions { mode, ..ScreenOptions::default() };
     tui::run_on(terminal, fresh(), &mut feed, &signals_out, &options).unwrap();
     user.join().unwrap();
     let plays = plays.lock().unwrap();
@@ -605,10 +605,10 @@ fn live_screens_are_not_wound() {
 }
 
 /// Every screen in a mode, with its name.
-fn in_mode(options: &Options, size: (u16, u16), format: Format) -> Vec<(Screen, String)> {
+fn in_mode(options: &ScreenOptions, size: (u16, u16), format: PictureFormat) -> Vec<(Screen, String)> {
     let screens = Screen::ALL.into_iter();
     let picture = |screen| {
-        let options = Options { screen, ..options.clone() };
+        let options = ScreenOptions { screen, ..options.clone() };
         let (output, rounds, profile) = (output(), rounds(40), Some((solver(), stacks::StackQuality::default())));
         let wanted = Picture { size, format, event: Some(3), output, rounds, profile };
         (screen, tui::picture(monitor(640), &wanted, &options))
@@ -619,8 +619,8 @@ fn in_mode(options: &Options, size: (u16, u16), format: Format) -> Vec<(Screen, 
 #[test]
 fn every_screen_has_all_depths_of_colour() {
     for (depth, name) in Depth::ALL.into_iter().zip(["true-colour", "256", "16", "no-colour"]) {
-        let options = Options { depth, theme: Theme::built_in("dark", depth).unwrap(), ..options() };
-        for (screen, drawn) in in_mode(&options, (80, 24), Format::Ansi) {
+        let options = ScreenOptions { depth, theme: Theme::built_in("dark", depth).unwrap(), ..options() };
+        for (screen, drawn) in in_mode(&options, (80, 24), PictureFormat::Ansi) {
             golden(&format!("depth-{name}-{}", screen.word()), &drawn.replace('\x1b', "^["));
         }
     }
@@ -628,9 +628,9 @@ fn every_screen_has_all_depths_of_colour() {
 
 #[test]
 fn every_screen_has_a_form_in_ascii() {
-    let options = Options { symbols: Symbols::Ascii, ..options() };
+    let options = ScreenOptions { symbols: GlyphSet::Ascii, ..options() };
     for (width, height) in SIZES {
-        for (screen, drawn) in in_mode(&options, (width, height), Format::Text) {
+        for (screen, drawn) in in_mode(&options, (width, height), PictureFormat::Text) {
             assert!(drawn.is_ascii(), "{drawn}");
             golden(&format!("ascii-{}-{width}x{height}", screen.word()), &drawn);
         }
@@ -639,8 +639,8 @@ fn every_screen_has_a_form_in_ascii() {
 
 #[test]
 fn ascii_and_mono() {
-    let options = Options {
-        symbols: Symbols::Ascii,
+    let options = ScreenOptions {
+        symbols: GlyphSet::Ascii,
         depth: Depth::Mono,
         theme: Theme::built_in("mono", Depth::Mono).unwrap(),
         ..options()
@@ -659,20 +659,20 @@ fn ascii_and_mono() {
 
 #[test]
 fn pictures_are_the_same_twice_in_every_format() {
-    for format in [Format::Text, Format::Ansi, Format::Svg] {
+    for format in [PictureFormat::Text, PictureFormat::Ansi, PictureFormat::Svg] {
         for theme in Theme::names() {
             for screen in Screen::ALL {
-                let options = Options {
+                let options = ScreenOptions {
                     screen,
                     theme: Theme::built_in(theme, Depth::TrueColor).unwrap(),
                     mode: Mode::Replay { length: WallNs(64 * SECOND), speed: 1.0 },
-                    ..Options::default()
+                    ..ScreenOptions::default()
                 };
                 let (output, rounds) = (output(), rounds(40));
                 let wanted = Picture { size: (120, 40), format, event: Some(3), output, rounds, ..Picture::default() };
                 let first = tui::picture(monitor(300), &wanted, &options);
                 assert_eq!(first, tui::picture(monitor(300), &wanted, &options));
-                assert!(first.contains("REPLAY") || format == Format::Svg);
+                assert!(first.contains("REPLAY") || format == PictureFormat::Svg);
             }
         }
     }
@@ -734,7 +734,7 @@ fn no_size_and_no_state_stops_the_drawing() {
     ];
     let steps = |most: u16| (0..=most).filter(|n| *n < 24 || n % 17 == 0 || [40, 80, 120, 170, 200].contains(n));
     for (i, state) in states.iter().enumerate() {
-        let mut scene = Scene::new(state(), None, &Options::default());
+        let mut scene = Scene::new(state(), None, &ScreenOptions::default());
         for screen in Screen::ALL {
             for width in steps(250).filter(|width| *width < 14 || (usize::from(*width) + i) % 3 != 0) {
                 for height in steps(80).filter(|height| *height < 14 || (usize::from(*height) + i) % 3 == 0) {
@@ -756,7 +756,7 @@ fn names_from_outside_steer_nothing() {
     let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
     let monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
     let wanted = Picture { size: (200, 60), event: Some(3), output: output(), ..Picture::default() };
-    let text = tui::picture(monitor, &wanted, &Options::default());
+    let text = tui::picture(monitor, &wanted, &ScreenOptions::default());
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
 }
 
@@ -968,8 +968,8 @@ fn events_and_profile_share_the_event() {
 
 #[test]
 fn profiles_in_ascii_and_mono() {
-    let options = Options {
-        symbols: Symbols::Ascii,
+    let options = ScreenOptions {
+        symbols: GlyphSet::Ascii,
         depth: Depth::Mono,
         theme: Theme::built_in("mono", Depth::Mono).unwrap(),
         ..options()
@@ -1016,7 +1016,7 @@ fn names_of_frames_steer_nothing() {
                 profile: Some((tree.clone(), stacks::StackQuality { losses, ..Default::default() })),
                 ..Picture::default()
             };
-            let text = tui::picture(monitor(20), &wanted, &Options { screen, ..Options::default() });
+            let text = tui::picture(monitor(20), &wanted, &ScreenOptions { screen, ..ScreenOptions::default() });
             assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'), "{text}");
         }
     }
@@ -1037,13 +1037,13 @@ fn no_size_stops_a_profile() {
         for width in [0, 1, 2, 3, 5, 12, 20, 39, 40, 41, 60, 80, 120, 169, 170, 200, 250] {
             for height in [0, 1, 3, 4, 5, 6, 7, 9, 11, 12, 14, 20, 24, 44, 45, 60, 80] {
                 let size = (width, height);
-                let wanted = Picture {
-                    size,
-                    profile: Some((tree.clone(), stacks::StackQuality::default())),
-                    ..Picture::default()
-                };
-                let text =
-                    tui::picture(monitor(5), &wanted, &Options { screen: Screen::Profile, ..Options::default() });
+                let wanted =
+                    Picture { size, profile: Some((tree.clone(), stacks::StackQuality::default())), ..Picture::default() };
+                let text = tui::picture(
+                    monitor(5),
+                    &wanted,
+                    &ScreenOptions { screen: Screen::Profile, ..ScreenOptions::default() },
+                );
                 assert_eq!(text.lines().count(), usize::from(if width == 0 { 0 } else { height }));
             }
         }

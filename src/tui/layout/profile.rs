@@ -31,7 +31,7 @@ impl Emphasis {
 
 /// Where everything stands; what has no room is empty.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::tui) struct Parts {
+pub(in crate::tui) struct ProfileLayout {
     /// The panel around the icicle, and around the table too where that stands below.
     pub(in crate::tui) panel: Rect,
     pub(in crate::tui) icicle: Rect,
@@ -44,7 +44,7 @@ pub(in crate::tui) struct Parts {
     pub(in crate::tui) path: Rect,
 }
 
-impl Parts {
+impl ProfileLayout {
     /// `focus` is whether the screen is the profile's alone.
     pub(in crate::tui) fn of(area: Rect, room: Room, emphasis: Emphasis, focus: bool) -> Self {
         if room == Room::Lines {
@@ -97,7 +97,7 @@ fn inside(area: Rect) -> Rect {
 pub(in crate::tui) fn table_rows(size: (u16, u16), emphasis: Emphasis) -> usize {
     let area = Rect::new(0, 0, size.0, size.1);
     let room = Room::of(area);
-    let parts = Parts::of(Regions::of(area, room).body, room, emphasis, true);
+    let parts = ProfileLayout::of(Regions::of(area, room).body, room, emphasis, true);
     usize::from(parts.table.height).max(1)
 }
 
@@ -108,7 +108,7 @@ mod tests {
     fn rows(width: u16, height: u16, emphasis: Emphasis) -> (u16, u16, u16) {
         let area = Rect::new(0, 0, width, height);
         let room = Room::of(area);
-        let parts = Parts::of(Regions::of(area, room).body, room, emphasis, true);
+        let parts = ProfileLayout::of(Regions::of(area, room).body, room, emphasis, true);
         (parts.icicle.height, parts.table.height, parts.path.height)
     }
 
@@ -134,7 +134,7 @@ mod tests {
                         continue;
                     }
                     let body = Regions::of(area, room).body;
-                    let parts = Parts::of(body, room, emphasis, true);
+                    let parts = ProfileLayout::of(body, room, emphasis, true);
                     let inner = [parts.icicle, parts.heads, parts.table, parts.path];
                     for (i, part) in inner.iter().enumerate() {
                         assert_eq!(part.intersection(body).area(), part.area(), "{width}x{height} {i}");

@@ -1,7 +1,7 @@
 //! Sorts and filters the list of what differs between two sets of recordings.
 
-use super::{Column, Filter, Model};
-use crate::compare::{self, ComparedEvent, ComparedNumber};
+use super::{Filter, ScreenModel, SortColumn};
+use crate::compare::{self, ComparedNumber, ComparedEvent};
 use crate::tui::figures;
 use crate::tui::options::Mode;
 use crate::tui::others::Others;
@@ -9,7 +9,7 @@ use crate::tui::screen::Screen;
 
 /// The list of the Compare screen.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Comparison {
+pub(in crate::tui) struct ComparisonList {
     /// All events of both sides.
     pub(in crate::tui) found: compare::RunComparison,
     /// What is shown of them, in this order.
@@ -41,7 +41,7 @@ impl CompareColumn {
         match self {
             Self::Difference => "difference",
             Self::Given => "as given",
-            Self::Event => Column::Event.word(),
+            Self::Event => SortColumn::Event.word(),
             Self::A => "A",
             Self::B => "B",
             Self::Change => "change",
@@ -49,7 +49,7 @@ impl CompareColumn {
     }
 }
 
-impl Comparison {
+impl ComparisonList {
     /// Names go up and numbers down, unless inverted.
     pub(in crate::tui) fn is_ascending(&self) -> bool {
         matches!(self.by, CompareColumn::Given | CompareColumn::Event) != self.inverted
@@ -94,7 +94,7 @@ fn key(one: &ComparedEvent, column: CompareColumn) -> super::order::SortKey {
     super::order::SortKey::Number(number.filter(|number| !number.is_nan()))
 }
 
-impl Model {
+impl ScreenModel {
     /// Adds recordings to compare with.
     pub(in crate::tui) fn with_others(mut self, others: Option<Others>) -> Self {
         self.others = others;
@@ -122,7 +122,7 @@ impl Model {
     /// Compares again, for other numbers or another order.
     pub(super) fn compare(&mut self) {
         let Some(others) = &self.others else { return };
-        let basis = if self.basis == figures::Basis::Raw { ComparedNumber::Raw } else { ComparedNumber::Estimate };
+        let basis = if self.basis == figures::ShownValues::Raw { ComparedNumber::Raw } else { ComparedNumber::Estimate };
         let [a, b] = others.sides(&self.monitor);
         self.comparison.found = compare::compare(&a, &b, self.measure, basis);
         self.comparison.arrange();

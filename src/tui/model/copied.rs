@@ -1,18 +1,18 @@
 //! Formats the name and the number of what is selected, for the clipboard.
 
-use super::{Command, Line, Model, Notice, Pane, Tail};
+use super::{EventLine, LoopCommand, Notice, Pane, ScreenModel, Tail};
 use crate::compare::Runs;
 use crate::names::shown;
 use crate::text::difference::p_value;
 use crate::tui::screen::Screen;
 use crate::tui::symbols::MISSING;
 
-impl Model {
+impl ScreenModel {
     /// What is selected, in words: its name and its number.
-    pub(super) fn copied(&mut self) -> Option<Command> {
+    pub(super) fn copied(&mut self) -> Option<LoopCommand> {
         let text = match self.screen {
             Screen::Events => self.event_in_words(self.events.cursor)?,
-            Screen::Detail => self.event_in_words(Line::Event(self.events.selected))?,
+            Screen::Detail => self.event_in_words(EventLine::Event(self.events.selected))?,
             Screen::Relations => {
                 let index = self.relations.selected;
                 format!("{}: {}", self.relation_id(index), self.relation_formula(index))
@@ -27,10 +27,10 @@ impl Model {
             Screen::Compare => self.difference_in_words()?,
         };
         self.notice = Some(Notice::Done(format!("copied: {text}")));
-        Some(Command::Copy(text))
+        Some(LoopCommand::Copy(text))
     }
 
-    fn event_in_words(&self, line: Line) -> Option<String> {
+    fn event_in_words(&self, line: EventLine) -> Option<String> {
         self.monitor.header().events.get(self.events.selected)?;
         let name = self.line_name(line);
         let (figures, unit) = (self.line_figures(line), self.line_unit(line));

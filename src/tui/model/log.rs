@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::step::Tail;
-use super::{Filter, Model};
+use super::{Filter, ScreenModel};
 use crate::monitor::Noted;
 use crate::names::shown;
 use crate::run::End;
@@ -42,7 +42,7 @@ pub(in crate::tui) struct Output {
 
 /// A line of the log.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tui) enum Entry<'a> {
+pub(in crate::tui) enum LogEntry<'a> {
     /// Something about perfprop itself, from before the first round.
     Note(&'a str),
     Finding(&'a Noted),
@@ -62,24 +62,24 @@ impl Output {
     }
 }
 
-impl Model {
-    pub(in crate::tui) fn entries(&self) -> Vec<Entry<'_>> {
+impl ScreenModel {
+    pub(in crate::tui) fn entries(&self) -> Vec<LogEntry<'_>> {
         let of_stacks = self.profile.iter().flat_map(|profile| &profile.findings);
-        let notes = self.notes.iter().chain(of_stacks).map(|note| Entry::Note(note));
-        let findings = self.monitor.findings().iter().map(Entry::Finding);
-        let end = self.monitor.ended().map(Entry::End);
+        let notes = self.notes.iter().chain(of_stacks).map(|note| LogEntry::Note(note));
+        let findings = self.monitor.findings().iter().map(LogEntry::Finding);
+        let end = self.monitor.ended().map(LogEntry::End);
         let all = notes.chain(findings).chain(end);
         all.filter(|entry| self.log.filter.matches(&self.entry_text(*entry))).collect()
     }
 
-    pub(in crate::tui) fn entry_text(&self, entry: Entry<'_>) -> String {
+    pub(in crate::tui) fn entry_text(&self, entry: LogEntry<'_>) -> String {
         match entry {
-            Entry::Note(note) => shown(note).into_owned(),
-            Entry::Finding(noted) => {
+            LogEntry::Note(note) => shown(note).into_owned(),
+            LogEntry::Finding(noted) => {
                 let words = noted.finding.words(&self.monitor).to_string();
                 format!("{} {}", noted.finding.code(), shown(&words))
             }
-            Entry::End(end) => match end.exit {
+            LogEntry::End(end) => match end.exit {
                 Some(exit) => format!("the command ended: {exit}"),
                 None => "the measurement ended".into(),
             },

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use ratatui::crossterm::event::{KeyEvent, MouseEventKind};
 
-use super::Target;
+use super::ClickTarget;
 use crate::monitor::Monitor;
 use crate::run::End;
 use crate::session::OutputLine;
 use crate::sources::Round;
-use crate::tui::picture::Format;
+use crate::tui::picture::PictureFormat;
 use crate::tui::theme::Theme;
 use crate::units::WallNs;
 
@@ -26,10 +26,10 @@ pub(in crate::tui) enum Message {
     /// The terminal has this size now.
     Resized(u16, u16),
     /// The mouse did something; a click, on this.
-    Mouse(MouseEventKind, Option<Target>),
+    Mouse(MouseEventKind, Option<ClickTarget>),
     /// The recording or an export was saved, or not.
     Saved(Result<PathBuf, String>),
-    /// The recording was wound back: a monitor that has seen nothing yet.
+    /// The replay went back: a monitor that has seen nothing yet.
     Rewound(Box<Monitor>),
     /// The theme's file has changed.
     Theme(Box<Theme>, Vec<String>),
@@ -45,7 +45,7 @@ pub(in crate::tui) enum Message {
 
 /// What the loop is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tui) enum Command {
+pub(in crate::tui) enum LoopCommand {
     /// Quit, unless the command runs and the user is to be asked.
     Quit,
     /// End the command, and quit.
@@ -57,10 +57,10 @@ pub(in crate::tui) enum Command {
     /// Put this into the terminal's clipboard.
     Copy(String),
     /// Write what is shown, in this form.
-    Export(Format),
+    Export(PictureFormat),
     /// Take the mouse, or leave it to the terminal.
     Mouse(bool),
-    /// Play the recording on from here at the tape's speed, or stop, as the tape says.
+    /// Play the recording on from here at the speed of the replay, or stop, as the replay is paused or not.
     Play,
     /// Go to this time of the recording.
     Seek(WallNs),

@@ -1,14 +1,14 @@
 //! Holds the state of the screens, and updates it by messages.
 //!
-//! A [`Model`] knows no terminal and no clock. While the view is frozen its monitor stands still
-//! and rounds wait in [`Kept`]; nothing is lost, and thawing takes them all at once.
+//! A [`ScreenModel`] knows no terminal and no clock. While the view is frozen its monitor stands still
+//! and rounds wait in [`RoundBuffer`]; nothing is lost, and thawing takes them all at once.
 
-use super::figures::{Basis, Figures};
-use super::options::{Mode, Options};
+use super::figures::{Figures, ShownValues};
+use super::options::{Mode, ScreenOptions};
 use super::others::Others;
+use super::playback::Playback;
 use super::screen::Screen;
 use super::symbols::MISSING;
-use super::tape::Tape;
 use super::theme::Theme;
 use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
@@ -22,32 +22,32 @@ use crate::units::WallNs;
 mod compare;
 mod copied;
 mod filter;
-mod kept;
 mod log;
 mod message;
 mod order;
 mod pointer;
 mod press;
 pub(super) mod profile;
+pub(super) mod relation_graph;
+mod round_buffer;
 mod sampled;
+mod seek;
 mod step;
-pub(super) mod ties;
 mod typing;
 mod unfold;
 mod update;
-mod wind;
 
-pub(super) use compare::{CompareColumn, Comparison};
+pub(super) use compare::{CompareColumn, ComparisonList};
 pub(super) use filter::Filter;
-pub(super) use kept::Kept;
-pub(super) use log::{Entry, Log, Output, Pane};
-pub(super) use message::{Command, Message};
-pub(super) use order::{Column, Sort};
-pub(super) use pointer::Target;
-pub(super) use profile::Profile;
+pub(super) use log::{Log, LogEntry, Output, Pane};
+pub(super) use message::{LoopCommand, Message};
+pub(super) use order::{Sort, SortColumn};
+pub(super) use pointer::ClickTarget;
+pub(super) use profile::ProfileState;
+use relation_graph::RelationGraph;
+pub(super) use round_buffer::RoundBuffer;
 pub(super) use step::Tail;
-use ties::Ties;
-pub(super) use unfold::{Fold, Line};
+pub(super) use unfold::{EventFold, EventLine};
 pub(super) use update::update;
 
 /// Windows of charts, in seconds.
@@ -75,24 +75,24 @@ pub(super) enum Over {
 
 /// The table of events.
 #[derive(Debug, Default)]
-pub(super) struct Events {
+pub(super) struct EventTable {
     /// What is shown, in this order.
-    pub(super) order: Vec<Line>,
+    pub(super) order: Vec<EventLine>,
     /// Stays with its line when the order changes.
-    pub(super) cursor: Line,
+    pub(super) cursor: EventLine,
     /// The event of that line.
     pub(super) selected: EventIndex,
     /// Whether the user selected it.
     pub(super) is_chosen: bool,
     /// Events that are counted for each part of the target.
-    pub(super) folds: Vec<Fold>,
+    pub(super) folds: Vec<EventFold>,
     pub(super) sort: Sort,
     pub(super) filter: Filter,
 }
 
 /// The list of relations.
 #[derive(Debug, Default)]
-pub(super) struct Relations {
+pub(super) struct RelationList {
     pub(super) order: Vec<RelationIndex>,
     pub(super) selected: RelationIndex,
     pub(super) filter: Filter,
@@ -107,24 +107,24 @@ pub(super) enum Motion {
 }
 
 /// What the screens show.
-pub(super) struct Model {
+pub(super) struct ScreenModel {
     pub(super) monitor: Monitor,
-    pub(super) kept: Kept,
+    pub(super) rounds: RoundBuffer,
     pub(super) motion: Motion,
     pub(super) screen: Screen,
     pub(super) over: Over,
-    pub(super) events: Events,
-    pub(super) relations: Relations,
+    pub(super) events: EventTable,
+    pub(super) relations: RelationList,
     /// Whether relations are drawn as a graph too.
     pub(super) graph: bool,
-    pub(super) ties: Ties,
+    pub(super) relation_graph: RelationGraph,
     /// `None` where no call stacks are sampled.
-    pub(super) profile: Option<Profile>,
+    pub(super) profile: Option<ProfileState>,
     /// Whether the profile is that of an interval before the last.
     pub(super) profile_is_old: bool,
     /// The recordings to compare with, and the list of what differs.
     pub(super) others: Option<Others>,
-    pub(super) comparison: Comparison,
+    pub(super) comparison: ComparisonList,
     /// The selected group.
     pub(super) group: usize,
     pub(super) log: Log,
@@ -133,14 +133,14 @@ pub(super) struct Model {
     /// A line at the bottom until the next key.
     pub(super) notice: Option<Notice>,
     pub(super) measure: Measure,
-    pub(super) basis: Basis,
+    pub(super) basis: ShownValues,
     window: usize,
     pub(super) theme: Theme,
     /// Whether the mouse is ours.
     pub(super) mouse: bool,
     /// How a replay goes on; `None` live.
-    pub(super) tape: Option<Tape>,
-    pub(super) options: Options,
+    pub(super) playback: Option<Playback>,
+    pub(super) options: ScreenOptions,
     /// perfprop's own use of a CPU; `None` in pictures, which must not depend on it.
     pub(super) own: Option<f64>,
     pub(super) size: (u16, u16),
@@ -157,22 +157,22 @@ pub(super) enum Notice {
     Failed(String),
 }
 
-impl Model {
+impl ScreenModel {
     /// The screens' state for a monitor.
-    pub(super) fn new(monitor: Monitor, options: &Options) -> Self {
+    pub(super) fn new(monitor: Monitor, options: &ScreenOptions) -> Self {
         let mut model = Self {
-            kept: Kept::default(),
+            rounds: RoundBuffer::default(),
             motion: Motion::Moving,
             screen: options.screen,
             over: if options.help { Over::Help(0) } else { Over::Nothing },
-            events: Events::default(),
-            relations: Relations::default(),
+            events: EventTable::default(),
+            relations: RelationList::default(),
             graph: true,
-            ties: Ties::of(&monitor.header().events, monitor.relations()),
+            relation_graph: RelationGraph::of(&monitor.header().events, monitor.relations()),
             profile: None,
             profile_is_old: true,
             others: None,
-            comparison: Comparison::default(),
+            comparison: ComparisonList::default(),
             group: 0,
             log: Log::default(),
             output: Output::default(),
@@ -183,9 +183,9 @@ impl Model {
             window: DEFAULT_WINDOW,
             theme: options.theme.clone(),
             mouse: options.mouse,
-            tape: match options.mode {
+            playback: match options.mode {
                 Mode::Live | Mode::Stacks { .. } => None,
-                Mode::Replay { speed, .. } => Some(Tape::new(speed)),
+                Mode::Replay { speed, .. } => Some(Playback::new(speed)),
             },
             options: options.clone(),
             own: None,
@@ -198,8 +198,8 @@ impl Model {
         let events = &model.monitor.header().events;
         let first = events.iter().position(|event| event.status.is_open() && !is_clock(event)).unwrap_or(0);
         model.events.folds =
-            model.monitor.parts().iter().map(|parts| Fold { parts: parts.clone(), is_open: false }).collect();
-        model.events.select(model.events.fold_of(first).map_or(Line::Event(first), Line::Sum));
+            model.monitor.parts().iter().map(|parts| EventFold { parts: parts.clone(), is_open: false }).collect();
+        model.events.select(model.events.fold_of(first).map_or(EventLine::Event(first), EventLine::Sum));
         model.arrange();
         model
     }
@@ -211,17 +211,17 @@ impl Model {
     }
 
     pub(super) fn catch_up(&mut self) {
-        for (round, lost) in self.kept.take() {
+        for (round, lost) in self.rounds.take() {
             self.monitor.round(round, *lost);
         }
-        if let (None, Some(end)) = (self.monitor.ended(), &self.kept.end) {
+        if let (None, Some(end)) = (self.monitor.ended(), &self.rounds.end) {
             self.monitor.end(end.clone());
         }
     }
 
     /// How far the view is behind what is counted.
     pub(super) fn lag(&self) -> WallNs {
-        self.kept.now() - self.monitor.now()
+        self.rounds.now() - self.monitor.now()
     }
 
     pub(super) fn figures(&self, event: EventIndex) -> Figures {

@@ -3,13 +3,13 @@
 use std::cmp::Ordering;
 
 use super::step::neighbour;
-use super::{Line, Model};
+use super::{EventLine, ScreenModel};
 use crate::plan::EventIndex;
 use crate::rates::Error;
 
 /// A column of the table of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tui) enum Column {
+pub(in crate::tui) enum SortColumn {
     Event,
     Mean,
     Error,
@@ -18,7 +18,7 @@ pub(in crate::tui) enum Column {
     Correction,
 }
 
-impl Column {
+impl SortColumn {
     pub(super) const SORTABLE: [Self; 6] =
         [Self::Event, Self::Mean, Self::Error, Self::Variance, Self::Run, Self::Correction];
 
@@ -38,18 +38,18 @@ impl Column {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) struct Sort {
     /// `None`: as they were given.
-    pub(in crate::tui) by: Option<Column>,
+    pub(in crate::tui) by: Option<SortColumn>,
     pub(in crate::tui) inverted: bool,
 }
 
 impl Sort {
     /// Names go up and numbers down, unless inverted.
     pub(in crate::tui) fn is_ascending(self) -> bool {
-        matches!(self.by, None | Some(Column::Event)) != self.inverted
+        matches!(self.by, None | Some(SortColumn::Event)) != self.inverted
     }
 }
 
-impl Model {
+impl ScreenModel {
     /// Puts events and relations in order, through their filters.
     pub(super) fn arrange(&mut self) {
         let mut lines = self.lines();
@@ -58,7 +58,7 @@ impl Model {
         let order: Vec<_> = lines.into_iter().flat_map(|(line, parts)| std::iter::once(line).chain(parts)).collect();
         if !order.contains(&self.events.cursor) {
             // Past the end is no event: where none matches, none is selected.
-            self.events.select(order.first().copied().unwrap_or(Line::Event(EventIndex::MAX)));
+            self.events.select(order.first().copied().unwrap_or(EventLine::Event(EventIndex::MAX)));
         }
         self.events.order = order;
         let filter = &self.relations.filter;
@@ -72,7 +72,7 @@ impl Model {
     }
 
     /// Sums, or the parts of one.
-    fn sort_lines<T>(&self, lines: &mut Vec<T>, line_of: impl Fn(&T) -> Line) {
+    fn sort_lines<T>(&self, lines: &mut Vec<T>, line_of: impl Fn(&T) -> EventLine) {
         let Some(column) = self.events.sort.by else {
             if self.events.sort.inverted {
                 lines.reverse();
@@ -85,25 +85,25 @@ impl Model {
         lines.extend(keyed.into_iter().map(|(_, line)| line));
     }
 
-    fn sort_key(&self, column: Column, line: Line) -> SortKey {
+    fn sort_key(&self, column: SortColumn, line: EventLine) -> SortKey {
         let figures = self.line_figures(line);
         let shown = figures.shown(self.basis);
         let number = match column {
-            Column::Event => return SortKey::Name(self.line_name(line)),
-            Column::Mean => shown.map(|figure| figure.mean),
-            Column::Error => shown.and_then(|figure| match figure.error {
+            SortColumn::Event => return SortKey::Name(self.line_name(line)),
+            SortColumn::Mean => shown.map(|figure| figure.mean),
+            SortColumn::Error => shown.and_then(|figure| match figure.error {
                 Error::Exact => Some(0.0),
                 error => error.relative_to(figure.mean),
             }),
-            Column::Variance => shown.and_then(|figure| figure.variance),
-            Column::Run => figures.run,
-            Column::Correction => figures.correction.part(),
+            SortColumn::Variance => shown.and_then(|figure| figure.variance),
+            SortColumn::Run => figures.run,
+            SortColumn::Correction => figures.correction.part(),
         };
         SortKey::Number(number.filter(|number| !number.is_nan()))
     }
 
     pub(super) fn sort_by_neighbour(&mut self, step: usize) {
-        let all: Vec<_> = std::iter::once(None).chain(Column::SORTABLE.map(Some)).collect();
+        let all: Vec<_> = std::iter::once(None).chain(SortColumn::SORTABLE.map(Some)).collect();
         self.events.sort.by = neighbour(&all, self.events.sort.by, step);
         self.events.sort.inverted = false;
         self.arrange();

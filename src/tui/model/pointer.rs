@@ -2,9 +2,9 @@
 
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
-use super::profile::{FrameIndex, Node};
-use super::step::Step;
-use super::{Line, Model, Over, Profile};
+use super::profile::{FrameIndex, TreeNode};
+use super::step::ListStep;
+use super::{EventLine, Over, ProfileState, ScreenModel};
 use crate::estimate::RelationIndex;
 use crate::plan::EventIndex;
 use crate::tui::keys::Action;
@@ -12,24 +12,24 @@ use crate::tui::screen::Screen;
 
 /// What a click can be on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tui) enum Target {
+pub(in crate::tui) enum ClickTarget {
     Screen(Screen),
     Event(EventIndex),
     /// All parts of an event together.
     Sum(usize),
     Relation(RelationIndex),
-    Frame(Node),
+    Frame(TreeNode),
     Function(FrameIndex),
     Group(usize),
     /// A line of the comparison of recordings.
     Compared(usize),
 }
 
-impl Model {
-    pub(super) fn mouse(&mut self, kind: MouseEventKind, target: Option<Target>) -> bool {
+impl ScreenModel {
+    pub(super) fn mouse(&mut self, kind: MouseEventKind, target: Option<ClickTarget>) -> bool {
         match (&self.over, kind) {
-            (Over::Nothing, MouseEventKind::ScrollUp) => self.go(Step::By(-3)),
-            (Over::Nothing, MouseEventKind::ScrollDown) => self.go(Step::By(3)),
+            (Over::Nothing, MouseEventKind::ScrollUp) => self.go(ListStep::By(-3)),
+            (Over::Nothing, MouseEventKind::ScrollDown) => self.go(ListStep::By(3)),
             (Over::Nothing, MouseEventKind::Down(MouseButton::Left)) => match target {
                 Some(target) => self.click(target),
                 None => return false,
@@ -41,28 +41,28 @@ impl Model {
     }
 
     /// A click on what is selected already opens it.
-    fn click(&mut self, target: Target) {
+    fn click(&mut self, target: ClickTarget) {
         match target {
-            Target::Screen(screen) => self.screen = screen,
-            Target::Compared(place) if self.comparison.selected == place => self.open(),
-            Target::Compared(place) => self.comparison.selected = place,
-            Target::Event(event) if self.events.cursor == Line::Event(event) => self.screen = Screen::Detail,
-            Target::Event(event) => {
-                self.events.select(Line::Event(event));
+            ClickTarget::Screen(screen) => self.screen = screen,
+            ClickTarget::Compared(place) if self.comparison.selected == place => self.open(),
+            ClickTarget::Compared(place) => self.comparison.selected = place,
+            ClickTarget::Event(event) if self.events.cursor == EventLine::Event(event) => self.screen = Screen::Detail,
+            ClickTarget::Event(event) => {
+                self.events.select(EventLine::Event(event));
                 self.share_event();
             }
-            Target::Sum(place) if self.events.cursor == Line::Sum(place) => self.unfold(Action::Toggle),
-            Target::Sum(place) => self.events.select(Line::Sum(place)),
-            Target::Frame(node) => self.click_profile(|profile, height| profile.click(node, height)),
-            Target::Function(frame) => self.click_profile(|profile, height| profile.click_function(frame, height)),
-            Target::Group(group) => self.group = group,
-            Target::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,
-            Target::Relation(relation) => self.relations.selected = relation,
+            ClickTarget::Sum(place) if self.events.cursor == EventLine::Sum(place) => self.unfold(Action::Toggle),
+            ClickTarget::Sum(place) => self.events.select(EventLine::Sum(place)),
+            ClickTarget::Frame(node) => self.click_profile(|profile, height| profile.click(node, height)),
+            ClickTarget::Function(frame) => self.click_profile(|profile, height| profile.click_function(frame, height)),
+            ClickTarget::Group(group) => self.group = group,
+            ClickTarget::Relation(relation) if self.relations.selected == relation => self.screen = Screen::Relations,
+            ClickTarget::Relation(relation) => self.relations.selected = relation,
         }
     }
 
     /// Handles a click on the profile; in the overview it opens the screen.
-    fn click_profile(&mut self, click: impl FnOnce(&mut Profile, usize)) {
+    fn click_profile(&mut self, click: impl FnOnce(&mut ProfileState, usize)) {
         let height = self.profile_rows();
         match &mut self.profile {
             Some(profile) if self.screen == Screen::Profile => click(profile, height),

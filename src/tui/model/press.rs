@@ -2,18 +2,18 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent};
 
-use super::step::{Step, move_in, neighbour, scrolled};
-use super::{Column, Command, CompareColumn, Line, Model, Motion, Notice, Over, Pane, WINDOWS};
+use super::step::{ListStep, move_in, neighbour, scrolled};
+use super::{CompareColumn, EventLine, LoopCommand, Motion, Notice, Over, Pane, ScreenModel, SortColumn, WINDOWS};
 use crate::tui::help;
-use crate::tui::keys::{Action, Key};
+use crate::tui::keys::{Action, KeyChord};
 use crate::tui::layout::page;
 use crate::tui::options::Mode;
-use crate::tui::picture::Format;
+use crate::tui::picture::PictureFormat;
 use crate::tui::screen::Screen;
 use crate::tui::theme::Theme;
 
-impl Model {
-    pub(super) fn key(&mut self, key: KeyEvent) -> Option<Command> {
+impl ScreenModel {
+    pub(super) fn key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
         match self.over.clone() {
             Over::Nothing => self.screen_key(key),
             Over::Help(top) => self.help_key(key, top),
@@ -27,17 +27,17 @@ impl Model {
         }
     }
 
-    fn screen_key(&mut self, key: KeyEvent) -> Option<Command> {
+    fn screen_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
         match self.options.keymap.find(self.screen, key) {
             Some(action) => self.act(action),
             None => {
-                self.notice = Some(Notice::Failed(format!("no key {} here, ? for help", Key::from(key).name())));
+                self.notice = Some(Notice::Failed(format!("no key {} here, ? for help", KeyChord::from(key).name())));
                 None
             }
         }
     }
 
-    fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<Command> {
+    fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<LoopCommand> {
         let page = page(self.size);
         let last = help::lines(&self.options.keymap, self.screen).saturating_sub(page);
         self.over = match self.options.keymap.find(Screen::Log, key) {
@@ -56,10 +56,10 @@ impl Model {
         None
     }
 
-    fn quit_key(&mut self, key: KeyEvent) -> Option<Command> {
+    fn quit_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
         match key.code {
-            KeyCode::Char('k') => Some(Command::Kill),
-            KeyCode::Char('d') => Some(Command::Detach),
+            KeyCode::Char('k') => Some(LoopCommand::Kill),
+            KeyCode::Char('d') => Some(LoopCommand::Detach),
             KeyCode::Esc | KeyCode::Char('c') if key.modifiers.is_empty() => {
                 self.over = Over::Nothing;
                 None
@@ -69,23 +69,23 @@ impl Model {
     }
 
     /// Any other key than those of the forms goes back.
-    fn export_key(&mut self, key: KeyEvent) -> Option<Command> {
+    fn export_key(&mut self, key: KeyEvent) -> Option<LoopCommand> {
         self.over = Over::Nothing;
         match key.code {
-            KeyCode::Char('t') => Some(Command::Export(Format::Text)),
-            KeyCode::Char('a') => Some(Command::Export(Format::Ansi)),
-            KeyCode::Char('s') => Some(Command::Export(Format::Svg)),
+            KeyCode::Char('t') => Some(LoopCommand::Export(PictureFormat::Text)),
+            KeyCode::Char('a') => Some(LoopCommand::Export(PictureFormat::Ansi)),
+            KeyCode::Char('s') => Some(LoopCommand::Export(PictureFormat::Svg)),
             _ => None,
         }
     }
 
-    fn act(&mut self, action: Action) -> Option<Command> {
+    fn act(&mut self, action: Action) -> Option<LoopCommand> {
         match action {
-            Action::Quit => return Some(Command::Quit),
+            Action::Quit => return Some(LoopCommand::Quit),
             Action::Save if matches!(self.options.mode, Mode::Stacks { .. }) => {
                 self.notice = Some(Notice::Failed("nothing was measured here: perfprop export writes stacks".into()));
             }
-            Action::Save => return Some(Command::Save),
+            Action::Save => return Some(LoopCommand::Save),
             Action::Pause
             | Action::StepBack
             | Action::StepForward
@@ -93,7 +93,7 @@ impl Model {
             | Action::Faster
             | Action::Jump
             | Action::Mark
-            | Action::NextMark => return self.wind(action),
+            | Action::NextMark => return self.control_playback(action),
             Action::Graph => self.graph = !self.graph,
             Action::Copy => return self.copied(),
             Action::Export => self.over = Over::AskExport,
@@ -101,10 +101,10 @@ impl Model {
                 self.mouse = !self.mouse;
                 let words = if self.mouse { "the mouse is perfprop's" } else { "the mouse selects text" };
                 self.notice = Some(Notice::Done(words.into()));
-                return Some(Command::Mouse(self.mouse));
+                return Some(LoopCommand::Mouse(self.mouse));
             }
-            Action::Redraw => return Some(Command::Redraw),
-            Action::Suspend => return Some(Command::Suspend),
+            Action::Redraw => return Some(LoopCommand::Redraw),
+            Action::Suspend => return Some(LoopCommand::Suspend),
             Action::Help => self.over = Over::Help(0),
             Action::Back => self.back(),
             Action::Go(Screen::Compare) if self.others.is_none() => {
@@ -140,8 +140,8 @@ impl Model {
             | Action::UnfoldAll
             | Action::NextSampled
             | Action::PreviousSampled => self.steer_profile(action),
-            Action::NextEvent => self.go(Step::By(1)),
-            Action::PreviousEvent => self.go(Step::By(-1)),
+            Action::NextEvent => self.go(ListStep::By(1)),
+            Action::PreviousEvent => self.go(ListStep::By(-1)),
             _ => self.change_view(action),
         }
         None
@@ -168,7 +168,7 @@ impl Model {
             Action::NextColumn if self.screen == Screen::Compare => self.sort_comparison(1),
             Action::PreviousColumn if self.screen == Screen::Compare => self.sort_comparison(CompareColumn::ALL.len()),
             Action::NextColumn => self.sort_by_neighbour(1),
-            Action::PreviousColumn => self.sort_by_neighbour(Column::SORTABLE.len()),
+            Action::PreviousColumn => self.sort_by_neighbour(SortColumn::SORTABLE.len()),
             Action::Invert if self.screen == Screen::Compare => {
                 self.comparison.inverted = !self.comparison.inverted;
                 self.compare();
@@ -177,18 +177,18 @@ impl Model {
                 self.events.sort.inverted = !self.events.sort.inverted;
                 self.arrange();
             }
-            _ => self.go(Step::of(action, page(self.size))),
+            _ => self.go(ListStep::of(action, page(self.size))),
         }
     }
 
     /// The selected event in detail; of two recordings, that of the first.
     pub(super) fn open(&mut self) {
-        if let (Screen::Events, Line::Sum(_)) = (self.screen, self.events.cursor) {
+        if let (Screen::Events, EventLine::Sum(_)) = (self.screen, self.events.cursor) {
             return self.unfold(Action::Toggle);
         }
         if self.screen == Screen::Compare {
             match self.comparison.selected().map(|one| one.a.index) {
-                Some(Some(event)) => self.events.select(Line::Event(event)),
+                Some(Some(event)) => self.events.select(EventLine::Event(event)),
                 _ => {
                     self.notice = Some(Notice::Failed("the first recording has no such event".into()));
                     return;
@@ -234,7 +234,7 @@ impl Model {
     }
 
     /// Moves in the list of the screen.
-    pub(super) fn go(&mut self, step: Step) {
+    pub(super) fn go(&mut self, step: ListStep) {
         match (self.screen, self.log.pane) {
             (Screen::Events | Screen::Detail, _) => {
                 move_in(&self.events.order, &mut self.events.cursor, step);

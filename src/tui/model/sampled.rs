@@ -1,13 +1,13 @@
 //! Keeps the profile and the selected event of the other screens together.
 
-use super::{Line, Model, Profile};
+use super::{EventLine, ProfileState, ScreenModel};
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::table_rows;
 use crate::tui::screen::Screen;
 
-impl Model {
+impl ScreenModel {
     /// Takes over what was sampled up to the end of the last interval.
     pub(in crate::tui) fn take_profile(&mut self, tree: &Tree, quality: &StackQuality) {
         let is_first = self.profile.is_none();
@@ -31,10 +31,10 @@ impl Model {
 
     /// Selects the event that the profile shows everywhere else.
     pub(super) fn follow_profile(&mut self) {
-        let Some(sampled) = self.profile.as_ref().and_then(Profile::event_name) else { return };
+        let Some(sampled) = self.profile.as_ref().and_then(ProfileState::event_name) else { return };
         let events = &self.monitor.header().events;
         let place = events.iter().position(|event| is_of(sampled, &event.event.name));
-        if let Some(line) = place.map(Line::Event).filter(|line| self.events.order.contains(line)) {
+        if let Some(line) = place.map(EventLine::Event).filter(|line| self.events.order.contains(line)) {
             self.events.select(line);
         }
     }

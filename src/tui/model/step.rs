@@ -14,13 +14,13 @@ pub(in crate::tui) enum Tail {
 
 /// A way to move in a list.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::tui) enum Step {
+pub(in crate::tui) enum ListStep {
     By(isize),
     First,
     Last,
 }
 
-impl Step {
+impl ListStep {
     pub(super) fn of(action: Action, page: usize) -> Self {
         let page = isize::try_from(page).unwrap_or(10);
         match action {
@@ -47,14 +47,14 @@ impl Step {
     }
 }
 
-pub(super) fn move_in<T: Copy + PartialEq>(order: &[T], selected: &mut T, step: Step) {
+pub(super) fn move_in<T: Copy + PartialEq>(order: &[T], selected: &mut T, step: ListStep) {
     let place = order.iter().position(|index| index == selected).unwrap_or(0);
     if let Some(&index) = order.get(step.from(place, order.len())) {
         *selected = index;
     }
 }
 
-pub(super) fn scrolled(tail: Tail, count: usize, step: Step) -> Tail {
+pub(super) fn scrolled(tail: Tail, count: usize, step: ListStep) -> Tail {
     let last = count.saturating_sub(1);
     let place = match tail {
         Tail::Follow => last,

@@ -2,15 +2,15 @@
 
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use super::{Command, Filter, Model, Notice, Over, Tail};
+use super::{Filter, LoopCommand, Notice, Over, ScreenModel, Tail};
 use crate::names::shown;
+use crate::tui::playback::parse_time;
 use crate::tui::screen::Screen;
-use crate::tui::tape::parse_time;
 
 /// A filter longer than this is no filter.
 const MAX_FILTER: usize = 200;
 
-impl Model {
+impl ScreenModel {
     pub(super) fn begin_filter(&mut self) {
         if let Some(filter) = self.filter() {
             self.over = Over::Filter { before: filter.to_owned() };
@@ -67,13 +67,13 @@ impl Model {
         self.arrange();
     }
 
-    pub(super) fn jump_key(&mut self, key: KeyEvent, mut text: String) -> Option<Command> {
+    pub(super) fn jump_key(&mut self, key: KeyEvent, mut text: String) -> Option<LoopCommand> {
         match key.code {
             KeyCode::Esc => self.over = Over::Nothing,
             KeyCode::Enter => {
                 self.over = Over::Nothing;
                 match parse_time(&text) {
-                    Some(time) => return Some(Command::Seek(time)),
+                    Some(time) => return Some(LoopCommand::Seek(time)),
                     None => {
                         let words = format!("{} is no time: 83, 83.5 or 1:23", shown(&text));
                         self.notice = Some(Notice::Failed(words));

@@ -1,6 +1,6 @@
 //! Folds the rows of an event's threads or CPUs into one row of their sum.
 
-use super::{Events, Model, Notice};
+use super::{EventTable, Notice, ScreenModel};
 use crate::events::Unit;
 use crate::monitor::{Absence, Measure, Point, SummedEvent};
 use crate::plan::EventIndex;
@@ -11,13 +11,13 @@ use crate::tui::keys::Action;
 
 /// A line of the table of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tui) enum Line {
+pub(in crate::tui) enum EventLine {
     Event(EventIndex),
-    /// All parts of an event together: the place of a [`Fold`].
+    /// All parts of an event together: the place of a [`EventFold`].
     Sum(usize),
 }
 
-impl Default for Line {
+impl Default for EventLine {
     fn default() -> Self {
         Self::Event(0)
     }
@@ -25,18 +25,18 @@ impl Default for Line {
 
 /// The parts of an event, and whether they are shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(in crate::tui) struct Fold {
+pub(in crate::tui) struct EventFold {
     pub(in crate::tui) parts: SummedEvent,
     pub(in crate::tui) is_open: bool,
 }
 
-impl Events {
+impl EventTable {
     /// Selects a line. What other screens show of a sum is its first part.
-    pub(in crate::tui) fn select(&mut self, line: Line) {
+    pub(in crate::tui) fn select(&mut self, line: EventLine) {
         self.cursor = line;
         self.selected = match line {
-            Line::Event(event) => event,
-            Line::Sum(place) => self.folds[place].parts.events.first().copied().unwrap_or(EventIndex::MAX),
+            EventLine::Event(event) => event,
+            EventLine::Sum(place) => self.folds[place].parts.events.first().copied().unwrap_or(EventIndex::MAX),
         };
     }
 
@@ -46,12 +46,14 @@ impl Events {
     }
 
     /// Lines of their own: sums, and events that are counted whole.
-    pub(in crate::tui) fn wholes(&self, events: usize) -> Vec<Line> {
+    pub(in crate::tui) fn wholes(&self, events: usize) -> Vec<EventLine> {
         let mut lines = Vec::new();
         for event in 0..events {
             match self.fold_of(event) {
-                None => lines.push(Line::Event(event)),
-                Some(place) if self.folds[place].parts.events.first() == Some(&event) => lines.push(Line::Sum(place)),
+                None => lines.push(EventLine::Event(event)),
+                Some(place) if self.folds[place].parts.events.first() == Some(&event) => {
+                    lines.push(EventLine::Sum(place))
+                }
                 Some(_) => {}
             }
         }
@@ -59,20 +61,20 @@ impl Events {
     }
 }
 
-impl Model {
+impl ScreenModel {
     /// The name of a line; that of a part says which part.
-    pub(in crate::tui) fn line_name(&self, line: Line) -> String {
+    pub(in crate::tui) fn line_name(&self, line: EventLine) -> String {
         match line {
-            Line::Event(event) => self.event_name(event),
-            Line::Sum(place) => crate::names::shown(&self.events.folds[place].parts.name).into_owned(),
+            EventLine::Event(event) => self.event_name(event),
+            EventLine::Sum(place) => crate::names::shown(&self.events.folds[place].parts.name).into_owned(),
         }
     }
 
     /// The title of a line that has no line above it to say of what it is a part, or a sum.
-    pub(in crate::tui) fn line_title(&self, line: Line) -> String {
+    pub(in crate::tui) fn line_title(&self, line: EventLine) -> String {
         match line {
-            Line::Event(event) => self.event_name(event),
-            Line::Sum(place) => format!("{} ─ sum of {}", self.line_name(line), self.parts_in_words(place)),
+            EventLine::Event(event) => self.event_name(event),
+            EventLine::Sum(place) => format!("{} ─ sum of {}", self.line_name(line), self.parts_in_words(place)),
         }
     }
 
@@ -87,54 +89,56 @@ impl Model {
         format!("{} {kind}", events.len())
     }
 
-    pub(in crate::tui) fn line_figures(&self, line: Line) -> Figures {
+    pub(in crate::tui) fn line_figures(&self, line: EventLine) -> Figures {
         self.line_figures_in(line, self.measure)
     }
 
-    pub(in crate::tui) fn line_figures_in(&self, line: Line, measure: Measure) -> Figures {
+    pub(in crate::tui) fn line_figures_in(&self, line: EventLine, measure: Measure) -> Figures {
         match line {
-            Line::Event(event) => Figures::of(&self.monitor, event, measure),
-            Line::Sum(place) => Figures::of_sum(&self.monitor, &self.events.folds[place].parts.events, measure),
+            EventLine::Event(event) => Figures::of(&self.monitor, event, measure),
+            EventLine::Sum(place) => Figures::of_sum(&self.monitor, &self.events.folds[place].parts.events, measure),
         }
     }
 
     /// What is shown in Detail; `None` where no event passes the filter.
-    pub(in crate::tui) fn selected_line(&self) -> Option<Line> {
+    pub(in crate::tui) fn selected_line(&self) -> Option<EventLine> {
         (self.events.selected < self.monitor.header().events.len()).then_some(self.events.cursor)
     }
 
     /// The newest intervals of a line, in the unit of charts.
-    pub(in crate::tui) fn line_points(&self, line: Line, most: usize) -> Vec<Point> {
+    pub(in crate::tui) fn line_points(&self, line: EventLine, most: usize) -> Vec<Point> {
         match line {
-            Line::Event(event) => self.measure.newest(&self.monitor, &self.monitor.row(event), most),
-            Line::Sum(place) => self.measure.points_of_sum(&self.monitor, &self.events.folds[place].parts.events, most),
+            EventLine::Event(event) => self.measure.newest(&self.monitor, &self.monitor.row(event), most),
+            EventLine::Sum(place) => {
+                self.measure.points_of_sum(&self.monitor, &self.events.folds[place].parts.events, most)
+            }
         }
     }
 
-    pub(in crate::tui) fn line_unit(&self, line: Line) -> &Unit {
+    pub(in crate::tui) fn line_unit(&self, line: EventLine) -> &Unit {
         let event = match line {
-            Line::Event(event) => event,
-            Line::Sum(place) => self.events.folds[place].parts.events[0],
+            EventLine::Event(event) => event,
+            EventLine::Sum(place) => self.events.folds[place].parts.events[0],
         };
         &self.monitor.header().events[event].event.unit
     }
 
     /// Why a line has no number.
-    pub(in crate::tui) fn line_absence(&self, line: Line) -> Option<Absence> {
+    pub(in crate::tui) fn line_absence(&self, line: EventLine) -> Option<Absence> {
         match line {
-            Line::Event(event) => self.monitor.row(event).absence,
-            Line::Sum(place) => self.monitor.sum(&self.events.folds[place].parts.events).absence,
+            EventLine::Event(event) => self.monitor.row(event).absence,
+            EventLine::Sum(place) => self.monitor.sum(&self.events.folds[place].parts.events).absence,
         }
     }
 
     /// What a line counted in all, as it is shown: scaled, and estimated.
-    pub(in crate::tui) fn line_totals(&self, line: Line) -> (Option<Uncertain>, Option<Uncertain>) {
+    pub(in crate::tui) fn line_totals(&self, line: EventLine) -> (Option<Uncertain>, Option<Uncertain>) {
         match line {
-            Line::Event(event) => {
+            EventLine::Event(event) => {
                 let row = self.monitor.row(event);
                 (row.scaled, row.estimate.total)
             }
-            Line::Sum(place) => {
+            EventLine::Sum(place) => {
                 let sum = self.monitor.sum(&self.events.folds[place].parts.events);
                 (sum.scaled, sum.estimate)
             }
@@ -143,20 +147,21 @@ impl Model {
 
     /// The lines through the filter: a sum is there where one of its parts is, and open where the
     /// filter is about parts.
-    pub(super) fn lines(&self) -> Vec<(Line, Vec<Line>)> {
+    pub(super) fn lines(&self) -> Vec<(EventLine, Vec<EventLine>)> {
         let filter = &self.events.filter;
         let events = &self.monitor.header().events;
         let through = |event: &EventIndex| filter.matches(&events[*event].event.name);
         let mut lines = Vec::new();
         for line in self.events.wholes(events.len()) {
             match line {
-                Line::Event(event) if through(&event) => lines.push((line, Vec::new())),
-                Line::Event(_) => {}
-                Line::Sum(place) => {
-                    let Fold { parts, is_open } = &self.events.folds[place];
+                EventLine::Event(event) if through(&event) => lines.push((line, Vec::new())),
+                EventLine::Event(_) => {}
+                EventLine::Sum(place) => {
+                    let EventFold { parts, is_open } = &self.events.folds[place];
                     let named = parts.events.iter().any(through);
                     let titled = |event: &&EventIndex| named || filter.matches(&events[**event].title());
-                    let shown: Vec<_> = parts.events.iter().filter(titled).map(|&event| Line::Event(event)).collect();
+                    let shown: Vec<_> =
+                        parts.events.iter().filter(titled).map(|&event| EventLine::Event(event)).collect();
                     if !shown.is_empty() {
                         lines.push((line, if *is_open || !named { shown } else { Vec::new() }));
                     }
@@ -173,8 +178,8 @@ impl Model {
             return;
         }
         let place = match self.events.cursor {
-            Line::Sum(place) => Some(place),
-            Line::Event(event) => self.events.fold_of(event),
+            EventLine::Sum(place) => Some(place),
+            EventLine::Event(event) => self.events.fold_of(event),
         };
         for (index, fold) in self.events.folds.iter_mut().enumerate() {
             match action {
@@ -188,7 +193,7 @@ impl Model {
         }
         // What is hidden can't be selected.
         if let Some(place) = place.filter(|&place| !self.events.folds[place].is_open) {
-            self.events.select(Line::Sum(place));
+            self.events.select(EventLine::Sum(place));
         }
         self.arrange();
     }

@@ -2,17 +2,17 @@
 
 use ratatui::crossterm::event::KeyEventKind;
 
-use super::{Command, Kept, Message, Model, Motion, Notice, Over, Tail};
+use super::{LoopCommand, Message, Motion, Notice, Over, RoundBuffer, ScreenModel, Tail};
 use crate::names::shown;
 use crate::session::OutputLine;
 use crate::sources::Round;
 
 /// Takes a message.
-pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Command> {
+pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Option<LoopCommand> {
     let changes = match message {
         Message::Round(round, lost) => model.take_round(round, lost),
         Message::Ended(end) => {
-            model.kept.end = Some(end);
+            model.rounds.end = Some(end);
             model.follow();
             model.go_along();
             model.compare();
@@ -48,7 +48,7 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
         }
         Message::Rewound(monitor) => {
             model.monitor = *monitor;
-            model.kept = Kept::default();
+            model.rounds = RoundBuffer::default();
             model.profile_is_old = true;
             model.go_along();
             model.arrange();
@@ -79,10 +79,10 @@ pub(in crate::tui) fn update(model: &mut Model, message: Message) -> Option<Comm
 }
 
 /// What is counted and written.
-impl Model {
+impl ScreenModel {
     fn take_round(&mut self, round: Round, lost: u64) -> bool {
         let before = self.lag().0 / 1_000_000_000;
-        self.kept.push(round, lost);
+        self.rounds.push(round, lost);
         match self.motion {
             Motion::Moving => self.follow(),
             // The banner shows whole seconds.
@@ -98,7 +98,7 @@ impl Model {
         let before = self.monitor.intervals();
         self.catch_up();
         let closed = self.monitor.intervals() != before;
-        self.profile_is_old |= closed || self.kept.end.is_some();
+        self.profile_is_old |= closed || self.rounds.end.is_some();
         if closed {
             self.go_along();
             self.arrange();

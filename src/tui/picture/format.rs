@@ -2,7 +2,7 @@
 
 /// Format of a picture.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Format {
+pub enum PictureFormat {
     /// Characters only.
     #[default]
     Text,

@@ -10,8 +10,8 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 
-use super::model::{Line, Message, Model, update};
-use super::options::Options;
+use super::model::{EventLine, Message, ScreenModel, update};
+use super::options::ScreenOptions;
 use super::others::Others;
 use super::screen::Screen;
 use super::typed::parse_keys;
@@ -27,7 +27,7 @@ use crate::stacks::StackQuality;
 mod format;
 mod svg;
 
-pub use format::Format;
+pub use format::PictureFormat;
 
 /// What to take a picture of.
 #[derive(Clone, Debug)]
@@ -35,7 +35,7 @@ pub struct Picture {
     /// Width and height in cells.
     pub size: (u16, u16),
     /// Format of the picture.
-    pub format: Format,
+    pub format: PictureFormat,
     /// The selected event; the one that screens begin with where `None`.
     pub event: Option<EventIndex>,
     /// Lines that the command wrote.
@@ -49,18 +49,18 @@ pub struct Picture {
 impl Default for Picture {
     fn default() -> Self {
         let (output, rounds) = (Vec::new(), Vec::new());
-        Self { size: (80, 24), format: Format::default(), event: None, output, rounds, profile: None }
+        Self { size: (80, 24), format: PictureFormat::default(), event: None, output, rounds, profile: None }
     }
 }
 
 /// Takes a picture of the screen that `options` name.
-pub fn picture(monitor: Monitor, wanted: &Picture, options: &Options) -> String {
+pub fn picture(monitor: Monitor, wanted: &Picture, options: &ScreenOptions) -> String {
     Scene::new(monitor, None, options).picture(options.screen, wanted)
 }
 
 /// What pictures are taken of: a monitor, and what it is compared with.
 pub struct Scene {
-    model: Model,
+    model: ScreenModel,
 }
 
 impl fmt::Debug for Scene {
@@ -71,11 +71,11 @@ impl fmt::Debug for Scene {
 
 impl Scene {
     /// A monitor, and recordings to compare with.
-    pub fn new(monitor: Monitor, others: Option<Others>, options: &Options) -> Self {
-        Self { model: Model::new(monitor, options).with_others(others) }
+    pub fn new(monitor: Monitor, others: Option<Others>, options: &ScreenOptions) -> Self {
+        Self { model: ScreenModel::new(monitor, options).with_others(others) }
     }
 
-    /// Presses keys as [`Script::keys`](super::Script::keys) does; what they ask of the loop isn't done.
+    /// Presses keys as [`TerminalScript::keys`](super::TerminalScript::keys) does; what they ask of the loop isn't done.
     pub fn keys(&mut self, keys: &str) {
         for key in parse_keys(keys) {
             let _ = update(&mut self.model, Message::Key(key));
@@ -87,14 +87,14 @@ impl Scene {
         let (width, height) = wanted.size;
         let model = &mut self.model;
         model.screen = screen;
-        (model.output, model.kept) = Default::default();
+        (model.output, model.rounds) = Default::default();
         let _ = update(model, Message::Resized(width, height));
         for line in &wanted.output {
             let _ = update(model, Message::Output(line.clone()));
         }
-        wanted.rounds.iter().for_each(|round| model.kept.push(round.clone(), 0));
-        model.kept.take().for_each(drop);
-        let line = wanted.event.map(Line::Event);
+        wanted.rounds.iter().for_each(|round| model.rounds.push(round.clone(), 0));
+        model.rounds.take().for_each(drop);
+        let line = wanted.event.map(EventLine::Event);
         if let Some(line) = line.filter(|line| model.events.order.contains(line)) {
             model.events.select(line);
         }
@@ -106,14 +106,14 @@ impl Scene {
 }
 
 /// What a model shows now.
-fn drawn(model: &Model, format: Format) -> String {
+fn drawn(model: &ScreenModel, format: PictureFormat) -> String {
     let area = Rect::new(0, 0, model.size.0, model.size.1);
     let mut buffer = Buffer::empty(area);
     view::draw_on(model, area, &mut buffer);
     match format {
-        Format::Text => text(&buffer),
-        Format::Ansi => ansi(&buffer),
-        Format::Svg => svg::svg(&buffer, model.theme.is_light()),
+        PictureFormat::Text => text(&buffer),
+        PictureFormat::Ansi => ansi(&buffer),
+        PictureFormat::Svg => svg::svg(&buffer, model.theme.is_light()),
     }
 }
 
@@ -122,11 +122,11 @@ fn drawn(model: &Model, format: Format) -> String {
 ///
 /// # Errors
 /// Returns the operating system's error.
-pub(super) fn export(model: &Model, format: Format, folder: &Path) -> io::Result<PathBuf> {
+pub(super) fn export(model: &ScreenModel, format: PictureFormat, folder: &Path) -> io::Result<PathBuf> {
     let ending = match format {
-        Format::Text => "txt",
-        Format::Ansi => "ansi",
-        Format::Svg => "svg",
+        PictureFormat::Text => "txt",
+        PictureFormat::Ansi => "ansi",
+        PictureFormat::Svg => "svg",
     };
     let mut part = PartialFile::create_new(folder, &format!("perfprop-{}", model.screen.word()), ending)?;
     part.write_all(drawn(model, format).as_bytes())?;

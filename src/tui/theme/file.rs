@@ -28,7 +28,7 @@ const MODIFIERS: [(&str, Modifier); 5] = [
 pub(super) struct Sheet {
     pub(super) inherits: Option<Parent>,
     pub(super) light: Option<bool>,
-    paints: HashMap<(&'static str, &'static str), Paint>,
+    paints: HashMap<(&'static str, &'static str), RoleStyle>,
     pub(super) series: Vec<Vec<Choice>>,
     pub(super) gradient: Vec<Vec<Choice>>,
     pub(super) hue_from: Option<HueFrom>,
@@ -49,7 +49,7 @@ impl Parent {
 
 /// The look of a role: for each side, colours of which the first that can be shown is taken.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Paint {
+pub(super) struct RoleStyle {
     pub(super) fg: Vec<Choice>,
     pub(super) bg: Vec<Choice>,
     pub(super) modifiers: Modifier,
@@ -58,7 +58,8 @@ pub(super) struct Paint {
 impl Sheet {
     pub(super) fn parse(file: &str, text: &str) -> (Self, Vec<Complaint>) {
         let (table, errors) = DeTable::parse_recoverable(text);
-        let mut reader = Reader { file, text, palette: HashMap::new(), complaints: Vec::new(), sheet: Self::default() };
+        let mut reader =
+            ThemeReader { file, text, palette: HashMap::new(), complaints: Vec::new(), sheet: Self::default() };
         for error in errors {
             reader.complain(error.span().unwrap_or(0..0), error.message().to_owned());
         }
@@ -67,14 +68,14 @@ impl Sheet {
         (reader.sheet, reader.complaints)
     }
 
-    pub(super) fn paint(&self, role: Role) -> Option<&Paint> {
+    pub(super) fn paint(&self, role: Role) -> Option<&RoleStyle> {
         self.paints.get(&role.place())
     }
 }
 
-type Value<'i> = Spanned<DeValue<'i>>;
+type TomlValue<'i> = Spanned<DeValue<'i>>;
 
-struct Reader<'a> {
+struct ThemeReader<'a> {
     file: &'a str,
     text: &'a str,
     palette: HashMap<String, Vec<Choice>>,
@@ -82,7 +83,7 @@ struct Reader<'a> {
     sheet: Sheet,
 }
 
-impl Reader<'_> {
+impl ThemeReader<'_> {
     fn read(&mut self, document: &DeTable<'_>) {
         // The palette first: everything else uses its names.
         if let Some(DeValue::Table(palette)) = document.get("palette").map(Spanned::get_ref) {
@@ -173,7 +174,7 @@ impl Reader<'_> {
         }
     }
 
-    fn hue_from(&mut self, value: &Value<'_>) {
+    fn hue_from(&mut self, value: &TomlValue<'_>) {
         let word = value.get_ref().as_str().unwrap_or("");
         match HueFrom::NAMES.iter().find(|(name, _)| *name == word) {
             Some((_, hue_from)) => self.sheet.hue_from = Some(*hue_from),
@@ -185,16 +186,16 @@ impl Reader<'_> {
     }
 
     /// A colour alone is that of the text, except where a role is a background.
-    fn paint(&mut self, role: Role, value: &Value<'_>) -> Option<Paint> {
+    fn paint(&mut self, role: Role, value: &TomlValue<'_>) -> Option<RoleStyle> {
         let (section, key) = role.place();
         let place = format!("[{section}].{key}");
         let DeValue::Table(table) = value.get_ref() else {
             let color = self.color(value, &place)?;
-            let mut paint = Paint::default();
+            let mut paint = RoleStyle::default();
             *(if role == Role::Background { &mut paint.bg } else { &mut paint.fg }) = color;
             return Some(paint);
         };
-        let mut paint = Paint::default();
+        let mut paint = RoleStyle::default();
         for (key, value) in table {
             match key.get_ref().as_ref() {
                 "fg" => paint.fg = self.color(value, &place).unwrap_or_default(),
@@ -209,7 +210,7 @@ impl Reader<'_> {
         Some(paint)
     }
 
-    fn modifiers(&mut self, value: &Value<'_>, place: &str) -> Modifier {
+    fn modifiers(&mut self, value: &TomlValue<'_>, place: &str) -> Modifier {
         let DeValue::Array(list) = value.get_ref() else {
             self.complain(value.span(), format!("the modifiers of {place} must be a list"));
             return Modifier::empty();
@@ -229,7 +230,7 @@ impl Reader<'_> {
     }
 
     /// A colour, or a list of them; `None`, with a complaint, if it is neither.
-    fn color(&mut self, value: &Value<'_>, place: &str) -> Option<Vec<Choice>> {
+    fn color(&mut self, value: &TomlValue<'_>, place: &str) -> Option<Vec<Choice>> {
         let choices = match value.get_ref() {
             DeValue::String(text) => return self.named(text, value.span(), place),
             DeValue::Integer(number) => {

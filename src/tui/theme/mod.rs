@@ -20,11 +20,11 @@ pub use base16::{SchemeError, theme_of_base16};
 pub use color::Depth;
 pub(crate) use color::indexed_rgb;
 pub(super) use flame::{Hue, HueFrom};
-pub(super) use watch::Watched;
+pub(super) use watch::ThemeWatch;
 
 use super::complaint::{Complaint, similar};
 use crate::names::shown;
-use file::{Paint, Sheet};
+use file::{RoleStyle, Sheet};
 
 /// The themes in the program: name and text. The first is what all others fall back to.
 const BUILT_IN: [(&str, &str); 11] = [
@@ -321,9 +321,9 @@ fn similar_hint(name: &str) -> String {
 }
 
 /// Without colours only modifiers are left: what would then look like any other text is reversed.
-fn style(role: Role, paint: Option<&Paint>, fallback: Option<&Paint>, depth: Depth) -> Style {
+fn style(role: Role, paint: Option<&RoleStyle>, fallback: Option<&RoleStyle>, depth: Depth) -> Style {
     let Some(paint) = paint else { return Style::new() };
-    let pick = |side: fn(&Paint) -> &Vec<color::Choice>| {
+    let pick = |side: fn(&RoleStyle) -> &Vec<color::Choice>| {
         if side(paint).is_empty() {
             return None;
         }

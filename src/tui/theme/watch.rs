@@ -9,12 +9,12 @@ use crate::tui::complaint::Complaint;
 
 /// A theme's file, and when it was written last.
 #[derive(Debug)]
-pub(in crate::tui) struct Watched {
+pub(in crate::tui) struct ThemeWatch {
     path: PathBuf,
     written: Option<SystemTime>,
 }
 
-impl Watched {
+impl ThemeWatch {
     pub(in crate::tui) fn new(path: PathBuf) -> Self {
         let written = written(&path);
         Self { path, written }
@@ -48,7 +48,7 @@ mod tests {
     fn a_changed_file_is_read_once() {
         let path = std::env::temp_dir().join(format!("perfprop-watched-{}.toml", std::process::id()));
         fs::write(&path, "[state]\nwarn = \"red\"\n").unwrap();
-        let mut watched = Watched::new(path.clone());
+        let mut watched = ThemeWatch::new(path.clone());
         assert!(watched.read_again(Depth::TrueColor).is_none());
         fs::write(&path, "[state]\nwarn = \"blue\"\n").unwrap();
         let later = SystemTime::now() + Duration::from_secs(5);

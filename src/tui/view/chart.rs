@@ -12,7 +12,7 @@ use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 use ratatui::text::Line;
 
-use super::page::Page;
+use super::page::ScreenPage;
 use crate::monitor::Point;
 use crate::rates::Uncertain;
 use crate::tui::text::width;
@@ -27,7 +27,7 @@ pub(super) struct Chart<'a> {
     /// the last one of each history.
     pub(super) series: &'a [Series],
     /// What the times on the axis are counted from.
-    pub(super) clock: Clock,
+    pub(super) clock: TimeOrigin,
     /// The time at the left and at the right.
     pub(super) from: WallNs,
     pub(super) to: WallNs,
@@ -41,7 +41,7 @@ pub(super) struct Chart<'a> {
 
 /// What the times on an axis are counted from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Clock {
+pub(super) enum TimeOrigin {
     /// Back from the end: `−60 s`, `now`.
     Now,
     /// Time from the start of a recording: `0 s`, `60 s`.
@@ -80,13 +80,13 @@ struct Stroke {
     gap: bool,
 }
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, chart: &Chart<'_>) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, chart: &Chart<'_>) {
     if area.width < 16 || area.height < 3 {
         return;
     }
     let rows = usize::from(area.height - 2);
     let strokes: Vec<_> = chart.series.iter().flat_map(|series| chart.strokes(*series, 2)).collect();
-    let scale = Scale::of(&strokes, chart.reference, rows);
+    let scale = ChartScale::of(&strokes, chart.reference, rows);
     let mut labels: Vec<(usize, String)> =
         scale.ticks().map(|tick| (scale.row(tick, rows), (chart.label)(tick))).collect();
     // Three digits can be too few to tell two ticks apart.
@@ -102,7 +102,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, chart: &Chart<'_>) {
     draw_line(page, plot, chart, &scale);
 }
 
-fn draw_axes(page: &mut Page<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, labels: &[(usize, String)]) {
+fn draw_axes(page: &mut ScreenPage<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, labels: &[(usize, String)]) {
     let border = page.style(Role::Border);
     let x = plot.x.saturating_sub(1);
     for y in plot.top()..plot.bottom() {
@@ -126,10 +126,10 @@ fn draw_axes(page: &mut Page<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, lab
         let column = plot.x + (plot.width.saturating_sub(1)) * half / 2;
         page.put(column, plot.bottom(), "┬", border);
         let text = match (chart.clock, half) {
-            (Clock::Now, 2) => "now".to_owned(),
-            (Clock::Now, half) => format!("−{}", (chart.span)(part(2 - half))),
-            (Clock::Start, 0) if chart.from == WallNs(0) => "0".to_owned(),
-            (Clock::Start, half) => (chart.span)(chart.from + part(half)),
+            (TimeOrigin::Now, 2) => "now".to_owned(),
+            (TimeOrigin::Now, half) => format!("−{}", (chart.span)(part(2 - half))),
+            (TimeOrigin::Start, 0) if chart.from == WallNs(0) => "0".to_owned(),
+            (TimeOrigin::Start, half) => (chart.span)(chart.from + part(half)),
         };
         let cells = width(&text) as u16;
         let start = match half {
@@ -141,7 +141,7 @@ fn draw_axes(page: &mut Page<'_>, area: Rect, plot: Rect, chart: &Chart<'_>, lab
     }
 }
 
-fn draw_line(page: &mut Page<'_>, plot: Rect, chart: &Chart<'_>, scale: &Scale) {
+fn draw_line(page: &mut ScreenPage<'_>, plot: Rect, chart: &Chart<'_>, scale: &ChartScale) {
     let (columns, rows) = (usize::from(plot.width), usize::from(plot.height));
     let strokes = |series: &Series| chart.strokes(*series, columns * ACROSS);
     let lines: Vec<_> = chart.series.iter().map(|series| (series.role, dots(&strokes(series), scale, rows))).collect();
@@ -179,7 +179,7 @@ fn draw_line(page: &mut Page<'_>, plot: Rect, chart: &Chart<'_>, scale: &Scale) 
 }
 
 /// The letter of a line, where the line ends.
-fn put_letter(page: &mut Page<'_>, plot: Rect, series: Series, role: Role, dots: &[Vec<u8>]) {
+fn put_letter(page: &mut ScreenPage<'_>, plot: Rect, series: Series, role: Role, dots: &[Vec<u8>]) {
     let Some(letter) = series.letter else { return };
     let end = dots.iter().enumerate().rev().find_map(|(column, dots)| {
         let row = dots.iter().position(|dots| *dots != 0)?;
@@ -192,7 +192,7 @@ fn put_letter(page: &mut Page<'_>, plot: Rect, series: Series, role: Role, dots:
 }
 
 /// The dots of a line in each cell, column by column.
-fn dots(strokes: &[Stroke], scale: &Scale, rows: usize) -> Vec<Vec<u8>> {
+fn dots(strokes: &[Stroke], scale: &ChartScale, rows: usize) -> Vec<Vec<u8>> {
     let mut before: Option<(usize, usize)> = None;
     let mut columns = Vec::with_capacity(strokes.len() / ACROSS);
     for pair in strokes.chunks(ACROSS) {
@@ -272,13 +272,13 @@ fn wider(one: (f64, f64), other: (f64, f64)) -> (f64, f64) {
 }
 
 /// The vertical axis.
-struct Scale {
+struct ChartScale {
     low: f64,
     high: f64,
     step: f64,
 }
 
-impl Scale {
+impl ChartScale {
     /// Round numbers around all that is to be seen. A band may reach past the edge: the line is
     /// not to be squeezed flat by a wide one.
     fn of(strokes: &[Stroke], reference: Option<f64>, rows: usize) -> Self {
@@ -366,7 +366,7 @@ mod tests {
             span: crate::tui::text::span,
             histories: vec![points.to_vec()],
             series: &[Series::RAW],
-            clock: Clock::Now,
+            clock: TimeOrigin::Now,
             from: WallNs(from * 1_000_000_000),
             to: WallNs(to * 1_000_000_000),
             reference: None,
@@ -397,12 +397,12 @@ mod tests {
     #[test]
     fn scales_have_round_numbers_and_hold_the_line() {
         let strokes = [Stroke { line: Some((300.0, 870.0)), ..Stroke::default() }];
-        let scale = Scale::of(&strokes, None, 9);
+        let scale = ChartScale::of(&strokes, None, 9);
         assert_eq!(scale.ticks().collect::<Vec<_>>(), [0.0, 500.0, 1000.0]);
         assert_eq!((scale.row(1000.0, 9), scale.row(0.0, 9)), (0, 8));
         for (low, high) in [(0.0, 0.0), (5.0, 5.0), (-3.0, 3.0), (1e300, 1e301), (1e-300, 2e-300)] {
             for rows in 1..40 {
-                let scale = Scale::of(&[Stroke { line: Some((low, high)), ..Stroke::default() }], None, rows);
+                let scale = ChartScale::of(&[Stroke { line: Some((low, high)), ..Stroke::default() }], None, rows);
                 assert!(scale.low <= low && scale.high >= high && scale.step > 0.0, "{low} {high}");
                 let ticks: Vec<_> = scale.ticks().map(|tick| scale.row(tick, rows)).collect();
                 assert!(ticks.windows(3).all(|rows| rows[0] - rows[1] == rows[1] - rows[2]), "{rows}: {ticks:?}");

@@ -3,8 +3,8 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::chart::{self, Chart, Clock, Series};
-use super::page::{Page, Shown};
+use super::chart::{self, Chart, Series, TimeOrigin};
+use super::page::{ScreenPage, VisibleRows};
 use crate::compare::{ComparedEvent, RunComparison, Runs, Side, Verdict};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Point};
@@ -12,10 +12,10 @@ use crate::names::shown;
 use crate::number::{percent, plus_minus};
 use crate::plan::EventIndex;
 use crate::text::difference;
-use crate::tui::figures::Basis;
+use crate::tui::figures::ShownValues;
 use crate::tui::layout::split_below;
+use crate::tui::model::ClickTarget;
 use crate::tui::model::CompareColumn;
-use crate::tui::model::Target;
 use crate::tui::symbols::{CURSOR, DOWN, MISSING, OK, SAME, UP};
 use crate::tui::text::{amount, cut, cut_middle, left, right, width};
 use crate::tui::theme::Role;
@@ -26,7 +26,7 @@ const MOST_NAME: usize = 40;
 
 /// A column, with what it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Column {
+enum ComparedColumn {
     A,
     ASpread,
     B,
@@ -39,31 +39,31 @@ enum Column {
 }
 
 /// In the order of the screen.
-const ALL: [Column; 9] = [
-    Column::A,
-    Column::ASpread,
-    Column::B,
-    Column::BSpread,
-    Column::Change,
-    Column::Interval,
-    Column::P,
-    Column::Verdict,
-    Column::Needs,
+const ALL: [ComparedColumn; 9] = [
+    ComparedColumn::A,
+    ComparedColumn::ASpread,
+    ComparedColumn::B,
+    ComparedColumn::BSpread,
+    ComparedColumn::Change,
+    ComparedColumn::Interval,
+    ComparedColumn::P,
+    ComparedColumn::Verdict,
+    ComparedColumn::Needs,
 ];
 
 /// The order in which columns leave a screen that gets narrower. What differs stays.
-const LEAVING: [Column; 8] = [
-    Column::BSpread,
-    Column::ASpread,
-    Column::Needs,
-    Column::P,
-    Column::A,
-    Column::B,
-    Column::Interval,
-    Column::Change,
+const LEAVING: [ComparedColumn; 8] = [
+    ComparedColumn::BSpread,
+    ComparedColumn::ASpread,
+    ComparedColumn::Needs,
+    ComparedColumn::P,
+    ComparedColumn::A,
+    ComparedColumn::B,
+    ComparedColumn::Interval,
+    ComparedColumn::Change,
 ];
 
-impl Column {
+impl ComparedColumn {
     fn width(self) -> usize {
         match self {
             Self::P => 5,
@@ -88,11 +88,13 @@ impl Column {
 
 /// The columns behind the name that fit into `room` cells, and the cells of the name. One run each has nothing to
 /// test.
-fn layout(room: usize, longest_name: usize, has_spread: bool) -> (Vec<Column>, usize) {
+fn layout(room: usize, longest_name: usize, has_spread: bool) -> (Vec<ComparedColumn>, usize) {
     let name = longest_name.clamp(5, MOST_NAME);
-    let used = |columns: &[Column]| columns.iter().map(|column| column.width() + 1).sum::<usize>();
+    let used = |columns: &[ComparedColumn]| columns.iter().map(|column| column.width() + 1).sum::<usize>();
     let mut columns = ALL.to_vec();
-    columns.retain(|column| has_spread || !matches!(column, Column::Interval | Column::P | Column::Needs));
+    columns.retain(|column| {
+        has_spread || !matches!(column, ComparedColumn::Interval | ComparedColumn::P | ComparedColumn::Needs)
+    });
     for leaving in LEAVING {
         if used(&columns) + name.min(LEAST_NAME) <= room {
             break;
@@ -103,7 +105,7 @@ fn layout(room: usize, longest_name: usize, has_spread: bool) -> (Vec<Column>, u
     (columns, name)
 }
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let below = if area.height >= 14 { (area.height * 2 / 5).max(8) } else { 0 };
     let (table, below) = split_below(area, below);
     draw_table(page, table);
@@ -112,7 +114,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
     }
 }
 
-fn draw_table(page: &mut Page<'_>, area: Rect) {
+fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
     let list = &page.model.comparison;
     let height = area.height.saturating_sub(2);
     let has_heads = height >= 3;
@@ -120,7 +122,7 @@ fn draw_table(page: &mut Page<'_>, area: Rect) {
     let what_it_takes = list.found.what_it_takes().filter(|_| height >= 5);
     let selected = list.order.iter().position(|&place| place == list.selected).unwrap_or(0);
     let above = usize::from(has_heads) + usize::from(what_it_takes.is_some());
-    let on_screen = Shown::in_panel(area, above, selected, list.order.len());
+    let on_screen = VisibleRows::in_panel(area, above, selected, list.order.len());
     let inner = page.panel(area, title(page, usize::from(area.width)), count(page, on_screen), true);
     let names = list.found.events.iter().map(|one| width(&shown(&one.name)));
     let room = usize::from(inner.width).saturating_sub(2);
@@ -143,14 +145,14 @@ fn draw_table(page: &mut Page<'_>, area: Rect) {
         let is_selected = place == list.selected;
         let line = event_line(page, &list.found.events[place], &columns, name, is_selected);
         page.line(row, line);
-        page.target(row, Target::Compared(place));
+        page.target(row, ClickTarget::Compared(place));
         if is_selected {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
     }
 }
 
-fn title(page: &Page<'_>, room: usize) -> Line<'static> {
+fn title(page: &ScreenPage<'_>, room: usize) -> Line<'static> {
     let model = page.model;
     let mut line = Line::from(page.span(Role::Title, "Compare"));
     // A filter and what it leaves must be seen.
@@ -173,7 +175,7 @@ fn title(page: &Page<'_>, room: usize) -> Line<'static> {
     if model.comparison.by != CompareColumn::default() {
         note(Role::Dim, format!("by {}", model.comparison.by.word()));
     }
-    if model.basis == Basis::Raw {
+    if model.basis == ShownValues::Raw {
         note(Role::Dim, model.basis.word().into());
     }
     if !model.comparison.filter.is_empty() {
@@ -182,7 +184,7 @@ fn title(page: &Page<'_>, room: usize) -> Line<'static> {
     line
 }
 
-fn count(page: &Page<'_>, on_screen: Shown) -> Line<'static> {
+fn count(page: &ScreenPage<'_>, on_screen: VisibleRows) -> Line<'static> {
     let list = &page.model.comparison;
     let all = list.found.events.len();
     let words = match list.found.is_enough {
@@ -194,7 +196,7 @@ fn count(page: &Page<'_>, on_screen: Shown) -> Line<'static> {
     Line::from(page.span(Role::Dim, words))
 }
 
-fn heads(page: &Page<'_>, columns: &[Column], name: usize) -> Line<'static> {
+fn heads(page: &ScreenPage<'_>, columns: &[ComparedColumn], name: usize) -> Line<'static> {
     let (model, list) = (page.model, &page.model.comparison);
     let suffix = model.measure.suffix(model.monitor.header());
     let arrow = |column: Option<CompareColumn>| match column {
@@ -212,20 +214,20 @@ fn heads(page: &Page<'_>, columns: &[Column], name: usize) -> Line<'static> {
     let mut line = Line::from(page.span(role(of_name), format!("  {}", left(&format!("EVENT{of_name}"), name))));
     for &column in columns {
         let text = match column {
-            Column::A => format!("A{suffix}"),
-            Column::B => format!("B{suffix}"),
-            Column::ASpread | Column::BSpread if list.found.has_spread() => "SPREAD".into(),
-            Column::ASpread | Column::BSpread => model.error_head(),
-            Column::Change => "CHANGE".into(),
-            Column::Interval => "INTERVAL".into(),
-            Column::P => "P".into(),
-            Column::Verdict => "B IS".into(),
-            Column::Needs => "SEEN IN".into(),
+            ComparedColumn::A => format!("A{suffix}"),
+            ComparedColumn::B => format!("B{suffix}"),
+            ComparedColumn::ASpread | ComparedColumn::BSpread if list.found.has_spread() => "SPREAD".into(),
+            ComparedColumn::ASpread | ComparedColumn::BSpread => model.error_head(),
+            ComparedColumn::Change => "CHANGE".into(),
+            ComparedColumn::Interval => "INTERVAL".into(),
+            ComparedColumn::P => "P".into(),
+            ComparedColumn::Verdict => "B IS".into(),
+            ComparedColumn::Needs => "SEEN IN".into(),
         };
         let arrow = arrow(column.sorted_by());
         let text = format!("{text}{arrow}");
         let field = match column {
-            Column::Verdict => format!("  {}", left(&text, column.width() - 1)),
+            ComparedColumn::Verdict => format!("  {}", left(&text, column.width() - 1)),
             _ => right(&text, column.width() + 1),
         };
         line.push_span(page.span(role(arrow), field));
@@ -233,7 +235,13 @@ fn heads(page: &Page<'_>, columns: &[Column], name: usize) -> Line<'static> {
     line
 }
 
-fn event_line(page: &Page<'_>, one: &ComparedEvent, columns: &[Column], name: usize, selected: bool) -> Line<'static> {
+fn event_line(
+    page: &ScreenPage<'_>,
+    one: &ComparedEvent,
+    columns: &[ComparedColumn],
+    name: usize,
+    selected: bool,
+) -> Line<'static> {
     let found = &page.model.comparison.found;
     let cursor = if selected { CURSOR } else { " " };
     let mut line = Line::from(page.span(Role::Key, format!("{cursor} ")));
@@ -242,15 +250,17 @@ fn event_line(page: &Page<'_>, one: &ComparedEvent, columns: &[Column], name: us
     for &column in columns {
         let missing = || MISSING.to_owned();
         let (role, text) = match column {
-            Column::A => (Role::Title, mean(one, &one.a)),
-            Column::B => (Role::Title, mean(one, &one.b)),
-            Column::ASpread => (Role::Dim, spread(found, &one.a, &one.unit)),
-            Column::BSpread => (Role::Dim, spread(found, &one.b, &one.unit)),
-            Column::Change => (Role::Text, one.change().map_or_else(missing, difference::change)),
-            Column::Interval => (Role::Text, one.interval.map_or_else(missing, difference::interval)),
-            Column::P => (Role::Dim, one.p.map_or_else(missing, difference::p_value)),
-            Column::Needs => (Role::Dim, one.verdict.needs().map_or_else(String::new, |runs| format!("{runs} runs"))),
-            Column::Verdict => {
+            ComparedColumn::A => (Role::Title, mean(one, &one.a)),
+            ComparedColumn::B => (Role::Title, mean(one, &one.b)),
+            ComparedColumn::ASpread => (Role::Dim, spread(found, &one.a, &one.unit)),
+            ComparedColumn::BSpread => (Role::Dim, spread(found, &one.b, &one.unit)),
+            ComparedColumn::Change => (Role::Text, one.change().map_or_else(missing, difference::change)),
+            ComparedColumn::Interval => (Role::Text, one.interval.map_or_else(missing, difference::interval)),
+            ComparedColumn::P => (Role::Dim, one.p.map_or_else(missing, difference::p_value)),
+            ComparedColumn::Needs => {
+                (Role::Dim, one.verdict.needs().map_or_else(String::new, |runs| format!("{runs} runs")))
+            }
+            ComparedColumn::Verdict => {
                 let (glyph, role) = mark(one.verdict);
                 let text = left(&format!("{glyph} {}", one.verdict.word()), column.width() - 1);
                 line.push_span(page.span(role, format!("  {text}")));
@@ -287,7 +297,7 @@ fn mark(verdict: Verdict) -> (&'static str, Role) {
 }
 
 /// The runs of the selected event, and the histories of the first of each side on one axis.
-fn draw_selected(page: &mut Page<'_>, area: Rect) {
+fn draw_selected(page: &mut ScreenPage<'_>, area: Rect) {
     let model = page.model;
     let Some(one) = model.comparison.selected() else {
         let _ = page.panel(area, Line::default(), Line::default(), false);
@@ -311,7 +321,7 @@ fn draw_selected(page: &mut Page<'_>, area: Rect) {
 }
 
 /// A line a side: each run where its number is between the least and the largest of all.
-fn draw_runs(page: &mut Page<'_>, area: Rect, one: &ComparedEvent) {
+fn draw_runs(page: &mut ScreenPage<'_>, area: Rect, one: &ComparedEvent) {
     let label = usize::from(area.width / 3).min(34);
     let room = usize::from(area.width).saturating_sub(label + 3);
     let values = |runs: &Runs| runs.numbers.iter().map(|number| number.value).collect::<Vec<_>>();
@@ -344,7 +354,7 @@ fn strip(values: &[f64], (low, high): (f64, f64), cells: usize) -> String {
     places.concat()
 }
 
-fn draw_histories(page: &mut Page<'_>, inner: Rect, one: &ComparedEvent) {
+fn draw_histories(page: &mut ScreenPage<'_>, inner: Rect, one: &ComparedEvent) {
     const SERIES: [[Series; 2]; 2] = [
         [
             Series { history: 0, letter: Some('A'), ..Series::CORRECTED },
@@ -363,8 +373,8 @@ fn draw_histories(page: &mut Page<'_>, inner: Rect, one: &ComparedEvent) {
     let chart = Chart {
         span: crate::tui::text::span,
         histories: vec![points(&model.monitor, one.a.index), points(other, one.b.index)],
-        series: &SERIES[usize::from(model.basis == Basis::Raw)],
-        clock: Clock::Start,
+        series: &SERIES[usize::from(model.basis == ShownValues::Raw)],
+        clock: TimeOrigin::Start,
         from: WallNs(0),
         to: model.monitor.closed_at().max(other.closed_at()),
         reference: None,
@@ -400,7 +410,7 @@ mod tests {
 
     #[test]
     fn columns_leave_and_the_verdict_stays() {
-        use Column::{A, ASpread, B, BSpread, Change, Interval, Needs, P, Verdict};
+        use ComparedColumn::{A, ASpread, B, BSpread, Change, Interval, Needs, P, Verdict};
         let whole = vec![A, ASpread, B, BSpread, Change, Interval, P, Verdict, Needs];
         assert_eq!(layout(110, 14, true), (whole, 14));
         assert_eq!(layout(76, 14, true).0, [A, B, Change, Interval, P, Verdict]);

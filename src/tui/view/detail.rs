@@ -3,17 +3,17 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::chart::{self, Chart, Clock, Series};
-use super::page::Page;
+use super::chart::{self, Chart, Series, TimeOrigin};
+use super::page::ScreenPage;
 use super::{histogram, strip};
 use crate::events::Unit;
 use crate::monitor::Point;
 use crate::number::{change, percent, scientific, time as time_text, whole_share};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
-use crate::tui::figures::{Basis, Figure, Figures};
+use crate::tui::figures::{Figure, Figures, ShownValues};
 use crate::tui::layout::{split_below, split_right};
-use crate::tui::model::Line as Shown;
+use crate::tui::model::EventLine;
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, cut, left, right, span};
 use crate::tui::theme::Role;
@@ -28,7 +28,7 @@ const LABEL: usize = 10;
 
 /// `whole`: the Detail screen; else the panel beside the table, where the strip's lines are shown
 /// in place of the statistics.
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, whole: bool) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, whole: bool) {
     let model = page.model;
     let Some(line) = model.selected_line() else {
         let _ = page.panel(area, Line::from(page.span(Role::Title, "Detail")), Line::default(), whole);
@@ -58,20 +58,20 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, whole: bool) {
     }
 }
 
-fn title(page: &Page<'_>, line: Shown) -> Line<'static> {
+fn title(page: &ScreenPage<'_>, line: EventLine) -> Line<'static> {
     let model = page.model;
     let mut title = Line::from(page.span(Role::Title, model.line_title(line)));
     title.push_span(page.span(Role::Border, " ─ "));
     let figures = model.line_figures(line);
     match figures.shown(model.basis) {
         Some(figure) => {
-            let role = if model.basis == Basis::Raw { Role::Raw } else { Role::Corrected };
+            let role = if model.basis == ShownValues::Raw { Role::Raw } else { Role::Corrected };
             let mean = amount(figure.mean, model.line_unit(line));
             let suffix = model.measure.suffix(model.monitor.header());
             title.push_span(page.span(role, format!("{}{suffix}", mean.trim_end())));
             let error = figures.error_of(figure, model.line_unit(line));
             title.push_span(page.span(Role::Dim, format!(" {error}")));
-            if let Some(cause) = figures.by.filter(|_| model.basis != Basis::Raw) {
+            if let Some(cause) = figures.by.filter(|_| model.basis != ShownValues::Raw) {
                 title.push_span(page.span(Role::Dim, format!(" by {}", model.cause(cause))));
             }
         }
@@ -83,7 +83,7 @@ fn title(page: &Page<'_>, line: Shown) -> Line<'static> {
     title
 }
 
-fn window_title(page: &Page<'_>) -> Line<'static> {
+fn window_title(page: &ScreenPage<'_>) -> Line<'static> {
     Line::from(vec![
         page.span(Role::Dim, format!("last {} ", span(visible(page).1 - visible(page).0))),
         page.span(Role::Key, "{ }"),
@@ -91,7 +91,7 @@ fn window_title(page: &Page<'_>) -> Line<'static> {
 }
 
 /// The time that is shown: the window, or less of it while the measurement is young.
-fn visible(page: &Page<'_>) -> (WallNs, WallNs) {
+fn visible(page: &ScreenPage<'_>) -> (WallNs, WallNs) {
     let model = page.model;
     let now = model.monitor.now();
     let least = WallNs(model.monitor.header().interval_ns.0.saturating_mul(10));
@@ -99,7 +99,7 @@ fn visible(page: &Page<'_>) -> (WallNs, WallNs) {
     (now - long, now.max(long))
 }
 
-fn points(page: &Page<'_>, line: Shown) -> Vec<Point> {
+fn points(page: &ScreenPage<'_>, line: EventLine) -> Vec<Point> {
     let (from, to) = visible(page);
     let interval = page.model.monitor.header().interval_ns.0.max(1);
     // Two more, as rounds jitter and the last interval may be a short one.
@@ -109,13 +109,13 @@ fn points(page: &Page<'_>, line: Shown) -> Vec<Point> {
     points
 }
 
-fn draw_chart(page: &mut Page<'_>, area: Rect, line: Shown) {
+fn draw_chart(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
     let model = page.model;
     let points = points(page, line);
     let series: &[Series] = match model.basis {
-        Basis::Raw => &[Series::RAW],
-        Basis::Corrected => &[Series::CORRECTED],
-        Basis::Both => &[Series::RAW, Series::CORRECTED],
+        ShownValues::Raw => &[Series::RAW],
+        ShownValues::Corrected => &[Series::CORRECTED],
+        ShownValues::Both => &[Series::RAW, Series::CORRECTED],
     };
     if points.iter().all(|point| series.iter().all(|series| (series.of)(point).is_none())) {
         let words = model.line_absence(line).map_or("no interval is complete yet", |absence| absence.words());
@@ -131,7 +131,7 @@ fn draw_chart(page: &mut Page<'_>, area: Rect, line: Shown) {
     let chart = Chart {
         histories: vec![points],
         series,
-        clock: Clock::Now,
+        clock: TimeOrigin::Now,
         from,
         to,
         span: ago,
@@ -156,8 +156,8 @@ fn instructions(count: WallNs) -> String {
     format!("{} inst", amount(count.0 as f64, &Unit::Count).trim())
 }
 
-fn draw_histogram(page: &mut Page<'_>, area: Rect, line: Shown) {
-    let rates = rates(page, line, if page.model.basis == Basis::Raw { Series::RAW } else { Series::CORRECTED });
+fn draw_histogram(page: &mut ScreenPage<'_>, area: Rect, line: EventLine) {
+    let rates = rates(page, line, if page.model.basis == ShownValues::Raw { Series::RAW } else { Series::CORRECTED });
     let unit = page.model.line_unit(line);
     let mut rows = area.rows();
     if let Some(row) = rows.next() {
@@ -170,15 +170,15 @@ fn draw_histogram(page: &mut Page<'_>, area: Rect, line: Shown) {
 }
 
 /// The rates of the intervals that are shown, in the unit of charts.
-fn rates(page: &Page<'_>, line: Shown, series: Series) -> Vec<f64> {
+fn rates(page: &ScreenPage<'_>, line: EventLine, series: Series) -> Vec<f64> {
     points(page, line).iter().filter_map(|point| Some((series.of)(point)?.value)).collect()
 }
 
 /// A column of the statistics.
-type Statistic = (&'static str, fn(&Numbers<'_>, &Figure) -> String);
+type Statistic = (&'static str, fn(&StatisticsRow<'_>, &Figure) -> String);
 
 /// What the cells of a row are made from, beside its figure.
-struct Numbers<'a> {
+struct StatisticsRow<'a> {
     figures: &'a Figures,
     unit: &'a crate::events::Unit,
     /// The rates of the intervals, ascending.
@@ -186,7 +186,7 @@ struct Numbers<'a> {
     total: Option<f64>,
 }
 
-impl Numbers<'_> {
+impl StatisticsRow<'_> {
     fn amount(&self, number: Option<f64>) -> String {
         number.map_or_else(|| format!("{MISSING} "), |number| amount(number, self.unit))
     }
@@ -219,7 +219,7 @@ const STATISTICS_COLUMNS: [Statistic; 12] = [
 /// The column whose name has the level of the intervals.
 const ERROR: &str = "±";
 
-fn statistics(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'static>> {
+fn statistics(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line<'static>> {
     let figures = page.model.line_figures(shown);
     let columns = &STATISTICS_COLUMNS[..(width.saturating_sub(LABEL) / CELL).min(STATISTICS_COLUMNS.len())];
     let cell = CELL.max(width.saturating_sub(LABEL) / columns.len().max(1)).min(CELL + 4);
@@ -232,9 +232,14 @@ fn statistics(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'static>>
     let numbers = |series: Series, total: Option<Uncertain>| {
         let mut sorted = rates(page, shown, series);
         sorted.sort_by(f64::total_cmp);
-        Numbers { figures: &figures, unit: page.model.line_unit(shown), sorted, total: total.map(|total| total.value) }
+        StatisticsRow {
+            figures: &figures,
+            unit: page.model.line_unit(shown),
+            sorted,
+            total: total.map(|total| total.value),
+        }
     };
-    let row = |label: &str, role: Role, figure: Option<Figure>, numbers: Numbers<'_>| {
+    let row = |label: &str, role: Role, figure: Option<Figure>, numbers: StatisticsRow<'_>| {
         let mut line = Line::from(page.span(role, left(label, LABEL)));
         for (_, text) in columns {
             let text = figure.map_or_else(|| format!("{MISSING} "), |figure| text(&numbers, &figure));
@@ -249,16 +254,16 @@ fn statistics(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'static>>
         row("corrected", Role::Corrected, figures.corrected, numbers(Series::CORRECTED, estimated)),
     ];
     match shown {
-        Shown::Event(event) => {
+        EventLine::Event(event) => {
             lines.extend([moved(page, event, width), running(page, event, width, without_total)]);
         }
-        Shown::Sum(place) => lines.push(strip::parts(page, place, width)),
+        EventLine::Sum(place) => lines.push(strip::parts(page, place, width)),
     }
     lines
 }
 
 /// `moved     +1.1% in all: R1 +1.5%, R4 −0.4%`.
-fn moved(page: &Page<'_>, index: EventIndex, width: usize) -> Line<'static> {
+fn moved(page: &ScreenPage<'_>, index: EventIndex, width: usize) -> Line<'static> {
     let row = page.model.monitor.row(index);
     let mut line = Line::from(page.span(Role::Dim, left("moved", LABEL)));
     let raw = row.scaled.map(|raw| raw.value).filter(|&raw| raw != 0.0);
@@ -283,7 +288,7 @@ fn moved(page: &Page<'_>, index: EventIndex, width: usize) -> Line<'static> {
 /// `enabled 83.0 s  running 41.5 s (50%)  scale ×2.00  group {A, B}`.
 ///
 /// The total comes first where the statistics have no room for it.
-fn running(page: &Page<'_>, index: EventIndex, width: usize, with_total: bool) -> Line<'static> {
+fn running(page: &ScreenPage<'_>, index: EventIndex, width: usize, with_total: bool) -> Line<'static> {
     let header = page.model.monitor.header();
     let row = page.model.monitor.row(index);
     let total = row.raw.run.total();

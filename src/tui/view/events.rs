@@ -4,16 +4,16 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
-use super::page::{Page, Shown as Rows, top};
+use super::page::{ScreenPage, VisibleRows, top};
 use super::{metrics, sum};
 use crate::monitor::{LOW_RUN_RATIO, Point};
 use crate::number::{change, percent, scientific, whole_share};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
-use crate::tui::figures::{Basis, Change, Figure, Figures};
+use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
 use crate::tui::layout::Room;
-use crate::tui::model::Target;
-use crate::tui::model::{Column as Sorted, Line as Shown, Motion};
+use crate::tui::model::ClickTarget;
+use crate::tui::model::{EventLine, Motion, SortColumn};
 use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
 use crate::tui::text::{amount, cut_middle, left, right, width};
 use crate::tui::theme::Role;
@@ -35,7 +35,7 @@ const MOST_BY: usize = 12;
 
 /// A column, with what it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Column {
+pub(super) enum EventColumn {
     Event,
     Mean,
     Error,
@@ -55,49 +55,50 @@ pub(super) enum Column {
 }
 
 /// All columns, in the order of the screen.
-const ALL: [Column; 16] = [
-    Column::Event,
-    Column::Raw,
-    Column::RawError,
-    Column::Mean,
-    Column::Error,
-    Column::Variance,
-    Column::Sigma,
-    Column::Cv,
-    Column::Min,
-    Column::Max,
-    Column::Samples,
-    Column::Run,
-    Column::Off,
-    Column::Correction,
-    Column::By,
-    Column::Trend,
+const ALL: [EventColumn; 16] = [
+    EventColumn::Event,
+    EventColumn::Raw,
+    EventColumn::RawError,
+    EventColumn::Mean,
+    EventColumn::Error,
+    EventColumn::Variance,
+    EventColumn::Sigma,
+    EventColumn::Cv,
+    EventColumn::Min,
+    EventColumn::Max,
+    EventColumn::Samples,
+    EventColumn::Run,
+    EventColumn::Off,
+    EventColumn::Correction,
+    EventColumn::By,
+    EventColumn::Trend,
 ];
 
 /// Columns that only a large screen has.
-const LARGE: [Column; 5] = [Column::Max, Column::Min, Column::Samples, Column::Cv, Column::Sigma];
+const LARGE: [EventColumn; 5] =
+    [EventColumn::Max, EventColumn::Min, EventColumn::Samples, EventColumn::Cv, EventColumn::Sigma];
 
 /// Columns that a large screen has, and one that shows both raw and corrected numbers.
-const BOTH: [Column; 2] = [Column::Raw, Column::RawError];
+const BOTH: [EventColumn; 2] = [EventColumn::Raw, EventColumn::RawError];
 
 /// The order in which columns leave a screen that gets narrower.
-const LEAVING: [Column; 13] = [
-    Column::Max,
-    Column::Min,
-    Column::Samples,
-    Column::Cv,
-    Column::Sigma,
-    Column::By,
-    Column::Variance,
-    Column::Trend,
-    Column::RawError,
-    Column::Raw,
-    Column::Correction,
-    Column::Off,
-    Column::Run,
+const LEAVING: [EventColumn; 13] = [
+    EventColumn::Max,
+    EventColumn::Min,
+    EventColumn::Samples,
+    EventColumn::Cv,
+    EventColumn::Sigma,
+    EventColumn::By,
+    EventColumn::Variance,
+    EventColumn::Trend,
+    EventColumn::RawError,
+    EventColumn::Raw,
+    EventColumn::Correction,
+    EventColumn::Off,
+    EventColumn::Run,
 ];
 
-impl Column {
+impl EventColumn {
     fn width(self) -> usize {
         match self {
             Self::Event => LEAST_NAME,
@@ -111,27 +112,27 @@ impl Column {
         }
     }
 
-    fn sorted_by(self) -> Option<Sorted> {
+    fn sorted_by(self) -> Option<SortColumn> {
         match self {
-            Self::Event => Some(Sorted::Event),
-            Self::Mean => Some(Sorted::Mean),
-            Self::Error => Some(Sorted::Error),
-            Self::Variance => Some(Sorted::Variance),
-            Self::Run => Some(Sorted::Run),
-            Self::Correction => Some(Sorted::Correction),
+            Self::Event => Some(SortColumn::Event),
+            Self::Mean => Some(SortColumn::Mean),
+            Self::Error => Some(SortColumn::Error),
+            Self::Variance => Some(SortColumn::Variance),
+            Self::Run => Some(SortColumn::Run),
+            Self::Correction => Some(SortColumn::Correction),
             _ => None,
         }
     }
 }
 
 /// Columns with their widths.
-pub(super) type Layout = Vec<(Column, usize)>;
+pub(super) type EventsLayout = Vec<(EventColumn, usize)>;
 
 /// What a layout of the columns depends on, beside the room.
 #[derive(Clone, Copy, Debug)]
-struct Contents {
+struct EventsContents {
     large: bool,
-    basis: Basis,
+    basis: ShownValues,
     has_truth: bool,
     has_corrections: bool,
     /// Cells of the longest name, and of the longest name of what corrects.
@@ -139,13 +140,13 @@ struct Contents {
     by: usize,
 }
 
-impl Contents {
-    fn of(page: &Page<'_>, room: Room) -> Self {
+impl EventsContents {
+    fn of(page: &ScreenPage<'_>, room: Room) -> Self {
         let model = page.model;
         let lines = model.events.order.iter().map(|&line| model.line_figures(line));
         let (mut has_corrections, mut by) = (false, 0);
         for figures in lines {
-            has_corrections |= figures.correction != Change::None;
+            has_corrections |= figures.correction != CorrectionEffect::None;
             by = by.max(figures.by.map_or(0, |cause| width(&model.cause(cause))));
         }
         Self {
@@ -159,11 +160,11 @@ impl Contents {
     }
 
     /// Whether a column has anything to say.
-    fn have(self, column: Column) -> bool {
-        let with_both = self.basis == Basis::Both || (self.large && self.basis == Basis::Corrected);
+    fn have(self, column: EventColumn) -> bool {
+        let with_both = self.basis == ShownValues::Both || (self.large && self.basis == ShownValues::Corrected);
         match column {
-            Column::Off => self.has_truth,
-            Column::Correction | Column::By => self.has_corrections,
+            EventColumn::Off => self.has_truth,
+            EventColumn::Correction | EventColumn::By => self.has_corrections,
             column if LARGE.contains(&column) => self.large,
             column if BOTH.contains(&column) => with_both,
             _ => true,
@@ -172,14 +173,14 @@ impl Contents {
 }
 
 /// Which columns fit into `room` cells; what is left goes to the names and the trend.
-fn layout(room: usize, gap: usize, contents: Contents) -> Layout {
+fn layout(room: usize, gap: usize, contents: EventsContents) -> EventsLayout {
     let columns = ALL.into_iter().filter(|column| contents.have(*column));
-    let wide = |column| column == Column::Trend && contents.large;
-    let mut columns: Layout =
+    let wide = |column| column == EventColumn::Trend && contents.large;
+    let mut columns: EventsLayout =
         columns.map(|column| (column, if wide(column) { LARGE_TREND } else { column.width() })).collect();
     let name = contents.name.clamp(5, MOST_NAME);
     columns[0].1 = name.min(LEAST_NAME);
-    let used = |columns: &Layout| columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap);
+    let used = |columns: &EventsLayout| columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap);
     for leaving in LEAVING {
         if used(&columns) <= room {
             break;
@@ -187,31 +188,31 @@ fn layout(room: usize, gap: usize, contents: Contents) -> Layout {
         columns.retain(|(column, _)| *column != leaving);
     }
     let mut spare = room.saturating_sub(used(&columns));
-    let mut widen = |column: Column, most: usize| {
+    let mut widen = |column: EventColumn, most: usize| {
         if let Some((_, width)) = columns.iter_mut().find(|(found, _)| *found == column) {
             let more = most.saturating_sub(*width).min(spare);
             *width += more;
             spare -= more;
         }
     };
-    widen(Column::Event, name);
-    widen(Column::By, contents.by.min(MOST_BY));
-    widen(Column::Trend, MOST_TREND);
+    widen(EventColumn::Event, name);
+    widen(EventColumn::By, contents.by.min(MOST_BY));
+    widen(EventColumn::Trend, MOST_TREND);
     // Nothing is as narrow as names that are cut to nothing.
     let over = used(&columns).saturating_sub(room);
     columns[0].1 = columns[0].1.saturating_sub(over).max(3);
     columns
 }
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let model = page.model;
     let order = &model.events.order;
     let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
-    let shown = Rows::in_panel(area, 1, selected, order.len());
+    let shown = VisibleRows::in_panel(area, 1, selected, order.len());
     let inner = page.list(area, title(page), (shown, all(page)), None);
     let cells = usize::from(inner.width).saturating_sub(2);
     let gap = if cells < 70 { 1 } else { 2 };
-    let columns = layout(cells, gap, Contents::of(page, room));
+    let columns = layout(cells, gap, EventsContents::of(page, room));
     let mut rows = inner.rows();
     if let Some(row) = rows.next() {
         page.line(row, heads(page, &columns, gap));
@@ -224,8 +225,8 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     }
     for (&line, row) in order.iter().skip(shown.first).zip(rows) {
         let (text, target) = match line {
-            Shown::Event(event) => (event_line(page, event, &columns, gap), Target::Event(event)),
-            Shown::Sum(place) => (sum::line(page, place, &columns, gap), Target::Sum(place)),
+            EventLine::Event(event) => (event_line(page, event, &columns, gap), ClickTarget::Event(event)),
+            EventLine::Sum(place) => (sum::line(page, place, &columns, gap), ClickTarget::Sum(place)),
         };
         page.line(row, text);
         page.target(row, target);
@@ -235,7 +236,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, room: Room) {
     }
 }
 
-fn title(page: &Page<'_>) -> Line<'static> {
+fn title(page: &ScreenPage<'_>) -> Line<'static> {
     let model = page.model;
     let sort = &model.events.sort;
     let order = match sort.by {
@@ -263,47 +264,47 @@ fn title(page: &Page<'_>) -> Line<'static> {
 }
 
 /// Which numbers are shown: scaled ones, where nothing has moved any.
-fn basis(page: &Page<'_>) -> &'static str {
+fn basis(page: &ScreenPage<'_>) -> &'static str {
     let model = page.model;
-    let is_moved = |&line: &Shown| {
+    let is_moved = |&line: &EventLine| {
         let figures = model.line_figures(line);
         figures.raw != figures.corrected
     };
     match model.basis {
-        Basis::Corrected if !model.events.order.iter().any(is_moved) => "scaled",
+        ShownValues::Corrected if !model.events.order.iter().any(is_moved) => "scaled",
         basis => basis.word(),
     }
 }
 
 /// How many lines there are without a filter, with the parts of what is unfolded.
-fn all(page: &Page<'_>) -> usize {
+fn all(page: &ScreenPage<'_>) -> usize {
     let model = page.model;
     let wholes = model.events.wholes(model.monitor.header().events.len());
     let open = model.events.folds.iter().filter(|fold| fold.is_open);
     wholes.len() + open.map(|fold| fold.parts.events.len()).sum::<usize>()
 }
 
-fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
+fn heads(page: &ScreenPage<'_>, columns: &EventsLayout, gap: usize) -> Line<'static> {
     let model = page.model;
     let sort = &model.events.sort;
     let mut line = Line::raw("  ");
     for (place, &(column, width)) in columns.iter().enumerate() {
         let mut text: String = match column {
-            Column::Event => "EVENT".into(),
-            Column::Mean => mean_head(page, columns.iter().any(|(column, _)| *column == Column::Raw)),
-            Column::Error | Column::RawError => model.error_head(),
-            Column::Variance => "VAR".into(),
-            Column::Sigma => "σ".into(),
-            Column::Cv => "CV".into(),
-            Column::Min => "MIN".into(),
-            Column::Max => "MAX".into(),
-            Column::Samples => "n".into(),
-            Column::Raw => "RAW".into(),
-            Column::Run => "RUN%".into(),
-            Column::Off => "OFF".into(),
-            Column::Correction => "CORR".into(),
-            Column::By => "BY".into(),
-            Column::Trend => trend_head(page, width),
+            EventColumn::Event => "EVENT".into(),
+            EventColumn::Mean => mean_head(page, columns.iter().any(|(column, _)| *column == EventColumn::Raw)),
+            EventColumn::Error | EventColumn::RawError => model.error_head(),
+            EventColumn::Variance => "VAR".into(),
+            EventColumn::Sigma => "σ".into(),
+            EventColumn::Cv => "CV".into(),
+            EventColumn::Min => "MIN".into(),
+            EventColumn::Max => "MAX".into(),
+            EventColumn::Samples => "n".into(),
+            EventColumn::Raw => "RAW".into(),
+            EventColumn::Run => "RUN%".into(),
+            EventColumn::Off => "OFF".into(),
+            EventColumn::Correction => "CORR".into(),
+            EventColumn::By => "BY".into(),
+            EventColumn::Trend => trend_head(page, width),
         };
         let by = column.sorted_by().is_some() && column.sorted_by() == sort.by;
         if by {
@@ -311,7 +312,7 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
         }
         // An arrow must not be cut off: the gap before the column is free.
         let before = if place == 0 { 0 } else { gap };
-        let field = if matches!(column, Column::Event | Column::By | Column::Trend) {
+        let field = if matches!(column, EventColumn::Event | EventColumn::By | EventColumn::Trend) {
             format!("{}{}", " ".repeat(before), left(&text, width))
         } else {
             right(&text, width + before)
@@ -322,17 +323,17 @@ fn heads(page: &Page<'_>, columns: &Layout, gap: usize) -> Line<'static> {
 }
 
 /// How far the number is from the truth, where that is counted beside.
-fn off(page: &Page<'_>, index: EventIndex) -> (Role, String) {
+fn off(page: &ScreenPage<'_>, index: EventIndex) -> (Role, String) {
     let truth = page.model.monitor.truth(index);
     let error = truth.and_then(|truth| match page.model.basis {
-        Basis::Corrected | Basis::Both => truth.corrected.or(truth.scaled),
-        Basis::Raw => truth.scaled,
+        ShownValues::Corrected | ShownValues::Both => truth.corrected.or(truth.scaled),
+        ShownValues::Raw => truth.scaled,
     });
     error.map_or_else(|| (Role::Dim, MISSING.into()), |error| (Role::Text, change(error)))
 }
 
 /// What the numbers are; beside raw ones, that they aren't.
-fn mean_head(page: &Page<'_>, beside_raw: bool) -> String {
+fn mean_head(page: &ScreenPage<'_>, beside_raw: bool) -> String {
     let suffix = page.model.measure.suffix(page.model.monitor.header());
     match suffix {
         _ if beside_raw => "CORRECTED".into(),
@@ -341,7 +342,7 @@ fn mean_head(page: &Page<'_>, beside_raw: bool) -> String {
     }
 }
 
-fn trend_head(page: &Page<'_>, width: usize) -> String {
+fn trend_head(page: &ScreenPage<'_>, width: usize) -> String {
     let interval = page.model.monitor.header().interval_ns.as_secs();
     let seconds = interval * width as f64;
     let span = match seconds {
@@ -353,9 +354,9 @@ fn trend_head(page: &Page<'_>, width: usize) -> String {
     if head.len() <= width { head } else { span }
 }
 
-fn event_line(page: &Page<'_>, index: EventIndex, columns: &Layout, gap: usize) -> Line<'static> {
+fn event_line(page: &ScreenPage<'_>, index: EventIndex, columns: &EventsLayout, gap: usize) -> Line<'static> {
     let model = page.model;
-    let selected = model.events.cursor == Shown::Event(index);
+    let selected = model.events.cursor == EventLine::Event(index);
     let cursor = if selected { CURSOR } else { " " };
     let mut line = Line::from(vec![page.span(Role::Key, format!("{cursor} "))]);
     let figures = model.figures(index);
@@ -376,7 +377,7 @@ fn event_line(page: &Page<'_>, index: EventIndex, columns: &Layout, gap: usize) 
 }
 
 /// Words in place of numbers. They are never 0.
-pub(super) fn why_missing(page: &Page<'_>, absence: Option<crate::monitor::Absence>) -> String {
+pub(super) fn why_missing(page: &ScreenPage<'_>, absence: Option<crate::monitor::Absence>) -> String {
     use crate::monitor::Absence;
     let monitor = &page.model.monitor;
     match absence {
@@ -386,15 +387,15 @@ pub(super) fn why_missing(page: &Page<'_>, absence: Option<crate::monitor::Absen
     }
 }
 
-fn first_reading(page: &Page<'_>) -> String {
+fn first_reading(page: &ScreenPage<'_>) -> String {
     let monitor = &page.model.monitor;
     let left = monitor.header().interval_ns - monitor.now();
     format!("n=0, first reading in {:.1} s", left.as_secs())
 }
 
 fn cell(
-    page: &Page<'_>,
-    column: Column,
+    page: &ScreenPage<'_>,
+    column: EventColumn,
     width: usize,
     index: EventIndex,
     figures: &Figures,
@@ -404,39 +405,39 @@ fn cell(
     let unit = &model.monitor.header().events[index].event.unit;
     let number = |number: Option<f64>| number.map_or_else(|| format!("{MISSING} "), |number| amount(number, unit));
     let (role, text) = match column {
-        Column::Mean => (Role::Title, amount(figure.mean, unit)),
-        Column::Error => (Role::Text, figures.error_of(figure, unit)),
-        Column::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
-        Column::Sigma => (Role::Dim, number(figure.sigma())),
-        Column::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
-        Column::Min => (Role::Dim, number(extreme(page, index, f64::min))),
-        Column::Max => (Role::Dim, number(extreme(page, index, f64::max))),
-        Column::Samples => (Role::Dim, model.monitor.row(index).raw.rate.samples().to_string()),
-        Column::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
-        Column::RawError => {
+        EventColumn::Mean => (Role::Title, amount(figure.mean, unit)),
+        EventColumn::Error => (Role::Text, figures.error_of(figure, unit)),
+        EventColumn::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
+        EventColumn::Sigma => (Role::Dim, number(figure.sigma())),
+        EventColumn::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
+        EventColumn::Min => (Role::Dim, number(extreme(page, index, f64::min))),
+        EventColumn::Max => (Role::Dim, number(extreme(page, index, f64::max))),
+        EventColumn::Samples => (Role::Dim, model.monitor.row(index).raw.rate.samples().to_string()),
+        EventColumn::Raw => (Role::Raw, number(figures.raw.map(|raw| raw.mean))),
+        EventColumn::RawError => {
             let error = figures.raw.map_or_else(|| MISSING.into(), |raw| figures.error_of(raw, unit));
             (Role::Dim, error)
         }
-        Column::Run => return run_cell(page, width, figures),
-        Column::Off => off(page, index),
-        Column::Correction => match figures.correction {
-            Change::Derived => (Role::Corrected, "derived".into()),
-            Change::By(Some(part)) => (Role::Corrected, change(part)),
-            Change::By(None) => (Role::Corrected, "yes".into()),
-            Change::None => (Role::Dim, MISSING.into()),
+        EventColumn::Run => return run_cell(page, width, figures),
+        EventColumn::Off => off(page, index),
+        EventColumn::Correction => match figures.correction {
+            CorrectionEffect::Derived => (Role::Corrected, "derived".into()),
+            CorrectionEffect::By(Some(part)) => (Role::Corrected, change(part)),
+            CorrectionEffect::By(None) => (Role::Corrected, "yes".into()),
+            CorrectionEffect::None => (Role::Dim, MISSING.into()),
         },
-        Column::By => {
+        EventColumn::By => {
             let by = figures.by.map_or_else(|| MISSING.into(), |cause| model.cause(cause));
             return vec![page.span(if figures.by.is_some() { Role::Text } else { Role::Dim }, left(&by, width))];
         }
-        Column::Trend => return trend(page, index, width),
-        Column::Event => (Role::Text, String::new()),
+        EventColumn::Trend => return trend(page, index, width),
+        EventColumn::Event => (Role::Text, String::new()),
     };
     vec![page.span(role, right(&text, width))]
 }
 
 /// The warning's place is kept free, so that digits stand below one another.
-pub(super) fn run_cell(page: &Page<'_>, width: usize, figures: &Figures) -> Vec<Span<'static>> {
+pub(super) fn run_cell(page: &ScreenPage<'_>, width: usize, figures: &Figures) -> Vec<Span<'static>> {
     let Some(run) = figures.run else { return vec![page.span(Role::Dim, right(&format!("{MISSING} "), width))] };
     let (role, mark) = match run {
         // The time on one kind of core.
@@ -448,24 +449,24 @@ pub(super) fn run_cell(page: &Page<'_>, width: usize, figures: &Figures) -> Vec<
     vec![page.span(role, right(&format!("{}{mark}", whole_share(run)), width))]
 }
 
-fn extreme(page: &Page<'_>, index: EventIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
+fn extreme(page: &ScreenPage<'_>, index: EventIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
     let row = page.model.monitor.row(index);
     let points = page.model.measure.points(&page.model.monitor, &row);
     points.iter().filter_map(|point| Some(shown_point(page, point)?.value)).reduce(pick)
 }
 
 /// The interval's number that the table shows.
-fn shown_point(page: &Page<'_>, point: &Point) -> Option<Uncertain> {
-    if page.model.basis == Basis::Raw { point.raw } else { point.corrected }
+fn shown_point(page: &ScreenPage<'_>, point: &Point) -> Option<Uncertain> {
+    if page.model.basis == ShownValues::Raw { point.raw } else { point.corrected }
 }
 
 /// The newest intervals, at least as tall as they differ; an interval without a sample is a gap.
-fn trend(page: &Page<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>> {
+fn trend(page: &ScreenPage<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>> {
     let history = page.model.measure.newest(&page.model.monitor, &page.model.monitor.row(index), width);
     sparkline(page, &history, width)
 }
 
-pub(super) fn sparkline(page: &Page<'_>, history: &[Point], width: usize) -> Vec<Span<'static>> {
+pub(super) fn sparkline(page: &ScreenPage<'_>, history: &[Point], width: usize) -> Vec<Span<'static>> {
     let points: Vec<&Point> = history.iter().skip(history.len().saturating_sub(width)).collect();
     let rates = || points.iter().filter_map(|point| Some(shown_point(page, point)?.value));
     let (low, high) =
@@ -492,7 +493,7 @@ fn level(part: f64) -> &'static str {
 }
 
 /// One line for each event, and for each metric behind them, for the smallest screens.
-pub(super) fn lines(page: &mut Page<'_>, area: Rect) {
+pub(super) fn lines(page: &mut ScreenPage<'_>, area: Rect) {
     let model = page.model;
     let order = &model.events.order;
     let metrics: Vec<_> = model.monitor.metrics().collect();
@@ -520,11 +521,11 @@ pub(super) fn lines(page: &mut Page<'_>, area: Rect) {
     }
 }
 
-fn short_value(page: &Page<'_>, line: Shown) -> String {
+fn short_value(page: &ScreenPage<'_>, line: EventLine) -> String {
     let model = page.model;
     let index = match line {
-        Shown::Event(event) => event,
-        Shown::Sum(place) => model.events.folds[place].parts.events[0],
+        EventLine::Event(event) => event,
+        EventLine::Sum(place) => model.events.folds[place].parts.events[0],
     };
     let unit = &model.monitor.header().events[index].event.unit;
     let figures = model.line_figures(line);
@@ -538,30 +539,30 @@ fn short_value(page: &Page<'_>, line: Shown) -> String {
 mod tests {
     use super::*;
 
-    fn contents(large: bool, basis: Basis, has_truth: bool) -> Contents {
-        Contents { large, basis, has_truth, has_corrections: true, name: 12, by: 2 }
+    fn contents(large: bool, basis: ShownValues, has_truth: bool) -> EventsContents {
+        EventsContents { large, basis, has_truth, has_corrections: true, name: 12, by: 2 }
     }
 
-    fn shown_with(room: usize, large: bool, basis: Basis) -> Vec<Column> {
+    fn shown_with(room: usize, large: bool, basis: ShownValues) -> Vec<EventColumn> {
         let columns = layout(room, if room < 60 { 1 } else { 2 }, contents(large, basis, false));
         columns.into_iter().map(|(column, _)| column).collect()
     }
 
-    fn shown(room: usize, large: bool) -> Vec<Column> {
-        shown_with(room, large, Basis::Corrected)
+    fn shown(room: usize, large: bool) -> Vec<EventColumn> {
+        shown_with(room, large, ShownValues::Corrected)
     }
 
     #[test]
     fn columns_without_anything_to_say_are_not_there() {
-        let nothing = Contents { has_corrections: false, ..contents(false, Basis::Corrected, false) };
+        let nothing = EventsContents { has_corrections: false, ..contents(false, ShownValues::Corrected, false) };
         let columns: Vec<_> = layout(100, 2, nothing).into_iter().map(|(column, _)| column).collect();
-        use Column::*;
+        use EventColumn::*;
         assert_eq!(columns, [Event, Mean, Error, Variance, Run, Trend]);
     }
 
     #[test]
     fn columns_leave_in_order() {
-        use Column::*;
+        use EventColumn::*;
         assert_eq!(shown(74, false), [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
         assert_eq!(shown(70, false), [Event, Mean, Error, Variance, Run, Correction, Trend]);
         assert_eq!(shown(62, false), [Event, Mean, Error, Run, Correction, Trend]);
@@ -570,15 +571,15 @@ mod tests {
         assert_eq!(shown(3, false), [Event, Mean, Error]);
         // Without a truth there is nothing to be off from.
         assert_eq!(shown(200, true).len(), ALL.len() - 1);
-        assert_eq!(shown_with(74, false, Basis::Both), [Event, Raw, RawError, Mean, Error, Run, Correction]);
-        assert_eq!(shown_with(46, false, Basis::Both), [Event, Mean, Error, Run, Correction]);
+        assert_eq!(shown_with(74, false, ShownValues::Both), [Event, Raw, RawError, Mean, Error, Run, Correction]);
+        assert_eq!(shown_with(46, false, ShownValues::Both), [Event, Mean, Error, Run, Correction]);
     }
 
     #[test]
     fn the_columns_fill_the_room_and_no_more() {
         for room in 32..200 {
             let gap = if room < 60 { 1 } else { 2 };
-            let columns = layout(room, gap, contents(room > 120, Basis::Both, true));
+            let columns = layout(room, gap, contents(room > 120, ShownValues::Both, true));
             let used: usize = columns.iter().map(|(_, width)| width + gap).sum::<usize>() - gap;
             assert!(used <= room, "{room}: {used}");
         }

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::Page;
+use super::page::ScreenPage;
 use crate::tui::theme::Role;
 
 const CHOICES: [(&str, &str, &str); 3] = [
@@ -13,8 +13,8 @@ const CHOICES: [(&str, &str, &str); 3] = [
 ];
 
 /// A box in the middle, or one line where there is no room for it.
-pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
-    let choice = |page: &Page<'_>, (key, word, words): (&'static str, &'static str, &'static str), wide: bool| {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
+    let choice = |page: &ScreenPage<'_>, (key, word, words): (&'static str, &'static str, &'static str), wide: bool| {
         let mut line = Line::from(vec![page.span(Role::Key, format!("[{key}] ")), page.span(Role::Text, word)]);
         if wide {
             line.push_span(page.span(Role::Dim, format!("  {words}")));

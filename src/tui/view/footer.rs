@@ -3,18 +3,18 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::page::Page;
+use super::page::ScreenPage;
 use crate::monitor::LOW_RUN_RATIO;
 use crate::number::whole_share;
 use crate::tui::keys::{Action, Bound};
-use crate::tui::model::{Model, Notice, Over};
+use crate::tui::model::{Notice, Over, ScreenModel};
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{ERROR, OK, WARN};
 use crate::tui::text::{cut, width};
 use crate::tui::theme::Role;
 
 /// The message has a line of its own where there is room; elsewhere it takes that of the hints.
-pub(super) fn draw(page: &mut Page<'_>, message: Rect, hints: Rect) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, message: Rect, hints: Rect) {
     let urgent = urgent(page);
     if message.height > 0 {
         let line = urgent.or_else(|| advice(page));
@@ -30,7 +30,7 @@ pub(super) fn draw(page: &mut Page<'_>, message: Rect, hints: Rect) {
 }
 
 /// What the user is in the middle of, or has just done.
-fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
+fn urgent(page: &ScreenPage<'_>) -> Option<Line<'static>> {
     let model = page.model;
     if let (Over::Filter { .. }, Some(filter)) = (&model.over, model.filter()) {
         let text = crate::names::shown(filter).into_owned();
@@ -57,7 +57,7 @@ fn urgent(page: &Page<'_>) -> Option<Line<'static>> {
 }
 
 /// What should be known about the selected event.
-fn advice(page: &Page<'_>) -> Option<Line<'static>> {
+fn advice(page: &ScreenPage<'_>) -> Option<Line<'static>> {
     let model = page.model;
     let run = match model.screen {
         Screen::Events | Screen::Detail => selected_run(model)?,
@@ -71,7 +71,7 @@ fn advice(page: &Page<'_>) -> Option<Line<'static>> {
     Some(Line::from(vec![page.span(Role::Warn, format!(" {WARN} ")), page.span(Role::Dim, text)]))
 }
 
-fn selected_run(model: &Model) -> Option<f64> {
+fn selected_run(model: &ScreenModel) -> Option<f64> {
     let index = model.events.selected;
     if index >= model.monitor.header().events.len() || model.monitor.row(index).absence.is_some() {
         return None;
@@ -94,7 +94,7 @@ fn fitted(line: Line<'static>, area: Rect) -> Line<'static> {
 }
 
 /// Draws as many whole hints as fit; help and quit always.
-fn draw_hints(page: &mut Page<'_>, area: Rect) {
+fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
     if area.height == 0 {
         return;
     }

@@ -13,10 +13,10 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 use ratatui::text::Line;
 
-use super::page::Page;
+use super::page::ScreenPage;
 use crate::estimate::{RelationIndex, RelationState};
 use crate::plan::EventIndex;
-use crate::tui::model::ties::{Edge, Slot, Ties};
+use crate::tui::model::relation_graph::{GraphEdge, GraphSlot, RelationGraph};
 use crate::tui::text::{amount, cut, cut_middle, width};
 use crate::tui::theme::Role;
 
@@ -32,7 +32,7 @@ const MOST_GAP: u16 = 22;
 
 /// A graph that fits into an area.
 pub(super) struct Drawing<'a> {
-    ties: &'a Ties,
+    graph: &'a RelationGraph,
     node_width: u16,
     gap: u16,
     /// How many lines may go up and down beside one another in a gap.
@@ -40,19 +40,19 @@ pub(super) struct Drawing<'a> {
 }
 
 /// The graph of the relations between measured events; `None` where there is none, or no room.
-pub(super) fn fit<'a>(page: &Page<'a>, area: Rect) -> Option<Drawing<'a>> {
-    let ties = &page.model.ties;
-    let layout = &ties.layout;
+pub(super) fn fit<'a>(page: &ScreenPage<'a>, area: Rect) -> Option<Drawing<'a>> {
+    let graph = &page.model.relation_graph;
+    let layout = &graph.layout;
     let columns = u16::try_from(layout.columns.len()).ok().filter(|&columns| columns >= 2)?;
     let rows = layout.columns.iter().map(|column| column_rows(column)).max()?;
     let least = columns * LEAST_NODE + (columns - 1) * LEAST_GAP;
     if least > area.width || rows > area.height {
         return None;
     }
-    let longest = ties.nodes.iter().map(|&event| width(&page.model.event_name(event)) + 6).max().unwrap_or(0);
+    let longest = graph.nodes.iter().map(|&event| width(&page.model.event_name(event)) + 6).max().unwrap_or(0);
     let wished = u16::try_from(longest).unwrap_or(MOST_NODE).clamp(LEAST_NODE, MOST_NODE);
     // The name of a relation, and the line and the arrow around it, as far as nodes stay readable.
-    let ids = ties.edges.iter().map(|(_, relation)| width(&page.model.relation_id(*relation)) + 8).max().unwrap_or(0);
+    let ids = graph.edges.iter().map(|(_, relation)| width(&page.model.relation_id(*relation)) + 8).max().unwrap_or(0);
     let wished_gap = u16::try_from(ids).unwrap_or(MOST_GAP).clamp(LEAST_GAP, MOST_GAP);
     let most_gap = area.width.saturating_sub(columns * wished.min(GOOD_NODE)) / (columns - 1);
     let least_gap = wished_gap.min(most_gap).max(LEAST_GAP);
@@ -60,52 +60,52 @@ pub(super) fn fit<'a>(page: &Page<'a>, area: Rect) -> Option<Drawing<'a>> {
     let gap = ((area.width - columns * node_width) / (columns - 1)).min(MOST_GAP);
     // Names come first, but lines to two nodes beside one another are to be distinguished.
     let lanes = (gap + 2).saturating_sub(wished_gap).clamp(1 + u16::from(gap > LEAST_GAP), 4);
-    Some(Drawing { ties, node_width, gap, lanes })
+    Some(Drawing { graph, node_width, gap, lanes })
 }
 
-fn column_rows(column: &[Slot]) -> u16 {
+fn column_rows(column: &[GraphSlot]) -> u16 {
     let rows: usize = column.iter().map(|slot| usize::from(slot_rows(*slot))).sum();
     u16::try_from(rows).unwrap_or(u16::MAX)
 }
 
-fn slot_rows(slot: Slot) -> u16 {
+fn slot_rows(slot: GraphSlot) -> u16 {
     match slot {
-        Slot::Node(_) => NODE_ROWS,
-        Slot::Pass(_) => 1,
+        GraphSlot::Node(_) => NODE_ROWS,
+        GraphSlot::Pass(_) => 1,
     }
 }
 
 impl Drawing<'_> {
     /// The number of rows that it takes.
     pub(super) fn rows(&self) -> u16 {
-        self.ties.layout.columns.iter().map(|column| column_rows(column)).max().unwrap_or(0)
+        self.graph.layout.columns.iter().map(|column| column_rows(column)).max().unwrap_or(0)
     }
 
-    pub(super) fn draw(&self, page: &mut Page<'_>, area: Rect) {
+    pub(super) fn draw(&self, page: &mut ScreenPage<'_>, area: Rect) {
         let places = self.places(area);
-        let mut lines = Lines::new(area);
-        for (index, (edge, relation)) in self.ties.edges.iter().enumerate() {
+        let mut lines = CrossingLines::new(area);
+        for (index, (edge, relation)) in self.graph.edges.iter().enumerate() {
             self.trace(page, &mut lines, &places, index, *edge, *relation);
         }
         lines.draw(page);
-        for (column, slots) in self.ties.layout.columns.iter().enumerate() {
+        for (column, slots) in self.graph.layout.columns.iter().enumerate() {
             for (slot, row) in slots.iter().zip(&places[column]) {
-                if let Slot::Node(node) = slot {
+                if let GraphSlot::Node(node) = slot {
                     let x = self.left(area, column);
                     let place = Rect::new(x, row - 1, self.node_width, NODE_ROWS).intersection(area);
-                    draw_node(page, place, self.ties.nodes[*node]);
+                    draw_node(page, place, self.graph.nodes[*node]);
                 }
             }
         }
         // Names and arrows lie on the lines.
-        for (index, (edge, relation)) in self.ties.edges.iter().enumerate() {
+        for (index, (edge, relation)) in self.graph.edges.iter().enumerate() {
             self.label(page, &places, area, index, *edge, *relation);
         }
     }
 
     /// The row of the middle of each slot. Each column stands in the middle of the area.
     fn places(&self, area: Rect) -> Vec<Vec<u16>> {
-        let middle = |column: &Vec<Slot>| {
+        let middle = |column: &Vec<GraphSlot>| {
             let spare = area.height.saturating_sub(column_rows(column));
             let mut row = area.y + spare / 2;
             column
@@ -118,7 +118,7 @@ impl Drawing<'_> {
                 })
                 .collect()
         };
-        self.ties.layout.columns.iter().map(middle).collect()
+        self.graph.layout.columns.iter().map(middle).collect()
     }
 
     fn left(&self, area: Rect, column: usize) -> u16 {
@@ -126,21 +126,21 @@ impl Drawing<'_> {
         area.x + column * (self.node_width + self.gap)
     }
 
-    fn row(&self, places: &[Vec<u16>], column: usize, slot: Slot) -> Option<u16> {
-        let at = self.ties.layout.columns.get(column)?.iter().position(|found| *found == slot)?;
+    fn row(&self, places: &[Vec<u16>], column: usize, slot: GraphSlot) -> Option<u16> {
+        let at = self.graph.layout.columns.get(column)?.iter().position(|found| *found == slot)?;
         places.get(column)?.get(at).copied()
     }
 
     /// The rows of an edge in each column from its left end to its right one.
-    fn way(&self, places: &[Vec<u16>], index: usize, edge: Edge) -> Vec<(usize, u16)> {
-        let (left, right) = if self.ties.layout.back[index] { (edge.to, edge.from) } else { (edge.from, edge.to) };
-        let (first, last) = (self.ties.layout.column[left], self.ties.layout.column[right]);
+    fn way(&self, places: &[Vec<u16>], index: usize, edge: GraphEdge) -> Vec<(usize, u16)> {
+        let (left, right) = if self.graph.layout.back[index] { (edge.to, edge.from) } else { (edge.from, edge.to) };
+        let (first, last) = (self.graph.layout.column[left], self.graph.layout.column[right]);
         (first..=last)
             .filter_map(|column| {
                 let slot = match column {
-                    column if column == first => Slot::Node(left),
-                    column if column == last => Slot::Node(right),
-                    _ => Slot::Pass(index),
+                    column if column == first => GraphSlot::Node(left),
+                    column if column == last => GraphSlot::Node(right),
+                    _ => GraphSlot::Pass(index),
                 };
                 self.row(places, column, slot).map(|row| (column, row))
             })
@@ -149,7 +149,7 @@ impl Drawing<'_> {
 
     /// The column of cells in the gap behind `column` where this edge goes up or down. Edges into
     /// the same node share it, so that they come together.
-    fn channel(&self, area: Rect, column: usize, edge: Edge, back: bool) -> u16 {
+    fn channel(&self, area: Rect, column: usize, edge: GraphEdge, back: bool) -> u16 {
         let start = self.left(area, column) + self.node_width;
         let right = if back { edge.from } else { edge.to };
         start + 1 + u16::try_from(right).unwrap_or(0) % self.lanes
@@ -157,11 +157,11 @@ impl Drawing<'_> {
 
     fn trace(
         &self,
-        page: &Page<'_>,
-        lines: &mut Lines,
+        page: &ScreenPage<'_>,
+        lines: &mut CrossingLines,
         places: &[Vec<u16>],
         index: usize,
-        edge: Edge,
+        edge: GraphEdge,
         relation: RelationIndex,
     ) {
         let (area, style) = (lines.area, edge_style(page, relation));
@@ -169,13 +169,13 @@ impl Drawing<'_> {
             let [(column, from), (_, to)] = [pair[0], pair[1]];
             let start = self.left(area, column) + self.node_width;
             let end = start + self.gap;
-            let turn = self.channel(area, column, edge, self.ties.layout.back[index]);
+            let turn = self.channel(area, column, edge, self.graph.layout.back[index]);
             lines.across(start, turn, from, style);
             lines.down(turn, from, to, style);
             lines.across(turn, end, to, style);
             if matches!(
-                self.ties.layout.columns[column + 1].get(self.place_of(places, column + 1, to)),
-                Some(Slot::Pass(_))
+                self.graph.layout.columns[column + 1].get(self.place_of(places, column + 1, to)),
+                Some(GraphSlot::Pass(_))
             ) {
                 lines.across(end, end + self.node_width, to, style);
             }
@@ -189,16 +189,16 @@ impl Drawing<'_> {
     /// The relation's name before the arrow, the arrow, and a cross on one that is violated.
     fn label(
         &self,
-        page: &mut Page<'_>,
+        page: &mut ScreenPage<'_>,
         places: &[Vec<u16>],
         area: Rect,
         index: usize,
-        edge: Edge,
+        edge: GraphEdge,
         relation: RelationIndex,
     ) {
         let way = self.way(places, index, edge);
         let style = edge_style(page, relation);
-        let back = self.ties.layout.back[index];
+        let back = self.graph.layout.back[index];
         let (Some(first), Some(last)) = (way.first(), way.last()) else { return };
         if first.0 == last.0 {
             return;
@@ -219,11 +219,11 @@ impl Drawing<'_> {
     }
 }
 
-fn violated(page: &Page<'_>, relation: RelationIndex) -> bool {
+fn violated(page: &ScreenPage<'_>, relation: RelationIndex) -> bool {
     page.model.monitor.standings().get(relation).is_some_and(|standing| standing.state == RelationState::Violated)
 }
 
-fn edge_style(page: &Page<'_>, relation: RelationIndex) -> Style {
+fn edge_style(page: &ScreenPage<'_>, relation: RelationIndex) -> Style {
     let state = page.model.monitor.standings().get(relation).map(|standing| &standing.state);
     let style = page.style(match state {
         Some(RelationState::Violated) => Role::Error,
@@ -234,7 +234,7 @@ fn edge_style(page: &Page<'_>, relation: RelationIndex) -> Style {
 }
 
 /// A box with the event's name in its border and its number inside.
-fn draw_node(page: &mut Page<'_>, area: Rect, event: EventIndex) {
+fn draw_node(page: &mut ScreenPage<'_>, area: Rect, event: EventIndex) {
     let model = page.model;
     let room = usize::from(area.width.saturating_sub(4));
     let name = cut_middle(&model.event_name(event), room).into_owned();
@@ -248,7 +248,7 @@ fn draw_node(page: &mut Page<'_>, area: Rect, event: EventIndex) {
     page.fill(area);
     let inner = page.panel(area, Line::from(page.span(Role::Text, name)), Line::default(), false);
     page.line(inner, Line::from(page.span(Role::Text, cut(&text, usize::from(inner.width)).into_owned())));
-    page.target(area, super::Target::Event(event));
+    page.target(area, crate::tui::model::ClickTarget::Event(event));
 }
 
 const LEFT: u8 = 1;
@@ -257,13 +257,13 @@ const UP: u8 = 4;
 const DOWN: u8 = 8;
 
 /// Lines that meet where they cross.
-struct Lines {
+struct CrossingLines {
     area: Rect,
     /// For each cell, the sides to which lines go, and the style of the last line.
     cells: Vec<(u8, Style)>,
 }
 
-impl Lines {
+impl CrossingLines {
     fn new(area: Rect) -> Self {
         Self { area, cells: vec![(0, Style::new()); usize::from(area.width) * usize::from(area.height)] }
     }
@@ -307,7 +307,7 @@ impl Lines {
         }
     }
 
-    fn draw(&self, page: &mut Page<'_>) {
+    fn draw(&self, page: &mut ScreenPage<'_>) {
         for (place, &(sides, style)) in self.cells.iter().enumerate() {
             let width = usize::from(self.area.width);
             let (x, y) = (place % width, place / width);

@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{Page, Shown};
+use super::page::{ScreenPage, VisibleRows};
 use crate::number::whole_share;
 use crate::plan::{Cohesion, PlannedGroup};
 use crate::sources::Round;
 use crate::tui::layout::split_below;
-use crate::tui::model::Target;
+use crate::tui::model::ClickTarget;
 use crate::tui::symbols::{CURSOR, LEVELS, MISSING};
 use crate::tui::text::{cut, left, right, span, width, wrap};
 use crate::tui::theme::Role;
@@ -29,17 +29,17 @@ const MEMBERS: u16 = 6;
 /// A round in which no task was on a CPU.
 const IDLE: &str = "·";
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let (list, members) = split_below(area, if area.height >= 14 { MEMBERS } else { 0 });
     let groups = &page.model.monitor.header().groups;
-    let columns = Columns::of(usize::from(list.width.saturating_sub(4)), page);
+    let columns = GroupColumns::of(usize::from(list.width.saturating_sub(4)), page);
     let mut title = Line::from(page.span(Role::Title, "Groups"));
     if let Some(turns) = page.model.monitor.header().turns {
         title.push_span(page.span(Role::Border, " ─ "));
         title.push_span(page.span(Role::Dim, super::header::turns_in_words(turns)));
     }
     let selected = page.model.group.min(groups.len().saturating_sub(1));
-    let shown = Shown::in_panel(list, 1, selected, groups.len());
+    let shown = VisibleRows::in_panel(list, 1, selected, groups.len());
     let inner = match shown.is_whole() {
         true => page.panel(list, title, legend(page, list), true),
         false => page.list(list, title, (shown, groups.len()), None),
@@ -50,7 +50,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
     }
     for ((index, group), row) in groups.iter().enumerate().skip(shown.first).zip(rows) {
         page.line(row, group_line(page, index, group, &columns));
-        page.target(row, Target::Group(index));
+        page.target(row, ClickTarget::Group(index));
         if index == selected {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
@@ -61,7 +61,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
 }
 
 /// What a cell of the timeline is, where there is room for it.
-fn legend(page: &Page<'_>, area: Rect) -> Line<'static> {
+fn legend(page: &ScreenPage<'_>, area: Rect) -> Line<'static> {
     let words = match (period(page), area.width >= 70) {
         (Some(period), true) => format!("a cell is {}; its height, the part on counters", span(period)),
         _ => String::new(),
@@ -70,22 +70,22 @@ fn legend(page: &Page<'_>, area: Rect) -> Line<'static> {
 }
 
 /// The time between the newest two rounds.
-fn period(page: &Page<'_>) -> Option<WallNs> {
-    let mut rounds = page.model.kept.seen().rev();
+fn period(page: &ScreenPage<'_>) -> Option<WallNs> {
+    let mut rounds = page.model.rounds.seen().rev();
     let (newest, before) = (rounds.next()?, rounds.next()?);
     Some(newest.at - before.at)
 }
 
 /// Widths; 0 for a column that has left.
-struct Columns {
+struct GroupColumns {
     names: usize,
     why: usize,
     timeline: usize,
 }
 
-impl Columns {
+impl GroupColumns {
     /// The reason leaves first. Names get what the longest needs, at most half of the room.
-    fn of(room: usize, page: &Page<'_>) -> Self {
+    fn of(room: usize, page: &ScreenPage<'_>) -> Self {
         let longest = page.model.monitor.header().groups.iter().map(|group| width(&names(page, group))).max();
         let fixed = 2 + NUMBER + 1 + 1 + RUN + 2;
         let why = if room > fixed + LEAST_NAMES + LEAST_TIMELINE + WHY { WHY } else { 0 };
@@ -95,7 +95,7 @@ impl Columns {
     }
 }
 
-fn heads(page: &Page<'_>, columns: &Columns) -> Line<'static> {
+fn heads(page: &ScreenPage<'_>, columns: &GroupColumns) -> Line<'static> {
     let mut text = format!("  {} {} {}", right("#", NUMBER), left("EVENTS", columns.names), right("RUN%", RUN));
     if columns.why > 0 {
         text.push_str(&format!("  {}", left("WHY", columns.why - 1)));
@@ -106,7 +106,7 @@ fn heads(page: &Page<'_>, columns: &Columns) -> Line<'static> {
     Line::from(page.span(Role::Header, text))
 }
 
-fn group_line(page: &Page<'_>, index: usize, group: &PlannedGroup, columns: &Columns) -> Line<'static> {
+fn group_line(page: &ScreenPage<'_>, index: usize, group: &PlannedGroup, columns: &GroupColumns) -> Line<'static> {
     let cursor = if index == page.model.group { CURSOR } else { " " };
     let run = run_ratio(page, group);
     let names = names(page, group);
@@ -133,13 +133,13 @@ fn run_role(run: Option<f64>) -> Role {
     }
 }
 
-fn names(page: &Page<'_>, group: &PlannedGroup) -> String {
+fn names(page: &ScreenPage<'_>, group: &PlannedGroup) -> String {
     let names: Vec<_> = group.members.iter().map(|&event| page.model.event_name(event)).collect();
     names.join(" ")
 }
 
 /// Why its events are together, in a word.
-fn why(page: &Page<'_>, group: &PlannedGroup) -> &'static str {
+fn why(page: &ScreenPage<'_>, group: &PlannedGroup) -> &'static str {
     let events = &page.model.monitor.header().events;
     let software =
         group.members.iter().all(|&event| events.get(event).is_some_and(|event| event.event.kind.is_software()));
@@ -152,7 +152,7 @@ fn why(page: &Page<'_>, group: &PlannedGroup) -> &'static str {
 }
 
 /// Over the whole run; that of the member that ran most, as they run together.
-fn run_ratio(page: &Page<'_>, group: &PlannedGroup) -> Option<f64> {
+fn run_ratio(page: &ScreenPage<'_>, group: &PlannedGroup) -> Option<f64> {
     let monitor = &page.model.monitor;
     let ratios = group.members.iter().filter_map(|&event| monitor.row(event).raw.run.run_ratio());
     ratios.reduce(f64::max)
@@ -160,8 +160,8 @@ fn run_ratio(page: &Page<'_>, group: &PlannedGroup) -> Option<f64> {
 
 /// A cell for each of the newest rounds: how much of the time between it and the one before the
 /// group was on counters.
-fn timeline(page: &Page<'_>, group: &PlannedGroup, cells: usize) -> String {
-    let mut newest: Vec<&Round> = page.model.kept.seen().rev().take(cells + 1).collect();
+fn timeline(page: &ScreenPage<'_>, group: &PlannedGroup, cells: usize) -> String {
+    let mut newest: Vec<&Round> = page.model.rounds.seen().rev().take(cells + 1).collect();
     newest.reverse();
     let parts: Vec<&str> = newest.windows(2).map(|pair| cell(pair[0], pair[1], group)).collect();
     format!("{}{}", " ".repeat(cells.saturating_sub(parts.len())), parts.concat())
@@ -185,7 +185,7 @@ fn cell(before: &Round, after: &Round, group: &PlannedGroup) -> &'static str {
     }
 }
 
-fn draw_members(page: &mut Page<'_>, area: Rect, index: usize, group: &PlannedGroup) {
+fn draw_members(page: &mut ScreenPage<'_>, area: Rect, index: usize, group: &PlannedGroup) {
     let reason = match (why(page, group), group.members.len()) {
         ("software", _) => "software events: each counts all the time, and one read gets them all",
         ("packed", 1) => "alone: no other event fitted beside it, or there is none",

@@ -3,13 +3,13 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::page::Page;
+use super::page::ScreenPage;
 use crate::monitor::Severity;
 use crate::names::shown;
 use crate::number::percent;
 use crate::run::RotatedBy;
-use crate::tui::model::Target;
-use crate::tui::model::{Model, Motion, Over};
+use crate::tui::model::ClickTarget;
+use crate::tui::model::{Motion, Over, ScreenModel};
 use crate::tui::options::Mode;
 use crate::tui::screen::Screen;
 use crate::tui::symbols::{ENDED, FROZEN, OK, REPLAY, WAITING, WARN};
@@ -20,11 +20,12 @@ use crate::units::WallNs;
 /// The target's name is cut, but not to less than this.
 const LEAST_TARGET: usize = 12;
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let room = usize::from(area.width);
     let mut parts = parts(page);
     // The state stays; of the others the last in the list go first.
-    let needed = |parts: &[Part]| parts.iter().map(|part| part.span.width() + 2).sum::<usize>() + 11 + LEAST_TARGET;
+    let needed =
+        |parts: &[HeaderPart]| parts.iter().map(|part| part.span.width() + 2).sum::<usize>() + 11 + LEAST_TARGET;
     while needed(&parts) > room && parts.iter().any(|part| part.rank > 0) {
         let least = parts.iter().map(|part| part.rank).max().unwrap_or(0);
         parts.retain(|part| part.rank < least);
@@ -47,21 +48,21 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
 }
 
 /// A part of the header; rank 0 never leaves.
-struct Part {
+struct HeaderPart {
     rank: u8,
     span: Span<'static>,
 }
 
-fn parts(page: &Page<'_>) -> Vec<Part> {
+fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
     let model = page.model;
     let monitor = &model.monitor;
     let header = monitor.header();
     let (_, lost) = monitor.rounds();
     if let Mode::Stacks { .. } = model.options.mode {
-        return vec![Part { rank: 0, span: state(page) }];
+        return vec![HeaderPart { rank: 0, span: state(page) }];
     }
-    let part = |rank: u8, role: Role, text: String| Part { rank, span: page.span(role, text) };
-    let mut parts = vec![Part { rank: 0, span: state(page) }];
+    let part = |rank: u8, role: Role, text: String| HeaderPart { rank, span: page.span(role, text) };
+    let mut parts = vec![HeaderPart { rank: 0, span: state(page) }];
     if model.motion == Motion::Frozen {
         let lag = model.lag().0 / 1_000_000_000;
         parts.insert(0, part(0, Role::Frozen, format!(" {FROZEN} FROZEN +{lag} s ")));
@@ -91,7 +92,7 @@ fn parts(page: &Page<'_>) -> Vec<Part> {
 }
 
 /// Whether anything was left uncounted for a while.
-fn take_turns(model: &Model) -> bool {
+fn take_turns(model: &ScreenModel) -> bool {
     model.monitor.rows().any(|row| row.raw.run.run_ratio().is_some_and(|ratio| ratio < 1.0))
 }
 
@@ -111,9 +112,9 @@ fn plural(events: usize) -> String {
 }
 
 /// What is happening to what is measured, with a glyph and a word; a view that is held still says so beside it.
-fn state(page: &Page<'_>) -> Span<'static> {
+fn state(page: &ScreenPage<'_>) -> Span<'static> {
     let model = page.model;
-    let ended = model.monitor.ended().or(model.kept.end.as_ref());
+    let ended = model.monitor.ended().or(model.rounds.end.as_ref());
     let (role, text) = match (ended, model.options.mode) {
         (Some(end), Mode::Live) => match end.exit {
             Some(exit) => (Role::Info, format!("{ENDED} ENDED {exit}")),
@@ -132,21 +133,23 @@ fn state(page: &Page<'_>) -> Span<'static> {
 }
 
 /// `▶ REPLAY x4`, `❚❚ PAUSED`.
-fn replaying(model: &Model) -> String {
-    match &model.tape {
-        Some(tape) if !tape.playing => format!("{FROZEN} PAUSED"),
-        Some(tape) if tape.speed != 1.0 && tape.speed > 0.0 => format!("{REPLAY} REPLAY x{}", tape.speed),
+fn replaying(model: &ScreenModel) -> String {
+    match &model.playback {
+        Some(playback) if !playback.playing => format!("{FROZEN} PAUSED"),
+        Some(playback) if playback.speed != 1.0 && playback.speed > 0.0 => {
+            format!("{REPLAY} REPLAY x{}", playback.speed)
+        }
         _ => format!("{REPLAY} REPLAY"),
     }
 }
 
 /// How many findings are warnings, with what is wrong in the configuration and the theme.
-fn warnings(model: &Model) -> usize {
+fn warnings(model: &ScreenModel) -> usize {
     let notes = model.notes.len();
     notes + model.monitor.findings().iter().filter(|noted| noted.finding.severity() == Severity::Warning).count()
 }
 
-pub(super) fn tabs(page: &mut Page<'_>, area: Rect) {
+pub(super) fn tabs(page: &mut ScreenPage<'_>, area: Rect) {
     let model = page.model;
     let mut line = Line::raw(" ");
     let help = if matches!(model.over, Over::Help(_)) { Role::Title } else { Role::Dim };
@@ -166,7 +169,7 @@ pub(super) fn tabs(page: &mut Page<'_>, area: Rect) {
         line.push_span(page.span(Role::Key, if current { "] " } else { "  " }));
         let [start, end] = [start, line.width()].map(|at| u16::try_from(at).unwrap_or(u16::MAX));
         let place = Rect { x: area.x.saturating_add(start), width: end - start, ..area };
-        page.target(place.intersection(area), Target::Screen(screen));
+        page.target(place.intersection(area), ClickTarget::Screen(screen));
     }
     let right = Line::from(vec![page.span(Role::Key, "?"), page.span(help, " help ")]).right_aligned();
     let fits = line.width() + right.width() <= usize::from(area.width);

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::Page;
+use super::page::ScreenPage;
 use crate::tui::help::LEGEND;
 use crate::tui::keys::Bound;
 use crate::tui::layout::split_right;
@@ -23,7 +23,7 @@ const MOST: (u16, u16) = (124, 50);
 const TWO_COLUMNS: u16 = 104;
 const KEY_COLUMN: u16 = 73;
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, top: usize) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, top: usize) {
     let margin = if area.width >= 100 && area.height >= 34 { 4 } else { 0 };
     let (width, height) =
         (area.width.saturating_sub(margin).min(MOST.0), area.height.saturating_sub(margin).min(MOST.1));
@@ -55,14 +55,14 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, top: usize) {
     show(page, keys, lines, top);
 }
 
-fn show(page: &mut Page<'_>, area: Rect, lines: Vec<Line<'static>>, top: usize) {
+fn show(page: &mut ScreenPage<'_>, area: Rect, lines: Vec<Line<'static>>, top: usize) {
     let top = top.min(lines.len().saturating_sub(usize::from(area.height)));
     for (line, row) in lines.into_iter().skip(top).zip(area.rows()) {
         page.line(row, line);
     }
 }
 
-fn key_lines(page: &Page<'_>) -> Vec<Line<'static>> {
+fn key_lines(page: &ScreenPage<'_>) -> Vec<Line<'static>> {
     let screen = page.model.screen;
     let (everywhere, here): (Vec<_>, Vec<_>) =
         page.model.options.keymap.on(screen).partition(|bound| bound.binding.is_global());
@@ -74,7 +74,7 @@ fn key_lines(page: &Page<'_>) -> Vec<Line<'static>> {
     lines
 }
 
-fn legend_lines(page: &Page<'_>, width: usize) -> Vec<Line<'static>> {
+fn legend_lines(page: &ScreenPage<'_>, width: usize) -> Vec<Line<'static>> {
     let mut lines = vec![Line::from(page.span(Role::Title, "What is shown"))];
     for (glyph, words) in LEGEND {
         for (i, words) in wrap(words, width.saturating_sub(GLYPHS)).into_iter().enumerate() {
@@ -85,6 +85,6 @@ fn legend_lines(page: &Page<'_>, width: usize) -> Vec<Line<'static>> {
     lines
 }
 
-fn key_line(page: &Page<'_>, bound: Bound<'_>) -> Line<'static> {
+fn key_line(page: &ScreenPage<'_>, bound: Bound<'_>) -> Line<'static> {
     Line::from(vec![page.span(Role::Key, left(&bound.names(), KEYS)), page.span(Role::Text, bound.binding.words)])
 }

@@ -4,13 +4,13 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::chart::round_step;
-use super::page::Page;
+use super::page::ScreenPage;
 use crate::tui::symbols::EIGHTHS;
 use crate::tui::text::{right, width};
 use crate::tui::theme::Role;
 
 /// Draws rates as bars, lowest first.
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, rates: &[f64], label: &dyn Fn(f64) -> String) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, rates: &[f64], label: &dyn Fn(f64) -> String) {
     let bins = bins(rates, usize::from(area.height).clamp(1, 16));
     let most = bins.iter().map(|bin| bin.count).max().unwrap_or(0);
     // The unit is said once for both ends of a range, where they have the same.

@@ -3,11 +3,11 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::{Page, Shown};
+use super::page::{ScreenPage, VisibleRows};
 use crate::monitor::Severity;
 use crate::names::shown;
 use crate::session::Stream;
-use crate::tui::model::{Entry, Model, Pane, Tail};
+use crate::tui::model::{LogEntry, Pane, ScreenModel, Tail};
 use crate::tui::symbols::{ENDED, INFO, WARN};
 use crate::tui::text::{clock, cut, output as output_text, wrap};
 use crate::tui::theme::Role;
@@ -16,20 +16,20 @@ use crate::tui::theme::Role;
 const MARGIN: usize = 12;
 
 /// The Log screen: one of its two lists.
-pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     match page.model.log.pane {
         Pane::Findings => findings(page, area, true),
         Pane::Output => output(page, area, true),
     }
 }
 
-pub(super) fn findings(page: &mut Page<'_>, area: Rect, focus: bool) {
+pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let model = page.model;
     let entries = model.entries();
     let title = title(page, Pane::Findings, focus);
     let whole_in = (!focus).then_some("Log");
     if entries.is_empty() {
-        let none = Shown { first: 0, rows: 0, all: 0 };
+        let none = VisibleRows { first: 0, rows: 0, all: 0 };
         let inner = page.list(area, title, (none, all_entries(model)), whole_in);
         page.line(inner, Line::from(page.span(Role::Dim, "nothing to tell so far")));
         return;
@@ -38,7 +38,7 @@ pub(super) fn findings(page: &mut Page<'_>, area: Rect, focus: bool) {
     let last = last_shown(if focus { model.log.findings } else { Tail::Follow }, entries.len());
     // From the last one upwards, until the panel is full.
     let mut lines: Vec<Line<'static>> = Vec::new();
-    let mut shown = Shown { first: last + 1, rows: 0, all: entries.len() };
+    let mut shown = VisibleRows { first: last + 1, rows: 0, all: entries.len() };
     for entry in entries[..=last].iter().rev() {
         lines.extend(entry_lines(page, *entry, width).into_iter().rev());
         // One that is cut off at the top isn't whole.
@@ -57,14 +57,14 @@ pub(super) fn findings(page: &mut Page<'_>, area: Rect, focus: bool) {
 }
 
 /// `00:01:23 ▲ W03 words`, with what doesn't fit below the words.
-fn entry_lines(page: &Page<'_>, entry: Entry<'_>, width: usize) -> Vec<Line<'static>> {
+fn entry_lines(page: &ScreenPage<'_>, entry: LogEntry<'_>, width: usize) -> Vec<Line<'static>> {
     let (at, glyph, role) = match entry {
-        Entry::Note(_) => (None, WARN, Role::Warn),
-        Entry::Finding(noted) => match noted.finding.severity() {
+        LogEntry::Note(_) => (None, WARN, Role::Warn),
+        LogEntry::Finding(noted) => match noted.finding.severity() {
             Severity::Warning => (Some(noted.at), WARN, Role::Warn),
             Severity::Info => (Some(noted.at), INFO, Role::Info),
         },
-        Entry::End(end) => (Some(end.at_ns), ENDED, Role::Info),
+        LogEntry::End(end) => (Some(end.at_ns), ENDED, Role::Info),
     };
     let at = at.map_or_else(|| "        ".into(), clock);
     let words = wrap(&page.model.entry_text(entry), width.saturating_sub(MARGIN).max(8));
@@ -83,7 +83,7 @@ fn entry_lines(page: &Page<'_>, entry: Entry<'_>, width: usize) -> Vec<Line<'sta
     lines
 }
 
-pub(super) fn output(page: &mut Page<'_>, area: Rect, focus: bool) {
+pub(super) fn output(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let model = page.model;
     let all = &model.output.lines;
     let filtered = if focus { model.output_lines() } else { all.iter().collect() };
@@ -91,7 +91,7 @@ pub(super) fn output(page: &mut Page<'_>, area: Rect, focus: bool) {
     let height = usize::from(area.height.saturating_sub(2));
     let last = last_shown(if focus { model.log.output } else { Tail::Follow }, filtered.len());
     let first = (last + 1).saturating_sub(height);
-    let shown = Shown { first, rows: (last + 1 - first).min(filtered.len()), all: filtered.len() };
+    let shown = VisibleRows { first, rows: (last + 1 - first).min(filtered.len()), all: filtered.len() };
     let inner = page.list(area, title, (shown, all.len()), (!focus).then_some("Log"));
     if filtered.is_empty() {
         let words = if all.is_empty() { "the command has written nothing" } else { "no line matches the filter" };
@@ -106,7 +106,7 @@ pub(super) fn output(page: &mut Page<'_>, area: Rect, focus: bool) {
 }
 
 /// The two lists as tabs of the Log screen; elsewhere just a name.
-fn title(page: &Page<'_>, pane: Pane, focus: bool) -> Line<'static> {
+fn title(page: &ScreenPage<'_>, pane: Pane, focus: bool) -> Line<'static> {
     let name = |pane: Pane| if pane == Pane::Findings { "Log" } else { "Output" };
     let mut line = Line::from(page.span(Role::Title, name(pane)));
     if focus {
@@ -125,7 +125,7 @@ fn title(page: &Page<'_>, pane: Pane, focus: bool) -> Line<'static> {
     line
 }
 
-fn all_entries(model: &Model) -> usize {
+fn all_entries(model: &ScreenModel) -> usize {
     model.notes.len() + model.monitor.findings().len() + usize::from(model.monitor.ended().is_some())
 }
 

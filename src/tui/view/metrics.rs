@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::page::{Page, Shown};
+use super::page::{ScreenPage, VisibleRows};
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, ThresholdVerdict};
 use crate::monitor::MetricRow;
@@ -27,7 +27,7 @@ const LEAST_TREND: usize = 10;
 const MOST_TREND: usize = 40;
 
 /// The region of the events, and the one of the metrics below it, empty where there are none.
-pub(super) fn below_events(page: &Page<'_>, area: Rect) -> (Rect, Rect) {
+pub(super) fn below_events(page: &ScreenPage<'_>, area: Rect) -> (Rect, Rect) {
     let wanted = page.model.monitor.metrics().count();
     if wanted == 0 || area.height < LEAST_REGION {
         return (area, Rect::default());
@@ -40,16 +40,16 @@ pub(super) fn below_events(page: &Page<'_>, area: Rect) -> (Rect, Rect) {
     split_below(area, rows(wanted).min(free.max(area.height / PART).max(4)))
 }
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     if area.height == 0 {
         return;
     }
     let monitor = &page.model.monitor;
     let metrics: Vec<_> = monitor.metrics().collect();
     let title = Line::from(page.span(Role::Title, "Metrics"));
-    let shown = Shown::in_panel(area, 1, 0, metrics.len());
+    let shown = VisibleRows::in_panel(area, 1, 0, metrics.len());
     let inner = page.list(area, title, (shown, metrics.len()), Some("a larger window"));
-    let layout = Layout::of(usize::from(inner.width), &metrics);
+    let layout = MetricsLayout::of(usize::from(inner.width), &metrics);
     let mut rows = inner.rows();
     let error = format!("±{}", monitor.confidence());
     if let Some(row) = rows.next() {
@@ -63,7 +63,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
 }
 
 /// Widths of the columns that depend on the room: what doesn't fit is left out from the right.
-struct Layout {
+struct MetricsLayout {
     name: usize,
     unit: usize,
     has_last: bool,
@@ -72,7 +72,7 @@ struct Layout {
     trend: usize,
 }
 
-impl Layout {
+impl MetricsLayout {
     fn of(room: usize, metrics: &[MetricRow<'_>]) -> Self {
         let names = metrics.iter().map(|metric| width(&shown(&metric.title())));
         let longest = names.max().unwrap_or(6).clamp(6, MOST_NAME);
@@ -108,7 +108,7 @@ impl Layout {
 }
 
 /// A metric in one line, for the smallest screens.
-pub(super) fn short_line(page: &Page<'_>, metric: &MetricRow<'_>, cells: usize) -> Line<'static> {
+pub(super) fn short_line(page: &ScreenPage<'_>, metric: &MetricRow<'_>, cells: usize) -> Line<'static> {
     let (role, value) = match metric.over_run() {
         Ok(number) => {
             let unit = shown(&metric.definition.unit).into_owned();
@@ -123,7 +123,7 @@ pub(super) fn short_line(page: &Page<'_>, metric: &MetricRow<'_>, cells: usize) 
     Line::from(vec![page.span(Role::Dim, format!(" {name}")), page.span(role, right(&value, gap))])
 }
 
-fn metric_line(page: &Page<'_>, metric: &MetricRow<'_>, layout: &Layout) -> Line<'static> {
+fn metric_line(page: &ScreenPage<'_>, metric: &MetricRow<'_>, layout: &MetricsLayout) -> Line<'static> {
     let name = cut_middle(&shown(&metric.title()), layout.name).into_owned();
     let number = match metric.over_run() {
         Ok(number) => number,
@@ -160,7 +160,7 @@ fn error(number: &Number) -> String {
     plus_minus(number.uncertain(), &Unit::Count)
 }
 
-fn state(page: &Page<'_>, verdict: ThresholdVerdict, cells: usize) -> Span<'static> {
+fn state(page: &ScreenPage<'_>, verdict: ThresholdVerdict, cells: usize) -> Span<'static> {
     let (role, glyph) = match verdict {
         ThresholdVerdict::Unjudged => (Role::Dim, " "),
         ThresholdVerdict::Fine => (Role::Ok, OK),
@@ -171,7 +171,7 @@ fn state(page: &Page<'_>, verdict: ThresholdVerdict, cells: usize) -> Span<'stat
 }
 
 /// The newest intervals; one without a value is a gap.
-fn trend(page: &Page<'_>, metric: &MetricRow<'_>, cells: usize) -> Vec<Span<'static>> {
+fn trend(page: &ScreenPage<'_>, metric: &MetricRow<'_>, cells: usize) -> Vec<Span<'static>> {
     let intervals = page.model.monitor.row(metric.leader()).history.len().min(cells);
     let values: Vec<_> =
         (0..intervals).rev().map(|back| metric.interval(back).ok().map(|number| number.value)).collect();

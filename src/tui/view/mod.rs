@@ -6,7 +6,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::layout::{self, Filled, Regions, Room};
-use super::model::{Model, Over, Target};
+use super::model::{ClickTarget, Over, ScreenModel};
 use super::screen::Screen;
 use super::theme::Role;
 
@@ -30,31 +30,31 @@ mod relations;
 mod strip;
 mod sum;
 
-use page::Page;
+use page::ScreenPage;
 
 /// Draws the whole screen.
-pub(super) fn draw(model: &Model, frame: &mut Frame<'_>) {
+pub(super) fn draw(model: &ScreenModel, frame: &mut Frame<'_>) {
     let area = frame.area();
     draw_on(model, area, frame.buffer_mut());
 }
 
 /// Draws the whole screen into a buffer.
-pub(super) fn draw_on(model: &Model, area: Rect, buffer: &mut Buffer) {
+pub(super) fn draw_on(model: &ScreenModel, area: Rect, buffer: &mut Buffer) {
     draw_and_find(model, area, buffer);
 }
 
 /// What stands at a place of the screen. The screen is drawn for it once more, so that only what is
 /// drawn can be clicked on.
-pub(super) fn target_at(model: &Model, at: (u16, u16)) -> Option<Target> {
+pub(super) fn target_at(model: &ScreenModel, at: (u16, u16)) -> Option<ClickTarget> {
     let area = Rect::new(0, 0, model.size.0, model.size.1);
     let targets = draw_and_find(model, area, &mut Buffer::empty(area));
     targets.into_iter().rfind(|(place, _)| place.contains(at.into())).map(|(_, target)| target)
 }
 
-fn draw_and_find(model: &Model, area: Rect, buffer: &mut Buffer) -> Vec<(Rect, Target)> {
+fn draw_and_find(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> Vec<(Rect, ClickTarget)> {
     let theme = &model.theme;
     buffer.set_style(area, theme.style(Role::Background).patch(theme.style(Role::Text)));
-    let mut page = Page { model, buffer, targets: Vec::new() };
+    let mut page = ScreenPage { model, buffer, targets: Vec::new() };
     match Room::of(area) {
         Room::TooSmall => too_small(&mut page, area),
         room => {
@@ -75,7 +75,7 @@ fn draw_and_find(model: &Model, area: Rect, buffer: &mut Buffer) -> Vec<(Rect, T
     page.targets
 }
 
-fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
+fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     match (page.model.screen, room) {
         (Screen::Events, Room::Lines) => events::lines(page, area),
         (Screen::Events, Room::Small) => {
@@ -101,7 +101,7 @@ fn screen(page: &mut Page<'_>, area: Rect, room: Room) {
 }
 
 /// Draws everything at once, where there is room.
-fn overview(page: &mut Page<'_>, area: Rect, room: Room) {
+fn overview(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let filled = Filled { relations: !page.model.monitor.relations().is_empty(), output: page.model.has_output() };
     let panels = layout::overview(area, room, filled);
     let (table, below) = metrics::below_events(page, panels.events);
@@ -117,7 +117,7 @@ fn overview(page: &mut Page<'_>, area: Rect, room: Room) {
     }
 }
 
-fn too_small(page: &mut Page<'_>, area: Rect) {
+fn too_small(page: &mut ScreenPage<'_>, area: Rect) {
     let (width, height) = (area.width, area.height);
     let (least_width, least_height) = layout::LEAST;
     let text = format!("perfprop {width}x{height}: too small (need {least_width}x{least_height})");

@@ -8,18 +8,18 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Padding, Widget};
 
-use crate::tui::model::{Model, Target};
+use crate::tui::model::{ClickTarget, ScreenModel};
 use crate::tui::theme::{Role, Theme};
 
 /// What a region draws with.
-pub(super) struct Page<'a> {
-    pub(super) model: &'a Model,
+pub(super) struct ScreenPage<'a> {
+    pub(super) model: &'a ScreenModel,
     pub(super) buffer: &'a mut Buffer,
     /// Where a click means something; what is drawn later lies above.
-    pub(super) targets: Vec<(Rect, Target)>,
+    pub(super) targets: Vec<(Rect, ClickTarget)>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> ScreenPage<'a> {
     pub(super) fn theme(&self) -> &'a Theme {
         &self.model.theme
     }
@@ -60,7 +60,7 @@ impl<'a> Page<'a> {
         &mut self,
         area: Rect,
         mut title: Line<'static>,
-        (rows, all): (Shown, usize),
+        (rows, all): (VisibleRows, usize),
         whole_in: Option<&str>,
     ) -> Rect {
         let role = if rows.is_whole() { Role::Dim } else { Role::Warn };
@@ -86,7 +86,7 @@ impl<'a> Page<'a> {
     }
 
     /// Makes a place one that can be clicked on.
-    pub(super) fn target(&mut self, area: Rect, target: Target) {
+    pub(super) fn target(&mut self, area: Rect, target: ClickTarget) {
         self.targets.push((area, target));
     }
 
@@ -111,14 +111,14 @@ fn framed(mut title: Line<'static>) -> Line<'static> {
 
 /// Rows of a list on the screen: how many there is room for, and how many there are.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Shown {
+pub(super) struct VisibleRows {
     /// The first one on the screen.
     pub(super) first: usize,
     pub(super) rows: usize,
     pub(super) all: usize,
 }
 
-impl Shown {
+impl VisibleRows {
     /// The rows that a list has in a panel of this area, below so many lines of heads, `selected` in the middle.
     pub(super) fn in_panel(area: Rect, heads: usize, selected: usize, all: usize) -> Self {
         let rows = usize::from(area.height.saturating_sub(2)).saturating_sub(heads);

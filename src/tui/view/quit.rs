@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::Page;
+use super::page::ScreenPage;
 use crate::names::shown;
 use crate::tui::text::{cut_middle, width};
 use crate::tui::theme::Role;
@@ -15,7 +15,7 @@ const CHOICES: [(&str, &str, &str); 3] = [
 ];
 
 /// A box in the middle, or one line where there is no room for it.
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, pid: i32) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, pid: i32) {
     let box_width = area.width.min(60);
     if box_width < 36 || area.height < 9 {
         let row = Rect { y: area.bottom().saturating_sub(1), height: 1, ..area };

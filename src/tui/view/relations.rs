@@ -4,12 +4,12 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::graph;
-use super::page::{Page, Shown};
+use super::page::{ScreenPage, VisibleRows};
 use crate::estimate::{Moved, RelationIndex, RelationState, Standing};
 use crate::names::shown;
 use crate::number::{change, signed, whole_share};
 use crate::tui::layout::split_below;
-use crate::tui::model::Target;
+use crate::tui::model::ClickTarget;
 use crate::tui::symbols::{CURSOR, ERROR, MISSING, OK, WAITING};
 use crate::tui::text::{cut, left, right, width, wrap};
 use crate::tui::theme::Role;
@@ -30,13 +30,13 @@ const LEAST_LIST: u16 = 6;
 /// Rows of the panel that has the whole formula.
 const WHOLE: u16 = 6;
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let model = page.model;
     let area = if model.graph { draw_graph(page, area, focus) } else { area };
     let (list, whole) = split_below(area, if focus && area.height >= 14 { WHOLE } else { 0 });
     let order = &model.relations.order;
     let selected = order.iter().position(|&index| index == model.relations.selected).unwrap_or(0);
-    let shown = Shown::in_panel(list, 1, selected, order.len());
+    let shown = VisibleRows::in_panel(list, 1, selected, order.len());
     let inner = page.list(list, title(page), (shown, model.monitor.relations().len()), (!focus).then_some("Relations"));
     let mut rows = inner.rows();
     if model.monitor.relations().is_empty() {
@@ -47,13 +47,13 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
         return;
     }
     let ids = order.iter().map(|&index| width(&model.relation_id(index)));
-    let columns = Columns::of(usize::from(inner.width), ids.max().unwrap_or(2), focus);
+    let columns = RelationColumns::of(usize::from(inner.width), ids.max().unwrap_or(2), focus);
     if let Some(row) = rows.next() {
         page.line(row, heads(page, &columns));
     }
     for (&index, row) in order.iter().skip(shown.first).zip(rows) {
         page.line(row, relation_line(page, index, &columns));
-        page.target(row, Target::Relation(index));
+        page.target(row, ClickTarget::Relation(index));
         if focus && index == model.relations.selected {
             page.select(Rect { x: inner.x.saturating_sub(1), width: inner.width + 2, ..row });
         }
@@ -64,7 +64,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
 }
 
 /// The graph above the list, where there is room for both; gives what is left for the list.
-fn draw_graph(page: &mut Page<'_>, area: Rect, focus: bool) -> Rect {
+fn draw_graph(page: &mut ScreenPage<'_>, area: Rect, focus: bool) -> Rect {
     // In the overview the list comes first, and stays whole.
     let whole = u16::try_from(page.model.relations.order.len() + 3).unwrap_or(u16::MAX);
     let list = if focus { LEAST_LIST } else { whole };
@@ -82,7 +82,7 @@ fn draw_graph(page: &mut Page<'_>, area: Rect, focus: bool) -> Rect {
     below
 }
 
-fn title(page: &Page<'_>) -> Line<'static> {
+fn title(page: &ScreenPage<'_>) -> Line<'static> {
     let model = page.model;
     let mut line = Line::from(page.span(Role::Title, "Relations"));
     let standings = model.monitor.standings();
@@ -104,7 +104,7 @@ fn title(page: &Page<'_>) -> Line<'static> {
 }
 
 /// Widths; 0 for a column that has left.
-struct Columns {
+struct RelationColumns {
     cursor: bool,
     id: usize,
     formula: usize,
@@ -115,7 +115,7 @@ struct Columns {
     state: usize,
 }
 
-impl Columns {
+impl RelationColumns {
     /// USED leaves first, then z, RESIDUAL and TRUST: the state says what follows from them.
     fn of(room: usize, id: usize, cursor: bool) -> Self {
         let id = id.clamp(2, 12);
@@ -150,7 +150,7 @@ impl Columns {
     }
 }
 
-fn heads(page: &Page<'_>, columns: &Columns) -> Line<'static> {
+fn heads(page: &ScreenPage<'_>, columns: &RelationColumns) -> Line<'static> {
     let cursor = if columns.cursor { "  " } else { "" };
     let mut text = format!("{cursor}{}  {}", left("ID", columns.id), left("FORMULA", columns.formula));
     for (word, width) in ["RESIDUAL", "z", "USED", "TRUST"].into_iter().zip(columns.numbers()) {
@@ -163,7 +163,7 @@ fn heads(page: &Page<'_>, columns: &Columns) -> Line<'static> {
     Line::from(page.span(Role::Header, text))
 }
 
-fn relation_line(page: &Page<'_>, index: RelationIndex, columns: &Columns) -> Line<'static> {
+fn relation_line(page: &ScreenPage<'_>, index: RelationIndex, columns: &RelationColumns) -> Line<'static> {
     let model = page.model;
     let standing = standing(page, index);
     let cursor = if index == model.relations.selected { CURSOR } else { " " };
@@ -195,7 +195,7 @@ fn relation_line(page: &Page<'_>, index: RelationIndex, columns: &Columns) -> Li
     line
 }
 
-fn standing(page: &Page<'_>, index: RelationIndex) -> Standing {
+fn standing(page: &ScreenPage<'_>, index: RelationIndex) -> Standing {
     page.model.monitor.standings().get(index).cloned().unwrap_or_default()
 }
 
@@ -212,7 +212,7 @@ fn state(state: &RelationState) -> (Role, String) {
 }
 
 /// A relation in one line: `R1  A = B + C    residual −0.1%  z −0.3  ● agrees`.
-pub(super) fn sentence(page: &Page<'_>, index: RelationIndex, room: usize) -> Line<'static> {
+pub(super) fn sentence(page: &ScreenPage<'_>, index: RelationIndex, room: usize) -> Line<'static> {
     let standing = standing(page, index);
     let (role, word) = state(&standing.state);
     let residual = standing.relative.map_or_else(String::new, |part| format!("  residual {}", change(part)));
@@ -233,7 +233,7 @@ pub(super) fn sentence(page: &Page<'_>, index: RelationIndex, room: usize) -> Li
 }
 
 /// The whole formula of the selected relation, and what follows from its state.
-fn draw_whole(page: &mut Page<'_>, area: Rect, index: RelationIndex) {
+fn draw_whole(page: &mut ScreenPage<'_>, area: Rect, index: RelationIndex) {
     let title = Line::from(page.span(Role::Title, page.model.relation_id(index)));
     let inner = page.panel(area, title, Line::default(), false);
     let mut lines: Vec<Line<'static>> = wrap(&page.model.relation_formula(index), usize::from(inner.width))
@@ -254,7 +254,7 @@ fn draw_whole(page: &mut Page<'_>, area: Rect, index: RelationIndex) {
 }
 
 /// Words for what a relation moved most.
-fn moved_words(page: &Page<'_>, moved: Moved) -> String {
+fn moved_words(page: &ScreenPage<'_>, moved: Moved) -> String {
     let event = page.model.event_name(moved.event);
     match moved.relative {
         Some(part) => format!("it moved {event} most, by {} of its scaled count", change(part)),
@@ -262,7 +262,7 @@ fn moved_words(page: &Page<'_>, moved: Moved) -> String {
     }
 }
 
-fn consequence(page: &Page<'_>, standing: &RelationState) -> (Role, String) {
+fn consequence(page: &ScreenPage<'_>, standing: &RelationState) -> (Role, String) {
     let (role, word) = state(standing);
     let words = match standing {
         RelationState::Agrees => "it corrects its events by what the others counted".into(),

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::Page;
+use super::page::ScreenPage;
 use super::relations;
 use crate::estimate::Cause;
 use crate::events::Unit;
@@ -11,8 +11,8 @@ use crate::monitor::Row;
 use crate::names::shown;
 use crate::number::{change, whole_share};
 use crate::plan::EventIndex;
-use crate::tui::figures::{Change, Figure, Figures};
-use crate::tui::model::Line as Shown;
+use crate::tui::figures::{CorrectionEffect, Figure, Figures};
+use crate::tui::model::EventLine;
 use crate::tui::symbols::MISSING;
 use crate::tui::text::{amount, cut, left, right};
 use crate::tui::theme::Role;
@@ -25,7 +25,7 @@ const TAIL: usize = 14;
 /// Cells of an interval that says anything.
 const LEAST_BAR: usize = 5;
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let Some(shown) = page.model.selected_line().filter(|_| area.height > 0) else { return };
     let title = Line::from(page.span(Role::Title, page.model.line_title(shown)));
     let inner = page.panel(area, title, Line::default(), false);
@@ -35,7 +35,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect) {
 }
 
 /// Raw, corrected, and the relation that made the difference.
-pub(super) fn lines(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'static>> {
+pub(super) fn lines(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line<'static>> {
     let model = page.model;
     let figures = model.line_figures(shown);
     let scaled = figures.run.filter(|run| !figures.is_partial && *run > 0.0 && *run < 1.0);
@@ -63,20 +63,20 @@ pub(super) fn lines(page: &Page<'_>, shown: Shown, width: usize) -> Vec<Line<'st
             ),
         },
         match (shown, figures.by) {
-            (Shown::Sum(place), _) => parts(page, place, width),
+            (EventLine::Sum(place), _) => parts(page, place, width),
             (_, Some(Cause::Relation(relation))) => relations::sentence(page, relation, width),
             (_, Some(cause)) => Line::from(page.span(Role::Dim, format!("moved most by {}", model.cause(cause)))),
-            (Shown::Event(_), None) if is_moved && figures.correction == Change::None => {
+            (EventLine::Event(_), None) if is_moved && figures.correction == CorrectionEffect::None => {
                 Line::from(page.span(Role::Dim, "the number stays; what else was counted moves its interval"))
             }
-            (Shown::Event(event), None) => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(event)))),
+            (EventLine::Event(event), None) => Line::from(page.span(Role::Dim, why_unmoved(&model.monitor.row(event)))),
         },
     ]
 }
 
 /// `truth  1.94M   off +0.1%, in ±`, where it is counted beside.
-fn truth(page: &Page<'_>, shown: Shown) -> Option<Line<'static>> {
-    let Shown::Event(event) = shown else { return None };
+fn truth(page: &ScreenPage<'_>, shown: EventLine) -> Option<Line<'static>> {
+    let EventLine::Event(event) = shown else { return None };
     let (monitor, measure) = (&page.model.monitor, page.model.measure);
     let (truth, row) = (monitor.truth(event)?, monitor.row(event));
     let number = amount(truth.count as f64 * measure.factor(monitor, &row)?, page.model.line_unit(shown));
@@ -93,7 +93,7 @@ fn truth(page: &Page<'_>, shown: Shown) -> Option<Line<'static>> {
 }
 
 /// `most in CPU 3 41%, CPU 0 33%, CPU 1 14%`: the shares of the parts of a sum, largest first.
-pub(super) fn parts(page: &Page<'_>, place: usize, width: usize) -> Line<'static> {
+pub(super) fn parts(page: &ScreenPage<'_>, place: usize, width: usize) -> Line<'static> {
     let model = page.model;
     let scope = |event: EventIndex| shown(&model.monitor.header().events[event].scope.to_string()).into_owned();
     let count = |event: EventIndex| Some(model.monitor.row(event).best()?.value).filter(|count| *count > 0.0);
@@ -119,7 +119,7 @@ pub(super) fn why_unmoved(row: &Row<'_>) -> String {
 }
 
 fn value_line(
-    page: &Page<'_>,
+    page: &ScreenPage<'_>,
     (figures, unit): (&Figures, &Unit),
     (role, label): (Role, &str),
     figure: Option<Figure>,

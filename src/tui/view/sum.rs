@@ -2,13 +2,13 @@
 
 use ratatui::text::{Line, Span};
 
-use super::events::{Column, Layout, run_cell, sparkline, why_missing};
-use super::page::Page;
+use super::events::{EventColumn, EventsLayout, run_cell, sparkline, why_missing};
+use super::page::ScreenPage;
 use crate::names::shown;
 use crate::number::{change, percent, scientific};
 use crate::plan::EventIndex;
-use crate::tui::figures::{Change, Figure, Figures};
-use crate::tui::model::{Fold, Line as Shown};
+use crate::tui::figures::{CorrectionEffect, Figure, Figures};
+use crate::tui::model::{EventFold, EventLine};
 use crate::tui::symbols::{CURSOR, MISSING};
 use crate::tui::text::{amount, cut_middle, left, right};
 use crate::tui::theme::Role;
@@ -21,15 +21,15 @@ const OPEN: &str = "− ";
 const INDENT: &str = "    ";
 
 /// The names of all lines that there can be.
-pub(super) fn names(page: &Page<'_>) -> Vec<String> {
+pub(super) fn names(page: &ScreenPage<'_>) -> Vec<String> {
     let model = page.model;
     let parts = (0..model.monitor.header().events.len()).map(|event| part_name(page, event));
-    let sums = (0..model.events.folds.len()).map(|place| short_name(page, Shown::Sum(place)));
+    let sums = (0..model.events.folds.len()).map(|place| short_name(page, EventLine::Sum(place)));
     parts.chain(sums).collect()
 }
 
 /// The name of an event; of a part only which part it is, as its sum stands above it.
-pub(super) fn part_name(page: &Page<'_>, event: EventIndex) -> String {
+pub(super) fn part_name(page: &ScreenPage<'_>, event: EventIndex) -> String {
     let model = page.model;
     match model.events.fold_of(event) {
         Some(_) => format!("{INDENT}{}", shown(&model.monitor.header().events[event].scope.to_string())),
@@ -38,19 +38,19 @@ pub(super) fn part_name(page: &Page<'_>, event: EventIndex) -> String {
 }
 
 /// The name with a sign that it unfolds.
-pub(super) fn short_name(page: &Page<'_>, line: Shown) -> String {
+pub(super) fn short_name(page: &ScreenPage<'_>, line: EventLine) -> String {
     match line {
-        Shown::Event(event) => part_name(page, event),
-        Shown::Sum(place) => {
+        EventLine::Event(event) => part_name(page, event),
+        EventLine::Sum(place) => {
             let sign = if page.model.events.folds[place].is_open { OPEN } else { CLOSED };
             format!("{sign}{}", page.model.line_name(line))
         }
     }
 }
 
-pub(super) fn line(page: &Page<'_>, place: usize, columns: &Layout, gap: usize) -> Line<'static> {
+pub(super) fn line(page: &ScreenPage<'_>, place: usize, columns: &EventsLayout, gap: usize) -> Line<'static> {
     let model = page.model;
-    let whole = Shown::Sum(place);
+    let whole = EventLine::Sum(place);
     let cursor = if model.events.cursor == whole { CURSOR } else { " " };
     let mut line = Line::from(vec![page.span(Role::Key, format!("{cursor} "))]);
     let name = cut_middle(&short_name(page, whole), columns[0].1).into_owned();
@@ -70,33 +70,39 @@ pub(super) fn line(page: &Page<'_>, place: usize, columns: &Layout, gap: usize) 
 }
 
 fn cell(
-    page: &Page<'_>,
-    (column, width): (Column, usize),
-    Fold { parts, .. }: &Fold,
+    page: &ScreenPage<'_>,
+    (column, width): (EventColumn, usize),
+    EventFold { parts, .. }: &EventFold,
     figures: &Figures,
     figure: Figure,
 ) -> Vec<Span<'static>> {
     let model = page.model;
     let unit = &model.monitor.header().events[parts.events[0]].event.unit;
     let (role, text) = match column {
-        Column::Mean => (Role::Title, amount(figure.mean, unit)),
-        Column::Error => (Role::Text, figures.error_of(figure, unit)),
-        Column::Raw => (Role::Raw, figures.raw.map_or_else(|| format!("{MISSING} "), |raw| amount(raw.mean, unit))),
-        Column::RawError => (Role::Dim, figures.raw.map_or_else(|| MISSING.into(), |raw| figures.error_of(raw, unit))),
-        Column::Correction => match figures.correction {
-            Change::Derived => (Role::Corrected, "derived".into()),
-            Change::By(Some(part)) => (Role::Corrected, change(part)),
-            Change::By(None) => (Role::Corrected, "yes".into()),
-            Change::None => (Role::Dim, MISSING.into()),
+        EventColumn::Mean => (Role::Title, amount(figure.mean, unit)),
+        EventColumn::Error => (Role::Text, figures.error_of(figure, unit)),
+        EventColumn::Raw => {
+            (Role::Raw, figures.raw.map_or_else(|| format!("{MISSING} "), |raw| amount(raw.mean, unit)))
+        }
+        EventColumn::RawError => {
+            (Role::Dim, figures.raw.map_or_else(|| MISSING.into(), |raw| figures.error_of(raw, unit)))
+        }
+        EventColumn::Correction => match figures.correction {
+            CorrectionEffect::Derived => (Role::Corrected, "derived".into()),
+            CorrectionEffect::By(Some(part)) => (Role::Corrected, change(part)),
+            CorrectionEffect::By(None) => (Role::Corrected, "yes".into()),
+            CorrectionEffect::None => (Role::Dim, MISSING.into()),
         },
-        Column::Run => return run_cell(page, width, figures),
-        Column::Trend => {
+        EventColumn::Run => return run_cell(page, width, figures),
+        EventColumn::Trend => {
             return sparkline(page, &model.measure.points_of_sum(&model.monitor, &parts.events, width), width);
         }
-        Column::By => return vec![page.span(Role::Dim, left(MISSING, width))],
-        Column::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
-        Column::Sigma => (Role::Dim, figure.sigma().map_or_else(|| format!("{MISSING} "), |sigma| amount(sigma, unit))),
-        Column::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
+        EventColumn::By => return vec![page.span(Role::Dim, left(MISSING, width))],
+        EventColumn::Variance => (Role::Dim, figure.variance.map_or_else(|| MISSING.into(), scientific)),
+        EventColumn::Sigma => {
+            (Role::Dim, figure.sigma().map_or_else(|| format!("{MISSING} "), |sigma| amount(sigma, unit)))
+        }
+        EventColumn::Cv => (Role::Dim, figure.cv().map_or_else(|| MISSING.into(), percent)),
         // What isn't kept of a sum: its extremes, and how far it is from the truth.
         _ => (Role::Dim, MISSING.into()),
     };

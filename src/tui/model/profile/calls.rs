@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 
-use super::shape::Paths;
+use super::shape::PathTree;
 use crate::names::shown;
 use crate::profile::{Amount, EventId, Frame, FrameKind, NodeRef, Tree};
 
@@ -15,7 +15,7 @@ pub(in crate::tui) type FrameIndex = u32;
 
 /// Whose code a frame is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tui) enum Origin {
+pub(in crate::tui) enum FrameOrigin {
     User,
     Kernel,
     /// Compiled while the program ran.
@@ -26,19 +26,19 @@ pub(in crate::tui) enum Origin {
 
 /// A frame as screens show it.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct Label {
+pub(in crate::tui) struct FrameLabel {
     pub(in crate::tui) name: String,
     /// The file's name without its folder.
     pub(in crate::tui) module: String,
     /// The source file, if it is known.
     pub(in crate::tui) file: String,
-    pub(in crate::tui) origin: Origin,
+    pub(in crate::tui) origin: FrameOrigin,
     /// Hash that is the same for all frames of the module, and for all of the name.
     pub(in crate::tui) module_hash: u32,
     pub(in crate::tui) name_hash: u32,
 }
 
-impl Label {
+impl FrameLabel {
     fn of(frame: &Frame<'_>, is_root: bool) -> Self {
         let module = frame.module.rsplit('/').next().unwrap_or_default();
         Self {
@@ -52,14 +52,14 @@ impl Label {
     }
 }
 
-fn origin(frame: &Frame<'_>) -> Origin {
+fn origin(frame: &Frame<'_>) -> FrameOrigin {
     let file = frame.module.rsplit('/').next().unwrap_or_default();
     match frame.kind {
-        FrameKind::Process | FrameKind::Other => Origin::Unknown,
-        FrameKind::Function if frame.is_kernel() => Origin::Kernel,
-        FrameKind::Function if file.starts_with("perf-") && file.ends_with(".map") => Origin::Jit,
-        FrameKind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => Origin::Unknown,
-        FrameKind::Function => Origin::User,
+        FrameKind::Process | FrameKind::Other => FrameOrigin::Unknown,
+        FrameKind::Function if frame.is_kernel() => FrameOrigin::Kernel,
+        FrameKind::Function if file.starts_with("perf-") && file.ends_with(".map") => FrameOrigin::Jit,
+        FrameKind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => FrameOrigin::Unknown,
+        FrameKind::Function => FrameOrigin::User,
     }
 }
 
@@ -72,7 +72,7 @@ fn hash(text: &str) -> u32 {
 
 /// An event that was sampled.
 #[derive(Clone, Debug)]
-pub(in crate::tui) struct Sampled {
+pub(in crate::tui) struct EventAmounts {
     /// Name as it was given; not escaped.
     pub(in crate::tui) name: String,
     pub(in crate::tui) has_samples: bool,
@@ -82,13 +82,13 @@ pub(in crate::tui) struct Sampled {
 
 /// A tree at one moment.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Calls {
-    labels: Vec<Label>,
-    pub(super) paths: Arc<Paths>,
-    pub(in crate::tui) events: Vec<Sampled>,
+pub(in crate::tui) struct SampledTree {
+    labels: Vec<FrameLabel>,
+    pub(super) paths: Arc<PathTree>,
+    pub(in crate::tui) events: Vec<EventAmounts>,
 }
 
-impl Calls {
+impl SampledTree {
     /// Takes over what is in the tree now. Names are made once: frames keep their numbers while a tree grows, and in
     /// one that is made again from the same samples.
     pub(super) fn take(&mut self, tree: &Tree) {
@@ -97,32 +97,32 @@ impl Calls {
         }
         let known = self.labels.len();
         let new = tree.frames().enumerate().skip(known);
-        self.labels.extend(new.map(|(index, frame)| Label::of(&frame, index == 0)));
+        self.labels.extend(new.map(|(index, frame)| FrameLabel::of(&frame, index == 0)));
         let frame = |node: NodeRef<'_>| node.frame_id().index() as FrameIndex;
         let parent = |node: NodeRef<'_>| node.parent().map_or(0, |parent| parent.index() as u32);
         let known = self.paths.frames.iter().zip(&self.paths.parents);
         let is_known = |(node, known): (_, (&_, &_))| (frame(node), parent(node)) == (*known.0, *known.1);
         if tree.len() != self.paths.frames.len() || !tree.nodes().zip(known).all(is_known) {
             let (frames, parents) = (tree.nodes().map(frame).collect(), tree.nodes().map(parent).collect());
-            self.paths = Arc::new(Paths { frames, parents });
+            self.paths = Arc::new(PathTree { frames, parents });
         }
         self.events = tree.event_ids().map(|id| sampled(tree, id)).collect();
     }
 
-    pub(in crate::tui) fn label(&self, frame: FrameIndex) -> &Label {
+    pub(in crate::tui) fn label(&self, frame: FrameIndex) -> &FrameLabel {
         &self.labels[frame as usize]
     }
 
-    pub(super) fn labels(&self) -> &[Label] {
+    pub(super) fn labels(&self) -> &[FrameLabel] {
         &self.labels
     }
 }
 
 /// Where nothing has a weight, samples weigh one each.
-fn sampled(tree: &Tree, id: EventId) -> Sampled {
+fn sampled(tree: &Tree, id: EventId) -> EventAmounts {
     let event = tree.event_of(id);
     let has_weight = tree.total(id).weight > 0;
     let own = |amount: Amount| if has_weight { amount } else { Amount { weight: amount.samples, ..amount } };
     let own = tree.nodes().map(|node| own(node.amount(id))).collect();
-    Sampled { name: event.name.clone(), has_samples: event.has_samples(), own: Arc::new(own) }
+    EventAmounts { name: event.name.clone(), has_samples: event.has_samples(), own: Arc::new(own) }
 }

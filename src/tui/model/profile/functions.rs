@@ -6,12 +6,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::calls::FrameIndex;
-use super::shape::{Node, Paths, Shape, overtake};
+use super::shape::{PathTree, Shape, TreeNode, overtake};
 use crate::profile::Amount;
 
 /// All calls of a function together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::tui) struct Function {
+pub(in crate::tui) struct FunctionRow {
     pub(in crate::tui) frame: FrameIndex,
     pub(in crate::tui) own: Amount,
     /// Amount with what the function called; a sample counts once, however often the function is on its path.
@@ -19,11 +19,11 @@ pub(in crate::tui) struct Function {
 }
 
 /// The functions below a node, those with most of their own first; `before` is how they stood.
-pub(super) fn functions(shape: &Shape, root: Node, before: &[Function]) -> Vec<Function> {
-    let mut found: FxHashMap<FrameIndex, Function> = FxHashMap::default();
+pub(super) fn functions(shape: &Shape, root: TreeNode, before: &[FunctionRow]) -> Vec<FunctionRow> {
+    let mut found: FxHashMap<FrameIndex, FunctionRow> = FxHashMap::default();
     for (node, is_outermost) in outermost(shape, root) {
         let frame = shape.frame(node);
-        let function = found.entry(frame).or_insert(Function { frame, ..Function::default() });
+        let function = found.entry(frame).or_insert(FunctionRow { frame, ..FunctionRow::default() });
         function.own = function.own.plus(shape.own(node));
         if is_outermost {
             function.total = function.total.plus(shape.total(node));
@@ -42,8 +42,8 @@ pub(super) fn functions(shape: &Shape, root: Node, before: &[Function]) -> Vec<F
 }
 
 /// The nodes from one downwards, each with whether its frame stands nowhere above it.
-fn outermost(shape: &Shape, root: Node) -> impl Iterator<Item = (Node, bool)> + '_ {
-    let mut path: Vec<Node> = Vec::new();
+fn outermost(shape: &Shape, root: TreeNode) -> impl Iterator<Item = (TreeNode, bool)> + '_ {
+    let mut path: Vec<TreeNode> = Vec::new();
     let mut on_path: FxHashMap<FrameIndex, u32> = FxHashMap::default();
     let above = shape.depth(root);
     shape.walk(root).map(move |node| {
@@ -58,16 +58,16 @@ fn outermost(shape: &Shape, root: Node) -> impl Iterator<Item = (Node, bool)> + 
 }
 
 /// A tree with its own and its total numbers.
-pub(super) type Counted = (Arc<Paths>, Arc<Vec<Amount>>, Vec<Amount>);
+pub(super) type CountedPaths = (Arc<PathTree>, Arc<Vec<Amount>>, Vec<Amount>);
 
 /// Who called a function, who called those, and so on: the function is the root. A sample in which it stands more
 /// than once counts for its outermost call. The own numbers of a path are those of the function itself when it was
 /// called so.
-pub(super) fn callers(shape: &Shape, function: FrameIndex) -> Counted {
-    let mut paths = Paths { frames: vec![function], parents: vec![0] };
-    let mut edges: FxHashMap<(Node, FrameIndex), Node> = FxHashMap::default();
+pub(super) fn callers(shape: &Shape, function: FrameIndex) -> CountedPaths {
+    let mut paths = PathTree { frames: vec![function], parents: vec![0] };
+    let mut edges: FxHashMap<(TreeNode, FrameIndex), TreeNode> = FxHashMap::default();
     let (mut own, mut total) = (vec![Amount::ZERO], vec![Amount::ZERO]);
-    let mut outer: Option<(Node, usize)> = None;
+    let mut outer: Option<(TreeNode, usize)> = None;
     for node in shape.walk(0) {
         // The walk has left the outermost call once it is as far up as that.
         outer = outer.filter(|&(call, _)| shape.depth(node) > shape.depth(call));
@@ -83,7 +83,7 @@ pub(super) fn callers(shape: &Shape, function: FrameIndex) -> Counted {
                     paths.parents.push(at);
                     own.push(Amount::ZERO);
                     total.push(Amount::ZERO);
-                    paths.frames.len() as Node - 1
+                    paths.frames.len() as TreeNode - 1
                 });
             }
             total[at as usize] = total[at as usize].plus(shape.total(node));
@@ -105,7 +105,7 @@ mod tests {
 
     /// all ─ main(1) ─ f(2) ─ g(3) ─ f(2); main ─ g(3)
     fn shape() -> Shape {
-        let paths = Paths { frames: vec![0, 1, 2, 3, 2, 3], parents: vec![0, 0, 1, 2, 3, 1] };
+        let paths = PathTree { frames: vec![0, 1, 2, 3, 2, 3], parents: vec![0, 0, 1, 2, 3, 1] };
         let own: Vec<_> = [0, 1, 2, 4, 8, 16].map(amount).to_vec();
         let total = paths.add_up(&own);
         Shape::new(Arc::new(paths), Arc::new(own), total, None)

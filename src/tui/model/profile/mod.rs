@@ -18,14 +18,14 @@ mod place;
 mod search;
 mod shape;
 
-pub(in crate::tui) use calls::{Calls, FrameIndex, Label, Origin};
-pub(in crate::tui) use functions::Function;
-use place::Order;
-pub(in crate::tui) use place::Place;
+pub(in crate::tui) use calls::{FrameIndex, FrameLabel, FrameOrigin, SampledTree};
+pub(in crate::tui) use functions::FunctionRow;
+use place::SiblingOrder;
+pub(in crate::tui) use place::TreePlace;
 pub(in crate::tui) use search::Search;
-pub(in crate::tui) use shape::{Node, Shape};
+pub(in crate::tui) use shape::{Shape, TreeNode};
 
-use super::step::Step;
+use super::step::ListStep;
 use crate::tui::keys::Action;
 use crate::tui::layout::profile::Emphasis;
 
@@ -61,7 +61,7 @@ impl Listing {
 
 /// How much a search found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::tui) struct Found {
+pub(in crate::tui) struct SearchCount {
     /// Samples with a match on their path, below what is zoomed into.
     pub(in crate::tui) amount: Amount,
     /// Frames that match.
@@ -70,20 +70,20 @@ pub(in crate::tui) struct Found {
 
 /// The profile as the reader looks at it.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Profile {
-    pub(in crate::tui) calls: Calls,
+pub(in crate::tui) struct ProfileState {
+    pub(in crate::tui) calls: SampledTree,
     pub(in crate::tui) losses: Losses,
     /// How far the stacks of each event go, where that is known.
     reach: Vec<Option<Reach>>,
     /// What the reader should know of all stacks.
     pub(in crate::tui) findings: Vec<String>,
-    /// The place of the event in [`Calls::events`].
+    /// The place of the event in [`SampledTree::events`].
     pub(in crate::tui) event: usize,
     pub(in crate::tui) listing: Listing,
     pub(in crate::tui) emphasis: Emphasis,
-    pub(in crate::tui) tree: Place,
-    pub(in crate::tui) callers: Place,
-    pub(in crate::tui) functions: Vec<Function>,
+    pub(in crate::tui) tree: TreePlace,
+    pub(in crate::tui) callers: TreePlace,
+    pub(in crate::tui) functions: Vec<FunctionRow>,
     /// The function that is selected in the flat list, and whose callers are shown.
     pub(in crate::tui) function: FrameIndex,
     /// On which line of the flat list it stands.
@@ -91,14 +91,14 @@ pub(in crate::tui) struct Profile {
     pub(in crate::tui) search: Search,
     /// Which frames the search matches, by their numbers.
     hits: Vec<bool>,
-    pub(in crate::tui) found: Found,
+    pub(in crate::tui) found: SearchCount,
     /// The nodes that match in the order of the walk over all, and the place of every node in that.
-    matches: Vec<Node>,
+    matches: Vec<TreeNode>,
     walked: Vec<u32>,
 }
 
 /// What the screen shows of the tree.
-impl Profile {
+impl ProfileState {
     /// How far the stacks of the event go.
     pub(in crate::tui) fn reach(&self) -> Option<Reach> {
         self.reach.get(self.event).copied().flatten()
@@ -115,11 +115,11 @@ impl Profile {
             self.event = event.index();
         }
         self.match_labels();
-        self.show(Order::Held);
+        self.show(SiblingOrder::Held);
     }
 
     /// The numbers of the event, through all that is shown of them.
-    fn show(&mut self, order: Order) {
+    fn show(&mut self, order: SiblingOrder) {
         let own = self.calls.events.get(self.event).map(|event| Arc::clone(&event.own));
         let paths = Arc::clone(&self.calls.paths);
         let own = own.unwrap_or_else(|| Arc::new(vec![Amount::ZERO; paths.frames.len()]));
@@ -129,11 +129,11 @@ impl Profile {
     }
 
     /// What the listing and the search make of the tree; done anew when either or the zoom changes.
-    fn list(&mut self, order: Order) {
+    fn list(&mut self, order: SiblingOrder) {
         match self.listing {
             Listing::Tree => {}
             Listing::Flat => {
-                let before = if order == Order::Held { self.functions.as_slice() } else { &[] };
+                let before = if order == SiblingOrder::Held { self.functions.as_slice() } else { &[] };
                 self.functions = functions::functions(&self.tree.shape, self.tree.root(), before);
                 if !self.functions.iter().any(|function| function.frame == self.function) {
                     self.function = self.functions.first().map_or(0, |function| function.frame);
@@ -147,14 +147,14 @@ impl Profile {
     }
 
     /// The tree that the icicle draws.
-    pub(in crate::tui) fn place(&self) -> &Place {
+    pub(in crate::tui) fn place(&self) -> &TreePlace {
         match self.listing {
             Listing::Tree | Listing::Flat => &self.tree,
             Listing::Callers => &self.callers,
         }
     }
 
-    fn place_mut(&mut self) -> &mut Place {
+    fn place_mut(&mut self) -> &mut TreePlace {
         match self.listing {
             Listing::Tree | Listing::Flat => &mut self.tree,
             Listing::Callers => &mut self.callers,
@@ -176,7 +176,7 @@ impl Profile {
         amount.weight as f64 / self.whole().weight as f64
     }
 
-    pub(in crate::tui) fn label(&self, node: Node) -> &Label {
+    pub(in crate::tui) fn label(&self, node: TreeNode) -> &FrameLabel {
         self.calls.label(self.place().shape.frame(node))
     }
 
@@ -211,7 +211,7 @@ impl Profile {
 }
 
 /// What keys and clicks do. `height` is that of the table.
-impl Profile {
+impl ProfileState {
     /// Does what a key asks for; gives the reason if there is nothing to do.
     pub(in crate::tui) fn act(&mut self, action: Action, height: usize) -> Result<(), &'static str> {
         match action {
@@ -251,7 +251,7 @@ impl Profile {
     }
 
     /// Moves in the table or, where only the icicle is on the screen, up and down in that.
-    pub(in crate::tui) fn step(&mut self, step: Step, height: usize) {
+    pub(in crate::tui) fn step(&mut self, step: ListStep, height: usize) {
         match (self.emphasis, self.listing) {
             (Emphasis::Icicle, Listing::Tree | Listing::Callers) => self.climb(step, height),
             (_, Listing::Flat) => {
@@ -265,18 +265,18 @@ impl Profile {
         }
     }
 
-    fn climb(&mut self, step: Step, height: usize) {
+    fn climb(&mut self, step: ListStep, height: usize) {
         let place = self.place_mut();
         let (root, mut node) = (place.root(), place.selected);
         let shape = &place.shape;
         match step {
-            Step::First => node = root,
-            Step::Last => {
+            ListStep::First => node = root,
+            ListStep::Last => {
                 while let Some(child) = shape.children(node).next() {
                     node = child;
                 }
             }
-            Step::By(by) => {
+            ListStep::By(by) => {
                 for _ in 0..by.unsigned_abs() {
                     let next = match by < 0 {
                         true => (node != root).then(|| shape.parent(node)),
@@ -313,10 +313,10 @@ impl Profile {
         }
         self.listing = self.listing.next();
         if self.listing == Listing::Callers {
-            self.callers = Place::default();
+            self.callers = TreePlace::default();
         }
         self.tree.settle();
-        self.list(Order::Anew);
+        self.list(SiblingOrder::Anew);
         if self.listing == Listing::Flat {
             self.line = self.function_row();
         }
@@ -328,7 +328,7 @@ impl Profile {
             self.listing = Listing::Tree;
         }
         let is_new = self.place_mut().zoom_in();
-        self.list(Order::Anew);
+        self.list(SiblingOrder::Anew);
         if is_new { Ok(()) } else { Err("this frame has the whole width already; Esc goes one level out") }
     }
 
@@ -337,10 +337,10 @@ impl Profile {
         if !self.search.is_empty() {
             self.set_search(String::new());
         } else if self.place_mut().zoom_out(height) {
-            self.list(Order::Anew);
+            self.list(SiblingOrder::Anew);
         } else if self.listing != Listing::Tree {
             self.listing = Listing::Tree;
-            self.list(Order::Anew);
+            self.list(SiblingOrder::Anew);
         } else if self.emphasis != Emphasis::Both {
             self.emphasis = Emphasis::Both;
         } else {
@@ -362,12 +362,12 @@ impl Profile {
     pub(in crate::tui) fn set_event(&mut self, event: usize) {
         if event != self.event && event < self.calls.events.len() {
             self.event = event;
-            self.show(Order::Anew);
+            self.show(SiblingOrder::Anew);
         }
     }
 
     /// Selects a frame of the icicle or the table; what is selected already is zoomed into.
-    pub(in crate::tui) fn click(&mut self, node: Node, height: usize) {
+    pub(in crate::tui) fn click(&mut self, node: TreeNode, height: usize) {
         let place = self.place_mut();
         if place.selected == node {
             let _ = self.zoom_in(height);
@@ -391,7 +391,7 @@ impl Profile {
         }
     }
 
-    fn selected_label(&self) -> &Label {
+    fn selected_label(&self) -> &FrameLabel {
         match self.listing {
             Listing::Flat => self.calls.label(self.function),
             _ => self.label(self.place().selected),
@@ -400,7 +400,7 @@ impl Profile {
 }
 
 /// Searching.
-impl Profile {
+impl ProfileState {
     pub(in crate::tui) fn set_search(&mut self, text: String) {
         self.search = Search::new(text);
         self.hits.clear();
@@ -422,12 +422,12 @@ impl Profile {
 
     /// A sample counts once, however many frames on its path match.
     fn find(&mut self) {
-        self.found = Found::default();
+        self.found = SearchCount::default();
         self.matches.clear();
         if self.search.is_empty() {
             return;
         }
-        let (place, mut found) = (self.place(), Found::default());
+        let (place, mut found) = (self.place(), SearchCount::default());
         let shape = &place.shape;
         let mut covered: Option<usize> = None;
         let (mut matches, mut walked) = (Vec::new(), vec![0; shape.len()]);
@@ -457,10 +457,10 @@ impl Profile {
                 (0..self.functions.len()).filter(|&row| self.is_hit(self.functions[row].frame)).collect();
             let Some(row) = beside(&hits, self.function_row(), step) else { return none };
             let by = row.cast_signed() - self.function_row().cast_signed();
-            self.step(Step::By(by), height);
+            self.step(ListStep::By(by), height);
             return Ok(());
         }
-        let place = |node: Node| self.walked.get(node as usize).copied().unwrap_or(0);
+        let place = |node: TreeNode| self.walked.get(node as usize).copied().unwrap_or(0);
         let at = place(self.place().selected);
         let behind = self.matches.partition_point(|&node| place(node) <= at);
         let before = self.matches.partition_point(|&node| place(node) < at);

@@ -3,16 +3,16 @@
 //! All that the reader chose is kept by path: when the tree has grown, the same frames are selected, zoomed into and
 //! unfolded, and the selected row stays on its line of the screen.
 
-use super::functions::Counted;
-use super::shape::{Node, Shape};
-use crate::tui::model::step::Step;
+use super::functions::CountedPaths;
+use super::shape::{Shape, TreeNode};
+use crate::tui::model::step::ListStep;
 
 /// Until the reader moves, what has at least this part of all is unfolded.
 const UNFOLDED_AT_FIRST: f64 = 0.05;
 
 /// Whether what is below a node is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Fold {
+enum NodeFold {
     /// Not chosen: folded or not by its share until the reader moves, folded from then on.
     #[default]
     Unsaid,
@@ -22,7 +22,7 @@ enum Fold {
 
 /// The order of the children of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum SiblingOrder {
     /// As before, but for those that have surely overtaken others.
     Held,
     /// Sorted anew, by weight.
@@ -31,23 +31,23 @@ pub(super) enum Order {
 
 /// Where the reader is in a tree.
 #[derive(Debug, Default)]
-pub(in crate::tui) struct Place {
+pub(in crate::tui) struct TreePlace {
     pub(in crate::tui) shape: Shape,
-    pub(in crate::tui) selected: Node,
+    pub(in crate::tui) selected: TreeNode,
     /// The rows of the table: nodes that aren't folded away, in the order of the screen.
-    pub(in crate::tui) rows: Vec<Node>,
+    pub(in crate::tui) rows: Vec<TreeNode>,
     /// On which line of the table the selected row stands.
     pub(in crate::tui) line: usize,
     /// What was zoomed into, one within the other.
-    zoom: Vec<Node>,
-    folds: Vec<Fold>,
+    zoom: Vec<TreeNode>,
+    folds: Vec<NodeFold>,
     /// Whether the reader has moved.
     is_settled: bool,
 }
 
-impl Place {
+impl TreePlace {
     /// Takes over a tree that has grown, or another event's numbers.
-    pub(super) fn take(&mut self, (paths, own, total): Counted, order: Order) {
+    pub(super) fn take(&mut self, (paths, own, total): CountedPaths, order: SiblingOrder) {
         if paths == *self.shape.paths() {
             // What is unfolded by its share may be another now.
             if !self.shape.count(own, total, order) || !self.is_settled {
@@ -56,10 +56,10 @@ impl Place {
             return;
         }
         let places = self.shape.paths().among(&paths);
-        let before = (order == Order::Held).then_some((&self.shape, places.as_slice()));
+        let before = (order == SiblingOrder::Held).then_some((&self.shape, places.as_slice()));
         let shape = Shape::new(paths, own, total, before);
-        let place = |node: Node| places.get(node as usize).copied().flatten();
-        let mut folds = vec![Fold::Unsaid; shape.len()];
+        let place = |node: TreeNode| places.get(node as usize).copied().flatten();
+        let mut folds = vec![NodeFold::Unsaid; shape.len()];
         for (fold, place) in self.folds.iter().zip(&places) {
             if let Some(place) = place {
                 folds[*place as usize] = *fold;
@@ -73,7 +73,7 @@ impl Place {
     }
 
     /// The node that is drawn over the whole width.
-    pub(in crate::tui) fn root(&self) -> Node {
+    pub(in crate::tui) fn root(&self) -> TreeNode {
         self.zoom.last().copied().unwrap_or(0)
     }
 
@@ -81,13 +81,13 @@ impl Place {
         !self.zoom.is_empty()
     }
 
-    pub(in crate::tui) fn is_open(&self, node: Node) -> bool {
+    pub(in crate::tui) fn is_open(&self, node: TreeNode) -> bool {
         match self.folds[node as usize] {
-            Fold::Open => true,
-            Fold::Closed => false,
-            Fold::Unsaid if node == self.root() => true,
-            Fold::Unsaid if self.is_settled => false,
-            Fold::Unsaid => {
+            NodeFold::Open => true,
+            NodeFold::Closed => false,
+            NodeFold::Unsaid if node == self.root() => true,
+            NodeFold::Unsaid if self.is_settled => false,
+            NodeFold::Unsaid => {
                 let [part, all] = [node, 0].map(|node| self.shape.total(node).weight as f64);
                 part >= UNFOLDED_AT_FIRST * all
             }
@@ -111,7 +111,7 @@ impl Place {
             }
         }
         let root = self.root();
-        let shown = |node: &Node| *node == root || (self.shape.total(*node).weight > 0);
+        let shown = |node: &TreeNode| *node == root || (self.shape.total(*node).weight > 0);
         let above: Vec<_> = self.shape.ancestors(self.selected).take_while(|&node| node != root).collect();
         // The outermost one that is folded hides all below it.
         let hidden_by = above.iter().rev().copied().find(|node| !shown(node) || !self.is_open(*node));
@@ -125,7 +125,7 @@ impl Place {
         self.rows.iter().position(|&node| node == self.selected).unwrap_or(0)
     }
 
-    pub(super) fn step(&mut self, step: Step, height: usize) {
+    pub(super) fn step(&mut self, step: ListStep, height: usize) {
         self.settle();
         let row = step.from(self.row(), self.rows.len());
         if let Some(&node) = self.rows.get(row) {
@@ -134,13 +134,13 @@ impl Place {
     }
 
     /// Selects a node, unfolds what hides it, and scrolls no further than needed.
-    pub(super) fn select(&mut self, node: Node, height: usize) {
+    pub(super) fn select(&mut self, node: TreeNode, height: usize) {
         self.settle();
         let first = self.row().saturating_sub(self.line);
         let mut was_hidden = !self.shape.is_within(node, self.root());
         for above in self.shape.ancestors(node).skip(1).take_while(|_| node != 0) {
             if !self.is_open(above) {
-                self.folds[above as usize] = Fold::Open;
+                self.folds[above as usize] = NodeFold::Open;
                 was_hidden = true;
             }
             if above == self.root() {
@@ -159,7 +159,7 @@ impl Place {
         if !self.is_settled {
             for row in 0..self.rows.len() {
                 let node = self.rows[row];
-                self.folds[node as usize] = if self.is_open(node) { Fold::Open } else { Fold::Closed };
+                self.folds[node as usize] = if self.is_open(node) { NodeFold::Open } else { NodeFold::Closed };
             }
             self.is_settled = true;
         }
@@ -169,7 +169,7 @@ impl Place {
     pub(super) fn fold(&mut self, height: usize) {
         self.settle();
         if self.is_open(self.selected) && self.shape.has_children(self.selected) {
-            self.set(self.selected, Fold::Closed);
+            self.set(self.selected, NodeFold::Closed);
         } else if self.selected != self.root() {
             self.select(self.shape.parent(self.selected), height);
         }
@@ -179,7 +179,7 @@ impl Place {
     pub(super) fn unfold(&mut self, height: usize) {
         self.settle();
         if !self.is_open(self.selected) {
-            self.set(self.selected, Fold::Open);
+            self.set(self.selected, NodeFold::Open);
             return;
         }
         let first = self.shape.children(self.selected).next();
@@ -190,30 +190,30 @@ impl Place {
 
     pub(super) fn toggle(&mut self) {
         self.settle();
-        self.set(self.selected, if self.is_open(self.selected) { Fold::Closed } else { Fold::Open });
+        self.set(self.selected, if self.is_open(self.selected) { NodeFold::Closed } else { NodeFold::Open });
     }
 
-    fn set(&mut self, node: Node, fold: Fold) {
+    fn set(&mut self, node: TreeNode, fold: NodeFold) {
         self.folds[node as usize] = fold;
         self.arrange();
     }
 
     pub(super) fn unfold_all(&mut self, height: usize) {
-        self.set_all(Fold::Open, height);
+        self.set_all(NodeFold::Open, height);
     }
 
     /// Folds all but the root, or there would be one row.
     pub(super) fn fold_all(&mut self, height: usize) {
-        self.set_all(Fold::Closed, height);
+        self.set_all(NodeFold::Closed, height);
     }
 
-    fn set_all(&mut self, fold: Fold, height: usize) {
+    fn set_all(&mut self, fold: NodeFold, height: usize) {
         self.settle();
         let first = self.row().saturating_sub(self.line);
         let root = self.root();
         let below: Vec<_> = self.shape.walk(root).collect();
         below.into_iter().for_each(|node| self.folds[node as usize] = fold);
-        self.folds[root as usize] = Fold::Open;
+        self.folds[root as usize] = NodeFold::Open;
         self.arrange();
         self.line = line(self.row(), first, self.rows.len(), height);
     }
@@ -224,7 +224,7 @@ impl Place {
         let is_new = self.selected != self.root();
         if is_new {
             self.zoom.push(self.selected);
-            self.folds[self.selected as usize] = Fold::Open;
+            self.folds[self.selected as usize] = NodeFold::Open;
             self.line = 0;
             self.arrange();
         }
@@ -242,7 +242,7 @@ impl Place {
     }
 
     /// The node beside the selected one in the icicle.
-    pub(super) fn sibling(&self, step: isize) -> Option<Node> {
+    pub(super) fn sibling(&self, step: isize) -> Option<TreeNode> {
         if self.selected == self.root() {
             return None;
         }
@@ -262,32 +262,32 @@ pub(super) fn line(row: usize, first: usize, count: usize, height: usize) -> usi
 
 #[cfg(test)]
 mod tests {
-    use super::super::shape::Paths;
+    use super::super::shape::PathTree;
     use std::sync::Arc;
 
     use super::*;
     use crate::profile::Amount;
 
     /// all ─ a ─ b ─ c, a ─ d, e
-    fn place(samples: [u64; 6]) -> Place {
-        let paths = Paths { frames: vec![0, 1, 2, 3, 4, 5], parents: vec![0, 0, 1, 2, 1, 0] };
-        let mut place = Place::default();
+    fn place(samples: [u64; 6]) -> TreePlace {
+        let paths = PathTree { frames: vec![0, 1, 2, 3, 4, 5], parents: vec![0, 0, 1, 2, 1, 0] };
+        let mut place = TreePlace::default();
         take(&mut place, paths, &samples);
         place
     }
 
-    fn take(place: &mut Place, paths: Paths, samples: &[u64]) {
+    fn take(place: &mut TreePlace, paths: PathTree, samples: &[u64]) {
         let own: Vec<_> = samples.iter().map(|&samples| Amount { samples, weight: samples }).collect();
         let total = paths.add_up(&own);
-        place.take((Arc::new(paths), Arc::new(own), total), Order::Held);
+        place.take((Arc::new(paths), Arc::new(own), total), SiblingOrder::Held);
     }
 
     #[test]
     fn the_hot_path_is_unfolded_until_the_reader_moves() {
         let mut place = place([0, 1, 1, 90, 2, 1]);
         assert_eq!(place.rows, [0, 1, 2, 3, 4, 5]);
-        place.step(Step::By(1), 10);
-        let paths = Paths { frames: vec![0, 1, 2, 3, 4, 5, 6], parents: vec![0, 0, 1, 2, 1, 0, 5] };
+        place.step(ListStep::By(1), 10);
+        let paths = PathTree { frames: vec![0, 1, 2, 3, 4, 5, 6], parents: vec![0, 0, 1, 2, 1, 0, 5] };
         take(&mut place, paths, &[0, 1, 1, 90, 2, 1, 500]);
         // The new heavy one below `e` waits until it is unfolded.
         assert_eq!((place.rows.clone(), place.selected), (vec![0, 5, 1, 2, 3, 4], 1));
@@ -296,9 +296,9 @@ mod tests {
     #[test]
     fn the_selection_stays_on_its_line_when_rows_come_above_it() {
         let mut place = place([0, 1, 1, 40, 2, 30]);
-        place.step(Step::Last, 3);
+        place.step(ListStep::Last, 3);
         assert_eq!((place.selected, place.row(), place.line), (5, 5, 2));
-        let paths = Paths { frames: vec![0, 1, 2, 3, 4, 5, 6], parents: vec![0, 0, 1, 2, 1, 0, 1] };
+        let paths = PathTree { frames: vec![0, 1, 2, 3, 4, 5, 6], parents: vec![0, 0, 1, 2, 1, 0, 1] };
         take(&mut place, paths, &[0, 1, 1, 40, 2, 30, 5]);
         assert_eq!((place.selected, place.row(), place.line), (5, 6, 2));
     }
@@ -338,9 +338,9 @@ mod tests {
         let mut place = place([0, 1, 1, 90, 2, 1]);
         place.select(3, 10);
         place.zoom_in();
-        take(&mut place, Paths { frames: vec![0, 1], parents: vec![0, 0] }, &[0, 7]);
+        take(&mut place, PathTree { frames: vec![0, 1], parents: vec![0, 0] }, &[0, 7]);
         assert_eq!((place.selected, place.root(), place.rows.clone()), (1, 0, vec![0, 1]));
-        take(&mut place, Paths { frames: vec![0], parents: vec![0] }, &[0]);
+        take(&mut place, PathTree { frames: vec![0], parents: vec![0] }, &[0]);
         assert_eq!((place.selected, place.rows.clone()), (0, vec![0]));
     }
 

@@ -10,31 +10,32 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::calls::FrameIndex;
-use super::place::Order;
+use super::place::SiblingOrder;
 use crate::profile::Amount;
 
 /// A place in a [`Shape`].
-pub(in crate::tui) type Node = u32;
+pub(in crate::tui) type TreeNode = u32;
 
 /// The most siblings that keep their order; more stand by weight alone: nobody reads them one by one.
 const MOST_HELD: usize = 1000;
 
 /// The frame of each node and the node above it, which has a smaller number. The root is above itself.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Paths {
+pub(super) struct PathTree {
     pub(super) frames: Vec<FrameIndex>,
-    pub(super) parents: Vec<Node>,
+    pub(super) parents: Vec<TreeNode>,
 }
 
-impl Paths {
+impl PathTree {
     /// Where each of these nodes is among others; `None` of those that are gone.
-    pub(super) fn among(&self, others: &Self) -> Vec<Option<Node>> {
+    pub(super) fn among(&self, others: &Self) -> Vec<Option<TreeNode>> {
         if others.frames.starts_with(&self.frames) && others.parents.starts_with(&self.parents) {
-            return (0..self.frames.len()).map(|node| Some(node as Node)).collect();
+            return (0..self.frames.len()).map(|node| Some(node as TreeNode)).collect();
         }
         let edges = others.parents.iter().zip(&others.frames).enumerate().skip(1);
-        let edges: FxHashMap<_, _> = edges.map(|(node, (&parent, &frame))| ((parent, frame), node as Node)).collect();
-        let mut places: Vec<Option<Node>> = Vec::with_capacity(self.frames.len());
+        let edges: FxHashMap<_, _> =
+            edges.map(|(node, (&parent, &frame))| ((parent, frame), node as TreeNode)).collect();
+        let mut places: Vec<Option<TreeNode>> = Vec::with_capacity(self.frames.len());
         for (node, (&frame, &parent)) in self.frames.iter().zip(&self.parents).enumerate() {
             let place = match node {
                 0 => others.frames.first().map(|_| 0),
@@ -59,23 +60,23 @@ impl Paths {
 /// A tree as it is shown.
 #[derive(Debug, Default)]
 pub(in crate::tui) struct Shape {
-    paths: Arc<Paths>,
+    paths: Arc<PathTree>,
     depths: Vec<u32>,
     own: Arc<Vec<Amount>>,
     total: Vec<Amount>,
     /// The children of node n stand from `first[n]` up to `first[n + 1]`.
     first: Vec<u32>,
-    children: Vec<Node>,
+    children: Vec<TreeNode>,
 }
 
 impl Shape {
     /// A tree with what was counted on each node itself and, with those below, in all. `before` is the one that
     /// stood on the screen, with the places of its nodes in this one.
     pub(super) fn new(
-        paths: Arc<Paths>,
+        paths: Arc<PathTree>,
         own: Arc<Vec<Amount>>,
         total: Vec<Amount>,
-        before: Option<(&Self, &[Option<Node>])>,
+        before: Option<(&Self, &[Option<TreeNode>])>,
     ) -> Self {
         let mut depths = vec![0; paths.frames.len()];
         for node in 1..depths.len() {
@@ -87,13 +88,13 @@ impl Shape {
         shape
     }
 
-    /// Other numbers on the same paths; siblings keep their order with [`Order::Held`]. Whether all nodes that are
+    /// Other numbers on the same paths; siblings keep their order with [`SiblingOrder::Held`]. Whether all nodes that are
     /// shown are shown where they were.
-    pub(super) fn count(&mut self, own: Arc<Vec<Amount>>, total: Vec<Amount>, order: Order) -> bool {
+    pub(super) fn count(&mut self, own: Arc<Vec<Amount>>, total: Vec<Amount>, order: SiblingOrder) -> bool {
         let are_same = |(a, b): (&Amount, &Amount)| (a.weight > 0) == (b.weight > 0);
-        let mut stands = order == Order::Held && self.total.iter().zip(&total).all(are_same);
+        let mut stands = order == SiblingOrder::Held && self.total.iter().zip(&total).all(are_same);
         (self.own, self.total) = (own, total);
-        if order == Order::Anew {
+        if order == SiblingOrder::Anew {
             self.order(None);
             return false;
         }
@@ -112,7 +113,7 @@ impl Shape {
         stands
     }
 
-    fn order(&mut self, before: Option<(&Self, &[Option<Node>])>) {
+    fn order(&mut self, before: Option<(&Self, &[Option<TreeNode>])>) {
         let mut stood = vec![u32::MAX; self.total.len()];
         if let Some((before, places)) = before {
             for (place, &node) in before.children.iter().enumerate() {
@@ -127,7 +128,7 @@ impl Shape {
             if siblings.len() > MOST_HELD {
                 by_weight(siblings, total, frames);
             } else if siblings.len() > 1 {
-                let key = |&node: &Node| {
+                let key = |&node: &TreeNode| {
                     let node = node as usize;
                     (stood[node], Reverse(total[node].weight), frames[node])
                 };
@@ -137,7 +138,7 @@ impl Shape {
         }
     }
 
-    pub(super) fn paths(&self) -> &Arc<Paths> {
+    pub(super) fn paths(&self) -> &Arc<PathTree> {
         &self.paths
     }
 
@@ -145,54 +146,54 @@ impl Shape {
         self.total.len()
     }
 
-    pub(in crate::tui) fn frame(&self, node: Node) -> FrameIndex {
+    pub(in crate::tui) fn frame(&self, node: TreeNode) -> FrameIndex {
         self.paths.frames[node as usize]
     }
 
     /// The node above; the root's is the root.
-    pub(in crate::tui) fn parent(&self, node: Node) -> Node {
+    pub(in crate::tui) fn parent(&self, node: TreeNode) -> TreeNode {
         self.paths.parents[node as usize]
     }
 
-    pub(in crate::tui) fn depth(&self, node: Node) -> usize {
+    pub(in crate::tui) fn depth(&self, node: TreeNode) -> usize {
         self.depths[node as usize] as usize
     }
 
     /// What was counted on the node itself.
-    pub(in crate::tui) fn own(&self, node: Node) -> Amount {
+    pub(in crate::tui) fn own(&self, node: TreeNode) -> Amount {
         self.own[node as usize]
     }
 
     /// What was counted on it and below.
-    pub(in crate::tui) fn total(&self, node: Node) -> Amount {
+    pub(in crate::tui) fn total(&self, node: TreeNode) -> Amount {
         self.total.get(node as usize).copied().unwrap_or_default()
     }
 
     /// Children in the order of the screen; those on which the event wasn't met are left out.
-    pub(in crate::tui) fn children(&self, node: Node) -> impl DoubleEndedIterator<Item = Node> + '_ {
+    pub(in crate::tui) fn children(&self, node: TreeNode) -> impl DoubleEndedIterator<Item = TreeNode> + '_ {
         let node = node as usize;
         let children = &self.children[self.first[node] as usize..self.first[node + 1] as usize];
         children.iter().copied().filter(|&child| self.total(child).weight > 0)
     }
 
-    pub(in crate::tui) fn has_children(&self, node: Node) -> bool {
+    pub(in crate::tui) fn has_children(&self, node: TreeNode) -> bool {
         self.children(node).next().is_some()
     }
 
     /// The nodes from this one up to the root.
-    pub(in crate::tui) fn ancestors(&self, node: Node) -> impl Iterator<Item = Node> + '_ {
+    pub(in crate::tui) fn ancestors(&self, node: TreeNode) -> impl Iterator<Item = TreeNode> + '_ {
         std::iter::successors(Some(node), |&node| (node != 0).then(|| self.parent(node)))
     }
 
     /// Whether a node is `above` or stands below it.
-    pub(in crate::tui) fn is_within(&self, node: Node, above: Node) -> bool {
+    pub(in crate::tui) fn is_within(&self, node: TreeNode, above: TreeNode) -> bool {
         // No node stands below one that isn't nearer to the root.
         let depth = self.depth(above);
         self.ancestors(node).find(|&node| self.depth(node) <= depth) == Some(above)
     }
 
     /// All nodes from one on downwards, in the order of the screen.
-    pub(in crate::tui) fn walk(&self, from: Node) -> impl Iterator<Item = Node> + '_ {
+    pub(in crate::tui) fn walk(&self, from: TreeNode) -> impl Iterator<Item = TreeNode> + '_ {
         let mut ahead = vec![from];
         std::iter::from_fn(move || {
             let node = ahead.pop()?;
@@ -202,12 +203,12 @@ impl Shape {
     }
 }
 
-fn by_weight(siblings: &mut [Node], total: &[Amount], frames: &[FrameIndex]) {
+fn by_weight(siblings: &mut [TreeNode], total: &[Amount], frames: &[FrameIndex]) {
     siblings.sort_unstable_by_key(|&node| (Reverse(total[node as usize].weight), frames[node as usize]));
 }
 
 /// Nodes by their parents, in the order of their numbers.
-fn by_parent(parents: &[Node]) -> (Vec<u32>, Vec<Node>) {
+fn by_parent(parents: &[TreeNode]) -> (Vec<u32>, Vec<TreeNode>) {
     let mut first = vec![0u32; parents.len() + 1];
     for &parent in parents.iter().skip(1) {
         first[parent as usize + 1] += 1;
@@ -219,7 +220,7 @@ fn by_parent(parents: &[Node]) -> (Vec<u32>, Vec<Node>) {
     let mut children = vec![0; parents.len().saturating_sub(1)];
     for (node, &parent) in parents.iter().enumerate().skip(1) {
         let place = &mut next[parent as usize];
-        children[*place as usize] = node as Node;
+        children[*place as usize] = node as TreeNode;
         *place += 1;
     }
     (first, children)
@@ -256,8 +257,8 @@ mod tests {
         Amount { samples, weight: samples * 10 }
     }
 
-    fn shape(nodes: &[(FrameIndex, Node, u64)], before: Option<&Shape>) -> Shape {
-        let paths = Paths {
+    fn shape(nodes: &[(FrameIndex, TreeNode, u64)], before: Option<&Shape>) -> Shape {
+        let paths = PathTree {
             frames: nodes.iter().map(|(frame, ..)| *frame).collect(),
             parents: nodes.iter().map(|(_, parent, _)| *parent).collect(),
         };
@@ -287,22 +288,26 @@ mod tests {
         let mut counted = shape(&nodes([50, 60, 5, 0]), None);
         for (samples, stands) in [([50, 61, 5, 0], true), ([50, 61, 5, 1], false), ([200, 61, 5, 1], false)] {
             let fresh = shape(&nodes(samples), Some(&counted));
-            assert_eq!(counted.count(Arc::clone(&fresh.own), fresh.total.clone(), Order::Held), stands, "{samples:?}");
+            assert_eq!(
+                counted.count(Arc::clone(&fresh.own), fresh.total.clone(), SiblingOrder::Held),
+                stands,
+                "{samples:?}"
+            );
             assert_eq!((&counted.children, &counted.total), (&fresh.children, &fresh.total));
         }
         let fresh = shape(&nodes([1, 2, 3, 4]), None);
-        assert!(!counted.count(Arc::clone(&fresh.own), fresh.total.clone(), Order::Anew));
+        assert!(!counted.count(Arc::clone(&fresh.own), fresh.total.clone(), SiblingOrder::Anew));
         assert_eq!(counted.children, fresh.children);
     }
 
     #[test]
     fn nodes_are_found_again_by_their_paths() {
-        let old = Paths { frames: vec![0, 1, 2, 3], parents: vec![0, 0, 1, 0] };
-        let new = Paths { frames: vec![0, 3, 1, 2], parents: vec![0, 0, 0, 2] };
+        let old = PathTree { frames: vec![0, 1, 2, 3], parents: vec![0, 0, 1, 0] };
+        let new = PathTree { frames: vec![0, 3, 1, 2], parents: vec![0, 0, 0, 2] };
         assert_eq!(old.among(&new), [Some(0), Some(2), Some(3), Some(1)]);
-        let fewer = Paths { frames: vec![0, 1], parents: vec![0, 0] };
+        let fewer = PathTree { frames: vec![0, 1], parents: vec![0, 0] };
         assert_eq!(old.among(&fewer), [Some(0), Some(1), None, None]);
-        assert_eq!(old.among(&Paths::default()), [None, None, None, None]);
+        assert_eq!(old.among(&PathTree::default()), [None, None, None, None]);
     }
 
     #[test]
@@ -321,10 +326,10 @@ mod tests {
             let shape = shape(&nodes, None);
             let mut walked: Vec<_> = shape.walk(0).collect();
             walked.sort_unstable();
-            prop_assert_eq!(walked, (0..nodes.len() as Node).collect::<Vec<_>>());
+            prop_assert_eq!(walked, (0..nodes.len() as TreeNode).collect::<Vec<_>>());
             let all: u64 = nodes.iter().map(|(.., samples)| samples).sum();
             prop_assert_eq!(shape.total(0), amount(all));
-            for node in 0..nodes.len() as Node {
+            for node in 0..nodes.len() as TreeNode {
                 let below: u64 = shape.children(node).map(|child| shape.total(child).samples).sum();
                 prop_assert_eq!(shape.total(node).samples, shape.own(node).samples + below);
             }

@@ -3,10 +3,10 @@
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style};
 
-use super::super::page::Page;
+use super::super::page::ScreenPage;
 use crate::number::share;
-use crate::tui::model::Target;
-use crate::tui::model::profile::{Node, Origin, Place, Profile, Shape};
+use crate::tui::model::ClickTarget;
+use crate::tui::model::profile::{FrameOrigin, ProfileState, Shape, TreeNode, TreePlace};
 use crate::tui::symbols::EIGHTHS;
 use crate::tui::text::{cut_middle, width};
 use crate::tui::theme::{Hue, HueFrom, Role};
@@ -22,26 +22,26 @@ const LEAST_WITH_SHARE: usize = 14;
 
 /// What stands side by side on a level.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Block {
-    what: What,
+struct IcicleBlock {
+    what: BlockKind,
     x: u16,
     width: u16,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    Frame(Node),
+enum BlockKind {
+    Frame(TreeNode),
     /// Frames that are under a cell each.
     Merged,
 }
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, profile: &Profile) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     if area.height == 0 || area.width == 0 {
         return;
     }
     let place = profile.place();
     let first = first_level(place, usize::from(area.height));
-    let mut levels = Levels::new(place, area.width);
+    let mut levels = IcicleLevels::new(place, area.width);
     for _ in 0..first {
         levels.descend();
     }
@@ -52,28 +52,28 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, profile: &Profile) {
 }
 
 /// The level at the top, so that the selected frame and those below it are seen.
-fn first_level(place: &Place, height: usize) -> usize {
+fn first_level(place: &TreePlace, height: usize) -> usize {
     let level = place.shape.depth(place.selected) - place.shape.depth(place.root());
     (level + 2).saturating_sub(height.max(2))
 }
 
 /// Levels of the tree, from the root on.
-struct Levels<'a> {
+struct IcicleLevels<'a> {
     shape: &'a Shape,
-    blocks: Vec<Block>,
-    next: Vec<Block>,
+    blocks: Vec<IcicleBlock>,
+    next: Vec<IcicleBlock>,
 }
 
-impl<'a> Levels<'a> {
-    fn new(place: &'a Place, width: u16) -> Self {
-        let root = Block { what: What::Frame(place.root()), x: 0, width };
+impl<'a> IcicleLevels<'a> {
+    fn new(place: &'a TreePlace, width: u16) -> Self {
+        let root = IcicleBlock { what: BlockKind::Frame(place.root()), x: 0, width };
         Self { shape: &place.shape, blocks: vec![root], next: Vec::new() }
     }
 
     fn descend(&mut self) {
         self.next.clear();
         for block in &self.blocks {
-            if let What::Frame(node) = block.what {
+            if let BlockKind::Frame(node) = block.what {
                 divide(self.shape, node, *block, &mut self.next);
             }
         }
@@ -83,33 +83,33 @@ impl<'a> Levels<'a> {
 
 /// The callees of a frame, from its left edge on; what was sampled in itself stays free at the right. Ends are rounded,
 /// not widths, so that no cell is lost or won.
-fn divide(shape: &Shape, node: Node, block: Block, level: &mut Vec<Block>) {
+fn divide(shape: &Shape, node: TreeNode, block: IcicleBlock, level: &mut Vec<IcicleBlock>) {
     let cells_each = f64::from(block.width) / shape.total(node).weight.max(1) as f64;
-    let cells = |node: Node| shape.total(node).weight as f64 * cells_each;
+    let cells = |node: TreeNode| shape.total(node).weight as f64 * cells_each;
     let mut from = 0.0;
-    let mut add = |what: What, wide: f64| {
+    let mut add = |what: BlockKind, wide: f64| {
         let [start, end] = [from, from + wide].map(|at: f64| (at.round() as u16).min(block.width));
         from += wide;
         if end > start {
-            level.push(Block { what, x: block.x + start, width: end - start });
+            level.push(IcicleBlock { what, x: block.x + start, width: end - start });
         }
     };
     let mut narrow = 0.0;
     for child in shape.children(node) {
         match cells(child) {
-            wide if wide >= 1.0 => add(What::Frame(child), wide),
+            wide if wide >= 1.0 => add(BlockKind::Frame(child), wide),
             wide => narrow += wide,
         }
     }
-    add(What::Merged, narrow);
+    add(BlockKind::Merged, narrow);
 }
 
-fn draw_level(page: &mut Page<'_>, row: Rect, blocks: &[Block], profile: &Profile) {
+fn draw_level(page: &mut ScreenPage<'_>, row: Rect, blocks: &[IcicleBlock], profile: &ProfileState) {
     for (i, block) in blocks.iter().enumerate() {
         let area = Rect { x: row.x + block.x, width: block.width, ..row };
         match block.what {
-            What::Frame(node) => draw_frame(page, area, node, profile),
-            What::Merged => {
+            BlockKind::Frame(node) => draw_frame(page, area, node, profile),
+            BlockKind::Merged => {
                 let style = page.style(Role::FlameUnknown);
                 page.buffer.set_style(area.intersection(page.buffer.area), style);
                 page.put(area.x + area.width / 2, row.y, MERGED, style);
@@ -124,14 +124,14 @@ fn draw_level(page: &mut Page<'_>, row: Rect, blocks: &[Block], profile: &Profil
     }
 }
 
-fn draw_frame(page: &mut Page<'_>, area: Rect, node: Node, profile: &Profile) {
+fn draw_frame(page: &mut ScreenPage<'_>, area: Rect, node: TreeNode, profile: &ProfileState) {
     let (place, label) = (profile.place(), profile.label(node));
     let selected = node == place.selected;
     let style = frame_style(page, node, profile, selected);
     page.buffer.set_style(area.intersection(page.buffer.area), style);
     let edge = style.patch(if selected { Style::new() } else { page.style(Role::FlameEdge) });
     page.put(area.x, area.y, EDGE, edge);
-    page.target(area, Target::Frame(node));
+    page.target(area, ClickTarget::Frame(node));
     let room = usize::from(area.width) - 1;
     let share = share(profile.share(place.shape.total(node)));
     let with_share = room >= LEAST_WITH_SHARE && width(&label.name) + 2 + share.len() <= room;
@@ -143,15 +143,15 @@ fn draw_frame(page: &mut Page<'_>, area: Rect, node: Node, profile: &Profile) {
 }
 
 /// The selected frame is reversed, which every terminal can show.
-fn frame_style(page: &Page<'_>, node: Node, profile: &Profile, selected: bool) -> Style {
+fn frame_style(page: &ScreenPage<'_>, node: TreeNode, profile: &ProfileState, selected: bool) -> Style {
     let label = profile.label(node);
     let shape = &profile.place().shape;
     let style = match label.origin {
         _ if profile.is_hit(shape.frame(node)) => page.style(Role::FlameMatch),
-        Origin::Kernel => page.style(Role::FlameKernel),
-        Origin::Jit => page.style(Role::FlameJit),
-        Origin::Unknown => page.style(Role::FlameUnknown),
-        Origin::User => page.theme().user_frame(match page.theme().hue_from() {
+        FrameOrigin::Kernel => page.style(Role::FlameKernel),
+        FrameOrigin::Jit => page.style(Role::FlameJit),
+        FrameOrigin::Unknown => page.style(Role::FlameUnknown),
+        FrameOrigin::User => page.theme().user_frame(match page.theme().hue_from() {
             HueFrom::Module => Hue::Hash(label.module_hash),
             HueFrom::Name => Hue::Hash(label.name_hash),
             HueFrom::Own => Hue::Heat(profile.share(shape.own(node))),

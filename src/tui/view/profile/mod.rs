@@ -3,13 +3,13 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::Page;
+use super::page::ScreenPage;
 use crate::names::shown;
 use crate::number::{share, si};
 use crate::tui::layout::Room;
-use crate::tui::layout::profile::Parts;
+use crate::tui::layout::profile::ProfileLayout;
 use crate::tui::model::Motion;
-use crate::tui::model::profile::{Listing, Profile};
+use crate::tui::model::profile::{Listing, ProfileState};
 use crate::tui::options::Mode;
 use crate::tui::symbols::FROZEN;
 use crate::tui::text::{cut_middle, width, wrap};
@@ -18,16 +18,16 @@ use crate::tui::theme::Role;
 mod icicle;
 mod table;
 
-use table::Columns;
+use table::ProfileColumns;
 
 /// `focus` is whether the screen is the profile's alone.
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
+pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let model = page.model;
     let room = Room::of(Rect::new(0, 0, model.size.0, model.size.1));
     let Some(profile) = model.profile.as_ref().filter(|profile| !profile.is_empty()) else {
         return nothing(page, area, room);
     };
-    let parts = Parts::of(area, room, profile.emphasis, focus);
+    let parts = ProfileLayout::of(area, room, profile.emphasis, focus);
     if parts.panel.area() > 0 {
         let title = title(page, profile, usize::from(parts.panel.width.saturating_sub(6)));
         page.panel(parts.panel, title, Line::default(), focus);
@@ -41,7 +41,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
         };
         page.panel(parts.right, title, Line::default(), false);
     }
-    let columns = Columns::of(usize::from(parts.table.width));
+    let columns = ProfileColumns::of(usize::from(parts.table.width));
     if parts.heads.height > 0 {
         table::draw_heads(page, parts.heads, profile, &columns);
     }
@@ -57,7 +57,7 @@ pub(super) fn draw(page: &mut Page<'_>, area: Rect, focus: bool) {
 }
 
 /// Says why there is no profile.
-fn nothing(page: &mut Page<'_>, area: Rect, room: Room) {
+fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let model = page.model;
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
         (None, Mode::Live, _) => "no call stacks are sampled: -g samples them, as in perfprop top -g -- COMMAND",
@@ -80,7 +80,7 @@ fn nothing(page: &mut Page<'_>, area: Rect, room: Room) {
 
 /// What is shown: the event, how much was sampled, into what the reader zoomed, what was found. From the end on,
 /// parts leave a title that is too long.
-fn title(page: &Page<'_>, profile: &Profile, room: usize) -> Line<'static> {
+fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'static> {
     let mut parts = vec![(Role::Title, "Profile".to_owned())];
     let event = cut_middle(&shown(profile.event_name().unwrap_or_default()), 24).into_owned();
     let count = profile.calls.events.len();
@@ -120,7 +120,7 @@ fn title(page: &Page<'_>, profile: &Profile, room: usize) -> Line<'static> {
 }
 
 /// `17.9k samples, 3 lost, 2 times throttled`.
-fn samples(profile: &Profile) -> String {
+fn samples(profile: &ProfileState) -> String {
     let whole = profile.whole();
     let losses = [(profile.losses.samples(), "lost"), (profile.losses.throttled, "times throttled")];
     let losses = losses.into_iter().filter(|&(count, _)| count > 0);
@@ -132,7 +132,7 @@ fn samples(profile: &Profile) -> String {
 }
 
 /// `/fp 6.0% of all, 12.0% of zoom`.
-fn found(profile: &Profile) -> String {
+fn found(profile: &ProfileState) -> String {
     let (place, amount) = (profile.place(), profile.found.amount);
     let text = shown(profile.search.text()).into_owned();
     let of_all = share(profile.share(amount));
@@ -150,10 +150,10 @@ fn found(profile: &Profile) -> String {
 }
 
 /// A line between icicle and table, on which the table's heads lie.
-fn divide(page: &mut Page<'_>, panel: Rect, y: u16, focus: bool) {
+fn divide(page: &mut ScreenPage<'_>, panel: Rect, y: u16, focus: bool) {
     let style = page.style(if focus { Role::BorderFocus } else { Role::Border });
     let (first, last) = (panel.x, panel.right().saturating_sub(1));
-    let is_blank = |page: &Page<'_>, x: u16| page.buffer.cell((x, y)).is_some_and(|cell| cell.symbol() == " ");
+    let is_blank = |page: &ScreenPage<'_>, x: u16| page.buffer.cell((x, y)).is_some_and(|cell| cell.symbol() == " ");
     // One blank cell stays around each word.
     let line = (first + 1..last).filter(|&x| {
         let is_near = |near: u16| near <= first || near >= last || is_blank(page, near);
@@ -166,7 +166,7 @@ fn divide(page: &mut Page<'_>, panel: Rect, y: u16, focus: bool) {
 }
 
 /// `leaf_chase: 16.8k samples, 93.7%; prog, load.c` on the lower border.
-fn draw_selected(page: &mut Page<'_>, panel: Rect, profile: &Profile) {
+fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState) {
     let place = profile.place();
     let (frame, total, own) = match profile.listing {
         Listing::Flat => {
@@ -194,7 +194,7 @@ fn draw_selected(page: &mut Page<'_>, panel: Rect, profile: &Profile) {
 }
 
 /// The path to the selected frame, its last frames where not all fit.
-fn draw_path(page: &mut Page<'_>, area: Rect, profile: &Profile) {
+fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     let words = if profile.listing == Listing::Callers { "Called through" } else { "Path" };
     let losses = profile.losses.to_string();
     let right = Line::from(page.span(Role::Warn, losses));
@@ -234,7 +234,7 @@ mod tests {
     #[test]
     fn what_went_missing_is_said_beside_the_samples() {
         let of = |losses| {
-            let mut profile = Profile::default();
+            let mut profile = ProfileState::default();
             profile.losses = losses;
             samples(&profile)
         };

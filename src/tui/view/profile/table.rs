@@ -3,12 +3,12 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::super::page::Page;
+use super::super::page::ScreenPage;
 use crate::number;
 use crate::profile::{Amount, share_error};
 use crate::rates::{Error, Uncertain};
-use crate::tui::model::Target;
-use crate::tui::model::profile::{FrameIndex, Function, Label, Listing, Node, Profile};
+use crate::tui::model::ClickTarget;
+use crate::tui::model::profile::{FrameIndex, FrameLabel, FunctionRow, Listing, ProfileState, TreeNode};
 use crate::tui::symbols::{CURSOR, MISSING};
 use crate::tui::text::{cut_middle, left, right, width};
 use crate::tui::theme::Role;
@@ -30,14 +30,14 @@ const FOLDED: &str = "+";
 
 /// Widths; 0 for a column that has left.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Columns {
+pub(super) struct ProfileColumns {
     name: usize,
     intervals: usize,
     own: usize,
     module: usize,
 }
 
-impl Columns {
+impl ProfileColumns {
     /// The module leaves first, then intervals, then what was sampled in the function itself.
     pub(super) fn of(room: usize) -> Self {
         let mut columns = Self { name: 0, intervals: INTERVAL, own: SHARE, module: LEAST_MODULE };
@@ -64,7 +64,7 @@ impl Columns {
     }
 }
 
-pub(super) fn draw_heads(page: &mut Page<'_>, row: Rect, profile: &Profile, columns: &Columns) {
+pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &ProfileState, columns: &ProfileColumns) {
     let interval = format!("{} CI", page.model.monitor.confidence());
     let next = format!("{} (t: {})", profile.listing.word().to_uppercase(), profile.listing.next().word());
     let mut text = format!("  {} {}", left(&next, columns.name), right("TOTAL", SHARE));
@@ -83,7 +83,13 @@ pub(super) fn draw_heads(page: &mut Page<'_>, row: Rect, profile: &Profile, colu
     page.line(row, Line::from(page.span(Role::Header, text)));
 }
 
-pub(super) fn draw(page: &mut Page<'_>, area: Rect, profile: &Profile, columns: &Columns, focus: bool) {
+pub(super) fn draw(
+    page: &mut ScreenPage<'_>,
+    area: Rect,
+    profile: &ProfileState,
+    columns: &ProfileColumns,
+    focus: bool,
+) {
     let height = usize::from(area.height);
     match profile.listing {
         Listing::Flat => {
@@ -111,13 +117,13 @@ fn first_row(selected: usize, line: usize, count: usize, height: usize) -> usize
     selected.saturating_sub(line).min(count.saturating_sub(height))
 }
 
-fn select(page: &mut Page<'_>, row: Rect, is_selected: bool) {
+fn select(page: &mut ScreenPage<'_>, row: Rect, is_selected: bool) {
     if is_selected {
         page.select(Rect { x: row.x.saturating_sub(1), width: row.width + 2, ..row });
     }
 }
 
-fn draw_node(page: &mut Page<'_>, row: Rect, node: Node, profile: &Profile, columns: &Columns) {
+fn draw_node(page: &mut ScreenPage<'_>, row: Rect, node: TreeNode, profile: &ProfileState, columns: &ProfileColumns) {
     let place = profile.place();
     let shape = &place.shape;
     let level = shape.depth(node) - shape.depth(place.root());
@@ -130,31 +136,37 @@ fn draw_node(page: &mut Page<'_>, row: Rect, node: Node, profile: &Profile, colu
         (true, false) => FOLDED,
     };
     let before = format!("{}{}{mark} ", " ".repeat(indent - usize::from(is_cut)), if is_cut { "…" } else { "" });
-    let name = Name { before, frame: shape.frame(node), is_selected: node == place.selected };
+    let name = FunctionName { before, frame: shape.frame(node), is_selected: node == place.selected };
     draw_row(page, row, &name, (shape.total(node), shape.own(node)), profile, columns);
-    page.target(row, Target::Frame(node));
+    page.target(row, ClickTarget::Frame(node));
 }
 
-fn draw_function(page: &mut Page<'_>, row: Rect, function: &Function, profile: &Profile, columns: &Columns) {
+fn draw_function(
+    page: &mut ScreenPage<'_>,
+    row: Rect,
+    function: &FunctionRow,
+    profile: &ProfileState,
+    columns: &ProfileColumns,
+) {
     let is_selected = function.frame == profile.function;
-    let name = Name { before: String::new(), frame: function.frame, is_selected };
+    let name = FunctionName { before: String::new(), frame: function.frame, is_selected };
     draw_row(page, row, &name, (function.total, function.own), profile, columns);
-    page.target(row, Target::Function(function.frame));
+    page.target(row, ClickTarget::Function(function.frame));
 }
 
-struct Name {
+struct FunctionName {
     before: String,
     frame: FrameIndex,
     is_selected: bool,
 }
 
 fn draw_row(
-    page: &mut Page<'_>,
+    page: &mut ScreenPage<'_>,
     row: Rect,
-    name: &Name,
+    name: &FunctionName,
     (total, own): (Amount, Amount),
-    profile: &Profile,
-    columns: &Columns,
+    profile: &ProfileState,
+    columns: &ProfileColumns,
 ) {
     let label = profile.calls.label(name.frame);
     let cursor = if name.is_selected { CURSOR } else { " " };
@@ -179,13 +191,19 @@ fn draw_row(
     page.line(row, line);
 }
 
-fn module(label: &Label, room: usize) -> String {
+fn module(label: &FrameLabel, room: usize) -> String {
     cut_middle(&label.module, room).into_owned()
 }
 
 /// A share and the interval that it lies in, in percent of all. Its error has no `±`: that stands for percents of the
 /// number before it, and these would be percents of all.
-fn share(page: &Page<'_>, amount: Amount, profile: &Profile, columns: &Columns, role: Role) -> Vec<Span<'static>> {
+fn share(
+    page: &ScreenPage<'_>,
+    amount: Amount,
+    profile: &ProfileState,
+    columns: &ProfileColumns,
+    role: Role,
+) -> Vec<Span<'static>> {
     let share = profile.share(amount);
     let mut spans = vec![page.span(role, right(&number::share(share), SHARE))];
     if columns.intervals > 0 {
@@ -197,7 +215,7 @@ fn share(page: &Page<'_>, amount: Amount, profile: &Profile, columns: &Columns, 
 }
 
 /// The error of a share; none for the whole, which is no estimate.
-fn error(page: &Page<'_>, amount: Amount, profile: &Profile) -> Error {
+fn error(page: &ScreenPage<'_>, amount: Amount, profile: &ProfileState) -> Error {
     match amount == profile.whole() {
         true => Error::Exact,
         false if !profile.has_samples() => Error::Unknown,
@@ -221,12 +239,16 @@ mod tests {
     #[test]
     fn columns_leave_in_order_and_take_no_more_than_there_is() {
         for room in 12..200 {
-            let columns = Columns::of(room);
+            let columns = ProfileColumns::of(room);
             assert!(columns.rest() + columns.name <= room.max(12), "{room}: {columns:?}");
             assert!(columns.module == 0 || columns.intervals > 0);
             assert!(columns.intervals == 0 || columns.own > 0);
         }
-        assert!(Columns::of(76).module > 0 && Columns::of(56).module == 0 && Columns::of(56).intervals > 0);
+        assert!(
+            ProfileColumns::of(76).module > 0
+                && ProfileColumns::of(56).module == 0
+                && ProfileColumns::of(56).intervals > 0
+        );
     }
 
     #[test]

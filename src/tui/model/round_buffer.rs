@@ -20,7 +20,7 @@ const MAX_READINGS: usize = 2 << 20;
 
 /// The rounds that were read.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct RoundBuffer {
     rounds: VecDeque<(Round, u64)>,
     /// How many of them, from the newest on, the view hasn't taken.
     behind: usize,
@@ -29,7 +29,7 @@ pub(crate) struct Kept {
     pub(crate) end: Option<End>,
 }
 
-impl Kept {
+impl RoundBuffer {
     pub(crate) fn push(&mut self, round: Round, lost: u64) {
         let most = (MAX_READINGS / round.readings.len().max(1)).clamp(4, MAX_ROUNDS);
         if self.rounds.len() >= most {
@@ -125,14 +125,14 @@ mod tests {
 
     #[test]
     fn old_rounds_get_sparse_and_the_first_and_the_newest_stay() {
-        let mut kept = Kept::default();
+        let mut buffer = RoundBuffer::default();
         for at in 0..10 * MAX_ROUNDS as u64 {
-            kept.push(round(at, 1), 0);
+            buffer.push(round(at, 1), 0);
             if at % 1000 == 0 {
-                kept.take().for_each(drop);
+                buffer.take().for_each(drop);
             }
         }
-        let times: Vec<u64> = kept.rounds.iter().map(|(round, _)| round.at.0).collect();
+        let times: Vec<u64> = buffer.rounds.iter().map(|(round, _)| round.at.0).collect();
         assert!(times.len() <= MAX_ROUNDS && times.is_sorted() && times[0] == 0);
         assert_eq!(
             times[times.len() - MAX_ROUNDS / 4..],
@@ -140,37 +140,37 @@ mod tests {
         );
         let middle = times.partition_point(|&at| at < 5 * MAX_ROUNDS as u64);
         assert!(middle > 100, "{middle} rounds of the first half");
-        assert_eq!(kept.take().count(), 999);
+        assert_eq!(buffer.take().count(), 999);
     }
 
     #[test]
     fn what_a_frozen_view_has_not_taken_gets_sparse_too() {
-        let mut kept = Kept::default();
+        let mut buffer = RoundBuffer::default();
         for at in 0..MAX_ROUNDS as u64 + 1 {
-            kept.push(round(at, 1), 0);
+            buffer.push(round(at, 1), 0);
         }
-        assert_eq!(kept.rounds.len(), MAX_ROUNDS - MAX_ROUNDS / 4 + 1);
-        assert_eq!(kept.take().count(), kept.rounds.len());
+        assert_eq!(buffer.rounds.len(), MAX_ROUNDS - MAX_ROUNDS / 4 + 1);
+        assert_eq!(buffer.take().count(), buffer.rounds.len());
     }
 
     #[test]
     fn many_events_keep_fewer_rounds() {
-        let mut kept = Kept::default();
+        let mut buffer = RoundBuffer::default();
         for at in 0..10 {
-            kept.push(round(at, MAX_READINGS / 4), 0);
+            buffer.push(round(at, MAX_READINGS / 4), 0);
         }
-        assert_eq!(kept.rounds.iter().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [0, 7, 8, 9]);
+        assert_eq!(buffer.rounds.iter().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [0, 7, 8, 9]);
     }
 
     #[test]
     fn each_round_is_taken_once() {
-        let mut kept = Kept::default();
-        assert_eq!(kept.take().count(), 0);
-        kept.push(round(1, 1), 0);
-        kept.push(round(2, 1), 0);
-        assert_eq!(kept.take().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [1, 2]);
-        kept.push(round(3, 1), 0);
-        assert_eq!(kept.take().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [3]);
-        assert_eq!((kept.take().count(), kept.now()), (0, WallNs(3)));
+        let mut buffer = RoundBuffer::default();
+        assert_eq!(buffer.take().count(), 0);
+        buffer.push(round(1, 1), 0);
+        buffer.push(round(2, 1), 0);
+        assert_eq!(buffer.take().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [1, 2]);
+        buffer.push(round(3, 1), 0);
+        assert_eq!(buffer.take().map(|(round, _)| round.at.0).collect::<Vec<_>>(), [3]);
+        assert_eq!((buffer.take().count(), buffer.now()), (0, WallNs(3)));
     }
 }

@@ -5,14 +5,14 @@
 
 /// An edge from a node to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tui) struct Edge {
+pub(in crate::tui) struct GraphEdge {
     pub(in crate::tui) from: usize,
     pub(in crate::tui) to: usize,
 }
 
 /// What takes up room in a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::tui) enum Slot {
+pub(in crate::tui) enum GraphSlot {
     Node(usize),
     /// This edge passes through the column.
     Pass(usize),
@@ -20,9 +20,9 @@ pub(in crate::tui) enum Slot {
 
 /// Where everything stands.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(in crate::tui) struct Layout {
+pub(in crate::tui) struct GraphLayout {
     /// Columns from left to right, each from top to bottom.
-    pub(in crate::tui) columns: Vec<Vec<Slot>>,
+    pub(in crate::tui) columns: Vec<Vec<GraphSlot>>,
     /// The column of each node.
     pub(in crate::tui) column: Vec<usize>,
     /// Edges that run from right to left, because they close a cycle.
@@ -33,21 +33,21 @@ pub(in crate::tui) struct Layout {
 const SWEEPS: usize = 4;
 
 /// Puts nodes into columns.
-pub(super) fn layout(nodes: usize, edges: &[Edge]) -> Layout {
+pub(super) fn layout(nodes: usize, edges: &[GraphEdge]) -> GraphLayout {
     let back = back_edges(nodes, edges);
     let column = columns_of(nodes, edges, &back);
     let count = column.iter().max().map_or(0, |last| last + 1);
     let mut columns = vec![Vec::new(); count];
     for (node, &place) in column.iter().enumerate() {
-        columns[place].push(Slot::Node(node));
+        columns[place].push(GraphSlot::Node(node));
     }
     for (index, edge) in edges.iter().enumerate() {
         let (left, right) = ends(*edge, back[index]);
         for passed in columns.iter_mut().take(column[right]).skip(column[left] + 1) {
-            passed.push(Slot::Pass(index));
+            passed.push(GraphSlot::Pass(index));
         }
     }
-    let mut layout = Layout { columns, column, back };
+    let mut layout = GraphLayout { columns, column, back };
     for sweep in 0..SWEEPS {
         layout.order(edges, sweep % 2 == 0);
     }
@@ -55,12 +55,12 @@ pub(super) fn layout(nodes: usize, edges: &[Edge]) -> Layout {
 }
 
 /// Ends of an edge from left to right.
-fn ends(edge: Edge, back: bool) -> (usize, usize) {
+fn ends(edge: GraphEdge, back: bool) -> (usize, usize) {
     if back { (edge.to, edge.from) } else { (edge.from, edge.to) }
 }
 
 /// Edges to a node that is still on the path of a depth-first walk. The walk keeps its own stack.
-fn back_edges(nodes: usize, edges: &[Edge]) -> Vec<bool> {
+fn back_edges(nodes: usize, edges: &[GraphEdge]) -> Vec<bool> {
     #[derive(Clone, Copy, PartialEq)]
     enum Mark {
         New,
@@ -92,7 +92,7 @@ fn back_edges(nodes: usize, edges: &[Edge]) -> Vec<bool> {
 }
 
 /// Puts each node right of all that lead to it: by the longest way from a source.
-fn columns_of(nodes: usize, edges: &[Edge], back: &[bool]) -> Vec<usize> {
+fn columns_of(nodes: usize, edges: &[GraphEdge], back: &[bool]) -> Vec<usize> {
     let mut column = vec![0; nodes];
     // Without cycles no way is longer than there are nodes.
     for _ in 0..nodes {
@@ -111,9 +111,9 @@ fn columns_of(nodes: usize, edges: &[Edge], back: &[bool]) -> Vec<usize> {
     column
 }
 
-impl Layout {
+impl GraphLayout {
     /// Moves each slot towards the middle of its neighbours in the column before, or behind.
-    fn order(&mut self, edges: &[Edge], rightwards: bool) {
+    fn order(&mut self, edges: &[GraphEdge], rightwards: bool) {
         let count = self.columns.len();
         let places: Vec<usize> =
             if rightwards { (1..count).collect() } else { (0..count.saturating_sub(1)).rev().collect() };
@@ -130,14 +130,14 @@ impl Layout {
     }
 
     /// The mean place of the neighbours of a slot in the column `beside`.
-    fn middle(&self, edges: &[Edge], slot: Slot, beside: usize) -> Option<f64> {
+    fn middle(&self, edges: &[GraphEdge], slot: GraphSlot, beside: usize) -> Option<f64> {
         let meets = |index: usize| match slot {
-            Slot::Pass(edge) => edge == index,
-            Slot::Node(node) => edges[index].from == node || edges[index].to == node,
+            GraphSlot::Pass(edge) => edge == index,
+            GraphSlot::Node(node) => edges[index].from == node || edges[index].to == node,
         };
         let neighbours = self.columns[beside].iter().enumerate().filter(|(_, other)| match **other {
-            Slot::Pass(edge) => meets(edge),
-            Slot::Node(other) => {
+            GraphSlot::Pass(edge) => meets(edge),
+            GraphSlot::Node(other) => {
                 (0..edges.len()).any(|index| meets(index) && (edges[index].from == other || edges[index].to == other))
             }
         });
@@ -152,8 +152,8 @@ mod tests {
 
     use super::*;
 
-    fn edges(pairs: &[(usize, usize)]) -> Vec<Edge> {
-        pairs.iter().map(|&(from, to)| Edge { from, to }).collect()
+    fn edges(pairs: &[(usize, usize)]) -> Vec<GraphEdge> {
+        pairs.iter().map(|&(from, to)| GraphEdge { from, to }).collect()
     }
 
     #[test]
@@ -161,7 +161,7 @@ mod tests {
         let found = layout(3, &edges(&[(0, 1), (1, 2), (0, 2)]));
         assert_eq!(found.column, [0, 1, 2]);
         assert_eq!(found.back, [false; 3]);
-        assert!(found.columns[1].contains(&Slot::Pass(2)));
+        assert!(found.columns[1].contains(&GraphSlot::Pass(2)));
     }
 
     #[test]
@@ -170,14 +170,14 @@ mod tests {
         assert_eq!((found.column, found.back), (vec![0, 1, 2], vec![false, false, true]));
         let alone = layout(1, &edges(&[(0, 0)]));
         assert_eq!((alone.column, alone.back), (vec![0], vec![true]));
-        assert_eq!(layout(0, &[]), Layout::default());
+        assert_eq!(layout(0, &[]), GraphLayout::default());
     }
 
     #[test]
     fn neighbours_stand_beside_one_another() {
         // 0 and 1 lead to 3 and 2: without an order the edges would cross.
         let found = layout(4, &edges(&[(0, 3), (1, 2)]));
-        assert_eq!(found.columns[1], [Slot::Node(3), Slot::Node(2)]);
+        assert_eq!(found.columns[1], [GraphSlot::Node(3), GraphSlot::Node(2)]);
     }
 
     proptest! {
@@ -191,7 +191,7 @@ mod tests {
                 let (left, right) = ends(*edge, back);
                 prop_assert!(left == right || found.column[left] < found.column[right]);
             }
-            let nodes = found.columns.iter().flatten().filter(|slot| matches!(slot, Slot::Node(_))).count();
+            let nodes = found.columns.iter().flatten().filter(|slot| matches!(slot, GraphSlot::Node(_))).count();
             prop_assert_eq!(nodes, 9);
             prop_assert_eq!(layout(9, &edges), found);
         }

@@ -8,7 +8,7 @@ const SPEEDS: [f64; 9] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0];
 
 /// How a replay goes on.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Tape {
+pub(super) struct Playback {
     pub(super) playing: bool,
     /// Seconds of the recording a second; 0 is at once.
     pub(super) speed: f64,
@@ -16,7 +16,7 @@ pub(super) struct Tape {
     pub(super) marks: Vec<WallNs>,
 }
 
-impl Tape {
+impl Playback {
     pub(super) fn new(speed: f64) -> Self {
         Self { playing: true, speed, marks: Vec::new() }
     }
@@ -92,24 +92,24 @@ mod tests {
 
     #[test]
     fn speeds_go_up_and_down_to_an_end() {
-        let mut tape = Tape::new(1.0);
-        tape.faster();
-        assert_eq!((tape.speed, tape.pace()), (2.0, Speed::Times(2.0)));
-        (0..20).for_each(|_| tape.faster());
-        assert_eq!(tape.speed, 64.0);
-        (0..20).for_each(|_| tape.slower());
-        assert_eq!(tape.speed, 0.125);
-        assert_eq!(Tape::new(0.0).pace(), Speed::AtOnce);
+        let mut playback = Playback::new(1.0);
+        playback.faster();
+        assert_eq!((playback.speed, playback.pace()), (2.0, Speed::Times(2.0)));
+        (0..20).for_each(|_| playback.faster());
+        assert_eq!(playback.speed, 64.0);
+        (0..20).for_each(|_| playback.slower());
+        assert_eq!(playback.speed, 0.125);
+        assert_eq!(Playback::new(0.0).pace(), Speed::AtOnce);
     }
 
     #[test]
     fn marks_stay_in_order_and_go_round() {
-        let mut tape = Tape::new(1.0);
-        assert_eq!(tape.next_mark(WallNs(0)), None);
-        assert!(tape.mark(WallNs(9 * SECOND)) && tape.mark(WallNs(3 * SECOND)));
-        assert_eq!(tape.next_mark(WallNs(3 * SECOND)), Some(WallNs(9 * SECOND)));
-        assert_eq!(tape.next_mark(WallNs(9 * SECOND)), Some(WallNs(3 * SECOND)));
-        assert!(!tape.mark(WallNs(3 * SECOND)));
-        assert_eq!(tape.marks, [WallNs(9 * SECOND)]);
+        let mut playback = Playback::new(1.0);
+        assert_eq!(playback.next_mark(WallNs(0)), None);
+        assert!(playback.mark(WallNs(9 * SECOND)) && playback.mark(WallNs(3 * SECOND)));
+        assert_eq!(playback.next_mark(WallNs(3 * SECOND)), Some(WallNs(9 * SECOND)));
+        assert_eq!(playback.next_mark(WallNs(9 * SECOND)), Some(WallNs(3 * SECOND)));
+        assert!(!playback.mark(WallNs(3 * SECOND)));
+        assert_eq!(playback.marks, [WallNs(9 * SECOND)]);
     }
 }

@@ -1037,8 +1037,11 @@ fn no_size_stops_a_profile() {
         for width in [0, 1, 2, 3, 5, 12, 20, 39, 40, 41, 60, 80, 120, 169, 170, 200, 250] {
             for height in [0, 1, 3, 4, 5, 6, 7, 9, 11, 12, 14, 20, 24, 44, 45, 60, 80] {
                 let size = (width, height);
-                let wanted =
-                    Picture { size, profile: Some((tree.clone(), stacks::StackQuality::default())), ..Picture::default() };
+                let wanted = Picture {
+                    size,
+                    profile: Some((tree.clone(), stacks::StackQuality::default())),
+                    ..Picture::default()
+                };
                 let text = tui::picture(
                     monitor(5),
                     &wanted,

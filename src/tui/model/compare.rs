@@ -1,7 +1,7 @@
 //! Sorts and filters the list of what differs between two sets of recordings.
 
 use super::{Filter, ScreenModel, SortColumn};
-use crate::compare::{self, ComparedNumber, ComparedEvent};
+use crate::compare::{self, ComparedEvent, ComparedNumber};
 use crate::tui::figures;
 use crate::tui::options::Mode;
 use crate::tui::others::Others;
@@ -122,7 +122,8 @@ impl ScreenModel {
     /// Compares again, for other numbers or another order.
     pub(super) fn compare(&mut self) {
         let Some(others) = &self.others else { return };
-        let basis = if self.basis == figures::ShownValues::Raw { ComparedNumber::Raw } else { ComparedNumber::Estimate };
+        let basis =
+            if self.basis == figures::ShownValues::Raw { ComparedNumber::Raw } else { ComparedNumber::Estimate };
         let [a, b] = others.sides(&self.monitor);
         self.comparison.found = compare::compare(&a, &b, self.measure, basis);
         self.comparison.arrange();

@@ -4,205 +4,22 @@ use ratatui::layout::Rect;
 use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 
+use super::event_columns::{EventColumn, EventsContents, EventsLayout, layout};
 use super::page::{ScreenPage, VisibleRows, top};
+use super::sparkline::{shown_point, sparkline};
 use super::{metrics, sum};
-use crate::monitor::{LOW_RUN_RATIO, Point};
+use crate::monitor::LOW_RUN_RATIO;
 use crate::number::{change, percent, scientific, whole_share};
 use crate::plan::EventIndex;
-use crate::rates::Uncertain;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
 use crate::tui::layout::Room;
-use crate::tui::model::ClickTarget;
-use crate::tui::model::{EventLine, Motion, SortColumn};
-use crate::tui::symbols::{CURSOR, DOWN, FROZEN, LEVELS, MISSING, UP, WARN};
+use crate::tui::model::{ClickTarget, EventLine, Motion};
+use crate::tui::symbols::{CURSOR, DOWN, FROZEN, MISSING, UP, WARN};
 use crate::tui::text::{amount, cut_middle, left, right, width};
 use crate::tui::theme::Role;
 
 /// Run ratio above which an event counts as running all the time.
 const FULL_RUN_RATIO: f64 = 0.95;
-
-/// The smallest width of the trend, in cells.
-const LEAST_TREND: usize = 6;
-const LARGE_TREND: usize = 24;
-const MOST_TREND: usize = 40;
-
-/// Cells of a name, before others leave for its sake.
-const LEAST_NAME: usize = 14;
-const MOST_NAME: usize = 36;
-
-/// Cells of the name of what corrects.
-const MOST_BY: usize = 12;
-
-/// A column, with what it takes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EventColumn {
-    Event,
-    Mean,
-    Error,
-    Variance,
-    Sigma,
-    Cv,
-    Min,
-    Max,
-    Samples,
-    Raw,
-    RawError,
-    Run,
-    Off,
-    Correction,
-    By,
-    Trend,
-}
-
-/// All columns, in the order of the screen.
-const ALL: [EventColumn; 16] = [
-    EventColumn::Event,
-    EventColumn::Raw,
-    EventColumn::RawError,
-    EventColumn::Mean,
-    EventColumn::Error,
-    EventColumn::Variance,
-    EventColumn::Sigma,
-    EventColumn::Cv,
-    EventColumn::Min,
-    EventColumn::Max,
-    EventColumn::Samples,
-    EventColumn::Run,
-    EventColumn::Off,
-    EventColumn::Correction,
-    EventColumn::By,
-    EventColumn::Trend,
-];
-
-/// Columns that only a large screen has.
-const LARGE: [EventColumn; 5] =
-    [EventColumn::Max, EventColumn::Min, EventColumn::Samples, EventColumn::Cv, EventColumn::Sigma];
-
-/// Columns that a large screen has, and one that shows both raw and corrected numbers.
-const BOTH: [EventColumn; 2] = [EventColumn::Raw, EventColumn::RawError];
-
-/// The order in which columns leave a screen that gets narrower.
-const LEAVING: [EventColumn; 13] = [
-    EventColumn::Max,
-    EventColumn::Min,
-    EventColumn::Samples,
-    EventColumn::Cv,
-    EventColumn::Sigma,
-    EventColumn::By,
-    EventColumn::Variance,
-    EventColumn::Trend,
-    EventColumn::RawError,
-    EventColumn::Raw,
-    EventColumn::Correction,
-    EventColumn::Off,
-    EventColumn::Run,
-];
-
-impl EventColumn {
-    fn width(self) -> usize {
-        match self {
-            Self::Event => LEAST_NAME,
-            Self::Mean => 10,
-            Self::Error | Self::RawError | Self::Correction | Self::Variance | Self::Off => 7,
-            Self::Sigma | Self::Min | Self::Max | Self::Raw => 8,
-            Self::Cv | Self::Samples => 6,
-            Self::Run => 5,
-            Self::By => 4,
-            Self::Trend => LEAST_TREND,
-        }
-    }
-
-    fn sorted_by(self) -> Option<SortColumn> {
-        match self {
-            Self::Event => Some(SortColumn::Event),
-            Self::Mean => Some(SortColumn::Mean),
-            Self::Error => Some(SortColumn::Error),
-            Self::Variance => Some(SortColumn::Variance),
-            Self::Run => Some(SortColumn::Run),
-            Self::Correction => Some(SortColumn::Correction),
-            _ => None,
-        }
-    }
-}
-
-/// Columns with their widths.
-pub(super) type EventsLayout = Vec<(EventColumn, usize)>;
-
-/// What a layout of the columns depends on, beside the room.
-#[derive(Clone, Copy, Debug)]
-struct EventsContents {
-    large: bool,
-    basis: ShownValues,
-    has_truth: bool,
-    has_corrections: bool,
-    /// Cells of the longest name, and of the longest name of what corrects.
-    name: usize,
-    by: usize,
-}
-
-impl EventsContents {
-    fn of(page: &ScreenPage<'_>, room: Room) -> Self {
-        let model = page.model;
-        let lines = model.events.order.iter().map(|&line| model.line_figures(line));
-        let (mut has_corrections, mut by) = (false, 0);
-        for figures in lines {
-            has_corrections |= figures.correction != CorrectionEffect::None;
-            by = by.max(figures.by.map_or(0, |cause| width(&model.cause(cause))));
-        }
-        Self {
-            large: room == Room::Large,
-            basis: model.basis,
-            has_truth: !model.monitor.header().truths.is_empty(),
-            has_corrections,
-            name: sum::names(page).into_iter().map(|name| width(&name)).max().unwrap_or(0),
-            by,
-        }
-    }
-
-    /// Whether a column has anything to say.
-    fn have(self, column: EventColumn) -> bool {
-        let with_both = self.basis == ShownValues::Both || (self.large && self.basis == ShownValues::Corrected);
-        match column {
-            EventColumn::Off => self.has_truth,
-            EventColumn::Correction | EventColumn::By => self.has_corrections,
-            column if LARGE.contains(&column) => self.large,
-            column if BOTH.contains(&column) => with_both,
-            _ => true,
-        }
-    }
-}
-
-/// Which columns fit into `room` cells; what is left goes to the names and the trend.
-fn layout(room: usize, gap: usize, contents: EventsContents) -> EventsLayout {
-    let columns = ALL.into_iter().filter(|column| contents.have(*column));
-    let wide = |column| column == EventColumn::Trend && contents.large;
-    let mut columns: EventsLayout =
-        columns.map(|column| (column, if wide(column) { LARGE_TREND } else { column.width() })).collect();
-    let name = contents.name.clamp(5, MOST_NAME);
-    columns[0].1 = name.min(LEAST_NAME);
-    let used = |columns: &EventsLayout| columns.iter().map(|(_, width)| width + gap).sum::<usize>().saturating_sub(gap);
-    for leaving in LEAVING {
-        if used(&columns) <= room {
-            break;
-        }
-        columns.retain(|(column, _)| *column != leaving);
-    }
-    let mut spare = room.saturating_sub(used(&columns));
-    let mut widen = |column: EventColumn, most: usize| {
-        if let Some((_, width)) = columns.iter_mut().find(|(found, _)| *found == column) {
-            let more = most.saturating_sub(*width).min(spare);
-            *width += more;
-            spare -= more;
-        }
-    };
-    widen(EventColumn::Event, name);
-    widen(EventColumn::By, contents.by.min(MOST_BY));
-    widen(EventColumn::Trend, MOST_TREND);
-    // Nothing is as narrow as names that are cut to nothing.
-    let over = used(&columns).saturating_sub(room);
-    columns[0].1 = columns[0].1.saturating_sub(over).max(3);
-    columns
-}
 
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let model = page.model;
@@ -455,41 +272,10 @@ fn extreme(page: &ScreenPage<'_>, index: EventIndex, pick: fn(f64, f64) -> f64) 
     points.iter().filter_map(|point| Some(shown_point(page, point)?.value)).reduce(pick)
 }
 
-/// The interval's number that the table shows.
-fn shown_point(page: &ScreenPage<'_>, point: &Point) -> Option<Uncertain> {
-    if page.model.basis == ShownValues::Raw { point.raw } else { point.corrected }
-}
-
-/// The newest intervals, at least as tall as they differ; an interval without a sample is a gap.
+/// The newest intervals of an event.
 fn trend(page: &ScreenPage<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>> {
     let history = page.model.measure.newest(&page.model.monitor, &page.model.monitor.row(index), width);
     sparkline(page, &history, width)
-}
-
-pub(super) fn sparkline(page: &ScreenPage<'_>, history: &[Point], width: usize) -> Vec<Span<'static>> {
-    let points: Vec<&Point> = history.iter().skip(history.len().saturating_sub(width)).collect();
-    let rates = || points.iter().filter_map(|point| Some(shown_point(page, point)?.value));
-    let (low, high) =
-        rates().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), rate| (low.min(rate), high.max(rate)));
-    // Noise of a few percent must not look like a mountain range.
-    let least = 0.2 * high.abs();
-    let (low, range) = if high - low < least { ((low + high - least) / 2.0, least) } else { (low, high - low) };
-    let mut spans = vec![Span::raw(" ".repeat(width - points.len()))];
-    for point in points {
-        spans.push(match shown_point(page, point) {
-            Some(rate) => {
-                let part = if range > 0.0 { (rate.value - low) / range } else { 0.0 };
-                Span::styled(level(part), page.theme().height(part))
-            }
-            None => Span::styled("·", page.style(Role::Missing)),
-        });
-    }
-    spans
-}
-
-fn level(part: f64) -> &'static str {
-    let step = (part * (LEVELS.len() - 1) as f64).round().clamp(0.0, (LEVELS.len() - 1) as f64);
-    LEVELS[step as usize]
 }
 
 /// One line for each event, and for each metric behind them, for the smallest screens.
@@ -532,56 +318,5 @@ fn short_value(page: &ScreenPage<'_>, line: EventLine) -> String {
     match figures.shown(model.basis) {
         Some(figure) => format!("{} {}", amount(figure.mean, unit).trim_end(), figures.error_of(figure, unit)),
         None => why_missing(page, model.monitor.row(index).absence),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn contents(large: bool, basis: ShownValues, has_truth: bool) -> EventsContents {
-        EventsContents { large, basis, has_truth, has_corrections: true, name: 12, by: 2 }
-    }
-
-    fn shown_with(room: usize, large: bool, basis: ShownValues) -> Vec<EventColumn> {
-        let columns = layout(room, if room < 60 { 1 } else { 2 }, contents(large, basis, false));
-        columns.into_iter().map(|(column, _)| column).collect()
-    }
-
-    fn shown(room: usize, large: bool) -> Vec<EventColumn> {
-        shown_with(room, large, ShownValues::Corrected)
-    }
-
-    #[test]
-    fn columns_without_anything_to_say_are_not_there() {
-        let nothing = EventsContents { has_corrections: false, ..contents(false, ShownValues::Corrected, false) };
-        let columns: Vec<_> = layout(100, 2, nothing).into_iter().map(|(column, _)| column).collect();
-        use EventColumn::*;
-        assert_eq!(columns, [Event, Mean, Error, Variance, Run, Trend]);
-    }
-
-    #[test]
-    fn columns_leave_in_order() {
-        use EventColumn::*;
-        assert_eq!(shown(74, false), [Event, Mean, Error, Variance, Run, Correction, By, Trend]);
-        assert_eq!(shown(70, false), [Event, Mean, Error, Variance, Run, Correction, Trend]);
-        assert_eq!(shown(62, false), [Event, Mean, Error, Run, Correction, Trend]);
-        assert_eq!(shown(46, false), [Event, Mean, Error, Run, Correction]);
-        assert_eq!(shown(30, false), [Event, Mean, Error]);
-        assert_eq!(shown(3, false), [Event, Mean, Error]);
-        // Without a truth there is nothing to be off from.
-        assert_eq!(shown(200, true).len(), ALL.len() - 1);
-        assert_eq!(shown_with(74, false, ShownValues::Both), [Event, Raw, RawError, Mean, Error, Run, Correction]);
-        assert_eq!(shown_with(46, false, ShownValues::Both), [Event, Mean, Error, Run, Correction]);
-    }
-
-    #[test]
-    fn the_columns_fill_the_room_and_no_more() {
-        for room in 32..200 {
-            let gap = if room < 60 { 1 } else { 2 };
-            let columns = layout(room, gap, contents(room > 120, ShownValues::Both, true));
-            let used: usize = columns.iter().map(|(_, width)| width + gap).sum::<usize>() - gap;
-            assert!(used <= room, "{room}: {used}");
-        }
     }
 }

@@ -13,6 +13,7 @@ use super::theme::Role;
 mod chart;
 mod compare;
 mod detail;
+mod event_columns;
 mod events;
 mod export;
 mod footer;
@@ -27,6 +28,7 @@ mod page;
 mod profile;
 mod quit;
 mod relations;
+mod sparkline;
 mod strip;
 mod sum;
 

@@ -2,8 +2,10 @@
 
 use ratatui::text::{Line, Span};
 
-use super::events::{EventColumn, EventsLayout, run_cell, sparkline, why_missing};
+use super::event_columns::{EventColumn, EventsLayout};
+use super::events::{run_cell, why_missing};
 use super::page::ScreenPage;
+use super::sparkline::sparkline;
 use crate::names::shown;
 use crate::number::{change, percent, scientific};
 use crate::plan::EventIndex;

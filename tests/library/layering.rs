@@ -85,6 +85,50 @@ fn foreign_crates_and_unsafe_stay_in_their_places() {
     }
 }
 
+/// The largest share of type definitions that may share their name with another one, in percent.
+const MOST_SHARED: usize = 8;
+
+/// Names that several types may have, and why.
+const SHARED_NAMES: [(&str, &str); 1] = [("Error", "of the program, and of a rate: each is named behind its module")];
+
+/// The names that more than one type has, with the files that define them.
+fn shared_names(source: &Source) -> Vec<(&String, &Vec<String>)> {
+    let is_allowed = |name: &str| SHARED_NAMES.iter().any(|(allowed, _)| *allowed == name);
+    source.types.iter().filter(|(name, files)| files.len() > 1 && !is_allowed(name)).collect()
+}
+
+#[test]
+fn types_have_names_of_their_own() {
+    let source = Source::read(Path::new("src"));
+    let shared = shared_names(&source);
+    let (count, all) = (
+        shared.iter().map(|(_, files)| files.len()).sum::<usize>(),
+        source.types.values().map(Vec::len).sum::<usize>(),
+    );
+    eprintln!("{count} of {all} types share their name with another: {:.1} %", 100.0 * count as f64 / all as f64);
+    let list: Vec<_> = shared.iter().map(|(name, files)| format!("{name}: {}", files.join(" "))).collect();
+    assert!(all > 0 && 100 * count <= MOST_SHARED * all, "too many types share a name:\n{}", list.join("\n"));
+    for (name, why) in SHARED_NAMES {
+        assert!(source.types.get(name).is_some_and(|files| files.len() > 1), "no two types are named {name} ({why})");
+    }
+}
+
+#[test]
+fn types_of_one_name_are_found() {
+    let file = |file: &str, text: &str| (file.to_owned(), text.to_owned());
+    let source = Source::of(&[
+        file(
+            "a.rs",
+            "pub struct Row(u8); impl Iterator for Row { type Item = u8; } trait Get { type Out; } fn f() { enum Deep {} }",
+        ),
+        file("b.rs", "//! struct Out\nmod tests { type Row = u8; } enum Item { Row, Get } struct Error;"),
+        file("c.rs", "struct Error;"),
+    ]);
+    let names: Vec<_> = source.types.keys().map(String::as_str).collect();
+    assert_eq!(names, ["Deep", "Error", "Get", "Item", "Row"]);
+    assert_eq!(shared_names(&source), [(&"Row".to_owned(), &vec!["a.rs".to_owned(), "b.rs".to_owned()])]);
+}
+
 #[test]
 fn wrong_imports_are_found() {
     let file = |file: &str, text: &str| (file.to_owned(), text.to_owned());

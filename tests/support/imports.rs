@@ -21,6 +21,8 @@ pub(crate) struct Source {
     pub(crate) foreign: BTreeMap<String, BTreeSet<String>>,
     /// The files with the word `unsafe` in their code.
     pub(crate) unsafe_code: BTreeSet<String>,
+    /// The files that define a type of each name: a struct, an enum, a trait or an alias; one entry a definition.
+    pub(crate) types: BTreeMap<String, Vec<String>>,
 }
 
 impl Source {
@@ -46,6 +48,9 @@ impl Source {
             }
             for name in &file.foreign {
                 source.foreign.entry(name.clone()).or_default().insert(file.name.clone());
+            }
+            for name in &file.types {
+                source.types.entry(name.clone()).or_default().push(file.name.clone());
             }
             if file.has_unsafe {
                 source.unsafe_code.insert(file.name.clone());
@@ -111,6 +116,8 @@ struct File {
     exports: BTreeMap<String, Names>,
     foreign: BTreeSet<String>,
     has_unsafe: bool,
+    /// The types that it defines, in order.
+    types: Vec<String>,
 }
 
 impl File {
@@ -118,6 +125,7 @@ impl File {
         let tokens: TokenStream = text.parse().unwrap_or_else(|error| panic!("src/{name}: {error}"));
         let mut file = Self { name: name.to_owned(), ..Self::default() };
         let children = declared(tokens.clone());
+        file.types = types(tokens.clone());
         file.walk(tokens, &module(name), &children);
         file
     }
@@ -237,6 +245,36 @@ fn path(tokens: &[TokenTree]) -> (Names, usize) {
         at += 2;
     }
     (names, at.max(1))
+}
+
+/// The types that code defines; those associated with a trait or an implementation are left out.
+fn types(tokens: TokenStream) -> Vec<String> {
+    let tokens: Vec<_> = tokens.into_iter().collect();
+    let mut types = Vec::new();
+    let mut is_trait = false;
+    for (at, token) in tokens.iter().enumerate() {
+        match (word(token).as_deref(), token) {
+            (Some("struct" | "enum" | "union" | "trait" | "type"), _) => {
+                types.extend(tokens.get(at + 1).and_then(word))
+            }
+            (None, TokenTree::Group(group)) => {
+                let inner = types_within(group.stream(), is_trait);
+                types.extend(inner);
+            }
+            _ => {}
+        }
+        is_trait = match word(token).as_deref() {
+            Some("trait" | "impl") => true,
+            _ => is_trait && !is_group(Some(token), Delimiter::Brace) && text(token) != ";",
+        };
+    }
+    types
+}
+
+/// As [`types`]; directly in a trait or an implementation `type` defines none.
+fn types_within(tokens: TokenStream, is_trait: bool) -> Vec<String> {
+    let is_associated = |token: &TokenTree| is_trait && word(token).as_deref() == Some("type");
+    types(tokens.into_iter().filter(|token| !is_associated(token)).collect())
 }
 
 /// The modules that a file declares without their code.

@@ -24,7 +24,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::{self, ForkResult, Pid};
 use serde::{Deserialize, Serialize};
 
-use super::perf;
+use super::process;
 
 /// A child process that waits, forked but not yet executing its command; dropped, it ends.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Held {
         let (pid_out, pid_in) = unistd::pipe2(OFlag::O_CLOEXEC)?;
         let (go_out, go) = unistd::pipe2(OFlag::O_CLOEXEC)?;
         let go_in_child = go.as_raw_fd();
-        let limit = perf::file_limit_before();
+        let limit = process::file_limit_before();
         // SAFETY: the closure makes only system calls that are async-signal-safe, allocates
         // nothing, and closes a descriptor that only this process' parent uses.
         unsafe {

@@ -3,7 +3,9 @@
 use std::fs;
 use std::io;
 use std::path::Path;
+use std::sync::OnceLock;
 
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use nix::unistd::Pid;
 
 use crate::units::CpuNs;
@@ -103,6 +105,25 @@ fn children(pid: Pid) -> Vec<Pid> {
 pub fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     fs::metadata(path).is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+}
+
+/// How many descriptors this process could open before it raised the limit, softly and at most.
+static LIMIT_BEFORE: OnceLock<(u64, u64)> = OnceLock::new();
+
+/// The limit of descriptors that a command is to have: that which perfprop was given.
+pub(super) fn file_limit_before() -> Option<(u64, u64)> {
+    LIMIT_BEFORE.get().copied()
+}
+
+/// Lets this process open as many descriptors as it ever may.
+pub(super) fn raise_file_limit() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
+        && soft < hard
+    {
+        let _ = LIMIT_BEFORE.set((soft, hard));
+        // Where it can't be raised, the error that follows says how many are needed.
+        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
+    }
 }
 
 #[cfg(test)]

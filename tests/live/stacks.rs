@@ -43,7 +43,7 @@ impl<T: Into<u64> + Copy> Job<T> {
     fn run(&self) -> u64 { black_box(descend(5, self.0.into())) }
 }
 fn main() {
-    let start = |i| std::thread::Builder::new().name(format!("worker-{i}")).spawn(|| Job(20_000_000_u64).run()).unwrap();
+    let start = |i| std::thread::Builder::new().name(format!("worker-{i}")).spawn(|| Job(100_000_000_u64).run()).unwrap();
     let threads: Vec<_> = (0..3).map(start).collect();
     threads.into_iter().for_each(|thread| drop(black_box(thread.join().unwrap())));
 }

@@ -6,12 +6,11 @@
 //! same descriptors; that is why all are opened before the command executes.
 
 use std::io;
-use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use nix::sys::resource::{Resource, getrlimit};
 use nix::unistd::Pid;
 use perf_event::{Counter, GroupData};
 
@@ -187,7 +186,7 @@ impl PerfSource {
         rotations: Vec<Rotation>,
         budget: f64,
     ) -> Result<Self, OpenError> {
-        raise_file_limit();
+        process::raise_file_limit();
         let turns = PmuRotations::new(rotations, budget);
         let Attached { rows, groups, clocks } = Attaching::all(plan, target, &turns)?;
         let (awaited, taken) = (target.awaited(), Taken::new(target.tasks()));
@@ -216,25 +215,6 @@ impl OpenError {
             }
             other => other,
         }
-    }
-}
-
-/// How many descriptors this process could open before it raised the limit, softly and at most.
-static LIMIT_BEFORE: OnceLock<(u64, u64)> = OnceLock::new();
-
-/// The limit of descriptors that a command is to have: that which perfprop was given.
-pub(super) fn file_limit_before() -> Option<(u64, u64)> {
-    LIMIT_BEFORE.get().copied()
-}
-
-/// Lets this process open as many descriptors as it ever may.
-fn raise_file_limit() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE)
-        && soft < hard
-    {
-        let _ = LIMIT_BEFORE.set((soft, hard));
-        // Where it can't be raised, the error that follows says how many are needed.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, hard, hard);
     }
 }
 

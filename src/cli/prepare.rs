@@ -69,7 +69,7 @@ pub(super) struct Wishes {
 pub(super) struct Estimation {
     pub(super) kind: EstimatorKind,
     pub(super) confidence: Confidence,
-    /// What earlier runs of the program taught [`EventKind::Gp`].
+    /// What earlier runs of the program taught [`EstimatorKind::Gp`].
     pub(super) learnt: Option<Arc<CovarianceModel>>,
 }
 

@@ -9,7 +9,7 @@
 //! ```
 //!
 //! One more estimator is one more file here with a type that implements the trait, and an arm in
-//! each function of [`EventKind`]; command line, recordings, screens and texts take it from there. What
+//! each function of [`EstimatorKind`]; command line, recordings, screens and texts take it from there. What
 //! all of them keep to:
 //!
 //! - A count that is exact (the event was counted all the time) stays as it is.

@@ -284,6 +284,20 @@ fn as_screens_of_all_sizes() {
 }
 
 #[test]
+fn hidden_rows_are_marked_at_any_width() {
+    let (own, five) = five_each();
+    for (own, others, enough) in [(whole(&A, 600), others(), false), (own, five, true)] {
+        let mut scene = Scene::new(own, Some(others), &options());
+        for width in [40, 48, 60, 79, 80, 120] {
+            let picture = scene.picture(Screen::Compare, &Picture { size: (width, 9), ..Picture::default() });
+            let top = picture.lines().nth(1).unwrap();
+            assert!(top.contains(" of 7, ↓ more ╮"), "{picture}");
+            assert_eq!(top.contains("of 7 differ"), enough && width >= 48, "{picture}");
+        }
+    }
+}
+
+#[test]
 fn as_screens_in_ascii() {
     let plain = ScreenOptions {
         symbols: GlyphSet::Ascii,
@@ -364,7 +378,7 @@ fn sorted_filtered_opened_and_in_step() {
         script.keys("sssss");
         golden("compare-sorted", &script.screen());
         script.keys("/miss<Enter>");
-        assert!(script.screen().contains("7 events, 4 of 7"), "{}", script.screen());
+        assert!(script.screen().contains(" 4 of 7 ╮"), "{}", script.screen());
         script.keys("<Enter>");
         assert!(script.screen().contains("[2 Detail]"), "{}", script.screen());
         script.keys("<Esc>");

@@ -427,7 +427,48 @@ fn hidden_rows_are_marked_with_the_way_to_see_them() {
         assert!(last.contains(&format!("{rows} of 8, ↑ more")), "{last}");
         session.script.keys("/l?_*<Enter>");
         assert!(session.script.screen().contains("4 of 8"));
+        session.script.keys("<Esc>g");
+        session.script.resize(39, 5);
+        let small = session.script.screen();
+        assert!(small.contains("3 of 8, ↓ more"), "{small}");
+        let values = |screen: &str| screen.lines().filter(|line| line.contains("exact") || line.contains('±')).count();
+        assert_eq!(values(&small), 3, "{small}");
+        session.script.keys("G");
+        let small = session.script.screen();
+        assert!(small.contains("3 of 8, ↑ more") && small.contains("▶page-faults"), "{small}");
         session.signals.send(2).unwrap();
+    });
+}
+
+#[test]
+fn hidden_rows_of_a_profile_are_marked() {
+    with_profile((80, 16), options(), shared(solver()), |session| {
+        session.rounds(&rounds(20));
+        session.script.keys("4Eg");
+        let is_row = |line: &&str| line.contains('%') && !line.contains("CI");
+        let rows = |session: &Session| session.script.screen().lines().filter(is_row).count();
+        let marked = |session: &Session, arrows: &str| {
+            let screen = session.script.screen();
+            let mark = format!("of 21, {arrows} more");
+            let last = screen.lines().find(|line| line.contains(&mark)).unwrap_or_else(|| panic!("{screen}"));
+            let rows = last.split(" of 21,").next().unwrap().rsplit(' ').next().unwrap();
+            rows.parse::<usize>().unwrap()
+        };
+        // Beside the tree alone, below the icicle, in the panel at the right, and without a frame.
+        session.script.keys("mm");
+        assert_eq!(marked(session, "↓"), rows(session));
+        session.script.keys("mG");
+        marked(session, "↑");
+        session.script.keys("m");
+        assert!(!session.script.screen().contains("of 21"), "an icicle alone hides no rows of a table");
+        session.script.keys("mmg");
+        session.script.resize(39, 9);
+        assert_eq!(marked(session, "↓"), rows(session));
+        session.script.resize(20, 3);
+        assert_eq!(marked(session, "↓"), 2);
+        session.script.resize(200, 60);
+        assert!(!session.script.screen().contains("of 21"));
+        session.signals.send(15).unwrap();
     });
 }
 
@@ -996,6 +1037,10 @@ fn a_recursion_without_end_can_be_looked_at() {
         session.rounds(&rounds(20));
         session.script.keys("4EG");
         golden("profile-deep", &session.script.screen());
+        session.script.resize(200, 60);
+        let large = session.script.screen();
+        assert!(large.contains("42 of 100001, ↑ more ╮"), "{large}");
+        session.script.resize(80, 24);
         session.script.keys("mkkk/f1<Enter>nm<Esc>mt");
         golden("profile-deep-flat", &session.script.screen());
         session.script.keys("tCE<Esc>tg<Enter>");

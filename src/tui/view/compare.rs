@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::chart::{self, Chart, Series, TimeOrigin};
-use super::page::{ScreenPage, VisibleRows};
+use super::page::{ScreenPage, VisibleRows, fit_beside, make_room};
 use crate::compare::{ComparedEvent, RunComparison, Runs, Side, Verdict};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Point};
@@ -22,6 +22,12 @@ use crate::units::WallNs;
 
 const LEAST_NAME: usize = 12;
 const MOST_NAME: usize = 40;
+
+/// Cells of a recording's name in the title, at least.
+const LEAST_FILE: usize = 8;
+
+/// Cells of the border that the two titles leave free: corners, blanks and the line between them.
+const AROUND: usize = 8;
 
 /// A column, with what it takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -122,7 +128,12 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
     let selected = list.order.iter().position(|&place| place == list.selected).unwrap_or(0);
     let above = usize::from(has_heads) + usize::from(what_it_takes.is_some());
     let on_screen = VisibleRows::in_panel(area, above, selected, list.order.len());
-    let inner = page.panel(area, title(page, usize::from(area.width)), count(page, on_screen), true);
+    let count = count(page, on_screen, area);
+    let mut title = title(page, usize::from(area.width), count.width());
+    if !on_screen.is_whole() {
+        make_room(&mut title, &count, area);
+    }
+    let inner = page.panel(area, title, count, true);
     let names = list.found.events.iter().map(|one| width(&shown(&one.name)));
     let room = usize::from(inner.width).saturating_sub(2);
     let (columns, name) = layout(room, names.max().unwrap_or(5), list.found.has_spread());
@@ -151,16 +162,19 @@ fn draw_table(page: &mut ScreenPage<'_>, area: Rect) {
     }
 }
 
-fn title(page: &ScreenPage<'_>, room: usize) -> Line<'static> {
+/// `beside`: cells of what stands at the right of it.
+fn title(page: &ScreenPage<'_>, room: usize, beside: usize) -> Line<'static> {
     let model = page.model;
     let mut line = Line::from(page.span(Role::Title, "Compare"));
     // A filter and what it leaves must be seen.
     if let Some(others) = model.others.as_ref().filter(|_| model.comparison.filter.is_empty()) {
-        for (letter, (name, more)) in ["A", "B"].into_iter().zip(others.names()) {
+        let more = others.names().map(|(_, more)| if more == 0 { String::new() } else { format!(" +{more}") });
+        let taken = beside + width("Compare ─ A   B ") + more.iter().map(String::len).sum::<usize>() + AROUND;
+        let most = (room / 5).clamp(14, 40).min(room.saturating_sub(taken) / 2).max(LEAST_FILE);
+        for (place, (letter, (name, _))) in ["A", "B"].into_iter().zip(others.names()).enumerate() {
             line.push_span(page.span(Role::Border, if letter == "A" { " ─ " } else { "  " }));
             line.push_span(page.span(Role::Key, format!("{letter} ")));
-            let more = if more == 0 { String::new() } else { format!(" +{more}") };
-            let text = format!("{}{more}", cut_middle(&shown(name), (room / 5).clamp(14, 40)));
+            let text = format!("{}{}", cut_middle(&shown(name), most), more[place]);
             line.push_span(page.span(Role::Dim, text));
         }
     }
@@ -183,16 +197,18 @@ fn title(page: &ScreenPage<'_>, room: usize) -> Line<'static> {
     line
 }
 
-fn count(page: &ScreenPage<'_>, on_screen: VisibleRows) -> Line<'static> {
+/// How many differ, and how many rows are hidden; where there is little room, only these.
+fn count(page: &ScreenPage<'_>, on_screen: VisibleRows, area: Rect) -> Line<'static> {
     let list = &page.model.comparison;
     let all = list.found.events.len();
-    let words = match list.found.is_enough {
-        true => format!("{} of {all} differ", list.found.differing()),
-        false => format!("{all} events"),
-    };
-    let is_all = on_screen.is_whole() && list.order.len() == all;
-    let words = if is_all { words } else { format!("{words}, {}", on_screen.words(all, None)) };
-    Line::from(page.span(Role::Dim, words))
+    let differ = list.found.is_enough.then(|| format!("{} of {all} differ", list.found.differing()));
+    if on_screen.is_whole() && list.order.len() == all {
+        return Line::from(page.span(Role::Dim, differ.unwrap_or_else(|| format!("{all} events"))));
+    }
+    let role = if on_screen.is_whole() { Role::Dim } else { Role::Warn };
+    let hidden = Line::from(page.span(role, on_screen.words(all, None)));
+    let both = differ.map(|differ| Line::from(page.span(role, format!("{differ}, {}", on_screen.words(all, None)))));
+    both.filter(|both| fit_beside(&Line::raw("Compare"), both, area)).unwrap_or(hidden)
 }
 
 fn heads(page: &ScreenPage<'_>, columns: &[ComparedColumn], name: usize) -> Line<'static> {

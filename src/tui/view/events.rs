@@ -284,12 +284,16 @@ pub(super) fn lines(page: &mut ScreenPage<'_>, area: Rect) {
     let order = &model.events.order;
     let metrics: Vec<_> = model.monitor.metrics().collect();
     let selected = order.iter().position(|line| *line == model.events.cursor).unwrap_or(0);
-    let first = top(selected, order.len() + metrics.len(), usize::from(area.height));
-    for (metric, row) in metrics.iter().zip(area.rows().skip(order.len().saturating_sub(first))) {
+    let all = order.len() + metrics.len();
+    let (shown, last) = VisibleRows::in_lines(area, all, |rows| top(selected, all, rows));
+    page.hidden_line(last, shown);
+    let area = Rect { height: area.height - last.height, ..area };
+    let metric_rows = area.rows().skip(order.len().saturating_sub(shown.first));
+    for (metric, row) in metrics.iter().zip(metric_rows) {
         let line = metrics::short_line(page, metric, usize::from(area.width).saturating_sub(1));
         page.line(row, line);
     }
-    for (&line, row) in order.iter().skip(first).zip(area.rows()) {
+    for (&line, row) in order.iter().skip(shown.first).zip(area.rows()) {
         let room = usize::from(area.width).saturating_sub(1);
         let cursor = if line == model.events.cursor { CURSOR } else { " " };
         let value = short_value(page, line);

@@ -8,6 +8,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, BorderType, Padding, Widget};
 
+use crate::tui::layout::split_below;
 use crate::tui::model::{ClickTarget, ScreenModel};
 use crate::tui::theme::{Role, Theme};
 
@@ -44,9 +45,10 @@ impl<'a> ScreenPage<'a> {
             .border_style(self.style(border))
             .padding(Padding::horizontal(1));
         // The right title gives way: two would run into one another.
-        let room = usize::from(area.width.saturating_sub(4));
-        let both = title.width() + right.width() + 4 <= room;
-        block = block.title(framed(title));
+        let both = fit_beside(&title, &right, area);
+        if title.width() > 0 {
+            block = block.title(framed(title));
+        }
         if both && right.width() > 0 {
             block = block.title(framed(right).right_aligned());
         }
@@ -65,11 +67,18 @@ impl<'a> ScreenPage<'a> {
     ) -> Rect {
         let role = if rows.is_whole() { Role::Dim } else { Role::Warn };
         let right = Line::from(self.span(role, rows.words(all, whole_in)));
-        let room = usize::from(area.width.saturating_sub(4));
-        while !rows.is_whole() && title.spans.len() > 1 && title.width() + right.width() + 4 > room {
-            title.spans.pop();
+        if !rows.is_whole() {
+            make_room(&mut title, &right, area);
         }
         self.panel(area, title, right, whole_in.is_none())
+    }
+
+    /// Says in the last line of a list without a frame that not all of it is shown.
+    pub(super) fn hidden_line(&mut self, last: Rect, rows: VisibleRows) {
+        if last.height > 0 {
+            let words = self.span(Role::Warn, format!(" {}", rows.words(rows.all, None)));
+            self.line(last, words);
+        }
     }
 
     pub(super) fn fill(&mut self, area: Rect) {
@@ -103,7 +112,25 @@ impl<'a> ScreenPage<'a> {
     }
 }
 
-fn framed(mut title: Line<'static>) -> Line<'static> {
+/// Whether two titles fit on the upper border of an area.
+pub(super) fn fit_beside(title: &Line<'_>, right: &Line<'_>, area: Rect) -> bool {
+    let room = usize::from(area.width);
+    if title.width() == 0 { right.width() + 4 <= room } else { title.width() + right.width() + 8 <= room }
+}
+
+/// Shortens a title, word by word, until what stands at the right fits beside it. What only leads to a word that left
+/// goes with it.
+pub(super) fn make_room(title: &mut Line<'_>, right: &Line<'_>, area: Rect) {
+    while !title.spans.is_empty() && !fit_beside(title, right, area) {
+        title.spans.pop();
+        while title.spans.last().is_some_and(|span| span.content.ends_with(' ')) {
+            title.spans.pop();
+        }
+    }
+}
+
+/// A title with a blank at each end.
+pub(super) fn framed(mut title: Line<'static>) -> Line<'static> {
     title.spans.insert(0, Span::raw(" "));
     title.push_span(Span::raw(" "));
     title
@@ -145,6 +172,14 @@ impl VisibleRows {
             Some(screen) => format!("{} of {}{matching}, all in {screen}", self.rows, self.all),
             None => format!("{} of {}{matching}, {hidden} more", self.rows, self.all),
         }
+    }
+
+    /// The rows of a list without a frame: where not all fit, the last line of the area is kept for what says so.
+    pub(super) fn in_lines(area: Rect, all: usize, first: impl Fn(usize) -> usize) -> (Self, Rect) {
+        let whole = usize::from(area.height) >= all;
+        let (list, last) = split_below(area, u16::from(!whole));
+        let rows = usize::from(list.height);
+        (Self { first: first(rows), rows, all }, last)
     }
 }
 

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::Line;
 
-use super::page::ScreenPage;
+use super::page::{ScreenPage, VisibleRows, framed, make_room};
 use crate::names::shown;
 use crate::number::{share, si};
 use crate::tui::layout::Room;
@@ -27,19 +27,30 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let Some(profile) = model.profile.as_ref().filter(|profile| !profile.is_empty()) else {
         return nothing(page, area, room);
     };
-    let parts = ProfileLayout::of(area, room, profile.emphasis, focus);
+    let mut parts = ProfileLayout::of(area, room, profile.emphasis, focus);
+    let rows = match room {
+        Room::Lines => {
+            let (rows, last) = table::lines(parts.table, profile);
+            page.hidden_line(last, rows);
+            parts.table.height -= last.height;
+            rows
+        }
+        _ => table::rows(parts.table, profile),
+    };
     if parts.panel.area() > 0 {
         let title = title(page, profile, usize::from(parts.panel.width.saturating_sub(6)));
         page.panel(parts.panel, title, Line::default(), focus);
         icicle::draw(page, parts.icicle, profile);
     }
     if parts.right.area() > 0 {
-        let title = if parts.panel.area() > 0 {
+        let mut title = if parts.panel.area() > 0 {
             Line::from(page.span(Role::Title, profile.listing.word()))
         } else {
             title(page, profile, usize::from(parts.right.width.saturating_sub(6)))
         };
-        page.panel(parts.right, title, Line::default(), false);
+        let hidden = hidden(page, rows);
+        make_room(&mut title, &hidden, parts.right);
+        page.panel(parts.right, title, hidden, false);
     }
     let columns = ProfileColumns::of(usize::from(parts.table.width));
     if parts.heads.height > 0 {
@@ -48,12 +59,20 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     if parts.right.area() == 0 && parts.icicle.height > 0 && parts.heads.height > 0 {
         divide(page, parts.panel, parts.heads.y, focus);
     }
-    table::draw(page, parts.table, profile, &columns, focus);
+    table::draw(page, parts.table, profile, (&columns, rows.first), focus);
     if parts.path.height > 0 {
         draw_path(page, parts.path, profile);
     } else if parts.panel.height > 0 {
-        draw_selected(page, parts.panel, profile);
+        draw_selected(page, parts.panel, profile, &hidden(page, rows));
     }
+}
+
+/// How many rows of the table are on the screen, if not all are; nothing where there is no table.
+fn hidden(page: &ScreenPage<'_>, rows: VisibleRows) -> Line<'static> {
+    if rows.is_whole() || rows.rows == 0 {
+        return Line::default();
+    }
+    Line::from(page.span(Role::Warn, rows.words(rows.all, None)))
 }
 
 /// Says why there is no profile.
@@ -165,8 +184,8 @@ fn divide(page: &mut ScreenPage<'_>, panel: Rect, y: u16, focus: bool) {
     page.put(last, y, "┤", style);
 }
 
-/// `leaf_chase: 16.8k samples, 93.7%; prog, load.c` on the lower border.
-fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState) {
+/// `leaf_chase: 16.8k samples, 93.7%; prog, load.c` on the lower border, and what stands at the right of it.
+fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState, beside: &Line<'static>) {
     let place = profile.place();
     let (frame, total, own) = match profile.listing {
         Listing::Flat => {
@@ -186,11 +205,18 @@ fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState)
     let place = [&label.module, &label.file].into_iter().filter(|text| !text.is_empty());
     let places: Vec<_> = place.map(String::as_str).collect();
     let tail = if places.is_empty() { numbers } else { format!("{numbers}, {}", places.join(", ")) };
-    let room = usize::from(panel.width.saturating_sub(6));
+    let room = usize::from(panel.width.saturating_sub(6)).saturating_sub(if beside.width() > 0 {
+        beside.width() + 3
+    } else {
+        0
+    });
     let name = cut_middle(&label.name, room.saturating_sub(width(&tail) + 2).max(12)).into_owned();
     let text = crate::tui::text::cut(&format!(" {name}: {tail} "), room).into_owned();
     let row = Rect { x: panel.x + 2, y: panel.bottom() - 1, width: panel.width.saturating_sub(4), height: 1 };
     page.line(row, Line::from(page.span(Role::Dim, text)));
+    if beside.width() > 0 {
+        page.line(row, framed(beside.clone()).right_aligned());
+    }
 }
 
 /// The path to the selected frame, its last frames where not all fit.
@@ -199,7 +225,7 @@ fn draw_path(page: &mut ScreenPage<'_>, area: Rect, profile: &ProfileState) {
     let losses = profile.losses.to_string();
     let right = Line::from(page.span(Role::Warn, losses));
     let inner = page.panel(area, Line::from(page.span(Role::Title, words)), right, false);
-    draw_selected(page, area, profile);
+    draw_selected(page, area, profile, &Line::default());
     let path = profile.path();
     let height = usize::from(inner.height);
     let hidden = if path.len() > height { path.len() - (height - 1) } else { 0 };

@@ -3,7 +3,7 @@
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::super::page::ScreenPage;
+use super::super::page::{ScreenPage, VisibleRows};
 use crate::number;
 use crate::profile::{Amount, share_error};
 use crate::rates::{Error, Uncertain};
@@ -87,14 +87,11 @@ pub(super) fn draw(
     page: &mut ScreenPage<'_>,
     area: Rect,
     profile: &ProfileState,
-    columns: &ProfileColumns,
+    (columns, first): (&ProfileColumns, usize),
     focus: bool,
 ) {
-    let height = usize::from(area.height);
     match profile.listing {
         Listing::Flat => {
-            let (row, count) = (profile.function_row(), profile.functions.len());
-            let first = first_row(row, profile.line, count, height);
             for (function, place) in profile.functions.iter().skip(first).zip(area.rows()) {
                 draw_function(page, place, function, profile, columns);
                 select(page, place, focus && function.frame == profile.function);
@@ -102,11 +99,34 @@ pub(super) fn draw(
         }
         Listing::Tree | Listing::Callers => {
             let place = profile.place();
-            let first = first_row(place.row(), place.line, place.rows.len(), height);
             for (&node, row) in place.rows.iter().skip(first).zip(area.rows()) {
                 draw_node(page, row, node, profile, columns);
                 select(page, row, focus && node == place.selected);
             }
+        }
+    }
+}
+
+/// The rows of the listing that are on the screen.
+pub(super) fn rows(area: Rect, profile: &ProfileState) -> VisibleRows {
+    let rows = usize::from(area.height);
+    let (selected, line, all) = listed(profile);
+    VisibleRows { first: first_row(selected, line, all, rows), rows, all }
+}
+
+/// The same where the table has no frame, and the line that is kept for what says that rows are hidden.
+pub(super) fn lines(area: Rect, profile: &ProfileState) -> (VisibleRows, Rect) {
+    let (selected, line, all) = listed(profile);
+    VisibleRows::in_lines(area, all, |rows| first_row(selected, line, all, rows))
+}
+
+/// The selected row of the listing, its line on the screen, and how many rows there are.
+fn listed(profile: &ProfileState) -> (usize, usize, usize) {
+    match profile.listing {
+        Listing::Flat => (profile.function_row(), profile.line, profile.functions.len()),
+        Listing::Tree | Listing::Callers => {
+            let place = profile.place();
+            (place.row(), place.line, place.rows.len())
         }
     }
 }

@@ -118,76 +118,76 @@ macro_rules! bindings {
 
 /// All bindings. The order is that of the help screen and of the footer's hints.
 pub(super) const BINDINGS: &[KeyBinding] = bindings! {
-    Action::Up, "up", [code(KeyCode::Up), key('k')], "one up", None, &[];
-    Action::Down, "down", [code(KeyCode::Down), key('j')], "one down", Some("move"), &[];
+    Action::Up, "up", [code(KeyCode::Up), key('k')], "one line up", None, &[];
+    Action::Down, "down", [code(KeyCode::Down), key('j')], "one line down", Some("move"), &[];
     Action::PageUp, "page-up", [code(KeyCode::PageUp), ctrl('b')], "a page up", None, PAGED;
     Action::PageDown, "page-down", [code(KeyCode::PageDown), ctrl('f')], "a page down", None, PAGED;
     Action::HalfUp, "half-up", [ctrl('u')], "half a page up", None, PAGED;
     Action::HalfDown, "half-down", [ctrl('d')], "half a page down", None, PAGED;
-    Action::First, "first", [key('g'), code(KeyCode::Home)], "to the first", None, &[];
-    Action::Last, "last", [key('G'), code(KeyCode::End)], "to the last", None, &[];
-    Action::Open, "open", [code(KeyCode::Enter)], "the event in detail", Some("detail"), TABLES;
-    Action::Filter, "filter", [key('/')], "filter: words or a glob, small letters match both", Some("filter"), LISTS;
+    Action::First, "first", [key('g'), code(KeyCode::Home)], "go to the first line", None, &[];
+    Action::Last, "last", [key('G'), code(KeyCode::End)], "go to the last line", None, &[];
+    Action::Open, "open", [code(KeyCode::Enter)], "show the event's details", Some("detail"), TABLES;
+    Action::Filter, "filter", [key('/')], "filter by words or a glob; lower case matches both", Some("filter"), LISTS;
     Action::NextColumn, "sort-next", [key('s'), code(KeyCode::F(6)), key('>'), code(KeyCode::Right), key('l')],
         "sort by the next column", Some("sort"), TABLES;
-    Action::PreviousColumn, "sort-previous", [key('<'), code(KeyCode::Left), key('h')], "sort by the column before", None,
+    Action::PreviousColumn, "sort-previous", [key('<'), code(KeyCode::Left), key('h')], "sort by the previous column", None,
         TABLES;
-    Action::Invert, "sort-invert", [key('I')], "invert the order", None, TABLES;
-    Action::Toggle, "toggle", [key(' ')], "unfold a line: threads, CPUs, calls; or fold it", None, FOLDED;
-    Action::Unfold, "unfold", [key('+')], "unfold it", None, FOLDED;
-    Action::Fold, "fold", [key('-')], "fold it", None, FOLDED;
-    Action::UnfoldAll, "unfold-all", [key('E')], "unfold all", None, FOLDED;
-    Action::FoldAll, "fold-all", [key('C')], "fold all", None, FOLDED;
+    Action::Invert, "sort-invert", [key('I')], "reverse the order", None, TABLES;
+    Action::Toggle, "toggle", [key(' ')], "unfold or fold a line: threads, CPUs, calls", None, FOLDED;
+    Action::Unfold, "unfold", [key('+')], "unfold the line", None, FOLDED;
+    Action::Fold, "fold", [key('-')], "fold the line", None, FOLDED;
+    Action::UnfoldAll, "unfold-all", [key('E')], "unfold all lines", None, FOLDED;
+    Action::FoldAll, "fold-all", [key('C')], "fold all lines", None, FOLDED;
     Action::NextEvent, "next-event", [key(']'), code(KeyCode::Right), key('l')], "the next event", None, &[Screen::Detail];
-    Action::PreviousEvent, "previous-event", [key('['), code(KeyCode::Left), key('h')], "the event before", None, &[Screen::Detail];
+    Action::PreviousEvent, "previous-event", [key('['), code(KeyCode::Left), key('h')], "the previous event", None, &[Screen::Detail];
     Action::Output, "output", [key('o'), code(KeyCode::Right), key('l'), code(KeyCode::Left), key('h')],
-        "what perfprop noticed, or the command's output", Some("output"), &[Screen::Log];
-    Action::Graph, "graph", [key('t')], "relations as a graph too, or as a list only", Some("graph"),
+        "perfprop's findings, or the command's output", Some("output"), &[Screen::Log];
+    Action::Graph, "graph", [key('t')], "show or hide the graph", Some("graph"),
         &[Screen::Relations];
     Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen", Some("zoom"), PROFILE;
-    Action::Search, "search", [key('/')], "search: a regular expression, small letters match both", Some("search"), PROFILE;
+    Action::Search, "search", [key('/')], "search by regular expression; lower case matches both", Some("search"), PROFILE;
     Action::NextHit, "next-hit", [key('n')], "the next frame that matches", None, PROFILE;
-    Action::PreviousHit, "previous-hit", [key('N')], "the frame before that matches", None, PROFILE;
+    Action::PreviousHit, "previous-hit", [key('N')], "the previous frame that matches", None, PROFILE;
     Action::FindSame, "find-same", [key('#')], "search for the selected name", None, PROFILE;
-    Action::Listing, "listing", [key('t')], "list calls, functions, or the function's callers", Some("tree/flat/callers"),
+    Action::Listing, "listing", [key('t')], "list calls, functions, or the callers of a function", Some("tree/flat/callers"),
         PROFILE;
-    Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or to the caller; in the icicle to the left", None, PROFILE;
-    Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or to the first call; in the icicle to the right",
+    Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or go to the caller; in the icicle, go left", None, PROFILE;
+    Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or go to the first call; in the icicle, go right",
         None, PROFILE;
-    Action::NextSampled, "next-sampled", [key(']')], "the next event that was sampled", None, PROFILE;
-    Action::PreviousSampled, "previous-sampled", [key('[')], "the sampled event before", None, PROFILE;
-    Action::Emphasis, "enlarge", [key('m')], "the icicle alone, the table alone, or both", Some("enlarge"), PROFILE;
-    Action::Freeze, "freeze", [key('z'), key('Z')], "hold the view still; everything is still counted", Some("freeze"), &[];
-    Action::Basis, "values", [key('c')], "corrected numbers, raw ones, or both", Some("raw"), &[];
-    Action::Measure, "units", [key('u')], "units: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
+    Action::NextSampled, "next-sampled", [key(']')], "the next sampled event", None, PROFILE;
+    Action::PreviousSampled, "previous-sampled", [key('[')], "the previous sampled event", None, PROFILE;
+    Action::Emphasis, "enlarge", [key('m')], "show the icicle, the table, or both", Some("enlarge"), PROFILE;
+    Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];
+    Action::Basis, "values", [key('c')], "show corrected numbers, raw numbers, or both", Some("raw"), &[];
+    Action::Measure, "units", [key('u')], "change the unit: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
     Action::Longer, "longer", [key('}')], "show a longer time", None, &[Screen::Events, Screen::Detail];
     Action::Shorter, "shorter", [key('{')], "show a shorter time", None, &[Screen::Events, Screen::Detail];
-    Action::Save, "save", [key('S')], "save what was recorded so far", Some("save"), &[];
+    Action::Save, "save", [key('S')], "save the recording so far", Some("save"), &[];
     Action::Go(Screen::Events), "events", [key('1')], "Events", None, &[];
     Action::Go(Screen::Detail), "detail", [key('2')], "Detail of the selected event", None, &[];
     Action::Go(Screen::Relations), "relations", [key('3')], "Relations", None, &[];
     Action::Go(Screen::Profile), "profile", [key('4')], "Profile of the sampled call stacks", None, &[];
     Action::Go(Screen::Groups), "groups", [key('5')], "Groups: what is counted together, and when", None, &[];
     Action::Go(Screen::Log), "log", [key('6')], "Log", None, &[];
-    Action::Go(Screen::Compare), "compare", [key('0')], "recordings side by side", None, &[];
+    Action::Go(Screen::Compare), "compare", [key('0')], "Compare: recordings side by side", None, &[];
     Action::NextScreen, "next-screen", [code(KeyCode::Tab)], "the next screen", None, &[];
-    Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the screen before", None, &[];
-    Action::Back, "back", [code(KeyCode::Esc)], "one level back; clears a filter", None, &[];
-    Action::Pause, "pause", [key('p')], "a replay: stop, and go on", None, &[];
-    Action::StepBack, "step-back", [key(',')], "a replay: an interval back", None, &[];
-    Action::StepForward, "step-forward", [key('.')], "a replay: an interval on", None, &[];
-    Action::Slower, "slower", [key('(')], "a replay: slower", None, &[];
-    Action::Faster, "faster", [key(')')], "a replay: faster", None, &[];
-    Action::Jump, "jump", [key(':')], "a replay: to a time", None, &[];
-    Action::Mark, "mark", [key('b')], "a replay: mark this time, or take the mark away", None, &[];
-    Action::NextMark, "next-mark", [key('\'')], "a replay: to the next mark", None, &[];
+    Action::PreviousScreen, "previous-screen", [code(KeyCode::BackTab)], "the previous screen", None, &[];
+    Action::Back, "back", [code(KeyCode::Esc)], "go one level back, or clear a filter", None, &[];
+    Action::Pause, "pause", [key('p')], "replay: pause or resume", None, &[];
+    Action::StepBack, "step-back", [key(',')], "replay: one interval back", None, &[];
+    Action::StepForward, "step-forward", [key('.')], "replay: one interval forward", None, &[];
+    Action::Slower, "slower", [key('(')], "replay: slower", None, &[];
+    Action::Faster, "faster", [key(')')], "replay: faster", None, &[];
+    Action::Jump, "jump", [key(':')], "replay: go to a time", None, &[];
+    Action::Mark, "mark", [key('b')], "replay: set or remove a mark at this time", None, &[];
+    Action::NextMark, "next-mark", [key('\'')], "replay: go to the next mark", None, &[];
     Action::Copy, "copy", [key('y')], "copy the line to the clipboard", None, &[];
-    Action::Export, "export", [key('x')], "write what is shown to a file", None, &[];
-    Action::Mouse, "mouse", [key('M')], "the mouse: on, or left to the terminal", None, &[];
+    Action::Export, "export", [key('x')], "write the screen to a file", None, &[];
+    Action::Mouse, "mouse", [key('M')], "use the mouse, or leave it to the terminal", None, &[];
     Action::Theme, "theme", [key('T')], "the next theme", None, &[];
-    Action::Redraw, "redraw", [ctrl('l')], "draw everything again", None, &[];
-    Action::Suspend, "suspend", [ctrl('z')], "to the shell; fg comes back", None, &[];
-    Action::Help, "help", [key('?'), code(KeyCode::F(1))], "this help", None, &[];
+    Action::Redraw, "redraw", [ctrl('l')], "redraw the screen", None, &[];
+    Action::Suspend, "suspend", [ctrl('z')], "suspend perfprop; fg resumes it", None, &[];
+    Action::Help, "help", [key('?'), code(KeyCode::F(1))], "show this help", None, &[];
     Action::Quit, "quit", [key('q'), code(KeyCode::F(10)), ctrl('c')], "quit", None, &[];
 };
 

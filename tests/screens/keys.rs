@@ -31,6 +31,6 @@ fn the_readme_lists_the_keys() {
     if env::var_os("PERFPROP_BLESS").is_some() {
         fs::write(path, format!("{before}{BEGIN}{}{END}{after}", table())).unwrap();
     } else {
-        assert_eq!(listed, table(), "PERFPROP_BLESS=1 cargo test --test keys writes it anew");
+        assert_eq!(listed, table(), "PERFPROP_BLESS=1 cargo test --test screens keys writes it anew");
     }
 }

@@ -159,7 +159,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Emphasis, "enlarge", [key('m')], "show the icicle, the table, or both", Some("enlarge"), PROFILE;
     Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];
     Action::Basis, "values", [key('c')], "show corrected numbers, raw numbers, or both", Some("raw"), &[];
-    Action::Measure, "units", [key('u')], "change the unit: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
+    Action::Measure, "units", [key('u')], "unit: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
     Action::Longer, "longer", [key('}')], "show a longer time", None, &[Screen::Events, Screen::Detail];
     Action::Shorter, "shorter", [key('{')], "show a shorter time", None, &[Screen::Events, Screen::Detail];
     Action::Save, "save", [key('S')], "save the recording so far", Some("save"), &[];

@@ -34,3 +34,12 @@ fn the_readme_lists_the_keys() {
         assert_eq!(listed, table(), "PERFPROP_BLESS=1 cargo test --test screens keys writes it anew");
     }
 }
+
+#[test]
+fn what_a_key_does_fits_into_80_columns() {
+    // The frame, and the column of the keys.
+    let room = 80 - 2 - 16;
+    for row in key_table() {
+        assert!(row.words.chars().count() <= room, "{}", row.words);
+    }
+}

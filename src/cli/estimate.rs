@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::args::Estimate;
 use super::stream::Stream;
-use crate::estimate::gp::{Constraint, CovarianceModel, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Span, Timing};
+use crate::estimate::gp::{Constraint, CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing};
 use crate::plan::RoundRobin;
 use crate::rates::{Confidence, Delta, Uncertain};
 use crate::units::CpuNs;
@@ -113,9 +113,7 @@ pub(super) fn run(args: &Estimate) -> Result<u8, Error> {
                 Answer { ready: Some(true), ..Answer::default() }
             }
             (_, None) => return Err(wrong("the first line must be of type \"init\"".into())),
-            (Request::Read { t0, t1, report, d }, Some(session)) => {
-                session.read(Span { start: t0, end: t1 }, report, &d).map_err(wrong)?
-            }
+            (Request::Read { t0, t1, report, d }, Some(session)) => session.read(t1 - t0, report, &d).map_err(wrong)?,
             (Request::End {}, Some(session)) => session.end()?,
         };
         let text = serde_json::to_string(&answer).map_err(|error| wrong(error.to_string()))?;
@@ -130,6 +128,7 @@ pub(super) fn run(args: &Estimate) -> Result<u8, Error> {
 /// A run that is being estimated.
 struct Session {
     gp: Gp,
+    clock: CpuClock,
     events: usize,
     /// Which events are counted next, where the schedule is the user's.
     schedule: Option<RoundRobin>,
@@ -170,15 +169,17 @@ impl Session {
         }
         let multiplexed = (0..events.len()).filter(|&event| !events[event].always_counted).collect();
         let schedule = (init.sched == Schedule::User).then(|| RoundRobin::new(multiplexed, init.counters));
-        Ok(Self { gp, events: events.len(), schedule, model })
+        Ok(Self { gp, clock: CpuClock::default(), events: events.len(), schedule, model })
     }
 
-    fn read(&mut self, round: Span, report: bool, counted: &[[f64; 3]]) -> Result<Answer, String> {
+    fn read(&mut self, wall_ms: f64, report: bool, counted: &[[f64; 3]]) -> Result<Answer, String> {
         if counted.len() != self.events {
             return Err(format!("\"d\" holds {} events; init has {}", counted.len(), self.events));
         }
         let deltas: Vec<Delta> = counted.iter().map(|&numbers| delta(numbers)).collect();
-        self.gp.round(round, &deltas);
+        if let Some(round) = self.clock.round(wall_ms, deltas.iter()) {
+            self.gp.round(round, &deltas);
+        }
         let mut answer = Answer::default();
         if report {
             let [estimates, low, high] = columns(&self.gp.interval(Confidence::DEFAULT));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::gp::{CovarianceModel, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Span, Timing};
+use super::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing};
 use crate::events::Event;
 use crate::rates::Delta;
 use crate::units::WallNs;
@@ -19,8 +19,7 @@ pub struct OnCpu {
     purpose: Purpose,
     /// The process; it begins with the first round in which an event had to wait.
     process: Option<Gp>,
-    /// CPU time so far, in milliseconds; of several tasks at once, wall time.
-    clock: f64,
+    clock: CpuClock,
 }
 
 /// Purpose of a run: measuring or learning.
@@ -43,7 +42,7 @@ impl OnCpu {
 
     fn new(events: &[Event], purpose: Purpose, learnt: Option<Arc<CovarianceModel>>) -> Self {
         let spec = |event: &Event| EventSpec { name: event.name.clone(), always_counted: event.kind.is_software() };
-        Self { events: events.iter().map(spec).collect(), learnt, purpose, process: None, clock: 0.0 }
+        Self { events: events.iter().map(spec).collect(), learnt, purpose, process: None, clock: CpuClock::default() }
     }
 
     /// Uses what earlier runs taught; from before the first round. A model that knows none of the events is
@@ -54,18 +53,15 @@ impl OnCpu {
 
     /// Takes a round, as [`Estimator::round`](super::Estimator::round) does.
     pub fn round(&mut self, from: WallNs, to: WallNs, deltas: &[Option<Delta>]) {
-        let wall = (to - from).0;
-        let enabled = deltas.iter().flatten().map(|delta| delta.enabled.0).max().unwrap_or(0);
-        let length = enabled.min(wall) as f64 / 1e6;
+        let wall_ms = (to - from).as_ms();
         let waits = |delta: &Delta| delta.running < delta.enabled;
         let may_begin = || self.events.len() <= MAX_EVENTS && deltas.iter().flatten().any(waits);
-        if length == 0.0 || (self.process.is_none() && !may_begin()) {
+        if self.process.is_none() && !may_begin() {
             return;
         }
-        let span = Span { start: self.clock, end: self.clock + length };
-        self.clock = span.end;
+        let Some(span) = self.clock.round(wall_ms, deltas.iter().flatten()) else { return };
         let counted: Vec<_> = deltas.iter().map(|delta| delta.unwrap_or_default()).collect();
-        let mut process = self.process.take().unwrap_or_else(|| self.begin(wall as f64 / 1e6));
+        let mut process = self.process.take().unwrap_or_else(|| self.begin(wall_ms));
         process.round(span, &counted);
         self.process = Some(process);
     }

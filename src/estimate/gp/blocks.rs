@@ -16,22 +16,25 @@ pub(crate) struct CountBlock {
     pub(crate) count: f64,
     /// How long of the span the event was counted; less than its length where it isn't known when.
     pub(crate) counted: f64,
+    /// How many threads ran on average, each of which is counted on its own: where the event wasn't counted all the time,
+    /// it was in some of them.
+    pub(crate) threads: f64,
     /// Numbers the times that the event was on a counter without a break.
     pub(crate) turn: u64,
 }
 
-/// As models store it: event, start, end, count, time counted, slice.
-type Stored = (usize, f64, f64, f64, f64, u64);
+/// As models store it: event, start, end, count, time counted, threads, slice.
+type Stored = (usize, f64, f64, f64, f64, f64, u64);
 
 impl From<Stored> for CountBlock {
-    fn from((event, start, end, count, counted, turn): Stored) -> Self {
-        Self { event, span: Span { start, end }, count, counted, turn }
+    fn from((event, start, end, count, counted, threads, turn): Stored) -> Self {
+        Self { event, span: Span { start, end }, count, counted, threads, turn }
     }
 }
 
 impl From<CountBlock> for Stored {
     fn from(block: CountBlock) -> Self {
-        (block.event, block.span.start, block.span.end, block.count, block.counted, block.turn)
+        (block.event, block.span.start, block.span.end, block.count, block.counted, block.threads, block.turn)
     }
 }
 
@@ -39,7 +42,20 @@ impl CountBlock {
     /// Whether it can be a block: finite numbers, a span, some of which was counted.
     pub(crate) fn is_sane(&self) -> bool {
         let times = self.counted > 0.0 && self.counted <= 1.001 * self.span.length();
-        self.count >= 0.0 && self.count.is_finite() && times && self.span.length().is_finite()
+        let threads = self.threads > 0.0 && self.threads.is_finite();
+        self.count >= 0.0 && self.count.is_finite() && times && threads && self.span.length().is_finite()
+    }
+
+    /// The mean rate, per millisecond of CPU time.
+    pub(crate) fn rate(&self) -> f64 {
+        self.count / (self.counted * self.threads)
+    }
+
+    /// How many times the variance between threads the mean over those that were counted is off by; none where all were.
+    /// Of m threads with as many rates k were counted, for (1/k - 1/m) of the variance of a thread's rate.
+    pub(crate) fn between_threads(&self) -> f64 {
+        let part = (self.counted / self.span.length()).min(1.0);
+        if self.threads < SEVERAL || part > WHOLE { 0.0 } else { (1.0 - part) / (part * self.threads) }
     }
 
     /// Whether the other is of the same slice, and not too long to be joined.
@@ -48,6 +64,8 @@ impl CountBlock {
     }
 
     fn add(&mut self, other: &Self) {
+        let length = self.span.length();
+        self.threads = (self.threads * length + other.threads * other.span.length()) / (length + other.span.length());
         self.span.end = other.span.end;
         self.count += other.count;
         self.counted += other.counted;
@@ -75,6 +93,9 @@ const ALWAYS_COUNTED_MS: f64 = 8.0;
 /// Running for so much of a time is running for all of it.
 pub(crate) const WHOLE: f64 = 0.999;
 
+/// From so many on it is several threads, on average over a round, that were counted.
+pub(crate) const SEVERAL: f64 = 1.02;
+
 impl Blocks {
     pub(crate) fn new(always: &[bool], longest: f64, placed: bool) -> Self {
         let events = always.len();
@@ -101,7 +122,9 @@ impl Blocks {
             self.turns[event] += 1;
         }
         let length = part * round.length();
-        let span = match (part > WHOLE, self.placed) {
+        let threads = delta.enabled.as_ms() / round.length();
+        let placed = self.placed && threads < SEVERAL;
+        let span = match (part > WHOLE, placed) {
             (true, _) => round,
             // It was taken off in this round, or came on in it and stays on till its end.
             (false, true) if continues => Span { start: round.start, end: round.start + length },
@@ -109,7 +132,8 @@ impl Blocks {
             (false, false) => round,
         };
         self.running_until[event] = span.end;
-        let block = CountBlock { event, span, count: delta.count as f64, counted: length, turn: self.turns[event] };
+        let block =
+            CountBlock { event, span, count: delta.count as f64, counted: length, threads, turn: self.turns[event] };
         match &mut self.open[event] {
             Some(open) if open.goes_on_in(&block, self.longest) => open.add(&block),
             _ => {
@@ -192,6 +216,22 @@ mod tests {
         assert_eq!(spans(&joined, 0), [(0.0, 8.0), (8.0, 16.0), (16.0, 20.0)]);
         assert_eq!(spans(&blocks.joined(0.0, 4.0, 8.0), 1), [(0.0, 4.0), (4.0, 12.0), (16.0, 20.0)]);
         assert_eq!(spans(&blocks.joined(8.0, 0.0, 8.0), 1), [(8.0, 12.0), (16.0, 20.0)]);
+    }
+
+    #[test]
+    fn what_some_of_several_threads_counted_is_a_sample_of_them_by_hand() {
+        let block = |threads: u64, counted: u64| {
+            let mut blocks = Blocks::new(&[false], 4.0, true);
+            let ms = |ms: u64| CpuNs(ms * 1_000_000);
+            let delta = Delta { count: 120 * counted, enabled: ms(4 * threads), running: ms(4 * counted) };
+            blocks.push(0, Span { start: 0.0, end: 4.0 }, &delta);
+            blocks.cut();
+            blocks.joined(-1.0, 0.0, 4.0)[0]
+        };
+        // One of four for all of a round: 1/1 - 1/4; two of four: 1/2 - 1/4. The rate is that of a thread.
+        let found = [(4, 1), (4, 2), (4, 4), (1, 1)].map(|(threads, counted)| block(threads, counted));
+        assert_eq!(found.map(|block| block.between_threads()), [0.75, 0.25, 0.0, 0.0]);
+        assert!(found.iter().all(|block| (block.rate() - 30.0).abs() < 1e-9 && block.span.length() == 4.0));
     }
 
     #[test]

@@ -8,12 +8,14 @@ use super::time::{PROCESSES, PerProcess};
 pub(crate) struct Covariances {
     events: usize,
     values: Vec<PerProcess>,
+    /// The variance of each event's relative rate between the threads that are counted one by one, over their number.
+    threads: Vec<f64>,
 }
 
 impl Covariances {
     /// Covariances that are all zero.
     pub(crate) fn zeros(events: usize) -> Self {
-        Self { events, values: vec![[0.0; PROCESSES]; events * events] }
+        Self { events, values: vec![[0.0; PROCESSES]; events * events], threads: vec![0.0; events] }
     }
 
     pub(crate) fn events(&self) -> usize {
@@ -26,6 +28,15 @@ impl Covariances {
 
     pub(crate) fn at_mut(&mut self, a: usize, b: usize) -> &mut PerProcess {
         &mut self.values[a * self.events + b]
+    }
+
+    /// The variance of an event's relative rate between threads.
+    pub(crate) fn between_threads(&self, event: usize) -> f64 {
+        self.threads[event]
+    }
+
+    pub(crate) fn between_threads_mut(&mut self, event: usize) -> &mut f64 {
+        &mut self.threads[event]
     }
 
     /// Multiplies each by the factors of both of its events.
@@ -59,6 +70,9 @@ impl Covariances {
     /// Goes a part of the way to others.
     pub(crate) fn approach(&mut self, others: &Self, part: f64) {
         for (mine, other) in self.values.iter_mut().flatten().zip(others.values.iter().flatten()) {
+            *mine += part * (other - *mine);
+        }
+        for (mine, other) in self.threads.iter_mut().zip(&others.threads) {
             *mine += part * (other - *mine);
         }
     }

@@ -2,7 +2,7 @@
 
 use super::covariance::Covariances;
 use super::linear_algebra::Square;
-use super::time::{CONSTANT, MEMORIES, PROCESSES, WHITE, WHITE_SPAN};
+use super::time::{CONSTANT, MEMORIES, PROCESSES, SLICES, WHITE, WHITE_SPAN};
 use super::window::Solved;
 
 /// No relative variance is below this, so that covariances stay positive definite.
@@ -20,7 +20,7 @@ pub(crate) fn step(solved: &Solved<'_>, covariances: &mut Covariances, rate: f64
     let mut seen: Vec<usize> = solved.window.observations.iter().map(|o| o.event).collect();
     seen.sort_unstable();
     seen.dedup();
-    for (process, gradient) in gradient.iter().enumerate() {
+    for (process, gradient) in gradient.processes.iter().enumerate() {
         let rate = rate / pace.independent(process, length);
         let before = covariances.process(process);
         let change = before.times(&gradient.times(&before, &seen), &seen);
@@ -32,6 +32,12 @@ pub(crate) fn step(solved: &Solved<'_>, covariances: &mut Covariances, rate: f64
         if let Some(after) = after {
             covariances.set_process(process, &after);
         }
+    }
+    let rate = rate / pace.independent(SLICES, length);
+    for (event, gradient) in gradient.threads.iter().enumerate() {
+        let variance = covariances.between_threads_mut(event);
+        *variance =
+            (*variance + rate * *variance * *variance * gradient).clamp(0.25 * *variance, 4.0 * *variance).max(FLOOR);
     }
 }
 

@@ -34,11 +34,11 @@ pub use model::{CovarianceModel, ModelError};
 pub use prior::{Complete, Prior};
 pub use relation::Constraint;
 pub use settings::Settings;
-pub use time::Span;
+pub use time::{CpuClock, Span};
 
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
-use blocks::{Blocks, CountBlock, WHOLE};
+use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
 use covariance::Covariances;
 use lessons::Lessons;
 use level::Level;
@@ -115,6 +115,12 @@ const NOISE: f64 = 2e-4;
 const BURSTS: f64 = 1.2;
 /// The part that is kept of what was fitted to bursts: one says little of the next.
 const KEPT_OF_BURSTS: f64 = 0.5;
+/// The part that is kept, and the half width over Student's, where several threads are counted one by one: a window's
+/// correlations are those of the threads that were counted.
+const KEPT_OF_THREADS: f64 = 0.5;
+const WIDTH_OF_THREADS: f64 = 0.8;
+/// The variance of rates between threads, over that of a thread in time, before any were seen.
+const BETWEEN_THREADS: f64 = 3.0;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
 /// Where fewer observations of an event were seen, it is as if there were so many.
@@ -150,6 +156,8 @@ pub struct Gp {
     end: f64,
     started: bool,
     fitted_windows: u64,
+    /// How many threads ran in the last window, on average.
+    threads: f64,
     lessons: Option<Lessons>,
     /// Covariances that were known before the run.
     known_before: Covariances,
@@ -176,6 +184,10 @@ impl Gp {
         let mut covariances = prior.covariances(&names, settings.doubt);
         if let Some(model) = model {
             model.replace(&names, &mut covariances);
+        }
+        for event in 0..events.len() {
+            *covariances.between_threads_mut(event) =
+                BETWEEN_THREADS * covariances.at(event, event).iter().sum::<f64>();
         }
         let n = events.len();
         let level = |name: &&str| match model.and_then(|model| model.level(name)) {
@@ -206,6 +218,7 @@ impl Gp {
             end: 0.0,
             started: false,
             fitted_windows: 0,
+            threads: 1.0,
             lessons: None,
             model: model.cloned(),
         }
@@ -275,7 +288,8 @@ impl Gp {
     /// The half width of an event's 95 % interval, in standard deviations.
     fn half_width(&self, event: usize) -> f64 {
         let student = Confidence::DEFAULT.student(self.observed[event].max(LEAST_OBSERVED));
-        self.settings.half_width * student * if self.empty.is_most() { BURSTS } else { 1.0 }
+        let threads = if self.threads > SEVERAL { WIDTH_OF_THREADS } else { 1.0 };
+        self.settings.half_width * student * threads * if self.empty.is_most() { BURSTS } else { 1.0 }
     }
 
     /// What each event counted in the run so far: scaled, as that is unbiased over many slices, with
@@ -328,14 +342,10 @@ impl Gp {
     fn end_window(&mut self) {
         let span = Span { start: self.window_start, end: self.end };
         self.window_start = self.end;
+        self.threads = longest(&self.window) / span.length();
         self.blocks.cut();
         for (level, counted) in self.levels.iter_mut().zip(&self.window) {
-            level.update(
-                counted.count as f64,
-                counted.run_ratio() * span.length(),
-                span.length(),
-                self.settings.level_memory,
-            );
+            level.update(counted.count as f64, counted.running.as_ms(), span.length(), self.settings.level_memory);
         }
         let since = self.fitted_until;
         let fitted = (self.end - since >= FIT_EVERY_MS).then(|| self.fit(since));
@@ -357,14 +367,16 @@ impl Gp {
         let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fitted_windows as f64);
         let step = step.max(self.settings.least_step);
         self.present.clone_from(&self.covariances);
-        for _ in 0..self.settings.fits_to(window.observations.len(), self.events.len()) {
+        for _ in 0..self.settings.fits_to(window.observations.len(), self.events.len(), self.threads > SEVERAL) {
             let Some(solved) = window.solve(&self.present) else {
                 self.present.clone_from(&self.covariances);
                 break;
             };
             learn::step(&solved, &mut self.present, step, learn::Pace::Fast);
         }
-        let kept = self.settings.kept * if self.empty.is_most() { KEPT_OF_BURSTS } else { 1.0 };
+        let kept = self.settings.kept
+            * if self.empty.is_most() { KEPT_OF_BURSTS } else { 1.0 }
+            * if self.threads > SEVERAL { KEPT_OF_THREADS } else { 1.0 };
         self.covariances.approach(&self.present, kept);
         self.observed.fill(0);
         let new = window.observations.iter().filter(|o| o.span.start >= since - 1e-9);
@@ -416,7 +428,8 @@ impl Gp {
     fn observation(&self, block: &CountBlock, rate: f64, scale: WindowScale, own: &time::PerProcess) -> Observation {
         // No error is smaller than what a rate of present size rounds to.
         let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0) + 1e-9;
-        if block.counted < WHOLE * block.span.length() {
+        let between_threads = block.between_threads().sqrt();
+        if between_threads == 0.0 && block.counted < WHOLE * block.span.length() {
             // It isn't known which part of the span was counted.
             let (part, whole) = (time::variances(block.counted), time::variances(block.span.length()));
             let more: f64 = (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum();
@@ -425,8 +438,9 @@ impl Gp {
         Observation {
             event: block.event,
             span: block.span,
-            value: block.count / (rate * block.counted) - 1.0,
+            value: block.rate() / rate - 1.0,
             noise,
+            between_threads,
             scale,
         }
     }
@@ -455,12 +469,12 @@ impl Gp {
             }
             if self.levels[event].is_silent() {
                 // Three times as often as the inverse of the time that it wasn't seen in: 95 %.
-                let most = 3.0 * (1.0 - counted.run_ratio()) * span.length() / self.levels[event].time();
+                let most = 3.0 * (counted.enabled - counted.running).as_ms() / self.levels[event].time();
                 sum.add(0.0, most);
                 continue;
             }
             let seen = counted.run_ratio() > 0.0;
-            let scaled = if seen { counted.count as f64 / counted.run_ratio() } else { rate * span.length() };
+            let scaled = if seen { counted.count as f64 / counted.run_ratio() } else { rate * counted.enabled.as_ms() };
             match &known {
                 Some(known) if known.mean[event].is_finite() => {
                     let goes_on = if bursts { 1.0 } else { self.turns[event].goes_on() };
@@ -479,7 +493,11 @@ impl Gp {
     fn counts(&self, span: Span, solved: &Solved<'_>) -> Posterior {
         let mut known = solved.sums(span, &self.present, &self.scales);
         let surprise = solved.scale().max(0.25);
-        let rates: Vec<f64> = self.levels.iter().map(|level| level.rate().unwrap_or(0.0)).collect();
+        // Per millisecond of the window, in which several threads may have run.
+        let rates = self.levels.iter().zip(&self.window);
+        let rate =
+            |level: &Level, counted: &Delta| level.rate().unwrap_or(0.0) * counted.enabled.as_ms() / span.length();
+        let rates: Vec<f64> = rates.map(|(level, counted)| rate(level, counted)).collect();
         for (event, &rate) in rates.iter().enumerate() {
             let exact = self.window[event].run_ratio() >= WHOLE;
             known.mean[event] = rate * (known.mean[event] + span.length());

@@ -34,7 +34,7 @@ pub struct CovarianceModel {
     lessons: Lessons,
 }
 
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// What a learning run saw.
 pub(crate) struct Run {

@@ -38,6 +38,12 @@ pub struct Complete<'a> {
 /// Variance of a relative rate in each process, where nothing is known.
 const UNKNOWN: PerProcess = [0.04, 0.04, 0.02, 0.02];
 
+/// The event that the clock's rate shows in.
+const CYCLES: &str = "cycles";
+/// Variance of the clock's rate: all events go along with it. Programs that a prior is learnt from may have had a
+/// steady one, but those that are measured may not. Where cycles are steady, they say so.
+const CLOCK: PerProcess = [0.02, 0.01, 0.005, 0.0];
+
 /// Names of perf and presets, and by which name a prior knows what they count.
 const ALIASES: &[(&str, &str)] = &[
     ("cpu-cycles", "cycles"),
@@ -98,21 +104,17 @@ impl Prior {
         let known = |places: &Vec<Option<usize>>| places.iter().flatten().count();
         let best = self.families.iter().map(|family| (family, places(family))).max_by_key(|(_, places)| known(places));
         let mut covariances = Covariances::zeros(names.len());
+        (0..names.len()).for_each(|event| *covariances.at_mut(event, event) = UNKNOWN);
+        let Some((family, places)) = best else { return covariances };
+        let clock = if names.iter().any(|name| is(name, CYCLES)) { CLOCK } else { PerProcess::default() };
         for a in 0..names.len() {
             for b in 0..=a {
-                let value = match &best {
-                    Some((family, places)) => match (places[a], places[b]) {
-                        (Some(x), Some(y)) if a == b || x != y => Some(*family.at(x, y)),
-                        _ => None,
-                    },
-                    None => None,
-                };
-                let value = match value {
-                    Some(value) if a == b => value.map(|value| value + 1e-4),
-                    Some(value) => value.map(|value| (1.0 - doubt) * value),
-                    None if a == b => UNKNOWN,
-                    None => [0.0; PROCESSES],
-                };
+                let (Some(x), Some(y)) = (places[a], places[b]) else { continue };
+                let shared = (1.0 - doubt) * likeness(names[a]) * likeness(names[b]);
+                let mut value = *family.at(x, y);
+                value.iter_mut().zip(clock).for_each(|(value, clock)| *value += clock);
+                // What several of one name share is less than what each varies by, or they would be one.
+                let value = value.map(|value| if a == b { value + 1e-4 } else { shared * value });
                 *covariances.at_mut(a, b) = value;
                 *covariances.at_mut(b, a) = value;
             }
@@ -137,14 +139,28 @@ impl Prior {
     }
 }
 
+/// A name as users write it without its modifiers, and these.
+fn split(name: &str) -> (&str, &str) {
+    name.rsplit_once(':').filter(|(_, modifiers)| modifiers.len() <= 3).unwrap_or((name, ""))
+}
+
+/// How an event of this name correlates with all that a prior knows by it: what happens in the kernel is a part that
+/// goes its own ways.
+fn likeness(name: &str) -> f64 {
+    match split(name).1 {
+        "" => 1.0,
+        modifiers if modifiers.contains('k') && !modifiers.contains('u') => 0.5,
+        _ => 0.95,
+    }
+}
+
 /// Whether a name as users write it is that of an event of a prior.
 fn is(name: &str, event: &str) -> bool {
     if name == event {
         return true;
     }
     let name = name.to_lowercase();
-    let plain =
-        name.rsplit_once(':').filter(|(_, modifiers)| modifiers.len() <= 3).map_or(name.as_str(), |(plain, _)| plain);
+    let plain = split(&name).0;
     plain == event || ALIASES.iter().any(|(alias, known)| *alias == plain && *known == event)
 }
 
@@ -316,4 +332,42 @@ fn lagged(series: &[Vec<f64>], lag: usize, events: usize) -> Square {
         }
     }
     symmetric
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The sum over processes.
+    fn sum(covariances: &Covariances, a: usize, b: usize) -> f64 {
+        covariances.at(a, b).iter().sum()
+    }
+
+    #[test]
+    fn two_events_of_one_name_go_along_and_are_not_one() {
+        let names = ["branches", "branch-instructions", "branches:u", "branches:k", "loads", "cycles:u", "cycles"];
+        let covariances = Prior::shipped().covariances(&names, 0.05);
+        let correlation =
+            |a: usize, b: usize| sum(&covariances, a, b) / (sum(&covariances, a, a) * sum(&covariances, b, b)).sqrt();
+        assert!((0.9..0.99).contains(&correlation(0, 1)), "{}", correlation(0, 1));
+        assert!((0.85..correlation(0, 1)).contains(&correlation(0, 2)), "{}", correlation(0, 2));
+        assert!((0.3..correlation(0, 2)).contains(&correlation(0, 3)), "{}", correlation(0, 3));
+        // Both say as much of others.
+        assert_eq!(covariances.at(0, 4), covariances.at(1, 4));
+        for process in 0..PROCESSES {
+            let mut matrix = covariances.process(process);
+            (0..names.len()).for_each(|event| *matrix.at_mut(event, event) += 1e-9);
+            assert!(matrix.cholesky(), "process {process}");
+        }
+    }
+
+    #[test]
+    fn cycles_vary_with_the_clock_and_all_events_with_them() {
+        let prior = Prior::shipped();
+        let covariances = prior.covariances(&["cycles", "loads"], 0.05);
+        assert!(sum(&covariances, 0, 0) > 0.03 && sum(&covariances, 0, 1) > 0.03, "{:?}", covariances.at(0, 0));
+        // Without cycles nothing tells.
+        let [with, without] = [&covariances, &prior.covariances(&["loads", "stores"], 0.05)];
+        assert!(sum(with, 1, 1) > sum(without, 0, 0));
+    }
 }

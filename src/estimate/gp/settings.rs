@@ -64,9 +64,10 @@ impl Settings {
     /// which observations aren't too many.
     pub(crate) const BLOCKS_MS: [f64; 6] = [4.0, 6.0, 8.0, 12.0, 16.0, 24.0];
 
-    /// How many steps fit covariances of so many events to so many observations.
-    pub(crate) fn fits_to(&self, observations: usize, events: usize) -> usize {
-        let dear = observations > Self::MANY_OBSERVATIONS || events > Self::MANY_EVENTS;
+    /// How many steps fit covariances of so many events to so many observations. Those of several threads say less of
+    /// them.
+    pub(crate) fn fits_to(&self, observations: usize, events: usize, several_threads: bool) -> usize {
+        let dear = several_threads || observations > Self::MANY_OBSERVATIONS || events > Self::MANY_EVENTS;
         if dear { self.fits.saturating_sub(1).max(self.fits.min(1)) } else { self.fits }
     }
 

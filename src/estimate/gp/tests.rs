@@ -34,7 +34,7 @@ fn one_observation_of_one_event_by_hand() {
     covariances.at_mut(0, 0)[time::WHITE] = 0.5;
     let span = Span { start: 0.0, end: time::WHITE_SPAN };
     let scale = WindowScale { level: 1.0, rest: 1.0 };
-    let seen = Observation { event: 0, span, value: 0.2, noise: 0.0, scale };
+    let seen = Observation { event: 0, span, value: 0.2, noise: 0.0, between_threads: 0.0, scale };
     let observed = super::Window::new(vec![seen]);
     let solved = observed.solve(&covariances).unwrap();
     let window = Span { start: 0.0, end: 2.0 * time::WHITE_SPAN };
@@ -80,8 +80,9 @@ fn half_widths_of_windows_add_up_by_hand() {
 #[test]
 fn dear_fits_are_fewer_and_none_stay_none() {
     let fits = |fits: usize| Settings { fits, ..Settings::default() };
-    assert_eq!([(200, 100), (201, 24), (100, 101)].map(|(o, e)| fits(3).fits_to(o, e)), [3, 2, 2]);
-    assert_eq!([0, 1].map(|steps| fits(steps).fits_to(300, 24)), [0, 1]);
+    assert_eq!([(200, 100), (201, 24), (100, 101)].map(|(o, e)| fits(3).fits_to(o, e, false)), [3, 2, 2]);
+    assert_eq!(fits(3).fits_to(100, 24, true), 2);
+    assert_eq!([0, 1].map(|steps| fits(steps).fits_to(300, 24, false)), [0, 1]);
 }
 
 #[test]
@@ -144,7 +145,7 @@ fn a_damaged_model_is_refused_with_what_is_wrong() {
     let path = temporary("damaged");
     let text = serde_json::to_string(&learning_run(1000.0, None).model()).unwrap();
     let damages = [
-        ("\"version\":2", "\"version\":1", "version 1 where 2 is known; learn it anew"),
+        ("\"version\":3", "\"version\":1", "version 1 where 3 is known; learn it anew"),
         ("\"event1\"]", "\"event1\",\"event2\"]", "its covariances don't fit"),
         ("\"levels\":[", "\"levels\":[-1.0,", "its mean rates don't fit"),
         ("\"windows\":[[[0,", "\"windows\":[[[7,", "its windows don't fit"),

@@ -4,6 +4,8 @@
 //! covariance of two processes' means over the spans [a, b] and [c, d] is the double integral of
 //! the covariance between two moments, over the product of the lengths.
 
+use crate::rates::Delta;
+
 /// A span of time in milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Span {
@@ -19,6 +21,23 @@ impl Span {
     }
 }
 
+/// Puts rounds on an axis of CPU time: where nobody ran there was nothing to count.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CpuClock {
+    /// CPU time so far, in milliseconds; of several threads at once, wall time.
+    now: f64,
+}
+
+impl CpuClock {
+    /// The CPU time of a round that took so many milliseconds of wall time; `None` if nobody ran.
+    pub fn round<'a>(&mut self, wall_ms: f64, deltas: impl Iterator<Item = &'a Delta>) -> Option<Span> {
+        let enabled = deltas.map(|delta| delta.enabled).max().unwrap_or_default();
+        let span = Span { start: self.now, end: self.now + enabled.as_ms().min(wall_ms) };
+        self.now = span.end;
+        (span.length() > 0.0).then_some(span)
+    }
+}
+
 /// Memories of the processes that fade, in milliseconds.
 pub(crate) const MEMORIES: [f64; FADING] = [150.0, 25.0];
 const FADING: usize = 2;
@@ -27,6 +46,8 @@ const FADING: usize = 2;
 /// without memory.
 pub(crate) const PROCESSES: usize = FADING + 2;
 pub(crate) const CONSTANT: usize = 0;
+/// The process that remembers for about as long as a turn on the counters lasts.
+pub(crate) const SLICES: usize = CONSTANT + FADING;
 pub(crate) const WHITE: usize = PROCESSES - 1;
 
 /// Noise has variance one in the mean over so many milliseconds.
@@ -101,4 +122,21 @@ fn overlapping(first: &TimedSpan, second: &TimedSpan, j: usize) -> f64 {
 pub(crate) fn variances(length: f64) -> PerProcess {
     let span = TimedSpan::new(Span { start: 0.0, end: length }, 0.0);
     span.covariances(&span)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::units::CpuNs;
+
+    #[test]
+    fn the_clock_goes_on_by_cpu_time_and_no_faster_than_the_wall_by_hand() {
+        let mut clock = CpuClock::default();
+        let mut round = |wall_ms: f64, enabled_ms: u64| {
+            let enabled = CpuNs(enabled_ms * 1_000_000);
+            clock.round(wall_ms, [Delta { enabled, ..Delta::default() }].iter()).map(|span| (span.start, span.end))
+        };
+        // A quarter of the time; nobody; four threads at once.
+        assert_eq!([round(4.0, 1), round(4.0, 0), round(4.0, 16)], [Some((0.0, 1.0)), None, Some((1.0, 5.0))]);
+    }
 }

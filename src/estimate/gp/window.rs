@@ -2,7 +2,7 @@
 
 use super::covariance::Covariances;
 use super::linear_algebra::{Square, dot};
-use super::time::{CONSTANT, PROCESSES, PerProcess, Span, TimedSpan};
+use super::time::{CONSTANT, PROCESSES, PerProcess, SLICES, Span, TimedSpan};
 
 /// A mean rate over a span, relative to the event's mean: zero is the mean, one twice the mean.
 #[derive(Clone, Copy, Debug)]
@@ -12,9 +12,28 @@ pub(crate) struct Observation {
     pub(crate) value: f64,
     /// The variance that is no part of the rate over the span.
     pub(crate) noise: f64,
+    /// The root of how many times the variance between threads it is off by; that lasts for as long as the same ones
+    /// are counted.
+    pub(crate) between_threads: f64,
     /// How much the event's level and its rate vary at present, over how they do at large.
     pub(crate) scale: WindowScale,
 }
+
+impl Observation {
+    /// What another of the same event shares of the error between threads, over their variance.
+    fn between_threads(&self, other: &Self, in_time: &PerProcess) -> f64 {
+        let both = self.between_threads * other.between_threads;
+        if both == 0.0 {
+            return 0.0;
+        }
+        let scale = self.scale.rest * other.scale.rest;
+        both * scale * (in_time[SLICES] / scale).powi(SAME_THREADS)
+    }
+}
+
+/// How likely the same threads are counted still, as a power of the process that remembers a turn: a turn ends, where
+/// that fades.
+const SAME_THREADS: i32 = 3;
 
 /// Factors on what is constant in a window, and on what isn't.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -109,6 +128,9 @@ impl Window {
             let row = &mut factor.row_mut(a)[..=a];
             for ((value, in_time), other) in row.iter_mut().zip(&mut time).zip(&self.observations) {
                 *value = sum_of(in_time, covariances.at(one.event, other.event));
+                if one.event == other.event {
+                    *value += covariances.between_threads(one.event) * one.between_threads(other, in_time);
+                }
             }
             row[a] += one.noise;
         }
@@ -181,10 +203,11 @@ impl Solved<'_> {
 
     /// Twice the derivative of the log likelihood by the covariances of each process; the data's part
     /// times `weight`.
-    pub(crate) fn gradient(&self, events: usize, weight: f64) -> Vec<Square> {
+    pub(crate) fn gradient(&self, events: usize, weight: f64) -> Gradient {
         let inverse = self.whitening.gram_of_lower();
         let observations = &self.window.observations;
         let mut sums = vec![PerProcess::default(); events * events];
+        let mut threads = vec![0.0; events];
         let mut time = self.window.time.iter();
         for (a, one) in observations.iter().enumerate() {
             let (row, sums) = (inverse.row(a), &mut sums[one.event * events..][..events]);
@@ -194,18 +217,29 @@ impl Solved<'_> {
                 for (sum, in_time) in sums[other.event].iter_mut().zip(in_time) {
                     *sum += value * in_time;
                 }
+                if one.event == other.event {
+                    threads[one.event] += 2.0 * value * one.between_threads(other, in_time);
+                }
             }
         }
-        let mut gradient = vec![Square::zeros(events); PROCESSES];
-        for (j, matrix) in gradient.iter_mut().enumerate() {
+        let mut processes = vec![Square::zeros(events); PROCESSES];
+        for (j, matrix) in processes.iter_mut().enumerate() {
             for a in 0..events {
                 for (b, value) in matrix.row_mut(a).iter_mut().enumerate() {
                     *value = sums[a * events + b][j] + sums[b * events + a][j];
                 }
             }
         }
-        gradient
+        Gradient { processes, threads }
     }
+}
+
+/// Twice the derivative of a log likelihood.
+pub(crate) struct Gradient {
+    /// By the covariances of each process.
+    pub(crate) processes: Vec<Square>,
+    /// By each event's variance between threads.
+    pub(crate) threads: Vec<f64>,
 }
 
 #[cfg(test)]
@@ -214,6 +248,11 @@ mod tests {
 
     #[test]
     fn the_gradient_is_that_of_the_log_likelihood() {
+        the_gradient_is_right(0.0);
+        the_gradient_is_right(0.8);
+    }
+
+    fn the_gradient_is_right(between_threads: f64) {
         let mut covariances = Covariances::zeros(3);
         for a in 0..3 {
             for b in 0..3 {
@@ -221,6 +260,7 @@ mod tests {
                     covariances.at_mut(a, b)[j] = if a == b { 0.3 } else { 0.05 * (j as f64 + 1.0) };
                 }
             }
+            *covariances.between_threads_mut(a) = 0.4;
         }
         let observation = |i: usize| {
             let start = 4.0 * i as f64;
@@ -230,13 +270,14 @@ mod tests {
                 span,
                 value: (i as f64).sin(),
                 noise: 0.01,
+                between_threads,
                 scale: WindowScale { level: 0.7, rest: 1.5 },
             }
         };
         let window = Window::new((0..9).map(observation).collect());
         let solved = window.solve(&covariances).unwrap_or_else(|| unreachable!());
         let gradient = solved.gradient(3, 1.0);
-        for (j, gradient) in gradient.iter().enumerate() {
+        for (j, gradient) in gradient.processes.iter().enumerate() {
             for (a, b) in [(0, 0), (1, 0), (2, 1)] {
                 let moved = |by: f64| {
                     let mut moved = covariances.clone();
@@ -250,6 +291,15 @@ mod tests {
                 let expected = gradient.at(a, b) * if a == b { 0.5 } else { 1.0 };
                 assert!((slope - expected).abs() < 1e-4 * (1.0 + expected.abs()), "{j} {a} {b}: {slope} {expected}");
             }
+        }
+        for (event, &gradient) in gradient.threads.iter().enumerate() {
+            let moved = |by: f64| {
+                let mut moved = covariances.clone();
+                *moved.between_threads_mut(event) += by;
+                window.solve(&moved).unwrap_or_else(|| unreachable!()).log_likelihood
+            };
+            let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+            assert!((slope - 0.5 * gradient).abs() < 1e-4 * (1.0 + slope.abs()), "{event}: {slope} {gradient}");
         }
     }
 }

@@ -213,7 +213,7 @@ fn once(
     if args.verbose {
         tell_readings(&monitor, &finished);
     }
-    tell_taken_off(&monitor);
+    tell_uncounted(&monitor);
     if form == Form::People {
         tell_relations(&monitor);
     }
@@ -237,9 +237,9 @@ fn tell_signal(finished: &Finished) {
     }
 }
 
-/// Counts that end at an exec must not look like those of the whole run, whoever reads them.
-fn tell_taken_off(monitor: &Monitor) {
-    tell(monitor, |finding| matches!(finding, Finding::TakenOff { .. }));
+/// Counts that end at an exec, or lack a child, must not look like those of the whole run, whoever reads them.
+fn tell_uncounted(monitor: &Monitor) {
+    tell(monitor, |finding| matches!(finding, Finding::TakenOff { .. } | Finding::UncountedTime { .. }));
 }
 
 /// A relation that corrected nothing must not look as if it had agreed.

@@ -6,7 +6,7 @@ use super::Monitor;
 use crate::estimate::RelationIndex;
 use crate::plan::EventIndex;
 use crate::sources::Scope;
-use crate::units::WallNs;
+use crate::units::{CpuNs, WallNs};
 
 /// A finding, and when it was made.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,9 +20,9 @@ pub struct Noted {
 /// Something about the measurement that its reader should know.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Finding {
-    /// Rounds came too late or found no room.
+    /// Rounds of an interval came too late or found no room.
     LostRounds {
-        /// Number of lost rounds.
+        /// Number of lost rounds in the interval.
         rounds: u64,
     },
     /// A count or a time fell between two rounds; the two give no sample.
@@ -49,6 +49,13 @@ pub enum Finding {
     TakenOff {
         /// The events that aren't counted, in whole or in part, from then on.
         events: Vec<EventIndex>,
+    },
+    /// Much CPU time of a command passed without its events, as if the kernel had taken counters off a child.
+    UncountedTime {
+        /// CPU time without them.
+        uncounted: CpuNs,
+        /// All CPU time of the command and its waited-for children.
+        all: CpuNs,
     },
     /// Threads had ended before their counters were open.
     Gone {
@@ -132,6 +139,7 @@ impl Finding {
             Self::OneKindOfCore { .. } => "W10",
             Self::TakenOff { .. } => "W11",
             Self::Gone { .. } => "W12",
+            Self::UncountedTime { .. } => "W13",
             Self::TargetEnded => "E11",
         }
     }
@@ -193,11 +201,17 @@ impl FindingText<'_> {
     }
 }
 
+/// `1 round`, `2 rounds`.
+fn counted(count: u64, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
 impl fmt::Display for FindingText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.finding {
             Finding::LostRounds { rounds } => {
-                write!(f, "{rounds} rounds came too late or found no room; totals are not affected")
+                let rounds = counted(*rounds, "round");
+                write!(f, "{rounds} came too late or found no room; totals are not affected")
             }
             Finding::WentBackwards { event } => {
                 write!(f, "{} went backwards; that round gives no sample", self.event(*event))
@@ -206,9 +220,17 @@ impl fmt::Display for FindingText<'_> {
             Finding::NotSupported { event } => write!(f, "{} is not supported on this machine", self.event(*event)),
             Finding::Forbidden { event } => write!(f, "{} may not be counted by this user", self.event(*event)),
             Finding::TakenOff { events } => self.taken_off(f, events),
+            Finding::UncountedTime { uncounted, all } => {
+                write!(
+                    f,
+                    "not counted: {:.2} s of {:.2} s CPU time. The kernel takes the counters off a child that is setuid \
+                     or setgid, has file capabilities or can't be read by its user; root can count it: sudo perfprop ...",
+                    uncounted.as_secs(),
+                    all.as_secs()
+                )
+            }
             Finding::Gone { threads } => {
-                let these = if *threads == 1 { "thread" } else { "threads" };
-                write!(f, "{threads} {these} had ended before counting began")
+                write!(f, "{} had ended before counting began", counted(*threads as u64, "thread"))
             }
             Finding::UserOnly { event } => {
                 write!(f, "{} is counted in user space only: the kernel needs more rights", self.event(*event))

@@ -15,6 +15,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standing};
+use crate::events::EventKind;
 use crate::metrics::Derived;
 use crate::plan::EventIndex;
 use crate::rates::{Confidence, Delta, Error, Raw, ScopeIndex, Tally, Uncertain};
@@ -28,6 +29,7 @@ mod measure;
 mod metrics;
 mod sum;
 mod truth;
+mod uncounted;
 
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
@@ -70,7 +72,9 @@ pub struct Monitor {
     closed_at: WallNs,
     intervals: u64,
     rounds: u64,
+    /// Lost rounds, and how many of them there were at the last finding about them.
     lost: u64,
+    lost_noted: u64,
     findings: Vec<Noted>,
     end: Option<End>,
 }
@@ -84,8 +88,8 @@ struct EventTrack {
     enabled: CpuNs,
     history: VecDeque<Point>,
     low_ratio_noted: bool,
-    /// What is left of its estimate since a part of it isn't counted any more.
-    uncounted: Option<Estimate>,
+    /// Which part of it isn't counted, and what is left of its estimate.
+    uncounted: Option<(UncountedPart, Estimate)>,
 }
 
 /// One interval of one event.
@@ -146,8 +150,17 @@ pub struct Row<'a> {
     /// The part of the CPU time that was spent on the one kind of core that counts the event. Its
     /// count is a part then, and isn't scaled. `None` for an event that all cores count.
     pub core_share: Option<f64>,
-    /// Whether a part of it isn't counted any more, because the kernel took counters off at an exec.
-    pub is_taken_off: bool,
+    /// What of it isn't counted, because the kernel took counters off at an exec.
+    pub uncounted: Option<UncountedPart>,
+}
+
+/// What of an event isn't counted where the kernel took counters off at an exec.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UncountedPart {
+    /// All from the exec of a measured task on.
+    FromExecOn,
+    /// What a child did; the whole is counted otherwise.
+    OfChild,
 }
 
 impl<'a> Row<'a> {
@@ -265,6 +278,7 @@ impl Monitor {
             intervals: 0,
             rounds: 0,
             lost: 0,
+            lost_noted: 0,
             findings: Vec::new(),
             end: None,
         };
@@ -288,10 +302,7 @@ impl Monitor {
     pub fn round(&mut self, round: &Round, lost: u64) -> bool {
         let before = std::mem::replace(&mut self.now, round.at);
         self.rounds += 1;
-        if lost > self.lost {
-            self.note(Finding::LostRounds { rounds: lost - self.lost });
-            self.lost = lost;
-        }
+        self.lost = self.lost.max(lost);
         self.note_uncounted(round);
         self.take_truths(round);
         let deltas: Vec<_> = (0..self.tracks.len()).map(|event| self.delta(event, round)).collect();
@@ -308,13 +319,12 @@ impl Monitor {
 
     /// Takes the end of the measurement; an interval that has begun counts as far as it got.
     pub fn end(&mut self, end: End) {
-        if end.lost_rounds > self.lost {
-            self.note(Finding::LostRounds { rounds: end.lost_rounds - self.lost });
-            self.lost = end.lost_rounds;
-        }
+        self.lost = self.lost.max(end.lost_rounds);
         if self.now > self.closed_at {
             self.close_interval();
         }
+        self.note_lost();
+        self.note_uncounted_time(&end);
         if matches!(self.header.target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)) {
             self.note(Finding::TargetEnded);
         }
@@ -343,7 +353,7 @@ impl Monitor {
         for ((event, track), estimate) in self.tracks.iter_mut().enumerate().zip(self.estimator.estimates()) {
             let counted = self.tally.interval(event).total();
             let (mut raw, mut corrected) = (self.tally.interval_count(event), estimate.interval);
-            if let Some(known) = &mut track.uncounted {
+            if let Some((_, known)) = &mut track.uncounted {
                 *known = at_least_so_much(self.tally.total(event), counted, raw);
                 (raw, corrected) = (known.interval, known.interval);
             }
@@ -354,6 +364,7 @@ impl Monitor {
             track.history.push_back(Point { at, length, cpu_time, counted, raw, corrected });
         }
         self.spread_sums();
+        self.note_lost();
         self.note_low_ratios();
         self.closed_at = self.now;
         let interval = self.header.interval_ns.0.max(1);
@@ -395,17 +406,22 @@ impl Monitor {
             event: &self.header.events[index],
             raw: &self.tally.raw()[index],
             scaled: self.scaled(index),
-            estimate: self.tracks[index].uncounted.as_ref().unwrap_or(&self.estimator.estimates()[index]),
+            estimate: self.known(index).unwrap_or(&self.estimator.estimates()[index]),
             cpu_time: self.tally.run_time(index),
             history: &self.tracks[index].history,
             absence: self.absence(index),
             core_share: self.core_share(index),
-            is_taken_off: self.tracks[index].uncounted.is_some(),
+            uncounted: self.tracks[index].uncounted.as_ref().map(|(part, _)| *part),
         }
     }
 
+    /// What is left of the estimate of an event of which a part isn't counted.
+    fn known(&self, index: EventIndex) -> Option<&Estimate> {
+        self.tracks[index].uncounted.as_ref().map(|(_, known)| known)
+    }
+
     fn scaled(&self, index: EventIndex) -> Option<Uncertain> {
-        self.tracks[index].uncounted.as_ref().map_or_else(|| self.tally.total(index), |known| known.total)
+        self.known(index).map_or_else(|| self.tally.total(index), |known| known.total)
     }
 
     fn core_share(&self, index: EventIndex) -> Option<f64> {
@@ -421,7 +437,11 @@ impl Monitor {
             Status::Forbidden => Some(Absence::Forbidden),
             Status::Gone => Some(Absence::Gone),
             Status::Counted | Status::UserOnly if self.scaled(index).is_some() => None,
-            Status::Counted | Status::UserOnly if self.tracks[index].uncounted.is_some() => Some(Absence::TakenOff),
+            Status::Counted | Status::UserOnly
+                if matches!(self.tracks[index].uncounted, Some((UncountedPart::FromExecOn, _))) =>
+            {
+                Some(Absence::TakenOff)
+            }
             Status::Counted | Status::UserOnly if self.tally.raw()[index].run.total().running.0 > 0 => {
                 Some(Absence::NoneSeen)
             }
@@ -524,17 +544,40 @@ impl Monitor {
         }
     }
 
+    /// Once an interval: on a busy machine nearly every round may be late.
+    fn note_lost(&mut self) {
+        let rounds = self.lost - std::mem::replace(&mut self.lost_noted, self.lost);
+        if rounds > 0 {
+            self.note(Finding::LostRounds { rounds });
+        }
+    }
+
     /// Notes the events of which a part isn't counted from now on.
     fn note_uncounted(&mut self, round: &Round) {
         let mut events = Vec::new();
         for &event in &round.uncounted {
             let Some(track) = self.tracks.get_mut(event).filter(|track| track.uncounted.is_none()) else { continue };
-            track.uncounted = Some(Estimate::default());
+            track.uncounted = Some((UncountedPart::FromExecOn, Estimate::default()));
             events.push(event);
         }
         if !events.is_empty() {
             self.note(Finding::TakenOff { events });
         }
+    }
+
+    /// Notes that a part of the command's CPU time passed without its events. Nobody saw it while it happened.
+    fn note_uncounted_time(&mut self, end: &End) {
+        let is_known = self.tracks.iter().any(|track| track.uncounted.is_some());
+        let found = uncounted::uncounted_time(&self.header.events, end).filter(|_| !is_known);
+        let Some((uncounted, all)) = found else { return };
+        for (event, track) in self.tracks.iter_mut().enumerate() {
+            let last = track.history.back().map_or((Delta::default(), None), |point| (point.counted, point.raw));
+            if self.header.events[event].event.kind != EventKind::Tool {
+                let known = at_least_so_much(self.tally.total(event), last.0, last.1);
+                track.uncounted = Some((UncountedPart::OfChild, known));
+            }
+        }
+        self.note(Finding::UncountedTime { uncounted, all });
     }
 
     fn note_relations(&mut self, before: &[RelationState]) {

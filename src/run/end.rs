@@ -15,10 +15,19 @@ pub struct End {
     pub exit: Option<Exit>,
     /// CPU time in user space and in the kernel, if there was a command.
     pub cpu_time: Option<CpuTime>,
+    /// Whether counters were to count all of that CPU time: of the command and all that it started, from its exec on until
+    /// it ended by itself.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub is_all_watched: bool,
     /// Rounds that were read but not kept.
     pub lost_rounds: u64,
     /// The last readings: the totals.
     pub totals: Vec<Option<Reading>>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// CPU time of a command and its waited-for children, as the kernel accounts it.

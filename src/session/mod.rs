@@ -8,6 +8,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -121,6 +122,13 @@ impl Launch {
             stop: Stop::default(),
         }
     }
+
+    /// Whether the kernel is to count all that a command and its children do, from exec to their end, in one row an event.
+    fn watches_all(&self) -> bool {
+        let is_whole = self.aim.is_none() && self.cpus.is_none() && self.inherit && self.split == Split::Sum;
+        let is_always = self.delay.is_none() && self.timeout.is_none();
+        is_whole && is_always && self.counter == Counter::Kernel && self.counters.is_none()
+    }
 }
 
 /// Where a started command's input comes from and its output goes.
@@ -177,6 +185,8 @@ pub struct Session {
     intervals: Vec<Interval>,
     /// Time after which the session ends.
     timeout: Option<Duration>,
+    /// Whether all that a command does is to be counted, until it ends by itself.
+    watches_all: bool,
 }
 
 /// Counters that are open, with what became of each row.
@@ -198,6 +208,8 @@ struct Running {
     ended: Ended,
     drains: output::Drains,
     detached: bool,
+    /// Whether it was asked to end.
+    was_ended: AtomicBool,
 }
 
 impl Session {
@@ -241,8 +253,13 @@ impl Session {
         let mut child = held.release().map_err(failed)?;
         opened.source.has_executed();
         // From here on whatever goes wrong ends the command: dropping the running one does.
-        let mut running =
-            Running { pid, ended: Arc::clone(&ended), drains: output::Drains::default(), detached: false };
+        let mut running = Running {
+            pid,
+            ended: Arc::clone(&ended),
+            drains: output::Drains::default(),
+            detached: false,
+            was_ended: false.into(),
+        };
         let (drains, output) = output::drain(&mut child).map_err(StartError::System)?;
         running.drains = drains;
         let session = Self::sample(opened, launch, described(launch, Some(pid)), Some(running), output, period)?;
@@ -281,8 +298,8 @@ impl Session {
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
         let model = told.map(Told::model);
-        let (stacks, timeout, intervals) = (None, launch.timeout, Vec::new());
-        Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals, timeout })
+        let (stacks, timeout, intervals, watches_all) = (None, launch.timeout, Vec::new(), launch.watches_all());
+        Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals, timeout, watches_all })
     }
 
     /// Target of the measurement.
@@ -348,6 +365,8 @@ impl Session {
             at_ns: last.at,
             exit: ended.map(|(exit, _)| *exit),
             cpu_time: ended.map(|(_, cpu_time)| *cpu_time),
+            is_all_watched: self.watches_all
+                && self.command.as_ref().is_some_and(|command| !command.was_ended.load(Ordering::Relaxed)),
             lost_rounds,
             totals: last.readings.clone(),
         }
@@ -369,6 +388,7 @@ impl Session {
     /// there is a hurry.
     pub fn terminate(&self, is_hurry: &mut dyn FnMut() -> bool) {
         if let Some(command) = &self.command {
+            command.was_ended.fetch_or(command.ended.get().is_none(), Ordering::Relaxed);
             terminate(command.pid, &command.ended, is_hurry);
         }
     }
@@ -577,4 +597,31 @@ pub fn find_command(name: &OsString) -> Option<PathBuf> {
     }
     let path = std::env::var_os("PATH")?;
     std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| process::is_executable(file))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_is_watched_only_of_a_whole_command() {
+        let whole = || Launch::command(vec!["true".into()], ChildIo::Inherit);
+        assert!(whole().watches_all());
+        let some = Some(Duration::from_secs(1));
+        let parts = [
+            Launch { aim: Some(Who::Everyone), ..whole() },
+            Launch { aim: Some(Who::Processes(vec![Pid::this()])), ..whole() },
+            Launch { cpus: Some(vec![0]), ..whole() },
+            Launch { inherit: false, ..whole() },
+            Launch { split: Split::Threads, ..whole() },
+            Launch { split: Split::Cpus, ..whole() },
+            Launch { delay: some, ..whole() },
+            Launch { timeout: some, ..whole() },
+            Launch { counters: Some(4), ..whole() },
+            Launch { counter: Counter::Model(CacheModel::default()), ..whole() },
+        ];
+        for part in parts {
+            assert!(!part.watches_all(), "{part:?}");
+        }
+    }
 }

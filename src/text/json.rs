@@ -6,7 +6,7 @@ use super::block::PARTIAL;
 use super::metric::{self, PrintedMetric};
 use super::summary::{DerivedMetric, Repeats, by_event, counted, interval_count, interval_metric, run_metric};
 use crate::events::EventKind;
-use crate::monitor::{Correction, Monitor, Row};
+use crate::monitor::{Correction, Monitor, Row, UncountedPart};
 use crate::plan::EventIndex;
 use crate::rates::Uncertain;
 use crate::sources::Scope;
@@ -142,7 +142,8 @@ pub(super) fn status(row: &Row<'_>, count: Option<Uncertain>) -> &'static str {
         (Some(absence), None) => absence.words(),
         // It ran before, and not in this interval.
         (None, None) => "not counted",
-        (_, Some(_)) if row.is_taken_off => "counted until exec",
+        (_, Some(_)) if row.uncounted == Some(UncountedPart::FromExecOn) => "counted until exec",
+        (_, Some(_)) if row.uncounted == Some(UncountedPart::OfChild) => "counted without a child",
         (_, Some(_)) if row.core_share.is_some() => PARTIAL,
         (_, Some(_)) => COUNTED,
     }

@@ -22,6 +22,7 @@ mod event_syntax;
 mod event_tables;
 mod events;
 mod export_golden;
+mod findings;
 mod layering;
 mod metrics;
 mod profile;

@@ -362,6 +362,39 @@ fn a_program_with_rights_of_its_own_is_not_counted_and_not_0() {
     let _ = fs::remove_file(&program);
 }
 
+#[test]
+fn a_child_with_rights_of_its_own_is_missed_once_the_command_has_ended() {
+    let program = scratch("hidden-child");
+    fs::copy("/bin/sh", &program).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o711)).unwrap();
+    let path = program.to_str().unwrap().to_owned();
+    // Half a second or so: more than is told at least, on any CPU.
+    let busy = "i=0; while [ $i -lt 400000 ]; do i=$((i+1)); done";
+    let (child, plain) = (format!("{path} -c '{busy}'; true"), format!("/bin/sh -c '{busy}'; true"));
+    let count = |form: &[&str], script: &str| {
+        let command = ["--", "/bin/sh", "-c", script];
+        as_nobody(&[&["stat", "-e", "page-faults:u,duration_time"], form, &command].concat())
+    };
+    let Some(counted) = count(&[], &plain) else { return };
+    if !counted.status.success() {
+        eprintln!("skipped: a plain user can't count anything here: {}", stderr(&counted));
+        return;
+    }
+    assert!(!stderr(&counted).contains("W13") && stderr(&counted).contains("exact"), "{}", stderr(&counted));
+    let text = stderr(&count(&[], &child).unwrap());
+    assert!(text.contains("W13 not counted: ") && text.contains("setuid"), "{text}");
+    let line = text.lines().find(|line| line.contains("page-faults:u")).unwrap();
+    assert!(line.contains("±?") && !line.contains("exact"), "{text}");
+    let json = stderr(&count(&["-j"], &child).unwrap());
+    assert!(json.contains("W13") && json.contains("\"status\":\"counted without a child\""), "{json}");
+    // Nothing is missed where children weren't to be counted, or where perfprop ended them.
+    for form in [&["-i"][..], &["-I", "300", "--interval-count", "1"]] {
+        let text = stderr(&count(form, &child).unwrap());
+        assert!(!text.contains("W13"), "{form:?}: {text}");
+    }
+    let _ = fs::remove_file(&program);
+}
+
 /// Whether the file system of a file knows no rights of programs.
 fn is_nosuid(file: &Path) -> bool {
     nix::sys::statvfs::statvfs(file).is_ok_and(|system| system.flags().contains(nix::sys::statvfs::FsFlags::ST_NOSUID))

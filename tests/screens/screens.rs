@@ -178,6 +178,7 @@ impl Feed for TestFeed {
             exit: Some(Exit::Code(0)),
             cpu_time: None,
             lost_rounds: lost,
+            is_all_watched: true,
             totals: last.readings.clone(),
         }
     }

@@ -306,6 +306,20 @@ const TABLE: &[Explained] = &[
         remedy: &["nothing has to be done"],
     },
     Explained {
+        code: "W13",
+        title: "much of the CPU time of a command was not counted",
+        consequence: "counts are shown as ±?: what was counted stays, and nobody knows how much a child added",
+        meaning: "When the command has ended, its CPU time and that of the children it waited for is known. Here at \
+                  least half of it, and 0.1 s, passed while no event was enabled. The kernel does so with a child that \
+                  is setuid or setgid, has file capabilities or can't be read by its user, such as sudo and all that \
+                  it starts: it takes all counters off without a word when such a program is executed (as in W11).",
+        remedy: &[
+            "count it as root:                  sudo perfprop stat -- COMMAND",
+            "or the part after it alone:        sudo perfprop stat -- CHILD",
+            "or all that runs meanwhile:        sudo perfprop stat -a -- COMMAND",
+        ],
+    },
+    Explained {
         code: "W20",
         title: "all counts are modelled",
         consequence: "they are the same in every run, and are not those of this CPU",

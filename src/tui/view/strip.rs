@@ -7,7 +7,7 @@ use super::page::ScreenPage;
 use super::relations;
 use crate::estimate::Cause;
 use crate::events::Unit;
-use crate::monitor::Row;
+use crate::monitor::{Row, UncountedPart};
 use crate::names::shown;
 use crate::number::{change, whole_share};
 use crate::plan::EventIndex;
@@ -112,7 +112,8 @@ pub(super) fn parts(page: &ScreenPage<'_>, place: usize, width: usize) -> Line<'
 pub(super) fn why_unmoved(row: &Row<'_>) -> String {
     match row.absence {
         Some(absence) => format!("{MISSING} {}", absence.words()),
-        None if row.is_taken_off => "not counted from an exec on: see Log, W11".into(),
+        None if row.uncounted == Some(UncountedPart::FromExecOn) => "not counted from an exec on: see Log, W11".into(),
+        None if row.uncounted == Some(UncountedPart::OfChild) => "counted without a child: see Log, W13".into(),
         None if row.raw.run.is_exact() => "counted all the time: nothing to correct".into(),
         None => "nothing corrects it".into(),
     }

@@ -266,7 +266,7 @@ impl Monitor {
             instructions: measure::instructions(&header, &scopes),
             spreads: vec![sum::SumSpread::default(); parts.len()],
             parts,
-            tally: Tally::of_scopes(scopes.clone()),
+            tally: Tally::of_scopes(sum::scopes_of_time(&header)),
             scopes,
             derived: metrics::derived(&header),
             truths: vec![None; events],

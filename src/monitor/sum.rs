@@ -4,11 +4,13 @@
 //! independently: each CPU and each thread goes through the groups at its own pace.
 
 use std::collections::HashMap;
+use std::hash::Hash;
 
 use super::{Absence, Measure, Monitor, Point, Row};
+use crate::events::EventKind;
 use crate::plan::EventIndex;
 use crate::rates::{Error, Moments, ScopeIndex, Uncertain};
-use crate::run::{Header, MeasuredEvent};
+use crate::run::Header;
 use crate::sources::Scope;
 use crate::units::CpuNs;
 
@@ -97,12 +99,22 @@ impl Default for SumSpread {
 
 /// The part of the target that each event is about, by the order of the parts' first events.
 pub(super) fn scopes(header: &Header) -> Vec<ScopeIndex> {
+    places(header.events.iter().map(|event| &event.scope))
+}
+
+/// The same for the CPU time of a part: tool events are apart, as their time is the one that passes.
+pub(super) fn scopes_of_time(header: &Header) -> Vec<ScopeIndex> {
+    places(header.events.iter().map(|event| (&event.scope, event.event.kind == EventKind::Tool)))
+}
+
+/// The place of each among the different ones, in the order in which these come first.
+fn places<T: Eq + Hash>(all: impl Iterator<Item = T>) -> Vec<usize> {
     let mut known = HashMap::new();
-    let place = |event: &'_ MeasuredEvent| {
+    let place = |one| {
         let next = known.len();
-        *known.entry(event.scope.clone()).or_insert(next)
+        *known.entry(one).or_insert(next)
     };
-    header.events.iter().map(place).collect()
+    all.map(place).collect()
 }
 
 /// The events that are counted for each part of the target, in the order of their first parts.

@@ -54,7 +54,8 @@ impl Tally {
         Self::of_scopes(vec![0; events])
     }
 
-    /// Nothing yet of events that are about these parts of the target.
+    /// Nothing yet of events that are about these parts of the target. Events of one part have the CPU time of one another
+    /// where they aren't open, so one that is enabled for another time than the CPU's is a part of its own.
     pub fn of_scopes(scopes: Vec<ScopeIndex>) -> Self {
         let track = TallyTrack { run: Scaling::of_run(), ..TallyTrack::default() };
         let (tracks, raw) = (vec![track; scopes.len()], vec![Raw::default(); scopes.len()]);

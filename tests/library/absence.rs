@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use perfprop::estimate::ScaleEstimator;
+use perfprop::estimate::{Linear, ScaleEstimator};
 use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
@@ -330,4 +330,32 @@ fn threads_that_were_gone_before_they_were_opened_are_gone_and_not_unsupported()
     let absent = text.lines().find(|line| line.contains("absent")).unwrap_or_default().to_owned();
     assert!(absent.contains(" 2 ") && absent.contains("<gone>") && !absent.contains('-'), "{text}");
     assert!(text::block(&monitor, perfprop::monitor::Measure::default()).contains("gone"));
+}
+
+#[test]
+fn an_event_that_is_not_counted_has_the_cpu_time_of_the_others_and_not_the_time_that_passes() {
+    // `duration_time` is enabled for ten seconds while a second of CPU time passes.
+    let mut header = header();
+    header.anchors.clear();
+    let mut duration = header.events[0].clone();
+    (duration.event.name, duration.event.canonical) = ("duration_time".into(), "duration_time".into());
+    duration.event.kind = EventKind::Tool;
+    header.events.push(duration);
+    let relation = br#"[{ "eventFrom": "counts", "eventTo": "absent", "expectedMean": 2 * {mean} }]"#;
+    let relations = perfprop::relations::parse("twice.json", relation).strict().unwrap();
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let mut monitor = Monitor::new(header, relations.clone(), Box::new(Linear::new(&events, &relations)));
+    for second in 1..=3 {
+        let mut round = round(second);
+        let passed = 10 * second * SECOND;
+        round.at = WallNs(passed);
+        round.readings[6] = Some(Reading { count: passed, enabled: CpuNs(passed), running: CpuNs(passed) });
+        monitor.round(&round, 0);
+    }
+    let absent = monitor.row(1);
+    assert_eq!((absent.cpu_time, monitor.row(6).cpu_time), (CpuNs(3 * SECOND), CpuNs(30 * SECOND)));
+    assert_eq!(absent.history.back().unwrap().cpu_time, CpuNs(SECOND));
+    // What is derived for it is twice what `counts` counted.
+    let derived = absent.estimate.total.unwrap().value;
+    assert!((derived - 6000.0).abs() < 1e-6, "{derived}");
 }

@@ -1069,6 +1069,48 @@ fn names_of_frames_steer_nothing() {
 }
 
 #[test]
+fn no_word_of_detail_is_cut_off() {
+    let options = ScreenOptions { screen: Screen::Detail, ..ScreenOptions::default() };
+    for event in [0, 1, 3, 4] {
+        for width in 60..150 {
+            let wanted = Picture { size: (width, 24), event: Some(event), ..Picture::default() };
+            let text = tui::picture(monitor(640), &wanted, &options);
+            let line = text.lines().find(|line| line.contains(" enabled ")).unwrap();
+            let last = line.trim_end_matches('│').split_whitespace().last().unwrap();
+            let is_label = |label: &&str| label.starts_with(last);
+            assert!(!["group", "counted", "scale"].iter().any(is_label), "{width}: {line}");
+        }
+    }
+}
+
+#[test]
+fn the_log_counts_what_is_told_of_stacks() {
+    let file = stacks::UnnamedFile { path: "/tmp/x".into(), why: "it is no regular file".into() };
+    let quality = stacks::StackQuality { unnamed: vec![file], ..Default::default() };
+    let wanted = Picture { size: (120, 40), profile: Some((solver(), quality)), ..Picture::default() };
+    let text = tui::picture(monitor(20), &wanted, &ScreenOptions { screen: Screen::Log, ..ScreenOptions::default() });
+    assert!(text.contains("no names from /tmp/x"), "{text}");
+    let warnings = text.lines().skip(3).filter(|line| line.contains('▲')).count();
+    assert!(text.lines().nth(1).unwrap().contains(&format!("Log {warnings}▲")), "{text}");
+    let entries = text.lines().skip(3).filter(|line| line.contains(" 00:00:") || line.contains("/tmp/x")).count();
+    assert!(text.lines().nth(2).unwrap().contains(&format!(" {entries} of {entries} ")), "{text}");
+}
+
+#[test]
+fn a_round_at_the_end_does_not_change_what_a_cell_of_groups_is() {
+    with_loop((120, 40), options(), |session| {
+        session.rounds(&rounds(20));
+        let mut last = rounds(21).pop().unwrap();
+        last.at = WallNs(20 * SECOND / 10 + SECOND / 250);
+        session.rounds(&[last]);
+        session.script.keys("5");
+        let screen = session.script.screen();
+        assert!(screen.contains("a cell is 100 ms"), "{screen}");
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
 fn no_size_stops_a_profile() {
     let mut narrow = solver();
     for i in 0..3000 {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::step::Tail;
 use super::{Filter, ScreenModel};
-use crate::monitor::Noted;
+use crate::monitor::{Noted, Severity};
 use crate::names::shown;
 use crate::run::End;
 use crate::session::OutputLine;
@@ -49,6 +49,17 @@ pub(in crate::tui) enum LogEntry<'a> {
     End(&'a End),
 }
 
+impl LogEntry<'_> {
+    /// Whether numbers are less than they seem, or something is wrong in a file of the user's.
+    pub(in crate::tui) fn is_warning(self) -> bool {
+        match self {
+            Self::Note(_) => true,
+            Self::Finding(noted) => noted.finding.severity() == Severity::Warning,
+            Self::End(_) => false,
+        }
+    }
+}
+
 impl Output {
     /// Takes a line; says whether the oldest was dropped for it.
     pub(super) fn push(&mut self, line: OutputLine) -> bool {
@@ -63,13 +74,17 @@ impl Output {
 }
 
 impl ScreenModel {
+    /// The entries that pass the filter.
     pub(in crate::tui) fn entries(&self) -> Vec<LogEntry<'_>> {
+        self.all_entries().filter(|entry| self.log.filter.matches(&self.entry_text(*entry))).collect()
+    }
+
+    pub(in crate::tui) fn all_entries(&self) -> impl Iterator<Item = LogEntry<'_>> {
         let of_stacks = self.profile.iter().flat_map(|profile| &profile.findings);
         let notes = self.notes.iter().chain(of_stacks).map(|note| LogEntry::Note(note));
         let findings = self.monitor.findings().iter().map(LogEntry::Finding);
         let end = self.monitor.ended().map(LogEntry::End);
-        let all = notes.chain(findings).chain(end);
-        all.filter(|entry| self.log.filter.matches(&self.entry_text(*entry))).collect()
+        notes.chain(findings).chain(end)
     }
 
     pub(in crate::tui) fn entry_text(&self, entry: LogEntry<'_>) -> String {

@@ -26,6 +26,9 @@ const STATISTICS: u16 = 5;
 const CELL: usize = 8;
 const LABEL: usize = 10;
 
+/// Cells of the last part of a line, at least, if it is cut.
+const LEAST_PART: usize = 4;
+
 /// `whole`: the Detail screen; else the panel beside the table, where the strip's lines are shown
 /// in place of the statistics.
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, whole: bool) {
@@ -321,6 +324,10 @@ fn running(page: &ScreenPage<'_>, index: EventIndex, width: usize, with_total: b
     let mut line = Line::default();
     let mut room = width;
     for (label, text) in parts {
+        // A part of which only a few letters would be left says nothing.
+        if room < label.len() + 1 + crate::tui::text::width(&text).min(LEAST_PART) {
+            break;
+        }
         let text = cut(&text, room.saturating_sub(label.len() + 1)).into_owned();
         room = room.saturating_sub(label.len() + 3 + crate::tui::text::width(&text));
         line.push_span(page.span(Role::Dim, format!("{label} ")));

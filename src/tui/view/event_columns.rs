@@ -64,7 +64,7 @@ const ALL: [EventColumn; 16] = [
 const LARGE: [EventColumn; 5] =
     [EventColumn::Max, EventColumn::Min, EventColumn::Samples, EventColumn::Cv, EventColumn::Sigma];
 
-/// Columns that a large screen has, and one that shows both raw and corrected numbers.
+/// Columns that a large screen has where something is corrected, and one that shows both raw and corrected numbers.
 const BOTH: [EventColumn; 2] = [EventColumn::Raw, EventColumn::RawError];
 
 /// The order in which columns leave a screen that gets narrower.
@@ -121,6 +121,8 @@ pub(super) struct EventsContents {
     basis: ShownValues,
     has_truth: bool,
     has_corrections: bool,
+    /// Whether any corrected number or error isn't the raw one.
+    differ: bool,
     /// Cells of the longest name, and of the longest name of what corrects.
     name: usize,
     by: usize,
@@ -130,8 +132,9 @@ impl EventsContents {
     pub(super) fn of(page: &ScreenPage<'_>, room: Room) -> Self {
         let model = page.model;
         let lines = model.events.order.iter().map(|&line| model.line_figures(line));
-        let (mut has_corrections, mut by) = (false, 0);
+        let (mut has_corrections, mut differ, mut by) = (false, false, 0);
         for figures in lines {
+            differ |= figures.raw != figures.corrected;
             has_corrections |= figures.correction != CorrectionEffect::None;
             by = by.max(figures.by.map_or(0, |cause| width(&model.cause(cause))));
         }
@@ -140,6 +143,7 @@ impl EventsContents {
             basis: model.basis,
             has_truth: !model.monitor.header().truths.is_empty(),
             has_corrections,
+            differ,
             name: sum::names(page).into_iter().map(|name| width(&name)).max().unwrap_or(0),
             by,
         }
@@ -147,7 +151,8 @@ impl EventsContents {
 
     /// Whether a column has anything to say.
     fn have(self, column: EventColumn) -> bool {
-        let with_both = self.basis == ShownValues::Both || (self.large && self.basis == ShownValues::Corrected);
+        let unasked = self.large && self.basis == ShownValues::Corrected && self.differ;
+        let with_both = self.basis == ShownValues::Both || unasked;
         match column {
             EventColumn::Off => self.has_truth,
             EventColumn::Correction | EventColumn::By => self.has_corrections,
@@ -195,7 +200,7 @@ mod tests {
     use super::*;
 
     fn contents(large: bool, basis: ShownValues, has_truth: bool) -> EventsContents {
-        EventsContents { large, basis, has_truth, has_corrections: true, name: 12, by: 2 }
+        EventsContents { large, basis, has_truth, has_corrections: true, differ: true, name: 12, by: 2 }
     }
 
     fn shown_with(room: usize, large: bool, basis: ShownValues) -> Vec<EventColumn> {
@@ -213,6 +218,13 @@ mod tests {
         let columns: Vec<_> = layout(100, 2, nothing).into_iter().map(|(column, _)| column).collect();
         use EventColumn::*;
         assert_eq!(columns, [Event, Mean, Error, Variance, Run, Trend]);
+        // Where nothing is corrected, raw numbers are the same once more.
+        let raw = |basis, differ| {
+            let contents = EventsContents { large: true, differ, ..contents(true, basis, false) };
+            layout(200, 2, contents).iter().any(|(column, _)| *column == Raw)
+        };
+        assert!(raw(ShownValues::Corrected, true) && !raw(ShownValues::Corrected, false));
+        assert!(raw(ShownValues::Both, false) && !raw(ShownValues::Raw, true));
     }
 
     #[test]

@@ -26,6 +26,9 @@ const LEAST_TIMELINE: usize = 16;
 /// Rows of the panel with all members of the selected group.
 const MEMBERS: u16 = 6;
 
+/// Rounds whose median distance is the time of a cell.
+const MEDIAN_OF: usize = 9;
+
 /// A round in which no task was on a CPU.
 const IDLE: &str = "·";
 
@@ -69,11 +72,13 @@ fn legend(page: &ScreenPage<'_>, area: Rect) -> Line<'static> {
     Line::from(page.span(Role::Dim, words))
 }
 
-/// The time between the newest two rounds.
+/// The time between two rounds: their median over the newest ones, as the last one comes when all has ended and others
+/// may be late.
 fn period(page: &ScreenPage<'_>) -> Option<WallNs> {
-    let mut rounds = page.model.rounds.seen().rev();
-    let (newest, before) = (rounds.next()?, rounds.next()?);
-    Some(newest.at - before.at)
+    let newest: Vec<_> = page.model.rounds.seen().rev().take(MEDIAN_OF + 1).collect();
+    let mut between: Vec<_> = newest.windows(2).map(|pair| pair[0].at - pair[1].at).collect();
+    between.sort_unstable();
+    between.get(between.len() / 2).copied()
 }
 
 /// Widths; 0 for a column that has left.

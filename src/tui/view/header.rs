@@ -4,7 +4,6 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::page::ScreenPage;
-use crate::monitor::Severity;
 use crate::names::shown;
 use crate::number::percent;
 use crate::run::RotatedBy;
@@ -142,10 +141,9 @@ fn replaying(model: &ScreenModel) -> String {
     }
 }
 
-/// How many findings are warnings, with what is wrong in the configuration and the theme.
+/// How many entries of the log are warnings.
 fn warnings(model: &ScreenModel) -> usize {
-    let notes = model.notes.len();
-    notes + model.monitor.findings().iter().filter(|noted| noted.finding.severity() == Severity::Warning).count()
+    model.all_entries().filter(|entry| entry.is_warning()).count()
 }
 
 pub(super) fn tabs(page: &mut ScreenPage<'_>, area: Rect) {

@@ -4,10 +4,9 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::page::{ScreenPage, VisibleRows};
-use crate::monitor::Severity;
 use crate::names::shown;
 use crate::session::Stream;
-use crate::tui::model::{LogEntry, Pane, ScreenModel, Tail};
+use crate::tui::model::{LogEntry, Pane, Tail};
 use crate::tui::symbols::{ENDED, INFO, WARN};
 use crate::tui::text::{clock, cut, output as output_text, wrap};
 use crate::tui::theme::Role;
@@ -30,7 +29,7 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let whole_in = (!focus).then_some("Log");
     if entries.is_empty() {
         let none = VisibleRows { first: 0, rows: 0, all: 0 };
-        let inner = page.list(area, title, (none, all_entries(model)), whole_in);
+        let inner = page.list(area, title, (none, model.all_entries().count()), whole_in);
         page.line(inner, Line::from(page.span(Role::Dim, "nothing to tell so far")));
         return;
     }
@@ -50,7 +49,7 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         }
     }
     lines.truncate(height);
-    let inner = page.list(area, title, (shown, all_entries(model)), whole_in);
+    let inner = page.list(area, title, (shown, model.all_entries().count()), whole_in);
     for (line, row) in lines.into_iter().rev().zip(inner.rows()) {
         page.line(row, line);
     }
@@ -58,14 +57,12 @@ pub(super) fn findings(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
 
 /// `00:01:23 ▲ W03 words`, with what doesn't fit below the words.
 fn entry_lines(page: &ScreenPage<'_>, entry: LogEntry<'_>, width: usize) -> Vec<Line<'static>> {
-    let (at, glyph, role) = match entry {
-        LogEntry::Note(_) => (None, WARN, Role::Warn),
-        LogEntry::Finding(noted) => match noted.finding.severity() {
-            Severity::Warning => (Some(noted.at), WARN, Role::Warn),
-            Severity::Info => (Some(noted.at), INFO, Role::Info),
-        },
-        LogEntry::End(end) => (Some(end.at_ns), ENDED, Role::Info),
+    let (at, glyph) = match entry {
+        LogEntry::Note(_) => (None, WARN),
+        LogEntry::Finding(noted) => (Some(noted.at), if entry.is_warning() { WARN } else { INFO }),
+        LogEntry::End(end) => (Some(end.at_ns), ENDED),
     };
+    let role = if entry.is_warning() { Role::Warn } else { Role::Info };
     let at = at.map_or_else(|| "        ".into(), clock);
     let words = wrap(&page.model.entry_text(entry), width.saturating_sub(MARGIN).max(8));
     let mut lines = Vec::with_capacity(words.len());
@@ -123,10 +120,6 @@ fn title(page: &ScreenPage<'_>, pane: Pane, focus: bool) -> Line<'static> {
         line.push_span(page.span(Role::Dim, format!(" ─ {} older lines dropped", page.model.output.dropped)));
     }
     line
-}
-
-fn all_entries(model: &ScreenModel) -> usize {
-    model.notes.len() + model.monitor.findings().len() + usize::from(model.monitor.ended().is_some())
 }
 
 fn last_shown(tail: Tail, count: usize) -> usize {

@@ -72,6 +72,17 @@ impl Reach {
         } += samples;
     }
 
+    /// `30% cut, 8% unknown`: what is missing; nothing where all is complete.
+    pub fn missing(&self) -> String {
+        self.shares(&[(self.cut, "cut"), (self.unknown, "unknown")])
+    }
+
+    fn shares(&self, parts: &[(u64, &str)]) -> String {
+        let said = parts.iter().filter(|(samples, _)| *samples > 0);
+        let said: Vec<_> = said.map(|(samples, word)| format!("{} {word}", share(*samples, self.samples()))).collect();
+        said.join(", ")
+    }
+
     /// What unwinding by unwind information found: it knows where a stack ends, whatever that is called.
     fn unwound(self, cut: u64, of: u64) -> Self {
         let samples = self.samples();
@@ -83,10 +94,7 @@ impl Reach {
 impl fmt::Display for Reach {
     /// `62% complete, 30% cut, 8% unknown`; what there is nothing of is left out.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let parts = [(self.complete, "complete"), (self.cut, "cut"), (self.unknown, "unknown")];
-        let said = parts.iter().filter(|(samples, _)| *samples > 0);
-        let said: Vec<_> = said.map(|(samples, word)| format!("{} {word}", share(*samples, self.samples()))).collect();
-        f.write_str(&said.join(", "))
+        f.write_str(&self.shares(&[(self.complete, "complete"), (self.cut, "cut"), (self.unknown, "unknown")]))
     }
 }
 
@@ -346,6 +354,8 @@ mod tests {
         let reach = quality(FP).reach(&tree, event).unwrap();
         assert_eq!(reach, Reach { complete: 71, cut: 23, unknown: 6, nameless: 2 });
         assert_eq!(reach.to_string(), "71% complete, 23% cut, 6% unknown");
+        assert_eq!(reach.missing(), "23% cut, 6% unknown");
+        assert_eq!(Reach { complete: 3, ..Reach::default() }.missing(), "");
         assert_eq!(quality(StackOrigin::PerfScript).reach(&tree, event), Some(reach));
         assert_eq!(quality(StackOrigin::Other).reach(&tree, event), None);
         assert_eq!(quality(StackOrigin::Sampled(UnwindMethod::Modelled)).reach(&tree, event), None);

@@ -1069,6 +1069,36 @@ fn names_of_frames_steer_nothing() {
 }
 
 #[test]
+fn what_is_missing_of_stacks_stays_in_a_narrow_title() {
+    let mut tree = Tree::default();
+    add_stack(&mut tree, &["prog", "_start", "main", "work"], "an-event-with-a-long-name", 700);
+    add_stack(&mut tree, &["prog", "work"], "an-event-with-a-long-name", 300);
+    let title = |width| {
+        let quality = stacks::StackQuality::of(stacks::UnwindMethod::Fp);
+        let wanted = Picture { size: (width, 24), profile: Some((tree.clone(), quality)), ..Picture::default() };
+        let options = ScreenOptions { screen: Screen::Profile, ..ScreenOptions::default() };
+        tui::picture(monitor(20), &wanted, &options).lines().nth(2).unwrap().to_owned()
+    };
+    assert!(title(110).contains("70% complete, 30% cut"), "{}", title(110));
+    assert!(title(70).contains(" ─ 30% cut ─"), "{}", title(70));
+}
+
+#[test]
+fn the_words_about_a_selected_function_are_whole() {
+    for width in (60..130).step_by(9) {
+        with_profile((width, 24), options(), shared(solver()), move |session| {
+            session.rounds(&rounds(2));
+            session.script.keys("4jjj");
+            let screen = session.script.screen();
+            let last = screen.lines().find(|line| line.contains("mid_a: ")).unwrap_or_else(|| panic!("{screen}"));
+            let words = last.split(['─', '╰', '╯']).map(str::trim).find(|part| part.starts_with("mid_a: ")).unwrap();
+            assert!(!words.contains('…') && words.contains(" samples"), "{width}: {last}");
+            session.signals.send(15).unwrap();
+        });
+    }
+}
+
+#[test]
 fn no_word_of_detail_is_cut_off() {
     let options = ScreenOptions { screen: Screen::Detail, ..ScreenOptions::default() };
     for event in [0, 1, 3, 4] {

@@ -109,7 +109,8 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
         parts.push((Role::Match, found(profile)));
     }
     parts.push((Role::Dim, samples(profile)));
-    if let Some(reach) = profile.reach() {
+    let (reach, place_of_reach) = (profile.reach(), parts.len());
+    if let Some(reach) = reach {
         let role = if reach.cut + reach.unknown > reach.complete { Role::Warn } else { Role::Dim };
         parts.push((role, reach.to_string()));
     }
@@ -125,7 +126,15 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
         let name = &profile.calls.label(profile.function).name;
         parts.push((Role::Key, format!("callers of {}", cut_middle(name, 24))));
     }
-    while parts.len() > 2 && parts.iter().map(|(_, text)| width(text) + 3).sum::<usize>() > room + 3 {
+    let is_too_long =
+        |parts: &[(Role, String)]| parts.iter().map(|(_, text)| width(text) + 3).sum::<usize>() > room + 3;
+    // What is missing must be seen; the rest is complete.
+    if let Some(missing) =
+        reach.map(|reach| reach.missing()).filter(|missing| !missing.is_empty() && is_too_long(&parts))
+    {
+        parts[place_of_reach].1 = missing;
+    }
+    while parts.len() > 2 && is_too_long(&parts) {
         parts.pop();
     }
     let mut line = Line::default();
@@ -184,6 +193,9 @@ fn divide(page: &mut ScreenPage<'_>, panel: Rect, y: u16, focus: bool) {
     page.put(last, y, "┤", style);
 }
 
+/// Cells of the selected function's name, before words leave for its sake.
+const LEAST_NAME: usize = 12;
+
 /// `leaf_chase: 16.8k samples, 93.7%; prog, load.c` on the lower border, and what stands at the right of it.
 fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState, beside: &Line<'static>) {
     let place = profile.place();
@@ -195,22 +207,23 @@ fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState,
         _ => (place.shape.frame(place.selected), place.shape.total(place.selected), place.shape.own(place.selected)),
     };
     let label = profile.calls.label(frame);
-    let mut numbers = match profile.has_samples() {
+    let numbers = match profile.has_samples() {
         true => format!("{} of {} samples", total.samples, profile.whole().samples),
         false => share(profile.share(total)),
     };
+    let mut said = vec![numbers];
     if profile.has_samples() && own.samples > 0 && own.samples < total.samples {
-        numbers += &format!(", {} in itself", own.samples);
+        said.push(format!("{} in itself", own.samples));
     }
-    let place = [&label.module, &label.file].into_iter().filter(|text| !text.is_empty());
-    let places: Vec<_> = place.map(String::as_str).collect();
-    let tail = if places.is_empty() { numbers } else { format!("{numbers}, {}", places.join(", ")) };
-    let room = usize::from(panel.width.saturating_sub(6)).saturating_sub(if beside.width() > 0 {
-        beside.width() + 3
-    } else {
-        0
-    });
-    let name = cut_middle(&label.name, room.saturating_sub(width(&tail) + 2).max(12)).into_owned();
+    said.extend([&label.module, &label.file].into_iter().filter(|text| !text.is_empty()).cloned());
+    let taken = if beside.width() > 0 { beside.width() + 3 } else { 0 };
+    let room = usize::from(panel.width.saturating_sub(6)).saturating_sub(taken);
+    let least_name = width(&label.name).min(LEAST_NAME);
+    while said.len() > 1 && width(&said.join(", ")) + least_name + 4 > room {
+        said.pop();
+    }
+    let tail = said.join(", ");
+    let name = cut_middle(&label.name, room.saturating_sub(width(&tail) + 4).max(LEAST_NAME)).into_owned();
     let text = crate::tui::text::cut(&format!(" {name}: {tail} "), room).into_owned();
     let row = Rect { x: panel.x + 2, y: panel.bottom() - 1, width: panel.width.saturating_sub(4), height: 1 };
     page.line(row, Line::from(page.span(Role::Dim, text)));

@@ -67,6 +67,9 @@ pub(super) struct Events {
     /// Count every event in the kernel only, as if each had `:k`
     #[arg(long)]
     pub(super) all_kernel: bool,
+    /// Show an event of several like units (`uncore_imc_0`, `uncore_imc_1`) in a row for each, not as their sum
+    #[arg(long)]
+    pub(super) no_merge: bool,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
     #[arg(long, value_name = "DIR")]
     pub(super) event_tables: Option<PathBuf>,
@@ -324,9 +327,6 @@ pub(super) struct Stat {
     /// Count cache events too, as perf does; twice and three times for more
     #[arg(short, long, action = ArgAction::Count)]
     pub(super) detailed: u8,
-    /// Print an event of several units (`uncore_imc_0`, `uncore_imc_1`) apart for each, as perfprop does without it, too
-    #[arg(long)]
-    pub(super) no_merge: bool,
     /// Print large counts in groups of three digits, as texts have them anyway
     #[arg(short = 'B', long, conflicts_with_all = ["json", "field_separator"])]
     pub(super) big_num: bool,

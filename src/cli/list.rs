@@ -195,7 +195,7 @@ fn probe(question: Question<'_>) -> Availability {
     match status {
         Status::Counted => Availability::Yes,
         Status::UserOnly => Availability::UserOnly,
-        Status::NotSupported | Status::Gone => Availability::No("not supported here".into()),
+        Status::NotSupported | Status::Gone | Status::Elsewhere => Availability::No("not supported here".into()),
         Status::Forbidden => Availability::No("not permitted".into()),
     }
 }

@@ -17,7 +17,7 @@ use super::turns;
 use super::{Error, metrics};
 use crate::estimate::gp::{CovarianceModel, MAX_EVENTS};
 use crate::estimate::{Estimator, EstimatorKind, Gaussian};
-use crate::events::{self, Event, Machine, Pmu, Resolver, Space, Tables, with_letters};
+use crate::events::{self, Event, Machine, Merge, Pmu, Resolver, Space, Tables, parse_cpus, with_letters};
 use crate::expr::Fact;
 use crate::metrics::{Catalog, Facts, MeasuredScope, Metric, MetricRequest};
 use crate::monitor::Monitor;
@@ -27,7 +27,7 @@ use crate::rates::Confidence;
 use crate::relations::{self, LoadError, Relation};
 use crate::run::{self, Anchor, Header, MeasuredEvent, MetricFormula, RelationFile, TruthColumn};
 use crate::session::{ChildIo, CommandLine, Launch, Schedule, Session, find_command};
-use crate::sources::perf::{self, Cgroup, CounterRow, Split, Who, parse_cpus};
+use crate::sources::perf::{self, Cgroup, CounterRow, Split, Who};
 use crate::sources::{Counter, Status, emulate, process};
 use crate::units::WallNs;
 
@@ -112,6 +112,7 @@ pub(super) fn wishes_with(
         (true, _) => resolver.only_in(Space::User),
         (false, true) => resolver.only_in(Space::Kernel),
     };
+    let resolver = resolver.merging(if events.no_merge { Merge::Nothing } else { Merge::Units });
     let mut relations = load_relations(&events.corrections)?;
     let catalog = metrics::catalog(&relations.metrics, resolver.tables())?;
     let scope = if target.all_cpus { MeasuredScope::Whole } else { MeasuredScope::Part };
@@ -491,7 +492,7 @@ pub(super) fn start(
     let session = Session::start(&wishes.plan, launch, period).map_err(|error| refused(error, &wishes.plan, launch))?;
     tell_ended(launch);
     let recorded = |row: &CounterRow| MeasuredEvent {
-        event: opened(&wishes.plan.events[row.event], &row.status),
+        event: opened(&wishes.plan.events[row.event], row),
         status: row.status.clone(),
         scope: row.scope.clone(),
     };
@@ -543,10 +544,16 @@ fn check_modelled(launch: &Launch) -> Result<(), Error> {
     }
 }
 
-/// The event as it was opened: one that is counted in user space only says so in its name.
-fn opened(event: &Event, status: &Status) -> Event {
+/// The event as it was opened: one that is counted in user space only says so in its name, and one of several units
+/// says which have no part in it.
+fn opened(event: &Event, row: &CounterRow) -> Event {
     let mut event = event.clone();
-    if *status == Status::UserOnly {
+    if row.status.is_open() {
+        for (unit, status) in event.encoding.units.iter_mut().zip(&row.units) {
+            unit.absent = (!row.has(status)).then(|| status.word().to_owned());
+        }
+    }
+    if row.status == Status::UserOnly {
         event.modifiers.exclude_kernel = true;
         event.modifiers.exclude_hv = true;
         event.name = with_letters(&event.name, "u");
@@ -587,7 +594,9 @@ fn tell_ended(launch: &Launch) {
 
 /// A part that can't be counted is never passed over in silence.
 pub(super) fn tell_partial(events: &[MeasuredEvent]) {
-    let (gone, here): (Vec<_>, Vec<_>) = events.iter().partition(|event| event.status == Status::Gone);
+    let is_elsewhere = |event: &&MeasuredEvent| event.is_elsewhere();
+    let (gone, here): (Vec<_>, Vec<_>) =
+        events.iter().filter(|event| !is_elsewhere(event)).partition(|event| event.status == Status::Gone);
     let gone: HashSet<_> = gone.iter().map(|event| &event.scope).collect();
     match gone.len() {
         0 => {}
@@ -598,6 +607,9 @@ pub(super) fn tell_partial(events: &[MeasuredEvent]) {
     let mut names = HashSet::new();
     let named: Vec<_> =
         here.into_iter().filter(|event| names.insert((&event.event.name, event.status.is_open()))).collect();
+    for event in &named {
+        tell_units(event);
+    }
     let closed: Vec<_> = named.iter().filter(|event| !event.status.is_open()).collect();
     if closed.is_empty() {
         return;
@@ -614,9 +626,20 @@ pub(super) fn tell_partial(events: &[MeasuredEvent]) {
     say(&format!("{} of {} events opened; {}", named.len() - closed.len(), named.len(), reasons.join("; ")));
 }
 
+/// A sum that lacks some of its units must not look like that of all.
+fn tell_units(event: &MeasuredEvent) {
+    if let Some(words) = event.lacking_words() {
+        say(&format!("{} {} (W13)", shown(&event.event.name), shown(&words)));
+    }
+}
+
 fn reason(event: &MeasuredEvent) -> String {
     let code = if event.status == Status::Forbidden { "E01" } else { "E02" };
     match event.event.unavailable() {
+        None if event.status == Status::Elsewhere => {
+            let cpus: Vec<_> = event.event.encoding.cpus.iter().map(u32::to_string).collect();
+            format!("counted on CPU {} only, which -C leaves out (W14)", cpus.join(","))
+        }
         Some(reason) if event.event.kind == events::EventKind::Modelled => reason,
         Some(reason) => format!("{reason} ({code})"),
         None => format!("{} ({code})", event.status),

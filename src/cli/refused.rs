@@ -44,7 +44,7 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
         return Error::NotModelled(plan.events.iter().filter_map(Event::unavailable).collect());
     }
     let host = Host::here();
-    let is_closed = |event: usize| rows.iter().any(|row| row.event == event && !row.status.is_open());
+    let is_closed = |event: usize| rows.iter().any(|row| row.event == event && !row.is_whole());
     let closed = plan.events.iter().enumerate().filter(|(event, _)| is_closed(*event));
     let events: Vec<_> = closed.map(|(_, event)| event.name.clone()).collect();
     let whose = whose(launch);

@@ -310,7 +310,7 @@ fn matched(sides: [&[&Monitor]; 2], measure: Measure, basis: ComparedNumber) -> 
                 });
                 let runs = if side == Side::A { &mut events[place].a } else { &mut events[place].b };
                 runs.is_listed = true;
-                runs.is_partial |= row.core_share.is_some();
+                runs.is_partial |= row.is_partial();
                 runs.index = runs.index.or(Some(row.index).filter(|_| run == 0));
                 runs.numbers.extend(number(monitor, &row, measure, basis));
             }

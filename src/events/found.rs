@@ -21,6 +21,8 @@ pub(super) struct Meant {
     pub(super) name: Option<String>,
     /// What holds without letters.
     pub(super) modifiers: Modifiers,
+    /// The PMU outside the cores that counts it, by its name in sysfs.
+    pub(super) pmu: Option<String>,
 }
 
 impl From<Symbol> for Meant {
@@ -31,7 +33,13 @@ impl From<Symbol> for Meant {
 
 impl Meant {
     pub(super) fn new(canonical: String, kind: EventKind, encoding: Encoding) -> Self {
-        Self { canonical, kind, encoding, unit: Unit::Count, name: None, modifiers: Modifiers::unmodified() }
+        let (unit, name, modifiers, pmu) = (Unit::Count, None, Modifiers::unmodified(), None);
+        Self { canonical, kind, encoding, unit, name, modifiers, pmu }
+    }
+
+    /// The PMU that its canonical name begins with.
+    pub(super) fn head(&self) -> &str {
+        self.canonical.split('/').next().unwrap_or_default()
     }
 }
 
@@ -120,7 +128,9 @@ pub(super) fn on_pmu(pmu: &Pmu, terms: &[Term<'_>], encoded: Encoded, hybrid: bo
     // refuses to be asked (EINVAL).
     found.modifiers = if pmu.is_core() { Modifiers::unmodified() } else { Modifiers::default() };
     found.encoding.core = (hybrid && pmu.is_core()).then(|| pmu.name.clone());
-    Meant { unit: encoded.unit, name: encoded.name, ..found }
+    found.encoding.cpus = pmu.cpumask();
+    let outside = (!pmu.is_core()).then(|| pmu.name.clone());
+    Meant { unit: encoded.unit, name: encoded.name, pmu: outside, ..found }
 }
 
 /// The terms that say what is counted, as text.

@@ -163,3 +163,33 @@ pub(super) fn text(file: &Path) -> io::Result<String> {
 pub(super) fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
 }
+
+/// A list of CPUs as the kernel and perf write it: `0-2,5`.
+pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
+    /// A limit on CPU numbers: more than Linux can have.
+    const MOST: u32 = 1 << 16;
+    let mut cpus = Vec::new();
+    for part in text.split(',') {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
+        if first > last || last >= MOST {
+            return None;
+        }
+        cpus.extend(first..=last);
+    }
+    cpus.sort_unstable();
+    cpus.dedup();
+    Some(cpus)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_of_cpus() {
+        assert_eq!(parse_cpus("0-2,5"), Some(vec![0, 1, 2, 5]));
+        assert_eq!(parse_cpus("3,1,3"), Some(vec![1, 3]));
+        assert!(["", "2-1", "a", "0-99999999", "1,,2", "-1"].iter().all(|text| parse_cpus(text).is_none()));
+    }
+}

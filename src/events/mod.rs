@@ -10,6 +10,7 @@ pub mod emulate;
 mod error;
 mod found;
 mod machine;
+mod merge;
 mod modifiers;
 #[cfg(feature = "pfm")]
 pub mod pfm;
@@ -26,7 +27,8 @@ use serde::{Deserialize, Serialize};
 
 pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Question, Source, catalog, similar};
 pub use error::{EventError, EventErrorCause, ProbeProblem, Problem};
-pub use machine::{Machine, TracefsError};
+pub use machine::{Machine, TracefsError, parse_cpus};
+pub use merge::Merge;
 pub use modifiers::{Letters, LettersError, Space};
 pub use pmu::Pmu;
 pub use resolve::{Resolver, with_letters};
@@ -59,6 +61,25 @@ impl Event {
     /// something to open (which the kernel may still refuse).
     pub fn unavailable(&self) -> Option<String> {
         self.encoding.absent.clone()
+    }
+
+    /// The event on one of its units alone.
+    pub(crate) fn on(&self, unit: &PmuUnit) -> Self {
+        let PmuUnit { pmu_type, config, config1, config2, config3, .. } = *unit;
+        let (cpus, units) = (unit.cpus.clone(), Vec::new());
+        let encoding =
+            Encoding { pmu_type, config, config1, config2, config3, cpus, units, ..self.encoding.clone() };
+        Self { encoding, ..self.clone() }
+    }
+
+    /// The units whose counts add up to the event's; empty where one PMU counts it.
+    pub fn units(&self) -> &[PmuUnit] {
+        &self.encoding.units
+    }
+
+    /// Those of its units that have no part in what was counted.
+    pub fn absent_units(&self) -> impl Iterator<Item = &PmuUnit> {
+        self.units().iter().filter(|unit| unit.absent.is_some())
     }
 
     /// The one kind of core that counts it, where a machine has several. Its time on a counter is
@@ -155,6 +176,38 @@ pub struct Encoding {
     /// The place of a dynamic probe, which the kernel takes by name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub probe: Option<Probe>,
+    /// The CPUs that the PMU is opened on, each for all that it counts for: a PMU's `cpumask`. Empty is any CPU.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u32>,
+    /// The like units whose counts add up to the event's, this encoding's own first; empty where one PMU counts it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub units: Vec<PmuUnit>,
+}
+
+/// One of several like units outside the cores (`uncore_imc_0`, `uncore_imc_1`), and the event's encoding there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PmuUnit {
+    /// Name of the unit's PMU in sysfs.
+    pub pmu: String,
+    /// `perf_event_attr.type`.
+    pub pmu_type: u32,
+    /// `perf_event_attr.config`.
+    pub config: u64,
+    /// `perf_event_attr.config1`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub config1: u64,
+    /// `perf_event_attr.config2`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub config2: u64,
+    /// `perf_event_attr.config3`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub config3: u64,
+    /// The CPUs that it is opened on, as for [`Encoding::cpus`].
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cpus: Vec<u32>,
+    /// Why it has no part in what was counted; `None` where it has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<String>,
 }
 
 /// A dynamic probe on a place in a program or in the kernel.

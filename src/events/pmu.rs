@@ -72,12 +72,13 @@ pub(super) fn find(machine: &Machine, name: &str) -> Option<Pmu> {
 }
 
 /// Those of `all` that perf takes `written` for: the one of that name, else all whose name begins
-/// with it, with `uncore_` or without. `written` may be a pattern.
+/// with it, with `uncore_` or without. `written` may be a pattern, or parts of names with commas between
+/// (`hisi_sccl,ddrc` in the vendor's tables).
 pub(super) fn matching(all: &[Pmu], written: &str) -> Vec<Pmu> {
     if let Some(pmu) = all.iter().find(|pmu| pmu.name == written) {
         return vec![pmu.clone()];
     }
-    let pattern = format!("{written}*");
+    let pattern = format!("{}*", written.replace(',', "*"));
     let means = |pmu: &&Pmu| {
         let short = pmu.name.strip_prefix("uncore_").unwrap_or(&pmu.name);
         glob::matches(&pattern, &pmu.name) || glob::matches(&pattern, short)
@@ -94,6 +95,12 @@ impl Pmu {
     /// Whether it counts what happens on CPUs, whatever runs there: the kernel gives it a `cpumask`.
     pub fn counts_whole_cpus(&self) -> bool {
         self.folder.join("cpumask").exists()
+    }
+
+    /// The CPUs that it is opened on, each for all that it counts for: its `cpumask`. Empty is any CPU.
+    pub fn cpumask(&self) -> Vec<u32> {
+        let list = self.says("cpumask").filter(|_| !self.core);
+        list.and_then(|list| machine::parse_cpus(&list)).unwrap_or_default()
     }
 
     /// What a file of its folder says: `cpus`, `perf_event_mux_interval_ms`.

@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use super::error::{EventError, EventErrorCause, Problem};
 use super::found::{Meant, absent, libpfm_event, on_core, on_pmu, other_head, raw, with_common_terms};
 use super::machine::{Machine, TracefsError};
+use super::merge::{Merge, merged};
 use super::modifiers::{Letters, Space};
 use super::pmu::{self, Pmu};
 use super::presets::{self, CpuFamily, Meaning};
@@ -19,6 +20,9 @@ use super::{Encoding, Event, EventKind, Group, GroupBinding, Modifiers, Source, 
 
 /// The most events that one list can stand for, patterns included.
 const MOST_EVENTS: usize = 1 << 16;
+
+/// The first `perf_event_attr.type` that the kernel gives out to PMUs of drivers (`PERF_TYPE_MAX`).
+const FIRST_OF_SYSFS: u32 = 6;
 
 /// How many wrong names get suggestions; each is compared with every name of the machine.
 const MOST_SUGGESTIONS: usize = 20;
@@ -34,6 +38,7 @@ pub struct Resolver {
     tables: Arc<Tables>,
     pmus: OnceLock<Vec<Pmu>>,
     space: Option<Space>,
+    merge: Merge,
 }
 
 /// What a name means, and the letters that were left of it.
@@ -46,6 +51,8 @@ struct MeantWithModifiers<'a> {
 struct Member {
     event: Event,
     guest_chosen: bool,
+    /// The PMU of one unit among several, or of one kind of core: the kernel takes no group over two of them.
+    apart: Option<String>,
 }
 
 /// A name with further modifiers, behind those that it ends with.
@@ -75,7 +82,12 @@ fn with_group_letters(name: &str, letters: &str) -> String {
 impl Resolver {
     /// A resolver for the events of `machine`.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, family: OnceLock::new(), tables: Arc::default(), pmus: OnceLock::new(), space: None }
+        Self { machine, family: OnceLock::new(), tables: Arc::default(), pmus: OnceLock::new(), space: None, merge: Merge::Units }
+    }
+
+    /// The same resolver, which adds the counts of like units up or finds an event for each.
+    pub fn merging(self, merge: Merge) -> Self {
+        Self { merge, ..self }
     }
 
     /// The same resolver, which finds every event as it is counted there only. Time passes everywhere.
@@ -190,6 +202,9 @@ impl Resolver {
         let mut modifiers = found.modifiers;
         letters.apply_to_event(&mut modifiers).map_err(EventErrorCause::Letters)?;
         let mut encoding = found.encoding;
+        if found.pmu.is_none() && encoding.pmu_type >= FIRST_OF_SYSFS {
+            encoding.cpus = self.cpumask_of(encoding.pmu_type);
+        }
         if found.kind == EventKind::Modelled && modifiers.exclude_user {
             encoding = Encoding::absent(NO_KERNEL);
         }
@@ -200,8 +215,15 @@ impl Resolver {
             None if several => format!("{}{colon}{written}", found.canonical),
             None => text.to_owned(),
         };
+        let apart = encoding.core.clone().or(found.pmu.filter(|_| several && encoding.units.is_empty()));
         let event = Event { name, canonical: found.canonical, kind: found.kind, encoding, modifiers, unit: found.unit };
-        Ok(Member { event, guest_chosen: letters.chooses_guest() })
+        Ok(Member { event, guest_chosen: letters.chooses_guest(), apart })
+    }
+
+    /// The CPUs that a PMU is opened on which was written as a number, or is known to libpfm.
+    fn cpumask_of(&self, pmu_type: u32) -> Vec<u32> {
+        let pmu = self.pmus().iter().find(|pmu| pmu.pmu_type == pmu_type);
+        pmu.map(Pmu::cpumask).unwrap_or_default()
     }
 
     fn name<'a>(&self, name: &'a str, terms: Option<&[Term<'_>]>) -> Result<MeantWithModifiers<'a>, EventErrorCause> {
@@ -300,8 +322,8 @@ impl Resolver {
         self.on_each(&with_event, &terms)
     }
 
-    /// The terms on each PMU. As in perf, of several PMUs those that don't have the terms are
-    /// left out, as long as one has.
+    /// The terms on each PMU, those of like units in one. As in perf, of several PMUs those that don't have the
+    /// terms are left out, as long as one has.
     fn on_each(&self, pmus: &[Pmu], terms: &[Term<'_>]) -> Result<Vec<Meant>, EventErrorCause> {
         let (mut found, mut refused) = (Vec::new(), None);
         for pmu in pmus {
@@ -313,7 +335,7 @@ impl Resolver {
         }
         match refused {
             Some(cause) if found.is_empty() => Err(cause),
-            _ => Ok(found),
+            _ => Ok(merged(found, self.merge)),
         }
     }
 
@@ -369,8 +391,9 @@ impl Resolver {
         for one in &mut found {
             one.unit = event.unit().unwrap_or_else(|| one.unit.clone());
         }
-        if let [one] = found.as_mut_slice() {
-            one.canonical.clone_from(&event.name);
+        match found.as_mut_slice() {
+            [one] => one.canonical.clone_from(&event.name),
+            several => several.iter_mut().for_each(|one| one.canonical = format!("{}/{}/", one.head(), event.name)),
         }
         Ok(found)
     }
@@ -532,7 +555,7 @@ impl EventList<'_> {
                     member.event.name = with_group_letters(&member.event.name, modifiers);
                 }
                 let binding = if letters.is_weak() { GroupBinding::Weak } else { GroupBinding::Braces };
-                self.groups.extend(by_core(members).into_iter().map(|events| Group {
+                self.groups.extend(by_pmu(members).into_iter().map(|events| Group {
                     name: name.map(String::from),
                     events,
                     binding,
@@ -574,18 +597,18 @@ impl EventList<'_> {
     }
 }
 
-/// A group on a hybrid machine is one group for each kind of core: the kernel takes no group
-/// over two hardware PMUs. Events that run anywhere stay in the first.
-fn by_core(members: Vec<Member>) -> Vec<Vec<Event>> {
-    let mut cores: Vec<String> = Vec::new();
-    for core in members.iter().filter_map(|member| member.event.core()) {
-        if !cores.iter().any(|known| known == core) {
-            cores.push(core.to_owned());
+/// A group on a hybrid machine is one group for each kind of core, and one of several units shown apart is one for
+/// each unit: the kernel takes no group over two hardware PMUs. Events that run anywhere stay in the first.
+fn by_pmu(members: Vec<Member>) -> Vec<Vec<Event>> {
+    let mut pmus: Vec<String> = Vec::new();
+    for pmu in members.iter().filter_map(|member| member.apart.as_ref()) {
+        if !pmus.contains(pmu) {
+            pmus.push(pmu.clone());
         }
     }
-    let mut groups: Vec<Vec<Event>> = vec![Vec::new(); cores.len().max(1)];
+    let mut groups: Vec<Vec<Event>> = vec![Vec::new(); pmus.len().max(1)];
     for member in members {
-        let index = member.event.core().and_then(|core| cores.iter().position(|known| known == core));
+        let index = member.apart.as_ref().and_then(|pmu| pmus.iter().position(|known| known == pmu));
         groups[index.unwrap_or(0)].push(member.event);
     }
     groups.retain(|events| !events.is_empty());

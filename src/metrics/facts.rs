@@ -59,7 +59,9 @@ impl<'a> Facts<'a> {
 
     /// How many units count the event.
     fn count(&self, name: &str) -> usize {
-        self.events(name).iter().filter(|event| event.unavailable().is_none()).count()
+        let events = self.events(name);
+        let known = events.iter().filter(|event| event.unavailable().is_none());
+        known.map(|event| event.units().len().max(1)).sum()
     }
 
     fn machine(&self) -> &Machine {

@@ -72,6 +72,16 @@ pub enum Finding {
         /// Event that it is about.
         event: EventIndex,
     },
+    /// Some units have no part in the event's sum.
+    LacksUnits {
+        /// Event that it is about.
+        event: EventIndex,
+    },
+    /// The event's PMU is opened on other CPUs than those that are measured.
+    Elsewhere {
+        /// Event that it is about.
+        event: EventIndex,
+    },
     /// Events of a relation aren't measured.
     RelationInactive {
         /// Relation that it is about.
@@ -140,6 +150,8 @@ impl Finding {
             Self::TakenOff { .. } => "W11",
             Self::Gone { .. } => "W12",
             Self::UncountedTime { .. } => "W13",
+            Self::LacksUnits { .. } => "W14",
+            Self::Elsewhere { .. } => "W15",
             Self::TargetEnded => "E11",
         }
     }
@@ -238,6 +250,19 @@ impl fmt::Display for FindingText<'_> {
             Finding::OneKindOfCore { event } => {
                 let core = self.monitor.header().events[*event].event.core().unwrap_or_default();
                 write!(f, "{} counts on {core} only: a part, which is not scaled", self.event(*event))
+            }
+            Finding::LacksUnits { event } => {
+                let measured = &self.monitor.header().events[*event];
+                let words = measured.lacking_words().unwrap_or_else(|| {
+                    let units = measured.event.units().len();
+                    format!("is the sum of a part of its {units} units; the others were on no counter: is another tool using them?")
+                });
+                write!(f, "{} {words}", self.event(*event))
+            }
+            Finding::Elsewhere { event } => {
+                let cpus = &self.monitor.header().events[*event].event.encoding.cpus;
+                let cpus: Vec<_> = cpus.iter().map(u32::to_string).collect();
+                write!(f, "{} is counted on CPU {} only", self.event(*event), cpus.join(","))
             }
             Finding::RelationInactive { relation, missing } => {
                 write!(f, "{} is inactive: {} not measured (E08)", self.relation(*relation), missing.join(", "))

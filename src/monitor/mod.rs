@@ -88,6 +88,9 @@ struct EventTrack {
     enabled: CpuNs,
     history: VecDeque<Point>,
     low_ratio_noted: bool,
+    /// Whether one of the event's units has not been on a counter so far, and whether that was noted.
+    lacks_unit: bool,
+    lack_noted: bool,
     /// Which part of it isn't counted, and what is left of its estimate.
     uncounted: Option<(UncountedPart, Estimate)>,
 }
@@ -152,6 +155,8 @@ pub struct Row<'a> {
     pub core_share: Option<f64>,
     /// What of it isn't counted, because the kernel took counters off at an exec.
     pub uncounted: Option<UncountedPart>,
+    /// Whether some of the event's units have no part in its count, so that it is a part of the sum.
+    pub lacks_units: bool,
 }
 
 /// What of an event isn't counted where the kernel took counters off at an exec.
@@ -172,6 +177,11 @@ impl<'a> Row<'a> {
     /// The interval that ended last; `None` before the first, and where the event has not been on a counter.
     pub fn newest(&self) -> Option<&'a Point> {
         self.history.back().filter(|_| matches!(self.absence, None | Some(Absence::NoneSeen)))
+    }
+
+    /// Whether the count is a part of what it is called: that of one kind of core, or of some units.
+    pub fn is_partial(&self) -> bool {
+        self.core_share.is_some() || self.lacks_units
     }
 
     /// How the run's number was corrected, or where one that was never counted comes from; `None`
@@ -237,6 +247,8 @@ pub enum Absence {
     TakenOff,
     /// The thread had ended before its counters were open.
     Gone,
+    /// The event's PMU is opened on other CPUs.
+    Elsewhere,
 }
 
 impl Absence {
@@ -250,6 +262,7 @@ impl Absence {
             Self::NoneSeen => "none seen",
             Self::TakenOff => "not counted from exec on",
             Self::Gone => "gone",
+            Self::Elsewhere => "counted on other CPUs",
         }
     }
 }
@@ -325,6 +338,7 @@ impl Monitor {
         }
         self.note_lost();
         self.note_uncounted_time(&end);
+        self.note_lacking_units();
         if matches!(self.header.target, MeasuredTarget::Processes(_) | MeasuredTarget::Threads(_)) {
             self.note(Finding::TargetEnded);
         }
@@ -340,7 +354,8 @@ impl Monitor {
         if delta.is_none() {
             self.note(Finding::WentBackwards { event });
         }
-        delta
+        // What a unit that had no counter would have added isn't known from the others.
+        if self.tracks[event].lacks_unit { delta.map(|delta| Delta { running: delta.enabled, ..delta }) } else { delta }
     }
 
     fn close_interval(&mut self) {
@@ -353,6 +368,9 @@ impl Monitor {
         for ((event, track), estimate) in self.tracks.iter_mut().enumerate().zip(self.estimator.estimates()) {
             let counted = self.tally.interval(event).total();
             let (mut raw, mut corrected) = (self.tally.interval_count(event), estimate.interval);
+            if track.lacks_unit || self.header.events[event].event.absent_units().next().is_some() {
+                (raw, corrected) = (raw.map(at_least), corrected.map(at_least));
+            }
             if let Some((_, known)) = &mut track.uncounted {
                 *known = at_least_so_much(self.tally.total(event), counted, raw);
                 (raw, corrected) = (known.interval, known.interval);
@@ -366,6 +384,9 @@ impl Monitor {
         self.spread_sums();
         self.note_lost();
         self.note_low_ratios();
+        if self.intervals >= SETTLED {
+            self.note_lacking_units();
+        }
         self.closed_at = self.now;
         let interval = self.header.interval_ns.0.max(1);
         // The next whole interval ahead, so that a late round doesn't make short ones after it.
@@ -374,12 +395,16 @@ impl Monitor {
     }
 }
 
+/// A count of a part, of which nobody knows how far it is from the whole.
+fn at_least(count: Uncertain) -> Uncertain {
+    Uncertain { error: Error::Unknown, ..count }
+}
+
 /// What is known of an event of which a part isn't counted any more: what was counted happened, and nobody
 /// knows what else.
 fn at_least_so_much(total: Option<Uncertain>, counted: Delta, interval: Option<Uncertain>) -> Estimate {
-    let known = |count: Uncertain| Uncertain { error: Error::Unknown, ..count };
-    let total = total.filter(|total| total.value > 0.0).map(known);
-    let interval = interval.filter(|_| counted.enabled.0 > 0).map(known);
+    let total = total.filter(|total| total.value > 0.0).map(at_least);
+    let interval = interval.filter(|_| counted.enabled.0 > 0).map(at_least);
     let quality = if total.is_some() { Quality::Scaled } else { Quality::Missing };
     Estimate { interval, total, quality, ..Estimate::default() }
 }
@@ -412,6 +437,7 @@ impl Monitor {
             absence: self.absence(index),
             core_share: self.core_share(index),
             uncounted: self.tracks[index].uncounted.as_ref().map(|(part, _)| *part),
+            lacks_units: self.lacks_units(index),
         }
     }
 
@@ -421,7 +447,12 @@ impl Monitor {
     }
 
     fn scaled(&self, index: EventIndex) -> Option<Uncertain> {
-        self.known(index).map_or_else(|| self.tally.total(index), |known| known.total)
+        let total = self.known(index).map_or_else(|| self.tally.total(index), |known| known.total);
+        if self.lacks_units(index) { total.map(at_least) } else { total }
+    }
+
+    fn lacks_units(&self, index: EventIndex) -> bool {
+        self.tracks[index].lacks_unit || self.header.events[index].event.absent_units().next().is_some()
     }
 
     fn core_share(&self, index: EventIndex) -> Option<f64> {
@@ -436,6 +467,7 @@ impl Monitor {
             Status::NotSupported => Some(Absence::NotSupported),
             Status::Forbidden => Some(Absence::Forbidden),
             Status::Gone => Some(Absence::Gone),
+            Status::Elsewhere => Some(Absence::Elsewhere),
             Status::Counted | Status::UserOnly if self.scaled(index).is_some() => None,
             Status::Counted | Status::UserOnly
                 if matches!(self.tracks[index].uncounted, Some((UncountedPart::FromExecOn, _))) =>
@@ -531,6 +563,9 @@ impl Monitor {
                 Status::Counted | Status::UserOnly if self.header.events[event].event.core().is_some() => {
                     self.note(Finding::OneKindOfCore { event });
                 }
+                _ if self.header.events[event].is_elsewhere() => {}
+                Status::Elsewhere => self.note(Finding::Elsewhere { event }),
+                Status::Counted if self.lacks_units(event) => self.note(Finding::LacksUnits { event }),
                 Status::Counted | Status::Gone => {}
                 Status::UserOnly => self.note(Finding::UserOnly { event }),
                 Status::NotSupported => self.note(Finding::NotSupported { event }),
@@ -555,7 +590,16 @@ impl Monitor {
     /// Notes the events of which a part isn't counted from now on.
     fn note_uncounted(&mut self, round: &Round) {
         let mut events = Vec::new();
-        for &event in &round.uncounted {
+        let is_of_units = |event: EventIndex| {
+            self.header.events.get(event).is_some_and(|event| !event.event.units().is_empty())
+        };
+        let (lacking, taken_off): (Vec<EventIndex>, Vec<_>) =
+            round.uncounted.iter().partition(|&&event| is_of_units(event));
+        self.tracks.iter_mut().for_each(|track| track.lacks_unit = false);
+        for event in lacking {
+            self.tracks[event].lacks_unit = true;
+        }
+        for event in taken_off {
             let Some(track) = self.tracks.get_mut(event).filter(|track| track.uncounted.is_none()) else { continue };
             track.uncounted = Some((UncountedPart::FromExecOn, Estimate::default()));
             events.push(event);
@@ -578,6 +622,19 @@ impl Monitor {
             }
         }
         self.note(Finding::UncountedTime { uncounted, all });
+    }
+
+    /// Notes the events of which a unit has had no counter for all that time.
+    fn note_lacking_units(&mut self) {
+        let lacking = |(event, track): (EventIndex, &mut EventTrack)| {
+            let is_new = track.lacks_unit && !track.lack_noted;
+            track.lack_noted |= is_new;
+            is_new.then_some(event)
+        };
+        let events: Vec<_> = self.tracks.iter_mut().enumerate().filter_map(lacking).collect();
+        for event in events {
+            self.note(Finding::LacksUnits { event });
+        }
     }
 
     fn note_relations(&mut self, before: &[RelationState]) {

@@ -6,6 +6,7 @@ use crate::events::Event;
 use crate::plan::EventIndex;
 use crate::rates::{Backwards, Delta};
 use crate::sources::{Reading, Scope, Status};
+use crate::units::CpuNs;
 
 /// An event, and what became of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -30,6 +31,29 @@ impl MeasuredEvent {
         let is_partial = self.event.core().is_some();
         let reading = if is_partial { Reading { enabled: reading.running, ..reading } } else { reading };
         Delta::between(std::mem::replace(last, reading), reading)
+    }
+
+    /// What perf calls the time that an event ran: that of each unit, added up.
+    pub fn perfs_runtime(&self, running: CpuNs) -> u64 {
+        let units = self.event.units().len() - self.event.absent_units().count();
+        running.0.saturating_mul(units.max(1) as u64)
+    }
+
+    /// Whether the row is of a CPU that the event's PMU doesn't listen to, so that there is nothing to count in it.
+    pub fn is_elsewhere(&self) -> bool {
+        self.status == Status::Elsewhere && matches!(self.scope, Scope::Cpu(_))
+    }
+
+    /// How the event's sum lacks some of its units, `is the sum of 1 of 2 units; not supported: uncore_imc_1`; `None`
+    /// where it has all.
+    pub fn lacking_words(&self) -> Option<String> {
+        let (units, absent): (_, Vec<_>) = (self.event.units().len(), self.event.absent_units().collect());
+        let first = absent.first()?;
+        let why = first.absent.as_deref().unwrap_or_default();
+        let alike: Vec<_> =
+            absent.iter().filter(|unit| unit.absent == first.absent).map(|unit| unit.pmu.as_str()).collect();
+        let others = if alike.len() < absent.len() { ", ..." } else { "" };
+        Some(format!("is the sum of {} of {units} units; {why}: {}{others}", units - absent.len(), alike.join(", ")))
     }
 
     /// The event's name, with the part of the target where that isn't all of it.

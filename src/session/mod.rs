@@ -29,7 +29,7 @@ use crate::sources::limited::{Limited, TURN};
 use crate::sources::perf::mux::{Interval, MuxError};
 use crate::sources::perf::{self, CounterRow, OpenError, PerfSource, Split, Start, Stop, Who};
 use crate::sources::tool::{Times, Tools};
-use crate::sources::{Counter, CounterSource, Round, Status, process};
+use crate::sources::{Counter, CounterSource, Round, process};
 #[cfg(feature = "stacks")]
 use crate::stacks::live;
 use crate::units::{CpuNs, WallNs};
@@ -532,7 +532,7 @@ impl Opened {
             Needs::Nothing => true,
             Needs::One => rows.any(|row| row.status.is_open()),
             // A thread that has ended meanwhile says nothing of an event.
-            Needs::All => rows.all(|row| row.status.is_open() || row.status == Status::Gone),
+            Needs::All => rows.all(CounterRow::is_whole),
         };
         if is_enough { Ok(self) } else { Err(StartError::NotOpened(self.rows)) }
     }

@@ -44,8 +44,9 @@ pub struct Round {
     /// A reading for each event of the plan, in its order; `None` for an event that isn't open or
     /// could not be read this time.
     pub readings: Vec<Option<Reading>>,
-    /// The places of readings of which a part isn't counted any more: the kernel took the counters off a
-    /// task that executed a program with rights of its own. From the round that showed it on, in all.
+    /// The places of readings of which a part isn't counted: the kernel took the counters off a task that executed a
+    /// program with rights of its own, which stays so in all later rounds; or one of the event's units hasn't been on a
+    /// counter so far.
     pub uncounted: Vec<usize>,
 }
 
@@ -170,6 +171,8 @@ pub enum Status {
     Forbidden,
     /// The thread had ended before its counters were open.
     Gone,
+    /// Its PMU is opened on other CPUs than those that are counted.
+    Elsewhere,
 }
 
 impl Status {
@@ -186,6 +189,7 @@ impl Status {
             Self::NotSupported => "not supported",
             Self::Forbidden => "forbidden",
             Self::Gone => "gone",
+            Self::Elsewhere => "counted on other CPUs",
         }
     }
 }

@@ -63,16 +63,13 @@ fn cells(monitor: &Monitor, row: &Row<'_>, measure: Measure) -> String {
     format!("{:>11}  {error:>7}  {sigma:>9}  {run:>6}  {correction}", number(scaled.value * factor))
 }
 
-/// The error of a count, or the word for what one kind of core counted: how far that is from all of it
-/// isn't known.
+/// The error of a count, or the word for what one kind of core or some units counted: how far that is from all of
+/// it isn't known.
 pub(super) fn error_cell(row: &Row<'_>, number: Uncertain) -> String {
-    match row.core_share {
-        Some(_) => PARTIAL.into(),
-        None => plus_minus(number, &row.event.event.unit),
-    }
+    if row.is_partial() { PARTIAL.into() } else { plus_minus(number, &row.event.event.unit) }
 }
 
-/// The word for a count that other kinds of cores have no part in.
+/// The word for a count that other kinds of cores, or other units, have no part in.
 pub(super) const PARTIAL: &str = "partial";
 
 fn relations(out: &mut String, monitor: &Monitor) {

@@ -35,7 +35,7 @@ pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
         let run_ratio = row.core_share.or(row.raw.run.run_ratio());
         let metrics = metric::over_runs(runs, last, &row);
         let first = metrics.first().map_or_else(|| run_metric(runs, last, &row), PrintedMetric::field);
-        fields.extend(time_fields(total.running.0, run_ratio, first));
+        fields.extend(time_fields(row.event.perfs_runtime(total.running), run_ratio, first));
         fields.extend(our_fields(last, &row, &numbers));
         with_metrics(last, fields, &metrics, part_field(&row).len())
     };
@@ -52,7 +52,7 @@ pub fn interval(monitor: &Monitor, separator: &str) -> String {
         let metrics = metric::over_interval(monitor, &row);
         let derived = || point.and_then(|_| interval_metric(monitor, &row));
         fields.extend(time_fields(
-            point.map_or(0, |point| point.counted.running.0),
+            point.map_or(0, |point| row.event.perfs_runtime(point.counted.running)),
             row.core_share.or(point.and_then(|point| point.run_ratio())),
             metrics.first().map_or_else(derived, PrintedMetric::field),
         ));

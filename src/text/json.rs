@@ -71,7 +71,7 @@ impl LineNumbers {
 
 fn total_line(monitor: &Monitor, row: &Row<'_>, runs: &Repeats<'_>) -> String {
     let numbers = LineNumbers::of_runs(runs, row.index);
-    let runtimes = runs.0.iter().map(|run| run.row(row.index).raw.run.total().running.0);
+    let runtimes = runs.0.iter().map(|run| row.event.perfs_runtime(run.row(row.index).raw.run.total().running));
     let runtime = runtimes.fold(0, u64::saturating_add) / runs.0.len() as u64;
     let mut line = Map::new();
     count_keys(&mut line, monitor, row, numbers.count);
@@ -92,7 +92,8 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     count_keys(&mut line, monitor, row, numbers.count);
     let metric = point.and_then(|_| interval_metric(monitor, row));
     let run_ratio = row.core_share.or(point.and_then(|point| point.run_ratio()));
-    time_keys(&mut line, point.map_or(0, |point| point.counted.running.0), run_ratio, metric);
+    let runtime = point.map_or(0, |point| row.event.perfs_runtime(point.counted.running));
+    time_keys(&mut line, runtime, run_ratio, metric);
     our_keys(&mut line, monitor, row, &numbers);
     with_metrics(line, &metric::over_interval(monitor, row), &["interval", "cpu", "thread"])
 }
@@ -144,7 +145,7 @@ pub(super) fn status(row: &Row<'_>, count: Option<Uncertain>) -> &'static str {
         (None, None) => "not counted",
         (_, Some(_)) if row.uncounted == Some(UncountedPart::FromExecOn) => "counted until exec",
         (_, Some(_)) if row.uncounted == Some(UncountedPart::OfChild) => "counted without a child",
-        (_, Some(_)) if row.core_share.is_some() => PARTIAL,
+        (_, Some(_)) if row.is_partial() => PARTIAL,
         (_, Some(_)) => COUNTED,
     }
 }

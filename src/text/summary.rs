@@ -69,7 +69,7 @@ pub fn summary_in(runs: &Repeats<'_>, digits: Digits) -> String {
     out
 }
 
-/// All rows as perf prints them: an event with all parts of the target, and then the next one.
+/// All rows as perf prints them: an event with all parts of the target that it is counted in, and then the next one.
 pub(super) fn by_event(monitor: &Monitor) -> impl Iterator<Item = Row<'_>> {
     let events = &monitor.header().events;
     let mut place = 0;
@@ -80,7 +80,7 @@ pub(super) fn by_event(monitor: &Monitor) -> impl Iterator<Item = Row<'_>> {
     });
     let mut rows: Vec<_> = places.collect();
     rows.sort_unstable();
-    rows.into_iter().map(|(_, row)| monitor.row(row))
+    rows.into_iter().filter(|&(_, row)| !events[row].is_elsewhere()).map(|(_, row)| monitor.row(row))
 }
 
 fn title(monitor: &Monitor) -> String {
@@ -183,6 +183,7 @@ pub(super) fn absence_cell(absence: Option<Absence>) -> &'static str {
         Some(Absence::NotYetRan) => "<not yet counted>",
         Some(Absence::NoneSeen) => "<none seen>",
         Some(Absence::Gone) => "<gone>",
+        Some(Absence::Elsewhere) => "<on other CPUs>",
         Some(Absence::NeverRan | Absence::TakenOff) | None => "<not counted>",
     }
 }
@@ -340,6 +341,9 @@ fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     }
     if monitor.rows().any(|row| row.core_share.is_some()) {
         out.push_str("\n partial: what one kind of core counted, unscaled, and the part of the CPU time spent there\n");
+    }
+    if monitor.rows().any(|row| row.lacks_units && row.absence.is_none()) {
+        out.push_str("\n partial: the sum of the units that could be counted; others are missing in it\n");
     }
     if let Some(words) = monitor.header().modelled_words() {
         let _ = writeln!(out, "\n {words}");

@@ -125,7 +125,7 @@ impl Figures {
             }),
             by: correction.and_then(|correction| correction.by),
             run: row.core_share.or(row.raw.run.run_ratio()),
-            is_partial: row.core_share.is_some(),
+            is_partial: row.is_partial(),
         }
     }
 

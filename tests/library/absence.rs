@@ -3,9 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 use perfprop::estimate::{Linear, ScaleEstimator};
-use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
+use perfprop::events::{Encoding, Event, EventKind, Modifiers, PmuUnit, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::{Cohesion, PlannedGroup};
+use perfprop::rates::{Error, Uncertain};
 use perfprop::recording::{self, Recorder};
 use perfprop::run::{self, Anchor, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget};
 use perfprop::sources::{Reading, Round, Scope, Status};
@@ -358,4 +359,99 @@ fn an_event_that_is_not_counted_has_the_cpu_time_of_the_others_and_not_the_time_
     // What is derived for it is twice what `counts` counted.
     let derived = absent.estimate.total.unwrap().value;
     assert!((derived - 6000.0).abs() < 1e-6, "{derived}");
+}
+
+/// An event of three units, the last of which the kernel refused.
+fn of_units() -> Monitor {
+    let unit = |number: u32, absent: Option<&str>| PmuUnit {
+        pmu: format!("uncore_imc_{number}"),
+        absent: absent.map(str::to_owned),
+        ..PmuUnit::default()
+    };
+    let mut header = header();
+    header.events.truncate(2);
+    (header.anchors, header.groups[0].members) = (Vec::new(), vec![0, 1]);
+    for (event, third) in header.events.iter_mut().zip([None, Some("not supported")]) {
+        event.status = Status::Counted;
+        event.event.encoding.units = vec![unit(0, None), unit(1, None), unit(2, third)];
+    }
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])))
+}
+
+/// Each counts 1000 a second; in the first, `lacking` units were on no counter, for half the time of all.
+fn of_units_in(second: u64, lacking: &[usize]) -> Round {
+    let whole = CpuNs(second * SECOND);
+    let reading = Some(Reading { count: 1000 * second, enabled: whole, running: CpuNs(whole.0 / 2) });
+    Round { at: WallNs(whole.0), readings: vec![reading; 2], uncounted: lacking.to_vec() }
+}
+
+#[test]
+fn a_sum_without_all_of_its_units_is_partial_everywhere() {
+    let mut monitor = of_units();
+    monitor.round(&of_units_in(1, &[]), 0);
+    let (whole, part) = (monitor.row(0), monitor.row(1));
+    assert!(!whole.is_partial() && part.is_partial());
+    // What is missing is not known from the others.
+    assert_eq!(part.scaled.map(|count| (count.value, count.error)), Some((2000.0, Error::Unknown)));
+    let text = text::summary(&Repeats(std::slice::from_ref(&monitor)));
+    let line = |name: &str| text.lines().find(|line| line.contains(name)).unwrap().to_owned();
+    assert!(line("absent").contains("partial") && !line("counts").contains("partial"), "{text}");
+    assert!(text.contains("partial: the sum of the units that could be counted"), "{text}");
+    let told: Vec<_> = monitor.findings().iter().filter(|noted| noted.finding.code() == "W14").collect();
+    assert_eq!(told.len(), 1);
+    let words = "absent is the sum of 2 of 3 units; not supported: uncore_imc_2";
+    assert_eq!(told[0].finding.words(&monitor).to_string(), words);
+    let csv = text::csv_totals(&Repeats(std::slice::from_ref(&monitor)), ",");
+    // perf's time running is that of all units together.
+    assert!(csv.contains("2000,,counts,1500000000,50.00,") && csv.contains("2000,,absent,1000000000,50.00,"), "{csv}");
+    let states: Vec<_> = csv.lines().map(|line| line.split(',').nth(13).unwrap()).collect();
+    assert_eq!(states, ["counted", "partial"], "{csv}");
+    let json: Vec<Value> =
+        text::json_totals(&Repeats(&[monitor])).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!((&json[1]["status"], &json[1]["ci-hi"]), (&"partial".into(), &Value::Null));
+}
+
+#[test]
+fn what_a_unit_without_a_counter_would_have_added_is_not_made_up() {
+    let mut monitor = of_units();
+    monitor.round(&of_units_in(1, &[0]), 0);
+    let row = monitor.row(0);
+    assert!(row.lacks_units && row.uncounted.is_none() && row.absence.is_none());
+    assert_eq!(row.scaled.map(|count| (count.value, count.error)), Some((1000.0, Error::Unknown)));
+    // From then on all units count, each for half of the time.
+    monitor.round(&of_units_in(2, &[]), 0);
+    let row = monitor.row(0);
+    assert!(!row.lacks_units);
+    assert!((row.scaled.unwrap().value - 2000.0 * 2.0 / 1.5).abs() < 1e-6, "{:?}", row.scaled);
+    assert!(monitor.findings().iter().all(|noted| noted.finding.code() != "W14" || noted.at == WallNs(0)));
+}
+
+#[test]
+fn a_unit_that_never_got_a_counter_is_told_in_the_end() {
+    let mut monitor = of_units();
+    monitor.round(&of_units_in(1, &[0]), 0);
+    monitor.end(End { at_ns: WallNs(SECOND), ..End::default() });
+    let told = |noted: &&perfprop::monitor::Noted| noted.finding.code() == "W14" && noted.at == WallNs(SECOND);
+    let told: Vec<_> = monitor.findings().iter().filter(told).collect();
+    let words = told.first().unwrap().finding.words(&monitor).to_string();
+    assert!(words.starts_with("counts is the sum of a part of its 3 units"), "{words}");
+}
+
+#[test]
+fn a_cpu_that_a_pmu_does_not_listen_to_has_no_line() {
+    let mut header = header();
+    header.events.truncate(1);
+    (header.anchors, header.groups) = (Vec::new(), Vec::new());
+    header.events.push(MeasuredEvent { status: Status::Elsewhere, scope: Scope::Cpu(1), ..header.events[0].clone() });
+    header.events[0].scope = Scope::Cpu(0);
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let mut monitor = Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])));
+    let whole = CpuNs(SECOND);
+    let reading = Some(Reading { count: 5, enabled: whole, running: whole });
+    monitor.round(&Round { at: WallNs(SECOND), readings: vec![reading, None], uncounted: Vec::new() }, 0);
+    let csv = text::csv_totals(&Repeats(std::slice::from_ref(&monitor)), ",");
+    assert!(csv.lines().count() == 1 && csv.starts_with("CPU0,5,"), "{csv}");
+    assert_eq!(monitor.sum(&[0, 1]).scaled, Some(Uncertain::exact(5.0)), "nothing is missing in the sum");
+    assert!(monitor.findings().is_empty());
 }

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::trees::Tree;
-use perfprop::events::{Event, Resolver, Source, Tables, Unit, catalog};
+use perfprop::events::{Event, Merge, Resolver, Source, Tables, Unit, catalog};
+use perfprop::expr::Fact;
+use perfprop::metrics::{Facts, MeasuredScope};
 use proptest::prelude::*;
 
 impl Tree {
@@ -92,6 +94,45 @@ fn sysfs_says_where_the_bits_go_and_which_pmus_count() {
     let reads = one(&resolver, "unc_m_cas_count.rd");
     assert_eq!(code(&reads), (14, 0x304, 0));
     assert_eq!(reads.unit, Unit::Scaled { scale: 64.0, name: "Bytes".to_owned() });
+}
+
+#[test]
+fn an_event_of_a_table_is_the_sum_over_its_units() {
+    let tree = skylake();
+    for (unit, number) in [("uncore_imc_0", "14"), ("uncore_imc_1", "15")] {
+        for (file, text) in [("type", number), ("format/event", "config:0-7"), ("format/umask", "config:8-15")] {
+            tree.write(&format!("sys/bus/event_source/devices/{unit}/{file}"), text);
+        }
+    }
+    let resolver = tree.resolver_with("pmu-events");
+    let reads = one(&resolver, "unc_m_cas_count.rd");
+    assert_eq!((reads.name.as_str(), reads.canonical.as_str()), ("unc_m_cas_count.rd", "UNC_M_CAS_COUNT.RD"));
+    assert_eq!(reads.units().iter().map(|unit| unit.pmu_type).collect::<Vec<_>>(), [14, 15]);
+    assert_eq!(reads.unit, Unit::Scaled { scale: 64.0, name: "Bytes".to_owned() });
+    let facts = Facts::new(&resolver, MeasuredScope::Whole);
+    assert_eq!(facts.know(&Fact::SourceCount("UNC_M_CAS_COUNT.RD".into())), Some(2.0));
+    // Each by a name that can be written again.
+    let apart = resolver.clone().merging(Merge::Nothing);
+    let groups = apart.parse("unc_m_cas_count.rd").unwrap();
+    let events: Vec<_> = groups.iter().map(|group| &group.events[0]).collect();
+    let names: Vec<_> = events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["uncore_imc_0/UNC_M_CAS_COUNT.RD/", "uncore_imc_1/UNC_M_CAS_COUNT.RD/"]);
+    assert_eq!(code(&one(&apart, names[1])), (15, 0x304, 0));
+}
+
+#[test]
+fn a_table_may_name_its_pmus_in_parts() {
+    let tree = Tree::new(&[(
+        "t/e.json",
+        r#"[{"EventName": "flux_rd", "EventCode": "1", "Unit": "hisi_sccl,ddrc"}]"#,
+    )]);
+    for (unit, number) in [("hisi_sccl1_ddrc0", "14"), ("hisi_sccl3_ddrc1", "15"), ("hisi_sccl3_l3c1", "16")] {
+        for (file, text) in [("type", number), ("format/event", "config:0-7")] {
+            tree.write(&format!("sys/bus/event_source/devices/{unit}/{file}"), text);
+        }
+    }
+    let event = one(&tree.resolver_with("t"), "flux_rd");
+    assert_eq!(event.units().iter().map(|unit| unit.pmu_type).collect::<Vec<_>>(), [14, 15]);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::trees::Tree;
 use perfprop::events::{
-    Availability, Encoding, Event, EventErrorCause, EventKind, Group, GroupBinding, LettersError, Machine, Pattern,
+    Availability, Encoding, Event, EventErrorCause, EventKind, Group, GroupBinding, LettersError, Machine, Merge, Pattern,
     Prober, Question, Resolver, Source, TracefsError, Unit, catalog, similar,
 };
 use proptest::prelude::*;
@@ -182,17 +182,103 @@ fn a_pmus_terms_fill_all_their_bit_ranges() {
     assert_eq!(tree.one("mem-loads:p").modifiers.precise, 1);
 }
 
+const READS: [&str; 4] =
+    ["uncore_imc*/cas_count_read/", "uncore_imc/cas_count_read/", "imc/cas_count_read/", "cas_count_read"];
+
+fn units(event: &Event) -> Vec<(&str, u32, u64)> {
+    event.units().iter().map(|unit| (unit.pmu.as_str(), unit.pmu_type, unit.config)).collect()
+}
+
 #[test]
-fn one_name_on_several_pmus_is_several_events() {
+fn one_name_on_several_like_units_is_their_sum() {
     let tree = server();
-    let expected = ["uncore_imc_0/cas_count_read/", "uncore_imc_1/cas_count_read/"];
-    for text in ["uncore_imc*/cas_count_read/", "uncore_imc/cas_count_read/", "imc/cas_count_read/", "cas_count_read"] {
-        assert_eq!(names(&tree.parse(text)), expected, "{text}");
+    for text in READS {
+        let event = tree.one(text);
+        assert_eq!((event.name.as_str(), event.canonical.as_str()), (text, "uncore_imc/cas_count_read/"));
+        assert_eq!(units(&event), [("uncore_imc_0", 12, 0x304), ("uncore_imc_1", 13, 0x304)], "{text}");
+        assert_eq!(code(&event), (12, 0x304), "older readers know the first unit");
+        assert_eq!(event.unit, Unit::Scaled { scale: 6.103_515_625e-5, name: "MiB".to_owned() });
+        let text = serde_json::to_string(&event).unwrap();
+        assert_eq!(serde_json::from_str::<Event>(&text).unwrap(), event);
     }
-    let event = tree.one("uncore_imc_1/cas_count_read/");
-    assert_eq!(code(&event), (13, 0x304));
-    assert_eq!(event.unit, Unit::Scaled { scale: 6.103_515_625e-5, name: "MiB".to_owned() });
-    assert!(!event.modifiers.exclude_guest, "the kernel refuses exclusion outside of the cores");
+    assert_eq!(tree.one("uncore_imc/event=4,name=reads/").name, "reads");
+    assert_ne!(tree.one("cas_count_read").identity(), tree.one("uncore_imc_0/cas_count_read/").identity());
+    let groups = tree.parse("{uncore_imc/cas_count_read/,imc/event=4/}");
+    assert_eq!(groups.len(), 1);
+    assert!(groups[0].events.iter().all(|event| event.units().len() == 2));
+    let unit = tree.one("uncore_imc_1/cas_count_read/");
+    assert_eq!((code(&unit), unit.units().len()), ((13, 0x304), 0));
+    assert!(!unit.modifiers.exclude_guest, "the kernel refuses exclusion outside of the cores");
+}
+
+#[test]
+fn an_event_of_several_units_is_one_for_each_where_they_are_not_merged() {
+    let tree = server();
+    let resolver = tree.resolver().merging(Merge::Nothing);
+    for text in READS {
+        let groups = resolver.parse(text).unwrap();
+        assert_eq!(names(&groups), ["uncore_imc_0/cas_count_read/", "uncore_imc_1/cas_count_read/"], "{text}");
+        assert!(groups.iter().all(|group| group.events[0].units().is_empty()));
+    }
+    // The kernel takes no group over two PMUs.
+    let groups = resolver.parse("{uncore_imc/cas_count_read/,cs,imc/event=4/}").unwrap();
+    let members: Vec<_> = groups.iter().map(|group| names(std::slice::from_ref(group))).collect();
+    assert_eq!(members[0], ["uncore_imc_0/cas_count_read/", "cs", "uncore_imc_0/event=0x4/"]);
+    assert_eq!(members[1], ["uncore_imc_1/cas_count_read/", "uncore_imc_1/event=0x4/"]);
+}
+
+#[test]
+fn units_of_different_kinds_and_measures_are_not_added_up() {
+    let tree = Tree::new(&[]);
+    let files = |kind: &'static str| [("type", kind), ("format/event", "config:0-7"), ("events/clockticks", "event=1")];
+    for (pmu, number) in [
+        ("uncore_imc_0", "20"),
+        ("uncore_imc_1", "21"),
+        ("uncore_cha_0", "30"),
+        ("uncore_cha_10", "31"),
+        ("uncore_arb", "40"),
+        ("arm_cmn_0", "50"),
+        ("arm_dmc620_10008c000", "60"),
+        ("arm_dmc620_10008d000", "61"),
+        ("hisi_sccl1_ddrc0", "70"),
+        ("hisi_sccl3_ddrc1", "71"),
+        ("hisi_sccl3_l3c1", "72"),
+    ] {
+        tree.pmu(pmu, &files(number));
+    }
+    assert_eq!(
+        names(&tree.parse("uncore_*/clockticks/")),
+        ["uncore_arb/clockticks/", "uncore_cha/clockticks/", "uncore_imc/clockticks/"]
+    );
+    let all = [
+        "arm_cmn_0/clockticks/",
+        "arm_dmc620/clockticks/",
+        "hisi_sccl_ddrc/clockticks/",
+        "hisi_sccl3_l3c1/clockticks/",
+        "uncore_arb/clockticks/",
+        "uncore_cha/clockticks/",
+        "uncore_imc/clockticks/",
+    ];
+    assert_eq!(names(&tree.parse("clockticks")), all);
+    let types = |event: Event| units(&event).iter().map(|unit| unit.1).collect::<Vec<_>>();
+    assert_eq!(types(tree.one("arm_dmc620/event=1/")), [60, 61]);
+    assert_eq!(types(tree.one("hisi_sccl*ddrc/event=1/")), [70, 71]);
+    // One of them counts something else by this name.
+    tree.pmu("uncore_cha_10", &[("events/clockticks.scale", "64"), ("events/clockticks.unit", "B")]);
+    assert_eq!(names(&tree.parse("cha/clockticks/")), ["uncore_cha_0/clockticks/", "uncore_cha_10/clockticks/"]);
+}
+
+#[test]
+fn an_event_knows_the_cpus_that_its_pmus_listen_to() {
+    let tree = server();
+    tree.pmu("uncore_imc_0", &[("cpumask", "0,28\n")]);
+    tree.pmu("uncore_imc_1", &[("cpumask", "1\n")]);
+    for text in ["uncore_imc_0/cas_count_read/", "12:0x304"] {
+        assert_eq!(tree.one(text).encoding.cpus, [0, 28], "{text}");
+    }
+    let sum = tree.one("cas_count_read");
+    assert_eq!(sum.units().iter().map(|unit| unit.cpus.clone()).collect::<Vec<_>>(), [vec![0, 28], vec![1]]);
+    assert!(tree.one("cpu/event=1/").encoding.cpus.is_empty() && tree.one("cs").encoding.cpus.is_empty());
 }
 
 #[test]

@@ -10,7 +10,7 @@ use super::expected::{Expected, KernelTurns};
 use crate::events::{Event, EventError, EventKind, Group, GroupBinding, Source};
 use crate::machine::{self, Denial, EventVerdict, Host, Kernel, Waiting, cpus_of, verdict};
 use crate::plan::{self, Fit, Plan, PlannedGroup, Unschedulable};
-use crate::sources::perf::{Whose, parse_cpus};
+use crate::sources::perf::Whose;
 
 /// What becomes of an `-e` option.
 #[derive(Debug)]
@@ -94,13 +94,7 @@ impl Events {
 
 fn tried(event: &Event, host: &Host, kernel: &dyn Kernel) -> Tried {
     // A PMU outside of the cores is asked about a CPU that it listens to.
-    let of_type = host.resolver.pmus().iter().find(|pmu| pmu.pmu_type == event.encoding.pmu_type);
-    let whole = of_type.filter(|pmu| pmu.counts_whole_cpus());
-    let first = |list: String| parse_cpus(&list)?.first().copied();
-    let whose = match whole {
-        Some(pmu) => Whose::Cpu(pmu.says("cpumask").and_then(first).unwrap_or(0)),
-        None => Whose::Mine,
-    };
+    let whose = event.encoding.cpus.first().map_or(Whose::Mine, |&cpu| Whose::Cpu(cpu));
     let verdict = verdict(host, kernel, event, whose);
     Tried { event: event.clone(), source: host.resolver.source_of(event), verdict, whose }
 }
@@ -216,7 +210,11 @@ impl Tried {
             (None, _) => "raw code",
         };
         let same = self.event.is_called(&self.event.canonical) && self.event.name == self.event.canonical;
-        if same { by.to_owned() } else { format!("{by} {}", self.event.canonical) }
+        let named = if same { by.to_owned() } else { format!("{by} {}", self.event.canonical) };
+        match self.event.units() {
+            [] => named,
+            units => format!("{named}, the sum of {} units", units.len()),
+        }
     }
 
     /// Whether it opens, and the layer that refuses it where it doesn't.
@@ -274,6 +272,7 @@ impl Tried {
             "status": status,
             "errno": errno.map(|error| format!("{error:?}")),
             "whole-cpus": matches!(self.whose, Whose::Cpu(_)),
+            "units": self.event.units().iter().map(|unit| &unit.pmu).collect::<Vec<_>>(),
             "answer": self.answer(),
         })
     }

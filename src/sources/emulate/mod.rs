@@ -190,6 +190,7 @@ impl Emulator {
             event,
             scope: Scope::All,
             anchor_of: None,
+            units: Vec::new(),
             status: if formula.is_some() { Status::Counted } else { Status::NotSupported },
         };
         let formulas: Vec<_> = plan.events.iter().map(Formula::of).collect();

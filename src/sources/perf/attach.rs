@@ -142,7 +142,19 @@ impl<'a> Attaching<'a> {
                 let clock = (is_timed || self.turns.has(group)).then_some(clock);
                 let (leader, _siblings) = (open.leader, open.siblings);
                 let task = place.task();
-                self.groups.push(OpenGroup { group, clock, leader, _siblings, members, task, last, is_read: false });
+                let is_of_unit = open.members.iter().any(|&member| !self.plan.event(member).units().is_empty());
+                let is_read = false;
+                self.groups.push(OpenGroup {
+                    group,
+                    clock,
+                    leader,
+                    _siblings,
+                    members,
+                    is_of_unit,
+                    task,
+                    last,
+                    is_read,
+                });
             }
         }
         Ok(())
@@ -154,8 +166,14 @@ impl<'a> Attaching<'a> {
             return first;
         }
         let first = self.rows.len();
-        let row =
-            |event, anchor_of| CounterRow { event, scope: scope.clone(), status: Status::NotSupported, anchor_of };
+        // What listens to some CPUs only is tried where those are.
+        let untried = |cpus: &[u32]| if cpus.is_empty() { Status::NotSupported } else { Status::Elsewhere };
+        let row = |index: usize, anchor_of| {
+            let event = &self.plan.events[index];
+            let units = event.units().iter().map(|unit| untried(&unit.cpus)).collect();
+            let (scope, status) = (scope.clone(), untried(&event.encoding.cpus));
+            CounterRow { event: index, scope, status, anchor_of, units }
+        };
         let events = (0..self.plan.events.len()).map(|event| row(event, None));
         let anchors = self.plan.anchors.iter().map(|&event| row(event, Some(event)));
         self.rows.extend(events.chain(anchors));

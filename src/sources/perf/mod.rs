@@ -26,6 +26,7 @@ mod rotation;
 mod taken;
 mod target;
 mod trial;
+mod units;
 
 use attach::{Attached, Attaching};
 pub use open::permission;
@@ -35,7 +36,8 @@ use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};
 use taken::Taken;
 use target::CounterPlace;
-pub use target::{Cgroup, CountedTarget, Split, Start, Stop, Who, online_cpus, parse_cpus};
+use units::RowSums;
+pub use target::{Cgroup, CountedTarget, Split, Start, Stop, Who, online_cpus};
 pub use trial::{fit, switch_cost};
 
 pub use open::{Whose, ask};
@@ -61,6 +63,25 @@ pub struct CounterRow {
     pub status: Status,
     /// The row that it counts once more, if it is an anchor.
     pub anchor_of: Option<RowIndex>,
+    /// Whether each unit of the event could be opened; empty where one PMU counts it.
+    pub units: Vec<Status>,
+}
+
+impl CounterRow {
+    /// Whether all that there is to count in its part of the target is counted. On a CPU that a unit doesn't listen to
+    /// there is nothing of that unit, and a thread that is gone has nothing any more.
+    pub fn is_whole(&self) -> bool {
+        self.has(&self.status) && self.units.iter().all(|unit| self.has(unit))
+    }
+
+    /// Whether nothing is missing because of this status, its own or that of one of its units.
+    pub fn has(&self, status: &Status) -> bool {
+        match status {
+            Status::Counted | Status::UserOnly | Status::Gone => true,
+            Status::Elsewhere => matches!(self.scope, Scope::Cpu(_)),
+            Status::NotSupported | Status::Forbidden => false,
+        }
+    }
 }
 
 /// Why nothing could be measured.
@@ -116,6 +137,7 @@ pub enum OpenError {
 #[derive(Debug)]
 pub struct PerfSource {
     rows: Vec<CounterRow>,
+    sums: RowSums,
     groups: Vec<OpenGroup>,
     /// The rotation, where perfprop makes it.
     turns: PmuRotations,
@@ -142,6 +164,8 @@ struct OpenGroup {
     _siblings: Vec<Counter>,
     /// The row of each value in a group read.
     members: Vec<RowIndex>,
+    /// Whether further units of these rows are counted in other groups.
+    is_of_unit: bool,
     /// The task that it counts, if it counts one.
     task: Option<Pid>,
     /// What was read last: a group that can't be read this time has still counted that.
@@ -189,14 +213,21 @@ impl PerfSource {
         process::raise_file_limit();
         let turns = PmuRotations::new(rotations, budget);
         let Attached { rows, groups, clocks } = Attaching::all(plan, target, &turns)?;
-        let (awaited, taken) = (target.awaited(), Taken::new(target.tasks()));
-        Ok(Self { rows, groups, turns, clocks, awaited, taken, has_ended: false, started: Instant::now() })
+        let (awaited, taken, sums) = (target.awaited(), Taken::new(target.tasks()), RowSums::new(&rows));
+        Ok(Self { rows, sums, groups, turns, clocks, awaited, taken, has_ended: false, started: Instant::now() })
     }
 
     /// What became of each event in each scope, and behind them what became of the anchors: in the
     /// order of the readings.
     pub fn rows(&self) -> &[CounterRow] {
         &self.rows
+    }
+
+    /// The rows of which a unit has not been on a counter so far, while others have.
+    fn lacking_units(&self) -> Vec<RowIndex> {
+        let of_units = self.groups.iter().filter(|group| group.is_of_unit);
+        let mut readings = of_units.flat_map(|group| group.members.iter().copied().zip(group.last.clone())).peekable();
+        if readings.peek().is_none() { Vec::new() } else { units::lacking(readings, self.rows.len()) }
     }
 
     fn targets_ended(&self) -> bool {
@@ -234,10 +265,12 @@ impl CounterSource for PerfSource {
         self.clocks.iter_mut().for_each(PlaceClock::refresh);
         for group in &self.groups {
             let enabled = group.clock.map(|clock| self.clocks[clock].time);
-            group.add_to(&mut readings, enabled);
+            group.add_to(&mut readings, &self.sums, enabled);
         }
         self.taken.look(&self.groups);
-        Next::Round(Round { at, readings, uncounted: self.taken.rows().to_vec() })
+        let mut uncounted = self.lacking_units();
+        uncounted.extend(self.taken.rows());
+        Next::Round(Round { at, readings, uncounted })
     }
 
     fn has_executed(&mut self) {
@@ -317,17 +350,15 @@ impl OpenGroup {
         }
     }
 
-    /// Adds this group's readings to those of the same rows in other places. The time that it was enabled is
+    /// Adds this group's readings to those of the same rows in other places and on other units. The time that it was enabled is
     /// its own, or that of the clock of its rotation.
     ///
     /// A sum that left one place out would go backwards, so a group that can't be read adds what it
     /// had.
-    fn add_to(&self, readings: &mut [Option<Reading>], clock: Option<CpuNs>) {
-        for (reading, &row) in self.last.iter().zip(&self.members) {
-            let sum = readings[row].get_or_insert_default();
-            sum.count = sum.count.saturating_add(reading.count);
-            sum.enabled += clock.map_or(reading.enabled, |clock| clock.max(reading.running));
-            sum.running += reading.running;
+    fn add_to(&self, readings: &mut [Option<Reading>], sums: &RowSums, clock: Option<CpuNs>) {
+        for (&reading, &row) in self.last.iter().zip(&self.members) {
+            let enabled = clock.map_or(reading.enabled, |clock| clock.max(reading.running));
+            sums.add(readings, row, Reading { enabled, ..reading });
         }
     }
 

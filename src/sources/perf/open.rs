@@ -9,6 +9,7 @@ use perf_event::events::Software;
 use perf_event::{Builder, Counter, ReadFormat};
 
 use super::target::{CountedTask, CounterPlace, Start};
+use super::units::{UnitMember, on_units};
 use super::{CounterRow, OpenError};
 use crate::events::{Event, EventKind, Modifiers};
 use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
@@ -27,12 +28,18 @@ pub(super) struct Opening<'a> {
     pub(super) rows: &'a mut [CounterRow],
 }
 
-/// The counters of a group in one place.
+/// The counters of a group in one place, on one unit where its events have several.
 pub(super) struct GroupCounters {
     pub(super) leader: Counter,
     pub(super) siblings: Vec<Counter>,
     /// The event of each value in a group read.
     pub(super) members: Vec<EventIndex>,
+}
+
+impl GroupCounters {
+    fn new(leader: Counter, member: UnitMember) -> Self {
+        Self { leader, siblings: Vec::new(), members: vec![member.index] }
+    }
 }
 
 /// What came of opening an event.
@@ -42,53 +49,75 @@ enum OpenAttempt {
 }
 
 impl Opening<'_> {
-    /// Opens what can be opened of a group, as one group; singly what perfprop put together and the
-    /// kernel doesn't take so.
+    /// Opens what can be opened of a group in its place, on each unit as one group; singly what perfprop put together and
+    /// the kernel doesn't take so.
     pub(super) fn group(&mut self, group: &PlannedGroup) -> Result<Vec<GroupCounters>, OpenError> {
-        match self.together(group) {
-            Ok(opened) => Ok(opened.into_iter().collect()),
-            Err(OpenError::Group { source, .. })
-                if group.cohesion != Cohesion::Required && Refusal::from(&source) == Refusal::Impossible =>
-            {
-                self.singly(group)
+        let mut all = Vec::new();
+        for members in self.on_units(group)? {
+            match self.together(group, &members) {
+                Ok(opened) => all.extend(opened),
+                Err(OpenError::Group { source, .. })
+                    if group.cohesion != Cohesion::Required && Refusal::from(&source) == Refusal::Impossible =>
+                {
+                    all.extend(self.singly(&members)?);
+                }
+                Err(error) => return Err(error),
             }
-            Err(error) => Err(error),
         }
+        Ok(all)
+    }
+
+    /// The members of a group that can be counted in this place, those of each unit for themselves. A group that the
+    /// user wrote lies on the same units as a whole: the kernel takes none over two.
+    fn on_units(&self, group: &PlannedGroup) -> Result<Vec<Vec<UnitMember>>, OpenError> {
+        let mut groups = on_units(self.plan, group);
+        let units = |member: &UnitMember| self.plan.event(member.index).units().len();
+        let is_split = |members: &Vec<UnitMember>| members.iter().filter(|member| units(member) > 0).count();
+        let most = group.members.iter().filter(|&&index| !self.plan.event(index).units().is_empty()).count();
+        if group.cohesion == Cohesion::Required
+            && let Some(split) = groups.iter().find(|members| is_split(members) < most)
+        {
+            let has = |index: EventIndex| split.iter().any(|member| member.index == index);
+            let missing = group.members.iter().copied().find(|&index| !has(index)).unwrap_or_default();
+            let member = self.plan.event(missing).name.clone();
+            return Err(OpenError::Group { names: self.names(group), member, source: Errno::EINVAL.into() });
+        }
+        let place = self.place;
+        for members in &mut groups {
+            members.retain(|member| place.is_among(member.cpus(self.plan)));
+        }
+        groups.retain(|members| !members.is_empty());
+        Ok(groups)
     }
 
     /// Opens every event of a group for itself. An anchor alone would link nothing.
-    fn singly(&mut self, group: &PlannedGroup) -> Result<Vec<GroupCounters>, OpenError> {
+    fn singly(&mut self, members: &[UnitMember]) -> Result<Vec<GroupCounters>, OpenError> {
         let mut opened = Vec::new();
-        for &index in &group.members {
-            if index >= self.plan.events.len() {
-                self.rows[index].status = Status::NotSupported;
-            } else if !self.is_tool(index)
-                && let OpenAttempt::Open(leader) = self.member(index, None)?
-            {
-                opened.push(GroupCounters { leader, siblings: Vec::new(), members: vec![index] });
+        for &member in members {
+            if member.index >= self.plan.events.len() {
+                self.rows[member.index].status = Status::NotSupported;
+            } else if let OpenAttempt::Open(leader) = self.member(member, None)? {
+                opened.push(GroupCounters::new(leader, member));
             }
         }
         Ok(opened)
     }
 
-    /// The group as the plan has it, without the members that can't be counted at all; `None` if
-    /// that is all of them. The user's groups are whole or an error.
-    fn together(&mut self, group: &PlannedGroup) -> Result<Option<GroupCounters>, OpenError> {
+    /// The members as one group, without those that can't be counted at all; `None` if that is all of them. The
+    /// user's groups are whole or an error.
+    fn together(&mut self, group: &PlannedGroup, members: &[UnitMember]) -> Result<Option<GroupCounters>, OpenError> {
         let mut opened: Option<GroupCounters> = None;
         let mut refused = None;
-        let counted: Vec<_> = group.members.iter().copied().filter(|&index| !self.is_tool(index)).collect();
-        for index in counted {
-            match self.member(index, opened.as_mut().map(|opened| &mut opened.leader)) {
+        for &member in members {
+            match self.member(member, opened.as_mut().map(|opened| &mut opened.leader)) {
                 Ok(OpenAttempt::Open(counter)) => match &mut opened {
-                    None => {
-                        opened = Some(GroupCounters { leader: counter, siblings: Vec::new(), members: vec![index] })
-                    }
+                    None => opened = Some(GroupCounters::new(counter, member)),
                     Some(opened) => {
                         opened.siblings.push(counter);
-                        opened.members.push(index);
+                        opened.members.push(member.index);
                     }
                 },
-                Ok(OpenAttempt::Refused(status)) => refused = refused.or(Some((index, status))),
+                Ok(OpenAttempt::Refused(status)) => refused = refused.or(Some((member.index, status))),
                 Err(OpenError::Event { name, source }) if opened.is_some() => {
                     return Err(OpenError::Group { names: self.names(group), member: name, source });
                 }
@@ -105,18 +134,13 @@ impl Opening<'_> {
         }
     }
 
-    /// The kernel knows no tool events.
-    fn is_tool(&self, index: EventIndex) -> bool {
-        self.plan.event(index).kind == EventKind::Tool
-    }
-
     fn names(&self, group: &PlannedGroup) -> Vec<String> {
         group.members.iter().map(|&member| self.plan.event(member).name.clone()).collect()
     }
 
     /// Opens an event, in user space only where the kernel allows no more.
-    fn member(&mut self, index: EventIndex, mut leader: Option<&mut Counter>) -> Result<OpenAttempt, OpenError> {
-        let event = self.plan.event(index);
+    fn member(&mut self, member: UnitMember, mut leader: Option<&mut Counter>) -> Result<OpenAttempt, OpenError> {
+        let event = &*member.event(self.plan);
         let narrowed = user_only(event);
         let attempts = [Some((event, Status::Counted)), narrowed.as_ref().map(|event| (event, Status::UserOnly))];
         let is_alone = leader.is_none();
@@ -124,7 +148,7 @@ impl Opening<'_> {
         for (event, status) in attempts.into_iter().flatten() {
             match self.open(event, leader.as_deref_mut()) {
                 Ok(counter) => {
-                    self.note(index, status);
+                    self.note(member, status);
                     return Ok(OpenAttempt::Open(counter));
                 }
                 Err(error) => match Refusal::from(&error) {
@@ -144,15 +168,18 @@ impl Opening<'_> {
             }
         }
         self.check_owner(&refused)?;
-        self.note(index, refused.clone());
+        self.note(member, refused.clone());
         Ok(OpenAttempt::Refused(refused))
     }
 
     /// A row that could be opened in one place is counted, whatever the others say.
-    fn note(&mut self, index: EventIndex, status: Status) {
-        let row = &mut self.rows[index];
-        if !row.status.is_open() || status.is_open() {
-            row.status = status;
+    fn note(&mut self, member: UnitMember, status: Status) {
+        let row = &mut self.rows[member.index];
+        let unit = member.unit.and_then(|unit| row.units.get_mut(unit));
+        for known in unit.into_iter().chain([&mut row.status]) {
+            if !known.is_open() || status.is_open() {
+                *known = status.clone();
+            }
         }
     }
 
@@ -328,7 +355,14 @@ pub fn ask(event: &Event, whose: Whose) -> io::Result<()> {
         Whose::Task(task) => (CountedTask::Task(task), None),
         Whose::Cpu(cpu) => (CountedTask::Anyone, Some(cpu)),
     };
-    let place = CounterPlace { subject, cpu, scope: Scope::All };
-    let opening = Opening { plan: &Plan::default(), place: &place, start: Start::Later, inherit: false, rows: &mut [] };
-    opening.open(event, None).map(drop)
+    let ask = |event: &Event, cpu: Option<u32>| {
+        let place = CounterPlace { subject: subject.clone(), cpu, scope: Scope::All };
+        let (plan, start) = (&Plan::default(), Start::Later);
+        Opening { plan, place: &place, start, inherit: false, rows: &mut [] }.open(event, None).map(drop)
+    };
+    match event.units() {
+        [] => ask(event, cpu),
+        // Units may listen to different CPUs.
+        units => units.iter().try_for_each(|unit| ask(&event.on(unit), cpu.and(unit.cpus.first().copied()).or(cpu))),
+    }
 }

@@ -10,6 +10,7 @@ use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, statfs};
 use nix::unistd::Pid;
 
 use super::OpenError;
+use crate::events::parse_cpus;
 use crate::sources::{Scope, process};
 
 /// Processes, threads or CPUs to count, and the rows to keep them in.
@@ -113,6 +114,11 @@ impl CounterPlace {
             CountedTask::Task(task) => Some(task),
             CountedTask::Anyone | CountedTask::Cgroup(_) => None,
         }
+    }
+
+    /// Whether what listens to these CPUs is counted here: on one of them, or wherever a task is. All do where none are given.
+    pub(super) fn is_among(&self, cpus: &[u32]) -> bool {
+        cpus.is_empty() || self.cpu.is_none_or(|cpu| cpus.contains(&cpu))
     }
 
     /// Whether what its task does on other CPUs isn't counted.
@@ -239,34 +245,9 @@ pub fn online_cpus() -> io::Result<Vec<u32>> {
     parse_cpus(text.trim()).ok_or_else(|| io::Error::other(format!("cannot read the list of CPUs '{}'", text.trim())))
 }
 
-/// A list of CPUs as the kernel and perf write it: `0-2,5`.
-pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
-    /// A limit on CPU numbers: more than Linux can have.
-    const MOST: u32 = 1 << 16;
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last >= MOST {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_of_cpus() {
-        assert_eq!(parse_cpus("0-2,5"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(parse_cpus("3,1,3"), Some(vec![1, 3]));
-        assert!(["", "2-1", "a", "0-99999999", "1,,2", "-1"].iter().all(|text| parse_cpus(text).is_none()));
-    }
 
     #[test]
     fn a_folder_that_is_no_control_group_is_not_opened() {

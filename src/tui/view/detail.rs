@@ -313,8 +313,13 @@ fn running(page: &ScreenPage<'_>, index: EventIndex, width: usize, with_total: b
     }
     if let (Some(share), Some(core)) = (row.core_share, row.event.event.core()) {
         parts.push(("on", format!("{}, {} of the time", crate::names::shown(core), whole_share(share))));
-    } else if row.raw.run.is_exact() {
+    } else if row.raw.run.is_exact() && !row.lacks_units {
         parts.push(("counted", "all the time".into()));
+    }
+    match row.event.event.units().len() {
+        0 => {}
+        all if row.lacks_units => parts.push(("units", format!("some of {all}: see Log, W13"))),
+        all => parts.push(("units", format!("sum of {all}"))),
     }
     let group = header.groups.iter().find(|group| group.members.contains(&index));
     if let Some(group) = group {

@@ -66,6 +66,13 @@ pub enum Error {
         /// What this machine is, if it is a virtual one.
         guest: Option<String>,
     },
+    /// The events' PMUs count for whole CPUs, and these weren't to be measured.
+    WholeCpus {
+        /// Names of the events.
+        events: Vec<String>,
+        /// The CPUs that the first of them is opened on.
+        cpus: String,
+    },
     /// The model needs valgrind, and it isn't installed.
     NoValgrind,
     /// The model counts nothing of what was asked for, and why.
@@ -161,6 +168,7 @@ impl Error {
             Self::Recording { .. } | Self::Stacks { .. } | Self::Export(_) | Self::NoMatch { .. } => 1,
             Self::NotPermitted { .. }
             | Self::NoCounters { .. }
+            | Self::WholeCpus { .. }
             | Self::NoValgrind
             | Self::NotModelled(_)
             | Self::Open(_)
@@ -222,6 +230,12 @@ impl fmt::Display for Error {
             Self::RelationFile(error) => error.fmt(f),
             Self::NotPermitted { events, denial, works_alone } => not_permitted(f, events, *denial, *works_alone),
             Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
+            Self::WholeCpus { events, cpus } => write!(
+                f,
+                "E02 perfprop: counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
+                 all that is counted there:  -a, without -C",
+                shown(&events.join(", "))
+            ),
             Self::NoValgrind => f.write_str(
                 "E15 perfprop: --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
                  install it:  apt install valgrind   or: dnf install valgrind   or: pacman -S valgrind",

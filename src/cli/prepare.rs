@@ -25,7 +25,7 @@ use crate::names::{nearest, shown};
 use crate::plan::{EventIndex, Fit, Plan, PlannedGroup};
 use crate::rates::Confidence;
 use crate::relations::{self, LoadError, Relation};
-use crate::run::{self, Anchor, Header, MeasuredEvent, MetricFormula, RelationFile, TruthColumn};
+use crate::run::{self, Anchor, Header, MeasuredEvent, MeasuredTarget, MetricFormula, RelationFile, TruthColumn};
 use crate::session::{ChildIo, CommandLine, Launch, Schedule, Session, find_command};
 use crate::sources::perf::{self, Cgroup, CounterRow, Split, Who};
 use crate::sources::{Counter, Status, emulate, process};
@@ -593,7 +593,8 @@ fn tell_ended(launch: &Launch) {
 }
 
 /// A part that can't be counted is never passed over in silence.
-pub(super) fn tell_partial(events: &[MeasuredEvent]) {
+pub(super) fn tell_partial(header: &Header) {
+    let events = &header.events;
     let is_elsewhere = |event: &&MeasuredEvent| event.is_elsewhere();
     let (gone, here): (Vec<_>, Vec<_>) =
         events.iter().filter(|event| !is_elsewhere(event)).partition(|event| event.status == Status::Gone);
@@ -616,7 +617,7 @@ pub(super) fn tell_partial(events: &[MeasuredEvent]) {
     }
     let mut reasons: Vec<(String, Vec<_>)> = Vec::new();
     for event in &closed {
-        let (reason, name) = (reason(event), shown(&event.event.name));
+        let (reason, name) = (reason(event, header), shown(&event.event.name));
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
             Some((_, names)) => names.push(name),
             None => reasons.push((reason, vec![name])),
@@ -633,12 +634,17 @@ fn tell_units(event: &MeasuredEvent) {
     }
 }
 
-fn reason(event: &MeasuredEvent) -> String {
+fn reason(event: &MeasuredEvent, header: &Header) -> String {
     let code = if event.status == Status::Forbidden { "E01" } else { "E02" };
     match event.event.unavailable() {
         None if event.status == Status::Elsewhere => {
-            let cpus: Vec<_> = event.event.encoding.cpus.iter().map(u32::to_string).collect();
-            format!("counted on CPU {} only, which -C leaves out (W14)", cpus.join(","))
+            format!("counted on CPU {} only, which -C leaves out (W14)", event.event.cpu_list())
+        }
+        None if event.status == Status::NotSupported
+            && !event.event.encoding.cpus.is_empty()
+            && !matches!(header.target, MeasuredTarget::Everyone { .. } | MeasuredTarget::Cgroup { .. }) =>
+        {
+            format!("counted for whole CPUs (-a), and not for a program ({code})")
         }
         Some(reason) if event.event.kind == events::EventKind::Modelled => reason,
         Some(reason) => format!("{reason} ({code})"),

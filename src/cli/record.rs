@@ -90,7 +90,7 @@ fn once(
     let out = Out::open(path).map_err(failed)?;
     let period = Duration::from_millis(args.interval);
     let (session, header) = prepare::start(wishes, launch, period, period)?;
-    prepare::tell_partial(&header.events);
+    prepare::tell_partial(&header);
     let mut recorder = out.recorder(&header).map_err(failed)?;
     if let Some(stacks) = session.stacks() {
         recorder.sampled(stacks.sampled()).map_err(failed)?;

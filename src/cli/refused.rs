@@ -49,6 +49,9 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
     let events: Vec<_> = closed.map(|(_, event)| event.name.clone()).collect();
     let whose = whose(launch);
     let Some(row) = rows.iter().find(|row| row.status == Status::Forbidden) else {
+        if let Some(cpus) = whole_cpus(&events, plan, rows, launch) {
+            return Error::WholeCpus { events, cpus };
+        }
         if let [event] = plan.events.as_slice()
             && let EventVerdict::Refused(errno) = verdict(&host, &ThisKernel, event, whose)
         {
@@ -74,6 +77,17 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
             works_alone: false,
         },
     }
+}
+
+/// The CPUs that the first of these events is opened on, where all of them are opened on some CPUs only: none that is
+/// counted, or a program is, and no CPU.
+fn whole_cpus(events: &[String], plan: &Plan, rows: &[CounterRow], launch: &Launch) -> Option<String> {
+    let is_of_program = !matches!(launch.aim, Some(Who::Everyone | Who::Cgroup(_)));
+    let is_elsewhere =
+        |event: usize| rows.iter().any(|row| row.event == event && (is_of_program || row.status == Status::Elsewhere));
+    let mut whole = plan.events.iter().enumerate().filter(|(_, event)| events.contains(&event.name));
+    let all = whole.clone().all(|(index, event)| !event.encoding.cpus.is_empty() && is_elsewhere(index));
+    whole.next().filter(|_| all).map(|(_, event)| event.cpu_list())
 }
 
 fn whose(launch: &Launch) -> Whose {

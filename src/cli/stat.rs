@@ -148,7 +148,9 @@ impl<'a> Beginning<'a> {
         };
         let has_groups = self.wishes.plan.groups.iter().any(|group| group.cohesion == Cohesion::Required);
         match start(self) {
-            Err(Error::NoCounters { .. }) if self.launch.needs == Needs::One && !has_groups => {
+            Err(Error::NoCounters { .. } | Error::WholeCpus { .. })
+                if self.launch.needs == Needs::One && !has_groups =>
+            {
                 self.launch.needs = Needs::Nothing;
                 let further = times(self.args);
                 if !further.is_empty() {
@@ -183,7 +185,7 @@ fn once(
     let (session, header) = beginning.session(interval)?;
     let wishes = &beginning.wishes;
     if is_first {
-        prepare::tell_partial(&header.events);
+        prepare::tell_partial(&header);
     }
     let mut monitor =
         prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator.clone()).without_history();

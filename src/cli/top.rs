@@ -49,7 +49,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let signals = signals::listen(&launch.stop).map_err(Error::System)?;
     let interval = interval(args, &look::for_text(&args.look)?);
     let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
-    prepare::tell_partial(&header.events);
+    prepare::tell_partial(&header);
     let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut profile = stacks::gather(&session)?;
     let mut out = Stream::stdout();
@@ -94,7 +94,7 @@ fn screens(args: &Top) -> Result<u8, Error> {
     let signals = signals::listen_for_screens(&launch.stop).map_err(Error::System)?;
     let interval = interval(args, &look::config(&args.look)?.0);
     let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
-    prepare::tell_partial(&header.events);
+    prepare::tell_partial(&header);
     let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
     let mut live = Live { profile: stacks::gather(&session)?, session };
     let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;

@@ -33,7 +33,10 @@ pub(super) fn merged(found: Vec<Meant>, merge: Merge) -> Vec<Meant> {
 fn are_alike(event: &Meant, other: &Meant) -> bool {
     let kind = |meant: &Meant| meant.pmu.as_deref().map(kind);
     let is_unit = |meant: &Meant| kind(meant).as_deref() != meant.pmu.as_deref();
-    is_unit(event) && is_unit(other) && kind(event) == kind(other) && (&event.unit, &event.name) == (&other.unit, &other.name)
+    is_unit(event)
+        && is_unit(other)
+        && kind(event) == kind(other)
+        && (&event.unit, &event.name) == (&other.unit, &other.name)
 }
 
 impl Meant {

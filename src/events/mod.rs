@@ -67,14 +67,19 @@ impl Event {
     pub(crate) fn on(&self, unit: &PmuUnit) -> Self {
         let PmuUnit { pmu_type, config, config1, config2, config3, .. } = *unit;
         let (cpus, units) = (unit.cpus.clone(), Vec::new());
-        let encoding =
-            Encoding { pmu_type, config, config1, config2, config3, cpus, units, ..self.encoding.clone() };
+        let encoding = Encoding { pmu_type, config, config1, config2, config3, cpus, units, ..self.encoding.clone() };
         Self { encoding, ..self.clone() }
     }
 
     /// The units whose counts add up to the event's; empty where one PMU counts it.
     pub fn units(&self) -> &[PmuUnit] {
         &self.encoding.units
+    }
+
+    /// The CPUs that its PMU is opened on, as text: `0,28`; empty where it may be any.
+    pub fn cpu_list(&self) -> String {
+        let cpus: Vec<_> = self.encoding.cpus.iter().map(u32::to_string).collect();
+        cpus.join(",")
     }
 
     /// Those of its units that have no part in what was counted.

@@ -82,7 +82,14 @@ fn with_group_letters(name: &str, letters: &str) -> String {
 impl Resolver {
     /// A resolver for the events of `machine`.
     pub fn new(machine: Machine) -> Self {
-        Self { machine, family: OnceLock::new(), tables: Arc::default(), pmus: OnceLock::new(), space: None, merge: Merge::Units }
+        Self {
+            machine,
+            family: OnceLock::new(),
+            tables: Arc::default(),
+            pmus: OnceLock::new(),
+            space: None,
+            merge: Merge::Units,
+        }
     }
 
     /// The same resolver, which adds the counts of like units up or finds an event for each.

@@ -260,9 +260,8 @@ impl fmt::Display for FindingText<'_> {
                 write!(f, "{} {words}", self.event(*event))
             }
             Finding::Elsewhere { event } => {
-                let cpus = &self.monitor.header().events[*event].event.encoding.cpus;
-                let cpus: Vec<_> = cpus.iter().map(u32::to_string).collect();
-                write!(f, "{} is counted on CPU {} only", self.event(*event), cpus.join(","))
+                let cpus = self.monitor.header().events[*event].event.cpu_list();
+                write!(f, "{} is counted on CPU {cpus} only", self.event(*event))
             }
             Finding::RelationInactive { relation, missing } => {
                 write!(f, "{} is inactive: {} not measured (E08)", self.relation(*relation), missing.join(", "))

@@ -590,9 +590,8 @@ impl Monitor {
     /// Notes the events of which a part isn't counted from now on.
     fn note_uncounted(&mut self, round: &Round) {
         let mut events = Vec::new();
-        let is_of_units = |event: EventIndex| {
-            self.header.events.get(event).is_some_and(|event| !event.event.units().is_empty())
-        };
+        let is_of_units =
+            |event: EventIndex| self.header.events.get(event).is_some_and(|event| !event.event.units().is_empty());
         let (lacking, taken_off): (Vec<EventIndex>, Vec<_>) =
             round.uncounted.iter().partition(|&&event| is_of_units(event));
         self.tracks.iter_mut().for_each(|track| track.lacks_unit = false);

@@ -223,7 +223,13 @@ mod tests {
 
     fn rows(events: usize) -> Vec<CounterRow> {
         (0..events)
-            .map(|event| CounterRow { event, scope: Scope::All, status: Status::Counted, anchor_of: None, units: Vec::new() })
+            .map(|event| CounterRow {
+                event,
+                scope: Scope::All,
+                status: Status::Counted,
+                anchor_of: None,
+                units: Vec::new(),
+            })
             .collect()
     }
 

@@ -122,10 +122,7 @@ fn an_event_of_a_table_is_the_sum_over_its_units() {
 
 #[test]
 fn a_table_may_name_its_pmus_in_parts() {
-    let tree = Tree::new(&[(
-        "t/e.json",
-        r#"[{"EventName": "flux_rd", "EventCode": "1", "Unit": "hisi_sccl,ddrc"}]"#,
-    )]);
+    let tree = Tree::new(&[("t/e.json", r#"[{"EventName": "flux_rd", "EventCode": "1", "Unit": "hisi_sccl,ddrc"}]"#)]);
     for (unit, number) in [("hisi_sccl1_ddrc0", "14"), ("hisi_sccl3_ddrc1", "15"), ("hisi_sccl3_l3c1", "16")] {
         for (file, text) in [("type", number), ("format/event", "config:0-7")] {
             tree.write(&format!("sys/bus/event_source/devices/{unit}/{file}"), text);

@@ -9,8 +9,8 @@ use std::path::Path;
 
 use crate::trees::Tree;
 use perfprop::events::{
-    Availability, Encoding, Event, EventErrorCause, EventKind, Group, GroupBinding, LettersError, Machine, Merge, Pattern,
-    Prober, Question, Resolver, Source, TracefsError, Unit, catalog, similar,
+    Availability, Encoding, Event, EventErrorCause, EventKind, Group, GroupBinding, LettersError, Machine, Merge,
+    Pattern, Prober, Question, Resolver, Source, TracefsError, Unit, catalog, similar,
 };
 use proptest::prelude::*;
 

@@ -361,8 +361,15 @@ fn limited(rounds: Vec<Round>, counters: usize) -> Limited<ScriptedSource> {
     };
     let group = |index: usize| PlannedGroup { members: vec![index], cohesion: Cohesion::Chosen };
     let plan = Plan { events: (0..4).map(event).collect(), anchors: vec![], groups: (0..4).map(group).collect() };
-    let rows: Vec<_> =
-        (0..4).map(|event| CounterRow { event, scope: Scope::All, status: Status::Counted, anchor_of: None, units: Vec::new() }).collect();
+    let rows: Vec<_> = (0..4)
+        .map(|event| CounterRow {
+            event,
+            scope: Scope::All,
+            status: Status::Counted,
+            anchor_of: None,
+            units: Vec::new(),
+        })
+        .collect();
     Limited::new(ScriptedSource::new(rounds), &plan, &rows, counters, None)
 }
 

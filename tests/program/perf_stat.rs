@@ -165,3 +165,54 @@ fn options_print_what_perf_prints_with_them() {
         assert_eq!(fields(&ours, places), fields(&perf, places), "{options:?}: {ours} {perf}");
     }
 }
+
+/// Runs a command where sysfs has two units that count page faults; `None`, with a word, where that can't be made.
+fn with_units(folder: &std::path::Path, command: &[&str]) -> Option<String> {
+    let devices = folder.join("devices");
+    for unit in ["uncore_fake_0", "uncore_fake_1"] {
+        for (file, text) in [("type", "1"), ("format/event", "config:0-63"), ("events/faults", "event=0x2")] {
+            let path = devices.join(unit).join(file);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, format!("{text}\n")).unwrap();
+        }
+    }
+    let script = r#"mount --bind "$0" /sys/bus/event_source/devices && exec "$@""#;
+    let words = ["-m", "sh", "-c", script, devices.to_str().unwrap()];
+    let Ok(output) = Command::new("unshare").args(words).args(command).output() else {
+        eprintln!("skipped: no unshare");
+        return None;
+    };
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    if !output.status.success() {
+        eprintln!("skipped: {command:?}: {text}");
+        return None;
+    }
+    Some(text)
+}
+
+#[test]
+fn like_units_are_added_up_and_told_apart_as_perf_does() {
+    let folder = std::env::temp_dir().join(format!("perfprop-units-{}", std::process::id()));
+    let rows = |program: &str, options: &[&str]| -> Option<Vec<(String, u64)>> {
+        let of_stat = [&[program, "stat", "-x,"], options, &["-e", "uncore_fake/faults/,page-faults", "--", "true"]];
+        let text = with_units(&folder, &of_stat.concat())?;
+        let row = |line: &str| {
+            let fields: Vec<_> = line.split(',').collect();
+            (fields[2].trim_end_matches(":u").to_owned(), fields[0].parse().unwrap_or(0))
+        };
+        Some(text.lines().filter(|line| line.contains("faults")).map(row).collect())
+    };
+    for options in [&[][..], &["--no-merge"]] {
+        let Some(ours) = rows(env!("CARGO_BIN_EXE_perfprop"), options) else { break };
+        let faults = ours.last().unwrap().1;
+        let units = if options.is_empty() { 1 } else { 2 };
+        assert_eq!(ours.len(), units + 1, "{ours:?}");
+        assert!(faults > 0 && ours[..units].iter().all(|(_, count)| count * units as u64 == 2 * faults), "{ours:?}");
+        let Some(mut theirs) = rows("perf", options) else { continue };
+        // perf has its units in no order.
+        theirs.sort_by(|(one, _), (other, _)| (one == "page-faults", one).cmp(&(other == "page-faults", other)));
+        let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&ours), names(&theirs), "{options:?}");
+    }
+    let _ = fs::remove_dir_all(folder);
+}

@@ -325,10 +325,7 @@ const TABLE: &[Explained] = &[
         meaning: "Memory controllers, slices of caches and the like have several units, each with a PMU of its own \
                   (uncore_imc_0, uncore_imc_1). What one event counts on all of them is added up. A unit that the \
                   kernel refuses, or whose counters something else holds, adds nothing, which is not 0.",
-        remedy: &[
-            "each unit in a row of its own: --no-merge",
-            "who holds counters:            ps -C perf,perfprop",
-        ],
+        remedy: &["each unit in a row of its own: --no-merge", "who holds counters:            ps -C perf,perfprop"],
     },
     Explained {
         code: "W15",
@@ -336,7 +333,10 @@ const TABLE: &[Explained] = &[
         consequence: "the event is not counted; the others are",
         meaning: "A PMU outside the cores counts for a whole socket, and the kernel names one CPU of each (the file \
                   cpumask in its folder of sysfs), where it is opened once. -C leaves that one out.",
-        remedy: &["all that it counts:            -a without -C", "or its CPU:                    -C with the CPU that is named"],
+        remedy: &[
+            "all that it counts:            -a without -C",
+            "or its CPU:                    -C with the CPU that is named",
+        ],
     },
     Explained {
         code: "W20",

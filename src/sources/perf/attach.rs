@@ -228,11 +228,19 @@ fn last_id() -> Option<Pid> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+    #![allow(
+        clippy::unwrap_used,
+        clippy::print_stdout,
+        reason = "a panic is how a test fails; one that is skipped says why"
+    )]
 
     use super::*;
-    use crate::events::{Machine, Resolver};
+    use std::time::Duration;
+
+    use super::super::PerfSource;
+    use crate::events::{Event, Machine, PmuUnit, Resolver};
     use crate::plan::{Cohesion, PlannedGroup};
+    use crate::sources::{CounterSource, Next};
 
     fn pids(ids: &[i32]) -> Vec<Pid> {
         ids.iter().copied().map(Pid::from_raw).collect()
@@ -265,5 +273,68 @@ mod tests {
         target.stop.ask(15);
         let opened = Attaching::all(&plan, &target, &PmuRotations::new(Vec::new(), 0.01));
         assert!(matches!(opened, Err(OpenError::Stopped(15))));
+    }
+
+    /// An event on made-up units of these types: 1 is that of software events, and one that no PMU has is refused.
+    fn on_units(event: &Event, types: &[u32], cpus: &[u32]) -> Event {
+        let mut event = event.clone();
+        let config = event.encoding.config;
+        let unit = |(number, &pmu_type): (usize, &u32)| {
+            let (pmu, cpus) = (format!("unit_{number}"), cpus.to_vec());
+            PmuUnit { pmu, pmu_type, config, cpus, ..PmuUnit::default() }
+        };
+        event.encoding.units = types.iter().enumerate().map(unit).collect();
+        event.encoding.cpus = cpus.to_vec();
+        event
+    }
+
+    fn in_one_group(events: Vec<Event>) -> Plan {
+        let groups = vec![PlannedGroup { members: (0..events.len()).collect(), cohesion: Cohesion::Chosen }];
+        Plan { events, groups, ..Plan::default() }
+    }
+
+    #[test]
+    fn counts_of_units_add_up_and_one_that_is_refused_is_told() {
+        const SWITCHES: u32 = 20;
+        let [switches] = Resolver::new(Machine::here()).called("context-switches").try_into().unwrap();
+        let (sum, part) = (on_units(&switches, &[1, 1], &[]), on_units(&switches, &[1, u32::MAX], &[]));
+        let plan = in_one_group(vec![switches, sum, part]);
+        let target = CountedTarget::alone(Who::Threads(vec![nix::unistd::gettid()]));
+        let mut source = PerfSource::open(&plan, &target).unwrap();
+        if !source.rows()[0].status.is_open() {
+            return println!("skipped: this user may not count context switches");
+        }
+        let units: Vec<_> = source.rows().iter().map(|row| row.units.clone()).collect();
+        let (open, refused) = (Status::Counted, Status::NotSupported);
+        assert_eq!(units, [vec![], vec![open.clone(), open.clone()], vec![open, refused]]);
+        assert_eq!(source.rows().iter().map(CounterRow::is_whole).collect::<Vec<_>>(), [true, true, false]);
+        source.enable();
+        for _ in 0..SWITCHES {
+            std::thread::sleep(Duration::from_micros(50));
+        }
+        let Next::Round(round) = source.read() else { panic!() };
+        let [Some(one), Some(sum), Some(part)] = round.readings[..] else { panic!("{round:?}") };
+        assert!(one.count >= SWITCHES.into());
+        assert_eq!((part.count, part.enabled), (one.count, one.enabled), "read together");
+        // The second unit is another group, read some time later.
+        assert!(sum.count >= one.count + u64::from(SWITCHES) && sum.running <= sum.enabled);
+        assert!(round.uncounted.is_empty());
+    }
+
+    #[test]
+    fn a_pmu_is_opened_on_the_cpus_that_it_listens_to() {
+        let [clock] = Resolver::new(Machine::here()).called("cpu-clock").try_into().unwrap();
+        let (here, nowhere) = (on_units(&clock, &[1, 1], &[0]), on_units(&clock, &[1, 1], &[u32::MAX]));
+        let both = Event { encoding: here.encoding.clone(), ..nowhere.clone() };
+        let plan = in_one_group(vec![here, nowhere, both]);
+        let source = match PerfSource::open(&plan, &CountedTarget::alone(Who::Everyone)) {
+            Ok(source) if source.rows()[0].status != Status::Forbidden => source,
+            _ => return println!("skipped: this user may not count whole CPUs"),
+        };
+        let statuses: Vec<_> = source.rows().iter().map(|row| row.status.clone()).collect();
+        assert_eq!(statuses, [Status::Counted, Status::Elsewhere, Status::Counted]);
+        assert!(!source.rows()[1].is_whole());
+        // Two units, on one CPU of however many.
+        assert_eq!(source.groups.len(), 2);
     }
 }

@@ -36,9 +36,9 @@ use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};
 use taken::Taken;
 use target::CounterPlace;
-use units::RowSums;
 pub use target::{Cgroup, CountedTarget, Split, Start, Stop, Who, online_cpus};
 pub use trial::{fit, switch_cost};
+use units::RowSums;
 
 pub use open::{Whose, ask};
 

@@ -630,7 +630,7 @@ pub(super) fn tell_partial(header: &Header) {
 /// A sum that lacks some of its units must not look like that of all.
 fn tell_units(event: &MeasuredEvent) {
     if let Some(words) = event.lacking_words() {
-        say(&format!("{} {} (W13)", shown(&event.event.name), shown(&words)));
+        say(&format!("{} {} (W14)", shown(&event.event.name), shown(&words)));
     }
 }
 
@@ -638,7 +638,7 @@ fn reason(event: &MeasuredEvent, header: &Header) -> String {
     let code = if event.status == Status::Forbidden { "E01" } else { "E02" };
     match event.event.unavailable() {
         None if event.status == Status::Elsewhere => {
-            format!("counted on CPU {} only, which -C leaves out (W14)", event.event.cpu_list())
+            format!("counted on CPU {} only, which -C leaves out (W15)", event.event.cpu_list())
         }
         None if event.status == Status::NotSupported
             && !event.event.encoding.cpus.is_empty()

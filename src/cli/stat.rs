@@ -239,9 +239,14 @@ fn tell_signal(finished: &Finished) {
     }
 }
 
-/// Counts that end at an exec, or lack a child, must not look like those of the whole run, whoever reads them.
+/// Counts that end at an exec, or lack a child or a unit, must not look like those of the whole run, whoever reads them.
 fn tell_uncounted(monitor: &Monitor) {
-    tell(monitor, |finding| matches!(finding, Finding::TakenOff { .. } | Finding::UncountedTime { .. }));
+    tell(monitor, |finding| match finding {
+        Finding::TakenOff { .. } | Finding::UncountedTime { .. } => true,
+        // A unit that was refused was told before anything was counted.
+        Finding::LacksUnits { event } => monitor.header().events[*event].lacking_words().is_none(),
+        _ => false,
+    });
 }
 
 /// A relation that corrected nothing must not look as if it had agreed.

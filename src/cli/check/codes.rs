@@ -320,6 +320,7 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
+        code: "W14",
         title: "some units have no part in an event's sum",
         consequence: "the number is the sum of the others, marked partial and not scaled up to all",
         meaning: "Memory controllers, slices of caches and the like have several units, each with a PMU of its own \

@@ -318,7 +318,7 @@ fn running(page: &ScreenPage<'_>, index: EventIndex, width: usize, with_total: b
     }
     match row.event.event.units().len() {
         0 => {}
-        all if row.lacks_units => parts.push(("units", format!("some of {all}: see Log, W13"))),
+        all if row.lacks_units => parts.push(("units", format!("some of {all}: see Log, W14"))),
         all => parts.push(("units", format!("sum of {all}"))),
     }
     let group = header.groups.iter().find(|group| group.members.contains(&index));

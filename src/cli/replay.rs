@@ -128,7 +128,7 @@ fn blocks(recording: &Recording, mut monitor: Monitor) -> Result<u8, Error> {
     }
     let intervals = monitor.intervals();
     monitor.end(end(recording));
-    if monitor.intervals() > intervals {
+    if monitor.intervals() > intervals || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, Measure::default()))?;
     }
     Ok(0)

@@ -73,7 +73,7 @@ fn batch(args: &Top) -> Result<u8, Error> {
     let enough = args.iterations == Some(intervals);
     monitor.end(finished.end.clone());
     stacks::finish(&session, profile.as_mut());
-    if monitor.intervals() > intervals && !enough {
+    if (monitor.intervals() > intervals && !enough) || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, Measure::default()))?;
     }
     // What was on its way when the last block was printed.

@@ -531,6 +531,11 @@ impl Monitor {
         }
     }
 
+    /// Whether the end has told that a child was not counted: numbers that were shown before aren't exact.
+    pub fn lacks_a_child(&self) -> bool {
+        self.tracks.iter().any(|track| matches!(track.uncounted, Some((UncountedPart::OfChild, _))))
+    }
+
     /// How many intervals are complete.
     pub fn intervals(&self) -> u64 {
         self.intervals

@@ -95,6 +95,7 @@ fn ended(tenths: u64, last: Round) -> Monitor {
 fn counts_without_a_child_are_not_exact() {
     let monitors = [ended(8, round(3))];
     let [monitor] = &monitors;
+    assert!(monitor.lacks_a_child());
     let told = told(monitor, "W13");
     assert!(told.len() == 1 && told[0].0 == 3, "{told:?}");
     assert!(told[0].1.starts_with("not counted: 0.50 s of 0.80 s CPU time. "), "{told:?}");
@@ -112,7 +113,7 @@ fn counts_without_a_child_are_not_exact() {
 fn nothing_is_told_of_a_child_where_all_is_counted_or_known_already() {
     let monitor = ended(5, round(3));
     assert_eq!(told(&monitor, "W13"), []);
-    assert_eq!(monitor.row(0).uncounted, None);
+    assert_eq!((monitor.row(0).uncounted, monitor.lacks_a_child()), (None, false));
     let monitor = ended(8, Round { uncounted: vec![0], ..round(3) });
     assert_eq!((told(&monitor, "W11").len(), told(&monitor, "W13").len()), (1, 0));
 }

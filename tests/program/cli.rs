@@ -387,6 +387,11 @@ fn a_child_with_rights_of_its_own_is_missed_once_the_command_has_ended() {
     assert!(line.contains("±?") && !line.contains("exact"), "{text}");
     let json = stderr(&count(&["-j"], &child).unwrap());
     assert!(json.contains("W13") && json.contains("\"status\":\"counted without a child\""), "{json}");
+    // Blocks of text that were printed before aren't the last word.
+    let command = ["--", "/bin/sh", "-c", &child];
+    let batch = as_nobody(&[&["top", "--batch", "-e", "page-faults:u"][..], &command].concat()).unwrap();
+    let last = stdout(&batch).lines().rfind(|line| line.contains("page-faults:u")).unwrap_or_default().to_owned();
+    assert!(last.contains("±?"), "{}", stdout(&batch));
     // Nothing is missed where children weren't to be counted, or where perfprop ended them.
     for form in [&["-i"][..], &["-I", "300", "--interval-count", "1"]] {
         let text = stderr(&count(form, &child).unwrap());

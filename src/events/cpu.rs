@@ -4,7 +4,7 @@
 //! x86: `vendor-family-model-stepping`, the family in decimal, model and stepping in hexadecimal
 //! (`GenuineIntel-6-55-4`). Arm: the MIDR without variant and revision (`0x00000000410fd0c0`).
 
-use regex::RegexBuilder;
+use regex_lite::RegexBuilder;
 
 /// Larger patterns than this mean nothing; mapfiles have some dozens of characters.
 const LARGEST_PATTERN: usize = 1 << 16;
@@ -60,7 +60,7 @@ pub(super) fn matches(pattern: &str, id: &str) -> bool {
     if !id.starts_with(vendor) {
         return false;
     }
-    let whole = RegexBuilder::new(&format!("^(?:{pattern})$")).unicode(false).size_limit(LARGEST_PATTERN).build();
+    let whole = RegexBuilder::new(&format!("^(?:{pattern})$")).size_limit(LARGEST_PATTERN).build();
     whole.is_ok_and(|whole| whole.is_match(id))
 }
 

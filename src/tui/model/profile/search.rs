@@ -1,6 +1,6 @@
 //! Finds the names that typed text means.
 
-use regex::bytes::{Regex, RegexBuilder};
+use regex_lite::{Regex, RegexBuilder};
 
 /// A regular expression that takes more than this means nothing.
 const LARGEST: usize = 1 << 18;
@@ -17,9 +17,7 @@ impl Search {
     /// Capitals count only if the text has one.
     pub(in crate::tui) fn new(text: String) -> Self {
         let folds = !text.chars().any(char::is_uppercase);
-        let build = |text: &str| {
-            RegexBuilder::new(text).unicode(false).case_insensitive(folds).size_limit(LARGEST).build().ok()
-        };
+        let build = |text: &str| RegexBuilder::new(text).case_insensitive(folds).size_limit(LARGEST).build().ok();
         let expression = build(&text).filter(|_| !text.is_empty());
         Self { text, expression }
     }
@@ -42,13 +40,13 @@ impl Search {
             true => name.contains(&self.text),
             false => name.to_lowercase().contains(&self.text),
         };
-        self.expression.as_ref().is_some_and(|expression| expression.is_match(name.as_bytes())) || is_plain()
+        self.expression.as_ref().is_some_and(|expression| expression.is_match(name)) || is_plain()
     }
 }
 
 /// The text that finds exactly this name.
 pub(super) fn exactly(name: &str) -> String {
-    format!("^{}$", regex::escape(name))
+    format!("^{}$", regex_lite::escape(name))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ pub mod events;
 pub mod expr;
 pub mod files;
 pub mod machine;
+pub mod measure;
 pub mod metrics;
 pub mod monitor;
 pub mod names;

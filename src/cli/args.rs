@@ -7,6 +7,7 @@ use clap::builder::PossibleValue;
 use clap::{ArgAction, ArgGroup, Args as Group, CommandFactory, Parser, Subcommand, ValueEnum};
 
 use crate::estimate;
+use crate::measure::SampleRate;
 use crate::rates::Confidence;
 use crate::stacks::UnwindMethod;
 
@@ -207,17 +208,17 @@ pub(super) struct Stacks {
     pub(super) call_graph: Option<UnwindMethod>,
     /// Samples a second of each event, or `max`; 4000 by default, and every one of a tracepoint
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", value_parser = frequency)]
-    pub(super) frequency: Option<Frequency>,
+    pub(super) frequency: Option<SampleRate>,
     /// A sample every so many occurrences
     #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub(super) count: Option<u64>,
 }
 
-/// How often events are sampled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Frequency {
-    Hz(u64),
-    Max,
+impl Stacks {
+    /// How often events are sampled, if that is said.
+    pub(super) fn rate(&self) -> Option<SampleRate> {
+        self.frequency.or(self.count.map(SampleRate::Period))
+    }
 }
 
 /// How the screens look.
@@ -677,10 +678,10 @@ fn call_graph(text: &str) -> Result<UnwindMethod, String> {
     }
 }
 
-fn frequency(text: &str) -> Result<Frequency, String> {
+fn frequency(text: &str) -> Result<SampleRate, String> {
     match text.parse() {
-        _ if text == "max" => Ok(Frequency::Max),
-        Ok(hz @ 1..) => Ok(Frequency::Hz(hz)),
+        _ if text == "max" => Ok(SampleRate::Max),
+        Ok(hz @ 1..) => Ok(SampleRate::Hz(hz)),
         _ => Err("give samples a second from 1 up, or max".into()),
     }
 }
@@ -709,7 +710,7 @@ mod tests {
         assert_eq!(call_graph("dwarf,65525"), Ok(UnwindMethod::Dwarf(65528)));
         assert_eq!((call_graph("fp"), call_graph("lbr")), (Ok(UnwindMethod::Fp), Ok(UnwindMethod::Lbr)));
         assert!(["", "dwarf,", "dwarf,7", "dwarf,65529", "fp,8", "x"].iter().all(|text| call_graph(text).is_err()));
-        assert_eq!((frequency("99"), frequency("max")), (Ok(Frequency::Hz(99)), Ok(Frequency::Max)));
+        assert_eq!((frequency("99"), frequency("max")), (Ok(SampleRate::Hz(99)), Ok(SampleRate::Max)));
         assert!(["", "0", "-1", "4k"].iter().all(|text| frequency(text).is_err()));
     }
 

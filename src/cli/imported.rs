@@ -5,10 +5,10 @@ use std::path::Path;
 use crossbeam_channel::{Receiver, never};
 
 use super::args::{Replay, ScreenName};
-use super::prepare::{self, Estimation};
 use super::stream::{Stream, has_keys, say};
 use super::{Error, look, signals};
 use crate::estimate::EstimatorKind;
+use crate::measure::{self, Estimation};
 use crate::monitor::Monitor;
 use crate::names::shown;
 use crate::profile::{self, Amount, RepeatFolding, Tree};
@@ -124,7 +124,7 @@ fn monitor(args: &Replay, path: &Path) -> Monitor {
         interval_ns: WallNs(0),
     };
     let estimator = Estimation { kind: EstimatorKind::Scale, confidence: args.corrections.confidence, learnt: None };
-    prepare::monitor(header, Vec::new(), estimator)
+    measure::monitor(header, Vec::new(), estimator)
 }
 
 /// A profile that doesn't change.

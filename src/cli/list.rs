@@ -6,14 +6,14 @@ use std::fmt::Write;
 
 use serde::Serialize;
 
+use super::Error;
 use super::args::{List, SourceName};
-use super::prepare::resolver;
-use super::stream::Stream;
-use super::{Error, metrics};
+use super::stream::{Stream, say};
 use crate::events::{
     self, Availability, CatalogEntry, Event, EventKind, Machine, Pattern, Prober, Question, Resolver, Source,
 };
 use crate::expr::Fact;
+use crate::measure::{metrics, resolver};
 use crate::metrics::{Facts, MeasuredScope, Metric};
 use crate::names::{glob, shown};
 use crate::sources::{Status, emulate, perf};
@@ -65,7 +65,7 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
 
 /// The metrics that match: by name or group, or all for the word `metric`.
 fn list_metrics(text: &mut String, args: &List, resolver: &Resolver, page: &Page) -> Result<bool, Error> {
-    let catalog = metrics::catalog(&[], resolver.tables())?;
+    let catalog = metrics::catalog(&[], resolver.tables(), &mut say)?;
     let patterns: Vec<_> = args.patterns.iter().map(|pattern| MetricPattern::new(pattern)).collect();
     let is_meant = |metric: &&Metric| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(metric));
     let facts = Facts::new(resolver, MeasuredScope::Part);

@@ -7,18 +7,18 @@ use std::time::Duration;
 
 use crossbeam_channel::{Receiver, never};
 
-use super::Error;
 use super::args::Record;
-use super::prepare::Wishes;
-use super::pump::{Finished, Given, Taking, close, pump_all};
+use super::options::measure_options;
+use super::outcome::exit_code;
 use super::stream::{hush, say};
-use super::{prepare, signals, stacks};
+use super::{Error, options, signals, target};
 use crate::files::PartialFile;
+use crate::measure::{self, Delivery, MeasureOptions, Measurement, RunEvent, RunOutcome, close, note_partial};
 use crate::names::shown;
 use crate::profile::TreeOptions;
 use crate::recording::Recorder;
 use crate::run::{Header, MeasuredTarget};
-use crate::session::{ChildIo, Launch};
+use crate::session::ChildIo;
 use crate::stacks::live::LiveStacks;
 use crate::stacks::{Losses, Naming, StackQuality, StackTree, UnwindMethod};
 
@@ -26,21 +26,23 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let mut launch = prepare::launch(&args.target, ChildIo::Inherit)?;
+    let launch = target::launch(&args.target, ChildIo::Inherit)?;
     let paths = paths(args, launch.command.is_some())?;
-    let wishes = prepare::wishes(&args.events, &args.target)?;
-    launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
-    let signals = signals::listen(&launch.stop).map_err(Error::System)?;
+    let options = measure_options(&args.events, &args.target)?;
+    let options = MeasureOptions { stacks: options::stacks(&args.stacks)?, ..options };
+    let measurement = Measurement::new(&options, launch, &mut say)?;
+    let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let mut code = 0;
     for path in &paths {
-        let finished = once(args, &wishes, &launch, &signals, path)?;
+        let outcome = once(args, &measurement, &signals, path)?;
         // A later run that went well must not hide one that failed.
-        code = if code == 0 { finished.code() } else { code };
-        if paths.len() > 1 && finished.code() != 0 {
-            let how = finished.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
+        let run_code = exit_code(&outcome);
+        code = if code == 0 { run_code } else { code };
+        if paths.len() > 1 && run_code != 0 {
+            let how = outcome.end.exit.map_or_else(|| "a signal".into(), |exit| exit.to_string());
             say(&format!("the command of {} ended with {how}", shown(&path.display().to_string())));
         }
-        if finished.signal.is_some() {
+        if outcome.signal.is_some() {
             break;
         }
     }
@@ -78,19 +80,13 @@ fn numbered(path: &Path, run: u32) -> PathBuf {
 }
 
 /// Runs the command once and writes its recording.
-fn once(
-    args: &Record,
-    wishes: &Wishes,
-    launch: &Launch,
-    signals: &Receiver<i32>,
-    path: &Path,
-) -> Result<Finished, Error> {
+fn once(args: &Record, measurement: &Measurement, signals: &Receiver<i32>, path: &Path) -> Result<RunOutcome, Error> {
     let failed = |source| Error::Write { path: path.into(), source };
     // Opened first, so that nothing runs whose recording can't be kept.
     let out = Out::open(path).map_err(failed)?;
     let period = Duration::from_millis(args.interval);
-    let (session, header) = prepare::start(wishes, launch, period, period)?;
-    prepare::tell_partial(&header);
+    let (session, header) = measurement.start(period, period, &mut say)?;
+    note_partial(&header, &mut say);
     let mut recorder = out.recorder(&header).map_err(failed)?;
     if let Some(stacks) = session.stacks() {
         recorder.sampled(stacks.sampled()).map_err(failed)?;
@@ -103,28 +99,28 @@ fn once(
             say(&format!("{what}{so_far} in {}", shown(&path.display().to_string())));
         }
     };
-    let mut write = |given: Given<'_>| {
-        written.note(given);
-        let done = match given {
-            Given::Round(round, lost) => recorder.round(round, lost),
-            Given::Stacks(batch) => recorder.stacks(batch),
-            Given::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
-            Given::Rest => recorder.flush(),
+    let mut write = |event: RunEvent<'_>| {
+        written.note(event);
+        let done = match event {
+            RunEvent::Round(round, lost) => recorder.round(round, lost),
+            RunEvent::Stacks(batch) => recorder.stacks(batch),
+            RunEvent::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
+            RunEvent::Idle => recorder.flush(),
         };
         done.map_err(failed)
     };
     let batches = session.stacks().map_or_else(never, |stacks| stacks.batches().clone());
-    let take = |given: Given<'_>| write(given).map(ControlFlow::Continue);
-    let finished = pump_all(&session, signals, batches, Taking::Batches, take)?;
+    let take = |event: RunEvent<'_>| write(event).map(ControlFlow::Continue);
+    let outcome = measure::run(&session, signals, batches, Delivery::Batched, take)?;
     if let Some(stacks) = session.stacks() {
         stacks.stop();
-        stacks.batches().iter().try_for_each(|batch| write(Given::Stacks(&batch)))?;
+        stacks.batches().iter().try_for_each(|batch| write(RunEvent::Stacks(&batch)))?;
     }
-    recorder.end(&finished.end).map_err(failed)?;
-    written.lost_rounds = finished.end.lost_rounds;
+    recorder.end(&outcome.end).map_err(failed)?;
+    written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
     written.findings(&header.target).iter().for_each(|finding| say(finding));
-    Ok(Finished { signal: close(session, signals, finished.signal), ..finished })
+    Ok(RunOutcome { signal: close(session, signals, outcome.signal), ..outcome })
 }
 
 /// What was written to a recording, in numbers.
@@ -156,13 +152,13 @@ impl Written {
         self.sampled.as_ref().map(findings).unwrap_or_default()
     }
 
-    fn note(&mut self, given: Given<'_>) {
-        match given {
-            Given::Round(_, lost_rounds) => {
+    fn note(&mut self, event: RunEvent<'_>) {
+        match event {
+            RunEvent::Round(_, lost_rounds) => {
                 self.rounds += 1;
                 self.lost_rounds = lost_rounds;
             }
-            Given::Stacks(batch) => {
+            RunEvent::Stacks(batch) => {
                 self.samples += batch.samples.len() as u64;
                 if !batch.costs.is_empty() {
                     self.functions += batch.frames.len();
@@ -174,7 +170,7 @@ impl Written {
                     let _ = tree.take(batch);
                 }
             }
-            Given::Save | Given::Rest => {}
+            RunEvent::Save | RunEvent::Idle => {}
         }
     }
 
@@ -222,6 +218,13 @@ impl Out {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::BATCH;
+    use crate::recording::ON_DISK;
+
+    #[test]
+    fn what_was_read_has_time_left_to_be_written() {
+        assert!(BATCH < ON_DISK);
+    }
 
     #[test]
     fn runs_are_numbered_before_the_ending() {

@@ -4,12 +4,12 @@ use std::collections::HashMap;
 use std::fmt::Write;
 use std::path::Path;
 
+use super::Error;
 use super::args::{Import, RelationVerb, Relations as Args, Show};
-use super::prepare::resolver;
 use super::stream::{Stream, say};
-use super::{Error, metrics, misspelt, prepare};
 use crate::events::{Machine, Resolver, Tables};
 use crate::expr::Fact;
+use crate::measure::{self, LoadedRelations, RelationOptions, can_count, metrics, misspelt, resolver};
 use crate::metrics::vendor::Vendor;
 use crate::metrics::{Facts, Formulas, MeasuredScope, Metric, MetricRequest};
 use crate::names::shown;
@@ -26,8 +26,9 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
 /// Prints each relation and metric on a line, with what it needs, and whether this machine has that.
 fn show(args: &Show) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
-    let found = prepare::load_files(&args.files, args.relations_lenient)?;
-    let catalog = metrics::catalog(&found.metrics, resolver.tables())?;
+    let options = RelationOptions { files: args.files.clone(), is_lenient: args.relations_lenient };
+    let found = LoadedRelations::read(&options, &mut say)?;
+    let catalog = metrics::catalog(&found.metrics, resolver.tables(), &mut say)?;
     let facts = Facts::new(&resolver, MeasuredScope::Part);
     let know = |fact: &Fact| facts.know(fact);
     let formulas = catalog.formulas(&know);
@@ -92,7 +93,7 @@ impl Here<'_> {
             return known;
         }
         let events = self.facts.events(name);
-        let counts = name == "duration_time" || !events.is_empty() && events.iter().all(prepare::can_count);
+        let counts = name == "duration_time" || !events.is_empty() && events.iter().all(can_count);
         self.known.insert(name.to_owned(), counts);
         counts
     }
@@ -113,7 +114,7 @@ impl Here<'_> {
 /// A vendor's metrics as a relation file.
 fn import(args: &Import) -> Result<u8, Error> {
     let vendor = if args.from.is_dir() { of_folder(&args.from)? } else { of_file(&args.from)? };
-    metrics::tell_problems(&vendor);
+    metrics::note_problems(&vendor, &mut say);
     if vendor.metrics.is_empty() {
         let path = shown(&args.from.display().to_string()).into_owned();
         return Err(Error::Usage(format!("no metrics in {path}: perf's tables have MetricExpr, Intel's Metrics")));
@@ -138,11 +139,12 @@ fn import(args: &Import) -> Result<u8, Error> {
 }
 
 fn of_folder(folder: &Path) -> Result<Vendor, Error> {
-    Tables::read(folder, &Machine::here()).map(|tables| Vendor::of_tables(&tables)).map_err(Error::Tables)
+    let tables = Tables::read(folder, &Machine::here()).map_err(measure::Error::Tables)?;
+    Ok(Vendor::of_tables(&tables))
 }
 
 fn of_file(path: &Path) -> Result<Vendor, Error> {
-    let failed = |error| Error::RelationFile(LoadError { path: path.to_owned(), error });
+    let failed = |error| measure::Error::RelationFile(LoadError { path: path.to_owned(), error });
     let bytes = relations::read(path).map_err(failed)?;
     let file = path.display().to_string();
     if bytes.len() > relations::MAX_FILE {

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crossbeam_channel::Receiver;
 
-use super::args::{DumpFormat, Replay};
+use super::args::{Corrections, DumpFormat, Replay};
 use super::compare::{self, Compared};
-use super::prepare::{Estimation, Relations};
 use super::stream::{Stream, has_keys, say};
-use super::{Error, imported, look, prepare, signals};
+use super::{Error, imported, look, options, signals};
 use crate::estimate::EstimatorKind;
+use crate::measure::{self, Estimation, LoadedRelations};
 use crate::monitor::{Measure, Monitor};
 use crate::names::shown;
 use crate::profile::Tree;
@@ -274,18 +274,18 @@ pub(super) struct Setup {
 
 impl Setup {
     pub(super) fn monitor(&self) -> Monitor {
-        prepare::monitor(self.header.clone(), self.relations.clone(), self.estimator.clone())
+        measure::monitor(self.header.clone(), self.relations.clone(), self.estimator.clone())
     }
 }
 
 pub(super) fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error> {
     let mut header = recording.header.clone();
     let relations = if args.corrections.relations.is_empty() {
-        prepare::recorded_relations(&header.relations)
+        measure::recorded_relations(&header.relations)
     } else {
-        let mut relations = prepare::load_relations(&args.corrections)?;
-        relations.expand_elsewhere()?;
-        let Relations { all, files, .. } = relations;
+        let mut relations = LoadedRelations::read(&options::relations(&args.corrections), &mut say)?;
+        relations.expand_elsewhere(&mut say)?;
+        let LoadedRelations { all, files, .. } = relations;
         header.relations = files;
         header.estimator = EstimatorKind::Linear.name().into();
         all
@@ -301,9 +301,11 @@ pub(super) fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error
         }),
     };
     header.estimator = kind.name().into();
-    let estimator = Estimation::of(&args.corrections, kind, header.events.iter().map(|event| &event.event))?;
+    let Corrections { confidence, learnt, .. } = &args.corrections;
+    let events = header.events.iter().map(|event| &event.event);
+    let estimator = Estimation::new(kind, *confidence, learnt.as_deref(), events, &mut say)?;
     if estimator.learnt.is_some() && header.events.iter().any(|event| event.scope != Scope::All) {
-        return Err(prepare::learnt_of_parts());
+        return Err(measure::learnt_of_parts().into());
     }
     Ok(Setup { header, relations, estimator })
 }

@@ -6,12 +6,15 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 use nix::sys::signal::Signal;
 
-use super::Error;
 use super::args::Stat;
-use super::prepare::{self, Unnamed, Wishes};
-use super::pump::{Finished, Given, Taking, close, code_of, pump};
-use super::signals;
+use super::error::code_of;
+use super::options::measure_options;
+use super::outcome::exit_code;
 use super::stream::{Stream, hush, say};
+use super::{Error, signals, target};
+use crate::measure::{
+    self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch,
+};
 use crate::monitor::{Finding, Monitor};
 use crate::names::shown;
 use crate::plan::Cohesion;
@@ -38,7 +41,7 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let launch = prepare::launch(&args.target, ChildIo::Inherit)?;
+    let launch = target::launch(&args.target, ChildIo::Inherit)?;
     if args.repeat > 1 && launch.command.is_none() {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
@@ -49,7 +52,7 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
         None if args.quiet => Stream::nowhere(),
         None => Stream::stderr(),
     };
-    let signals = signals::listen(&beginning.launch.stop).map_err(Error::System)?;
+    let signals = signals::listen(&beginning.measurement.launch.stop).map_err(Error::System)?;
     let mut runs = Vec::new();
     let (mut code, mut ended_by) = (0, None);
     // The counters of the last run stay open until its numbers are printed.
@@ -59,11 +62,11 @@ pub(super) fn run(args: &Stat) -> Result<u8, Error> {
             code = code_of(signal);
             break;
         }
-        let (monitor, finished, session) = once(args, &mut beginning, &signals, number == 0, &mut out)?;
+        let (monitor, outcome, session) = once(args, &mut beginning, &signals, number == 0, &mut out)?;
         runs.push(monitor);
-        code = finished.code();
-        tell_signal(&finished);
-        (open, ended_by) = (Some(session), finished.signal);
+        code = exit_code(&outcome);
+        tell_signal(&outcome);
+        (open, ended_by) = (Some(session), outcome.signal);
         if ended_by.is_some() {
             break;
         }
@@ -122,19 +125,23 @@ fn digits(args: &Stat) -> Digits {
 /// What each run begins with.
 struct Beginning<'a> {
     args: &'a Stat,
-    wishes: Wishes,
-    launch: Launch,
+    options: MeasureOptions,
+    measurement: Measurement,
 }
 
 impl<'a> Beginning<'a> {
     fn new(args: &'a Stat, launch: Launch) -> Result<Self, Error> {
-        let (needs, wishes) = if args.null {
-            (Needs::Nothing, wishes(args, Unnamed::Nothing, &times(args))?)
+        let (needs, default_events, further) = if args.null {
+            (Needs::Nothing, DefaultEvents::Nothing, times(args))
         } else {
             let detailed = &DETAILED[..DETAILED.len().min(args.detailed.into())];
-            (if args.strict { Needs::All } else { Needs::One }, wishes(args, Unnamed::Default, detailed)?)
+            (if args.strict { Needs::All } else { Needs::One }, DefaultEvents::Best, detailed)
         };
-        Ok(Self { args, wishes, launch: Launch { needs, ..launch } })
+        let further_events = further.iter().map(|&events| events.to_owned()).collect();
+        let options = measure_options(&args.events, &args.target)?;
+        let options = MeasureOptions { default_events, further_events, ..options };
+        let measurement = Measurement::new(&options, Launch { needs, ..launch }, &mut say)?;
+        Ok(Self { args, options, measurement })
     }
 
     /// Begins a run. Where this machine has none of the events the command runs all the same, as with perf, and only
@@ -143,34 +150,29 @@ impl<'a> Beginning<'a> {
         if self.args.sync {
             nix::unistd::sync();
         }
-        let start = |Self { wishes, launch, .. }: &Self| {
-            prepare::start(wishes, launch, wishes.period_of_texts(interval), interval)
-        };
-        let has_groups = self.wishes.plan.groups.iter().any(|group| group.cohesion == Cohesion::Required);
-        match start(self) {
-            Err(Error::NoCounters { .. } | Error::WholeCpus { .. })
-                if self.launch.needs == Needs::One && !has_groups =>
+        let start =
+            |measurement: &Measurement| measurement.start(measurement.period_of_texts(interval), interval, &mut say);
+        let has_groups = self.measurement.plan.groups.iter().any(|group| group.cohesion == Cohesion::Required);
+        match start(&self.measurement) {
+            Err(measure::Error::NoCounters { .. } | measure::Error::WholeCpus { .. })
+                if self.measurement.launch.needs == Needs::One && !has_groups =>
             {
-                self.launch.needs = Needs::Nothing;
-                let further = times(self.args);
-                if !further.is_empty() {
-                    let detailed = &DETAILED[..DETAILED.len().min(self.args.detailed.into())];
-                    self.wishes = wishes(self.args, Unnamed::Default, &[detailed, &further].concat())?;
+                self.measurement.launch.needs = Needs::Nothing;
+                let times = times(self.args);
+                if !times.is_empty() {
+                    self.options.further_events.extend(times.iter().map(|&events| events.to_owned()));
+                    self.measurement = Measurement::new(&self.options, self.measurement.launch.clone(), &mut say)?;
                 }
-                start(self)
+                Ok(start(&self.measurement)?)
             }
-            begun => begun,
+            begun => Ok(begun?),
         }
     }
 }
 
-fn wishes(args: &Stat, unnamed: Unnamed, further: &[&str]) -> Result<Wishes, Error> {
-    prepare::wishes_with(&args.events, &args.target, unnamed, further)
-}
-
 /// What is counted besides, where nothing else can be.
-fn times(args: &Stat) -> Vec<&'static str> {
-    if Form::of(args) == Form::People { Vec::new() } else { vec![TIMES] }
+fn times(args: &Stat) -> &'static [&'static str] {
+    if Form::of(args) == Form::People { &[] } else { &[TIMES] }
 }
 
 /// Runs the command once.
@@ -180,51 +182,40 @@ fn once(
     signals: &Receiver<i32>,
     is_first: bool,
     out: &mut Stream,
-) -> Result<(Monitor, Finished, Session), Error> {
+) -> Result<(Monitor, RunOutcome, Session), Error> {
     let interval = args.interval.map_or(UNSEEN_INTERVAL, Duration::from_millis);
     let (session, header) = beginning.session(interval)?;
-    let wishes = &beginning.wishes;
     if is_first {
-        prepare::tell_partial(&header);
+        note_partial(&header, &mut say);
     }
-    let mut monitor =
-        prepare::monitor(header, wishes.relations.all.clone(), wishes.estimator.clone()).without_history();
+    let mut monitor = beginning.measurement.monitor(header).without_history();
     let prints = args.interval.is_some();
     let (form, digits) = (Form::of(args), digits(args));
     if prints && is_first && form == Form::People {
         out.print(&text::interval_heading(monitor.confidence()))?;
     }
-    let finished = pump(&session, signals, Taking::AtOnce, |given| {
-        match given {
-            Given::Round(round, lost) if monitor.round(round, lost) && prints => {
-                out.print(&form.interval(&monitor, digits))?;
-                if args.interval_count == Some(monitor.intervals()) {
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            Given::Save => out.print(&form.totals(&Repeats(std::slice::from_ref(&monitor)), digits))?,
-            Given::Round(..) | Given::Stacks(_) | Given::Rest => {}
+    let outcome = watch(&session, signals, &mut monitor, |monitor, event| {
+        match event {
+            WatchEvent::Interval | WatchEvent::LastInterval if prints => out.print(&form.interval(monitor, digits))?,
+            WatchEvent::Interval | WatchEvent::LastInterval => {}
+            WatchEvent::Save => out.print(&form.totals(&Repeats(std::slice::from_ref(monitor)), digits))?,
         }
-        Ok(ControlFlow::Continue(()))
+        let is_enough = prints && args.interval_count == Some(monitor.intervals());
+        Ok::<_, Error>(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    let intervals = monitor.intervals();
-    monitor.end(finished.end.clone());
-    if prints && monitor.intervals() > intervals && args.interval_count.is_none_or(|count| intervals < count) {
-        out.print(&form.interval(&monitor, digits))?;
-    }
     if args.verbose {
-        tell_readings(&monitor, &finished);
+        tell_readings(&monitor, &outcome);
     }
     tell_uncounted(&monitor);
     if form == Form::People {
         tell_relations(&monitor);
     }
-    Ok((monitor, finished, session))
+    Ok((monitor, outcome, session))
 }
 
 /// Each event's count, time enabled and time running, as they were read last.
-fn tell_readings(monitor: &Monitor, finished: &Finished) {
-    for (event, reading) in monitor.header().events.iter().zip(&finished.end.totals) {
+fn tell_readings(monitor: &Monitor, outcome: &RunOutcome) {
+    for (event, reading) in monitor.header().events.iter().zip(&outcome.end.totals) {
         if let Some(Reading { count, enabled, running }) = reading {
             say(&format!("{}: {count} {} {}", shown(&event.title()), enabled.0, running.0));
         }
@@ -232,8 +223,8 @@ fn tell_readings(monitor: &Monitor, finished: &Finished) {
 }
 
 /// A shell says so only of its own children.
-fn tell_signal(finished: &Finished) {
-    if let (Some(Exit::Signal(number)), None, false) = (finished.end.exit, finished.signal, finished.was_asked) {
+fn tell_signal(outcome: &RunOutcome) {
+    if let (Some(Exit::Signal(number)), None, false) = (outcome.end.exit, outcome.signal, outcome.was_asked) {
         let name = Signal::try_from(number).map_or("a signal", Signal::as_str);
         say(&format!("the command was ended by {name} ({number})"));
     }

@@ -7,9 +7,11 @@ use std::time::Duration;
 use crossbeam_channel::Receiver;
 
 use super::args::Top;
-use super::pump::{Given, Taking, another_end, close, pump};
+use super::options::measure_options;
+use super::outcome::exit_code;
 use super::stream::{Stream, has_terminal, say};
-use super::{Error, look, prepare, signals, stacks};
+use super::{Error, look, options, signals, stacks, target};
+use crate::measure::{MeasureOptions, Measurement, WatchEvent, close, ends_run, note_partial, watch};
 use crate::monitor::{Measure, Monitor};
 use crate::profile::Tree;
 use crate::run::End;
@@ -41,61 +43,61 @@ fn interval(args: &Top, config: &Config) -> Duration {
 const NO_TERMINAL: &str =
     "E09 no terminal, printing text every interval instead (--batch; JSON lines: perfprop stat -I 1000 -j)";
 
+/// The measurement that the options ask for, with the command's input and output there.
+fn measurement(args: &Top, io: ChildIo) -> Result<Measurement, Error> {
+    let launch = target::launch(&args.target, io)?;
+    let options = measure_options(&args.events, &args.target)?;
+    let options = MeasureOptions { stacks: options::stacks(&args.stacks)?, ..options };
+    Ok(Measurement::new(&options, launch, &mut say)?)
+}
+
+/// Begins to measure, and says what can't be.
+fn start(measurement: &Measurement, interval: Duration) -> Result<(Session, Monitor), Error> {
+    let (session, header) = measurement.start(measurement.period(interval), interval, &mut say)?;
+    note_partial(&header, &mut say);
+    Ok((session, measurement.monitor(header)))
+}
+
 /// A block of text an interval on standard output; the command's output goes to standard error.
 fn batch(args: &Top) -> Result<u8, Error> {
-    let mut launch = prepare::launch(&args.target, ChildIo::ToStderr)?;
-    let wishes = prepare::wishes(&args.events, &args.target)?;
-    launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
-    let signals = signals::listen(&launch.stop).map_err(Error::System)?;
+    let measurement = measurement(args, ChildIo::ToStderr)?;
+    let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let interval = interval(args, &look::for_text(&args.look)?);
-    let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
-    prepare::tell_partial(&header);
-    let mut monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
+    let (session, mut monitor) = start(&measurement, interval)?;
     let mut profile = stacks::gather(&session)?;
     let mut out = Stream::stdout();
-    let finished = pump(&session, &signals, Taking::AtOnce, |given| {
-        let prints = match given {
-            Given::Round(round, lost) => monitor.round(round, lost),
-            Given::Save => true,
-            Given::Stacks(_) | Given::Rest => false,
-        };
-        if prints {
-            out.print(&format!(
-                "{}{}\n",
-                text::block(&monitor, Measure::default()),
-                stacks::text(profile.as_ref(), &monitor)
-            ))?;
+    let (mut has_enough, mut has_last) = (false, false);
+    let outcome = watch(&session, &signals, &mut monitor, |monitor, event| {
+        match event {
+            WatchEvent::Interval | WatchEvent::Save => {
+                let block = text::block(monitor, Measure::default());
+                out.print(&format!("{block}{}\n", stacks::text(profile.as_ref(), monitor)))?;
+            }
+            WatchEvent::LastInterval => has_last = true,
         }
-        let enough = args.iterations == Some(monitor.intervals());
-        Ok(if enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        has_enough |= event == WatchEvent::Interval && args.iterations == Some(monitor.intervals());
+        Ok::<_, Error>(if has_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    let intervals = monitor.intervals();
-    let enough = args.iterations == Some(intervals);
-    monitor.end(finished.end.clone());
     stacks::finish(&session, profile.as_mut());
-    if (monitor.intervals() > intervals && !enough) || monitor.lacks_a_child() {
+    if has_last || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, Measure::default()))?;
     }
     // What was on its way when the last block was printed.
     out.print(&stacks::text(profile.as_ref(), &monitor))?;
-    close(session, &signals, finished.signal);
+    close(session, &signals, outcome.signal);
     // A command that was ended because enough was seen has not failed.
-    Ok(if enough { 0 } else { finished.code() })
+    Ok(if has_enough { 0 } else { exit_code(&outcome) })
 }
 
 fn screens(args: &Top) -> Result<u8, Error> {
     let mut options = look::on_terminal(&args.look)?;
     options.exit_with_child = args.exit_with_child;
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
-    let mut launch = prepare::launch(&args.target, ChildIo::Capture)?;
-    let wishes = prepare::wishes(&args.events, &args.target)?;
-    options.notes.extend(wishes.notes.iter().cloned());
-    launch.stacks = stacks::wanted(&args.stacks, &args.events, &wishes)?;
-    let signals = signals::listen_for_screens(&launch.stop).map_err(Error::System)?;
+    let measurement = measurement(args, ChildIo::Capture)?;
+    options.notes.extend(measurement.notes.iter().cloned());
+    let signals = signals::listen_for_screens(&measurement.launch.stop).map_err(Error::System)?;
     let interval = interval(args, &look::config(&args.look)?.0);
-    let (session, header) = prepare::start(&wishes, &launch, wishes.period(interval), interval)?;
-    prepare::tell_partial(&header);
-    let monitor = prepare::monitor(header, wishes.relations.all, wishes.estimator);
+    let (session, monitor) = start(&measurement, interval)?;
     let mut live = Live { profile: stacks::gather(&session)?, session };
     let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
     let ended_by = match outcome {
@@ -103,7 +105,7 @@ fn screens(args: &Top) -> Result<u8, Error> {
         Outcome::Quit | Outcome::Killed | Outcome::Detached | Outcome::Ended => None,
     };
     if ended_by.is_some() {
-        live.session.terminate(&mut || another_end(&signals));
+        live.session.terminate(&mut || ends_run(&signals));
     }
     stacks::finish(&live.session, live.profile.as_mut());
     let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)));

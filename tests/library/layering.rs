@@ -89,7 +89,8 @@ fn foreign_crates_and_unsafe_stay_in_their_places() {
 const MOST_SHARED: usize = 5;
 
 /// Names that several types may have, and why.
-const SHARED_NAMES: [(&str, &str); 1] = [("Error", "of the program, and of a rate: each is named behind its module")];
+const SHARED_NAMES: [(&str, &str); 1] =
+    [("Error", "of the program, of measuring, and of a rate: each is named behind its module")];
 
 /// The names that more than one type has, with the files that define them.
 fn shared_names(source: &Source) -> Vec<(&String, &Vec<String>)> {

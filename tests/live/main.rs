@@ -9,5 +9,6 @@
 )]
 
 mod live;
+mod measure;
 mod stacks;
 mod terminal;

@@ -4,8 +4,8 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::cli::misspelt::misspelt;
 use crate::events::Resolver;
+use crate::measure::misspelt::misspelt;
 use crate::metrics::{Catalog, Metric};
 use crate::relations::{self, Diagnostic, LoadError, Parsed, Relation};
 

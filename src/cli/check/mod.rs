@@ -4,9 +4,9 @@ use std::io::IsTerminal;
 
 use super::Error;
 use super::args::{Check, When};
-use super::prepare::resolver;
 use super::stream::Stream;
 use crate::machine::{Host, ThisKernel, facts};
+use crate::measure::resolver;
 use crate::names::shown;
 use crate::tui::{Config, Depth, theme_of_base16};
 

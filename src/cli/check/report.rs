@@ -7,8 +7,8 @@ use serde_json::json;
 use super::events::{Events, Grouped, Tried};
 use super::expected::Expected;
 use super::files::CheckedFile;
-use crate::cli::Error;
 use crate::machine::{FactStanding, MachineFact, ReportSection};
+use crate::measure;
 use crate::names::shown;
 use crate::number::whole_share;
 
@@ -171,7 +171,7 @@ fn events_text(events: &Events, facts: &[MachineFact], paint: Paint) -> String {
                     groups_text(&mut text, &planned.groups, facts);
                     planned.expected.iter().for_each(|expected| text.push_str(&expected.text()));
                 }
-                Err(group) => text.push_str(&format!("{}\n", Error::Unschedulable(group.clone()))),
+                Err(group) => text.push_str(&format!("{}\n", measure::Error::Unschedulable(group.clone()))),
             }
         }
     }

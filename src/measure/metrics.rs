@@ -1,7 +1,6 @@
 //! Collects the metrics that exist here, and selects those that were asked for.
 
 use super::Error;
-use super::stream::say;
 use crate::events::Tables;
 use crate::expr::Fact;
 use crate::metrics::vendor::Vendor;
@@ -17,38 +16,42 @@ type Know<'a> = dyn Fn(&Fact) -> Option<f64> + 'a;
 
 /// The metrics of relation files, of the event tables, and perfprop's own, in this order: of several
 /// with one name the first holds.
-pub(super) fn catalog(of_files: &[Metric], tables: &Tables) -> Result<Catalog, Error> {
+///
+/// # Errors
+/// When perfprop's own metrics are wrong, which its tests rule out.
+pub fn catalog(of_files: &[Metric], tables: &Tables, note: &mut dyn FnMut(&str)) -> Result<Catalog, Error> {
     let vendor = Vendor::of_tables(tables);
-    tell_problems(&vendor);
+    note_problems(&vendor, note);
     let shipped = relations::shipped_metrics().map_err(|wrong| Error::Relations(vec![wrong]))?;
     Ok(Catalog::new(of_files.iter().cloned().chain(vendor.metrics).chain(shipped)))
 }
 
-/// A table's metrics that can't be read are never passed over in silence.
-pub(super) fn tell_problems(vendor: &Vendor) {
+/// Notes the metrics of a table that can't be read.
+pub fn note_problems(vendor: &Vendor, note: &mut dyn FnMut(&str)) {
     for problem in &vendor.problems {
-        say(problem);
+        note(problem);
     }
     if vendor.untold > 0 {
-        say(&format!("and {} more metrics that can't be read", vendor.untold));
+        note(&format!("and {} more metrics that can't be read", vendor.untold));
     }
 }
 
 /// Resolves the values of `-M` to metrics and their events; `all_apart` leaves those ungrouped.
 pub(super) fn request(
-    wishes: &[String],
+    names: &[String],
     catalog: &Catalog,
     facts: &Facts<'_>,
     all_apart: bool,
+    note: &mut dyn FnMut(&str),
 ) -> Result<MetricRequest, Error> {
-    let request = MetricRequest::new(wishes, catalog, facts).map_err(Error::Metrics)?;
+    let request = MetricRequest::new(names, catalog, facts).map_err(Error::Metrics)?;
     let request = if all_apart { request.apart() } else { request };
     if let [first, ..] = request.skipped.as_slice() {
         let names: Vec<_> = request.skipped.iter().map(|skipped| skipped.name.as_str()).take(MOST_NAMED).collect();
         let more = request.skipped.len().saturating_sub(MOST_NAMED);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
         let names = shown(&names.join(", ")).into_owned();
-        say(&format!("without {names}{more}, which can't be measured here; {}: {}", shown(&first.name), first.reason));
+        note(&format!("without {names}{more}, which can't be measured here; {}: {}", shown(&first.name), first.reason));
     }
     Ok(request)
 }
@@ -70,14 +73,14 @@ pub(super) fn expanded(relations: Vec<Relation>, catalog: &Catalog, know: &Know<
     let expand = |relation: Relation| {
         relation.expanded(&mut formulas).map_err(|error| {
             let id = shown(&relation.id).into_owned();
-            Error::Usage(format!("the relation {id} ({}) names a metric that has no value: {error}", relation.place))
+            Error::Options(format!("the relation {id} ({}) names a metric that has no value: {error}", relation.place))
         })
     };
     relations.into_iter().map(expand).collect()
 }
 
 /// Why a metric can't be measured here, as far as names show it; `None` if its events are known.
-pub(super) fn refusal(metric: &Metric, formulas: &mut Formulas<'_>, facts: &Facts<'_>) -> Option<String> {
+pub fn refusal(metric: &Metric, formulas: &mut Formulas<'_>, facts: &Facts<'_>) -> Option<String> {
     let refusal = MetricRequest::refusal(metric, formulas, facts)?;
     Some(shown(&refusal).into_owned())
 }

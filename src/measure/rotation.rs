@@ -1,33 +1,38 @@
-//! Reads the options about rotation, and chooses who rotates the groups.
+//! Chooses who rotates the groups, and explains why the kernel's rotation interval can't be changed.
 
 use std::fmt;
 
 use super::Error;
-use super::args::{Events, ScheduleName, SourceName};
-use super::stream::say;
 use crate::events::{Event, Pmu, Resolver};
 use crate::names::shown;
 use crate::plan::{self, Plan};
 use crate::session::Schedule;
 use crate::sources::perf::mux::{Interval, MuxError, MuxErrorCause};
 
-/// Chooses who rotates the groups of a plan.
-pub(super) fn schedule(events: &Events, plan: &Plan, resolver: &Resolver) -> Result<Schedule, Error> {
-    let Events { turns, counting, .. } = events;
-    let usage = |text: &str| Err(Error::Usage(text.to_owned()));
-    let is_asked = turns.mux.is_some() || turns.schedule != ScheduleName::Auto;
-    match (turns.schedule, turns.mux) {
-        _ if is_asked && counting.source == SourceName::Emulate => {
-            usage("--schedule and --mux are about the counters of this machine: --source emulate has no turns")
-        }
-        _ if is_asked && counting.counters.is_some() => {
-            usage("--counters gives turns of its own: --schedule and --mux have no meaning there")
-        }
-        (ScheduleName::User, Some(_)) => usage("--mux is about the kernel's turns: leave it out, or --schedule user"),
-        (_, Some(milliseconds)) => every(plan, resolver, milliseconds),
-        (ScheduleName::Auto, None) => Ok(Schedule::Auto),
-        (ScheduleName::Kernel, None) => Ok(Schedule::Kernel),
-        (ScheduleName::User, None) => Ok(Schedule::User),
+/// Who rotates the groups on the counters, where they can't all be counted at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ScheduleOption {
+    /// perfprop, if that costs no more than 1 % of a CPU, else the kernel.
+    #[default]
+    Auto,
+    /// The kernel, by its timer.
+    Kernel,
+    /// The kernel, by its timer at another interval, on the PMUs of the plan. It is set back afterwards.
+    KernelEvery {
+        /// Length of a slice.
+        milliseconds: u32,
+    },
+    /// perfprop.
+    User,
+}
+
+/// The schedule of a plan.
+pub(super) fn schedule(option: ScheduleOption, plan: &Plan, resolver: &Resolver) -> Result<Schedule, Error> {
+    match option {
+        ScheduleOption::Auto => Ok(Schedule::Auto),
+        ScheduleOption::Kernel => Ok(Schedule::Kernel),
+        ScheduleOption::KernelEvery { milliseconds } => every(plan, resolver, milliseconds),
+        ScheduleOption::User => Ok(Schedule::User),
     }
 }
 
@@ -37,15 +42,15 @@ fn every(plan: &Plan, resolver: &Resolver, milliseconds: u32) -> Result<Schedule
     let pmus: Vec<_> = resolver.pmus().iter().filter(counts).map(|pmu| pmu.name.clone()).collect();
     if pmus.is_empty() {
         let why = "--mux: none of these events takes turns (software events and tracepoints are always counted)";
-        return Err(Error::Usage(why.into()));
+        return Err(Error::Options(why.into()));
     }
     Ok(Schedule::KernelEvery { pmus, milliseconds })
 }
 
 /// A setting of the whole machine is never changed in silence.
-pub(super) fn tell(intervals: &[Interval]) {
+pub(super) fn note_intervals(intervals: &[Interval], note: &mut dyn FnMut(&str)) {
     for Interval { pmu, before, now, .. } in intervals {
-        say(&format!(
+        note(&format!(
             "groups take turns every {now} ms on {}, in all of this machine; set back to {before} ms at the end, even if perfprop is killed",
             shown(pmu)
         ));

@@ -11,7 +11,7 @@ use crate::relations::Relation;
 
 /// A line for each name that is no event here and nearly one: `R1 (file.json:1:14) names page-fautls, ...`. Events that
 /// are measured are meant first.
-pub(super) fn misspelt(relations: &[Relation], measured: &[Event], resolver: &Resolver) -> Vec<String> {
+pub fn misspelt(relations: &[Relation], measured: &[Event], resolver: &Resolver) -> Vec<String> {
     let mut seen: HashMap<String, Option<String>> = HashMap::new();
     let mut lines = Vec::new();
     for relation in relations {
@@ -28,7 +28,7 @@ pub(super) fn misspelt(relations: &[Relation], measured: &[Event], resolver: &Re
 }
 
 /// What was meant by a name that is no event; `None` if it is one, or is like none.
-pub(super) fn meant(name: &str, measured: &[Event], resolver: &Resolver) -> Option<String> {
+pub fn meant(name: &str, measured: &[Event], resolver: &Resolver) -> Option<String> {
     let is_measured = measured.iter().any(|event| event.is_called(name));
     let is_known = |name: &str| !resolver.called(name).is_empty();
     if is_measured || is_known(name) || is_known(&name.to_lowercase()) {

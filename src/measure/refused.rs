@@ -8,18 +8,22 @@ use crate::plan::Plan;
 use crate::session::{Launch, StartError};
 use crate::sources::perf::{CounterRow, OpenError, Who, Whose};
 use crate::sources::{Counter, Status};
+#[cfg(feature = "stacks")]
 use crate::stacks::live::StackError;
 
 /// The error for a plan and a target that could not be measured.
 pub(super) fn refused(error: StartError, plan: &Plan, launch: &Launch) -> Error {
     match error {
         StartError::Command { command, source } => Error::Command { command, source, similar: None },
-        StartError::Open(error) | StartError::Stacks(StackError::Open(error)) => not_opened(error, plan),
+        StartError::Open(error) => not_opened(error, plan),
+        #[cfg(feature = "stacks")]
+        StartError::Stacks(StackError::Open(error)) => not_opened(error, plan),
+        #[cfg(feature = "stacks")]
         StartError::Stacks(error) => Error::Sampling(error),
         StartError::Mux(error) => Error::Mux(error),
         StartError::System(error) => Error::System(error),
         StartError::NoValgrind => Error::NoValgrind,
-        StartError::NoTarget => Error::Usage("nothing to measure".into()),
+        StartError::NoTarget => Error::Options("nothing to measure".into()),
         StartError::NotOpened(rows) => rows_not_opened(&rows, plan, launch),
     }
 }

@@ -1,5 +1,8 @@
-//! Passes the rounds of a session to a function until it ends or a signal ends it: the loop of every verb
-//! without screens.
+//! Runs a session until it ends or a signal ends it, and hands on its rounds: the loop of every measurement without
+//! screens.
+//!
+//! Signals are numbers from a channel that the caller owns: USR1 asks to save, INT is passed on to the command, any
+//! other one ends the measurement. Without signals, [`never`](crossbeam_channel::never) is that channel.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;
@@ -7,100 +10,83 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded, never, select};
+use nix::libc::{SIGINT, SIGUSR1};
 use nix::sys::signal::Signal;
-use signal_hook::consts::{SIGINT, SIGUSR1};
 
-use super::Error;
+use crate::monitor::Monitor;
 use crate::run::End;
 use crate::sampling::{SamplerMessage, SamplerRequest};
 use crate::session::Session;
 use crate::sources::Round;
-use crate::sources::command::{self, Exit};
+use crate::sources::command;
 use crate::stacks::StackBatch;
 
-/// How a measurement ended, and the signal that ended it, if one did.
+/// How a measurement ended.
 #[derive(Debug)]
-pub(super) struct Finished {
-    pub(super) end: End,
-    pub(super) signal: Option<i32>,
+pub struct RunOutcome {
+    /// Times, exit status and totals.
+    pub end: End,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
     /// Whether perfprop ended the command as it was asked to: after a time, or some intervals.
-    pub(super) was_asked: bool,
+    pub was_asked: bool,
 }
 
-impl Finished {
-    /// The code to exit with: the command's own, or 128 plus the signal that ended perfprop. What was ended as
-    /// asked has done what it should.
-    pub(super) fn code(&self) -> u8 {
-        match (self.end.exit, self.signal) {
-            (_, Some(signal)) if signal != SIGINT => code_of(signal),
-            (Some(Exit::Signal(_)), None) if self.was_asked => 0,
-            (Some(exit), _) => exit.shell_code(),
-            (None, Some(signal)) => code_of(signal),
-            (None, None) => 0,
-        }
-    }
-}
-
-/// The code of a program that a signal ended.
-pub(super) fn code_of(signal: i32) -> u8 {
-    u8::try_from(128 + signal).unwrap_or(u8::MAX)
-}
-
-/// How often rounds are passed on.
+/// How often rounds are handed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Taking {
-    /// Passes on each round as it comes.
-    AtOnce,
+pub enum Delivery {
+    /// Each round as it comes.
+    Immediate,
     /// Some at a time, for files that nobody watches: being woken for each of a hundred rounds a second
     /// costs more than writing them does.
-    Batches,
+    Batched,
 }
 
 /// The time that a batch comes together in; the channel has room for far more. A fifth of what may pass until
-/// it is on disk is left for writing.
-const BATCH: Duration = Duration::from_millis(80);
+/// a recording is on disk is left for writing.
+pub const BATCH: Duration = Duration::from_millis(80);
 
-/// What a measurement gives.
+/// What happens while a measurement runs.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Given<'a> {
+pub enum RunEvent<'a> {
     /// A round, and how many were lost so far.
     Round(&'a Round, u64),
     /// Samples with their call stacks.
     Stacks(&'a StackBatch),
     /// A request to save what was measured so far: USR1.
     Save,
-    /// Nothing more for now: what was given may be handed on.
-    Rest,
+    /// Nothing more for now: what was handed on may be written out.
+    Idle,
 }
 
-/// Where what a measurement gives comes from.
+/// Where the events of a run come from.
 struct Channels<'a> {
     samples: &'a Receiver<SamplerMessage>,
     ended: &'a Receiver<Infallible>,
     batches: Receiver<StackBatch>,
-    signals: &'a Receiver<i32>,
+    signals: Receiver<i32>,
 }
 
 /// What comes next out of the channels.
 enum Came {
     Round(Round, u64),
     Stacks(StackBatch),
-    Signal(Option<i32>),
+    Signal(i32),
     /// All that waited is taken, and it is time to rest.
     Nothing,
 }
 
 impl Channels<'_> {
-    /// Gives `on` all that comes until the end.
-    fn pump(mut self, taking: Taking, mut on: impl FnMut(Came) -> Result<(), Error>) -> Result<(), Error> {
+    /// Hands all that comes to `on` until the end.
+    fn drain<E>(mut self, delivery: Delivery, mut on: impl FnMut(Came) -> Result<(), E>) -> Result<(), E> {
         loop {
-            if taking == Taking::Batches && self.samples.is_empty() && self.batches.is_empty() {
+            if delivery == Delivery::Batched && self.samples.is_empty() && self.batches.is_empty() {
                 on(Came::Nothing)?;
                 // For the end or a signal, but not for rounds and samples.
                 select! {
                     recv(self.ended) -> _ => {}
                     recv(self.signals) -> number => {
-                        on(Came::Signal(number.ok()))?;
+                        self.signal(number.ok(), &mut on)?;
                         continue;
                     }
                     default(BATCH) => {}
@@ -115,98 +101,139 @@ impl Channels<'_> {
                     Ok(batch) => on(Came::Stacks(batch))?,
                     Err(_) => self.batches = never(),
                 },
-                recv(self.signals) -> number => on(Came::Signal(number.ok()))?,
+                recv(self.signals) -> number => self.signal(number.ok(), &mut on)?,
             }
         }
     }
+
+    /// Hands on a signal; without a number no more will come.
+    fn signal<E>(&mut self, number: Option<i32>, on: &mut impl FnMut(Came) -> Result<(), E>) -> Result<(), E> {
+        if number.is_none() {
+            self.signals = never();
+        }
+        number.map_or(Ok(()), |number| on(Came::Signal(number)))
+    }
 }
 
-/// Passes every round and every request to save to `take` until the measurement ends, a signal comes, or `take` has
-/// enough.
-pub(super) fn pump(
-    session: &Session,
-    signals: &Receiver<i32>,
-    taking: Taking,
-    take: impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
-) -> Result<Finished, Error> {
-    pump_all(session, signals, never(), taking, take)
-}
-
-/// Hands samples with their call stacks to `take`, too, but those that are still on their way at the end.
-pub(super) fn pump_all(
+/// Hands every round, every batch of call stacks and every request to save to `take` until the measurement ends, a signal
+/// comes, or `take` has enough. Batches that are on their way at the end are left in their channel.
+///
+/// # Errors
+/// Those of `take`.
+pub fn run<E>(
     session: &Session,
     signals: &Receiver<i32>,
     batches: Receiver<StackBatch>,
-    taking: Taking,
-    mut take: impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
-) -> Result<Finished, Error> {
+    delivery: Delivery,
+    mut take: impl FnMut(RunEvent<'_>) -> Result<ControlFlow<()>, E>,
+) -> Result<RunOutcome, E> {
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
     let mut flow = ControlFlow::Continue(());
-    let channels = Channels { samples: session.samples(), ended: session.ended(), batches, signals };
-    channels.pump(taking, |came| {
+    let channels = Channels { samples: session.samples(), ended: session.ended(), batches, signals: signals.clone() };
+    channels.drain(delivery, |came| {
         match came {
             Came::Round(round, lost) => {
                 if flow.is_continue() {
-                    flow = take(Given::Round(&round, lost))?;
+                    flow = take(RunEvent::Round(&round, lost))?;
                     if flow.is_break() {
                         session.request(SamplerRequest::Stop);
-                        session.terminate(&mut || another_end(signals));
+                        session.terminate(&mut || ends_run(signals));
                     }
                 }
                 (last, lost_rounds) = (round, lost);
             }
             Came::Stacks(batch) => {
-                let _ = take(Given::Stacks(&batch))?;
+                let _ = take(RunEvent::Stacks(&batch))?;
             }
             Came::Signal(number) => signal = answer(number, session, signals, &mut take)?.or(signal),
             Came::Nothing => {
-                let _ = take(Given::Rest)?;
+                let _ = take(RunEvent::Idle)?;
             }
         }
         Ok(())
     })?;
     let end = session.end(&last, lost_rounds);
-    Ok(Finished { was_asked: flow.is_break() || session.has_timed_out(&end), end, signal })
+    Ok(RunOutcome { was_asked: flow.is_break() || session.has_timed_out(&end), end, signal })
+}
+
+/// What a monitor has to show while a measurement runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WatchEvent {
+    /// An interval is complete.
+    Interval,
+    /// The run has ended within an interval, which is shorter than the others.
+    LastInterval,
+    /// Save what was measured so far: USR1.
+    Save,
+}
+
+/// Feeds a monitor with every round, and calls `show` after each interval and on request to save, until the measurement
+/// ends, a signal comes, or `show` has enough. At the end the monitor knows it.
+///
+/// # Errors
+/// Those of `show`.
+pub fn watch<E>(
+    session: &Session,
+    signals: &Receiver<i32>,
+    monitor: &mut Monitor,
+    mut show: impl FnMut(&Monitor, WatchEvent) -> Result<ControlFlow<()>, E>,
+) -> Result<RunOutcome, E> {
+    let mut has_enough = false;
+    let outcome = run(session, signals, never(), Delivery::Immediate, |event| {
+        let flow = match event {
+            RunEvent::Round(round, lost) if monitor.round(round, lost) => show(monitor, WatchEvent::Interval)?,
+            RunEvent::Save => show(monitor, WatchEvent::Save)?,
+            RunEvent::Round(..) | RunEvent::Stacks(_) | RunEvent::Idle => ControlFlow::Continue(()),
+        };
+        has_enough |= flow.is_break();
+        Ok(flow)
+    })?;
+    let intervals = monitor.intervals();
+    monitor.end(outcome.end.clone());
+    if monitor.intervals() > intervals && !has_enough {
+        let _ = show(monitor, WatchEvent::LastInterval)?;
+    }
+    Ok(outcome)
 }
 
 /// Does what a signal asks for, and gives it back unless all goes on after it.
-fn answer(
-    signal: Option<i32>,
+fn answer<E>(
+    signal: i32,
     session: &Session,
     signals: &Receiver<i32>,
-    take: &mut impl FnMut(Given<'_>) -> Result<ControlFlow<()>, Error>,
-) -> Result<Option<i32>, Error> {
-    if signal == Some(SIGUSR1) {
-        let _ = take(Given::Save)?;
+    take: &mut impl FnMut(RunEvent<'_>) -> Result<ControlFlow<()>, E>,
+) -> Result<Option<i32>, E> {
+    if signal == SIGUSR1 {
+        let _ = take(RunEvent::Save)?;
         return Ok(None);
     }
     interrupt(session, signal, signals);
-    Ok(signal)
+    Ok(Some(signal))
 }
 
 /// INT is for the command, which may go on; the others end both, and another one that comes meanwhile does so at
 /// once.
-fn interrupt(session: &Session, signal: Option<i32>, signals: &Receiver<i32>) {
+fn interrupt(session: &Session, signal: i32, signals: &Receiver<i32>) {
     if session.running_command().is_none() {
         session.request(SamplerRequest::Stop);
-    } else if signal == Some(SIGINT) {
+    } else if signal == SIGINT {
         // The terminal sends INT to all of its foreground, `kill -INT` to perfprop alone.
         if !in_foreground() {
             session.signal(Signal::SIGINT);
         }
     } else {
-        session.terminate(&mut || another_end(signals));
+        session.terminate(&mut || ends_run(signals));
     }
 }
 
-/// Whether a signal has come that ends perfprop.
-pub(super) fn another_end(signals: &Receiver<i32>) -> bool {
+/// Whether a signal has come that ends the measurement.
+pub fn ends_run(signals: &Receiver<i32>) -> bool {
     signals.try_iter().any(|signal| signal != SIGUSR1)
 }
 
 /// Closes the counters of a session, for which the kernel takes seconds where hundreds of tracepoints are open.
 /// After a signal to end, before or meanwhile, it doesn't wait for that; returns that signal.
-pub(super) fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -> Option<i32> {
+pub fn close(session: Session, signals: &Receiver<i32>, ended_by: Option<i32>) -> Option<i32> {
     let (closing, closed) = bounded(0);
     let close = move || {
         drop(session);
@@ -249,7 +276,6 @@ mod tests {
     use crossbeam_channel::unbounded;
 
     use super::*;
-    use crate::recording::ON_DISK;
     use crate::units::WallNs;
 
     /// Rounds and batches that come while the one before is written, and while nothing does: when there is a rest,
@@ -259,7 +285,6 @@ mod tests {
         let (rounds, samples) = unbounded();
         let (stacks, batches) = unbounded();
         let (_runs, ended) = unbounded::<Infallible>();
-        let signals = never();
         let round = |at| SamplerMessage::Round { round: Round { at: WallNs(at), ..Round::default() }, lost: 0 };
         // What comes during each rest, as rounds and as batches.
         let mut script = vec![(2, 3), (1, 0), (0, 2), (3, 1)].into_iter();
@@ -282,15 +307,10 @@ mod tests {
                     *sent = (sent.0 + more_rounds, sent.1 + more_batches);
                 }
             }
-            Ok(())
+            Ok::<_, Infallible>(())
         };
-        let channels = Channels { samples: &samples, ended: &ended, batches, signals: &signals };
-        channels.pump(Taking::Batches, take).unwrap();
+        let channels = Channels { samples: &samples, ended: &ended, batches, signals: never() };
+        channels.drain(Delivery::Batched, take).unwrap();
         assert_eq!((given.into_inner(), rests.into_inner()), ((6, 6), 5));
-    }
-
-    #[test]
-    fn what_was_read_has_time_left_to_be_written() {
-        assert!(BATCH < ON_DISK);
     }
 }

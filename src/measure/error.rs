@@ -1,0 +1,296 @@
+//! Defines the errors of measuring: the text for people of each.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::io;
+
+use nix::sys::signal::Signal;
+
+use crate::events::{EventError, TableError};
+use crate::machine::Denial;
+use crate::metrics::Unknown;
+use crate::names::shown;
+use crate::plan::Unschedulable;
+use crate::relations::{Diagnostics, LoadError};
+use crate::sources::perf::OpenError;
+use crate::sources::perf::mux::MuxError;
+use crate::sources::process;
+#[cfg(feature = "stacks")]
+use crate::stacks::live::StackError;
+
+/// Why something can't be measured.
+#[derive(Debug)]
+pub enum Error {
+    /// The options don't go together, or not with the target.
+    Options(String),
+    /// Names after `-e` are wrong.
+    Events(EventError),
+    /// Metrics after `-M` are wrong, or can't be measured here.
+    Metrics(Unknown),
+    /// A folder of event tables can't be used.
+    Tables(TableError),
+    /// Relation files are wrong.
+    Relations(Vec<Diagnostics>),
+    /// A relation file can't be read.
+    RelationFile(LoadError),
+    /// This user may not count what was asked for.
+    NotPermitted {
+        /// Names of the events.
+        events: Vec<String>,
+        /// The layer that refuses them.
+        denial: Denial,
+        /// Whether they could be counted of a command that perfprop starts.
+        works_alone: bool,
+    },
+    /// The machine counts nothing of what was asked for.
+    NoCounters {
+        /// Names of the events.
+        events: Vec<String>,
+        /// Whether there is a PMU of the processor at all.
+        has_pmu: bool,
+        /// What this machine is, if it is a virtual one.
+        guest: Option<String>,
+    },
+    /// The events' PMUs count for whole CPUs, and these weren't to be measured.
+    WholeCpus {
+        /// Names of the events.
+        events: Vec<String>,
+        /// The CPUs that the first of them is opened on.
+        cpus: String,
+    },
+    /// The model needs valgrind, and it isn't installed.
+    NoValgrind,
+    /// The model counts nothing of what was asked for, and why.
+    NotModelled(Vec<String>),
+    /// The command can't be executed.
+    Command {
+        /// The command as the user gave it.
+        command: OsString,
+        /// The error of exec.
+        source: io::Error,
+        /// A file that could have been meant.
+        similar: Option<String>,
+    },
+    /// A group in braces doesn't fit on the counters.
+    Unschedulable(Unschedulable),
+    /// Counters can't be opened.
+    Open(OpenError),
+    /// Call stacks can't be sampled.
+    #[cfg(feature = "stacks")]
+    Sampling(StackError),
+    /// The kernel's rotation interval can't be changed.
+    Mux(MuxError),
+    /// This signal came before anything was started.
+    Stopped(i32),
+    /// The operating system can't do something as usual as starting a thread.
+    System(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Options(text) => write!(f, "perfprop: {text}\n      more: perfprop --help"),
+            Self::Events(error) => error.fmt(f),
+            Self::Tables(error) => error.fmt(f),
+            Self::Metrics(error) => error.fmt(f),
+            Self::Relations(files) => {
+                let texts: Vec<_> = files.iter().map(|diagnostics| diagnostics.to_string()).collect();
+                f.write_str(texts.join("\n").trim_end())
+            }
+            Self::RelationFile(error) => error.fmt(f),
+            Self::NotPermitted { events, denial, works_alone } => not_permitted(f, events, *denial, *works_alone),
+            Self::NoCounters { events, has_pmu, guest } => no_counters(f, events, *has_pmu, guest.as_deref()),
+            Self::WholeCpus { events, cpus } => write!(
+                f,
+                "E02 perfprop: counted for whole CPUs, on CPU {cpus}, and not for a program or other CPUs: {}\n      \
+                 all that is counted there:  -a, without -C",
+                shown(&events.join(", "))
+            ),
+            Self::NoValgrind => f.write_str(
+                "E15 perfprop: --source emulate needs valgrind, which is not in PATH (nothing was started)\n      \
+                 install it:  apt install valgrind   or: dnf install valgrind   or: pacman -S valgrind",
+            ),
+            Self::NotModelled(reasons) => write!(
+                f,
+                "E02 perfprop: the emulated PMU counts none of these events\n      {}\n      what it counts:  perfprop list --source emulate",
+                shown(&reasons.join("; "))
+            ),
+            Self::Command { command, source, similar } => no_command(f, command, source, similar.as_deref()),
+            Self::Open(error) => not_opened(f, error),
+            #[cfg(feature = "stacks")]
+            Self::Sampling(error) => super::sampling::explain(f, error),
+            Self::Unschedulable(group) => unschedulable(f, group),
+            Self::Mux(error) => super::rotation::explain(f, error),
+            Self::Stopped(signal) => stopped(f, *signal),
+            Self::System(source) => write!(f, "perfprop: {source}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+fn stopped(f: &mut fmt::Formatter<'_>, signal: i32) -> fmt::Result {
+    let name = Signal::try_from(signal).map_or("a signal", Signal::as_str);
+    write!(f, "perfprop: {name} ({signal}) came while counters were opened: nothing was started")
+}
+
+/// The right that counts everything.
+const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
+
+fn not_permitted(f: &mut fmt::Formatter<'_>, events: &[String], denial: Denial, works_alone: bool) -> fmt::Result {
+    let uid = nix::unistd::geteuid();
+    let names = shown(&events.join(",")).into_owned();
+    write!(f, "E01 perfprop: cannot count {names} as uid {uid} (")?;
+    match denial {
+        Denial::Level { level, allows } => {
+            let level = level.map_or_else(String::new, |level| format!("perf_event_paranoid={level}, "));
+            writeln!(f, "{level}EACCES)")?;
+            if works_alone {
+                writeln!(f, "      of a command of yours it works now:  perfprop stat -e {names} -- COMMAND")?;
+            }
+            write!(f, "      {SETCAP}   or: sudo sysctl kernel.perf_event_paranoid={allows}")
+        }
+        Denial::Capability => {
+            writeln!(f, "only CAP_PERFMON allows it, EACCES)")?;
+            write!(f, "      {SETCAP}   or as root; lowering perf_event_paranoid will not help")
+        }
+        Denial::Nobody(errno) => {
+            writeln!(f, "the kernel refuses it to every user, {errno:?})")?;
+            write!(f, "      what it counts instead:  perfprop list")
+        }
+        Denial::Seccomp(errno) => {
+            writeln!(f, "a seccomp filter refuses perf_event_open, {errno:?})")?;
+            write!(f, "      neither root nor perf_event_paranoid helps; start the container with\n      ")?;
+            write!(f, "--cap-add PERFMON --security-opt seccomp=unconfined   try: perfprop check")
+        }
+        Denial::NoSystemCall => {
+            writeln!(f, "this kernel has no perf_event_open, ENOSYS)")?;
+            write!(
+                f,
+                "      it is built without CONFIG_PERF_EVENTS, or a sandbox plays the kernel   try: perfprop check"
+            )
+        }
+        Denial::Everything(errno) => {
+            writeln!(f, "perf_event_open is refused altogether, {errno:?})")?;
+            write!(f, "      a security module or the container forbids even software events   try: perfprop check")
+        }
+        Denial::Target => {
+            writeln!(f, "the target is not yours, EACCES)")?;
+            write!(f, "      run as its user or root   or: {SETCAP}")
+        }
+    }
+}
+
+fn no_counters(f: &mut fmt::Formatter<'_>, events: &[String], has_pmu: bool, guest: Option<&str>) -> fmt::Result {
+    let names = shown(&events.join(",")).into_owned();
+    if has_pmu {
+        writeln!(f, "E02 perfprop: this machine's PMU counts none of {names} (ENOENT)")?;
+        return write!(f, "      what it counts:  perfprop list   try: perfprop check -e {names}");
+    }
+    let (guest, remedy) = match guest {
+        Some(guest) => (format!("a {}, ", shown(guest)), "Enable the virtual PMU on the host, or use"),
+        None => (String::new(), "Use"),
+    };
+    writeln!(
+        f,
+        "E02 perfprop: this machine exposes no hardware counters for {names} ({guest}no core PMU in /sys/bus/event_source/devices; ENOENT)"
+    )?;
+    write!(
+        f,
+        "      root does not help. {remedy} software events:  -e task-clock,page-faults   try: perfprop check\n      \
+         cache and branch misses of a model instead:  --source emulate"
+    )
+}
+
+fn no_command(
+    f: &mut fmt::Formatter<'_>,
+    command: &OsString,
+    source: &io::Error,
+    similar: Option<&str>,
+) -> fmt::Result {
+    let reason = match source.kind() {
+        io::ErrorKind::NotFound => "command not found".into(),
+        io::ErrorKind::PermissionDenied => "permission denied".into(),
+        _ => source.to_string(),
+    };
+    write!(f, "E06 perfprop: {}: {reason} (nothing was measured)", shown(&command.to_string_lossy()))?;
+    match similar {
+        Some(similar) => write!(f, "\n      did you mean {}?", shown(similar)),
+        None if source.kind() == io::ErrorKind::PermissionDenied => {
+            write!(f, "\n      make it executable:  chmod +x {}", shown(&command.to_string_lossy()))
+        }
+        None => Ok(()),
+    }
+}
+
+fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable) -> fmt::Result {
+    let Unschedulable { names, fit } = group;
+    let needed = names.len();
+    // The watchdog holds a counter of each CPU that a trial doesn't see.
+    let watchdog = std::fs::read_to_string("/proc/sys/kernel/nmi_watchdog").is_ok_and(|text| text.trim() == "1");
+    let holds = if watchdog { ", the NMI watchdog holds 1" } else { "" };
+    let all = shown(&names.join(",")).into_owned();
+    writeln!(
+        f,
+        "E04 perfprop: group {{{all}}} cannot be scheduled: of its {needed} events {fit} fit on the counters at once{holds}"
+    )?;
+    let too_many = needed - fit;
+    write!(f, "      each event opens alone. Remove {too_many}, or drop the braces to let them take turns")?;
+    if watchdog { write!(f, ", or: sudo sysctl kernel.nmi_watchdog=0") } else { Ok(()) }
+}
+
+fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
+    match error {
+        OpenError::NoProcess(pid) => write!(f, "E11 perfprop: pid {pid} does not exist (ESRCH)"),
+        OpenError::NotYours(pid) => {
+            let name = process::name(*pid).unwrap_or_default();
+            let owner = process::owner(*pid).unwrap_or_default();
+            let uid = nix::unistd::geteuid();
+            let name = shown(&name);
+            writeln!(
+                f,
+                "E12 perfprop: not allowed to measure pid {pid} ({name}, owner uid {owner}) as uid {uid} (EACCES)"
+            )?;
+            write!(
+                f,
+                "      run as that user, or:  sudo perfprop ... -p {pid}   lowering perf_event_paranoid will not help: it is not your process"
+            )
+        }
+        OpenError::NoCpu(cpu) => {
+            write!(f, "perfprop: no CPU {cpu} is online\n      those that are: /sys/devices/system/cpu/online")
+        }
+        OpenError::System(source) => write!(f, "perfprop: {source}"),
+        OpenError::Stopped(signal) => stopped(f, *signal),
+        OpenError::TooManyFiles { events, places, limit } => {
+            let needed = events * places;
+            let narrow = if *places > 1 { "Narrow with -C or -t" } else { "Count fewer events" };
+            let s = if *places == 1 { "" } else { "s" };
+            writeln!(
+                f,
+                "E05 perfprop: too many open files: {events} events in {places} place{s} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
+            )?;
+            // A user can't raise a hard limit; in a shell of root's, `ulimit -n` would do.
+            let enough = needed + 64;
+            write!(
+                f,
+                "      already raised to the hard limit. {narrow}, or: sudo prlimit --pid $$ --nofile={enough}:{enough}"
+            )
+        }
+        OpenError::Group { names, member, source } => {
+            let (names, member) = (names.join(","), shown(member).into_owned());
+            writeln!(
+                f,
+                "E04 perfprop: group {{{}}} cannot be counted together: {member} does not join it ({source})",
+                shown(&names)
+            )?;
+            write!(f, "      drop the braces to let its events take turns")
+        }
+        OpenError::Torn { names, member, reason } => {
+            let (names, member) = (names.join(","), shown(member).into_owned());
+            let reason = shown(reason);
+            writeln!(f, "E04 perfprop: group {{{}}} cannot be counted as a whole: {member}: {reason}", shown(&names))?;
+            write!(f, "      leave {member} out, or drop the braces to count the others")
+        }
+        OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
+    }
+}

@@ -1,0 +1,100 @@
+//! Chooses the estimator of a measurement, with what earlier runs taught it, and makes its monitor.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::{Error, MeasureOptions};
+use crate::estimate::gp::{CovarianceModel, MAX_EVENTS};
+use crate::estimate::{Estimator, EstimatorKind, Gaussian};
+use crate::events::{Event, with_letters};
+use crate::monitor::Monitor;
+use crate::names::shown;
+use crate::rates::Confidence;
+use crate::relations::Relation;
+use crate::run::Header;
+
+/// What gives the least errors of those that are known. Where nothing is multiplexed it does no more than
+/// `scale`.
+const DEFAULT_ESTIMATOR: EstimatorKind = EstimatorKind::Gp;
+
+/// The estimator and its options.
+#[derive(Clone, Debug)]
+pub struct Estimation {
+    /// Which estimator.
+    pub kind: EstimatorKind,
+    /// How often an interval holds the true count.
+    pub confidence: Confidence,
+    /// What earlier runs of the program taught [`EstimatorKind::Gp`].
+    pub learnt: Option<Arc<CovarianceModel>>,
+}
+
+impl Estimation {
+    /// The estimator of these events that the options choose.
+    pub(super) fn of_options(
+        options: &MeasureOptions,
+        events: &[Event],
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, Error> {
+        let kind = options.estimator.unwrap_or(DEFAULT_ESTIMATOR);
+        Self::new(kind, options.confidence, options.learnt.as_deref(), events, note)
+    }
+
+    /// An estimator of these events, with what a file says that was learnt of the program.
+    ///
+    /// # Errors
+    /// When the file can't be read, knows none of the events, or is of no use to this estimator.
+    pub fn new<'a>(
+        kind: EstimatorKind,
+        confidence: Confidence,
+        learnt: Option<&Path>,
+        events: impl IntoIterator<Item = &'a Event>,
+        note: &mut dyn FnMut(&str),
+    ) -> Result<Self, Error> {
+        let events: Vec<_> = events.into_iter().collect();
+        if kind == EstimatorKind::Gp && events.len() > MAX_EVENTS {
+            note(&format!(
+                "{} events; gp holds {MAX_EVENTS} against one another, and so these are scaled",
+                events.len()
+            ));
+        }
+        let learnt = learnt.map(|path| read_learnt(path, kind, &events)).transpose()?;
+        Ok(Self { kind, confidence, learnt })
+    }
+}
+
+/// Reads what was learnt of a program; some of these events must be in it.
+fn read_learnt(path: &Path, kind: EstimatorKind, events: &[&Event]) -> Result<Arc<CovarianceModel>, Error> {
+    if kind != EstimatorKind::Gp {
+        return Err(Error::Options(format!("--learnt is for --estimator gp, not for {}", kind.name())));
+    }
+    let model = CovarianceModel::read(path).map_err(|error| Error::Options(shown(&error.to_string()).into_owned()))?;
+    let names: Vec<_> = events.iter().map(|event| event.name.as_str()).collect();
+    // Whether an event can be counted in user space only isn't known before it is opened.
+    if names.iter().any(|name| model.knows(name) || model.knows(&with_letters(name, "u"))) {
+        return Ok(Arc::new(model));
+    }
+    let (file, names) = (path.display().to_string(), names.join(","));
+    let (file, names, known) = (shown(&file), shown(&names), model.events().join(","));
+    Err(Error::Options(format!(
+        "--learnt {file} knows none of {names}: it was learnt with {}\n      learn these:  \
+         perfprop record -I 4 -o run.jsonl -e {names} -- COMMAND   then: perfprop relations learn --program {file} run.jsonl",
+        shown(&known)
+    )))
+}
+
+/// The error of using a model of a whole program for its parts.
+pub fn learnt_of_parts() -> Error {
+    Error::Options(
+        "--learnt is of a whole program: it can't say how single CPUs or threads (-A, --per-thread) count".into(),
+    )
+}
+
+/// A monitor with this estimator.
+pub fn monitor(header: Header, relations: Vec<Relation>, estimation: Estimation) -> Monitor {
+    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
+    let estimator: Box<dyn Estimator> = match estimation.learnt {
+        Some(model) => Box::new(Gaussian::new(&events, &relations).with_model(model)),
+        None => estimation.kind.build(&events, &relations),
+    };
+    Monitor::new(header, relations, estimator).with_confidence(estimation.confidence)
+}

@@ -1,0 +1,88 @@
+//! Plans the groups of the events and metrics that options name.
+
+use super::{Error, MeasureOptions};
+use crate::events::{self, Event, Pmu, Resolver};
+use crate::metrics::MetricRequest;
+use crate::plan::{EventIndex, Fit, Plan};
+use crate::relations::{Relation, RelationBinding};
+use crate::sources::perf;
+
+/// Counted where there is a PMU and nobody says what to count.
+const DEFAULT_HARDWARE: &str =
+    "CYCLES,INSTRUCTIONS,L1_MISSES,L2_MISSES,branch-misses,task-clock,page-faults,context-switches";
+/// Counted where there is none.
+const DEFAULT_SOFTWARE: &str = "task-clock,page-faults,minor-faults,major-faults,context-switches,cpu-migrations";
+
+/// Counted by the model where nobody says what to count.
+const DEFAULT_MODELLED: &str = "INSTRUCTIONS,L1_MISSES,LLC_MISSES,L1I_MISSES,BRANCHES,BRANCH_MISSES";
+
+/// What is counted where neither events nor metrics are named.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DefaultEvents {
+    /// The best that there is on this machine.
+    #[default]
+    Best,
+    /// Nothing.
+    Nothing,
+}
+
+/// The groups of the events that are named; those of metrics come to them.
+pub(super) fn groups(
+    resolver: &Resolver,
+    options: &MeasureOptions,
+    request: &MetricRequest,
+    note: &mut dyn FnMut(&str),
+) -> Result<Vec<events::Group>, Error> {
+    let mut names: Vec<_> = options.events.iter().map(String::as_str).collect();
+    if names.is_empty() && request.is_empty() && options.default_events == DefaultEvents::Best {
+        names.push(best(resolver, note));
+    }
+    names.extend(options.further_events.iter().map(String::as_str));
+    if names.is_empty() { Ok(Vec::new()) } else { resolver.parse(&names.join(",")).map_err(Error::Events) }
+}
+
+/// A plan of these groups and those of metrics, on as many counters as there are or as the options allow.
+pub(super) fn plan(
+    resolver: &Resolver,
+    groups: Vec<events::Group>,
+    request: &MetricRequest,
+    counters: Option<usize>,
+    relations: &[Relation],
+) -> Result<Plan, Error> {
+    // The model counts everything at once.
+    let plan = match counters.or(resolver.machine().is_emulated().then_some(usize::MAX)) {
+        Some(counters) => {
+            let mut fit = |events: &[&Event]| if events.len() > counters { Fit::TooMany } else { Fit::Fits };
+            Plan::limited(request.add_to(groups, &mut fit), counters)
+        }
+        // Anchors come last: they take what room the groups of metrics leave.
+        None => Plan::new(request.add_to(groups, &mut perf::fit), &mut perf::fit)
+            .map(|plan| plan.linked(|events| related(relations, events), &mut perf::fit)),
+    };
+    plan.map_err(Error::Unschedulable)
+}
+
+/// The events that each relation ties together.
+fn related(relations: &[Relation], events: &[Event]) -> Vec<Vec<EventIndex>> {
+    let events_of = |relation: &Relation| match relation.bind(events) {
+        RelationBinding::Active(bound) => bound.events(),
+        RelationBinding::Inactive { .. } | RelationBinding::SelfRelation { .. } => Vec::new(),
+    };
+    relations.iter().map(events_of).collect()
+}
+
+/// The best that there is to count where nobody says what; notes which and why.
+fn best(resolver: &Resolver, note: &mut dyn FnMut(&str)) -> &'static str {
+    let (names, why) = if resolver.machine().is_emulated() {
+        (DEFAULT_MODELLED, "")
+    } else if resolver.pmus().iter().any(Pmu::is_core) {
+        (DEFAULT_HARDWARE, "")
+    } else {
+        (
+            DEFAULT_SOFTWARE,
+            " (this machine exposes no hardware counters; modelled cache and branch misses: --source emulate)",
+        )
+    };
+    note(&format!("no -e given: counting {names}{why}"));
+    names
+}

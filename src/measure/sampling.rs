@@ -1,0 +1,145 @@
+//! Chooses which events are sampled with their call stacks, and explains what can't be.
+
+use std::fmt;
+
+use super::{Error, MeasureOptions, resolver};
+use crate::events::{Event, EventKind};
+use crate::machine::Host;
+use crate::names::shown;
+use crate::plan::Plan;
+use crate::sources::Counter;
+use crate::stacks::live::{self, StackError, Wanted};
+use crate::stacks::{Rate, UnwindMethod};
+
+/// Sampled where nobody says what: where there is a PMU, and where there is none.
+const DEFAULT_HARDWARE: &str = "cycles";
+const DEFAULT_SOFTWARE: &str = "cpu-clock";
+
+/// How call stacks are sampled.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StackOptions {
+    /// How stacks are unwound; along frame pointers where `None`. A model knows all calls: it needs none.
+    pub method: Option<UnwindMethod>,
+    /// How often an event is sampled; where `None`, 4000 times a second, and every one of a tracepoint.
+    pub rate: Option<SampleRate>,
+}
+
+/// How often an event is sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampleRate {
+    /// Samples a second; where the kernel allows fewer, those.
+    Hz(u64),
+    /// As many samples a second as the kernel allows.
+    Max,
+    /// A sample every so many occurrences.
+    Period(u64),
+}
+
+/// What the options request to be sampled of the events of a plan, if anything.
+pub(super) fn request(
+    options: &MeasureOptions,
+    plan: &Plan,
+    note: &mut dyn FnMut(&str),
+) -> Result<Option<Wanted>, Error> {
+    let Some(stacks) = &options.stacks else { return Ok(None) };
+    if options.counter != Counter::Kernel {
+        return modelled(stacks, plan).map(Some);
+    }
+    let rate = stacks.rate.map(|rate| allowed(rate, note)).transpose()?;
+    // Nothing happens when time passes.
+    let sampled = plan.events.iter().filter(|event| event.kind != EventKind::Tool).cloned().collect::<Vec<_>>();
+    let events = if options.events.is_empty() || sampled.is_empty() { default_events()? } else { sampled };
+    Ok(Some(Wanted { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Fp) }))
+}
+
+/// A model counts all calls of all events.
+fn modelled(stacks: &StackOptions, plan: &Plan) -> Result<Wanted, Error> {
+    if *stacks != StackOptions::default() {
+        let why = "the model of --source emulate counts every call, and samples nothing";
+        return Err(Error::Options(format!("{why}: give -g alone")));
+    }
+    Ok(Wanted { events: plan.events.clone(), rate: None, call_graph: UnwindMethod::Modelled })
+}
+
+fn default_events() -> Result<Vec<Event>, Error> {
+    let resolver = resolver(None)?;
+    let name = if Host::here().cores().next().is_some() { DEFAULT_HARDWARE } else { DEFAULT_SOFTWARE };
+    let groups = resolver.parse(name).map_err(Error::Events)?;
+    Ok(groups.into_iter().flat_map(|group| group.events).collect())
+}
+
+/// A rate that the kernel allows; notes that another one was asked for.
+fn allowed(rate: SampleRate, note: &mut dyn FnMut(&str)) -> Result<Rate, Error> {
+    match (rate, live::max_frequency()) {
+        (SampleRate::Period(period), _) => Ok(Rate::Period(period)),
+        (SampleRate::Max, Some(max)) => Ok(Rate::Frequency(max)),
+        (SampleRate::Max, None) => {
+            Err(Error::Options("the kernel doesn't say its highest frequency: give a number".into()))
+        }
+        (SampleRate::Hz(hz), Some(max)) if hz > max => {
+            note(&format!(
+                "-F {hz} is more than the kernel allows now: sampling at {max} Hz (sudo sysctl kernel.perf_event_max_sample_rate={hz})"
+            ));
+            Ok(Rate::Frequency(max))
+        }
+        (SampleRate::Hz(hz), _) => Ok(Rate::Frequency(hz)),
+    }
+}
+
+/// Notes each event that couldn't be sampled.
+pub(super) fn note_unsampled(stacks: &live::LiveStacks, note: &mut dyn FnMut(&str)) {
+    let reasons: Vec<_> = stacks.unsampled().iter().map(reason).collect();
+    if !reasons.is_empty() {
+        note(&format!("counted without call stacks: {}", reasons.join("; ")));
+    }
+}
+
+fn reason(unsampled: &live::Unsampled) -> String {
+    format!("{} ({})", shown(&unsampled.name), why(&unsampled.source))
+}
+
+fn why(error: &std::io::Error) -> String {
+    use nix::errno::Errno;
+    match error.raw_os_error().map(Errno::from_raw) {
+        Some(Errno::EINVAL | Errno::EOPNOTSUPP) => "it can't be sampled".into(),
+        Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => "this machine has no such event".into(),
+        Some(Errno::EACCES | Errno::EPERM) => "not permitted".into(),
+        _ => error.to_string(),
+    }
+}
+
+/// Why nothing can be sampled, and what to try.
+pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError) -> fmt::Result {
+    match error {
+        StackError::NoEvent(unsampled) => {
+            let reasons: Vec<_> = unsampled.iter().map(reason).collect();
+            writeln!(f, "E14 perfprop: no call stacks can be sampled: {}", reasons.join("; "))?;
+            let forbidden = unsampled.iter().any(|event| event.source.kind() == std::io::ErrorKind::PermissionDenied);
+            if forbidden {
+                write!(f, "      as root, or:  sudo sysctl kernel.perf_event_paranoid=1")
+            } else {
+                write!(f, "      what can be sampled everywhere:  -e cpu-clock")
+            }
+        }
+        StackError::NoLbr => {
+            writeln!(f, "E14 perfprop: this processor keeps no record of calls (LBR): most virtual machines hide it")?;
+            write!(f, "      use --call-graph dwarf, or -g for programs that are built with frame pointers")
+        }
+        StackError::NoUnwinding => {
+            writeln!(f, "E14 perfprop: stacks of this processor can't be unwound by unwind information")?;
+            write!(f, "      use -g with programs that are built with frame pointers")
+        }
+        StackError::Locked { needed, limit_kb } => {
+            let needed = needed.div_ceil(1024);
+            let limit = limit_kb.map_or_else(String::new, |limit| format!("; perf_event_mlock_kb is {limit}"));
+            writeln!(
+                f,
+                "E14 perfprop: ring buffers need {needed} KiB of locked memory at least, and this user may lock no more (EPERM{limit})"
+            )?;
+            let raised = limit_kb.unwrap_or(516) * 2;
+            write!(f, "      end other profilers of this user, or:  sudo sysctl kernel.perf_event_mlock_kb={raised}")
+        }
+        // Reported with the counters'.
+        StackError::Open(_) => Ok(()),
+    }
+}

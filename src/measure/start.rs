@@ -1,0 +1,119 @@
+//! Starts a measurement, and describes it in a header.
+
+use std::time::{Duration, SystemTime};
+
+use super::partial::note_ended;
+use super::refused::refused;
+use super::{Error, Measurement, rotation};
+use crate::events::{Event, with_letters};
+use crate::plan::{Plan, PlannedGroup};
+use crate::run::{self, Anchor, Header, MeasuredEvent, TruthColumn};
+use crate::session::{Launch, Session};
+use crate::sources::perf::{CounterRow, Split};
+use crate::sources::{Counter, Status};
+use crate::units::WallNs;
+
+/// Starts measuring, and describes it.
+pub(super) fn start(
+    measurement: &Measurement,
+    period: Duration,
+    interval: Duration,
+    note: &mut dyn FnMut(&str),
+) -> Result<(Session, Header), Error> {
+    let Measurement { plan, launch, .. } = measurement;
+    let started = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    check_modelled(launch)?;
+    let session = Session::start(plan, launch, period).map_err(|error| refused(error, plan, launch))?;
+    note_ended(launch, note);
+    let recorded = |row: &CounterRow| MeasuredEvent {
+        event: opened(&plan.events[row.event], row),
+        status: row.status.clone(),
+        scope: row.scope.clone(),
+    };
+    let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
+    rotation::note_intervals(session.intervals(), note);
+    #[cfg(feature = "stacks")]
+    session.stacks().inspect(|stacks| super::sampling::note_unsampled(stacks, note));
+    let anchors = anchors(plan, &session.rows()[events.len()..]);
+    let groups = groups_of_rows(plan, events.len());
+    let header = Header {
+        version: run::VERSION,
+        perfprop: env!("CARGO_PKG_VERSION").into(),
+        started: started.as_secs_f64(),
+        machine: run::MeasuredMachine::this(),
+        target: session.target().clone(),
+        delay_ns: launch.delay.map_or(WallNs(0), WallNs::from),
+        truths: truths(launch, events.len()),
+        modelled: session.model().cloned(),
+        events,
+        anchors,
+        turns: session.turns(),
+        groups,
+        metrics: measurement.metrics.clone(),
+        relations: measurement.relations.files.clone(),
+        estimator: measurement.estimation.kind.name().into(),
+        period_ns: WallNs::from(period),
+        interval_ns: WallNs::from(interval),
+    };
+    Ok((session, header))
+}
+
+/// A column of truth for each row, where counters are emulated.
+fn truths(launch: &Launch, rows: usize) -> Vec<TruthColumn> {
+    let rows = 0..launch.counters.map_or(0, |_| rows);
+    rows.map(|truth_of| TruthColumn { truth_of }).collect()
+}
+
+/// The model runs a command of its own, and knows no CPUs.
+fn check_modelled(launch: &Launch) -> Result<(), Error> {
+    if launch.counter == Counter::Kernel {
+        return Ok(());
+    }
+    let refused = |what: &str| Err(Error::Options(format!("--source emulate {what}")));
+    match launch {
+        Launch { aim: Some(_), .. } => refused("runs the command under a model: it can't measure what runs already"),
+        Launch { command: None, .. } => refused("needs a command after --"),
+        Launch { cpus: Some(_), .. } => refused("models one CPU: -C has no meaning there"),
+        Launch { split, .. } if *split != Split::Sum => refused("counts all of a command: no rows by CPU or thread"),
+        _ => Ok(()),
+    }
+}
+
+/// The event as it was opened: one that is counted in user space only says so in its name, and one of several units
+/// says which have no part in it.
+fn opened(event: &Event, row: &CounterRow) -> Event {
+    let mut event = event.clone();
+    if row.status.is_open() {
+        for (unit, status) in event.encoding.units.iter_mut().zip(&row.units) {
+            unit.absent = (!row.has(status)).then(|| status.word().to_owned());
+        }
+    }
+    if row.status == Status::UserOnly {
+        event.modifiers.exclude_kernel = true;
+        event.modifiers.exclude_hv = true;
+        event.name = with_letters(&event.name, "u");
+    }
+    event
+}
+
+/// The groups of every scope, by the places of their events; anchors know their groups themselves.
+fn groups_of_rows(plan: &Plan, events: usize) -> Vec<PlannedGroup> {
+    let width = plan.events.len().max(1);
+    let in_scope = |group: &PlannedGroup, first: usize| PlannedGroup {
+        members: group.members.iter().filter(|&&member| member < width).map(|member| first + member).collect(),
+        cohesion: group.cohesion,
+    };
+    (0..events).step_by(width).flat_map(|first| plan.groups.iter().map(move |group| in_scope(group, first))).collect()
+}
+
+/// The anchors of every scope, which are in the order of the plan.
+fn anchors(plan: &Plan, rows: &[CounterRow]) -> Vec<Anchor> {
+    let count = plan.anchors.len().max(1);
+    let recorded = |(place, row): (usize, &CounterRow)| {
+        let member = plan.events.len() + place % count;
+        let group = plan.groups.iter().position(|group| group.members.contains(&member))?;
+        let group = place / count * plan.groups.len() + group;
+        Some(Anchor { anchor_of: row.anchor_of?, group, status: row.status.clone() })
+    };
+    rows.iter().enumerate().filter_map(recorded).collect()
+}

@@ -1,0 +1,92 @@
+//! Measures real commands through the library, without the command line.
+
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use crossbeam_channel::{Receiver, bounded, never};
+use nix::libc::{SIGTERM, SIGUSR1};
+use perfprop::measure::{Error, MeasureOptions, Measurement, RunOutcome, WatchEvent, watch};
+use perfprop::monitor::Monitor;
+use perfprop::session::{ChildIo, Launch};
+use perfprop::sources::command::Exit;
+
+const INTERVAL: Duration = Duration::from_millis(50);
+
+/// A measurement of software events, which every machine has, in a shell that runs this.
+fn measurement(script: &str) -> Measurement {
+    let options = MeasureOptions { events: vec!["task-clock,page-faults".into()], ..MeasureOptions::default() };
+    let argv = ["sh", "-c", script].map(Into::into).to_vec();
+    Measurement::new(&options, Launch::command(argv, ChildIo::Capture), &mut |note| panic!("{note}")).unwrap()
+}
+
+/// What was measured; `None` with the reason where this machine doesn't allow it.
+fn allowed<T>(measured: Result<T, Error>) -> Option<T> {
+    match measured {
+        Err(error @ Error::NotPermitted { .. }) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+        measured => Some(measured.unwrap()),
+    }
+}
+
+/// Whether every event was counted.
+fn has_counts(monitor: &Monitor) -> bool {
+    monitor.rows().all(|row| row.best().is_some_and(|count| count.value > 0.0))
+}
+
+#[test]
+fn a_command_is_measured_to_its_end() {
+    let measurement = measurement("i=0; while [ $i -lt 1000 ]; do i=$((i + 1)); done; exit 3");
+    let Some((monitor, outcome)) = allowed(measurement.run(INTERVAL, &mut |note| panic!("{note}"))) else { return };
+    let names: Vec<_> = monitor.rows().map(|row| row.event.event.name.clone()).collect();
+    assert_eq!(names, ["task-clock", "page-faults"]);
+    assert!(has_counts(&monitor));
+    let RunOutcome { end, signal, was_asked } = outcome;
+    assert_eq!((end.exit, signal, was_asked), (Some(Exit::Code(3)), None, false));
+    assert!(end.at_ns.0 > 0 && end.cpu_time.is_some_and(|time| time.user_ns.0 + time.system_ns.0 > 0));
+    assert_eq!(monitor.ended(), Some(&end));
+}
+
+/// Watches a command that would never end, with these signals.
+fn watched(
+    signals: &Receiver<i32>,
+    show: impl FnMut(&Monitor, WatchEvent) -> Result<ControlFlow<()>, Error>,
+) -> Option<(Monitor, RunOutcome)> {
+    let measurement = measurement("while :; do :; done");
+    let (session, header) = allowed(measurement.start(INTERVAL, INTERVAL, &mut |note| panic!("{note}")))?;
+    let mut monitor = measurement.monitor(header);
+    let outcome = watch(&session, signals, &mut monitor, show).unwrap();
+    assert!(has_counts(&monitor) && monitor.ended().is_some());
+    Some((monitor, outcome))
+}
+
+#[test]
+fn whoever_has_seen_enough_ends_the_measurement() {
+    let two = |monitor: &Monitor, event| {
+        assert_eq!(event, WatchEvent::Interval);
+        Ok(if monitor.intervals() == 2 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    };
+    let Some((_, outcome)) = watched(&never(), two) else { return };
+    assert_eq!((outcome.signal, outcome.was_asked), (None, true));
+    assert!(matches!(outcome.end.exit, Some(Exit::Signal(_))));
+}
+
+#[test]
+fn signals_come_from_the_channel_of_the_caller() {
+    let (sender, signals) = bounded(2);
+    let mut saved = 0;
+    let show = |monitor: &Monitor, event| {
+        match event {
+            WatchEvent::Save => {
+                saved += 1;
+                sender.send(SIGTERM).unwrap();
+            }
+            WatchEvent::Interval if monitor.intervals() == 1 => sender.send(SIGUSR1).unwrap(),
+            WatchEvent::Interval | WatchEvent::LastInterval => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    };
+    let Some((_, outcome)) = watched(&signals, show) else { return };
+    assert_eq!((outcome.signal, outcome.was_asked, saved), (Some(SIGTERM), false, 1));
+}

@@ -1,37 +1,118 @@
-//! perfprop measures many more events than a CPU has counters, live, and says how far each number
-//! can be trusted.
+//! Measures many more events than a CPU has counters, live, and says how far each number can be trusted.
 //!
-//! The modules follow the way of the data: [`events`] turns names into what the kernel is asked to
-//! count, a plan puts them into groups, a source reads them in rounds, rounds become rates, rates
-//! and [`relations`] become estimates with intervals, and screens and files show them.
+//! [`measure`] runs a measurement from options as data to a monitor and an outcome:
+//!
+//! ```no_run
+//! use std::time::Duration;
+//!
+//! use perfprop::measure::{MeasureOptions, Measurement};
+//! use perfprop::number::plus_minus;
+//! use perfprop::session::{ChildIo, Launch};
+//!
+//! let options = MeasureOptions { events: vec!["task-clock,page-faults".into()], ..MeasureOptions::default() };
+//! let command = Launch::command(vec!["ls".into(), "/usr".into()], ChildIo::Inherit);
+//! let mut note = |text: &str| eprintln!("{text}");
+//! let measurement = Measurement::new(&options, command, &mut note)?;
+//! let (monitor, outcome) = measurement.run(Duration::from_millis(100), &mut note)?;
+//! for row in monitor.rows() {
+//!     let event = &row.event.event;
+//!     match row.best() {
+//!         Some(count) => println!("{} {:.0} {}", event.name, count.value, plus_minus(count, &event.unit)),
+//!         None => println!("{} was not counted", event.name),
+//!     }
+//! }
+//! println!("{:?} after {} ns", outcome.end.exit, outcome.end.at_ns.0);
+//! # Ok::<(), perfprop::measure::Error>(())
+//! ```
+//!
+//! The modules stand in the order of the data; each imports only those above it.
+//!
+//! What everything uses:
+//! - [`units`], [`names`] and [`files`]: types of times; names from outside made safe to show; files that others control
+//! - [`expr`]: expressions, their values and derivatives
+//!
+//! From names to counts:
+//! - [`events`]: what the kernel is asked to count for a name
+//! - [`plan`]: the groups of the events, and their rotation
+//! - [`sources`] and [`sampling`]: rounds of readings, from the kernel, a model or a script; the thread that reads them
+//! - [`rates`]: rates, scaled counts and their errors
+//! - [`number`]: numbers as text
+//!
+//! Call stacks:
+//! - [`profile`] and [`callgrind`]: trees of call paths
+//! - [`stacks`]: sampled call stacks
+//!
+//! From counts to estimates:
+//! - [`run`]: what was measured, where, and how it ended
+//! - [`metrics`] and [`relations`]: formulas over events
+//! - [`estimate`]: counts with intervals
+//! - [`monitor`]: all that a screen, a text or a file shows
+//! - [`compare`]: which differences between runs are more than chance
+//! - [`machine`]: what can be counted here, and what forbids it
+//! - [`session`] and [`measure`]: running a measurement
+//!
+//! To files and people:
+//! - [`recording`] and [`stack_formats`]: files of rounds and of call stacks
+//! - [`text`], [`tui`] and [`cli`]: texts, screens, the program
+
+// What everything uses. Blank lines keep this order.
+pub mod units;
+
+pub mod names;
+
+pub mod files;
+
+pub mod expr;
+
+// From names to counts.
+pub mod events;
+
+pub mod plan;
+
+pub mod sources;
+
+pub mod sampling;
+
+pub mod rates;
+
+pub mod number;
+
+// Call stacks.
+pub mod profile;
 
 pub mod callgrind;
-#[cfg(feature = "cli")]
-pub mod cli;
-pub mod compare;
-pub mod estimate;
-pub mod events;
-pub mod expr;
-pub mod files;
-pub mod machine;
-pub mod measure;
-pub mod metrics;
-pub mod monitor;
-pub mod names;
-pub mod number;
-pub mod plan;
-pub mod profile;
-pub mod rates;
-pub mod recording;
-pub mod relations;
+
+pub mod stacks;
+
+// From counts to estimates.
 pub mod run;
-pub mod sampling;
+
+pub mod metrics;
+
+pub mod relations;
+
+pub mod estimate;
+
+pub mod monitor;
+
+pub mod compare;
+
+pub mod machine;
+
 pub mod session;
-pub mod sources;
+
+pub mod measure;
+
+// To files and people.
+pub mod recording;
+
 #[cfg(feature = "export")]
 pub mod stack_formats;
-pub mod stacks;
+
 pub mod text;
+
 #[cfg(feature = "tui")]
 pub mod tui;
-pub mod units;
+
+#[cfg(feature = "cli")]
+pub mod cli;

@@ -2,25 +2,7 @@
 //!
 //! [`Measurement::new`] resolves the events, plans their groups, loads relations and chooses the estimator.
 //! [`Measurement::start`] opens the counters and starts the command. [`run()`] hands on what is read; [`watch`] feeds a
-//! [`Monitor`] with it. [`Measurement::run`] does it all:
-//!
-//! ```no_run
-//! use std::time::Duration;
-//!
-//! use perfprop::measure::{MeasureOptions, Measurement};
-//! use perfprop::session::{ChildIo, Launch};
-//!
-//! let options = MeasureOptions { events: vec!["task-clock,page-faults".into()], ..MeasureOptions::default() };
-//! let command = Launch::command(vec!["ls".into(), "/usr".into()], ChildIo::Inherit);
-//! let mut note = |text: &str| eprintln!("note: {text}");
-//! let measurement = Measurement::new(&options, command, &mut note)?;
-//! let (monitor, outcome) = measurement.run(Duration::from_millis(100), &mut note)?;
-//! for row in monitor.rows() {
-//!     println!("{:?} {}", row.best(), row.event.event.name);
-//! }
-//! println!("{:?} after {} ns", outcome.end.exit, outcome.end.at_ns.0);
-//! # Ok::<(), perfprop::measure::Error>(())
-//! ```
+//! [`Monitor`] with it. [`Measurement::run`] does it all, as the first example of [this library](crate) shows.
 //!
 //! What a user should know and is no error is passed to a `note` function, one note a call.
 

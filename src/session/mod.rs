@@ -427,7 +427,9 @@ fn terminate(pid: Pid, ended: &OnceLock<(Exit, CpuTime)>, is_hurry: &mut dyn FnM
     family.insert(0, pid);
     signal_all(&family, Signal::SIGTERM);
     let patience = Instant::now() + TERM_PATIENCE;
-    while Instant::now() < patience && !is_hurry() && family.iter().any(|&pid| process::is_alive(pid)) {
+    // Whoever asks next how it ended is to know it: that is later than its end.
+    let is_over = || ended.get().is_some() && !family.iter().any(|&pid| process::is_alive(pid));
+    while Instant::now() < patience && !is_hurry() && !is_over() {
         thread::sleep(Duration::from_millis(5));
     }
     family.extend(process::descendants(pid));

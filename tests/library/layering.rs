@@ -60,6 +60,20 @@ fn rooms_import_only_rooms_above_them() {
 }
 
 #[test]
+fn the_front_page_lists_rooms_in_their_order() {
+    let (text, order) = (fs::read_to_string("src/lib.rs").unwrap(), order());
+    let mut rooms: Vec<_> = order.iter().collect();
+    rooms.sort_by_key(|(_, place)| **place);
+    let rooms: Vec<_> = rooms.into_iter().map(|(room, _)| room.as_str()).collect();
+    let modules: Vec<_> = text.lines().filter_map(|line| line.strip_prefix("pub mod ")?.strip_suffix(';')).collect();
+    assert_eq!(modules, rooms);
+    // Behind the list's first line, as the example stands before it.
+    let list = text.lines().skip_while(|line| !line.contains("order of the data"));
+    let listed = list.take_while(|line| line.starts_with("//!")).flat_map(|line| line.split("[`").skip(1));
+    assert_eq!(listed.filter_map(|link| Some(link.split_once("`]")?.0)).collect::<Vec<_>>(), rooms);
+}
+
+#[test]
 fn files_that_import_one_another_share_a_folder() {
     let source = Source::read(Path::new("src"));
     let circles = crate::imports::circles(&source.imports);

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::Error;
-use super::args::{Replay, ScreenName};
+use super::args::FirstScreen;
+use super::replay::ReplayArgs;
 use super::replay::{Opened, Setup, at, end, no_recording, open, seen, setup};
 use super::stream::{Stream, say};
 use crate::compare;
@@ -22,11 +23,13 @@ pub(super) struct Files<'a> {
 }
 
 /// The first file, and what it is compared with.
-pub(super) fn files(args: &Replay) -> Result<(&Path, Option<Files<'_>>), Error> {
+pub(super) fn files(args: &ReplayArgs) -> Result<(&Path, Option<Files<'_>>), Error> {
     let (first, files) = match (&args.files[..], &args.a[..]) {
         (_, [first, a @ ..]) => (first, Some(Files { a, b: &args.b })),
         ([first, b @ ..], []) if b.len() == 1 => (first, Some(Files { a: &[], b })),
-        ([first], []) if args.look.screen == Some(ScreenName::Compare) => return Err(alone(first)),
+        ([first], []) if args.appearance.screen == Some(FirstScreen::Screen(Screen::Compare)) => {
+            return Err(alone(first));
+        }
         ([first], []) => (first, None),
         (more, []) => return Err(too_many(more)),
     };
@@ -62,7 +65,7 @@ pub(super) struct Compared {
 impl Compared {
     /// Reads them; numbers of one are to mean the same as those of the others.
     pub(super) fn open(
-        args: &Replay,
+        args: &ReplayArgs,
         first: &Path,
         own: (&Recording, &Setup),
         files: Files<'_>,
@@ -95,7 +98,7 @@ impl Compared {
     }
 
     /// All as text.
-    pub(super) fn print(&self, args: &Replay, first: &Recording, monitor: Monitor) -> Result<u8, Error> {
+    pub(super) fn print(&self, args: &ReplayArgs, first: &Recording, monitor: Monitor) -> Result<u8, Error> {
         let own = seen(first, monitor, at(args));
         let read = |one: &One| seen(&one.recording, one.setup.monitor(), at(args));
         let [a, b] = [&self.a, &self.b].map(|side| side.iter().map(read).collect::<Vec<_>>());
@@ -121,8 +124,8 @@ fn check_source(first: (&Path, &Recording), other: (&Path, &Recording)) -> Resul
 }
 
 /// Recordings are compared first, unless the options name another screen.
-pub(super) fn first_screen(args: &Replay, screen: Screen, compared: Option<&Compared>) -> Screen {
-    if compared.is_some() && args.look.screen.is_none() { Screen::Compare } else { screen }
+pub(super) fn first_screen(args: &ReplayArgs, screen: Screen, compared: Option<&Compared>) -> Screen {
+    if compared.is_some() && args.appearance.screen.is_none() { Screen::Compare } else { screen }
 }
 
 /// Nothing to compare with.

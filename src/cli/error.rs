@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::habits;
+use super::perf_compat;
 use crate::measure;
 use crate::names::{is_hidden, shown};
 use crate::recording::ReadError;
@@ -150,11 +150,11 @@ fn perfs_way(error: &clap::Error, words: &[OsString]) -> Option<String> {
     let (word, instead) = match error.kind() {
         ErrorKind::UnknownArgument => {
             let option = context(ContextKind::InvalidArg)?;
-            (option, habits::instead(words.get(1)?.to_str()?, option)?)
+            (option, perf_compat::instead(words.get(1)?.to_str()?, option)?)
         }
         ErrorKind::InvalidSubcommand => {
             let verb = context(ContextKind::InvalidSubcommand)?;
-            (verb, habits::instead_of_verb(verb)?)
+            (verb, perf_compat::instead_of_verb(verb)?)
         }
         _ => return None,
     };
@@ -206,7 +206,7 @@ impl From<measure::Error> for Error {
 fn measuring(f: &mut fmt::Formatter<'_>, error: &measure::Error) -> fmt::Result {
     match error {
         measure::Error::Command { command, source, similar: _ } if source.kind() == io::ErrorKind::NotFound => {
-            let Some(instead) = habits::instead_below_stat(command) else { return error.fmt(f) };
+            let Some(instead) = perf_compat::instead_below_stat(command) else { return error.fmt(f) };
             let command = command.to_string_lossy();
             writeln!(f, "E06 perfprop: {}: command not found (nothing was measured)", shown(&command))?;
             write!(f, "      perf's stat {command} isn't there: {instead}")

@@ -13,15 +13,23 @@ use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::path::PathBuf;
 
+use clap::Args;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use super::args::Estimate;
 use super::stream::Stream;
 use crate::estimate::gp::{Constraint, CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing};
 use crate::plan::RoundRobin;
 use crate::rates::{Confidence, Delta, Uncertain};
 use crate::units::CpuNs;
+
+/// The arguments of `perfprop estimate`.
+#[derive(Debug, Args)]
+pub(super) struct EstimateArgs {
+    /// Learn from the run alone, without what is known of programs at large
+    #[arg(long)]
+    pub(super) no_prior: bool,
+}
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "lowercase")]
@@ -95,7 +103,7 @@ struct Answer {
 }
 
 /// `perfprop estimate`.
-pub(super) fn run(args: &Estimate) -> Result<u8, Error> {
+pub(super) fn run(args: &EstimateArgs) -> Result<u8, Error> {
     let prior = match args.no_prior {
         true => Prior::default(),
         false => Prior::shipped(),

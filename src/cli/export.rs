@@ -2,23 +2,92 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
 
 use super::Error;
-use super::args::{Export, ExportFormat, StackFormat};
+use super::args::StackFormat;
 use super::stream::say;
 use crate::files::PartialFile;
 use crate::names::shown;
 use crate::profile::{Amount, Detail, EventId, RepeatFolding, Tree, TreeOptions};
 use crate::stack_formats::{
-    self, EventSelection, Fault, FaultKind, Imported, InputFormat, Names, OutputFormat, Periods, ProcessNaming,
-    ReadOptions, WriteError, WriteOptions, WrittenNumber,
+    self, EventSelection, Fault, FaultKind, Imported, Names, OutputFormat, Periods, ProcessNaming, ReadOptions,
+    WriteError, WriteOptions, WrittenNumber,
 };
+
+/// The arguments of `perfprop export`.
+#[derive(Debug, Args)]
+pub(super) struct ExportArgs {
+    /// The stacks; `-` is standard input
+    #[arg(value_name = "FILE", default_value = "-")]
+    pub(super) file: PathBuf,
+    /// What the file is written in; guessed from its beginning by default
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) from: Option<StackFormat>,
+    /// What to write
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) to: ExportFormat,
+    /// Where it goes; `-` is standard output
+    #[arg(short, long, value_name = "OUT", default_value = "-")]
+    pub(super) output: PathBuf,
+    /// Write how many samples there were; by default, what they stand for (the period of `perf script`)
+    #[arg(long)]
+    pub(super) counts: bool,
+    /// Of several events in `perf script`, weigh folded stacks by the period too; inferno doesn't see periods that perf pads
+    #[arg(long, conflicts_with = "counts")]
+    pub(super) padded_periods: bool,
+    /// Fold repeats: a path whose last frames repeat those before goes back to the first turn, so that recursion of any depth is a few frames
+    #[arg(long)]
+    pub(super) canonical: bool,
+    /// Keep one sample of N; weights stay what they are in all
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) sample_period: Option<u64>,
+    /// Tell lines within functions apart, where the file has them
+    #[arg(long)]
+    pub(super) lines: bool,
+    /// Fold the smallest subtrees into `(other)` past so many nodes
+    #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(16..))]
+    pub(super) max_nodes: u32,
+    /// Only these events, as `cycles` or `cycles:u`; repeatable. Folded stacks and flame graphs hold one: by default the first of `perf script`, the preferred one of pprof
+    #[arg(long, value_name = "EVENT")]
+    pub(super) event_filter: Vec<String>,
+    /// Name processes with their numbers, of `perf script -F +pid`: `name-pid`
+    #[arg(long, conflicts_with = "tid")]
+    pub(super) pid: bool,
+    /// Name processes with the numbers of process and thread: `name-pid/tid`
+    #[arg(long)]
+    pub(super) tid: bool,
+    /// Leave out the names of processes
+    #[arg(long, conflicts_with_all = ["pid", "tid"])]
+    pub(super) no_process: bool,
+    /// Mark the kernel's frames of folded stacks with `_[k]`
+    #[arg(long)]
+    pub(super) kernel: bool,
+}
+
+/// What stacks are exported as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum ExportFormat {
+    /// A stack a line, the process first, short names and weights as inferno-collapse-perf has them
+    Folded,
+    /// For `go tool pprof` and what builds on it, packed with gzip
+    Pprof,
+    /// JSON for the Firefox Profiler
+    Firefox,
+    /// JSON for speedscope
+    Speedscope,
+    /// A flame graph as a picture, with zoom and search in a browser
+    Svg,
+    /// A flame graph as a page, with zoom and search
+    Html,
+}
 
 /// A fault doesn't take away what stood before it, but it isn't hidden either.
 const NOT_ALL: u8 = 1;
 
-pub(super) fn run(args: &Export) -> Result<u8, Error> {
+pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     if args.kernel && args.to != ExportFormat::Folded {
         return Err(Error::Usage("--kernel is for --to folded; other formats tell the kernel by its module".into()));
     }
@@ -47,7 +116,7 @@ pub(super) fn run(args: &Export) -> Result<u8, Error> {
     Ok(if is_whole { 0 } else { NOT_ALL })
 }
 
-fn read(args: &Export) -> Result<Imported, Error> {
+fn read(args: &ExportArgs) -> Result<Imported, Error> {
     let failed =
         |source| Error::Stacks { path: args.file.clone(), source: Fault { line: None, what: FaultKind::Io(source) } };
     let input: Box<dyn Read> = if args.file.as_os_str() == "-" {
@@ -63,7 +132,7 @@ fn read(args: &Export) -> Result<Imported, Error> {
     Ok(stack_formats::read(input, &options(args)))
 }
 
-fn options(args: &Export) -> ReadOptions {
+fn options(args: &ExportArgs) -> ReadOptions {
     let format = args.from.map(Into::into);
     let tree = TreeOptions {
         repeats: if args.canonical { RepeatFolding::Fold } else { RepeatFolding::Keep },
@@ -93,20 +162,8 @@ fn options(args: &Export) -> ReadOptions {
     ReadOptions { format, tree, names, process, periods, events }
 }
 
-impl From<StackFormat> for InputFormat {
-    fn from(format: StackFormat) -> Self {
-        match format {
-            StackFormat::PerfScript => Self::PerfScript,
-            StackFormat::Folded => Self::Folded,
-            StackFormat::Pprof => Self::Pprof,
-            StackFormat::Recording => Self::Recording,
-            StackFormat::Callgrind => Self::Callgrind,
-        }
-    }
-}
-
 /// The event for a file that has room for one.
-fn event(args: &Export, tree: &Tree) -> Result<Option<EventId>, Error> {
+fn event(args: &ExportArgs, tree: &Tree) -> Result<Option<EventId>, Error> {
     let has_one = matches!(args.to, ExportFormat::Folded | ExportFormat::Svg | ExportFormat::Html);
     let names: Vec<_> = tree.event_ids().map(|id| shown(&tree.event_of(id).name).into_owned()).collect();
     if has_one && args.event_filter.len() > 1 && names.len() > 1 {
@@ -123,7 +180,7 @@ fn title(file: &Path) -> String {
     }
 }
 
-fn write(args: &Export, tree: &Tree, options: &WriteOptions) -> Result<(), Error> {
+fn write(args: &ExportArgs, tree: &Tree, options: &WriteOptions) -> Result<(), Error> {
     let target = match args.to {
         ExportFormat::Folded => OutputFormat::Folded,
         ExportFormat::Pprof => OutputFormat::Pprof,

@@ -1,13 +1,28 @@
 //! Generates completion scripts and manual pages from the command line's definition.
 
-use super::args::{Completions, Man};
+use clap::Args;
+use clap_complete::Shell;
+
 use super::stream::Stream;
 use super::{Error, command};
 use crate::tui::{KeyHelp, key_table};
-use clap_complete::Shell;
+
+/// The arguments of `perfprop completions`.
+#[derive(Debug, Args)]
+pub(super) struct CompletionsArgs {
+    /// The shell
+    pub(super) shell: clap_complete::Shell,
+}
+
+/// The arguments of `perfprop man`.
+#[derive(Debug, Args)]
+pub(super) struct ManArgs {
+    /// The verb whose page to print
+    pub(super) verb: Option<String>,
+}
 
 /// `perfprop completions SHELL`.
-pub(super) fn completions(args: &Completions) -> Result<u8, Error> {
+pub(super) fn completions(args: &CompletionsArgs) -> Result<u8, Error> {
     let mut text = Vec::new();
     clap_complete::generate(args.shell, &mut command(), "perfprop", &mut text);
     Stream::stdout().print(&with_event_names(args.shell, &String::from_utf8_lossy(&text)))?;
@@ -88,7 +103,7 @@ end
 "#;
 
 /// `perfprop man [VERB]`.
-pub(super) fn man(args: &Man) -> Result<u8, Error> {
+pub(super) fn man(args: &ManArgs) -> Result<u8, Error> {
     let program = command();
     let page = match &args.verb {
         None => program,

@@ -4,9 +4,10 @@ use std::path::Path;
 
 use crossbeam_channel::{Receiver, never};
 
-use super::args::{Replay, ScreenName};
+use super::args::FirstScreen;
+use super::replay::ReplayArgs;
 use super::stream::{Stream, has_keys, say};
-use super::{Error, look, signals};
+use super::{Error, appearance, signals};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation};
 use crate::monitor::Monitor;
@@ -27,7 +28,7 @@ use crate::units::WallNs;
 const NOT_ALL: u8 = 1;
 
 /// The options by which `perfprop export` reads the same file for formats with room for all of it.
-pub(super) fn read_options(args: &Replay) -> ReadOptions {
+pub(super) fn read_options(args: &ReplayArgs) -> ReadOptions {
     let repeats = if args.canonical { RepeatFolding::Fold } else { RepeatFolding::Keep };
     ReadOptions {
         format: args.from.map(Into::into),
@@ -36,7 +37,7 @@ pub(super) fn read_options(args: &Replay) -> ReadOptions {
     }
 }
 
-pub(super) fn run(args: &Replay, path: &Path, imported: Imported) -> Result<u8, Error> {
+pub(super) fn run(args: &ReplayArgs, path: &Path, imported: Imported) -> Result<u8, Error> {
     refuse(args, path)?;
     let Imported { tree, fault, format, .. } = imported;
     let origin = if format == Some(InputFormat::PerfScript) { StackOrigin::PerfScript } else { StackOrigin::Other };
@@ -56,18 +57,22 @@ pub(super) fn run(args: &Replay, path: &Path, imported: Imported) -> Result<u8, 
     let is_whole = notes.is_empty();
     let code = if is_whole { 0 } else { NOT_ALL };
     let adjust = |options: ScreenOptions| {
-        let screen = if args.look.screen == Some(ScreenName::Log) { Screen::Log } else { Screen::Profile };
+        let screen = if args.appearance.screen == Some(FirstScreen::Screen(Screen::Log)) {
+            Screen::Log
+        } else {
+            Screen::Profile
+        };
         let notes = notes.iter().cloned().chain(options.notes).collect();
         ScreenOptions { mode: Mode::Stacks { is_whole }, screen, notes, ..options }
     };
     if let Some(format) = args.dump {
-        let options = adjust(look::in_picture(&args.look)?);
+        let options = adjust(appearance::in_picture(&args.appearance)?);
         let profile = Some((tree, quality));
         let wanted = Picture { size: args.size, format: format.into(), profile, ..Picture::default() };
         let picture = Scene::new(monitor(args, path), None, &options).picture(options.screen, &wanted);
         Stream::stdout().print(&picture)?;
     } else if !args.print && has_keys(path) {
-        let options = adjust(look::on_terminal(&args.look)?);
+        let options = adjust(appearance::on_terminal(&args.appearance)?);
         let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
         let mut feed = Still { tree, quality, samples: never(), output: never() };
         let (_, outcome) = tui::run(monitor(args, path), &mut feed, &signals, &options).map_err(Error::Terminal)?;
@@ -81,7 +86,7 @@ pub(super) fn run(args: &Replay, path: &Path, imported: Imported) -> Result<u8, 
 }
 
 /// Stacks have no times, intervals or counts, and options for those would do nothing.
-fn refuse(args: &Replay, path: &Path) -> Result<(), Error> {
+fn refuse(args: &ReplayArgs, path: &Path) -> Result<(), Error> {
     let file = shown(&path.to_string_lossy()).into_owned();
     let needs_recording = [
         (args.speed.is_some(), "--speed"),
@@ -92,14 +97,14 @@ fn refuse(args: &Replay, path: &Path) -> Result<(), Error> {
     if let Some((_, option)) = needs_recording.into_iter().find(|(is_given, _)| *is_given) {
         return Err(Error::Usage(format!("{option} is for recordings; {file} holds stacks without times or counts")));
     }
-    match args.look.screen {
-        None | Some(ScreenName::Profile | ScreenName::Log | ScreenName::Help) => Ok(()),
+    match args.appearance.screen {
+        None | Some(FirstScreen::Screen(Screen::Profile | Screen::Log) | FirstScreen::Help) => Ok(()),
         Some(_) => Err(Error::Usage(format!("{file} holds stacks, which have the screens profile and log only"))),
     }
 }
 
 /// A monitor of nothing: the screens' frame around the profile.
-fn monitor(args: &Replay, path: &Path) -> Monitor {
+fn monitor(args: &ReplayArgs, path: &Path) -> Monitor {
     let name = match path.to_string_lossy() {
         name if name == "-" => "standard input".into(),
         name => name.into_owned(),

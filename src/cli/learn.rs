@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use clap::{ArgGroup, Args};
+
 use super::Error;
-use super::args::Learn;
 use super::stream::{Stream, say};
 use crate::estimate::OnCpu;
 use crate::estimate::gp::{Complete, CovarianceModel, Prior};
@@ -14,6 +15,23 @@ use crate::names::shown;
 use crate::recording::{self, ReadError, Recording};
 use crate::sources::{Reading, Scope};
 use crate::units::WallNs;
+
+/// The arguments of `perfprop relations learn`.
+#[derive(Debug, Args)]
+#[command(group = ArgGroup::new("to").required(true))]
+pub(super) struct LearnArgs {
+    /// Write a model of one program, from recordings of runs in which its events took turns, made anew each time.
+    /// Short rounds teach most: `record -I 4`. It is for `--learnt`
+    #[arg(long, value_name = "MODEL", group = "to")]
+    pub(super) program: Option<PathBuf>,
+    /// Write what holds of programs at large, from complete counts; `-` is standard output
+    #[arg(long, value_name = "FILE", group = "to")]
+    pub(super) prior: Option<PathBuf>,
+    /// Recordings of the program; for `--prior`, tables of counts (CSV, gzipped or not): a header of event names, a row
+    /// for each millisecond
+    #[arg(required = true, value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+}
 
 /// A table of counts.
 struct Table {
@@ -28,7 +46,7 @@ const WALL_TIME: &str = "bin_us";
 const WALL_ROW_MS: f64 = 2.0;
 
 /// `perfprop relations learn`.
-pub(super) fn run(args: &Learn) -> Result<u8, Error> {
+pub(super) fn run(args: &LearnArgs) -> Result<u8, Error> {
     match (&args.program, &args.prior) {
         (Some(model), _) => program(&args.files, model),
         (None, Some(file)) => prior(&args.files, file),

@@ -3,11 +3,13 @@
 
 use std::collections::HashSet;
 use std::fmt::Write;
+use std::path::PathBuf;
 
+use clap::Args;
 use serde::Serialize;
 
 use super::Error;
-use super::args::{List, SourceName};
+use super::args::SourceName;
 use super::stream::{Stream, say};
 use crate::events::{
     self, Availability, CatalogEntry, Event, EventKind, Machine, Pattern, Prober, Question, Resolver, Source,
@@ -18,6 +20,26 @@ use crate::metrics::{Facts, MeasuredScope, Metric};
 use crate::names::{glob, shown};
 use crate::sources::{Status, emulate, perf};
 
+/// The arguments of `perfprop list`.
+#[derive(Debug, Args)]
+pub(super) struct ListArgs {
+    /// Words or patterns with `*` and `?`; all events without any
+    #[arg(value_name = "PATTERN")]
+    pub(super) patterns: Vec<String>,
+    /// Print JSON lines
+    #[arg(short, long)]
+    pub(super) json: bool,
+    /// Print names only, one a line
+    #[arg(long, conflicts_with = "json")]
+    pub(super) names: bool,
+    /// Whose events: those of this machine, or of the model in valgrind
+    #[arg(long, value_name = "NAME", default_value = "perf")]
+    pub(super) source: SourceName,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+}
+
 /// The width of the column of names, as in `perf list`.
 const NAME_WIDTH: usize = 50;
 
@@ -25,7 +47,7 @@ const NAME_WIDTH: usize = 50;
 /// thousands of lines don't take thousands of system calls.
 const PIECE: usize = 16 * 1024;
 
-pub(super) fn run(args: &List) -> Result<u8, Error> {
+pub(super) fn run(args: &ListArgs) -> Result<u8, Error> {
     let resolver = match args.source {
         SourceName::Perf => resolver(args.event_tables.as_deref())?,
         SourceName::Emulate => Resolver::new(Machine::emulated()),
@@ -64,7 +86,7 @@ pub(super) fn run(args: &List) -> Result<u8, Error> {
 }
 
 /// The metrics that match: by name or group, or all for the word `metric`.
-fn list_metrics(text: &mut String, args: &List, resolver: &Resolver, page: &Page) -> Result<bool, Error> {
+fn list_metrics(text: &mut String, args: &ListArgs, resolver: &Resolver, page: &Page) -> Result<bool, Error> {
     let catalog = metrics::catalog(&[], resolver.tables(), &mut say)?;
     let patterns: Vec<_> = args.patterns.iter().map(|pattern| MetricPattern::new(pattern)).collect();
     let is_meant = |metric: &&Metric| patterns.is_empty() || patterns.iter().any(|pattern| pattern.matches(metric));

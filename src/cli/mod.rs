@@ -2,8 +2,9 @@
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser, Subcommand};
 
+mod appearance;
 mod args;
 mod check;
 mod compare;
@@ -11,13 +12,11 @@ mod error;
 mod estimate;
 mod export;
 mod generate;
-mod habits;
 mod imported;
 mod learn;
 mod list;
-mod look;
-mod options;
 mod outcome;
+mod perf_compat;
 mod record;
 mod relations;
 mod replay;
@@ -25,13 +24,59 @@ mod signals;
 mod stacks;
 mod stat;
 mod stream;
-mod target;
 mod top;
 
-pub use args::command;
 pub use error::Error;
 
-use args::{Args, Verb};
+use check::CheckArgs;
+use estimate::EstimateArgs;
+use export::ExportArgs;
+use generate::{CompletionsArgs, ManArgs};
+use list::ListArgs;
+use record::RecordArgs;
+use relations::RelationsArgs;
+use replay::ReplayArgs;
+use stat::StatArgs;
+use top::TopArgs;
+
+/// Measures many more events than a CPU has counters, live, and says how far each number can be
+/// trusted.
+#[derive(Debug, Parser)]
+#[command(name = "perfprop", version, max_term_width = 100, disable_help_subcommand = true)]
+struct Args {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Watch events live: means, variances, error bars, multiplexing, corrections
+    Top(TopArgs),
+    /// Run a command and print what it counted, with error bars
+    Stat(StatArgs),
+    /// Write a recording (JSON lines) of a run
+    Record(RecordArgs),
+    /// Open a recording in the same screens, or print a screen of it
+    Replay(ReplayArgs),
+    /// List events, and whether they can be counted on this machine
+    List(ListArgs),
+    /// Find out what can be counted here and what forbids it, and whether relation files are right
+    Check(CheckArgs),
+    /// Relations between events, and metrics over them
+    Relations(RelationsArgs),
+    /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
+    Export(ExportArgs),
+    /// Estimate rounds of counts that another program feeds in as JSON lines
+    #[command(hide = true)]
+    Estimate(EstimateArgs),
+    /// Print a completion script for a shell
+    #[command(hide = true)]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or that of a verb
+    #[command(hide = true)]
+    Man(ManArgs),
+}
 
 /// Runs the program with the process' own arguments.
 pub fn main() -> ExitCode {
@@ -59,5 +104,18 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Estimate(args) => estimate::run(args),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
+    }
+}
+
+/// The command line as clap describes it, for manual pages and completions.
+pub fn command() -> clap::Command {
+    Args::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn clap_finds_no_fault_with_the_definitions() {
+        super::command().debug_assert();
     }
 }

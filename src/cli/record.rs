@@ -5,13 +5,13 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::Args;
 use crossbeam_channel::{Receiver, never};
 
-use super::args::Record;
-use super::options::measure_options;
+use super::args::{EventArgs, StackArgs, TargetArgs, milliseconds};
 use super::outcome::exit_code;
 use super::stream::{hush, say};
-use super::{Error, options, signals, target};
+use super::{Error, signals};
 use crate::files::PartialFile;
 use crate::measure::{self, Delivery, MeasureOptions, Measurement, RunEvent, RunOutcome, close, note_partial};
 use crate::names::shown;
@@ -22,14 +22,38 @@ use crate::session::ChildIo;
 use crate::stacks::live::LiveStacks;
 use crate::stacks::{Losses, Naming, StackQuality, StackTree, UnwindMethod};
 
-pub(super) fn run(args: &Record) -> Result<u8, Error> {
+/// The arguments of `perfprop record`.
+#[derive(Debug, Args)]
+pub(super) struct RecordArgs {
+    #[command(flatten)]
+    pub(super) events: EventArgs,
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+    #[command(flatten)]
+    pub(super) stacks: StackArgs,
+    /// Print no messages but errors
+    #[arg(short, long)]
+    pub(super) quiet: bool,
+    /// Milliseconds between rounds
+    #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds())]
+    pub(super) interval: u64,
+    /// Run the command this many times, and write a recording of each run: x-1.jsonl, x-2.jsonl and so on with `-o
+    /// x.jsonl`. `replay --a` and `--b` compare such recordings
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) repeat: Option<u32>,
+    /// Where the recording goes; `-` is standard output
+    #[arg(short, long, value_name = "FILE", default_value = "perfprop.jsonl")]
+    pub(super) output: PathBuf,
+}
+
+pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let launch = target::launch(&args.target, ChildIo::Inherit)?;
+    let launch = args.target.launch(ChildIo::Inherit)?;
     let paths = paths(args, launch.command.is_some())?;
-    let options = measure_options(&args.events, &args.target)?;
-    let options = MeasureOptions { stacks: options::stacks(&args.stacks)?, ..options };
+    let options = args.events.options(&args.target)?;
+    let options = MeasureOptions { stacks: args.stacks.options()?, ..options };
     let measurement = Measurement::new(&options, launch, &mut say)?;
     let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let mut code = 0;
@@ -50,7 +74,7 @@ pub(super) fn run(args: &Record) -> Result<u8, Error> {
 }
 
 /// Where the recordings go: one, or with `-r` one for each run.
-fn paths(args: &Record, has_command: bool) -> Result<Vec<PathBuf>, Error> {
+fn paths(args: &RecordArgs, has_command: bool) -> Result<Vec<PathBuf>, Error> {
     let Some(runs) = args.repeat else { return Ok(vec![args.output.clone()]) };
     if !has_command {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
@@ -80,7 +104,12 @@ fn numbered(path: &Path, run: u32) -> PathBuf {
 }
 
 /// Runs the command once and writes its recording.
-fn once(args: &Record, measurement: &Measurement, signals: &Receiver<i32>, path: &Path) -> Result<RunOutcome, Error> {
+fn once(
+    args: &RecordArgs,
+    measurement: &Measurement,
+    signals: &Receiver<i32>,
+    path: &Path,
+) -> Result<RunOutcome, Error> {
     let failed = |source| Error::Write { path: path.into(), source };
     // Opened first, so that nothing runs whose recording can't be kept.
     let out = Out::open(path).map_err(failed)?;

@@ -2,10 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
 
 use super::Error;
-use super::args::{Import, RelationVerb, Relations as Args, Show};
+use super::learn::LearnArgs;
 use super::stream::{Stream, say};
 use crate::events::{Machine, Resolver, Tables};
 use crate::expr::Fact;
@@ -15,7 +17,50 @@ use crate::metrics::{Facts, Formulas, MeasuredScope, Metric, MetricRequest};
 use crate::names::shown;
 use crate::relations::{self, LoadError, Relation};
 
-pub(super) fn run(args: &Args) -> Result<u8, Error> {
+/// The arguments of `perfprop relations`.
+#[derive(Debug, Args)]
+pub(super) struct RelationsArgs {
+    #[command(subcommand)]
+    pub(super) verb: RelationVerb,
+}
+
+/// The verbs below `perfprop relations`.
+#[derive(Debug, Subcommand)]
+pub(super) enum RelationVerb {
+    /// Print what relation files say in one form, what it needs, and whether that is counted here
+    Show(ShowArgs),
+    /// Make a relation file of a vendor's metric tables
+    Import(ImportArgs),
+    /// Learn how events vary together: from recordings of one program, or from complete counts of many
+    Learn(LearnArgs),
+}
+
+/// The arguments of `perfprop relations show`.
+#[derive(Debug, Args)]
+pub(super) struct ShowArgs {
+    /// Relation files; without any, the metrics that are there anyway
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Go on without the relations of a file that are wrong
+    #[arg(long)]
+    pub(super) relations_lenient: bool,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+}
+
+/// The arguments of `perfprop relations import`.
+#[derive(Debug, Args)]
+pub(super) struct ImportArgs {
+    /// perf's folder pmu-events, one CPU's folder of JSON files, or a file of perf's or Intel's form
+    #[arg(value_name = "DIR|FILE")]
+    pub(super) from: PathBuf,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+}
+
+pub(super) fn run(args: &RelationsArgs) -> Result<u8, Error> {
     match &args.verb {
         RelationVerb::Show(args) => show(args),
         RelationVerb::Import(args) => import(args),
@@ -24,7 +69,7 @@ pub(super) fn run(args: &Args) -> Result<u8, Error> {
 }
 
 /// Prints each relation and metric on a line, with what it needs, and whether this machine has that.
-fn show(args: &Show) -> Result<u8, Error> {
+fn show(args: &ShowArgs) -> Result<u8, Error> {
     let resolver = resolver(args.event_tables.as_deref())?;
     let options = RelationOptions { files: args.files.clone(), is_lenient: args.relations_lenient };
     let found = LoadedRelations::read(&options, &mut say)?;
@@ -112,7 +157,7 @@ impl Here<'_> {
 }
 
 /// A vendor's metrics as a relation file.
-fn import(args: &Import) -> Result<u8, Error> {
+fn import(args: &ImportArgs) -> Result<u8, Error> {
     let vendor = if args.from.is_dir() { of_folder(&args.from)? } else { of_file(&args.from)? };
     metrics::note_problems(&vendor, &mut say);
     if vendor.metrics.is_empty() {

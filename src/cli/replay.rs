@@ -2,14 +2,15 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
 use crossbeam_channel::Receiver;
 
-use super::args::{Corrections, DumpFormat, Replay};
+use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
 use super::stream::{Stream, has_keys, say};
-use super::{Error, imported, look, options, signals};
+use super::{Error, appearance, imported, signals};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
 use crate::monitor::{Measure, Monitor};
@@ -28,7 +29,58 @@ use crate::text;
 use crate::tui::{self, Feed, Mode, Others, Outcome, Picture, PictureFormat, Scene, ScreenOptions, Timeline};
 use crate::units::WallNs;
 
-pub(super) fn run(args: &Replay) -> Result<u8, Error> {
+/// The arguments of `perfprop replay`.
+#[derive(Debug, Args)]
+pub(super) struct ReplayArgs {
+    /// The recording, or stacks of another tool; `-` is standard input. Two recordings are compared
+    #[arg(value_name = "FILE", required_unless_present = "a")]
+    pub(super) files: Vec<PathBuf>,
+    /// Recordings of one side, to compare with those of --b: which events differ by more than runs do among
+    /// themselves. 5 of each tell for up to 24 events; made best in turns: one of a, one of b, one of a
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "b", conflicts_with = "files")]
+    pub(super) a: Vec<PathBuf>,
+    /// Recordings of the other side
+    #[arg(long, value_name = "FILE", num_args = 1.., requires = "a")]
+    pub(super) b: Vec<PathBuf>,
+    /// What the file is written in; guessed from its beginning by default
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) from: Option<StackFormat>,
+    /// Fold repeats of another tool's stacks, as those of recordings are: recursion of any depth is a few frames
+    #[arg(long)]
+    pub(super) canonical: bool,
+    /// How fast to play; 0 is at once. 1 by default, and 0 for several recordings
+    #[arg(long, value_name = "X")]
+    pub(super) speed: Option<f64>,
+    /// Print text instead of drawing screens
+    #[arg(long, conflicts_with = "dump")]
+    pub(super) print: bool,
+    /// Begin at this second of the recording; with `--dump`, the second to show
+    #[arg(long, value_name = "SECONDS")]
+    pub(super) at: Option<f64>,
+    /// Milliseconds between the numbers; as recorded by default
+    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
+    pub(super) interval: Option<u64>,
+    #[command(flatten)]
+    pub(super) corrections: CorrectionArgs,
+    /// Print one screen and end
+    #[arg(long, value_name = "FORMAT")]
+    pub(super) dump: Option<DumpFormat>,
+    /// The size of the printed screen
+    #[arg(long, value_name = "COLUMNSxROWS", default_value = "80x24", value_parser = size)]
+    pub(super) size: (u16, u16),
+    #[command(flatten)]
+    pub(super) appearance: AppearanceArgs,
+}
+
+/// What a printed screen is written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum DumpFormat {
+    Txt,
+    Ansi,
+    Svg,
+}
+
+pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
     if args.speed.is_some_and(|speed| !(speed >= 0.0 && speed.is_finite())) {
         return Err(Error::Usage("--speed takes a number from 0 up".into()));
     }
@@ -64,13 +116,13 @@ pub(super) fn seen(recording: &Recording, mut monitor: Monitor, at: WallNs) -> M
 }
 
 /// The time asked for; the end by default.
-pub(super) fn at(args: &Replay) -> WallNs {
+pub(super) fn at(args: &ReplayArgs) -> WallNs {
     args.at.map_or(WallNs(u64::MAX), seconds)
 }
 
 /// Prints one screen, at the second asked for or at the end.
 fn dump(
-    args: &Replay,
+    args: &ReplayArgs,
     recording: &Recording,
     monitor: Monitor,
     compared: Option<Compared>,
@@ -79,7 +131,7 @@ fn dump(
     let at = at(args);
     let monitor = seen(recording, monitor, at);
     let measure = compared.as_ref().map(|compared| compared.measure).unwrap_or_default();
-    let options = ScreenOptions { mode: mode(recording, 1.0), measure, ..look::in_picture(&args.look)? };
+    let options = ScreenOptions { mode: mode(recording, 1.0), measure, ..appearance::in_picture(&args.appearance)? };
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
@@ -95,12 +147,12 @@ fn dump(
     Ok(0)
 }
 
-fn screens(args: &Replay, recording: Recording, setup: Setup, compared: Option<Compared>) -> Result<u8, Error> {
+fn screens(args: &ReplayArgs, recording: Recording, setup: Setup, compared: Option<Compared>) -> Result<u8, Error> {
     let monitor = setup.monitor();
     let speed = args.speed.unwrap_or(if compared.is_some() { 0.0 } else { 1.0 });
-    let options = ScreenOptions { mode: mode(&recording, speed), ..look::on_terminal(&args.look)? };
+    let options = ScreenOptions { mode: mode(&recording, speed), ..appearance::on_terminal(&args.appearance)? };
     let options = ScreenOptions { screen: compare::first_screen(args, options.screen, compared.as_ref()), ..options };
-    let units = look::config(&args.look)?.0.units;
+    let units = appearance::config(&args.appearance)?.0.units;
     let measure = compared.as_ref().filter(|_| units.is_none()).map_or(options.measure, |compared| compared.measure);
     let options = ScreenOptions { measure, ..options };
     let signals = signals::listen_for_screens(&Stop::default()).map_err(Error::System)?;
@@ -236,7 +288,7 @@ pub(super) enum Opened {
 }
 
 /// Reads a file by what it is written in.
-pub(super) fn open(path: &Path, args: &Replay) -> Result<Opened, Error> {
+pub(super) fn open(path: &Path, args: &ReplayArgs) -> Result<Opened, Error> {
     let failed = |error| Error::Recording { path: path.into(), source: recording::ReadError::Io(error) };
     let input: Box<dyn Read> = match path.as_os_str() == "-" {
         true => Box::new(io::stdin()),
@@ -278,12 +330,12 @@ impl Setup {
     }
 }
 
-pub(super) fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error> {
+pub(super) fn setup(args: &ReplayArgs, recording: &Recording) -> Result<Setup, Error> {
     let mut header = recording.header.clone();
     let relations = if args.corrections.relations.is_empty() {
         measure::recorded_relations(&header.relations)
     } else {
-        let mut relations = LoadedRelations::read(&options::relations(&args.corrections), &mut say)?;
+        let mut relations = LoadedRelations::read(&args.corrections.relations(), &mut say)?;
         relations.expand_elsewhere(&mut say)?;
         let LoadedRelations { all, files, .. } = relations;
         header.relations = files;
@@ -301,11 +353,31 @@ pub(super) fn setup(args: &Replay, recording: &Recording) -> Result<Setup, Error
         }),
     };
     header.estimator = kind.name().into();
-    let Corrections { confidence, learnt, .. } = &args.corrections;
+    let CorrectionArgs { confidence, learnt, .. } = &args.corrections;
     let events = header.events.iter().map(|event| &event.event);
     let estimator = Estimation::new(kind, *confidence, learnt.as_deref(), events, &mut say)?;
     if estimator.learnt.is_some() && header.events.iter().any(|event| event.scope != Scope::All) {
         return Err(measure::learnt_of_parts().into());
     }
     Ok(Setup { header, relations, estimator })
+}
+
+fn size(text: &str) -> Result<(u16, u16), String> {
+    let parsed =
+        text.split_once(['x', 'X']).and_then(|(columns, rows)| Some((columns.parse().ok()?, rows.parse().ok()?)));
+    match parsed {
+        Some((columns @ 1..=1000, rows @ 1..=1000)) => Ok((columns, rows)),
+        _ => Err("give columns x rows, each from 1 to 1000, as in 120x40".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(size("120x40"), Ok((120, 40)));
+        assert!(["", "x", "80", "0x4", "80x24x3", "99999x1"].iter().all(|text| size(text).is_err()));
+    }
 }

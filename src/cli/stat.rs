@@ -1,17 +1,18 @@
 //! Implements `perfprop stat`: runs a command and prints a summary of its events.
 
 use std::ops::ControlFlow;
+use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::{ArgAction, Args};
 use crossbeam_channel::Receiver;
 use nix::sys::signal::Signal;
 
-use super::args::Stat;
+use super::args::{EventArgs, TargetArgs, milliseconds};
 use super::error::code_of;
-use super::options::measure_options;
 use super::outcome::exit_code;
 use super::stream::{Stream, hush, say};
-use super::{Error, signals, target};
+use super::{Error, signals};
 use crate::measure::{
     self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch,
 };
@@ -23,6 +24,63 @@ use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::Reading;
 use crate::sources::command::Exit;
 use crate::text::{self, Digits, Repeats};
+
+/// The arguments of `perfprop stat`.
+#[derive(Debug, Args)]
+pub(super) struct StatArgs {
+    #[command(flatten)]
+    pub(super) events: EventArgs,
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+    /// Print counts every so many milliseconds
+    #[arg(short = 'I', long, alias = "interval-print", value_name = "MS", value_parser = milliseconds())]
+    pub(super) interval: Option<u64>,
+    /// End after so many intervals
+    #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) interval_count: Option<u64>,
+    /// Run the command this many times and print means
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = runs)]
+    pub(super) repeat: u32,
+    /// Count nothing, and show the time that the command takes
+    #[arg(short = 'n', long, conflicts_with_all = ["events", "metrics", "detailed", "counters", "strict"])]
+    pub(super) null: bool,
+    /// Begin only if all events can be counted here; without it those that can't be are shown as `<not supported>`
+    #[arg(long)]
+    pub(super) strict: bool,
+    /// Write what is in the caches of file systems to disk before each run (sync)
+    #[arg(short = 'S', long)]
+    pub(super) sync: bool,
+    /// Print how far the scaled and corrected counts are from the truth; needs --counters
+    #[arg(long, requires = "counters")]
+    pub(super) truth: bool,
+    /// Count cache events too, as perf does; twice and three times for more
+    #[arg(short, long, action = ArgAction::Count)]
+    pub(super) detailed: u8,
+    /// Print large counts in groups of three digits, as texts have them anyway
+    #[arg(short = 'B', long, conflicts_with_all = ["json", "field_separator"])]
+    pub(super) big_num: bool,
+    /// Print large counts without commas
+    #[arg(long, conflicts_with_all = ["big_num", "json", "field_separator"])]
+    pub(super) no_big_num: bool,
+    /// Print neither counts nor messages: the exit code, and errors
+    #[arg(short, long, conflicts_with_all = ["output", "verbose"])]
+    pub(super) quiet: bool,
+    /// Print each event's count, time enabled and time running too, in nanoseconds, before anything is scaled
+    #[arg(short, long)]
+    pub(super) verbose: bool,
+    /// Print JSON lines
+    #[arg(short, long, alias = "json-output")]
+    pub(super) json: bool,
+    /// Print fields with this between them: those of perf in its order, and ours behind them
+    #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json", value_parser = separator)]
+    pub(super) field_separator: Option<String>,
+    /// Write to a file instead of standard error; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// Write behind what is in the file
+    #[arg(long, requires = "output")]
+    pub(super) append: bool,
+}
 
 /// Intervals of a run whose intervals nobody sees.
 const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);
@@ -37,11 +95,11 @@ const DETAILED: [&str; 3] = [
 /// What files get where nothing else can be counted: texts have these times anyway.
 const TIMES: &str = "duration_time,user_time,system_time";
 
-pub(super) fn run(args: &Stat) -> Result<u8, Error> {
+pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let launch = target::launch(&args.target, ChildIo::Inherit)?;
+    let launch = args.target.launch(ChildIo::Inherit)?;
     if args.repeat > 1 && launch.command.is_none() {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
@@ -93,7 +151,7 @@ enum Form<'a> {
 }
 
 impl<'a> Form<'a> {
-    fn of(args: &'a Stat) -> Self {
+    fn of(args: &'a StatArgs) -> Self {
         match &args.field_separator {
             Some(separator) => Self::Fields(separator),
             None if args.json => Self::Json,
@@ -118,19 +176,19 @@ impl<'a> Form<'a> {
     }
 }
 
-fn digits(args: &Stat) -> Digits {
+fn digits(args: &StatArgs) -> Digits {
     if args.no_big_num { Digits::Plain } else { Digits::Grouped }
 }
 
 /// What each run begins with.
 struct Beginning<'a> {
-    args: &'a Stat,
+    args: &'a StatArgs,
     options: MeasureOptions,
     measurement: Measurement,
 }
 
 impl<'a> Beginning<'a> {
-    fn new(args: &'a Stat, launch: Launch) -> Result<Self, Error> {
+    fn new(args: &'a StatArgs, launch: Launch) -> Result<Self, Error> {
         let (needs, default_events, further) = if args.null {
             (Needs::Nothing, DefaultEvents::Nothing, times(args))
         } else {
@@ -138,7 +196,7 @@ impl<'a> Beginning<'a> {
             (if args.strict { Needs::All } else { Needs::One }, DefaultEvents::Best, detailed)
         };
         let further_events = further.iter().map(|&events| events.to_owned()).collect();
-        let options = measure_options(&args.events, &args.target)?;
+        let options = args.events.options(&args.target)?;
         let options = MeasureOptions { default_events, further_events, ..options };
         let measurement = Measurement::new(&options, Launch { needs, ..launch }, &mut say)?;
         Ok(Self { args, options, measurement })
@@ -171,13 +229,13 @@ impl<'a> Beginning<'a> {
 }
 
 /// What is counted besides, where nothing else can be.
-fn times(args: &Stat) -> &'static [&'static str] {
+fn times(args: &StatArgs) -> &'static [&'static str] {
     if Form::of(args) == Form::People { &[] } else { &[TIMES] }
 }
 
 /// Runs the command once.
 fn once(
-    args: &Stat,
+    args: &StatArgs,
     beginning: &mut Beginning<'_>,
     signals: &Receiver<i32>,
     is_first: bool,
@@ -248,5 +306,19 @@ fn tell_relations(monitor: &Monitor) {
 fn tell(monitor: &Monitor, is_told: impl Fn(&Finding) -> bool) {
     for noted in monitor.findings().iter().filter(|noted| is_told(&noted.finding)) {
         say(&format!("{} {}", noted.finding.code(), shown(&noted.finding.words(monitor).to_string())));
+    }
+}
+
+fn runs(text: &str) -> Result<u32, String> {
+    let number = text.parse().ok().filter(|&number| number > 0);
+    number.ok_or_else(|| "give runs from 1; for ever:  while perfprop stat ...; do :; done".into())
+}
+
+/// What stands between fields; `\t` is a tab, as for perf.
+fn separator(text: &str) -> Result<String, String> {
+    match text {
+        "" => Err("there must be something between the fields".into()),
+        "\\t" => Ok("\t".into()),
+        text => Ok(text.into()),
     }
 }

@@ -4,13 +4,13 @@ use std::io;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
+use clap::{Args, ValueEnum};
 use crossbeam_channel::Receiver;
 
-use super::args::Top;
-use super::options::measure_options;
+use super::args::{AppearanceArgs, EventArgs, StackArgs, TargetArgs, milliseconds};
 use super::outcome::exit_code;
 use super::stream::{Stream, has_terminal, say};
-use super::{Error, look, options, signals, stacks, target};
+use super::{Error, appearance, signals, stacks};
 use crate::measure::{MeasureOptions, Measurement, WatchEvent, close, ends_run, note_partial, watch};
 use crate::monitor::{Measure, Monitor};
 use crate::profile::Tree;
@@ -23,7 +23,46 @@ use crate::text::{self, Repeats};
 use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
 
-pub(super) fn run(args: &Top) -> Result<u8, Error> {
+/// The arguments of `perfprop top`.
+#[derive(Debug, Args)]
+pub(super) struct TopArgs {
+    #[command(flatten)]
+    pub(super) events: EventArgs,
+    #[command(flatten)]
+    pub(super) target: TargetArgs,
+    #[command(flatten)]
+    pub(super) stacks: StackArgs,
+    /// Milliseconds between the numbers on screen
+    #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
+    pub(super) interval: Option<u64>,
+    /// The same in seconds
+    #[arg(short = 'd', value_name = "SECONDS", conflicts_with = "interval", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(super) seconds: Option<u64>,
+    /// Print text every interval instead of drawing screens
+    #[arg(long)]
+    pub(super) batch: bool,
+    /// End after this many intervals of text
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(super) iterations: Option<u64>,
+    #[command(flatten)]
+    pub(super) appearance: AppearanceArgs,
+    /// What becomes of the command when the screens are left while it runs
+    #[arg(long, value_name = "WHAT")]
+    pub(super) on_quit: Option<OnQuit>,
+    /// Leave the screens when the command ends
+    #[arg(long)]
+    pub(super) exit_with_child: bool,
+}
+
+/// What becomes of the command when the screens are left.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum OnQuit {
+    Ask,
+    Kill,
+    Detach,
+}
+
+pub(super) fn run(args: &TopArgs) -> Result<u8, Error> {
     if args.batch || args.iterations.is_some() {
         return batch(args);
     }
@@ -35,7 +74,7 @@ pub(super) fn run(args: &Top) -> Result<u8, Error> {
 }
 
 /// The option's, else the configuration's, else a second.
-fn interval(args: &Top, config: &Config) -> Duration {
+fn interval(args: &TopArgs, config: &Config) -> Duration {
     let seconds = args.seconds.map(|seconds| seconds * 1000);
     Duration::from_millis(args.interval.or(seconds).or(config.interval).unwrap_or(1000))
 }
@@ -44,10 +83,10 @@ const NO_TERMINAL: &str =
     "E09 no terminal, printing text every interval instead (--batch; JSON lines: perfprop stat -I 1000 -j)";
 
 /// The measurement that the options ask for, with the command's input and output there.
-fn measurement(args: &Top, io: ChildIo) -> Result<Measurement, Error> {
-    let launch = target::launch(&args.target, io)?;
-    let options = measure_options(&args.events, &args.target)?;
-    let options = MeasureOptions { stacks: options::stacks(&args.stacks)?, ..options };
+fn measurement(args: &TopArgs, io: ChildIo) -> Result<Measurement, Error> {
+    let launch = args.target.launch(io)?;
+    let options = args.events.options(&args.target)?;
+    let options = MeasureOptions { stacks: args.stacks.options()?, ..options };
     Ok(Measurement::new(&options, launch, &mut say)?)
 }
 
@@ -59,10 +98,10 @@ fn start(measurement: &Measurement, interval: Duration) -> Result<(Session, Moni
 }
 
 /// A block of text an interval on standard output; the command's output goes to standard error.
-fn batch(args: &Top) -> Result<u8, Error> {
+fn batch(args: &TopArgs) -> Result<u8, Error> {
     let measurement = measurement(args, ChildIo::ToStderr)?;
     let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
-    let interval = interval(args, &look::for_text(&args.look)?);
+    let interval = interval(args, &appearance::for_text(&args.appearance)?);
     let (session, mut monitor) = start(&measurement, interval)?;
     let mut profile = stacks::gather(&session)?;
     let mut out = Stream::stdout();
@@ -89,14 +128,14 @@ fn batch(args: &Top) -> Result<u8, Error> {
     Ok(if has_enough { 0 } else { exit_code(&outcome) })
 }
 
-fn screens(args: &Top) -> Result<u8, Error> {
-    let mut options = look::on_terminal(&args.look)?;
+fn screens(args: &TopArgs) -> Result<u8, Error> {
+    let mut options = appearance::on_terminal(&args.appearance)?;
     options.exit_with_child = args.exit_with_child;
     options.on_quit = args.on_quit.map_or(options.on_quit, Into::into);
     let measurement = measurement(args, ChildIo::Capture)?;
     options.notes.extend(measurement.notes.iter().cloned());
     let signals = signals::listen_for_screens(&measurement.launch.stop).map_err(Error::System)?;
-    let interval = interval(args, &look::config(&args.look)?.0);
+    let interval = interval(args, &appearance::config(&args.appearance)?.0);
     let (session, monitor) = start(&measurement, interval)?;
     let mut live = Live { profile: stacks::gather(&session)?, session };
     let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;

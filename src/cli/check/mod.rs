@@ -1,9 +1,12 @@
 //! Implements `perfprop check`: says what works on this machine, what doesn't, and the commands that mend it.
 
 use std::io::IsTerminal;
+use std::path::PathBuf;
+
+use clap::Args;
 
 use super::Error;
-use super::args::{Check, When};
+use super::args::When;
 use super::stream::Stream;
 use crate::machine::{Host, ThisKernel, facts};
 use crate::measure::resolver;
@@ -20,10 +23,39 @@ use events::Events;
 use files::CheckedFile;
 use report::{Paint, Report};
 
+/// The arguments of `perfprop check`.
+#[derive(Debug, Args)]
+pub(super) struct CheckArgs {
+    /// Relation files to look through
+    #[arg(value_name = "FILE")]
+    pub(super) files: Vec<PathBuf>,
+    /// Events to try: how each is read, whether it opens, which groups they make, how long each runs
+    #[arg(short, long = "event", value_name = "EVENTS")]
+    pub(super) events: Vec<String>,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(super) event_tables: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(short, long)]
+    pub(super) json: bool,
+    /// Explain an error or warning, as in E04; all codes without one
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"])]
+    pub(super) explain: Option<String>,
+    /// Print a configuration file that says what holds without one
+    #[arg(long, conflicts_with_all = ["files", "events", "explain"])]
+    pub(super) default_config: bool,
+    /// Print the theme that a base16 scheme (a YAML file) makes
+    #[arg(long, value_name = "SCHEME", conflicts_with_all = ["files", "events", "explain", "default_config"])]
+    pub(super) import_theme: Option<PathBuf>,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(super) color: When,
+}
+
 #[cfg(test)]
 mod tests;
 
-pub(super) fn run(args: &Check) -> Result<u8, Error> {
+pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     let paint = paint(args.color);
     if let Some(code) = &args.explain {
         let text = codes::explain(code).ok_or_else(|| Error::Usage(codes::unknown(code)))?;

@@ -1,18 +1,18 @@
-//! What perfprop does in place of a word of perf's that it has not.
+//! Finds what to use instead of perf's options and verbs that perfprop lacks.
 
 use std::ffi::OsString;
 
-/// Words of perf that mean the same, and what does it here.
-type Habit = (&'static [&'static str], &'static str);
+/// Options or verbs of perf that mean the same, and what does it here.
+type Replacement = (&'static [&'static str], &'static str);
 
 /// perf's options of every verb that measures.
-const EVERYWHERE: [Habit; 3] = [
+const EVERYWHERE: [Replacement; 3] = [
     (&["--control"], "a part of a run:  -D MS, --timeout MS, or  -p PID"),
     (&["--filter"], "perfprop can't filter tracepoints: count them all, or one process' with  -p PID"),
     (&["--group"], "write groups in braces:  -e '{cycles,instructions}'"),
 ];
 
-const STAT: [Habit; 14] = [
+const STAT: [Replacement; 14] = [
     (&["-g"], "write groups in braces:  -e '{cycles,instructions}'"),
     (
         &["-T", "--transaction", "--topdown", "--td-level", "--smi-cost", "--iostat"],
@@ -32,7 +32,7 @@ const STAT: [Habit; 14] = [
     (&["--bpf-counters", "--bpf-prog"], "programs in the kernel aren't counted; a process is:  -p PID"),
 ];
 
-const RECORD: [Habit; 25] = [
+const RECORD: [Replacement; 25] = [
     (&["--intr-regs"], "registers in samples need  perf record"),
     (
         &["--clang-opt", "--clang-path", "--debuginfod", "--vmlinux"],
@@ -84,7 +84,7 @@ const RECORD: [Habit; 25] = [
     (&["--off-cpu"], "where a program waits:  -g -e sched:sched_switch"),
 ];
 
-const TOP: [Habit; 18] = [
+const TOP: [Replacement; 18] = [
     (&["--disassembler-style"], "instructions of a program:  objdump -d PROGRAM"),
     (
         &["--all-cgroups", "--namespaces", "--no-bpf-event", "--switch-on", "--switch-off", "--show-on-off-events"],
@@ -124,7 +124,7 @@ const TOP: [Habit; 18] = [
 ];
 
 /// perf's verbs that perfprop lacks.
-const VERBS: [Habit; 8] = [
+const VERBS: [Replacement; 8] = [
     (&["report"], "open a recording:  perfprop replay FILE; as text:  perfprop replay FILE --print"),
     (&["script"], "a recording is text already; for other tools:  perfprop export FILE --to FORMAT"),
     (&["diff"], "what differs by more than chance:  perfprop replay --a FILE FILE ... --b FILE FILE ..."),
@@ -139,7 +139,7 @@ const VERBS: [Habit; 8] = [
 ];
 
 /// perf's verbs below `stat`.
-const BELOW_STAT: [Habit; 2] = [
+const BELOW_STAT: [Replacement; 2] = [
     (&["record"], "perfprop record keeps counts:  perfprop record -o FILE -e EVENTS -- COMMAND"),
     (&["report"], "perfprop replay prints what perfprop record kept:  perfprop replay FILE --print"),
 ];
@@ -147,7 +147,7 @@ const BELOW_STAT: [Habit; 2] = [
 /// What somebody used to perf does here instead of this option of a verb, given as it was written.
 pub(super) fn instead(verb: &str, option: &str) -> Option<&'static str> {
     let name = option.split('=').next().unwrap_or(option);
-    let own: &[Habit] = match verb {
+    let own: &[Replacement] = match verb {
         "stat" => &STAT,
         "record" => &RECORD,
         "top" => &TOP,
@@ -166,8 +166,8 @@ pub(super) fn instead_below_stat(command: &OsString) -> Option<&'static str> {
     find(&BELOW_STAT, command.to_str()?)
 }
 
-fn find(habits: &[Habit], name: &str) -> Option<&'static str> {
-    habits.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
+fn find(replacements: &[Replacement], name: &str) -> Option<&'static str> {
+    replacements.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
 }
 
 #[cfg(test)]
@@ -175,7 +175,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
-    use crate::cli::args::Args;
+    use crate::cli::Args;
 
     #[test]
     fn only_options_that_there_are_not_are_explained() {

@@ -5,17 +5,18 @@ use std::time::Duration;
 use std::{env, fs, io};
 
 use super::Error;
-use super::args::{Look, OnQuit, ScreenName, When};
+use super::args::{AppearanceArgs, FirstScreen, When};
 use super::stream::say;
+use super::top::OnQuit;
 use crate::tui::{self, Complaint, Config, Depth, GlyphSet, Screen, ScreenOptions, Theme};
 
-/// How the screens of a terminal look.
-pub(super) fn on_terminal(look: &Look) -> Result<ScreenOptions, Error> {
+/// How the screens of a terminal args.
+pub(super) fn on_terminal(args: &AppearanceArgs) -> Result<ScreenOptions, Error> {
     let variable = |name: &str| env::var(name).ok();
-    let (config, complaints) = config(look)?;
+    let (config, complaints) = config(args)?;
     let (term, colorterm) = (variable("TERM"), variable("COLORTERM"));
     let detect = |no_color: Option<&str>| Depth::detect(no_color, colorterm.as_deref(), term.as_deref());
-    let depth = match look.color {
+    let depth = match args.color {
         When::Never => Depth::Mono,
         When::Always => match detect(None) {
             Depth::Mono => Depth::Named,
@@ -25,13 +26,13 @@ pub(super) fn on_terminal(look: &Look) -> Result<ScreenOptions, Error> {
     };
     let [lc_all, lc_ctype, lang] = ["LC_ALL", "LC_CTYPE", "LANG"].map(variable);
     let detect = || GlyphSet::detect(lc_all.as_deref(), lc_ctype.as_deref(), lang.as_deref(), term.as_deref());
-    let symbols = if look.ascii { GlyphSet::Ascii } else { config.symbols.unwrap_or_else(detect) };
-    let theme = theme_name(look, &config);
-    let options = match options(look, depth, symbols, &theme) {
+    let symbols = if args.ascii { GlyphSet::Ascii } else { config.symbols.unwrap_or_else(detect) };
+    let theme = theme_name(args, &config);
+    let options = match options(args, depth, symbols, &theme) {
         // A wrong word in the configuration is no reason not to start.
-        Err(error) if look.theme.is_none() => {
+        Err(error) if args.theme.is_none() => {
             let notes = vec![format!("configuration: {error}")];
-            ScreenOptions { notes, ..self::options(look, depth, symbols, "terminal")? }
+            ScreenOptions { notes, ..self::options(args, depth, symbols, "terminal")? }
         }
         options => options?,
     };
@@ -39,7 +40,7 @@ pub(super) fn on_terminal(look: &Look) -> Result<ScreenOptions, Error> {
     notes.iter().for_each(|note| say(note));
     Ok(ScreenOptions {
         notes,
-        screen: look.screen.map_or(config.screen.unwrap_or_default(), |name| screen(Some(name))),
+        screen: if args.screen.is_none() { config.screen.unwrap_or_default() } else { options.screen },
         measure: config.units.unwrap_or_default(),
         basis: config.values.unwrap_or_default(),
         mouse: config.mouse,
@@ -52,32 +53,36 @@ pub(super) fn on_terminal(look: &Look) -> Result<ScreenOptions, Error> {
 }
 
 /// How a picture looks: the same wherever it is made, so no configuration is read.
-pub(super) fn in_picture(look: &Look) -> Result<ScreenOptions, Error> {
-    let depth = if look.color == When::Never { Depth::Mono } else { Depth::TrueColor };
-    let symbols = if look.ascii { GlyphSet::Ascii } else { GlyphSet::Unicode };
-    let options = options(look, depth, symbols, look.theme.as_deref().unwrap_or("dark"))?;
+pub(super) fn in_picture(args: &AppearanceArgs) -> Result<ScreenOptions, Error> {
+    let depth = if args.color == When::Never { Depth::Mono } else { Depth::TrueColor };
+    let symbols = if args.ascii { GlyphSet::Ascii } else { GlyphSet::Unicode };
+    let options = options(args, depth, symbols, args.theme.as_deref().unwrap_or("dark"))?;
     options.notes.iter().for_each(|note| say(note));
     Ok(options)
 }
 
-fn options(look: &Look, depth: Depth, symbols: GlyphSet, theme: &str) -> Result<ScreenOptions, Error> {
+fn options(args: &AppearanceArgs, depth: Depth, symbols: GlyphSet, theme: &str) -> Result<ScreenOptions, Error> {
     let (theme, complaints) =
         Theme::find(theme, &theme_folders(), depth).map_err(|error| Error::Theme(error.to_string()))?;
     let notes = complaints.iter().map(ToString::to_string).collect();
-    let help = look.screen == Some(ScreenName::Help);
-    Ok(ScreenOptions { theme, depth, symbols, screen: screen(look.screen), help, notes, ..ScreenOptions::default() })
+    let (screen, help) = match args.screen {
+        Some(FirstScreen::Screen(screen)) => (screen, false),
+        Some(FirstScreen::Help) => (Screen::default(), true),
+        None => (Screen::default(), false),
+    };
+    Ok(ScreenOptions { theme, depth, symbols, screen, help, notes, ..ScreenOptions::default() })
 }
 
 /// The configuration where nothing is drawn: what is wrong with it is said only.
-pub(super) fn for_text(look: &Look) -> Result<Config, Error> {
-    let (config, complaints) = config(look)?;
+pub(super) fn for_text(args: &AppearanceArgs) -> Result<Config, Error> {
+    let (config, complaints) = config(args)?;
     complaints.iter().for_each(|complaint| say(&complaint.to_string()));
     Ok(config)
 }
 
 /// The configuration, and what is wrong with it. A file that the user named must be there.
-pub(super) fn config(look: &Look) -> Result<(Config, Vec<Complaint>), Error> {
-    let named = look.config.clone();
+pub(super) fn config(args: &AppearanceArgs) -> Result<(Config, Vec<Complaint>), Error> {
+    let named = args.config.clone();
     let Some(path) = named.clone().or_else(|| config_folder().map(|folder| folder.join("perfprop/config.toml"))) else {
         return Ok((Config::default(), Vec::new()));
     };
@@ -95,11 +100,11 @@ pub(super) fn config(look: &Look) -> Result<(Config, Vec<Complaint>), Error> {
 
 /// The theme that was asked for: by the option or the environment, else by the configuration. On a
 /// light background that one's other theme is taken; `auto` is `light` or `dark`.
-fn theme_name(look: &Look, config: &Config) -> String {
-    let chosen = look.theme.clone().or_else(|| config.theme.clone());
+fn theme_name(args: &AppearanceArgs, config: &Config) -> String {
+    let chosen = args.theme.clone().or_else(|| config.theme.clone());
     match (chosen, &config.theme_light) {
         (Some(theme), _) if theme == "auto" => if background_is_light() { "light" } else { "dark" }.into(),
-        (chosen, Some(light)) if look.theme.is_none() && chosen.as_ref() != Some(light) && background_is_light() => {
+        (chosen, Some(light)) if args.theme.is_none() && chosen.as_ref() != Some(light) && background_is_light() => {
             light.clone()
         }
         (chosen, _) => chosen.unwrap_or_else(|| "terminal".into()),
@@ -122,18 +127,6 @@ const ANSWER: Duration = Duration::from_millis(150);
 /// `COLORFGBG` is the foreground's and the background's number among the 16 colours: `0;15`.
 fn colorfgbg_is_light(value: &str) -> bool {
     value.rsplit_once(';').is_some_and(|(_, background)| matches!(background, "7" | "15"))
-}
-
-fn screen(name: Option<ScreenName>) -> Screen {
-    match name {
-        None | Some(ScreenName::Events | ScreenName::Help) => Screen::Events,
-        Some(ScreenName::Detail) => Screen::Detail,
-        Some(ScreenName::Relations) => Screen::Relations,
-        Some(ScreenName::Profile) => Screen::Profile,
-        Some(ScreenName::Groups) => Screen::Groups,
-        Some(ScreenName::Log) => Screen::Log,
-        Some(ScreenName::Compare) => Screen::Compare,
-    }
 }
 
 /// Where themes are looked for: `$XDG_CONFIG_HOME/perfprop/themes`, then the same in each of

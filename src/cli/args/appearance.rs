@@ -1,0 +1,55 @@
+//! Defines the arguments of how screens look.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+
+use crate::tui::Screen;
+
+/// How the screens look.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Screen")]
+pub(crate) struct AppearanceArgs {
+    /// The screen to begin with
+    #[arg(long, value_name = "NAME", value_parser = first_screen())]
+    pub(crate) screen: Option<FirstScreen>,
+    /// A theme's name, a file, or `auto` for light or dark by the terminal's background
+    #[arg(long, value_name = "THEME", env = "PERFPROP_THEME")]
+    pub(crate) theme: Option<String>,
+    /// The configuration; `perfprop check --default-config` prints one
+    #[arg(long, value_name = "FILE", env = "PERFPROP_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// Draw with ASCII characters only
+    #[arg(long)]
+    pub(crate) ascii: bool,
+    /// When to use colour
+    #[arg(long, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: When,
+}
+
+/// When to use colour.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    Auto,
+    Always,
+    Never,
+}
+
+/// The screen to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum FirstScreen {
+    Screen(Screen),
+    /// The first screen, with the help over it.
+    Help,
+}
+
+/// Parses the names of the screens, and `help`.
+fn first_screen() -> impl TypedValueParser<Value = FirstScreen> {
+    const HELP: &str = "help";
+    let names = Screen::ALL.into_iter().chain([Screen::Compare]).map(Screen::word).chain([HELP]);
+    PossibleValuesParser::new(names).map(|name| {
+        let mut screens = Screen::ALL.into_iter().chain([Screen::Compare]);
+        screens.find(|screen| screen.word() == name).map_or(FirstScreen::Help, FirstScreen::Screen)
+    })
+}

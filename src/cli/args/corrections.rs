@@ -1,0 +1,48 @@
+//! Defines the arguments of relations and estimators.
+
+use std::path::PathBuf;
+
+use clap::builder::PossibleValue;
+use clap::{Args, ValueEnum};
+
+use crate::estimate::EstimatorKind;
+use crate::measure::RelationOptions;
+use crate::rates::Confidence;
+
+/// What corrects the numbers. Of a recording, what was recorded with it is the default.
+#[derive(Debug, Args)]
+pub(crate) struct CorrectionArgs {
+    /// A file of relations between events, in place of recorded ones; repeatable
+    #[arg(long, value_name = "FILE")]
+    pub(crate) relations: Vec<PathBuf>,
+    /// Go on without the relations of a file that are wrong
+    #[arg(long)]
+    pub(crate) relations_lenient: bool,
+    /// How numbers are estimated; as recorded, else `gp`
+    #[arg(long, value_name = "NAME")]
+    pub(crate) estimator: Option<EstimatorKind>,
+    /// What earlier runs of the program taught `gp`, as `relations learn --program` writes it. Recordings don't keep
+    /// it: give it to `replay` again
+    #[arg(long, value_name = "MODEL")]
+    pub(crate) learnt: Option<PathBuf>,
+    /// How often an interval is to hold the truth
+    #[arg(long, value_name = "PART", default_value = "0.95")]
+    pub(crate) confidence: Confidence,
+}
+
+impl ValueEnum for EstimatorKind {
+    fn value_variants<'a>() -> &'a [Self] {
+        &Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        Some(PossibleValue::new(self.name()).help(self.summary()))
+    }
+}
+
+impl CorrectionArgs {
+    /// The relation files that are named.
+    pub(crate) fn relations(&self) -> RelationOptions {
+        RelationOptions { files: self.relations.clone(), is_lenient: self.relations_lenient }
+    }
+}

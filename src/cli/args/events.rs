@@ -1,0 +1,153 @@
+//! Defines the arguments of what is counted, by what, in whose turns.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::{CorrectionArgs, TargetArgs};
+use crate::cli::Error;
+use crate::events::{Merge, Space};
+use crate::measure::{MeasureOptions, ScheduleOption};
+use crate::metrics::MeasuredScope;
+use crate::names::shown;
+use crate::sources::{Counter, emulate};
+
+/// What to count.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Events")]
+pub(crate) struct EventArgs {
+    /// Events as in perf: names, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
+    #[arg(short, long = "event", value_name = "EVENTS")]
+    pub(crate) events: Vec<String>,
+    /// Metrics such as IPC, by name, pattern or group, with the events that they need; repeatable
+    #[arg(short = 'M', long = "metrics", value_name = "METRICS")]
+    pub(crate) metrics: Vec<String>,
+    /// Don't put the events of a metric into a group: more fit on the counters, each seen for less of the time
+    #[arg(long, requires = "metrics")]
+    pub(crate) metric_no_group: bool,
+    /// Count every event in user space only, as if each had `:u`
+    #[arg(long, conflicts_with = "all_kernel")]
+    pub(crate) all_user: bool,
+    /// Count every event in the kernel only, as if each had `:k`
+    #[arg(long)]
+    pub(crate) all_kernel: bool,
+    /// Show an event of several like units (`uncore_imc_0`, `uncore_imc_1`) in a row for each, not as their sum
+    #[arg(long)]
+    pub(crate) no_merge: bool,
+    /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
+    #[arg(long, value_name = "DIR")]
+    pub(crate) event_tables: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) counting: CountingArgs,
+    #[command(flatten)]
+    pub(crate) rotation: RotationArgs,
+    #[command(flatten)]
+    pub(crate) corrections: CorrectionArgs,
+}
+
+/// Who counts.
+#[derive(Debug, Args)]
+pub(crate) struct CountingArgs {
+    /// Who counts: the kernel, or a model of a machine in valgrind, which needs no hardware counters
+    #[arg(long, value_name = "NAME", default_value = "perf")]
+    pub(crate) source: SourceName,
+    /// The caches of the model, size, associativity and line size each: `i1=32k,8,64,d1=32k,8,64,ll=8m,16,64`
+    #[arg(long, value_name = "CACHES")]
+    pub(crate) model: Option<String>,
+    /// Count only so many events at once, in turns, and the truth beside: what multiplexing costs
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) counters: Option<u16>,
+}
+
+/// How groups take turns, where there are more than counters.
+#[derive(Debug, Args)]
+pub(crate) struct RotationArgs {
+    /// Who gives groups their turns on the counters
+    #[arg(long, value_name = "WHO", default_value = "auto")]
+    pub(crate) schedule: ScheduleName,
+    /// Let the kernel give a turn every so many milliseconds, as root; set back afterwards, even if killed
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) mux: Option<u32>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ScheduleName {
+    /// perfprop if that costs no more than 1 % of a CPU, else the kernel
+    Auto,
+    /// The kernel, by its timer
+    Kernel,
+    /// perfprop, every 2 ms
+    User,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SourceName {
+    /// The counters of this machine, by perf_event_open
+    Perf,
+    /// valgrind's model of caches and branch prediction
+    Emulate,
+}
+
+impl EventArgs {
+    /// The options of a verb that measures, without call stacks.
+    pub(crate) fn options(&self, target: &TargetArgs) -> Result<MeasureOptions, Error> {
+        Ok(MeasureOptions {
+            events: self.events.clone(),
+            metrics: self.metrics.clone(),
+            metric_no_group: self.metric_no_group,
+            space: match (self.all_user, self.all_kernel) {
+                (false, false) => None,
+                (true, _) => Some(Space::User),
+                (false, true) => Some(Space::Kernel),
+            },
+            scope: if target.all_cpus { MeasuredScope::Whole } else { MeasuredScope::Part },
+            merge: if self.no_merge { Merge::Nothing } else { Merge::Units },
+            event_tables: self.event_tables.clone(),
+            counter: self.counting.counter()?,
+            counters: self.counting.counters.map(usize::from),
+            schedule: self.schedule()?,
+            relations: self.corrections.relations(),
+            estimator: self.corrections.estimator,
+            learnt: self.corrections.learnt.clone(),
+            confidence: self.corrections.confidence,
+            ..MeasureOptions::default()
+        })
+    }
+
+    /// Who rotates the groups of events.
+    fn schedule(&self) -> Result<ScheduleOption, Error> {
+        let Self { rotation, counting, .. } = self;
+        let usage = |text: &str| Err(Error::Usage(text.to_owned()));
+        let is_asked = rotation.mux.is_some() || rotation.schedule != ScheduleName::Auto;
+        match (rotation.schedule, rotation.mux) {
+            _ if is_asked && counting.source == SourceName::Emulate => {
+                usage("--schedule and --mux are about the counters of this machine: --source emulate has no turns")
+            }
+            _ if is_asked && counting.counters.is_some() => {
+                usage("--counters gives turns of its own: --schedule and --mux have no meaning there")
+            }
+            (ScheduleName::User, Some(_)) => {
+                usage("--mux is about the kernel's turns: leave it out, or --schedule user")
+            }
+            (_, Some(milliseconds)) => Ok(ScheduleOption::KernelEvery { milliseconds }),
+            (ScheduleName::Auto, None) => Ok(ScheduleOption::Auto),
+            (ScheduleName::Kernel, None) => Ok(ScheduleOption::Kernel),
+            (ScheduleName::User, None) => Ok(ScheduleOption::User),
+        }
+    }
+}
+
+impl CountingArgs {
+    /// What is to count.
+    fn counter(&self) -> Result<Counter, Error> {
+        match (self.source, &self.model) {
+            (SourceName::Perf, None) => Ok(Counter::Kernel),
+            (SourceName::Perf, Some(_)) => Err(Error::Usage("--model is about --source emulate".into())),
+            (SourceName::Emulate, None) => Ok(Counter::Model(emulate::CacheModel::default())),
+            (SourceName::Emulate, Some(text)) => {
+                let wrong = |error: String| Error::Usage(format!("--model: {}", shown(&error)));
+                emulate::CacheModel::parse(text).map(Counter::Model).map_err(wrong)
+            }
+        }
+    }
+}

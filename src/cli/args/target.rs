@@ -1,0 +1,134 @@
+//! Defines the arguments of what is measured: a command, processes, threads, CPUs or a control group.
+
+use std::collections::HashSet;
+use std::ffi::OsString;
+use std::time::Duration;
+
+use clap::Args;
+use nix::unistd::Pid;
+
+use super::milliseconds;
+use crate::cli::Error;
+use crate::events::parse_cpus;
+use crate::measure::check_command;
+use crate::names::shown;
+use crate::session::{ChildIo, CommandLine, Launch};
+use crate::sources::perf::{Cgroup, Split, Who};
+
+/// Whom to count.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Target")]
+pub(crate) struct TargetArgs {
+    /// Processes that run already, all their threads
+    #[arg(short, long, value_name = "PID", value_delimiter = ',', group = "aim", value_parser = id)]
+    pub(crate) pid: Vec<i32>,
+    /// Single threads that run already
+    #[arg(short, long, value_name = "TID", value_delimiter = ',', group = "aim", value_parser = id)]
+    pub(crate) tid: Vec<i32>,
+    /// Everything that runs on the machine
+    #[arg(short, long, conflicts_with = "aim")]
+    pub(crate) all_cpus: bool,
+    /// Everything that runs in a control group, with -a or without
+    #[arg(short = 'G', long, value_name = "CGROUP", conflicts_with = "aim")]
+    pub(crate) cgroup: Option<String>,
+    /// Only what runs on these CPUs, as in 0-2,5; alone, everything on them
+    #[arg(short = 'C', long, value_name = "CPUS")]
+    pub(crate) cpu: Option<String>,
+    /// Don't count threads and processes that start later
+    #[arg(short = 'i', long)]
+    pub(crate) no_inherit: bool,
+    /// A count for each CPU
+    #[arg(short = 'A', long, conflicts_with = "per_thread")]
+    pub(crate) no_aggr: bool,
+    /// A count for each thread; needs -p or -t
+    #[arg(long)]
+    pub(crate) per_thread: bool,
+    /// Begin to count this many milliseconds after the start
+    #[arg(short = 'D', long, value_name = "MS", allow_negative_numbers = true, value_parser = delay)]
+    pub(crate) delay: Option<u64>,
+    /// End after this many milliseconds
+    #[arg(long, value_name = "MS", value_parser = milliseconds())]
+    pub(crate) timeout: Option<u64>,
+    /// The command to run, after `--`; with another target, how long to count
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<OsString>,
+}
+
+impl TargetArgs {
+    /// The command to start and the target to measure.
+    pub(crate) fn launch(&self, io: ChildIo) -> Result<Launch, Error> {
+        let aim = self.aim()?;
+        if aim.is_none() && self.command.is_empty() {
+            let how = "give a command after --, processes with -p PID, or the machine with -a";
+            return Err(Error::Usage(format!("nothing to measure: {how}")));
+        }
+        if let Some(command) = self.command.first() {
+            check_command(command)?;
+        }
+        let argv = self.command.clone();
+        let command = (!argv.is_empty()).then_some(CommandLine { argv, io });
+        let delay = self.delay.map(Duration::from_millis);
+        let timeout = self.timeout.map(Duration::from_millis);
+        let (cpus, split, inherit) = (self.cpus()?, self.split()?, !self.no_inherit);
+        Ok(Launch { command, cpus, inherit, split, delay, timeout, ..Launch::attach(aim) })
+    }
+
+    fn split(&self) -> Result<Split, Error> {
+        match (self.no_aggr, self.per_thread) {
+            (false, true) if self.pid.is_empty() && self.tid.is_empty() => {
+                Err(Error::Usage("--per-thread needs -p PID or -t TID".into()))
+            }
+            (false, true) => Ok(Split::Threads),
+            (true, _) => Ok(Split::Cpus),
+            (false, false) => Ok(Split::Sum),
+        }
+    }
+
+    /// The part of the target that is no command.
+    fn aim(&self) -> Result<Option<Who>, Error> {
+        let pids = |numbers: &[i32]| {
+            let mut seen = HashSet::new();
+            numbers.iter().filter(|number| seen.insert(**number)).map(|&number| Pid::from_raw(number)).collect()
+        };
+        if !self.pid.is_empty() {
+            return Ok(Some(Who::Processes(pids(&self.pid))));
+        }
+        if !self.tid.is_empty() {
+            return Ok(Some(Who::Threads(pids(&self.tid))));
+        }
+        if let Some(name) = &self.cgroup {
+            // perf takes one for each event; they are mostly all the same.
+            let mut names: Vec<_> = name.split(',').collect();
+            names.dedup();
+            let [name] = names[..] else {
+                return Err(Error::Usage("-G takes one control group: count others in runs of their own".into()));
+            };
+            let failed = |_| {
+                let what = format!("no control group {} that events can be counted of", shown(name));
+                Error::Usage(format!("{what}\n      those there are:  find /sys/fs/cgroup -name cgroup.procs"))
+            };
+            return Cgroup::open(name).map(|cgroup| Some(Who::Cgroup(cgroup))).map_err(failed);
+        }
+        Ok((self.all_cpus || self.cpu.is_some()).then_some(Who::Everyone))
+    }
+
+    fn cpus(&self) -> Result<Option<Vec<u32>>, Error> {
+        let Some(text) = &self.cpu else { return Ok(None) };
+        let cpus =
+            parse_cpus(text).ok_or_else(|| Error::Usage(format!("-C takes CPUs as in 0-2,5, not {}", shown(text))))?;
+        Ok(Some(cpus))
+    }
+}
+
+fn delay(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| (1..=3_600_000).contains(number));
+    number.ok_or_else(|| {
+        "give milliseconds from 1 to 3600000; perf's ranges and -1 (not before told) aren't there".into()
+    })
+}
+
+/// The id of a process or thread.
+fn id(text: &str) -> Result<i32, String> {
+    let number = text.trim().parse().ok().filter(|&id| id > 0);
+    number.ok_or_else(|| "it takes numbers as in 12,345; by name: $(pidof -s NAME)".into())
+}

@@ -7,7 +7,7 @@ use super::{
     Capability, Denial, EventVerdict, FactStanding, Host, Kernel, MachineFact, ReportSection, measure, verdict,
 };
 use crate::events::{Event, TracefsError};
-use crate::sources::perf::Whose;
+use crate::sources::perf::ProbeTarget;
 
 /// What `setcap` is given where rights are missing.
 const SETCAP: &str = "sudo setcap cap_perfmon+ep \"$(command -v perfprop)\"";
@@ -215,7 +215,7 @@ fn software(host: &Host, kernel: &dyn Kernel) -> MachineFact {
         "the kernel counts these without a counter: task-clock, faults",
     );
     match host.event("task-clock") {
-        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Mine), FactStanding::Fail),
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, ProbeTarget::Mine), FactStanding::Fail),
         None => fact,
     }
 }
@@ -223,7 +223,7 @@ fn software(host: &Host, kernel: &dyn Kernel) -> MachineFact {
 fn whole_machine(host: &Host, kernel: &dyn Kernel) -> MachineFact {
     let fact = MachineFact::new(ReportSection::Counting, "whole machine", "-a, -C and -G count whatever runs on CPUs");
     match host.event("cpu-clock") {
-        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Cpu(0)), FactStanding::Warn),
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, ProbeTarget::Cpu(0)), FactStanding::Warn),
         None => fact,
     }
 }
@@ -233,7 +233,7 @@ fn others(host: &Host, kernel: &dyn Kernel) -> MachineFact {
         MachineFact::new(ReportSection::Counting, "others' processes", "-p of another user's process; tried on pid 1");
     match host.event("task-clock:u") {
         Some(event) => {
-            tried(host, fact, verdict(host, kernel, &event, Whose::Task(Pid::from_raw(1))), FactStanding::Warn)
+            tried(host, fact, verdict(host, kernel, &event, ProbeTarget::Task(Pid::from_raw(1))), FactStanding::Warn)
         }
         None => fact,
     }
@@ -242,7 +242,7 @@ fn others(host: &Host, kernel: &dyn Kernel) -> MachineFact {
 /// Hardware events by kind; where there is no PMU at all, that once.
 fn hardware(host: &Host, kernel: &dyn Kernel) -> Vec<MachineFact> {
     let fact = |name, why| MachineFact::new(ReportSection::Counting, name, why);
-    let ask = |event: &str| host.event(event).map(|event| verdict(host, kernel, &event, Whose::Mine));
+    let ask = |event: &str| host.event(event).map(|event| verdict(host, kernel, &event, ProbeTarget::Mine));
     let cycles = fact("cycles", "the most usual hardware event");
     if host.cores().next().is_none()
         && let Some(EventVerdict::Absent(error)) = ask("cycles")
@@ -275,7 +275,7 @@ fn tracepoints(host: &Host, kernel: &dyn Kernel) -> MachineFact {
         return fact.warn(false, "no: tracefs can't be read (see tracefs below)");
     }
     match host.event("sched:sched_switch") {
-        Some(event) => tried(host, fact, verdict(host, kernel, &event, Whose::Mine), FactStanding::Warn),
+        Some(event) => tried(host, fact, verdict(host, kernel, &event, ProbeTarget::Mine), FactStanding::Warn),
         None => fact.warn(false, "no: the ids of events in tracefs can't be read (see tracefs below)"),
     }
 }

@@ -20,7 +20,7 @@ use nix::unistd::Pid;
 use super::{Capability, Host};
 use crate::events::{Event, EventKind, Modifiers};
 use crate::plan::{Fit, Plan, Rotation};
-use crate::sources::perf::{self, Whose};
+use crate::sources::perf::{self, ProbeTarget};
 
 /// What a kernel answers.
 pub trait Kernel {
@@ -28,7 +28,7 @@ pub trait Kernel {
     ///
     /// # Errors
     /// Returns the kernel's errno.
-    fn open(&self, event: &Event, whose: Whose) -> Result<(), Errno>;
+    fn open(&self, event: &Event, whose: ProbeTarget) -> Result<(), Errno>;
 
     /// Whether a thread on one of these CPUs, on any where there are none, can count these events of
     /// one PMU at the same time.
@@ -45,7 +45,7 @@ pub trait Kernel {
 pub struct ThisKernel;
 
 impl Kernel for ThisKernel {
-    fn open(&self, event: &Event, whose: Whose) -> Result<(), Errno> {
+    fn open(&self, event: &Event, whose: ProbeTarget) -> Result<(), Errno> {
         perf::ask(event, whose).map_err(|error| error.raw_os_error().map_or(Errno::EINVAL, Errno::from_raw))
     }
 
@@ -118,7 +118,7 @@ impl EventVerdict {
 }
 
 /// Asks the kernel why an event of the target can't be counted, or whether it can.
-pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose) -> EventVerdict {
+pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: ProbeTarget) -> EventVerdict {
     let Err(error) = kernel.open(event, whose) else { return EventVerdict::Counted };
     if is_absent(error) {
         return EventVerdict::Absent(error);
@@ -137,12 +137,12 @@ pub fn verdict(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose) ->
 }
 
 /// Which layer it is when the event itself isn't: all counting, the target, or the level.
-fn denial(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose, error: Errno) -> Denial {
+fn denial(host: &Host, kernel: &dyn Kernel, event: &Event, whose: ProbeTarget, error: Errno) -> Denial {
     let Some(clock) = host.event("task-clock:u") else { return Denial::Everything(error) };
-    if let Err(error) = kernel.open(&clock, Whose::Mine) {
+    if let Err(error) = kernel.open(&clock, ProbeTarget::Mine) {
         return blocked(host, error);
     }
-    if let Whose::Task(_) = whose
+    if let ProbeTarget::Task(_) = whose
         && kernel.open(&clock, whose).is_err()
     {
         return Denial::Target;
@@ -154,7 +154,7 @@ fn denial(host: &Host, kernel: &dyn Kernel, event: &Event, whose: Whose, error: 
     if event.kind == EventKind::Probe {
         return Denial::Capability;
     }
-    let allows = if let Whose::Cpu(_) = whose { 0 } else { 1 };
+    let allows = if let ProbeTarget::Cpu(_) = whose { 0 } else { 1 };
     Denial::Level { level: host.setting("perf_event_paranoid"), allows }
 }
 
@@ -172,7 +172,7 @@ fn blocked(host: &Host, error: Errno) -> Denial {
 
 /// Why a process, whatever is counted of it, can't be measured.
 pub fn target_denial(host: &Host, kernel: &dyn Kernel, pid: Pid) -> Option<Denial> {
-    match verdict(host, kernel, &host.event("task-clock:u")?, Whose::Task(pid)) {
+    match verdict(host, kernel, &host.event("task-clock:u")?, ProbeTarget::Task(pid)) {
         EventVerdict::Denied(denial) => Some(denial),
         _ => None,
     }
@@ -200,10 +200,10 @@ mod tests {
     use super::*;
 
     /// A kernel whose answers all follow from one function.
-    struct Rule(fn(&Event, Whose) -> Result<(), Errno>);
+    struct Rule(fn(&Event, ProbeTarget) -> Result<(), Errno>);
 
     impl Kernel for Rule {
-        fn open(&self, event: &Event, whose: Whose) -> Result<(), Errno> {
+        fn open(&self, event: &Event, whose: ProbeTarget) -> Result<(), Errno> {
             self.0(event, whose)
         }
 
@@ -216,9 +216,9 @@ mod tests {
         }
     }
 
-    const OTHER: Whose = Whose::Task(Pid::from_raw(1));
+    const OTHER: ProbeTarget = ProbeTarget::Task(Pid::from_raw(1));
 
-    fn found(name: &str, whose: Whose, rule: fn(&Event, Whose) -> Result<(), Errno>) -> EventVerdict {
+    fn found(name: &str, whose: ProbeTarget, rule: fn(&Event, ProbeTarget) -> Result<(), Errno>) -> EventVerdict {
         // Without files: no level can be read, and no filter is known of.
         let host = Host::under(Path::new("/nonexistent"));
         verdict(&host, &Rule(rule), &host.event(name).unwrap(), whose)
@@ -230,20 +230,20 @@ mod tests {
             true => Err(Errno::ENOENT),
             false => Err(Errno::EACCES),
         };
-        assert_eq!(found("cycles", Whose::Mine, rule), EventVerdict::Absent(Errno::ENOENT));
-        assert_eq!(found("cycles", Whose::Mine, |_, _| Err(Errno::EINVAL)), EventVerdict::Refused(Errno::EINVAL));
-        assert_eq!(found("cycles", Whose::Mine, |_, _| Ok(())), EventVerdict::Counted);
+        assert_eq!(found("cycles", ProbeTarget::Mine, rule), EventVerdict::Absent(Errno::ENOENT));
+        assert_eq!(found("cycles", ProbeTarget::Mine, |_, _| Err(Errno::EINVAL)), EventVerdict::Refused(Errno::EINVAL));
+        assert_eq!(found("cycles", ProbeTarget::Mine, |_, _| Ok(())), EventVerdict::Counted);
     }
 
     #[test]
     fn the_kernels_side_alone_may_be_forbidden() {
         let rule = |event: &Event, _| if event.modifiers.exclude_kernel { Ok(()) } else { Err(Errno::EACCES) };
-        assert_eq!(found("cycles", Whose::Mine, rule), EventVerdict::UserOnly);
+        assert_eq!(found("cycles", ProbeTarget::Mine, rule), EventVerdict::UserOnly);
         // Switches happen in the kernel: in user space there is nothing left to count.
         let level = |allows| EventVerdict::Denied(Denial::Level { level: None, allows });
-        assert_eq!(found("context-switches", Whose::Mine, rule), level(1));
-        let whole = |_: &Event, whose| if let Whose::Cpu(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
-        assert_eq!(found("cycles", Whose::Cpu(3), whole), level(0));
+        assert_eq!(found("context-switches", ProbeTarget::Mine, rule), level(1));
+        let whole = |_: &Event, whose| if let ProbeTarget::Cpu(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
+        assert_eq!(found("cycles", ProbeTarget::Cpu(3), whole), level(0));
     }
 
     #[test]
@@ -251,17 +251,17 @@ mod tests {
         let host = Host::under(Path::new("/nonexistent"));
         let probe = Event { kind: EventKind::Probe, ..host.event("context-switches").unwrap() };
         let rule = Rule(|event, _| if event.kind == EventKind::Probe { Err(Errno::EACCES) } else { Ok(()) });
-        assert_eq!(verdict(&host, &rule, &probe, Whose::Mine), EventVerdict::Denied(Denial::Capability));
+        assert_eq!(verdict(&host, &rule, &probe, ProbeTarget::Mine), EventVerdict::Denied(Denial::Capability));
     }
 
     #[test]
     fn the_target_is_told_from_the_level_and_both_from_everything() {
-        let strangers = |_: &Event, whose| if let Whose::Task(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
+        let strangers = |_: &Event, whose| if let ProbeTarget::Task(_) = whose { Err(Errno::EACCES) } else { Ok(()) };
         assert_eq!(found("page-faults", OTHER, strangers), EventVerdict::Denied(Denial::Target));
         assert_eq!(found("page-faults", OTHER, |_, _| Err(Errno::EPERM)), {
             EventVerdict::Denied(Denial::Everything(Errno::EPERM))
         });
         let no_call = EventVerdict::Denied(Denial::NoSystemCall);
-        assert_eq!(found("cycles", Whose::Mine, |_, _| Err(Errno::ENOSYS)), no_call);
+        assert_eq!(found("cycles", ProbeTarget::Mine, |_, _| Err(Errno::ENOSYS)), no_call);
     }
 }

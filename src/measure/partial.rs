@@ -8,12 +8,14 @@ use crate::events::EventKind;
 use crate::names::shown;
 use crate::run::{Header, MeasuredEvent, MeasuredTarget};
 use crate::session::Launch;
-use crate::sources::perf::{Split, Who};
+use crate::sources::perf::{Split, TargetKind};
 use crate::sources::{Status, process};
 
 /// Threads that were asked for and have ended are no reason to refuse the others.
 pub(super) fn note_ended(launch: &Launch, note: &mut dyn FnMut(&str)) {
-    let Launch { aim: Some(Who::Threads(threads)), split: Split::Sum | Split::Cpus, .. } = launch else { return };
+    let Launch { target: Some(TargetKind::Threads(threads)), split: Split::Sum | Split::Cpus, .. } = launch else {
+        return;
+    };
     let ended: Vec<_> = threads.iter().filter(|&&thread| !process::is_alive(thread)).map(Pid::to_string).collect();
     if !ended.is_empty() {
         note(&format!("not counted, as they have ended: threads {}", ended.join(", ")));

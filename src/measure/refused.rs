@@ -6,7 +6,7 @@ use crate::events::Event;
 use crate::machine::{Denial, EventVerdict, Host, ThisKernel, target_denial, verdict};
 use crate::plan::Plan;
 use crate::session::{Launch, StartError};
-use crate::sources::perf::{CounterRow, OpenError, Who, Whose};
+use crate::sources::perf::{CounterRow, OpenError, ProbeTarget, TargetKind};
 use crate::sources::{Counter, Status};
 #[cfg(feature = "stacks")]
 use crate::stacks::live::StackError;
@@ -67,11 +67,14 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
     let event = &plan.events[row.event];
     match verdict(&host, &ThisKernel, event, whose) {
         EventVerdict::Denied(Denial::Target) => match whose {
-            Whose::Task(pid) => Error::Open(OpenError::NotYours(pid)),
-            Whose::Mine | Whose::Cpu(_) => Error::NotPermitted { events, denial: Denial::Target, works_alone: false },
+            ProbeTarget::Task(pid) => Error::Open(OpenError::NotYours(pid)),
+            ProbeTarget::Mine | ProbeTarget::Cpu(_) => {
+                Error::NotPermitted { events, denial: Denial::Target, works_alone: false }
+            }
         },
         EventVerdict::Denied(denial) => {
-            let works_alone = whose != Whose::Mine && verdict(&host, &ThisKernel, event, Whose::Mine).counts();
+            let works_alone =
+                whose != ProbeTarget::Mine && verdict(&host, &ThisKernel, event, ProbeTarget::Mine).counts();
             Error::NotPermitted { events, denial, works_alone }
         }
         // What was refused a moment ago is allowed now: the level is what changes.
@@ -86,7 +89,7 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
 /// The CPUs that the first of these events is opened on, where all of them are opened on some CPUs only: none that is
 /// counted, or a program is, and no CPU.
 fn whole_cpus(events: &[String], plan: &Plan, rows: &[CounterRow], launch: &Launch) -> Option<String> {
-    let is_of_program = !matches!(launch.aim, Some(Who::Everyone | Who::Cgroup(_)));
+    let is_of_program = !matches!(launch.target, Some(TargetKind::Everyone | TargetKind::Cgroup(_)));
     let is_elsewhere =
         |event: usize| rows.iter().any(|row| row.event == event && (is_of_program || row.status == Status::Elsewhere));
     let mut whole = plan.events.iter().enumerate().filter(|(_, event)| events.contains(&event.name));
@@ -94,14 +97,14 @@ fn whole_cpus(events: &[String], plan: &Plan, rows: &[CounterRow], launch: &Laun
     whole.next().filter(|_| all).map(|(_, event)| event.cpu_list())
 }
 
-fn whose(launch: &Launch) -> Whose {
-    match &launch.aim {
-        None | Some(Who::Held(_)) => Whose::Mine,
-        Some(Who::Processes(tasks) | Who::Threads(tasks)) => {
-            tasks.first().map_or(Whose::Mine, |&task| Whose::Task(task))
+fn whose(launch: &Launch) -> ProbeTarget {
+    match &launch.target {
+        None | Some(TargetKind::Command(_)) => ProbeTarget::Mine,
+        Some(TargetKind::Processes(tasks) | TargetKind::Threads(tasks)) => {
+            tasks.first().map_or(ProbeTarget::Mine, |&task| ProbeTarget::Task(task))
         }
-        Some(Who::Everyone | Who::Cgroup(_)) => {
-            Whose::Cpu(launch.cpus.as_ref().and_then(|cpus| cpus.first().copied()).unwrap_or(0))
+        Some(TargetKind::Everyone | TargetKind::Cgroup(_)) => {
+            ProbeTarget::Cpu(launch.cpus.as_ref().and_then(|cpus| cpus.first().copied()).unwrap_or(0))
         }
     }
 }

@@ -8,7 +8,7 @@ use crate::machine::Host;
 use crate::names::shown;
 use crate::plan::Plan;
 use crate::sources::Counter;
-use crate::stacks::live::{self, StackError, Wanted};
+use crate::stacks::live::{self, StackError, StackRequest};
 use crate::stacks::{Rate, UnwindMethod};
 
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
@@ -40,7 +40,7 @@ pub(super) fn request(
     options: &MeasureOptions,
     plan: &Plan,
     note: &mut dyn FnMut(&str),
-) -> Result<Option<Wanted>, Error> {
+) -> Result<Option<StackRequest>, Error> {
     let Some(stacks) = &options.stacks else { return Ok(None) };
     if options.counter != Counter::Kernel {
         return modelled(stacks, plan).map(Some);
@@ -49,16 +49,16 @@ pub(super) fn request(
     // Nothing happens when time passes.
     let sampled = plan.events.iter().filter(|event| event.kind != EventKind::Tool).cloned().collect::<Vec<_>>();
     let events = if options.events.is_empty() || sampled.is_empty() { default_events()? } else { sampled };
-    Ok(Some(Wanted { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Fp) }))
+    Ok(Some(StackRequest { events, rate, call_graph: stacks.method.unwrap_or(UnwindMethod::Fp) }))
 }
 
 /// A model counts all calls of all events.
-fn modelled(stacks: &StackOptions, plan: &Plan) -> Result<Wanted, Error> {
+fn modelled(stacks: &StackOptions, plan: &Plan) -> Result<StackRequest, Error> {
     if *stacks != StackOptions::default() {
         let why = "the model of --source emulate counts every call, and samples nothing";
         return Err(Error::Options(format!("{why}: give -g alone")));
     }
-    Ok(Wanted { events: plan.events.clone(), rate: None, call_graph: UnwindMethod::Modelled })
+    Ok(StackRequest { events: plan.events.clone(), rate: None, call_graph: UnwindMethod::Modelled })
 }
 
 fn default_events() -> Result<Vec<Event>, Error> {

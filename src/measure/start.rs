@@ -71,7 +71,7 @@ fn check_modelled(launch: &Launch) -> Result<(), Error> {
     }
     let refused = |what: &str| Err(Error::Options(format!("--source emulate {what}")));
     match launch {
-        Launch { aim: Some(_), .. } => refused("runs the command under a model: it can't measure what runs already"),
+        Launch { target: Some(_), .. } => refused("runs the command under a model: it can't measure what runs already"),
         Launch { command: None, .. } => refused("needs a command after --"),
         Launch { cpus: Some(_), .. } => refused("models one CPU: -C has no meaning there"),
         Launch { split, .. } if *split != Split::Sum => refused("counts all of a command: no rows by CPU or thread"),

@@ -23,11 +23,11 @@ use crate::events::EventKind;
 use crate::plan::Plan;
 use crate::run::{CpuTime, End, MeasuredProcess, MeasuredTarget, RotatedBy};
 use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
-use crate::sources::command::{Exit, Held};
-use crate::sources::emulate::{self, CacheModel, Emulator, Told};
+use crate::sources::command::{Exit, PreparedCommand};
+use crate::sources::emulate::{self, CacheModel, Emulator, ModelLog};
 use crate::sources::limited::{Limited, TURN};
 use crate::sources::perf::mux::{Interval, MuxError};
-use crate::sources::perf::{self, CounterRow, OpenError, PerfSource, Split, Start, Stop, Who};
+use crate::sources::perf::{self, CounterRow, OpenError, PerfSource, Split, Start, Stop, TargetKind};
 use crate::sources::tool::{Times, Tools};
 use crate::sources::{Counter, CounterSource, Round, process};
 #[cfg(feature = "stacks")]
@@ -50,7 +50,7 @@ pub struct Launch {
     /// A command to start: what is measured, or how long it is measured.
     pub command: Option<CommandLine>,
     /// What is measured; the command where `None`.
-    pub aim: Option<Who>,
+    pub target: Option<TargetKind>,
     /// Only what runs on these CPUs; on any where `None`.
     pub cpus: Option<Vec<u32>>,
     /// Whether threads and processes that start later are measured too.
@@ -63,7 +63,7 @@ pub struct Launch {
     pub timeout: Option<Duration>,
     /// What is sampled with its call stacks, beside what is counted.
     #[cfg(feature = "stacks")]
-    pub stacks: Option<live::Wanted>,
+    pub stacks: Option<live::StackRequest>,
     /// What counts: the kernel, or a model.
     pub counter: Counter,
     /// How many events are counted at once, if fewer than can be; the truth is then counted beside.
@@ -104,10 +104,10 @@ impl Launch {
     }
 
     /// Something that runs already.
-    pub fn attach(aim: impl Into<Option<Who>>) -> Self {
+    pub fn attach(target: impl Into<Option<TargetKind>>) -> Self {
         Self {
             command: None,
-            aim: aim.into(),
+            target: target.into(),
             cpus: None,
             inherit: true,
             split: Split::Sum,
@@ -125,7 +125,7 @@ impl Launch {
 
     /// Whether the kernel is to count all that a command and its children do, from exec to their end, in one row an event.
     fn watches_all(&self) -> bool {
-        let is_whole = self.aim.is_none() && self.cpus.is_none() && self.inherit && self.split == Split::Sum;
+        let is_whole = self.target.is_none() && self.cpus.is_none() && self.inherit && self.split == Split::Sum;
         let is_always = self.delay.is_none() && self.timeout.is_none();
         is_whole && is_always && self.counter == Counter::Kernel && self.counters.is_none()
     }
@@ -195,7 +195,7 @@ struct Opened {
     rows: Vec<CounterRow>,
     turns: Option<RotatedBy>,
     /// Reads from valgrind's log which caches it models.
-    told: Option<Told>,
+    model_log: Option<ModelLog>,
 }
 
 /// How a command ended, once it has.
@@ -225,9 +225,9 @@ impl Session {
 
     fn begin(plan: &Plan, launch: &Launch, period: Duration) -> Result<Self, StartError> {
         let Some(line) = &launch.command else {
-            let aim = launch.aim.clone().ok_or(StartError::NoTarget)?;
-            let stacks = stacks::start(launch, &aim)?;
-            let mut opened = open(plan, launch, aim, &Arc::default())?;
+            let target = launch.target.clone().ok_or(StartError::NoTarget)?;
+            let stacks = stacks::start(launch, &target)?;
+            let mut opened = open(plan, launch, target, &Arc::default())?;
             opened.source.start_clock();
             let described = described(launch, None);
             let session = Self::sample(opened, launch, described, None, crossbeam_channel::never(), period)?;
@@ -236,16 +236,16 @@ impl Session {
         let mut emulator = emulator(launch)?;
         let ended = Ended::default();
         let argv = emulator.as_ref().map_or_else(|| line.argv.clone(), |emulator| emulator.command_line(&line.argv));
-        let held = Held::spawn(command(&argv, line.io)).map_err(StartError::System)?;
+        let held = PreparedCommand::spawn(command(&argv, line.io)).map_err(StartError::System)?;
         let pid = held.pid();
-        let aim = launch.aim.clone().unwrap_or(Who::Held(pid));
+        let target = launch.target.clone().unwrap_or(TargetKind::Command(pid));
         let stacks = match &mut emulator {
             Some(emulator) => stacks::of_model(launch, plan, emulator)?,
-            None => stacks::start(launch, &aim)?,
+            None => stacks::start(launch, &target)?,
         };
         let mut opened = match emulator {
             Some(emulator) => emulated(emulator, plan, launch, pid)?,
-            None => open(plan, launch, aim, &ended)?,
+            None => open(plan, launch, target, &ended)?,
         };
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
@@ -277,7 +277,7 @@ impl Session {
         output: Receiver<OutputLine>,
         period: Duration,
     ) -> Result<Self, StartError> {
-        let Opened { source, rows, turns, told } = opened;
+        let Opened { source, rows, turns, model_log } = opened;
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
             let remote = sampler.remote();
@@ -297,7 +297,7 @@ impl Session {
             };
             thread::Builder::new().name("timeout".into()).spawn(end).map_err(StartError::System)?;
         }
-        let model = told.map(Told::model);
+        let model = model_log.map(ModelLog::model);
         let (stacks, timeout, intervals, watches_all) = (None, launch.timeout, Vec::new(), launch.watches_all());
         Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals, timeout, watches_all })
     }
@@ -445,16 +445,16 @@ fn signal_all(pids: &[Pid], signal: Signal) {
 }
 
 /// When counting begins by itself: with exec, unless that is put off.
-fn begin(launch: &Launch, who: &Who) -> Start {
-    let on_exec = matches!(who, Who::Held(_)) && launch.delay.is_none();
+fn begin(launch: &Launch, kind: &TargetKind) -> Start {
+    let on_exec = matches!(kind, TargetKind::Command(_)) && launch.delay.is_none();
     if on_exec { Start::OnExec } else { Start::Later }
 }
 
 /// Opens what can be opened of the kernel's counters.
-fn open(plan: &Plan, launch: &Launch, who: Who, ended: &Ended) -> Result<Opened, StartError> {
-    let start = begin(launch, &who);
+fn open(plan: &Plan, launch: &Launch, kind: TargetKind, ended: &Ended) -> Result<Opened, StartError> {
+    let start = begin(launch, &kind);
     let target = perf::CountedTarget {
-        who: who.clone(),
+        kind: kind.clone(),
         cpus: launch.cpus.clone(),
         inherit: launch.inherit,
         split: launch.split,
@@ -470,7 +470,7 @@ fn open(plan: &Plan, launch: &Launch, who: Who, ended: &Ended) -> Result<Opened,
         source.enable();
     }
     let rows = source.rows().to_vec();
-    let opened = Opened::new(source, rows, plan, launch, Some(TURN)).with_tools(plan, launch, &who, ended);
+    let opened = Opened::new(source, rows, plan, launch, Some(TURN)).with_tools(plan, launch, &kind, ended);
     let turns = opened.turns.or(by);
     Opened { turns, ..opened }.checked(launch)
 }
@@ -484,14 +484,14 @@ fn emulator(launch: &Launch) -> Result<Option<Emulator>, StartError> {
 
 /// The counters of a model.
 fn emulated(emulator: Emulator, plan: &Plan, launch: &Launch, pid: Pid) -> Result<Opened, StartError> {
-    let told = emulator.told(pid);
+    let log = emulator.model_log(pid);
     let mut source = emulator.source(plan, pid);
     if launch.delay.is_some() {
         source.wait_for_enable();
     }
     let rows = source.rows().to_vec();
     // A slice of the kernel's length would be shorter than an answer takes.
-    Opened { told: Some(told), ..Opened::new(source, rows, plan, launch, None) }.checked(launch)
+    Opened { model_log: Some(log), ..Opened::new(source, rows, plan, launch, None) }.checked(launch)
 }
 
 impl Opened {
@@ -509,22 +509,22 @@ impl Opened {
         };
         let every_ns = turn.map(WallNs::from);
         let turns = launch.counters.map(|counters| RotatedBy::Emulated { counters, every_ns });
-        Self { source, rows, turns, told: None }
+        Self { source, rows, turns, model_log: None }
     }
 
     /// The same with tool events in it, if the plan has some.
-    fn with_tools(self, plan: &Plan, launch: &Launch, who: &Who, ended: &Ended) -> Self {
+    fn with_tools(self, plan: &Plan, launch: &Launch, kind: &TargetKind, ended: &Ended) -> Self {
         if !plan.events.iter().any(|event| event.kind == EventKind::Tool) {
             return self;
         }
-        let Self { source, mut rows, turns, told } = self;
+        let Self { source, mut rows, turns, model_log } = self;
         let places = rows.iter_mut().filter(|row| row.anchor_of.is_none());
         let places = places.map(|row| (&plan.events[row.event], &row.scope, &mut row.status));
         let ended = Arc::clone(ended);
         let times = |&(_, CpuTime { user_ns, system_ns }): &(Exit, CpuTime)| Times { user: user_ns, system: system_ns };
         let at_end = Box::new(move || ended.get().map(times));
-        let tools = Tools::new(source, places, who, launch.cpus.as_deref(), launch.delay.is_some(), at_end);
-        Self { source: Box::new(tools), rows, turns, told }
+        let tools = Tools::new(source, places, kind, launch.cpus.as_deref(), launch.delay.is_some(), at_end);
+        Self { source: Box::new(tools), rows, turns, model_log }
     }
 
     /// Fewer events than are needed are an error.
@@ -547,12 +547,14 @@ fn described(launch: &Launch, command: Option<Pid>) -> MeasuredTarget {
         words.map(|word| word.to_string_lossy().into_owned()).collect()
     };
     let named = |&pid: &Pid| MeasuredProcess { pid: pid.as_raw(), name: process::name(pid).unwrap_or_default() };
-    match &launch.aim {
-        None | Some(Who::Held(_)) => MeasuredTarget::Command { argv: argv(), pid: command.map_or(0, Pid::as_raw) },
-        Some(Who::Processes(pids)) => MeasuredTarget::Processes(pids.iter().map(named).collect()),
-        Some(Who::Threads(threads)) => MeasuredTarget::Threads(threads.iter().map(named).collect()),
-        Some(Who::Everyone) => MeasuredTarget::Everyone { cpus: launch.cpus.clone() },
-        Some(Who::Cgroup(cgroup)) => MeasuredTarget::Cgroup { path: cgroup.path.display().to_string() },
+    match &launch.target {
+        None | Some(TargetKind::Command(_)) => {
+            MeasuredTarget::Command { argv: argv(), pid: command.map_or(0, Pid::as_raw) }
+        }
+        Some(TargetKind::Processes(pids)) => MeasuredTarget::Processes(pids.iter().map(named).collect()),
+        Some(TargetKind::Threads(threads)) => MeasuredTarget::Threads(threads.iter().map(named).collect()),
+        Some(TargetKind::Everyone) => MeasuredTarget::Everyone { cpus: launch.cpus.clone() },
+        Some(TargetKind::Cgroup(cgroup)) => MeasuredTarget::Cgroup { path: cgroup.path.display().to_string() },
     }
 }
 
@@ -611,8 +613,8 @@ mod tests {
         assert!(whole().watches_all());
         let some = Some(Duration::from_secs(1));
         let parts = [
-            Launch { aim: Some(Who::Everyone), ..whole() },
-            Launch { aim: Some(Who::Processes(vec![Pid::this()])), ..whole() },
+            Launch { target: Some(TargetKind::Everyone), ..whole() },
+            Launch { target: Some(TargetKind::Processes(vec![Pid::this()])), ..whole() },
             Launch { cpus: Some(vec![0]), ..whole() },
             Launch { inherit: false, ..whole() },
             Launch { split: Split::Threads, ..whole() },

@@ -10,7 +10,7 @@ use super::{Launch, StartError};
 use crate::plan::{Plan, Rotation, pmu_of};
 use crate::run;
 use crate::sources::perf::mux::{self, Interval};
-use crate::sources::perf::{self, BUDGET, SLICE, Split, Who, online_cpus};
+use crate::sources::perf::{self, BUDGET, SLICE, Split, TargetKind, online_cpus};
 use crate::sources::process;
 use crate::units::WallNs;
 
@@ -95,13 +95,13 @@ pub fn choose(rotations: usize, switch: impl FnOnce() -> Option<Duration>, place
 fn places(launch: &Launch) -> usize {
     let cpus = || launch.cpus.as_ref().map_or_else(|| online_cpus().map_or(1, |cpus| cpus.len()), Vec::len);
     let by_cpu = if launch.cpus.is_some() || launch.split == Split::Cpus { cpus() } else { 1 };
-    match &launch.aim {
-        None | Some(Who::Held(_)) => by_cpu,
-        Some(Who::Threads(threads)) => threads.len() * by_cpu,
-        Some(Who::Processes(pids)) => {
+    match &launch.target {
+        None | Some(TargetKind::Command(_)) => by_cpu,
+        Some(TargetKind::Threads(threads)) => threads.len() * by_cpu,
+        Some(TargetKind::Processes(pids)) => {
             pids.iter().map(|&pid| process::threads(pid).map_or(1, |threads| threads.len())).sum::<usize>() * by_cpu
         }
-        Some(Who::Everyone | Who::Cgroup(_)) => cpus(),
+        Some(TargetKind::Everyone | TargetKind::Cgroup(_)) => cpus(),
     }
 }
 

@@ -28,14 +28,14 @@ use super::process;
 
 /// A child process that waits, forked but not yet executing its command; dropped, it ends.
 #[derive(Debug)]
-pub struct Held {
+pub struct PreparedCommand {
     pid: Pid,
     /// Both are there until the child is released.
     go: Option<OwnedFd>,
     spawning: Option<JoinHandle<io::Result<Child>>>,
 }
 
-impl Held {
+impl PreparedCommand {
     /// Forks a child for `command` and holds it before exec.
     ///
     /// # Errors
@@ -78,7 +78,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for PreparedCommand {
     fn drop(&mut self) {
         drop(self.go.take());
         // The child tells the spawning thread why it didn't execute, and needs somebody to listen.
@@ -205,7 +205,7 @@ mod tests {
         let file = std::env::temp_dir().join(format!("perfprop-held-{}", std::process::id()));
         let mut command = Command::new("touch");
         command.arg(&file);
-        let held = Held::spawn(command).unwrap();
+        let held = PreparedCommand::spawn(command).unwrap();
         assert!(!file.exists());
         let status = held.release().unwrap().wait().unwrap();
         assert!(status.success() && file.exists());
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_dropped_hold_never_runs_the_command() {
-        let held = Held::spawn(Command::new("true")).unwrap();
+        let held = PreparedCommand::spawn(Command::new("true")).unwrap();
         let pid = held.pid();
         drop(held);
         assert!(!crate::sources::process::is_alive(pid));
@@ -222,7 +222,7 @@ mod tests {
 
     #[test]
     fn a_missing_command_is_an_error_of_release() {
-        let held = Held::spawn(Command::new("/nonexistent/perfprop")).unwrap();
+        let held = PreparedCommand::spawn(Command::new("/nonexistent/perfprop")).unwrap();
         assert_eq!(held.release().unwrap_err().kind(), io::ErrorKind::NotFound);
     }
 

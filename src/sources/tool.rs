@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use nix::unistd::{Pid, SysconfVar, sysconf};
 
-use super::perf::Who;
+use super::perf::TargetKind;
 use super::{CounterSource, Next, Reading, Scope, Status, process};
 use crate::events::{Event, EventKind};
 use crate::units::{CpuNs, WallNs};
@@ -83,13 +83,13 @@ enum TimeOwner {
 }
 
 impl TimeOwner {
-    fn of(who: &Who, cpus: Option<&[u32]>) -> Self {
-        match (who, cpus) {
-            (Who::Everyone, cpus) => Self::Cpus(cpus.map(<[u32]>::to_vec)),
-            (_, Some(_)) | (Who::Cgroup(_), None) => Self::Nobody,
-            (Who::Held(pid), None) => Self::Command(*pid),
-            (Who::Processes(pids), None) => Self::Processes(pids.clone()),
-            (Who::Threads(threads), None) => Self::Threads(threads.clone()),
+    fn of(kind: &TargetKind, cpus: Option<&[u32]>) -> Self {
+        match (kind, cpus) {
+            (TargetKind::Everyone, cpus) => Self::Cpus(cpus.map(<[u32]>::to_vec)),
+            (_, Some(_)) | (TargetKind::Cgroup(_), None) => Self::Nobody,
+            (TargetKind::Command(pid), None) => Self::Command(*pid),
+            (TargetKind::Processes(pids), None) => Self::Processes(pids.clone()),
+            (TargetKind::Threads(threads), None) => Self::Threads(threads.clone()),
         }
     }
 
@@ -180,12 +180,12 @@ impl<S: CounterSource> Tools<S> {
     pub fn new<'a>(
         inner: S,
         rows: impl Iterator<Item = RowOf<'a>>,
-        who: &Who,
+        kind: &TargetKind,
         cpus: Option<&[u32]>,
         waits: bool,
         at_end: AtEnd,
     ) -> Self {
-        let whose = TimeOwner::of(who, cpus);
+        let whose = TimeOwner::of(kind, cpus);
         let mut columns = Vec::new();
         for (place, (event, scope, status)) in rows.enumerate() {
             let tool = Tool::of(event).filter(|&tool| tool == Tool::Duration || whose.tells(scope));
@@ -282,7 +282,7 @@ mod tests {
         let rows = events.iter().zip(&mut statuses).map(|(event, status)| (event, &Scope::All, status));
         let an_hour = 3_600_000_000_000;
         let rounds = (1..3).map(|at| Round { at: WallNs(at * an_hour), readings: vec![None; 4], ..Round::default() });
-        let me = Who::Held(nix::unistd::getpid());
+        let me = TargetKind::Command(nix::unistd::getpid());
         let tools = Tools::new(ScriptedSource::new(rounds), rows, &me, None, waits, Box::new(move || at_end));
         (tools, statuses)
     }

@@ -13,7 +13,7 @@ use crate::events::parse_cpus;
 use crate::measure::check_command;
 use crate::names::shown;
 use crate::session::{ChildIo, CommandLine, Launch};
-use crate::sources::perf::{Cgroup, Split, Who};
+use crate::sources::perf::{Cgroup, Split, TargetKind};
 
 /// Whom to count.
 #[derive(Debug, Args)]
@@ -57,8 +57,8 @@ pub(crate) struct TargetArgs {
 impl TargetArgs {
     /// The command to start and the target to measure.
     pub(crate) fn launch(&self, io: ChildIo) -> Result<Launch, Error> {
-        let aim = self.aim()?;
-        if aim.is_none() && self.command.is_empty() {
+        let target = self.kind()?;
+        if target.is_none() && self.command.is_empty() {
             let how = "give a command after --, processes with -p PID, or the machine with -a";
             return Err(Error::Usage(format!("nothing to measure: {how}")));
         }
@@ -70,7 +70,7 @@ impl TargetArgs {
         let delay = self.delay.map(Duration::from_millis);
         let timeout = self.timeout.map(Duration::from_millis);
         let (cpus, split, inherit) = (self.cpus()?, self.split()?, !self.no_inherit);
-        Ok(Launch { command, cpus, inherit, split, delay, timeout, ..Launch::attach(aim) })
+        Ok(Launch { command, cpus, inherit, split, delay, timeout, ..Launch::attach(target) })
     }
 
     fn split(&self) -> Result<Split, Error> {
@@ -85,16 +85,16 @@ impl TargetArgs {
     }
 
     /// The part of the target that is no command.
-    fn aim(&self) -> Result<Option<Who>, Error> {
+    fn kind(&self) -> Result<Option<TargetKind>, Error> {
         let pids = |numbers: &[i32]| {
             let mut seen = HashSet::new();
             numbers.iter().filter(|number| seen.insert(**number)).map(|&number| Pid::from_raw(number)).collect()
         };
         if !self.pid.is_empty() {
-            return Ok(Some(Who::Processes(pids(&self.pid))));
+            return Ok(Some(TargetKind::Processes(pids(&self.pid))));
         }
         if !self.tid.is_empty() {
-            return Ok(Some(Who::Threads(pids(&self.tid))));
+            return Ok(Some(TargetKind::Threads(pids(&self.tid))));
         }
         if let Some(name) = &self.cgroup {
             // perf takes one for each event; they are mostly all the same.
@@ -107,9 +107,9 @@ impl TargetArgs {
                 let what = format!("no control group {} that events can be counted of", shown(name));
                 Error::Usage(format!("{what}\n      those there are:  find /sys/fs/cgroup -name cgroup.procs"))
             };
-            return Cgroup::open(name).map(|cgroup| Some(Who::Cgroup(cgroup))).map_err(failed);
+            return Cgroup::open(name).map(|cgroup| Some(TargetKind::Cgroup(cgroup))).map_err(failed);
         }
-        Ok((self.all_cpus || self.cpu.is_some()).then_some(Who::Everyone))
+        Ok((self.all_cpus || self.cpu.is_some()).then_some(TargetKind::Everyone))
     }
 
     fn cpus(&self) -> Result<Option<Vec<u32>>, Error> {

@@ -10,7 +10,7 @@ use super::expected::{Expected, KernelTurns};
 use crate::events::{Event, EventError, EventKind, Group, GroupBinding, Source};
 use crate::machine::{self, Denial, EventVerdict, Host, Kernel, Waiting, cpus_of, verdict};
 use crate::plan::{self, Fit, Plan, PlannedGroup, Unschedulable};
-use crate::sources::perf::Whose;
+use crate::sources::perf::ProbeTarget;
 
 /// What becomes of an `-e` option.
 #[derive(Debug)]
@@ -27,7 +27,7 @@ pub(super) struct Tried {
     pub(super) event: Event,
     source: Option<Source>,
     pub(super) verdict: EventVerdict,
-    whose: Whose,
+    whose: ProbeTarget,
 }
 
 /// The groups of a plan, and the scaling error to expect where they are multiplexed.
@@ -94,7 +94,7 @@ impl Events {
 
 fn tried(event: &Event, host: &Host, kernel: &dyn Kernel) -> Tried {
     // A PMU outside of the cores is asked about a CPU that it listens to.
-    let whose = event.encoding.cpus.first().map_or(Whose::Mine, |&cpu| Whose::Cpu(cpu));
+    let whose = event.encoding.cpus.first().map_or(ProbeTarget::Mine, |&cpu| ProbeTarget::Cpu(cpu));
     let verdict = verdict(host, kernel, event, whose);
     Tried { event: event.clone(), source: host.resolver.source_of(event), verdict, whose }
 }
@@ -220,7 +220,7 @@ impl Tried {
     /// Whether it opens, and the layer that refuses it where it doesn't.
     pub(super) fn answer(&self) -> String {
         match self.verdict {
-            EventVerdict::Counted if matches!(self.whose, Whose::Cpu(_)) => {
+            EventVerdict::Counted if matches!(self.whose, ProbeTarget::Cpu(_)) => {
                 "opens for whole CPUs (-a), not for a program".into()
             }
             EventVerdict::Counted => "opens".into(),
@@ -271,7 +271,7 @@ impl Tried {
             "counts": self.verdict.counts(),
             "status": status,
             "errno": errno.map(|error| format!("{error:?}")),
-            "whole-cpus": matches!(self.whose, Whose::Cpu(_)),
+            "whole-cpus": matches!(self.whose, ProbeTarget::Cpu(_)),
             "units": self.event.units().iter().map(|unit| &unit.pmu).collect::<Vec<_>>(),
             "answer": self.answer(),
         })

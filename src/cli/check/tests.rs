@@ -13,7 +13,7 @@ use super::report::{Paint, Report};
 use crate::events::{Event, Modifiers};
 use crate::machine::{Host, Kernel, facts};
 use crate::plan::{Fit, Plan, Rotation};
-use crate::sources::perf::Whose;
+use crate::sources::perf::ProbeTarget;
 
 /// A kernel that answers by the rules of the real one.
 struct Fake {
@@ -32,24 +32,24 @@ struct Fake {
 const ROOT: Fake = Fake { paranoid: 2, privileged: true, filter: None, counters: 0, cycles_only: 0 };
 
 impl Kernel for Fake {
-    fn open(&self, event: &Event, whose: Whose) -> Result<(), Errno> {
+    fn open(&self, event: &Event, whose: ProbeTarget) -> Result<(), Errno> {
         let level = if self.privileged { -1 } else { self.paranoid };
         let needs = match whose {
             _ if !event.modifiers.exclude_kernel => 1,
-            Whose::Cpu(_) => 0,
+            ProbeTarget::Cpu(_) => 0,
             _ => 2,
         };
         match self.filter {
             Some(errno) => Err(errno),
-            None if level > needs || !self.privileged && matches!(whose, Whose::Task(_)) => Err(Errno::EACCES),
+            None if level > needs || !self.privileged && matches!(whose, ProbeTarget::Task(_)) => Err(Errno::EACCES),
             None if !event.kind.is_software() && self.counters == 0 => Err(Errno::ENOENT),
-            None if event.name.starts_with("amd_l3") && whose == Whose::Mine => Err(Errno::EINVAL),
+            None if event.name.starts_with("amd_l3") && whose == ProbeTarget::Mine => Err(Errno::EINVAL),
             None => Ok(()),
         }
     }
 
     fn fit(&self, events: &[&Event], _: &[u32]) -> Fit {
-        if events.iter().any(|event| self.open(&user_side(event), Whose::Mine).is_err()) {
+        if events.iter().any(|event| self.open(&user_side(event), ProbeTarget::Mine).is_err()) {
             return Fit::Unknown;
         }
         let others = events.iter().filter(|event| !event.name.contains("cycles")).count();

@@ -180,8 +180,8 @@ impl Emulator {
     }
 
     /// Where valgrind will say what it models for the command, which is process `pid`.
-    pub fn told(&self, pid: Pid) -> Told {
-        Told { log: self.folder.path.join(format!("{LOG}{pid}")), pid, asked: self.model.clone() }
+    pub fn model_log(&self, pid: Pid) -> ModelLog {
+        ModelLog { log: self.folder.path.join(format!("{LOG}{pid}")), pid, asked: self.model.clone() }
     }
 
     /// The counters of the command, which waits before exec or runs already, as process `pid`.
@@ -210,13 +210,13 @@ impl Emulator {
 
 /// Where valgrind says what it models.
 #[derive(Debug)]
-pub struct Told {
+pub struct ModelLog {
     log: PathBuf,
     pid: Pid,
     asked: CacheModel,
 }
 
-impl Told {
+impl ModelLog {
     /// Waits until valgrind has said it, and gives that; what it was asked for if it doesn't.
     pub fn model(self) -> CacheModel {
         let begun = Instant::now();

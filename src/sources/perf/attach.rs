@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 
 use super::open::Opening;
 use super::rotation::PmuRotations;
-use super::target::{CountedTarget, CounterPlace, Start, Who};
+use super::target::{CountedTarget, CounterPlace, Start, TargetKind};
 use super::{CounterRow, OpenError, OpenGroup, PlaceClock};
 use crate::plan::Plan;
 use crate::sources::{Reading, Scope, Status, command, process};
@@ -56,11 +56,11 @@ impl<'a> Attaching<'a> {
     }
 
     fn target(&mut self) -> Result<(), OpenError> {
-        match &self.target.who {
-            Who::Held(task) => self.task(*task),
-            Who::Threads(threads) => self.threads(threads),
-            Who::Processes(pids) => pids.iter().try_for_each(|&pid| self.process(pid)),
-            Who::Everyone | Who::Cgroup(_) => self.places(self.target.places_of_all()?),
+        match &self.target.kind {
+            TargetKind::Command(task) => self.task(*task),
+            TargetKind::Threads(threads) => self.threads(threads),
+            TargetKind::Processes(pids) => pids.iter().try_for_each(|&pid| self.process(pid)),
+            TargetKind::Everyone | TargetKind::Cgroup(_) => self.places(self.target.places_of_all()?),
         }
     }
 
@@ -269,7 +269,7 @@ mod tests {
         let events = Resolver::new(Machine::here()).called("task-clock");
         let groups = vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }];
         let plan = Plan { events, groups, ..Plan::default() };
-        let target = CountedTarget::alone(Who::Threads(vec![nix::unistd::gettid()]));
+        let target = CountedTarget::alone(TargetKind::Threads(vec![nix::unistd::gettid()]));
         target.stop.ask(15);
         let opened = Attaching::all(&plan, &target, &PmuRotations::new(Vec::new(), 0.01));
         assert!(matches!(opened, Err(OpenError::Stopped(15))));
@@ -299,7 +299,7 @@ mod tests {
         let [switches] = Resolver::new(Machine::here()).called("context-switches").try_into().unwrap();
         let (sum, part) = (on_units(&switches, &[1, 1], &[]), on_units(&switches, &[1, u32::MAX], &[]));
         let plan = in_one_group(vec![switches, sum, part]);
-        let target = CountedTarget::alone(Who::Threads(vec![nix::unistd::gettid()]));
+        let target = CountedTarget::alone(TargetKind::Threads(vec![nix::unistd::gettid()]));
         let mut source = PerfSource::open(&plan, &target).unwrap();
         if !source.rows()[0].status.is_open() {
             return println!("skipped: this user may not count context switches");
@@ -327,7 +327,7 @@ mod tests {
         let (here, nowhere) = (on_units(&clock, &[1, 1], &[0]), on_units(&clock, &[1, 1], &[u32::MAX]));
         let both = Event { encoding: here.encoding.clone(), ..nowhere.clone() };
         let plan = in_one_group(vec![here, nowhere, both]);
-        let source = match PerfSource::open(&plan, &CountedTarget::alone(Who::Everyone)) {
+        let source = match PerfSource::open(&plan, &CountedTarget::alone(TargetKind::Everyone)) {
             Ok(source) if source.rows()[0].status != Status::Forbidden => source,
             _ => return println!("skipped: this user may not count whole CPUs"),
         };

@@ -36,11 +36,11 @@ use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};
 use taken::Taken;
 use target::CounterPlace;
-pub use target::{Cgroup, CountedTarget, Split, Start, Stop, Who, online_cpus};
+pub use target::{Cgroup, CountedTarget, Split, Start, Stop, TargetKind, online_cpus};
 pub use trial::{fit, switch_cost};
 use units::RowSums;
 
-pub use open::{Whose, ask};
+pub use open::{ProbeTarget, ask};
 
 /// Group reads answer ECHILD while inherited children come and go (since Linux 6.6). Three
 /// immediate retries and then short sleeps have always succeeded within 13 tries.

@@ -333,7 +333,7 @@ pub fn permission() -> Status {
 
 /// Target of an event that is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum ProbeTarget {
     /// The calling thread.
     Mine,
     /// A task that runs already.
@@ -346,14 +346,14 @@ pub enum Whose {
 ///
 /// # Errors
 /// Returns the kernel's own answer, without a meaning.
-pub fn ask(event: &Event, whose: Whose) -> io::Result<()> {
+pub fn ask(event: &Event, whose: ProbeTarget) -> io::Result<()> {
     if event.kind == EventKind::Tool {
         return Ok(());
     }
     let (subject, cpu) = match whose {
-        Whose::Mine => (CountedTask::Task(nix::unistd::gettid()), None),
-        Whose::Task(task) => (CountedTask::Task(task), None),
-        Whose::Cpu(cpu) => (CountedTask::Anyone, Some(cpu)),
+        ProbeTarget::Mine => (CountedTask::Task(nix::unistd::gettid()), None),
+        ProbeTarget::Task(task) => (CountedTask::Task(task), None),
+        ProbeTarget::Cpu(cpu) => (CountedTask::Anyone, Some(cpu)),
     };
     let ask = |event: &Event, cpu: Option<u32>| {
         let place = CounterPlace { subject: subject.clone(), cpu, scope: Scope::All };

@@ -17,7 +17,7 @@ use crate::sources::{Scope, process};
 #[derive(Clone, Debug)]
 pub struct CountedTarget {
     /// Processes, threads or CPUs that are counted.
-    pub who: Who,
+    pub kind: TargetKind,
     /// Only what runs on these CPUs; on any where `None`.
     pub cpus: Option<Vec<u32>>,
     /// Whether threads and processes that start later are counted too.
@@ -58,9 +58,9 @@ pub enum Start {
 
 /// Processes, threads or CPUs that are counted.
 #[derive(Clone, Debug)]
-pub enum Who {
+pub enum TargetKind {
     /// A process that waits before exec.
-    Held(Pid),
+    Command(Pid),
     /// Processes that run already, all their threads.
     Processes(Vec<Pid>),
     /// Single threads that run already.
@@ -130,39 +130,41 @@ impl CounterPlace {
 impl CountedTarget {
     /// A process that waits before exec, with all that it will start.
     pub fn held(pid: Pid) -> Self {
-        Self { inherit: true, start: Start::OnExec, ..Self::alone(Who::Held(pid)) }
+        Self { inherit: true, start: Start::OnExec, ..Self::alone(TargetKind::Command(pid)) }
     }
 
     /// What runs already, without what it will start; counted when the source is enabled.
-    pub(super) fn alone(who: Who) -> Self {
+    pub(super) fn alone(kind: TargetKind) -> Self {
         let stop = Stop::default();
-        Self { who, cpus: None, inherit: false, split: Split::Sum, start: Start::Later, stop }
+        Self { kind, cpus: None, inherit: false, split: Split::Sum, start: Start::Later, stop }
     }
 
     /// The processes or threads whose end is the end of the measurement; none for the rest.
     pub(super) fn awaited(&self) -> Vec<Pid> {
-        match &self.who {
-            Who::Processes(pids) | Who::Threads(pids) => pids.clone(),
-            Who::Held(_) | Who::Everyone | Who::Cgroup(_) => Vec::new(),
+        match &self.kind {
+            TargetKind::Processes(pids) | TargetKind::Threads(pids) => pids.clone(),
+            TargetKind::Command(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => Vec::new(),
         }
     }
 
     /// The tasks by which it is known; none where it isn't known by tasks.
     pub(super) fn tasks(&self) -> Vec<Pid> {
-        match &self.who {
-            Who::Held(pid) => vec![*pid],
-            Who::Processes(_) | Who::Threads(_) | Who::Everyone | Who::Cgroup(_) => self.awaited(),
+        match &self.kind {
+            TargetKind::Command(pid) => vec![*pid],
+            TargetKind::Processes(_) | TargetKind::Threads(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => {
+                self.awaited()
+            }
         }
     }
 
     /// In how many places there would be counters, had all of them room.
     pub(super) fn count_of_places(&self) -> usize {
-        let tasks = match &self.who {
-            Who::Held(_) | Who::Everyone | Who::Cgroup(_) => 1,
-            Who::Threads(threads) => threads.len(),
-            Who::Processes(pids) => pids.iter().filter_map(|&pid| Some(process::threads(pid).ok()?.len())).sum(),
+        let tasks = match &self.kind {
+            TargetKind::Command(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => 1,
+            TargetKind::Threads(threads) => threads.len(),
+            TargetKind::Processes(pids) => pids.iter().filter_map(|&pid| Some(process::threads(pid).ok()?.len())).sum(),
         };
-        let each = self.split == Split::Cpus || matches!(self.who, Who::Everyone | Who::Cgroup(_));
+        let each = self.split == Split::Cpus || matches!(self.kind, TargetKind::Everyone | TargetKind::Cgroup(_));
         let cpus = match &self.cpus {
             Some(cpus) => cpus.len(),
             None if each => online_cpus().map_or(1, |cpus| cpus.len()),
@@ -182,10 +184,12 @@ impl CountedTarget {
 
     /// The places that belong to no task.
     pub(super) fn places_of_all(&self) -> Result<Vec<CounterPlace>, OpenError> {
-        match &self.who {
-            Who::Everyone => self.on_cpus(&CountedTask::Anyone, &Scope::All, true),
-            Who::Cgroup(cgroup) => self.on_cpus(&CountedTask::Cgroup(Arc::clone(&cgroup.folder)), &Scope::All, true),
-            Who::Held(_) | Who::Processes(_) | Who::Threads(_) => Ok(Vec::new()),
+        match &self.kind {
+            TargetKind::Everyone => self.on_cpus(&CountedTask::Anyone, &Scope::All, true),
+            TargetKind::Cgroup(cgroup) => {
+                self.on_cpus(&CountedTask::Cgroup(Arc::clone(&cgroup.folder)), &Scope::All, true)
+            }
+            TargetKind::Command(_) | TargetKind::Processes(_) | TargetKind::Threads(_) => Ok(Vec::new()),
         }
     }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::errno::Errno;
 use nix::unistd::gettid;
 
-use super::{BUDGET, CountedTarget, OpenError, PerfSource, Who};
+use super::{BUDGET, CountedTarget, OpenError, PerfSource, TargetKind};
 use crate::events::{Event, Modifiers};
 use crate::plan::{Cohesion, Fit, Plan, PlannedGroup, Rotation};
 use crate::sources::{CounterSource, Next};
@@ -28,7 +28,7 @@ pub fn switch_cost(plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
     if rotations.is_empty() {
         return None;
     }
-    let target = CountedTarget::alone(Who::Threads(vec![gettid()]));
+    let target = CountedTarget::alone(TargetKind::Threads(vec![gettid()]));
     let plan = only_in_turns(plan, rotations);
     let mut source = PerfSource::open_in_turns(&plan, &target, rotations.to_vec(), BUDGET).ok()?;
     source.enable();
@@ -56,7 +56,7 @@ pub fn fit(events: &[&Event]) -> Fit {
     let group = PlannedGroup { members, cohesion: Cohesion::Required };
     let plan =
         Plan { events: events.iter().map(|&event| plain(event)).collect(), groups: vec![group], ..Plan::default() };
-    let target = CountedTarget::alone(Who::Threads(vec![gettid()]));
+    let target = CountedTarget::alone(TargetKind::Threads(vec![gettid()]));
     match PerfSource::open(&plan, &target) {
         Err(OpenError::Group { source, .. }) if source.raw_os_error() == Some(Errno::EINVAL as i32) => Fit::TooMany,
         Err(_) => Fit::Unknown,

@@ -31,7 +31,7 @@ mod stubs;
 mod symbols;
 mod unwind;
 
-pub use open::{DEFAULT_FREQUENCY, StackError, Unsampled, Wanted, max_frequency};
+pub use open::{DEFAULT_FREQUENCY, StackError, StackRequest, Unsampled, max_frequency};
 
 /// Raw batches, ten a second, that may wait for their names: reading the debug information of a large
 /// program takes seconds.
@@ -81,7 +81,7 @@ impl StackSource {
     ///
     /// # Errors
     /// When nothing can be sampled, see [`StackError`].
-    pub fn open(wanted: &Wanted, target: &CountedTarget) -> Result<Self, StackError> {
+    pub fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Self, StackError> {
         open::open(wanted, target).map(|opened| Self { opened })
     }
 

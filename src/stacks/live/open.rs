@@ -20,7 +20,7 @@ use super::record::{COMMON, SampleLayout};
 use super::ring::Ring;
 use super::unwind::REGISTERS;
 use crate::events::{Event, EventKind, with_letters};
-use crate::sources::perf::{CountedTarget, OpenError, Start, Who, encode, online_cpus, probe_name, user_only};
+use crate::sources::perf::{CountedTarget, OpenError, Start, TargetKind, encode, online_cpus, probe_name, user_only};
 use crate::sources::process;
 
 /// Bytes of all ring buffers together, where the kernel allows it; and of one.
@@ -33,7 +33,7 @@ const CALL_STACK: u64 = 1 << 0 | 1 << 11;
 
 /// Events to sample, and how.
 #[derive(Clone, Debug)]
-pub struct Wanted {
+pub struct StackRequest {
     /// The events; those that can't be sampled are left out.
     pub events: Vec<Event>,
     /// How often; the default is [`DEFAULT_FREQUENCY`], and every one of a tracepoint or probe.
@@ -95,7 +95,7 @@ pub(super) struct OpenEvents {
 }
 
 /// Opens what can be sampled.
-pub(super) fn open(wanted: &Wanted, target: &CountedTarget) -> Result<OpenEvents, StackError> {
+pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<OpenEvents, StackError> {
     if matches!(wanted.call_graph, UnwindMethod::Dwarf(_)) && REGISTERS == 0 {
         return Err(StackError::NoUnwinding);
     }
@@ -114,11 +114,15 @@ pub(super) fn open(wanted: &Wanted, target: &CountedTarget) -> Result<OpenEvents
             places.open(subject).map_err(|error| places.explained(error))?;
         }
         known.extend(subjects.iter().filter_map(SampledTask::task));
-        subjects = if matches!(target.who, Who::Processes(_)) { SampledTask::new(target, &known)? } else { Vec::new() };
+        subjects = if matches!(target.kind, TargetKind::Processes(_)) {
+            SampledTask::new(target, &known)?
+        } else {
+            Vec::new()
+        };
     }
-    let running = match &target.who {
-        Who::Processes(pids) => pids.clone(),
-        Who::Held(_) | Who::Threads(_) | Who::Everyone | Who::Cgroup(_) => Vec::new(),
+    let running = match &target.kind {
+        TargetKind::Processes(pids) => pids.clone(),
+        TargetKind::Command(_) | TargetKind::Threads(_) | TargetKind::Everyone | TargetKind::Cgroup(_) => Vec::new(),
     };
     Ok(places.opened(unsampled, running))
 }
@@ -133,12 +137,14 @@ enum SampledTask {
 impl SampledTask {
     /// All tasks of the target that aren't among the known ones.
     fn new(target: &CountedTarget, known: &[Pid]) -> Result<Vec<Self>, OpenError> {
-        let tasks = match &target.who {
-            Who::Everyone => return Ok(vec![Self::Anyone]),
-            Who::Cgroup(cgroup) => return Ok(vec![Self::Cgroup(File::open(&cgroup.path).map_err(OpenError::System)?)]),
-            Who::Held(pid) => vec![*pid],
-            Who::Threads(threads) => threads.clone(),
-            Who::Processes(pids) => {
+        let tasks = match &target.kind {
+            TargetKind::Everyone => return Ok(vec![Self::Anyone]),
+            TargetKind::Cgroup(cgroup) => {
+                return Ok(vec![Self::Cgroup(File::open(&cgroup.path).map_err(OpenError::System)?)]);
+            }
+            TargetKind::Command(pid) => vec![*pid],
+            TargetKind::Threads(threads) => threads.clone(),
+            TargetKind::Processes(pids) => {
                 let threads = |&pid| process::threads(pid).map_err(|_| OpenError::NoProcess(pid));
                 pids.iter().map(threads).collect::<Result<Vec<_>, _>>()?.concat()
             }
@@ -176,7 +182,7 @@ impl Opener<'_> {
     /// The events that can be sampled, found by opening each in one place.
     fn choose(
         &self,
-        wanted: &Wanted,
+        wanted: &StackRequest,
         subject: Option<&SampledTask>,
         cpu: Option<u32>,
     ) -> Result<(Vec<OpenedEvent>, Vec<Unsampled>), StackError> {

@@ -120,7 +120,7 @@ fn monitor(args: &ReplayArgs, path: &Path) -> Monitor {
         anchors: Vec::new(),
         truths: Vec::new(),
         modelled: None,
-        turns: None,
+        rotated_by: None,
         groups: Vec::new(),
         metrics: Vec::new(),
         relations: Vec::new(),

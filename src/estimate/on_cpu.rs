@@ -4,11 +4,9 @@ use std::sync::Arc;
 
 use super::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing};
 use crate::events::Event;
+use crate::plan::KERNEL_SLICE;
 use crate::rates::Delta;
 use crate::units::WallNs;
-
-/// How long a group stays on the counters, unless the machine is set otherwise.
-const ROTATION_MS: f64 = 4.0;
 
 /// The rounds of a run on an axis of CPU time: where nobody ran there was nothing to count. As long as nothing
 /// is multiplexed there is no process.
@@ -67,7 +65,7 @@ impl OnCpu {
     }
 
     fn begin(&self, read_ms: f64) -> Gp {
-        let timing = Timing { read_ms, rotation_ms: ROTATION_MS };
+        let timing = Timing { read_ms, rotation_ms: WallNs::from(KERNEL_SLICE).as_ms() };
         let settings = match (self.purpose, &self.learnt) {
             (Purpose::Measure, Some(_)) => Settings::default().with_model(),
             _ => Settings::default(),

@@ -19,13 +19,13 @@ mod counters;
 mod facts;
 mod host;
 mod layers;
-mod turns;
+mod run_ratio;
 
 pub use counters::{Counters, cpus_of, measure};
 pub use facts::facts;
 pub use host::{Capability, Host, Limit, Process};
 pub use layers::{Denial, EventVerdict, Kernel, ThisKernel, target_denial, verdict};
-pub use turns::{Waiting, ratios};
+pub use run_ratio::{Waiting, ratios};
 
 /// Something found on a machine.
 #[derive(Clone, Debug, PartialEq, Serialize)]

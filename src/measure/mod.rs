@@ -15,7 +15,7 @@ use crate::estimate::EstimatorKind;
 use crate::events::{Machine, Merge, Resolver, Space};
 use crate::metrics::{Facts, MeasuredScope};
 use crate::monitor::Monitor;
-use crate::plan::Plan;
+use crate::plan::{KERNEL_SLICE, Plan};
 use crate::run::{Header, MetricFormula};
 use crate::session::{Launch, Session};
 use crate::sources::perf::Split;
@@ -51,9 +51,6 @@ pub use sampling::{SampleRate, StackOptions};
 
 /// Rounds under the intervals of screens and texts come at least this often.
 const LONGEST_PERIOD: Duration = Duration::from_millis(100);
-
-/// Where events are multiplexed and `gp` learns how they vary together: the length of the kernel's slices.
-const TURN: Duration = Duration::from_millis(4);
 
 /// What to measure, and how numbers are estimated.
 #[derive(Clone, Debug)]
@@ -170,11 +167,12 @@ impl Measurement {
         Ok(Self { metrics: request.recorded(&plan), plan, launch, relations, estimation, notes })
     }
 
-    /// The time between rounds for intervals of this length: so that whole rounds make an interval.
+    /// The time between rounds for intervals of this length: so that whole rounds make an interval. Where events are
+    /// multiplexed and `gp` learns how they vary together, a round comes in each slice of the kernel.
     pub fn period(&self, interval: Duration) -> Duration {
         let is_multiplexed = self.launch.counters.is_some() || self.plan.rotates();
         let learns = self.estimation.kind == EstimatorKind::Gp && is_multiplexed;
-        let longest = if learns { TURN } else { LONGEST_PERIOD };
+        let longest = if learns { KERNEL_SLICE } else { LONGEST_PERIOD };
         let rounds = interval.as_nanos().div_ceil(longest.as_nanos()).max(1);
         interval / u32::try_from(rounds).unwrap_or(u32::MAX)
     }

@@ -47,7 +47,7 @@ pub(super) fn start(
         modelled: session.model().cloned(),
         events,
         anchors,
-        turns: session.turns(),
+        rotated_by: session.rotated_by(),
         groups,
         metrics: measurement.metrics.clone(),
         relations: measurement.relations.files.clone(),

@@ -8,6 +8,8 @@
 //! Every group has one slice in each cycle, and as many go together as fit. The kernel moves its list
 //! by one group a tick instead, so that its cycle is as long as there are groups.
 
+use std::time::Duration;
+
 use super::{EventIndex, Fit, Plan, pmu_of};
 use crate::events::Event;
 
@@ -18,8 +20,12 @@ pub type GroupIndex = usize;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rotation {
     /// The groups of each place in the cycle, which are on the counters at the same time; at least two places.
-    pub turns: Vec<Vec<GroupIndex>>,
+    pub sets: Vec<Vec<GroupIndex>>,
 }
+
+/// The kernel's slice: how long groups stay on the counters until it rotates them, one tick of a kernel of 250 Hz. A
+/// machine says its own in `perf_event_mux_interval_ms` of each PMU.
+pub const KERNEL_SLICE: Duration = Duration::from_millis(4);
 
 /// Number of cycles after which one place of the cycle gets two slices.
 const CYCLES: usize = 4;
@@ -29,8 +35,8 @@ const CYCLES: usize = 4;
 /// Cycles that are all of one length show each event the same moment of whatever takes as long: with
 /// six slices of 2 ms every third tick of a kernel's 4 ms. The second slice moves them on by a slice, and
 /// is another one each time.
-pub fn turns_before(slice: usize, turns: usize) -> usize {
-    let slices = CYCLES * turns + 2;
+pub fn sets_before(slice: usize, sets: usize) -> usize {
+    let slices = CYCLES * sets + 2;
     slice / slices * (slices - 1) + (slice % slices).min(slices - 2)
 }
 
@@ -53,8 +59,8 @@ impl RoundRobin {
     /// Each gets its slice: to choose those that are least certain starves what is taken to be certain.
     pub fn next_slice(&mut self) -> Vec<EventIndex> {
         let count = self.counters.min(self.events.len());
-        let Some(turns) = self.events.len().checked_div(count) else { return Vec::new() };
-        let first = count * turns_before(self.slice, turns);
+        let Some(sets) = self.events.len().checked_div(count) else { return Vec::new() };
+        let first = count * sets_before(self.slice, sets);
         self.slice += 1;
         (0..count).map(|place| self.events[(first + place) % self.events.len()]).collect()
     }
@@ -71,30 +77,30 @@ impl Plan {
         pmus.sort_unstable();
         pmus.dedup();
         let rotations = pmus.into_iter().map(|pmu| self.rotation(pmu, fit));
-        rotations.filter(|rotation| rotation.turns.len() > 1).collect()
+        rotations.filter(|rotation| rotation.sets.len() > 1).collect()
     }
 
     fn rotation(&self, pmu: (u32, u64), fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Rotation {
         let on_pmu = (0..self.groups.len()).filter(|&group| self.pmu(group) == Some(pmu));
         let (pinned, waiting): (Vec<_>, Vec<_>) = on_pmu.partition(|&group| self.has(group, |m| m.pinned));
-        let mut turns: Vec<Vec<GroupIndex>> = Vec::new();
+        let mut sets: Vec<Vec<GroupIndex>> = Vec::new();
         // Behind a group that can't be tried nothing else is put.
         let mut is_open = false;
         for group in waiting {
             let is_exclusive = self.has(group, |modifiers| modifiers.exclusive);
             let joins = is_open
                 && !is_exclusive
-                && turns.last().is_some_and(|turn| {
-                    let all: Vec<_> = pinned.iter().chain(turn).chain([&group]).copied().collect();
+                && sets.last().is_some_and(|set| {
+                    let all: Vec<_> = pinned.iter().chain(set).chain([&group]).copied().collect();
                     fit(&self.hardware(&all)) == Fit::Fits
                 });
-            match turns.last_mut().filter(|_| joins) {
-                Some(turn) => turn.push(group),
-                None => turns.push(vec![group]),
+            match sets.last_mut().filter(|_| joins) {
+                Some(set) => set.push(group),
+                None => sets.push(vec![group]),
             }
             is_open = !is_exclusive;
         }
-        Rotation { turns }
+        Rotation { sets }
     }
 
     /// The PMU of a group that can be counted; `None` for software events, and for what is absent here.
@@ -141,32 +147,32 @@ mod tests {
         Plan::new(groups.iter().map(group).collect(), &mut |_| Fit::Fits).unwrap()
     }
 
-    fn turns(groups: &[&str], counters: usize) -> Vec<Vec<Vec<usize>>> {
+    fn sets(groups: &[&str], counters: usize) -> Vec<Vec<Vec<usize>>> {
         let mut fit = |events: &[&Event]| if events.len() <= counters { Fit::Fits } else { Fit::TooMany };
-        plan(groups).rotations(&mut fit).into_iter().map(|rotation| rotation.turns).collect()
+        plan(groups).rotations(&mut fit).into_iter().map(|rotation| rotation.sets).collect()
     }
 
     #[test]
     fn as_many_groups_go_together_as_fit() {
-        assert_eq!(turns(&["aaaaaaa", "bbb", "cc"], 7), [vec![vec![0], vec![1, 2]]]);
-        assert_eq!(turns(&["a", "b", "c", "d", "e"], 2), [vec![vec![0, 1], vec![2, 3], vec![4]]]);
+        assert_eq!(sets(&["aaaaaaa", "bbb", "cc"], 7), [vec![vec![0], vec![1, 2]]]);
+        assert_eq!(sets(&["a", "b", "c", "d", "e"], 2), [vec![vec![0, 1], vec![2, 3], vec![4]]]);
     }
 
     #[test]
     fn what_fits_at_once_takes_no_turns() {
-        assert_eq!(turns(&["aa", "bb", "s"], 4), Vec::<Vec<Vec<usize>>>::new());
-        assert_eq!(turns(&[], 4), Vec::<Vec<Vec<usize>>>::new());
+        assert_eq!(sets(&["aa", "bb", "s"], 4), Vec::<Vec<Vec<usize>>>::new());
+        assert_eq!(sets(&[], 4), Vec::<Vec<Vec<usize>>>::new());
     }
 
     #[test]
     fn pinned_groups_hold_their_counters_and_exclusive_ones_are_alone() {
-        assert_eq!(turns(&["p", "a", "b", "c"], 2), [vec![vec![1], vec![2], vec![3]]]);
-        assert_eq!(turns(&["x", "a", "b"], 4), [vec![vec![0], vec![1, 2]]]);
+        assert_eq!(sets(&["p", "a", "b", "c"], 2), [vec![vec![1], vec![2], vec![3]]]);
+        assert_eq!(sets(&["x", "a", "b"], 4), [vec![vec![0], vec![1, 2]]]);
     }
 
     #[test]
     fn a_turn_in_four_cycles_is_longer_by_hand() {
-        let on = |slices: std::ops::Range<usize>| slices.map(|slice| turns_before(slice, 2) % 2).collect::<Vec<_>>();
+        let on = |slices: std::ops::Range<usize>| slices.map(|slice| sets_before(slice, 2) % 2).collect::<Vec<_>>();
         // Four cycles and a place, which gets a second slice; then the other place does.
         assert_eq!(on(0..10), [0, 1, 0, 1, 0, 1, 0, 1, 0, 0]);
         assert_eq!(on(10..20), [1, 0, 1, 0, 1, 0, 1, 0, 1, 1]);
@@ -174,8 +180,8 @@ mod tests {
 
     #[test]
     fn every_event_has_its_turn_by_hand() {
-        let mut turns = RoundRobin::new(vec![1, 2, 3], 2);
-        assert_eq!([(); 3].map(|()| turns.next_slice()), [[1, 2], [3, 1], [2, 3]]);
+        let mut sets = RoundRobin::new(vec![1, 2, 3], 2);
+        assert_eq!([(); 3].map(|()| sets.next_slice()), [[1, 2], [3, 1], [2, 3]]);
         assert!(
             RoundRobin::new(Vec::new(), 2).next_slice().is_empty()
                 && RoundRobin::new(vec![1], 0).next_slice().is_empty()
@@ -184,32 +190,32 @@ mod tests {
 
     #[test]
     fn no_turn_comes_before_its_slice() {
-        assert!((0..20).all(|slice| turns_before(slice, 1) <= slice));
+        assert!((0..20).all(|slice| sets_before(slice, 1) <= slice));
     }
 
     #[test]
     fn each_pmu_has_turns_of_its_own() {
-        assert_eq!(turns(&["aa", "oo", "bb", "oo"], 2), [vec![vec![0], vec![2]], vec![vec![1], vec![3]]]);
+        assert_eq!(sets(&["aa", "oo", "bb", "oo"], 2), [vec![vec![0], vec![2]], vec![vec![1], vec![3]]]);
     }
 
     proptest! {
         #[test]
-        fn turns_keep_their_order_and_every_place_in_a_period_of_slices(turns in 2usize..12, period in 2usize..7) {
+        fn sets_keep_their_order_and_every_place_in_a_period_of_slices(sets in 2usize..12, period in 2usize..7) {
             let mut met = std::collections::HashSet::new();
-            for slice in 0..(CYCLES * turns + 2) * turns * period {
-                let step = turns_before(slice + 1, turns) - turns_before(slice, turns);
+            for slice in 0..(CYCLES * sets + 2) * sets * period {
+                let step = sets_before(slice + 1, sets) - sets_before(slice, sets);
                 prop_assert!(step <= 1);
-                met.insert((turns_before(slice, turns) % turns, slice % period));
+                met.insert((sets_before(slice, sets) % sets, slice % period));
             }
-            prop_assert_eq!(met.len(), turns * period);
+            prop_assert_eq!(met.len(), sets * period);
         }
 
         #[test]
         fn every_group_has_one_turn_and_no_turn_is_overfull(sizes in prop::collection::vec(1usize..5, 0..12), counters in 4usize..9) {
             let names: Vec<_> = sizes.iter().map(|&size| "a".repeat(size)).collect();
-            let turns = turns(&names.iter().map(String::as_str).collect::<Vec<_>>(), counters).concat();
-            prop_assert!(turns.iter().all(|turn| turn.iter().map(|&group| sizes[group]).sum::<usize>() <= counters));
-            let all = turns.concat();
+            let sets = sets(&names.iter().map(String::as_str).collect::<Vec<_>>(), counters).concat();
+            prop_assert!(sets.iter().all(|set| set.iter().map(|&group| sizes[group]).sum::<usize>() <= counters));
+            let all = sets.concat();
             prop_assert!(all.is_empty() || all == (0..sizes.len()).collect::<Vec<_>>());
         }
     }

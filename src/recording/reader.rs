@@ -257,7 +257,7 @@ mod tests {
             anchors: vec![],
             truths: vec![],
             modelled: None,
-            turns: None,
+            rotated_by: None,
             groups: vec![],
             metrics: vec![],
             relations: vec![],

@@ -53,8 +53,8 @@ pub struct Header {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub modelled: Option<CacheModel>,
     /// Who rotated the groups; `None` where nothing was multiplexed, or where that wasn't recorded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub turns: Option<RotatedBy>,
+    #[serde(default, rename = "turns", skip_serializing_if = "Option::is_none")]
+    pub rotated_by: Option<RotatedBy>,
     /// The groups that the events were counted in.
     pub groups: Vec<PlannedGroup>,
     /// Metrics over the events.

@@ -20,12 +20,12 @@ use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
 use crate::events::EventKind;
-use crate::plan::Plan;
+use crate::plan::{KERNEL_SLICE, Plan};
 use crate::run::{CpuTime, End, MeasuredProcess, MeasuredTarget, RotatedBy};
 use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
 use crate::sources::command::{Exit, PreparedCommand};
 use crate::sources::emulate::{self, CacheModel, Emulator, ModelLog};
-use crate::sources::limited::{Limited, TURN};
+use crate::sources::limited::Limited;
 use crate::sources::perf::mux::{Interval, MuxError};
 use crate::sources::perf::{self, CounterRow, OpenError, PerfSource, Split, Start, Stop, TargetKind};
 use crate::sources::tool::{Times, Tools};
@@ -176,7 +176,7 @@ pub struct Session {
     target: MeasuredTarget,
     rows: Vec<CounterRow>,
     model: Option<CacheModel>,
-    turns: Option<RotatedBy>,
+    rotated_by: Option<RotatedBy>,
     command: Option<Running>,
     output: Receiver<OutputLine>,
     #[cfg_attr(not(feature = "stacks"), expect(dead_code, reason = "there is nothing in it"))]
@@ -193,7 +193,7 @@ pub struct Session {
 struct Opened {
     source: Box<dyn CounterSource>,
     rows: Vec<CounterRow>,
-    turns: Option<RotatedBy>,
+    rotated_by: Option<RotatedBy>,
     /// Reads from valgrind's log which caches it models.
     model_log: Option<ModelLog>,
 }
@@ -277,7 +277,7 @@ impl Session {
         output: Receiver<OutputLine>,
         period: Duration,
     ) -> Result<Self, StartError> {
-        let Opened { source, rows, turns, model_log } = opened;
+        let Opened { source, rows, rotated_by, model_log } = opened;
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
             let remote = sampler.remote();
@@ -299,7 +299,7 @@ impl Session {
         }
         let model = model_log.map(ModelLog::model);
         let (stacks, timeout, intervals, watches_all) = (None, launch.timeout, Vec::new(), launch.watches_all());
-        Ok(Self { sampler, target, rows, model, turns, command, output, stacks, intervals, timeout, watches_all })
+        Ok(Self { sampler, target, rows, model, rotated_by, command, output, stacks, intervals, timeout, watches_all })
     }
 
     /// Target of the measurement.
@@ -318,8 +318,8 @@ impl Session {
     }
 
     /// Who rotates the groups; `None` where nothing is multiplexed.
-    pub fn turns(&self) -> Option<RotatedBy> {
-        self.turns
+    pub fn rotated_by(&self) -> Option<RotatedBy> {
+        self.rotated_by
     }
 
     /// The kernel's rotation intervals that were changed, and are restored at the end.
@@ -461,18 +461,18 @@ fn open(plan: &Plan, launch: &Launch, kind: TargetKind, ended: &Ended) -> Result
         start,
         stop: launch.stop.clone(),
     };
-    let turns = schedule::turns(plan, launch);
-    let by = turns.by(plan, launch);
-    let opened = PerfSource::open_in_turns(plan, &target, turns.rotations, turns.budget);
+    let own = schedule::own_rotations(plan, launch);
+    let by = own.rotated_by(plan, launch);
+    let opened = PerfSource::open_rotating(plan, &target, own.rotations, own.budget);
     let mut source = opened.map_err(StartError::Open)?;
     // Before the command, if there is one, so that none of its time is left out.
     if start == Start::Later && launch.delay.is_none() {
         source.enable();
     }
     let rows = source.rows().to_vec();
-    let opened = Opened::new(source, rows, plan, launch, Some(TURN)).with_tools(plan, launch, &kind, ended);
-    let turns = opened.turns.or(by);
-    Opened { turns, ..opened }.checked(launch)
+    let opened = Opened::new(source, rows, plan, launch, Some(KERNEL_SLICE)).with_tools(plan, launch, &kind, ended);
+    let rotated_by = opened.rotated_by.or(by);
+    Opened { rotated_by, ..opened }.checked(launch)
 }
 
 /// What runs the command under a model, if that is to count.
@@ -501,15 +501,15 @@ impl Opened {
         rows: Vec<CounterRow>,
         plan: &Plan,
         launch: &Launch,
-        turn: Option<Duration>,
+        slice: Option<Duration>,
     ) -> Self {
         let source: Box<dyn CounterSource> = match launch.counters {
-            Some(counters) => Box::new(Limited::new(source, plan, &rows, counters, turn)),
+            Some(counters) => Box::new(Limited::new(source, plan, &rows, counters, slice)),
             None => Box::new(source),
         };
-        let every_ns = turn.map(WallNs::from);
-        let turns = launch.counters.map(|counters| RotatedBy::Emulated { counters, every_ns });
-        Self { source, rows, turns, model_log: None }
+        let every_ns = slice.map(WallNs::from);
+        let rotated_by = launch.counters.map(|counters| RotatedBy::Emulated { counters, every_ns });
+        Self { source, rows, rotated_by, model_log: None }
     }
 
     /// The same with tool events in it, if the plan has some.
@@ -517,14 +517,14 @@ impl Opened {
         if !plan.events.iter().any(|event| event.kind == EventKind::Tool) {
             return self;
         }
-        let Self { source, mut rows, turns, model_log } = self;
+        let Self { source, mut rows, rotated_by, model_log } = self;
         let places = rows.iter_mut().filter(|row| row.anchor_of.is_none());
         let places = places.map(|row| (&plan.events[row.event], &row.scope, &mut row.status));
         let ended = Arc::clone(ended);
         let times = |&(_, CpuTime { user_ns, system_ns }): &(Exit, CpuTime)| Times { user: user_ns, system: system_ns };
         let at_end = Box::new(move || ended.get().map(times));
         let tools = Tools::new(source, places, kind, launch.cpus.as_deref(), launch.delay.is_some(), at_end);
-        Self { source: Box::new(tools), rows, turns, model_log }
+        Self { source: Box::new(tools), rows, rotated_by, model_log }
     }
 
     /// Fewer events than are needed are an error.

@@ -37,15 +37,15 @@ pub enum Schedule {
 }
 
 /// The rotations that perfprop makes; none where the kernel rotates.
-pub(super) struct Turns {
+pub(super) struct OwnRotations {
     pub(super) rotations: Vec<Rotation>,
     /// The part of a CPU that switching may take.
     pub(super) budget: f64,
 }
 
-impl Turns {
+impl OwnRotations {
     /// The schedule as a recording has it; `None` where nothing is multiplexed on hardware.
-    pub(super) fn by(&self, plan: &Plan, launch: &Launch) -> Option<run::RotatedBy> {
+    pub(super) fn rotated_by(&self, plan: &Plan, launch: &Launch) -> Option<run::RotatedBy> {
         let mut hardware = plan.events.iter().filter(|event| !event.kind.is_software());
         let every_ns = match &launch.schedule {
             _ if !self.rotations.is_empty() => return Some(run::RotatedBy::User { every_ns: WallNs::from(SLICE) }),
@@ -65,19 +65,19 @@ impl Schedule {
 }
 
 /// Decides who rotates the groups of a plan.
-pub(super) fn turns(plan: &Plan, launch: &Launch) -> Turns {
-    let kernel = Turns { rotations: Vec::new(), budget: BUDGET };
+pub(super) fn own_rotations(plan: &Plan, launch: &Launch) -> OwnRotations {
+    let kernel = OwnRotations { rotations: Vec::new(), budget: BUDGET };
     // Emulated counters have a rotation of their own.
     if launch.counters.is_some() {
         return kernel;
     }
     match launch.schedule {
         Schedule::Kernel | Schedule::KernelEvery { .. } => kernel,
-        Schedule::User => Turns { rotations: plan.rotations(&mut perf::fit), budget: BUDGET_IF_ASKED },
+        Schedule::User => OwnRotations { rotations: plan.rotations(&mut perf::fit), budget: BUDGET_IF_ASKED },
         Schedule::Auto => {
             let rotations = plan.rotations(&mut perf::fit);
             let pays = choose(rotations.len(), || perf::switch_cost(plan, &rotations), || places(launch));
-            if pays { Turns { rotations, budget: BUDGET } } else { kernel }
+            if pays { OwnRotations { rotations, budget: BUDGET } } else { kernel }
         }
     }
 }

@@ -20,9 +20,6 @@ use super::{CounterSource, Next, Reading, Round};
 use crate::plan::Plan;
 use crate::units::WallNs;
 
-/// The kernel's slice at 250 Hz.
-pub const TURN: Duration = Duration::from_millis(4);
-
 /// A source whose events are multiplexed on a few counters.
 #[derive(Debug)]
 pub struct Limited<S> {
@@ -30,11 +27,11 @@ pub struct Limited<S> {
     /// How many events are counted at once.
     counters: usize,
     /// The groups that are multiplexed, the next ones first.
-    queue: VecDeque<Turn>,
+    queue: VecDeque<RotatedGroup>,
     /// Groups that never leave: pinned ones.
-    fixed: Vec<Turn>,
+    fixed: Vec<RotatedGroup>,
     /// Length of a slice; a round where `None`.
-    turn: Option<Duration>,
+    slice: Option<Duration>,
     /// The truth so far, and what of it was counted.
     truth: Vec<Option<Reading>>,
     counted: Vec<Option<Reading>>,
@@ -55,21 +52,21 @@ enum LimitedState {
 
 /// A group that is on the counters or off as a whole, in all scopes.
 #[derive(Clone, Debug)]
-struct Turn {
+struct RotatedGroup {
     rows: Vec<RowIndex>,
     counters: usize,
 }
 
 impl<S: CounterSource> Limited<S> {
-    /// Multiplexes the groups of a plan on so many counters, a slice every `turn`, or every round
+    /// Multiplexes the groups of a plan on so many counters, a new slice every `slice`, or every round
     /// where that is `None`. `rows` are those of the source.
-    pub fn new(source: S, plan: &Plan, rows: &[CounterRow], counters: usize, turn: Option<Duration>) -> Self {
+    pub fn new(source: S, plan: &Plan, rows: &[CounterRow], counters: usize, slice: Option<Duration>) -> Self {
         let mut limited = Self {
             source,
             counters,
             queue: VecDeque::new(),
             fixed: Vec::new(),
-            turn,
+            slice,
             truth: vec![None; rows.len()],
             counted: vec![None; rows.len()],
             at: WallNs(0),
@@ -80,11 +77,11 @@ impl<S: CounterSource> Limited<S> {
             let is_member = |row: &CounterRow| group.members.contains(&row.event) && row.status.is_open();
             let places = rows.iter().enumerate().filter(|(_, row)| is_member(row)).map(|(place, _)| place).collect();
             let open = |event: &&usize| rows.iter().any(|row| row.event == **event && row.status.is_open());
-            let turn = Turn { rows: places, counters: group.members.iter().filter(open).count() };
+            let rotated = RotatedGroup { rows: places, counters: group.members.iter().filter(open).count() };
             match group.members.first().is_some_and(|&leader| plan.events[leader].modifiers.pinned) {
-                _ if turn.counters == 0 => {}
-                true => limited.fixed.push(turn),
-                false => limited.queue.push_back(turn),
+                _ if rotated.counters == 0 => {}
+                true => limited.fixed.push(rotated),
+                false => limited.queue.push_back(rotated),
             }
         }
         limited
@@ -105,7 +102,7 @@ impl<S: CounterSource> Limited<S> {
 
     fn take(&mut self, round: &Round) {
         let mut is_on = vec![false; self.truth.len()];
-        self.on_counters().flat_map(|turn| &turn.rows).for_each(|&row| is_on[row] = true);
+        self.on_counters().flat_map(|group| &group.rows).for_each(|&row| is_on[row] = true);
         let mut time_passed = false;
         for (row, now) in round.readings.iter().enumerate().take(self.truth.len()) {
             let Some(now) = *now else { continue };
@@ -127,11 +124,11 @@ impl<S: CounterSource> Limited<S> {
     }
 
     /// The groups on the counters, chosen as the kernel does: from the head, until a group doesn't fit.
-    fn on_counters(&self) -> impl Iterator<Item = &Turn> {
+    fn on_counters(&self) -> impl Iterator<Item = &RotatedGroup> {
         let mut left = self.counters;
-        self.fixed.iter().chain(&self.queue).take_while(move |turn| {
-            let fits = turn.counters <= left;
-            left = left.saturating_sub(turn.counters);
+        self.fixed.iter().chain(&self.queue).take_while(move |group| {
+            let fits = group.counters <= left;
+            left = left.saturating_sub(group.counters);
             fits
         })
     }
@@ -154,7 +151,7 @@ impl<S: CounterSource> CounterSource for Limited<S> {
         match self.state {
             LimitedState::Ended => return Next::Ended,
             // Slices within a round have read the last one already.
-            LimitedState::LastRound if self.turn.is_some() => self.state = LimitedState::Ended,
+            LimitedState::LastRound if self.slice.is_some() => self.state = LimitedState::Ended,
             LimitedState::LastRound => return Next::Ended,
             LimitedState::Runs => {}
         }
@@ -179,11 +176,11 @@ impl<S: CounterSource> CounterSource for Limited<S> {
     }
 
     fn beat(&self) -> Option<Duration> {
-        self.turn.or(self.source.beat())
+        self.slice.or(self.source.beat())
     }
 
     fn tick(&mut self) {
-        match self.turn {
+        match self.slice {
             Some(_) if self.state == LimitedState::Runs => self.advance(),
             Some(_) => {}
             None => self.source.tick(),
@@ -197,6 +194,7 @@ mod tests {
 
     use super::*;
     use crate::events::{Encoding, Event, EventKind, Modifiers, Unit};
+    use crate::plan::KERNEL_SLICE;
     use crate::plan::{Cohesion, PlannedGroup};
     use crate::sources::scripted::ScriptedSource;
     use crate::sources::{Scope, Status};
@@ -297,7 +295,7 @@ mod tests {
 
     #[test]
     fn turns_within_a_round_lose_no_last_round() {
-        let mut limited = Limited::new(steady(2, 3), &plan(&[&[0], &[1]]), &rows(2), 1, Some(TURN));
+        let mut limited = Limited::new(steady(2, 3), &plan(&[&[0], &[1]]), &rows(2), 1, Some(KERNEL_SLICE));
         (0..5).for_each(|_| limited.tick());
         let rounds = counts(limited);
         assert_eq!(rounds.len(), 1);

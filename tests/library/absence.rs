@@ -50,7 +50,7 @@ fn header() -> Header {
         anchors: vec![Anchor { anchor_of: 0, group: 0, status: Status::Counted }],
         truths: vec![],
         modelled: None,
-        turns: None,
+        rotated_by: None,
         groups: vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }],
         metrics: Vec::new(),
         relations: Vec::new(),

@@ -37,7 +37,7 @@ fn header() -> Header {
         anchors: vec![],
         truths: vec![],
         modelled: None,
-        turns: None,
+        rotated_by: None,
         groups: vec![],
         metrics: vec![],
         relations: vec![],

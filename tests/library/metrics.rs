@@ -395,7 +395,7 @@ fn measured(relations: &str, metric: MetricFormula) -> Monitor {
         perfprop: "test".into(),
         started: 0.0,
         modelled: None,
-        turns: None,
+        rotated_by: None,
         truths: Vec::new(),
         machine: run::MeasuredMachine::default(),
         target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 },

@@ -209,7 +209,7 @@ fn header(scenario: &Scenario) -> Header {
         anchors: Vec::new(),
         truths: vec![],
         modelled: None,
-        turns: None,
+        rotated_by: None,
         groups: Vec::new(),
         metrics: vec![],
         relations: Vec::new(),

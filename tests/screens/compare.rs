@@ -67,7 +67,7 @@ fn header(specs: &[Spec]) -> Header {
         anchors: Vec::new(),
         truths: vec![],
         modelled: None,
-        turns: None,
+        rotated_by: None,
         groups: vec![],
         relations: vec![],
         metrics: vec![],

@@ -90,7 +90,7 @@ fn header() -> Header {
         anchors: Vec::new(),
         truths: vec![],
         modelled: None,
-        turns: Some(run::RotatedBy::Kernel { every_ns: Some(WallNs(4_000_000)) }),
+        rotated_by: Some(run::RotatedBy::Kernel { every_ns: Some(WallNs(4_000_000)) }),
         groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
         metrics: vec![],
         relations: vec![],

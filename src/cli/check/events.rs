@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::expected::{Expected, KernelTurns};
+use super::expected::{Expected, KernelRotation};
 use crate::events::{Event, EventError, EventKind, Group, GroupBinding, Source};
 use crate::machine::{self, Denial, EventVerdict, Host, Kernel, Waiting, cpus_of, verdict};
 use crate::plan::{self, Fit, Plan, PlannedGroup, Unschedulable};
@@ -124,19 +124,19 @@ fn grouped(groups: Vec<Group>, events: &[Tried], host: &Host, kernel: &dyn Kerne
     };
     let rotations = plan.rotations(&mut fit);
     let groups: Vec<_> = plan.groups.iter().zip(ratios).map(group).collect();
-    let expected = kernel_turns(&groups, host)
-        .and_then(|turns| Expected::new(turns, &rotations, kernel.switch_cost(&plan, &rotations)));
+    let expected = kernel_rotation(&groups, host)
+        .and_then(|rotation| Expected::new(rotation, &rotations, kernel.switch_cost(&plan, &rotations)));
     Ok(Planned { groups, expected })
 }
 
 /// How the kernel rotates the group that runs least, if any has to wait.
-fn kernel_turns(groups: &[Grouped], host: &Host) -> Option<KernelTurns> {
+fn kernel_rotation(groups: &[Grouped], host: &Host) -> Option<KernelRotation> {
     let waits = |group: &&Grouped| group.ratio.is_some_and(|ratio| ratio < 1.0);
     let least = groups.iter().filter(waits).min_by(|a, b| a.ratio.partial_cmp(&b.ratio).unwrap_or(Ordering::Equal))?;
     let on_pmu = groups.iter().filter(waits).filter(|group| group.pmu == least.pmu).count();
     let pmu = host.resolver.pmus().iter().find(|pmu| Some(&pmu.name) == least.pmu.as_ref());
-    let turn = pmu.and_then(|pmu| pmu.says("perf_event_mux_interval_ms")?.parse().ok()).map(Duration::from_millis);
-    Some(KernelTurns { ratio: least.ratio?, groups: on_pmu, turn })
+    let slice = pmu.and_then(|pmu| pmu.says("perf_event_mux_interval_ms")?.parse().ok()).map(Duration::from_millis);
+    Some(KernelRotation { ratio: least.ratio?, groups: on_pmu, slice })
 }
 
 /// Groups wait for each other where they share a PMU.

@@ -39,25 +39,25 @@ type Errors = [f64; INTERVALS.len()];
 
 /// How the kernel rotates groups.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct KernelTurns {
+pub(super) struct KernelRotation {
     /// The run ratio of the group that runs least.
     pub(super) ratio: f64,
     /// How many groups there are.
     pub(super) groups: usize,
     /// Length of a slice, where the kernel says it.
-    pub(super) turn: Option<Duration>,
+    pub(super) slice: Option<Duration>,
 }
 
 impl Expected {
     /// The error to expect of this rotation; `None` where a group never runs.
-    pub(super) fn new(kernel: KernelTurns, rotations: &[Rotation], switch: Option<Duration>) -> Option<Self> {
+    pub(super) fn new(kernel: KernelRotation, rotations: &[Rotation], switch: Option<Duration>) -> Option<Self> {
         let groups = u32::try_from(kernel.groups).ok()?;
-        let turns = rotations.iter().map(|rotation| rotation.turns.len()).max()?;
-        let slices = u32::try_from(turns).ok()?;
+        let sets = rotations.iter().map(|rotation| rotation.sets.len()).max()?;
+        let slices = u32::try_from(sets).ok()?;
         Some(Self {
-            kernel: kernel.turn.and_then(|turn| errors(kernel.ratio, turn * groups)),
+            kernel: kernel.slice.and_then(|slice| errors(kernel.ratio, slice * groups)),
             mux: errors(kernel.ratio, Duration::from_millis(1) * groups)?,
-            user: errors(1.0 / turns as f64, SLICE * slices)?,
+            user: errors(1.0 / sets as f64, SLICE * slices)?,
             switch,
             by_default: choose(rotations.len(), || switch, || 1),
         })
@@ -112,12 +112,12 @@ fn errors(ratio: f64, cycle: Duration) -> Option<Errors> {
 mod tests {
     use super::*;
 
-    fn kernel(ratio: f64) -> KernelTurns {
-        KernelTurns { ratio, groups: 6, turn: Some(Duration::from_millis(4)) }
+    fn kernel(ratio: f64) -> KernelRotation {
+        KernelRotation { ratio, groups: 6, slice: Some(Duration::from_millis(4)) }
     }
 
     fn six() -> [Rotation; 1] {
-        [Rotation { turns: (0..6).map(|group| vec![group]).collect() }]
+        [Rotation { sets: (0..6).map(|group| vec![group]).collect() }]
     }
 
     #[test]

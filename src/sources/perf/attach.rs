@@ -24,7 +24,7 @@ pub(super) struct Attached {
 pub(super) struct Attaching<'a> {
     plan: &'a Plan,
     target: &'a CountedTarget,
-    turns: &'a PmuRotations,
+    rotations: &'a PmuRotations,
     /// The rows of one scope after those of another: its events and its anchors.
     rows: Vec<CounterRow>,
     groups: Vec<OpenGroup>,
@@ -38,10 +38,10 @@ impl<'a> Attaching<'a> {
     pub(super) fn all(
         plan: &'a Plan,
         target: &'a CountedTarget,
-        turns: &'a PmuRotations,
+        rotations: &'a PmuRotations,
     ) -> Result<Attached, OpenError> {
         let (rows, groups, clocks, scopes) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
-        let mut attaching = Self { plan, target, turns, rows, groups, clocks, scopes };
+        let mut attaching = Self { plan, target, rotations, rows, groups, clocks, scopes };
         match attaching.target() {
             Ok(()) => Ok(attaching.in_order()),
             Err(stopped @ OpenError::Stopped(_)) => {
@@ -129,17 +129,17 @@ impl<'a> Attaching<'a> {
         let mut opening = Opening { plan: self.plan, place, start, inherit, rows };
         let clock = self.clocks.len();
         let is_timed = place.is_one_cpu_of_a_task();
-        if is_timed || !self.turns.is_empty() {
+        if is_timed || !self.rotations.is_empty() {
             self.clocks.push(PlaceClock::new(opening.clock()?, place));
         }
         for (group, planned) in self.plan.groups.iter().enumerate() {
             // A group whose slice comes later is not even enabled by exec.
             self.target.stop.asked().map_or(Ok(()), |signal| Err(OpenError::Stopped(signal)))?;
-            opening.start = if self.turns.is_on(group) { start } else { Start::Later };
+            opening.start = if self.rotations.is_on(group) { start } else { Start::Later };
             for open in opening.group(planned)? {
                 let members: Vec<_> = open.members.iter().map(|member| first + member).collect();
                 let last = vec![Reading::default(); members.len()];
-                let clock = (is_timed || self.turns.has(group)).then_some(clock);
+                let clock = (is_timed || self.rotations.has(group)).then_some(clock);
                 let (leader, _siblings) = (open.leader, open.siblings);
                 let task = place.task();
                 let is_of_unit = open.members.iter().any(|&member| !self.plan.event(member).units().is_empty());

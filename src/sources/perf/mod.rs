@@ -140,7 +140,7 @@ pub struct PerfSource {
     sums: RowSums,
     groups: Vec<OpenGroup>,
     /// The rotation, where perfprop makes it.
-    turns: PmuRotations,
+    rotations: PmuRotations,
     /// A clock for each place, where groups are multiplexed or a place is one CPU of a task.
     clocks: Vec<PlaceClock>,
     /// The processes whose end is the end of the source; empty for a command.
@@ -195,7 +195,7 @@ impl PerfSource {
     /// When the target can't be measured at all, or was asked to [`Stop`]. An event that can't be counted is no error: its
     /// [`Status`] says why.
     pub fn open(plan: &Plan, target: &CountedTarget) -> Result<Self, OpenError> {
-        Self::open_in_turns(plan, target, Vec::new(), BUDGET)
+        Self::open_rotating(plan, target, Vec::new(), BUDGET)
     }
 
     /// Lets perfprop rotate groups on the counters instead of the kernel:
@@ -204,17 +204,17 @@ impl PerfSource {
     ///
     /// # Errors
     /// Fails as [`open`](Self::open) does.
-    pub fn open_in_turns(
+    pub fn open_rotating(
         plan: &Plan,
         target: &CountedTarget,
         rotations: Vec<Rotation>,
         budget: f64,
     ) -> Result<Self, OpenError> {
         process::raise_file_limit();
-        let turns = PmuRotations::new(rotations, budget);
-        let Attached { rows, groups, clocks } = Attaching::all(plan, target, &turns)?;
+        let rotations = PmuRotations::new(rotations, budget);
+        let Attached { rows, groups, clocks } = Attaching::all(plan, target, &rotations)?;
         let (awaited, taken, sums) = (target.awaited(), Taken::new(target.tasks()), RowSums::new(&rows));
-        Ok(Self { rows, sums, groups, turns, clocks, awaited, taken, has_ended: false, started: Instant::now() })
+        Ok(Self { rows, sums, groups, rotations, clocks, awaited, taken, has_ended: false, started: Instant::now() })
     }
 
     /// What became of each event in each scope, and behind them what became of the anchors: in the
@@ -258,7 +258,7 @@ impl CounterSource for PerfSource {
         self.has_ended = self.targets_ended();
         let at = WallNs::from(self.started.elapsed());
         let mut readings = vec![None; self.rows.len()];
-        for group in self.groups.iter_mut().filter(|group| self.turns.is_on(group.group)) {
+        for group in self.groups.iter_mut().filter(|group| self.rotations.is_on(group.group)) {
             group.refresh();
         }
         // After the groups, so that none has run for longer than there was time.
@@ -281,7 +281,7 @@ impl CounterSource for PerfSource {
         for clock in &mut self.clocks {
             let _ = clock.counter.enable();
         }
-        for group in self.groups.iter_mut().filter(|group| self.turns.is_on(group.group)) {
+        for group in self.groups.iter_mut().filter(|group| self.rotations.is_on(group.group)) {
             // A task that has ended since cannot be enabled, and needs not be.
             let _ = group.leader.enable_group();
         }
@@ -292,13 +292,13 @@ impl CounterSource for PerfSource {
     }
 
     fn beat(&self) -> Option<Duration> {
-        (!self.turns.is_empty()).then(|| self.turns.slice())
+        (!self.rotations.is_empty()).then(|| self.rotations.slice())
     }
 
     fn tick(&mut self) {
         // While nothing runs, nothing is seen of whichever group is on.
         if self.clocks.iter_mut().any(PlaceClock::has_moved) {
-            self.turns.next(&mut self.groups);
+            self.rotations.next(&mut self.groups);
         }
     }
 }

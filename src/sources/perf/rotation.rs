@@ -22,7 +22,7 @@
 use std::time::{Duration, Instant};
 
 use super::OpenGroup;
-use crate::plan::{GroupIndex, Rotation, turns_before};
+use crate::plan::{GroupIndex, Rotation, sets_before};
 
 /// Length of a slice, unless switching costs too much for that.
 pub const SLICE: Duration = Duration::from_millis(2);
@@ -73,17 +73,17 @@ impl PmuRotations {
 
     /// Whether a group has to wait for its slice, now or at other times.
     pub(super) fn has(&self, group: GroupIndex) -> bool {
-        self.rotations.iter().any(|rotation| rotation.turns.iter().any(|turn| turn.contains(&group)))
+        self.rotations.iter().any(|rotation| rotation.sets.iter().any(|turn| turn.contains(&group)))
     }
 
     /// Whether a group is on the counters: it has its slice, or needs none.
     pub(super) fn is_on(&self, group: GroupIndex) -> bool {
         let mut current = self.rotations.iter().zip(&self.current);
-        !self.has(group) || current.any(|(rotation, &turn)| rotation.turns[turn].contains(&group))
+        !self.has(group) || current.any(|(rotation, &turn)| rotation.sets[turn].contains(&group))
     }
 
     /// Ends the slice: takes off the groups that are on, puts on the next ones, and keeps what was counted. Now and
-    /// then the same groups stay on for one more slice ([`turns_before`]).
+    /// then the same groups stay on for one more slice ([`sets_before`]).
     ///
     /// The counts are read last, so that no counter waits for that.
     pub(super) fn next<G: Switched>(&mut self, groups: &mut [G]) {
@@ -91,8 +91,8 @@ impl PmuRotations {
         let was_on: Vec<_> = groups.iter().map(|group| self.is_on(group.group())).collect();
         self.slices += 1;
         for (rotation, turn) in self.rotations.iter().zip(&mut self.current) {
-            let turns = rotation.turns.len();
-            *turn = turns_before(self.slices, turns) % turns;
+            let turns = rotation.sets.len();
+            *turn = sets_before(self.slices, turns) % turns;
         }
         let is_on: Vec<_> = groups.iter().map(|group| self.is_on(group.group())).collect();
         // Groups that stay on cost nothing, which is no news of what a switch costs.
@@ -181,7 +181,7 @@ mod tests {
     }
 
     fn turns(rotations: &[&[&[usize]]]) -> PmuRotations {
-        let rotation = |turns: &&[&[usize]]| Rotation { turns: turns.iter().map(|turn| turn.to_vec()).collect() };
+        let rotation = |turns: &&[&[usize]]| Rotation { sets: turns.iter().map(|turn| turn.to_vec()).collect() };
         PmuRotations::new(rotations.iter().map(rotation).collect(), BUDGET)
     }
 
@@ -229,7 +229,7 @@ mod tests {
     fn slices_on(count: usize, slices: usize) -> Vec<usize> {
         let (mut groups, _) = groups(count);
         let each: Vec<_> = (0..count).map(|group| vec![group]).collect();
-        let mut turns = PmuRotations::new(vec![Rotation { turns: each }], BUDGET);
+        let mut turns = PmuRotations::new(vec![Rotation { sets: each }], BUDGET);
         let mut on = vec![0; count];
         for _ in 0..slices {
             (0..count).filter(|&group| turns.is_on(group)).for_each(|group| on[group] += 1);

@@ -30,19 +30,19 @@ pub fn switch_cost(plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
     }
     let target = CountedTarget::alone(TargetKind::Threads(vec![gettid()]));
     let plan = only_in_turns(plan, rotations);
-    let mut source = PerfSource::open_in_turns(&plan, &target, rotations.to_vec(), BUDGET).ok()?;
+    let mut source = PerfSource::open_rotating(&plan, &target, rotations.to_vec(), BUDGET).ok()?;
     source.enable();
     for _ in 0..SWITCHES {
         source.tick();
     }
-    Some(source.turns.cost()).filter(|cost| !cost.is_zero())
+    Some(source.rotations.cost()).filter(|cost| !cost.is_zero())
 }
 
 /// The plan with nothing in the groups that aren't multiplexed: opening those costs time and says nothing of a switch.
 fn only_in_turns(plan: &Plan, rotations: &[Rotation]) -> Plan {
     let mut turning = plan.clone();
     for (index, group) in turning.groups.iter_mut().enumerate() {
-        if !rotations.iter().flat_map(|rotation| &rotation.turns).any(|turn| turn.contains(&index)) {
+        if !rotations.iter().flat_map(|rotation| &rotation.sets).any(|set| set.contains(&index)) {
             group.members.clear();
         }
     }

@@ -37,9 +37,9 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect) {
     let groups = &page.model.monitor.header().groups;
     let columns = GroupColumns::of(usize::from(list.width.saturating_sub(4)), page);
     let mut title = Line::from(page.span(Role::Title, "Groups"));
-    if let Some(turns) = page.model.monitor.header().turns {
+    if let Some(rotated_by) = page.model.monitor.header().rotated_by {
         title.push_span(page.span(Role::Border, " ─ "));
-        title.push_span(page.span(Role::Dim, super::header::turns_in_words(turns)));
+        title.push_span(page.span(Role::Dim, super::header::rotation_words(rotated_by)));
     }
     let selected = page.model.group.min(groups.len().saturating_sub(1));
     let shown = VisibleRows::in_panel(list, 1, selected, groups.len());

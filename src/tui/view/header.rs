@@ -71,8 +71,8 @@ fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
         part(3, Role::Dim, format!("n={}", monitor.intervals())),
         part(5, Role::Dim, plural(header.events.len())),
     ]);
-    if let Some(turns) = header.turns.filter(|_| take_turns(model)) {
-        parts.push(part(7, Role::Dim, turns_in_words(turns)));
+    if let Some(rotated_by) = header.rotated_by.filter(|_| take_turns(model)) {
+        parts.push(part(7, Role::Dim, rotation_words(rotated_by)));
     }
     if header.modelled.is_some() {
         parts.push(part(0, Role::Info, "MODELLED".into()));
@@ -95,9 +95,9 @@ fn take_turns(model: &ScreenModel) -> bool {
 }
 
 /// Who rotates the groups, and how long a slice is: what the error of scaling depends on.
-pub(super) fn turns_in_words(turns: RotatedBy) -> String {
+pub(super) fn rotation_words(rotated_by: RotatedBy) -> String {
     let every = |time: Option<WallNs>| time.map_or_else(String::new, |time| format!(" of {}", span(time)));
-    match turns {
+    match rotated_by {
         RotatedBy::Kernel { every_ns } => format!("kernel's turns{}", every(every_ns)),
         RotatedBy::User { every_ns } => format!("own turns{}", every(Some(every_ns))),
         RotatedBy::Emulated { counters, every_ns: None } => format!("{counters} counters in turns"),

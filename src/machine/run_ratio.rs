@@ -26,7 +26,7 @@ pub fn ratios(groups: &[Waiting], fit: &mut dyn FnMut(&[usize]) -> bool) -> Vec<
             always.pop();
         }
     }
-    let mut turns = vec![0_usize; groups.len()];
+    let mut slices = vec![0_usize; groups.len()];
     for tick in 0..flexible.len() {
         let mut running = always.clone();
         for &group in flexible[tick..].iter().chain(&flexible[..tick]) {
@@ -34,10 +34,10 @@ pub fn ratios(groups: &[Waiting], fit: &mut dyn FnMut(&[usize]) -> bool) -> Vec<
             if !fit(&running) {
                 break;
             }
-            turns[group] += 1;
+            slices[group] += 1;
         }
     }
-    let mut ratios: Vec<_> = turns.iter().map(|&turns| turns as f64 / flexible.len().max(1) as f64).collect();
+    let mut ratios: Vec<_> = slices.iter().map(|&slices| slices as f64 / flexible.len().max(1) as f64).collect();
     always.iter().for_each(|&group| ratios[group] = 1.0);
     ratios
 }

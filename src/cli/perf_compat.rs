@@ -171,37 +171,4 @@ fn find(replacements: &[Replacement], name: &str) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::CommandFactory;
-
-    use super::*;
-    use crate::cli::Args;
-
-    #[test]
-    fn only_options_that_there_are_not_are_explained() {
-        for verb in ["stat", "record", "top"] {
-            let command = Args::command();
-            let arguments = command.find_subcommand(verb).into_iter().flat_map(|verb| verb.get_arguments());
-            for argument in arguments {
-                let long = argument.get_long().map(|name| format!("--{name}"));
-                let short = argument.get_short().map(|name| format!("-{name}"));
-                let mut names = long.into_iter().chain(short);
-                assert!(names.all(|name| instead(verb, &name).is_none()), "{verb} {argument:?}");
-            }
-        }
-        assert!(instead("stat", "--td-level=1").is_some() && instead("stat", "--nosuch").is_none());
-    }
-
-    #[test]
-    fn a_verb_has_its_own_hints() {
-        assert_ne!(instead("stat", "-T"), instead("record", "-T"));
-        assert_eq!(instead("replay", "-T"), None);
-    }
-
-    #[test]
-    fn only_verbs_that_there_are_not_are_explained() {
-        let command = Args::command();
-        let verbs = command.get_subcommands().map(clap::Command::get_name);
-        assert_eq!(verbs.filter(|verb| instead_of_verb(verb).is_some()).collect::<Vec<_>>(), Vec::<&str>::new());
-    }
-}
+mod tests;

@@ -68,20 +68,20 @@ struct Channels<'a> {
 }
 
 /// What comes next out of the channels.
-enum Came {
+enum Arrival {
     Round(Round, u64),
     Stacks(StackBatch),
     Signal(i32),
     /// All that waited is taken, and it is time to rest.
-    Nothing,
+    Idle,
 }
 
 impl Channels<'_> {
     /// Hands all that comes to `on` until the end.
-    fn drain<E>(mut self, delivery: Delivery, mut on: impl FnMut(Came) -> Result<(), E>) -> Result<(), E> {
+    fn drain<E>(mut self, delivery: Delivery, mut on: impl FnMut(Arrival) -> Result<(), E>) -> Result<(), E> {
         loop {
             if delivery == Delivery::Batched && self.samples.is_empty() && self.batches.is_empty() {
-                on(Came::Nothing)?;
+                on(Arrival::Idle)?;
                 // For the end or a signal, but not for rounds and samples.
                 select! {
                     recv(self.ended) -> _ => {}
@@ -94,11 +94,11 @@ impl Channels<'_> {
             }
             select! {
                 recv(self.samples) -> sample => match sample {
-                    Ok(SamplerMessage::Round { round, lost }) => on(Came::Round(round, lost))?,
+                    Ok(SamplerMessage::Round { round, lost }) => on(Arrival::Round(round, lost))?,
                     Ok(SamplerMessage::End) | Err(_) => return Ok(()),
                 },
                 recv(self.batches) -> batch => match batch {
-                    Ok(batch) => on(Came::Stacks(batch))?,
+                    Ok(batch) => on(Arrival::Stacks(batch))?,
                     Err(_) => self.batches = never(),
                 },
                 recv(self.signals) -> number => self.signal(number.ok(), &mut on)?,
@@ -107,16 +107,16 @@ impl Channels<'_> {
     }
 
     /// Hands on a signal; without a number no more will come.
-    fn signal<E>(&mut self, number: Option<i32>, on: &mut impl FnMut(Came) -> Result<(), E>) -> Result<(), E> {
+    fn signal<E>(&mut self, number: Option<i32>, on: &mut impl FnMut(Arrival) -> Result<(), E>) -> Result<(), E> {
         if number.is_none() {
             self.signals = never();
         }
-        number.map_or(Ok(()), |number| on(Came::Signal(number)))
+        number.map_or(Ok(()), |number| on(Arrival::Signal(number)))
     }
 }
 
 /// Hands every round, every batch of call stacks and every request to save to `take` until the measurement ends, a signal
-/// comes, or `take` has enough. Batches that are on their way at the end are left in their channel.
+/// comes, or `take` has enough after a round. Batches that are on their way at the end are left in their channel.
 ///
 /// # Errors
 /// Those of `take`.
@@ -130,9 +130,9 @@ pub fn run<E>(
     let (mut last, mut lost_rounds, mut signal) = (Round::default(), 0, None);
     let mut flow = ControlFlow::Continue(());
     let channels = Channels { samples: session.samples(), ended: session.ended(), batches, signals: signals.clone() };
-    channels.drain(delivery, |came| {
-        match came {
-            Came::Round(round, lost) => {
+    channels.drain(delivery, |arrival| {
+        match arrival {
+            Arrival::Round(round, lost) => {
                 if flow.is_continue() {
                     flow = take(RunEvent::Round(&round, lost))?;
                     if flow.is_break() {
@@ -142,11 +142,11 @@ pub fn run<E>(
                 }
                 (last, lost_rounds) = (round, lost);
             }
-            Came::Stacks(batch) => {
+            Arrival::Stacks(batch) => {
                 let _ = take(RunEvent::Stacks(&batch))?;
             }
-            Came::Signal(number) => signal = answer(number, session, signals, &mut take)?.or(signal),
-            Came::Nothing => {
+            Arrival::Signal(number) => signal = answer(number, session, signals, &mut take)?.or(signal),
+            Arrival::Idle => {
                 let _ = take(RunEvent::Idle)?;
             }
         }
@@ -168,7 +168,7 @@ pub enum WatchEvent {
 }
 
 /// Feeds a monitor with every round, and calls `show` after each interval and on request to save, until the measurement
-/// ends, a signal comes, or `show` has enough. At the end the monitor knows it.
+/// ends, a signal comes, or `show` has enough after an interval. Then the monitor has the end, too.
 ///
 /// # Errors
 /// Those of `show`.
@@ -289,12 +289,12 @@ mod tests {
         // What comes during each rest, as rounds and as batches.
         let mut script = vec![(2, 3), (1, 0), (0, 2), (3, 1)].into_iter();
         let (sent, given, rests) = (RefCell::new((0, 0)), RefCell::new((0, 0)), RefCell::new(0));
-        let take = |came: Came| {
-            match came {
-                Came::Signal(_) => {}
-                Came::Round(..) => given.borrow_mut().0 += 1,
-                Came::Stacks(_) => given.borrow_mut().1 += 1,
-                Came::Nothing => {
+        let take = |arrival: Arrival| {
+            match arrival {
+                Arrival::Signal(_) => {}
+                Arrival::Round(..) => given.borrow_mut().0 += 1,
+                Arrival::Stacks(_) => given.borrow_mut().1 += 1,
+                Arrival::Idle => {
                     assert_eq!(*given.borrow(), *sent.borrow());
                     *rests.borrow_mut() += 1;
                     let Some((more_rounds, more_batches)) = script.next() else {

@@ -1,0 +1,33 @@
+//! Tests that only what perfprop lacks is explained: these read the whole command line, which imports the code that they
+//! test.
+
+use super::*;
+use crate::cli::command;
+
+#[test]
+fn only_options_that_there_are_not_are_explained() {
+    for verb in ["stat", "record", "top"] {
+        let program = command();
+        let arguments = program.find_subcommand(verb).into_iter().flat_map(|verb| verb.get_arguments());
+        for argument in arguments {
+            let long = argument.get_long().map(|name| format!("--{name}"));
+            let short = argument.get_short().map(|name| format!("-{name}"));
+            let mut names = long.into_iter().chain(short);
+            assert!(names.all(|name| instead(verb, &name).is_none()), "{verb} {argument:?}");
+        }
+    }
+}
+
+#[test]
+fn a_verb_has_its_own_hints() {
+    assert_ne!(instead("stat", "-T"), instead("record", "-T"));
+    assert_eq!(instead("replay", "-T"), None);
+    assert!(instead("stat", "--td-level=1").is_some() && instead("stat", "--nosuch").is_none());
+}
+
+#[test]
+fn only_verbs_that_there_are_not_are_explained() {
+    let program = command();
+    let mut verbs = program.get_subcommands().map(clap::Command::get_name);
+    assert_eq!(verbs.find(|verb| instead_of_verb(verb).is_some()), None);
+}

@@ -26,7 +26,7 @@ use crate::units::CpuNs;
 /// The arguments of `perfprop estimate`.
 #[derive(Debug, Args)]
 pub(super) struct EstimateArgs {
-    /// Learn from the run alone, without what is known of programs at large
+    /// Learn from the run alone, without prior knowledge of programs
     #[arg(long)]
     pub(super) no_prior: bool,
 }

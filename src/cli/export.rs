@@ -20,49 +20,52 @@ use crate::stack_formats::{
 /// The arguments of `perfprop export`.
 #[derive(Debug, Args)]
 pub(super) struct ExportArgs {
-    /// The stacks; `-` is standard input
+    /// The file of stacks; `-` is standard input
     #[arg(value_name = "FILE", default_value = "-")]
     pub(super) file: PathBuf,
-    /// What the file is written in; guessed from its beginning by default
+    /// The format of the file; detected from its beginning by default
     #[arg(long, value_name = "FORMAT")]
     pub(super) from: Option<StackFormat>,
-    /// What to write
+    /// The format to write
     #[arg(long, value_name = "FORMAT")]
     pub(super) to: ExportFormat,
-    /// Where it goes; `-` is standard output
+    /// The file to write; `-` is standard output
     #[arg(short, long, value_name = "OUT", default_value = "-")]
     pub(super) output: PathBuf,
-    /// Write how many samples there were; by default, what they stand for (the period of `perf script`)
+    /// Write the number of samples instead of their weight (the period of `perf script`)
     #[arg(long)]
     pub(super) counts: bool,
-    /// Of several events in `perf script`, weigh folded stacks by the period too; inferno doesn't see periods that perf pads
+    /// Weigh folded stacks by the period with several events in `perf script`, too; inferno doesn't see periods that
+    /// perf pads
     #[arg(long, conflicts_with = "counts")]
     pub(super) padded_periods: bool,
-    /// Fold repeats: a path whose last frames repeat those before goes back to the first turn, so that recursion of any depth is a few frames
+    /// Fold recursion: where the last frames of a path repeat the frames before them, the path goes back to the first
+    /// of these, so that recursion of any depth is a few frames
     #[arg(long)]
     pub(super) canonical: bool,
-    /// Keep one sample of N; weights stay what they are in all
+    /// Keep one of N samples; the sum of weights stays the same
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) sample_period: Option<u64>,
-    /// Tell lines within functions apart, where the file has them
+    /// Keep source lines apart, where the file has them
     #[arg(long)]
     pub(super) lines: bool,
-    /// Fold the smallest subtrees into `(other)` past so many nodes
+    /// Keep this many nodes, and fold the smallest subtrees into `(other)`
     #[arg(long, value_name = "N", default_value_t = 1_000_000, value_parser = clap::value_parser!(u32).range(16..))]
     pub(super) max_nodes: u32,
-    /// Only these events, as `cycles` or `cycles:u`; repeatable. Folded stacks and flame graphs hold one: by default the first of `perf script`, the preferred one of pprof
+    /// Keep only these events, such as `cycles` or `cycles:u`; repeatable. Folded stacks and flame graphs hold one
+    /// event: by default the first of `perf script`, or pprof's preferred one
     #[arg(long, value_name = "EVENT")]
     pub(super) event_filter: Vec<String>,
-    /// Name processes with their numbers, of `perf script -F +pid`: `name-pid`
+    /// Add the process id to names of processes: `name-pid` (needs `perf script -F +pid`)
     #[arg(long, conflicts_with = "tid")]
     pub(super) pid: bool,
-    /// Name processes with the numbers of process and thread: `name-pid/tid`
+    /// Add the ids of process and thread to names of processes: `name-pid/tid`
     #[arg(long)]
     pub(super) tid: bool,
     /// Leave out the names of processes
     #[arg(long, conflicts_with_all = ["pid", "tid"])]
     pub(super) no_process: bool,
-    /// Mark the kernel's frames of folded stacks with `_[k]`
+    /// Mark kernel frames of folded stacks with `_[k]`
     #[arg(long)]
     pub(super) kernel: bool,
 }
@@ -72,13 +75,13 @@ pub(super) struct ExportArgs {
 pub(super) enum ExportFormat {
     /// A stack a line, the process first, short names and weights as inferno-collapse-perf has them
     Folded,
-    /// For `go tool pprof` and what builds on it, packed with gzip
+    /// For `go tool pprof` and tools that build on it, gzipped
     Pprof,
     /// JSON for the Firefox Profiler
     Firefox,
     /// JSON for speedscope
     Speedscope,
-    /// A flame graph as a picture, with zoom and search in a browser
+    /// A flame graph as a picture; zoom and search work in a browser
     Svg,
     /// A flame graph as a page, with zoom and search
     Html,

@@ -17,7 +17,7 @@ pub(super) struct CompletionsArgs {
 /// The arguments of `perfprop man`.
 #[derive(Debug, Args)]
 pub(super) struct ManArgs {
-    /// The verb whose page to print
+    /// The command whose page to print
     pub(super) verb: Option<String>,
 }
 

@@ -23,16 +23,16 @@ use crate::sources::{Status, emulate, perf};
 /// The arguments of `perfprop list`.
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Words or patterns with `*` and `?`; all events without any
+    /// Words or patterns with `*` and `?`; without any, all events
     #[arg(value_name = "PATTERN")]
     pub(super) patterns: Vec<String>,
     /// Print JSON lines
     #[arg(short, long)]
     pub(super) json: bool,
-    /// Print names only, one a line
+    /// Print names only, one per line
     #[arg(long, conflicts_with = "json")]
     pub(super) names: bool,
-    /// Whose events: those of this machine, or of the model in valgrind
+    /// List the events of this machine, or of the model in valgrind
     #[arg(long, value_name = "NAME", default_value = "perf")]
     pub(super) source: SourceName,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files

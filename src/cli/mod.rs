@@ -51,21 +51,21 @@ struct Args {
 /// What to do.
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Watch events live: means, variances, error bars, multiplexing, corrections
+    /// Show events live: means, variances, errors, multiplexing, corrections
     Top(TopArgs),
-    /// Run a command and print what it counted, with error bars
+    /// Run a command and print its counts, with errors
     Stat(StatArgs),
-    /// Write a recording (JSON lines) of a run
+    /// Measure a run and write a recording (JSON lines)
     Record(RecordArgs),
-    /// Open a recording in the same screens, or print a screen of it
+    /// Open recordings in the same screens, compare them, or print a screen
     Replay(ReplayArgs),
-    /// List events, and whether they can be counted on this machine
+    /// List events, and whether this machine can count them
     List(ListArgs),
-    /// Find out what can be counted here and what forbids it, and whether relation files are right
+    /// Show what this machine can count and what forbids the rest; check relation files
     Check(CheckArgs),
-    /// Relations between events, and metrics over them
+    /// Show, import and learn relations between events, and metrics
     Relations(RelationsArgs),
-    /// Turn sampled stacks of other tools into each other's formats, and into flame graphs
+    /// Convert call stacks between the formats of other tools, and draw flame graphs
     Export(ExportArgs),
     /// Estimate rounds of counts that another program feeds in as JSON lines
     #[command(hide = true)]
@@ -73,7 +73,7 @@ enum Verb {
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(CompletionsArgs),
-    /// Print the manual page, or that of a verb
+    /// Print the manual page of perfprop or of a command
     #[command(hide = true)]
     Man(ManArgs),
 }

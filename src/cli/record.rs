@@ -31,17 +31,17 @@ pub(super) struct RecordArgs {
     pub(super) target: TargetArgs,
     #[command(flatten)]
     pub(super) stacks: StackArgs,
-    /// Print no messages but errors
+    /// Print only errors
     #[arg(short, long)]
     pub(super) quiet: bool,
-    /// Milliseconds between rounds
+    /// Milliseconds between rounds of readings
     #[arg(short = 'I', long, value_name = "MS", default_value_t = 100, value_parser = milliseconds())]
     pub(super) interval: u64,
     /// Run the command this many times, and write a recording of each run: x-1.jsonl, x-2.jsonl and so on with `-o
     /// x.jsonl`. `replay --a` and `--b` compare such recordings
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub(super) repeat: Option<u32>,
-    /// Where the recording goes; `-` is standard output
+    /// The file to write; `-` is standard output
     #[arg(short, long, value_name = "FILE", default_value = "perfprop.jsonl")]
     pub(super) output: PathBuf,
 }

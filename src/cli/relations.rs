@@ -27,9 +27,9 @@ pub(super) struct RelationsArgs {
 /// The verbs below `perfprop relations`.
 #[derive(Debug, Subcommand)]
 pub(super) enum RelationVerb {
-    /// Print what relation files say in one form, what it needs, and whether that is counted here
+    /// Print relation files in one form, with the events that they need, and whether they can be counted here
     Show(ShowArgs),
-    /// Make a relation file of a vendor's metric tables
+    /// Make a relation file from a vendor's metric tables
     Import(ImportArgs),
     /// Learn how events vary together: from recordings of one program, or from complete counts of many
     Learn(LearnArgs),
@@ -38,10 +38,10 @@ pub(super) enum RelationVerb {
 /// The arguments of `perfprop relations show`.
 #[derive(Debug, Args)]
 pub(super) struct ShowArgs {
-    /// Relation files; without any, the metrics that are there anyway
+    /// Relation files; without any, perfprop's own metrics
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
-    /// Go on without the relations of a file that are wrong
+    /// Leave out wrong relations of a file, and use the others
     #[arg(long)]
     pub(super) relations_lenient: bool,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files

@@ -32,37 +32,37 @@ use crate::units::WallNs;
 /// The arguments of `perfprop replay`.
 #[derive(Debug, Args)]
 pub(super) struct ReplayArgs {
-    /// The recording, or stacks of another tool; `-` is standard input. Two recordings are compared
+    /// A recording, or stacks of another tool; `-` is standard input. Two recordings are compared
     #[arg(value_name = "FILE", required_unless_present = "a")]
     pub(super) files: Vec<PathBuf>,
-    /// Recordings of one side, to compare with those of --b: which events differ by more than runs do among
-    /// themselves. 5 of each tell for up to 24 events; made best in turns: one of a, one of b, one of a
+    /// Recordings of one side, to compare with those of --b: shows which events differ by more than chance.
+    /// 5 of each are enough for up to 24 events. Record them alternately: one of a, one of b, one of a
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "b", conflicts_with = "files")]
     pub(super) a: Vec<PathBuf>,
     /// Recordings of the other side
     #[arg(long, value_name = "FILE", num_args = 1.., requires = "a")]
     pub(super) b: Vec<PathBuf>,
-    /// What the file is written in; guessed from its beginning by default
+    /// The format of the file; detected from its beginning by default
     #[arg(long, value_name = "FORMAT")]
     pub(super) from: Option<StackFormat>,
-    /// Fold repeats of another tool's stacks, as those of recordings are: recursion of any depth is a few frames
+    /// Fold recursion in another tool's stacks, as recordings do: recursion of any depth is a few frames
     #[arg(long)]
     pub(super) canonical: bool,
-    /// How fast to play; 0 is at once. 1 by default, and 0 for several recordings
+    /// Playing speed; 0 shows the end at once. Default 1, and 0 for several recordings
     #[arg(long, value_name = "X")]
     pub(super) speed: Option<f64>,
     /// Print text instead of drawing screens
     #[arg(long, conflicts_with = "dump")]
     pub(super) print: bool,
-    /// Begin at this second of the recording; with `--dump`, the second to show
+    /// Start at this second of the recording; with `--dump`, show this second
     #[arg(long, value_name = "SECONDS")]
     pub(super) at: Option<f64>,
-    /// Milliseconds between the numbers; as recorded by default
+    /// Milliseconds between updates of the numbers; as recorded by default
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
     #[command(flatten)]
     pub(super) corrections: CorrectionArgs,
-    /// Print one screen and end
+    /// Print one screen and exit
     #[arg(long, value_name = "FORMAT")]
     pub(super) dump: Option<DumpFormat>,
     /// The size of the printed screen

@@ -32,52 +32,52 @@ pub(super) struct StatArgs {
     pub(super) events: EventArgs,
     #[command(flatten)]
     pub(super) target: TargetArgs,
-    /// Print counts every so many milliseconds
+    /// Print counts at every interval of this many milliseconds
     #[arg(short = 'I', long, alias = "interval-print", value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
-    /// End after so many intervals
+    /// Stop after this many intervals
     #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) interval_count: Option<u64>,
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = runs)]
     pub(super) repeat: u32,
-    /// Count nothing, and show the time that the command takes
+    /// Count nothing; print only how long the command takes
     #[arg(short = 'n', long, conflicts_with_all = ["events", "metrics", "detailed", "counters", "strict"])]
     pub(super) null: bool,
-    /// Begin only if all events can be counted here; without it those that can't be are shown as `<not supported>`
+    /// Fail if an event can't be counted, instead of printing `<not supported>` for it
     #[arg(long)]
     pub(super) strict: bool,
-    /// Write what is in the caches of file systems to disk before each run (sync)
+    /// Call sync before each run, so that no file waits to be written to disk
     #[arg(short = 'S', long)]
     pub(super) sync: bool,
     /// Print how far the scaled and corrected counts are from the truth; needs --counters
     #[arg(long, requires = "counters")]
     pub(super) truth: bool,
-    /// Count cache events too, as perf does; twice and three times for more
+    /// Count cache events too, as perf does; `-d -d` and `-d -d -d` count more
     #[arg(short, long, action = ArgAction::Count)]
     pub(super) detailed: u8,
-    /// Print large counts in groups of three digits, as texts have them anyway
+    /// Print large counts with commas (the default)
     #[arg(short = 'B', long, conflicts_with_all = ["json", "field_separator"])]
     pub(super) big_num: bool,
     /// Print large counts without commas
     #[arg(long, conflicts_with_all = ["big_num", "json", "field_separator"])]
     pub(super) no_big_num: bool,
-    /// Print neither counts nor messages: the exit code, and errors
+    /// Print no counts and no messages, only errors
     #[arg(short, long, conflicts_with_all = ["output", "verbose"])]
     pub(super) quiet: bool,
-    /// Print each event's count, time enabled and time running too, in nanoseconds, before anything is scaled
+    /// Also print each event's raw count, time enabled and time running, in nanoseconds
     #[arg(short, long)]
     pub(super) verbose: bool,
     /// Print JSON lines
     #[arg(short, long, alias = "json-output")]
     pub(super) json: bool,
-    /// Print fields with this between them: those of perf in its order, and ours behind them
+    /// Print fields separated by this: perf's fields in perf's order, then perfprop's
     #[arg(short = 'x', long, value_name = "SEP", conflicts_with = "json", value_parser = separator)]
     pub(super) field_separator: Option<String>,
     /// Write to a file instead of standard error; `-` is standard output
     #[arg(short, long, value_name = "FILE")]
     pub(super) output: Option<PathBuf>,
-    /// Write behind what is in the file
+    /// Append to the output file
     #[arg(long, requires = "output")]
     pub(super) append: bool,
 }

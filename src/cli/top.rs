@@ -32,24 +32,24 @@ pub(super) struct TopArgs {
     pub(super) target: TargetArgs,
     #[command(flatten)]
     pub(super) stacks: StackArgs,
-    /// Milliseconds between the numbers on screen
+    /// Milliseconds between updates of the numbers
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
-    /// The same in seconds
+    /// Seconds between updates of the numbers
     #[arg(short = 'd', value_name = "SECONDS", conflicts_with = "interval", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(super) seconds: Option<u64>,
-    /// Print text every interval instead of drawing screens
+    /// Print text at every interval instead of drawing screens
     #[arg(long)]
     pub(super) batch: bool,
-    /// End after this many intervals of text
+    /// Stop after this many intervals of text
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) iterations: Option<u64>,
     #[command(flatten)]
     pub(super) appearance: AppearanceArgs,
-    /// What becomes of the command when the screens are left while it runs
+    /// What to do with a running command when you quit
     #[arg(long, value_name = "WHAT")]
     pub(super) on_quit: Option<OnQuit>,
-    /// Leave the screens when the command ends
+    /// Quit when the command ends
     #[arg(long)]
     pub(super) exit_with_child: bool,
 }

@@ -85,9 +85,9 @@ impl EstimatorKind {
     /// Describes the estimator in a line.
     pub fn summary(self) -> &'static str {
         match self {
-            Self::Scale => "Count x enabled / running, as perf does",
-            Self::Linear => "Means corrected towards what relations predict of them",
-            Self::Gp => "Counts corrected by what events were seen to have in common, and by relations",
+            Self::Scale => "Count x time enabled / time running, as perf does",
+            Self::Linear => "Means, corrected by relations with fixed weights",
+            Self::Gp => "Counts, corrected by how events rise and fall together, and by relations",
         }
     }
 

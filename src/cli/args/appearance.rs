@@ -14,10 +14,10 @@ pub(crate) struct AppearanceArgs {
     /// The screen to begin with
     #[arg(long, value_name = "NAME", value_parser = first_screen())]
     pub(crate) screen: Option<FirstScreen>,
-    /// A theme's name, a file, or `auto` for light or dark by the terminal's background
+    /// A theme's name or file; `auto` follows the terminal's background, light or dark
     #[arg(long, value_name = "THEME", env = "PERFPROP_THEME")]
     pub(crate) theme: Option<String>,
-    /// The configuration; `perfprop check --default-config` prints one
+    /// The configuration file; `perfprop check --default-config` prints the defaults
     #[arg(long, value_name = "FILE", env = "PERFPROP_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Draw with ASCII characters only

@@ -12,20 +12,20 @@ use crate::rates::Confidence;
 /// What corrects the numbers. Of a recording, what was recorded with it is the default.
 #[derive(Debug, Args)]
 pub(crate) struct CorrectionArgs {
-    /// A file of relations between events, in place of recorded ones; repeatable
+    /// A file of relations between events, instead of the recorded ones; repeatable
     #[arg(long, value_name = "FILE")]
     pub(crate) relations: Vec<PathBuf>,
-    /// Go on without the relations of a file that are wrong
+    /// Leave out wrong relations of a file, and use the others
     #[arg(long)]
     pub(crate) relations_lenient: bool,
-    /// How numbers are estimated; as recorded, else `gp`
+    /// How to estimate counts; by default as recorded, else `gp`
     #[arg(long, value_name = "NAME")]
     pub(crate) estimator: Option<EstimatorKind>,
-    /// What earlier runs of the program taught `gp`, as `relations learn --program` writes it. Recordings don't keep
-    /// it: give it to `replay` again
+    /// A model of this program for `gp`, learnt from earlier runs by `relations learn --program`. Recordings don't
+    /// contain it: give it to `replay` as well
     #[arg(long, value_name = "MODEL")]
     pub(crate) learnt: Option<PathBuf>,
-    /// How often an interval is to hold the truth
+    /// The confidence level of all intervals
     #[arg(long, value_name = "PART", default_value = "0.95")]
     pub(crate) confidence: Confidence,
 }

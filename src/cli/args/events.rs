@@ -16,22 +16,22 @@ use crate::sources::{Counter, emulate};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Events")]
 pub(crate) struct EventArgs {
-    /// Events as in perf: names, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
+    /// Events to count, named as in perf: `name`, `name:u`, `{a,b}`, tracepoints, raw codes, presets; repeatable
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub(crate) events: Vec<String>,
-    /// Metrics such as IPC, by name, pattern or group, with the events that they need; repeatable
+    /// Metrics to compute, such as IPC, by name, pattern or group; their events are counted; repeatable
     #[arg(short = 'M', long = "metrics", value_name = "METRICS")]
     pub(crate) metrics: Vec<String>,
-    /// Don't put the events of a metric into a group: more fit on the counters, each seen for less of the time
+    /// Don't keep the events of a metric in one group
     #[arg(long, requires = "metrics")]
     pub(crate) metric_no_group: bool,
-    /// Count every event in user space only, as if each had `:u`
+    /// Count all events in user space only, as with `:u`
     #[arg(long, conflicts_with = "all_kernel")]
     pub(crate) all_user: bool,
-    /// Count every event in the kernel only, as if each had `:k`
+    /// Count all events in the kernel only, as with `:k`
     #[arg(long)]
     pub(crate) all_kernel: bool,
-    /// Show an event of several like units (`uncore_imc_0`, `uncore_imc_1`) in a row for each, not as their sum
+    /// Show an event of several like units (`uncore_imc_0`, `uncore_imc_1`) per unit, not as their sum
     #[arg(long)]
     pub(crate) no_merge: bool,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
@@ -48,13 +48,13 @@ pub(crate) struct EventArgs {
 /// Who counts.
 #[derive(Debug, Args)]
 pub(crate) struct CountingArgs {
-    /// Who counts: the kernel, or a model of a machine in valgrind, which needs no hardware counters
+    /// What counts: this machine's counters, or a model of a CPU in valgrind, which needs no hardware counters
     #[arg(long, value_name = "NAME", default_value = "perf")]
     pub(crate) source: SourceName,
-    /// The caches of the model, size, associativity and line size each: `i1=32k,8,64,d1=32k,8,64,ll=8m,16,64`
+    /// The caches of the model as size, associativity and line size: `i1=32k,8,64,d1=32k,8,64,ll=8m,16,64`
     #[arg(long, value_name = "CACHES")]
     pub(crate) model: Option<String>,
-    /// Count only so many events at once, in turns, and the truth beside: what multiplexing costs
+    /// Let all events share this many counters, and count the truth as well, to see the error of multiplexing
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) counters: Option<u16>,
 }
@@ -62,19 +62,19 @@ pub(crate) struct CountingArgs {
 /// How groups take turns, where there are more than counters.
 #[derive(Debug, Args)]
 pub(crate) struct RotationArgs {
-    /// Who gives groups their turns on the counters
+    /// Who rotates the groups of events on the counters
     #[arg(long, value_name = "WHO", default_value = "auto")]
     pub(crate) schedule: ScheduleName,
-    /// Let the kernel give a turn every so many milliseconds, as root; set back afterwards, even if killed
+    /// Set the kernel's rotation interval to so many milliseconds, as root; it is restored afterwards, even after a kill
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub(crate) mux: Option<u32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScheduleName {
-    /// perfprop if that costs no more than 1 % of a CPU, else the kernel
+    /// perfprop where that costs at most 1 % of a CPU, else the kernel
     Auto,
-    /// The kernel, by its timer
+    /// The kernel, by its timer, every 4 ms unless `--mux` changes that
     Kernel,
     /// perfprop, every 2 ms
     User,

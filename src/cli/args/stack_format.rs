@@ -9,13 +9,13 @@ use crate::stack_formats::InputFormat;
 pub(crate) enum StackFormat {
     /// The text of `perf script`
     PerfScript,
-    /// A stack a line: `main;f;g 12`
+    /// One stack per line: `main;f;g 12`
     Folded,
-    /// pprof's protobuf, with gzip or without
+    /// pprof's protobuf, gzipped or not
     Pprof,
-    /// What `perfprop record -g` writes
+    /// A recording of `perfprop record -g`
     Recording,
-    /// What valgrind's callgrind writes, `callgrind.out.PID`
+    /// A file of valgrind's callgrind, `callgrind.out.PID`
     Callgrind,
 }
 

@@ -10,17 +10,17 @@ use crate::stacks::UnwindMethod;
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Call stacks")]
 pub(crate) struct StackArgs {
-    /// Sample the events with their call stacks, along frame pointers unless --call-graph says how
+    /// Sample call stacks at the events, by frame pointers unless --call-graph says otherwise
     #[arg(short = 'g')]
     pub(crate) frame_pointers: bool,
-    /// Sample the events with their call stacks, found so: `fp` along frame pointers, `dwarf` or `dwarf,SIZE`
-    /// from a copy of the stack (8192 bytes), `lbr` from Intel's record of calls
+    /// Sample call stacks, found in this way: `fp` by frame pointers, `dwarf` or `dwarf,SIZE`
+    /// from a copy of the stack (8192 bytes), `lbr` from the CPU's record of branches (Intel)
     #[arg(long, value_name = "HOW", value_parser = call_graph)]
     pub(crate) call_graph: Option<UnwindMethod>,
-    /// Samples a second of each event, or `max`; 4000 by default, and every one of a tracepoint
+    /// Samples per second of each event, or `max`; 4000 by default; of a tracepoint every occurrence
     #[arg(short = 'F', long = "freq", value_name = "HZ", conflicts_with = "count", value_parser = frequency)]
     pub(crate) frequency: Option<SampleRate>,
-    /// A sample every so many occurrences
+    /// Take a sample every N occurrences
     #[arg(short = 'c', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=i64::MAX as u64))]
     pub(crate) count: Option<u64>,
 }

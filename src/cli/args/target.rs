@@ -19,37 +19,37 @@ use crate::sources::perf::{Cgroup, Split, TargetKind};
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
 pub(crate) struct TargetArgs {
-    /// Processes that run already, all their threads
+    /// Running processes, with all their threads
     #[arg(short, long, value_name = "PID", value_delimiter = ',', group = "aim", value_parser = id)]
     pub(crate) pid: Vec<i32>,
-    /// Single threads that run already
+    /// Single running threads
     #[arg(short, long, value_name = "TID", value_delimiter = ',', group = "aim", value_parser = id)]
     pub(crate) tid: Vec<i32>,
-    /// Everything that runs on the machine
+    /// The whole machine, all CPUs
     #[arg(short, long, conflicts_with = "aim")]
     pub(crate) all_cpus: bool,
-    /// Everything that runs in a control group, with -a or without
+    /// All processes of a control group
     #[arg(short = 'G', long, value_name = "CGROUP", conflicts_with = "aim")]
     pub(crate) cgroup: Option<String>,
-    /// Only what runs on these CPUs, as in 0-2,5; alone, everything on them
+    /// Only these CPUs, such as 0-2,5; without another target, everything on them
     #[arg(short = 'C', long, value_name = "CPUS")]
     pub(crate) cpu: Option<String>,
     /// Don't count threads and processes that start later
     #[arg(short = 'i', long)]
     pub(crate) no_inherit: bool,
-    /// A count for each CPU
+    /// Show a count for each CPU
     #[arg(short = 'A', long, conflicts_with = "per_thread")]
     pub(crate) no_aggr: bool,
-    /// A count for each thread; needs -p or -t
+    /// Show a count for each thread; needs -p or -t
     #[arg(long)]
     pub(crate) per_thread: bool,
-    /// Begin to count this many milliseconds after the start
+    /// Start counting this many milliseconds after the start of the command
     #[arg(short = 'D', long, value_name = "MS", allow_negative_numbers = true, value_parser = delay)]
     pub(crate) delay: Option<u64>,
-    /// End after this many milliseconds
+    /// Stop after this many milliseconds
     #[arg(long, value_name = "MS", value_parser = milliseconds())]
     pub(crate) timeout: Option<u64>,
-    /// The command to run, after `--`; with another target, how long to count
+    /// The command to measure, after `--`; with another target it only sets how long to count
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }

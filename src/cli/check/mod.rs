@@ -26,10 +26,10 @@ use report::{Paint, Report};
 /// The arguments of `perfprop check`.
 #[derive(Debug, Args)]
 pub(super) struct CheckArgs {
-    /// Relation files to look through
+    /// Relation files to check
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
-    /// Events to try: how each is read, whether it opens, which groups they make, how long each runs
+    /// Events to check: how each name is read, whether it opens, the groups, and the share of time each is counted
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub(super) events: Vec<String>,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
@@ -38,13 +38,13 @@ pub(super) struct CheckArgs {
     /// Print one JSON object
     #[arg(short, long)]
     pub(super) json: bool,
-    /// Explain an error or warning, as in E04; all codes without one
+    /// Explain an error or warning such as E04; without a code, list all
     #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "", conflicts_with_all = ["files", "events"])]
     pub(super) explain: Option<String>,
-    /// Print a configuration file that says what holds without one
+    /// Print a configuration file with the defaults
     #[arg(long, conflicts_with_all = ["files", "events", "explain"])]
     pub(super) default_config: bool,
-    /// Print the theme that a base16 scheme (a YAML file) makes
+    /// Convert a base16 scheme (a YAML file) into a theme, and print it
     #[arg(long, value_name = "SCHEME", conflicts_with_all = ["files", "events", "explain", "default_config"])]
     pub(super) import_theme: Option<PathBuf>,
     /// When to use colour

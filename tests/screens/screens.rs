@@ -721,12 +721,12 @@ fn pictures_are_the_same_twice_in_every_format() {
 }
 
 /// Returns the given standings and estimates.
-struct Told {
+struct FixedEstimator {
     estimates: Vec<Estimate>,
     standings: Vec<Standing>,
 }
 
-impl Estimator for Told {
+impl Estimator for FixedEstimator {
     fn end_interval(&mut self, tally: &Tally) {
         for (event, estimate) in self.estimates.iter_mut().enumerate() {
             if !matches!(estimate.quality, Quality::Corrected | Quality::Derived) {
@@ -758,7 +758,8 @@ fn told(value: f64, error: Error) -> Monitor {
         moved: Some(Moved { event: 5, relative: Some(value) }),
         ..Standing::default()
     };
-    let mut monitor = Monitor::new(header(), relations(), Box::new(Told { estimates, standings: vec![standing; 4] }));
+    let mut monitor =
+        Monitor::new(header(), relations(), Box::new(FixedEstimator { estimates, standings: vec![standing; 4] }));
     for round in rounds(60) {
         monitor.round(&round, 3);
     }

@@ -115,7 +115,7 @@ impl ProfileState {
             self.event = event.index();
         }
         self.match_labels();
-        self.show(SiblingOrder::Held);
+        self.show(SiblingOrder::Stable);
     }
 
     /// The numbers of the event, through all that is shown of them.
@@ -133,7 +133,7 @@ impl ProfileState {
         match self.listing {
             Listing::Tree => {}
             Listing::Flat => {
-                let before = if order == SiblingOrder::Held { self.functions.as_slice() } else { &[] };
+                let before = if order == SiblingOrder::Stable { self.functions.as_slice() } else { &[] };
                 self.functions = functions::functions(&self.tree.shape, self.tree.root(), before);
                 if !self.functions.iter().any(|function| function.frame == self.function) {
                     self.function = self.functions.first().map_or(0, |function| function.frame);

@@ -24,7 +24,7 @@ enum NodeFold {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SiblingOrder {
     /// As before, but for those that have surely overtaken others.
-    Held,
+    Stable,
     /// Sorted anew, by weight.
     Anew,
 }
@@ -56,7 +56,7 @@ impl TreePlace {
             return;
         }
         let places = self.shape.paths().among(&paths);
-        let before = (order == SiblingOrder::Held).then_some((&self.shape, places.as_slice()));
+        let before = (order == SiblingOrder::Stable).then_some((&self.shape, places.as_slice()));
         let shape = Shape::new(paths, own, total, before);
         let place = |node: TreeNode| places.get(node as usize).copied().flatten();
         let mut folds = vec![NodeFold::Unsaid; shape.len()];
@@ -279,7 +279,7 @@ mod tests {
     fn take(place: &mut TreePlace, paths: PathTree, samples: &[u64]) {
         let own: Vec<_> = samples.iter().map(|&samples| Amount { samples, weight: samples }).collect();
         let total = paths.add_up(&own);
-        place.take((Arc::new(paths), Arc::new(own), total), SiblingOrder::Held);
+        place.take((Arc::new(paths), Arc::new(own), total), SiblingOrder::Stable);
     }
 
     #[test]

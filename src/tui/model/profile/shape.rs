@@ -88,11 +88,11 @@ impl Shape {
         shape
     }
 
-    /// Other numbers on the same paths; siblings keep their order with [`SiblingOrder::Held`]. Whether all nodes that are
+    /// Other numbers on the same paths; siblings keep their order with [`SiblingOrder::Stable`]. Whether all nodes that are
     /// shown are shown where they were.
     pub(super) fn count(&mut self, own: Arc<Vec<Amount>>, total: Vec<Amount>, order: SiblingOrder) -> bool {
         let are_same = |(a, b): (&Amount, &Amount)| (a.weight > 0) == (b.weight > 0);
-        let mut stands = order == SiblingOrder::Held && self.total.iter().zip(&total).all(are_same);
+        let mut stands = order == SiblingOrder::Stable && self.total.iter().zip(&total).all(are_same);
         (self.own, self.total) = (own, total);
         if order == SiblingOrder::Anew {
             self.order(None);
@@ -289,7 +289,7 @@ mod tests {
         for (samples, stands) in [([50, 61, 5, 0], true), ([50, 61, 5, 1], false), ([200, 61, 5, 1], false)] {
             let fresh = shape(&nodes(samples), Some(&counted));
             assert_eq!(
-                counted.count(Arc::clone(&fresh.own), fresh.total.clone(), SiblingOrder::Held),
+                counted.count(Arc::clone(&fresh.own), fresh.total.clone(), SiblingOrder::Stable),
                 stands,
                 "{samples:?}"
             );

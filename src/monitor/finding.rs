@@ -198,14 +198,14 @@ impl FindingText<'_> {
             [(event, _)] => {
                 write!(
                     f,
-                    "{} ran {part} of the time; fewer hardware events would narrow its interval",
+                    "{} was counted {part} of the time; with fewer hardware events its error would be smaller",
                     self.event(*event)
                 )
             }
             _ => {
                 let names: Vec<_> = ratios.iter().map(|(event, _)| self.event(*event)).collect();
-                let fewer = "fewer hardware events would narrow their intervals";
-                write!(f, "{} events ran {part} of the time; {fewer}", ratios.len())?;
+                let fewer = "with fewer hardware events their errors would be smaller";
+                write!(f, "{} events were counted {part} of the time; {fewer}", ratios.len())?;
                 // More of them than anyone reads stand in the table, each with its run ratio.
                 if names.len() <= 4 { write!(f, " ({})", names.join(", ")) } else { Ok(()) }
             }

@@ -189,6 +189,13 @@ pub(super) fn layout(room: usize, gap: usize, contents: EventsContents) -> Event
     widen(EventColumn::Event, name);
     widen(EventColumn::By, contents.by.min(MOST_BY));
     widen(EventColumn::Trend, MOST_TREND);
+    // A name that is cut says less than some cells of a trend.
+    let lacks = name.saturating_sub(columns[0].1);
+    if let Some((_, width)) = columns.iter_mut().find(|(column, _)| *column == EventColumn::Trend) {
+        let given = lacks.min(width.saturating_sub(LEAST_TREND));
+        *width -= given;
+        columns[0].1 += given;
+    }
     // Nothing is as narrow as names that are cut to nothing.
     let over = used(&columns).saturating_sub(room);
     columns[0].1 = columns[0].1.saturating_sub(over).max(3);
@@ -240,6 +247,21 @@ mod tests {
         assert_eq!(shown(200, true).len(), ALL.len() - 1);
         assert_eq!(shown_with(74, false, ShownValues::Both), [Event, Raw, RawError, Mean, Error, Run, Correction]);
         assert_eq!(shown_with(46, false, ShownValues::Both), [Event, Mean, Error, Run, Correction]);
+    }
+
+    #[test]
+    fn a_trend_gives_way_to_a_name() {
+        let long = EventsContents { name: 20, ..contents(true, ShownValues::Corrected, true) };
+        let columns = |room| {
+            let columns = layout(room, 2, long);
+            let width = |of| columns.iter().find(|(column, _)| *column == of).map(|(_, width)| *width);
+            (width(EventColumn::Event), width(EventColumn::Trend))
+        };
+        let taken = |(name, trend): (Option<usize>, Option<usize>)| name.unwrap_or(0) + trend.unwrap_or(0);
+        let narrow = (100..200).find(|room| columns(*room).1 == Some(LARGE_TREND - 6)).unwrap();
+        assert_eq!(columns(narrow).0, Some(20), "14 and six cells of the trend");
+        assert_eq!(taken(columns(narrow + 1)), taken(columns(narrow)) + 1);
+        assert_eq!(columns(narrow + 6), (Some(20), Some(LARGE_TREND)));
     }
 
     #[test]

@@ -67,7 +67,7 @@ fn advice(page: &ScreenPage<'_>) -> Option<Line<'static>> {
         return None;
     }
     let run = whole_share(run);
-    let text = format!("on a counter {run} of the time: it leans on scaling; fewer events would help");
+    let text = format!("on a counter {run} of the time, scaled up for the rest; fewer events would help");
     Some(Line::from(vec![page.span(Role::Warn, format!(" {WARN} ")), page.span(Role::Dim, text)]))
 }
 

@@ -28,7 +28,7 @@ mod limited;
 mod rotation;
 mod spread;
 
-pub use rotation::{GroupIndex, KERNEL_SLICE, Rotation, RoundRobin, sets_before};
+pub use rotation::{GroupIndex, KERNEL_SLICE, Rotation, RoundRobin, set_at};
 
 /// The place of an event in the list that the user asked for.
 pub type EventIndex = usize;

@@ -27,17 +27,27 @@ pub struct Rotation {
 /// machine says its own in `perf_event_mux_interval_ms` of each PMU.
 pub const KERNEL_SLICE: Duration = Duration::from_millis(4);
 
-/// Number of cycles after which one place of the cycle gets two slices.
-const CYCLES: usize = 4;
-
-/// The number of places passed before a slice. Each place gets one slice; in some cycles one place gets two.
+/// The set whose slice it is, where each of so many has one in each cycle.
 ///
-/// Cycles that are all of one length show each event the same moment of whatever takes as long: with
-/// six slices of 2 ms every third tick of a kernel's 4 ms. The second slice moves them on by a slice, and
-/// is another one each time.
-pub fn sets_before(slice: usize, sets: usize) -> usize {
-    let slices = CYCLES * sets + 2;
-    slice / slices * (slices - 1) + (slice % slices).min(slices - 2)
+/// A fixed order shows each event the same moments of whatever repeats as often as the cycle, or in any simple ratio to
+/// it: with six slices of 2 ms every third tick of a kernel's 4 ms. So each cycle but the first has an order of its own,
+/// drawn so that it is the same in every run.
+pub fn set_at(slice: usize, sets: usize) -> usize {
+    let sets = sets.max(1);
+    let cycle = slice / sets;
+    let mut order: Vec<usize> = (0..sets).collect();
+    if cycle > 0 {
+        order.sort_by_key(|&set| drawn(cycle, set));
+    }
+    order[slice % sets]
+}
+
+/// A number, the same in every run: a step of splitmix64.
+fn drawn(cycle: usize, set: usize) -> u64 {
+    let mut mixed = ((cycle as u64) << 20 | set as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
 }
 
 /// Rotates events on so many counters, one event after another, in slices of one length.
@@ -59,8 +69,10 @@ impl RoundRobin {
     /// Each gets its slice: to choose those that are least certain starves what is taken to be certain.
     pub fn next_slice(&mut self) -> Vec<EventIndex> {
         let count = self.counters.min(self.events.len());
-        let Some(sets) = self.events.len().checked_div(count) else { return Vec::new() };
-        let first = count * sets_before(self.slice, sets);
+        if count == 0 {
+            return Vec::new();
+        }
+        let first = count * set_at(self.slice, self.events.len().div_ceil(count));
         self.slice += 1;
         (0..count).map(|place| self.events[(first + place) % self.events.len()]).collect()
     }
@@ -171,26 +183,33 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_in_four_cycles_is_longer_by_hand() {
-        let on = |slices: std::ops::Range<usize>| slices.map(|slice| sets_before(slice, 2) % 2).collect::<Vec<_>>();
-        // Four cycles and a place, which gets a second slice; then the other place does.
-        assert_eq!(on(0..10), [0, 1, 0, 1, 0, 1, 0, 1, 0, 0]);
-        assert_eq!(on(10..20), [1, 0, 1, 0, 1, 0, 1, 0, 1, 1]);
+    fn the_order_of_a_cycle_says_nothing_of_the_next() {
+        // Of six sets: how often each has each slice of a cycle, in 600 cycles. A fair die has 100 +- 9 of each.
+        let mut times = [[0i32; 6]; 6];
+        (0..3600).for_each(|slice| times[set_at(slice, 6)][slice % 6] += 1);
+        assert!(times.iter().flatten().all(|&times| (times - 100).abs() < 40), "{times:?}");
+        // Whatever repeats in the time of a cycle or of half of it, is seen as often as it happens.
+        for period in [3, 6, 12] {
+            let seen =
+                (0..3600).filter(|&slice| set_at(slice, 6) == 0 && slice % period < period / 2 + period % 2).count();
+            let happens = 600 * (period / 2 + period % 2) / period;
+            assert!(seen.abs_diff(happens) < 50, "{period}: {seen} {happens}");
+        }
     }
 
     #[test]
-    fn every_event_has_its_turn_by_hand() {
-        let mut sets = RoundRobin::new(vec![1, 2, 3], 2);
-        assert_eq!([(); 3].map(|()| sets.next_slice()), [[1, 2], [3, 1], [2, 3]]);
+    fn every_event_has_its_turn_in_each_cycle() {
+        let mut slices = RoundRobin::new(vec![1, 2, 3, 4, 5], 2);
+        for _ in 0..50 {
+            let mut cycle: Vec<_> = (0..3).flat_map(|_| slices.next_slice()).collect();
+            cycle.sort_unstable();
+            cycle.dedup();
+            assert_eq!(cycle, [1, 2, 3, 4, 5]);
+        }
         assert!(
             RoundRobin::new(Vec::new(), 2).next_slice().is_empty()
                 && RoundRobin::new(vec![1], 0).next_slice().is_empty()
         );
-    }
-
-    #[test]
-    fn no_turn_comes_before_its_slice() {
-        assert!((0..20).all(|slice| sets_before(slice, 1) <= slice));
     }
 
     #[test]
@@ -200,14 +219,10 @@ mod tests {
 
     proptest! {
         #[test]
-        fn sets_keep_their_order_and_every_place_in_a_period_of_slices(sets in 2usize..12, period in 2usize..7) {
-            let mut met = std::collections::HashSet::new();
-            for slice in 0..(CYCLES * sets + 2) * sets * period {
-                let step = sets_before(slice + 1, sets) - sets_before(slice, sets);
-                prop_assert!(step <= 1);
-                met.insert((sets_before(slice, sets) % sets, slice % period));
-            }
-            prop_assert_eq!(met.len(), sets * period);
+        fn each_set_has_one_slice_in_each_cycle(sets in 1usize..20, cycle in 0usize..1_000_000) {
+            let mut all: Vec<_> = (0..sets).map(|slice| set_at(cycle * sets + slice, sets)).collect();
+            all.sort_unstable();
+            prop_assert_eq!(all, (0..sets).collect::<Vec<_>>());
         }
 
         #[test]

@@ -16,6 +16,8 @@ pub(crate) struct CountBlock {
     pub(crate) count: f64,
     /// How long of the span the event was counted; less than its length where it isn't known when.
     pub(crate) counted: f64,
+    /// The time that it was on a counter, in milliseconds of CPU time.
+    pub(crate) running: f64,
     /// How many threads ran on average, each of which is counted on its own: where the event wasn't counted all the time,
     /// it was in some of them.
     pub(crate) threads: f64,
@@ -23,18 +25,27 @@ pub(crate) struct CountBlock {
     pub(crate) turn: u64,
 }
 
-/// As models store it: event, start, end, count, time counted, threads, slice.
-type Stored = (usize, f64, f64, f64, f64, f64, u64);
+/// As models store it: event, start, end, count, time counted, time running, threads, slice.
+type Stored = (usize, f64, f64, f64, f64, f64, f64, u64);
 
 impl From<Stored> for CountBlock {
-    fn from((event, start, end, count, counted, threads, turn): Stored) -> Self {
-        Self { event, span: Span { start, end }, count, counted, threads, turn }
+    fn from((event, start, end, count, counted, running, threads, turn): Stored) -> Self {
+        Self { event, span: Span { start, end }, count, counted, running, threads, turn }
     }
 }
 
 impl From<CountBlock> for Stored {
     fn from(block: CountBlock) -> Self {
-        (block.event, block.span.start, block.span.end, block.count, block.counted, block.threads, block.turn)
+        (
+            block.event,
+            block.span.start,
+            block.span.end,
+            block.count,
+            block.counted,
+            block.running,
+            block.threads,
+            block.turn,
+        )
     }
 }
 
@@ -42,13 +53,13 @@ impl CountBlock {
     /// Whether it can be a block: finite numbers, a span, some of which was counted.
     pub(crate) fn is_sane(&self) -> bool {
         let times = self.counted > 0.0 && self.counted <= 1.001 * self.span.length();
-        let threads = self.threads > 0.0 && self.threads.is_finite();
+        let threads = [self.running, self.threads].into_iter().all(|value| value > 0.0 && value.is_finite());
         self.count >= 0.0 && self.count.is_finite() && times && threads && self.span.length().is_finite()
     }
 
     /// The mean rate, per millisecond of CPU time.
     pub(crate) fn rate(&self) -> f64 {
-        self.count / (self.counted * self.threads)
+        self.count / self.running
     }
 
     /// How many times the variance between threads the mean over those that were counted is off by; none where all were.
@@ -69,6 +80,7 @@ impl CountBlock {
         self.span.end = other.span.end;
         self.count += other.count;
         self.counted += other.counted;
+        self.running += other.running;
     }
 }
 
@@ -77,8 +89,6 @@ impl CountBlock {
 pub(crate) struct Blocks {
     /// Longest span of a block that rounds are joined to.
     longest: f64,
-    /// Whether an event changes between on and off at most once in a round.
-    placed: bool,
     open: Vec<Option<CountBlock>>,
     turns: Vec<u64>,
     /// Until when each event is known to have been on a counter.
@@ -97,11 +107,10 @@ pub(crate) const WHOLE: f64 = 0.999;
 pub(crate) const SEVERAL: f64 = 1.02;
 
 impl Blocks {
-    pub(crate) fn new(always: &[bool], longest: f64, placed: bool) -> Self {
+    pub(crate) fn new(always: &[bool], longest: f64) -> Self {
         let events = always.len();
         Self {
             longest,
-            placed,
             open: vec![None; events],
             turns: vec![0; events],
             running_until: vec![f64::NEG_INFINITY; events],
@@ -110,8 +119,8 @@ impl Blocks {
         }
     }
 
-    /// Takes what a round says of an event.
-    pub(crate) fn push(&mut self, event: usize, round: Span, delta: &Delta) {
+    /// Takes what a round says of an event. `unit`: how many milliseconds the unit of its span has.
+    pub(crate) fn push(&mut self, event: usize, round: Span, unit: f64, delta: &Delta) {
         let part = delta.run_ratio();
         if part <= 0.0 {
             return self.close(event);
@@ -122,8 +131,8 @@ impl Blocks {
             self.turns[event] += 1;
         }
         let length = part * round.length();
-        let threads = delta.enabled.as_ms() / round.length();
-        let placed = self.placed && threads < SEVERAL;
+        let threads = delta.enabled.as_ms() / (round.length() * unit);
+        let placed = threads < SEVERAL;
         let span = match (part > WHOLE, placed) {
             (true, _) => round,
             // It was taken off in this round, or came on in it and stays on till its end.
@@ -132,8 +141,15 @@ impl Blocks {
             (false, false) => round,
         };
         self.running_until[event] = span.end;
-        let block =
-            CountBlock { event, span, count: delta.count as f64, counted: length, threads, turn: self.turns[event] };
+        let block = CountBlock {
+            event,
+            span,
+            count: delta.count as f64,
+            counted: length,
+            running: delta.running.as_ms(),
+            threads,
+            turn: self.turns[event],
+        };
         match &mut self.open[event] {
             Some(open) if open.goes_on_in(&block, self.longest) => open.add(&block),
             _ => {
@@ -190,13 +206,13 @@ mod tests {
 
     /// Of one event that is always counted and one that is multiplexed, in rounds of 4 ms; a round counts one.
     fn counted(rounds: &[bool]) -> Blocks {
-        let mut blocks = Blocks::new(&[true, false], 4.0, true);
+        let mut blocks = Blocks::new(&[true, false], 4.0);
         for (i, &on) in rounds.iter().enumerate() {
             let round = Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 };
             for part in [1.0, f64::from(u8::from(on))] {
                 let event = usize::from(blocks.running_until[0] >= round.end);
                 let running = if part > 0.0 { CpuNs(4_000_000) } else { CpuNs(0) };
-                blocks.push(event, round, &Delta { count: part as u64, enabled: CpuNs(4_000_000), running });
+                blocks.push(event, round, 1.0, &Delta { count: part as u64, enabled: CpuNs(4_000_000), running });
             }
         }
         blocks.cut();
@@ -221,10 +237,10 @@ mod tests {
     #[test]
     fn what_some_of_several_threads_counted_is_a_sample_of_them_by_hand() {
         let block = |threads: u64, counted: u64| {
-            let mut blocks = Blocks::new(&[false], 4.0, true);
+            let mut blocks = Blocks::new(&[false], 4.0);
             let ms = |ms: u64| CpuNs(ms * 1_000_000);
             let delta = Delta { count: 120 * counted, enabled: ms(4 * threads), running: ms(4 * counted) };
-            blocks.push(0, Span { start: 0.0, end: 4.0 }, &delta);
+            blocks.push(0, Span { start: 0.0, end: 4.0 }, 1.0, &delta);
             blocks.cut();
             blocks.joined(-1.0, 0.0, 4.0)[0]
         };
@@ -236,7 +252,7 @@ mod tests {
 
     #[test]
     fn nothing_counted_is_no_block() {
-        assert!(Blocks::new(&[], 4.0, true).joined(0.0, 0.0, 8.0).is_empty());
+        assert!(Blocks::new(&[], 4.0).joined(0.0, 0.0, 8.0).is_empty());
         assert!(spans(&counted(&[false; 3]).joined(0.0, 0.0, 8.0), 1).is_empty());
     }
 

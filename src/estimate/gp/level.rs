@@ -7,7 +7,32 @@ pub(crate) struct Level {
     time: f64,
     ever: bool,
     known: bool,
+    /// The rate of the last interval in which it was counted.
+    last: Option<f64>,
+    /// How far the mean and the last rate were from the next one: running means of relative deviations.
+    mean_off: f64,
+    last_off: f64,
+    /// The part of the last rate in the level.
+    held: f64,
+    /// What the process said last, how far that was from what was counted next, and the last rate's part beside it.
+    said: Option<f64>,
+    said_off: f64,
+    beside: f64,
+    /// The rate that was estimated last, and the running mean of squares of how far the next one was off.
+    estimated: Option<f64>,
+    squares: f64,
+    estimates: f64,
 }
+
+/// What is remembered of how far predictions were off, at each next one.
+const OFF_KEPT: f64 = 0.9;
+/// Before any were made the last rate is the better one: how far each is taken to have been off.
+const BEFORE: (f64, f64, f64) = (0.5, 0.5, 0.2);
+const SQUARES_KEPT: f64 = 0.95;
+/// How sharply the better one is preferred.
+const SHARP: i32 = 8;
+/// The last rate has to be better by so much to be as good: the process itself follows what changed lately.
+const HANDICAP: f64 = 1.5;
 
 /// Rates below this many counts a millisecond differ from none by too little to divide by.
 const LEAST_RATE: f64 = 0.0025;
@@ -15,12 +40,57 @@ const LEAST_RATE: f64 = 0.0025;
 impl Level {
     /// A level that was learnt: what is counted doesn't move it.
     pub(crate) fn known(rate: f64) -> Self {
-        Self { count: rate, time: 1.0, ever: rate > 0.0, known: true }
+        Self { count: rate, time: 1.0, ever: rate > 0.0, known: true, ..Self::default() }
     }
 
     /// The rate per millisecond; `None` if the event was never counted.
     pub(crate) fn rate(&self) -> Option<f64> {
-        (self.time > 0.0).then(|| (self.count / self.time).max(LEAST_RATE))
+        let mean = (self.time > 0.0).then(|| self.count / self.time)?;
+        Some((mean + self.held * (self.last.unwrap_or(mean) - mean)).max(LEAST_RATE))
+    }
+
+    /// The rate that the process says, and one that is between it and the last rate, by which of them foretold more.
+    pub(crate) fn between(&mut self, said: f64) -> f64 {
+        self.said = Some(said);
+        let rate = said + self.beside * (self.last.unwrap_or(said) - said);
+        self.estimated = Some(rate);
+        rate
+    }
+
+    /// The root of the mean square that estimated rates were off by, of rates that were counted next.
+    pub(crate) fn off(&self) -> f64 {
+        (self.squares / self.estimates.max(1.0)).sqrt()
+    }
+
+    /// Judges whether the mean or the last rate said better what was counted now, before it is taken; the level goes
+    /// between them by that.
+    pub(crate) fn hold(&mut self, count: f64, time: f64) {
+        if self.known || time <= 0.0 {
+            return;
+        }
+        let now = count / time;
+        if let Some(last) = self.last {
+            let mean = self.count / self.time;
+            if self.last_off == 0.0 {
+                (self.mean_off, self.said_off, self.last_off) = BEFORE;
+            }
+            let off = |rate: f64| (now - rate).abs() / (now + rate).max(LEAST_RATE);
+            self.mean_off = OFF_KEPT * self.mean_off + off(mean);
+            self.last_off = OFF_KEPT * self.last_off + off(last);
+            let [mean, last] = [self.mean_off, HANDICAP * self.last_off].map(|off| (off + 1e-6).powi(SHARP));
+            self.held = mean / (mean + last);
+            self.beside = 1.0;
+            if let Some(said) = self.said {
+                self.said_off = OFF_KEPT * self.said_off + off(said);
+                let [said, last] = [self.said_off, self.last_off].map(|off| (off + 1e-6).powi(SHARP));
+                self.beside = said / (said + last);
+            }
+        }
+        if let Some(estimated) = self.estimated {
+            self.squares = SQUARES_KEPT * self.squares + (now - estimated).powi(2);
+            self.estimates = SQUARES_KEPT * self.estimates + 1.0;
+        }
+        self.last = Some(now);
     }
 
     /// Whether the event has never happened while it was counted.
@@ -61,5 +131,24 @@ mod tests {
         assert!((free.rate().unwrap_or(0.0) - 70.0 / 15.0).abs() < 1e-12);
         assert_eq!(known.rate(), Some(4.0));
         assert_eq!((Level::default().rate(), Level::known(0.0).rate()), (None, Some(LEAST_RATE)));
+    }
+
+    #[test]
+    fn what_holds_still_between_jumps_is_held() {
+        let (mut still, mut noisy) = (Level::default(), Level::default());
+        for turn in 0..40 {
+            let steps = if turn / 10 % 2 == 0 { 10.0 } else { 40.0 };
+            let noise = if turn % 2 == 0 { 10.0 } else { 40.0 };
+            for (level, rate) in [(&mut still, steps), (&mut noisy, noise)] {
+                level.hold(100.0 * rate, 100.0);
+                level.update(100.0 * rate, 100.0, 100.0, 1.0);
+                level.between(25.0);
+            }
+        }
+        assert!((still.rate().unwrap_or(0.0) - 40.0).abs() < 1.0, "{still:?}");
+        assert!((noisy.rate().unwrap_or(0.0) - 25.0).abs() < 1.0, "{noisy:?}");
+        assert!((still.between(25.0) - 40.0).abs() < 1.0 && (noisy.between(25.0) - 25.0).abs() < 1.0);
+        // The process said 25 where 10 and 40 came.
+        assert!((noisy.off() - 15.0).abs() < 2.0, "{}", noisy.off());
     }
 }

@@ -14,6 +14,7 @@
 //! `docs/estimator.md` says what was tried and what it gave.
 
 mod blocks;
+mod calibration;
 mod covariance;
 mod learn;
 mod lessons;
@@ -39,10 +40,11 @@ pub use time::{CpuClock, Span};
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
+use calibration::Calibration;
 use covariance::Covariances;
 use lessons::Lessons;
 use level::Level;
-use total::SliceSpread;
+use total::TurnSpread;
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior as Known;
 use window::{Observation, Posterior, Solved, Window, WindowScale};
@@ -112,7 +114,7 @@ fn within(estimate: f64, half_width: f64, counted: Delta) -> Uncertain {
 /// What no rate fits, as a variance relative to the event's present one.
 const NOISE: f64 = 2e-4;
 /// Where events come in bursts, intervals are wider by this factor: what is next has heavier tails.
-const BURSTS: f64 = 1.2;
+const BURSTS: f64 = 1.3;
 /// The part that is kept of what was fitted to bursts: one says little of the next.
 const KEPT_OF_BURSTS: f64 = 0.5;
 /// The part that is kept, and the half width over Student's, where several threads are counted one by one: a window's
@@ -121,6 +123,14 @@ const KEPT_OF_THREADS: f64 = 0.5;
 const WIDTH_OF_THREADS: f64 = 0.8;
 /// The variance of rates between threads, over that of a thread in time, before any were seen.
 const BETWEEN_THREADS: f64 = 3.0;
+/// The usual length of a turn: as many events as there are counters, of which one is changed every 4 ms.
+const USUAL_TURN_MS: f64 = 16.0;
+/// Where time is slowed down by more, turns are so far apart that the last rate may say more than the mean does.
+const SLOW: f64 = 3.0;
+/// Intervals are at least so many times as wide to a side as estimates were off then.
+const OFF_WIDTH: f64 = 1.6;
+/// The most that time is slowed down by.
+const SLOWEST: f64 = 100.0;
 /// Covariances are fitted anew after so long.
 const FIT_EVERY_MS: f64 = 75.0;
 /// Where fewer observations of an event were seen, it is as if there were so many.
@@ -131,6 +141,7 @@ const UNFITTED: u64 = 6;
 /// Estimates multiplexed counts by a Gaussian process over all events.
 pub struct Gp {
     settings: Settings,
+    rotation_ms: f64,
     events: Vec<EventSpec>,
     constraints: Vec<Constraint>,
     blocks: Blocks,
@@ -147,14 +158,22 @@ pub struct Gp {
     /// Since the last window, the last interval, the start.
     window: Vec<Delta>,
     interval: Vec<WindowSum>,
+    run_sums: Vec<WindowSum>,
     run: Vec<Delta>,
-    turns: Vec<SliceSpread>,
+    turns: Vec<TurnSpread>,
+    calibration: Calibration,
+    /// Variances of events' mean rates, relative to their levels, by the covariances before they were fitted to the window.
+    at_large: Vec<f64>,
     /// The rounds of multiplexed events without a count.
     empty: Share,
     window_start: f64,
     fitted_until: f64,
     end: f64,
-    started: bool,
+    /// How many milliseconds of CPU time a unit of the process' time has: where a cycle of the rotation takes long, all
+    /// that is looked at lasts as much longer.
+    unit: f64,
+    /// How many milliseconds a turn on the counters takes.
+    turn_ms: f64,
     fitted_windows: u64,
     /// How many threads ran in the last window, on average.
     threads: f64,
@@ -195,10 +214,10 @@ impl Gp {
             _ => Level::default(),
         };
         let levels = names.iter().map(level).collect();
-        let placed = timing.rotation_ms >= timing.read_ms;
         Self {
-            blocks: Blocks::new(&always, Settings::BLOCKS_MS[0], placed),
+            blocks: Blocks::new(&always, Settings::BLOCKS_MS[0]),
             settings,
+            rotation_ms: timing.rotation_ms,
             events: events.to_vec(),
             constraints: Vec::new(),
             levels,
@@ -210,13 +229,17 @@ impl Gp {
             covariances,
             window: vec![Delta::default(); n],
             interval: vec![WindowSum::default(); n],
+            run_sums: vec![WindowSum::default(); n],
             run: vec![Delta::default(); n],
-            turns: vec![SliceSpread::default(); n],
+            turns: vec![TurnSpread::default(); n],
+            calibration: Calibration::new(n),
+            at_large: vec![0.0; n],
             empty: Share::default(),
             window_start: 0.0,
             fitted_until: 0.0,
             end: 0.0,
-            started: false,
+            unit: (timing.rotation_ms / USUAL_TURN_MS).max(1.0),
+            turn_ms: timing.rotation_ms.max(USUAL_TURN_MS),
             fitted_windows: 0,
             threads: 1.0,
             lessons: None,
@@ -239,16 +262,15 @@ impl Gp {
 
     /// Takes a round: a delta for each event. Rounds of no length are ignored.
     pub fn round(&mut self, round: Span, deltas: &[Delta]) {
-        if !(round.length() > 0.0 && round.length().is_finite()) {
+        let length = round.length();
+        if !(length > 0.0 && length.is_finite()) {
             return;
         }
-        if !self.started || round.start > self.end + 1e6 {
-            (self.window_start, self.fitted_until, self.started) = (round.start, round.start, true);
-        }
+        let round = Span { start: self.end, end: self.end + length / self.unit };
         for (event, delta) in deltas.iter().enumerate().take(self.events.len()) {
             let delta = sane(*delta);
-            self.blocks.push(event, round, &delta);
-            self.turns[event].push(delta.count as f64, delta.running.as_ms());
+            self.blocks.push(event, round, self.unit, &delta);
+            self.turns[event].push(delta.count as f64, delta.running.as_ms(), length, self.rotation_ms);
             self.window[event] += delta;
             self.interval[event].counted += delta;
             self.run[event] += delta;
@@ -266,6 +288,9 @@ impl Gp {
     /// never been counted.
     pub fn interval(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
         self.end();
+        for (run, sum) in self.run_sums.iter_mut().zip(&self.interval).filter(|(_, sum)| sum.known) {
+            run.add(sum.estimate, sum.square.sqrt());
+        }
         let sums = self.interval.iter_mut().map(std::mem::take);
         let estimates = sums.map(|sum| {
             let counted = sum.counted;
@@ -289,14 +314,19 @@ impl Gp {
     fn half_width(&self, event: usize) -> f64 {
         let student = Confidence::DEFAULT.student(self.observed[event].max(LEAST_OBSERVED));
         let threads = if self.threads > SEVERAL { WIDTH_OF_THREADS } else { 1.0 };
-        self.settings.half_width * student * threads * if self.empty.is_most() { BURSTS } else { 1.0 }
+        self.settings.half_width
+            * student
+            * threads
+            * self.calibration.factor(event, self.turns[event].turns(), self.run[event].run_ratio())
+            * if self.empty.is_most() { BURSTS } else { 1.0 }
     }
 
-    /// What each event counted in the run so far: scaled, as that is unbiased over many slices, with
-    /// the error of a systematic sample. `None` for an event that has never been counted.
+    /// What each event counted in the run so far: between the scaled count, which is unbiased over many turns, with the
+    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few turns, by
+    /// how sure both are. `None` for an event that has never been counted.
     pub fn totals(&self, confidence: Confidence) -> Vec<Option<Uncertain>> {
-        let runs = self.run.iter().zip(&self.turns);
-        let totals = runs.map(|(run, turns)| {
+        let total = |event: usize| {
+            let run = self.run[event];
             if run.running == CpuNs(0) {
                 return None;
             }
@@ -304,10 +334,27 @@ impl Gp {
                 return Some(Uncertain::exact(run.count as f64));
             }
             let scaled = run.count as f64 / run.run_ratio();
-            let half_width = turns.half_width(run.enabled.as_ms(), run.running.as_ms()).unwrap_or(scaled);
-            Some(within(scaled, at(confidence, half_width), *run))
-        });
-        totals.collect()
+            let (enabled, running) = (run.enabled.as_ms(), run.running.as_ms());
+            let of_turns = self.turns[event].half_width(enabled, running);
+            // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
+            let poisson = (run.count as f64 + 0.5) * (enabled - running) * enabled / (running * running);
+            let of_turns = of_turns.map(|half_width| half_width.max(Confidence::DEFAULT.normal() * poisson.sqrt()));
+            let windows = &self.run_sums[event];
+            // The fewer turns, the less is known of the level that all windows share.
+            let of_windows = windows.square.sqrt() * (1.0 + 1.0 / (1.0 + self.turns[event].turns()));
+            let is_usual = self.threads < SEVERAL && self.unit < SLOW && !self.empty.is_most();
+            let (value, half_width) = match of_turns {
+                Some(of_turns) if windows.known && is_usual => {
+                    let part = of_turns.powi(2) / (of_turns.powi(2) + of_windows.powi(2)).max(f64::MIN_POSITIVE);
+                    (scaled + part * (windows.estimate - scaled), of_turns + part * (of_windows - of_turns))
+                }
+                Some(of_turns) => (scaled, of_turns),
+                None if windows.known => (windows.estimate, of_windows),
+                None => (scaled, scaled),
+            };
+            Some(within(value, at(confidence, half_width), run))
+        };
+        (0..self.events.len()).map(total).collect()
     }
 
     /// Makes this a learning run: its windows, after those of earlier runs, are kept for [`Gp::model`].
@@ -342,20 +389,43 @@ impl Gp {
     fn end_window(&mut self) {
         let span = Span { start: self.window_start, end: self.end };
         self.window_start = self.end;
-        self.threads = longest(&self.window) / span.length();
+        self.threads = longest(&self.window) / (span.length() * self.unit);
         self.blocks.cut();
         for (level, counted) in self.levels.iter_mut().zip(&self.window) {
+            if self.unit > SLOW {
+                level.hold(counted.count as f64, counted.running.as_ms());
+            }
             level.update(counted.count as f64, counted.running.as_ms(), span.length(), self.settings.level_memory);
         }
         let since = self.fitted_until;
         let fitted = (self.end - since >= FIT_EVERY_MS).then(|| self.fit(since));
         // Short windows are fitted together.
         let window = fitted.filter(|_| since >= span.start - 1e-6);
-        let window = window.unwrap_or_else(|| Window::new(self.observations(span.start)));
+        let window = window.unwrap_or_else(|| {
+            self.at_large.fill(0.0);
+            Window::new(self.observations(span.start))
+        });
         self.estimate(span, window.solve(&self.present).as_ref());
         self.window.fill(Delta::default());
+        self.follow_turns();
         let memory = self.settings.context_ms.max(Settings::LEAST_MS) + self.settings.window_ms.max(FIT_EVERY_MS);
         self.blocks.forget(self.end - memory);
+    }
+
+    /// Follows how long turns on the counters take, and the unit of time with which a cycle of the rotation, from one turn
+    /// of an event to its next, lasts for a window.
+    fn follow_turns(&mut self) {
+        let multiplexed = || (0..self.events.len()).filter(|&event| !self.events[event].always_counted);
+        let turn = |event: usize| Some((self.turns[event].turn_ms()?, self.run[event].run_ratio().max(1e-3)));
+        let mut turns: Vec<(f64, f64)> = multiplexed().filter_map(turn).collect();
+        if turns.is_empty() || self.threads > SEVERAL {
+            return;
+        }
+        turns.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        self.turn_ms = turns[turns.len() / 2].0;
+        let mut cycles: Vec<f64> = turns.iter().map(|(turn_ms, counted)| turn_ms / counted).collect();
+        cycles.sort_unstable_by(f64::total_cmp);
+        self.unit = (cycles[cycles.len() / 2] / self.settings.window_ms).clamp(1.0, SLOWEST);
     }
 
     /// Fits covariances to the window since then: wholly for the time being, and in part for good.
@@ -367,11 +437,26 @@ impl Gp {
         let step = self.settings.first_step / (1.0 + self.settings.step_decline * self.fitted_windows as f64);
         let step = step.max(self.settings.least_step);
         self.present.clone_from(&self.covariances);
-        for _ in 0..self.settings.fits_to(window.observations.len(), self.events.len(), self.threads > SEVERAL) {
+        let span = Span { start: since, end: self.end };
+        self.at_large.fill(0.0);
+        let fits = self.settings.fits_to(window.observations.len(), self.events.len(), self.threads > SEVERAL);
+        for fit in 0..fits {
             let Some(solved) = window.solve(&self.present) else {
                 self.present.clone_from(&self.covariances);
                 break;
             };
+            if fit == 0 && self.threads < SEVERAL {
+                let known = solved.sums(span, &self.present, &self.scales);
+                let part = solved.scale().max(0.25) / span.length().powi(2);
+                self.at_large = (0..self.events.len()).map(|event| part * known.covariance.at(event, event)).collect();
+            }
+            if fit + 1 == fits && self.threads < SEVERAL {
+                let surprise = solved.scale().max(0.25);
+                let events = &self.events;
+                let turns = solved.left_out(since).into_iter().filter(|&(event, _)| !events[event].always_counted);
+                self.calibration
+                    .window(self.turn_ms / self.unit, turns.map(|(event, square)| (event, square / surprise)));
+            }
             learn::step(&solved, &mut self.present, step, learn::Pace::Fast);
         }
         let kept = self.settings.kept
@@ -438,6 +523,7 @@ impl Gp {
         Observation {
             event: block.event,
             span: block.span,
+            turn: block.turn,
             value: block.rate() / rate - 1.0,
             noise,
             between_threads,
@@ -481,8 +567,16 @@ impl Gp {
                     // Where it wasn't looked at, what may have stopped counted nothing.
                     let stopped = if seen { scaled } else { 0.0 };
                     let estimate = stopped + goes_on * (known.mean[event] - stopped);
-                    let deviation = known.covariance.at(event, event).max(0.0).sqrt();
-                    sum.add(estimate.max(counted.count as f64), half_width * deviation);
+                    let present = known.covariance.at(event, event).max(0.0);
+                    let at_large = self.at_large[event] * (rate * counted.enabled.as_ms()).powi(2);
+                    let deviation = self.calibration.deviation(present, at_large);
+                    let (mut estimate, mut half_width) = (estimate, half_width * deviation);
+                    if self.unit > SLOW {
+                        let time = counted.enabled.as_ms();
+                        estimate = time * self.levels[event].between(estimate / time);
+                        half_width = half_width.max(OFF_WIDTH * time * self.levels[event].off());
+                    }
+                    sum.add(estimate.max(counted.count as f64), half_width);
                 }
                 _ => sum.add(scaled, half_width * scaled),
             }

@@ -34,7 +34,7 @@ fn one_observation_of_one_event_by_hand() {
     covariances.at_mut(0, 0)[time::WHITE] = 0.5;
     let span = Span { start: 0.0, end: time::WHITE_SPAN };
     let scale = WindowScale { level: 1.0, rest: 1.0 };
-    let seen = Observation { event: 0, span, value: 0.2, noise: 0.0, between_threads: 0.0, scale };
+    let seen = Observation { event: 0, span, turn: 0, value: 0.2, noise: 0.0, between_threads: 0.0, scale };
     let observed = super::Window::new(vec![seen]);
     let solved = observed.solve(&covariances).unwrap();
     let window = Span { start: 0.0, end: 2.0 * time::WHITE_SPAN };

@@ -1,5 +1,7 @@
 //! Solves a window's observations for what it counted, and for what they say of the covariances.
 
+use std::collections::BTreeMap;
+
 use super::covariance::Covariances;
 use super::linear_algebra::{Square, dot};
 use super::time::{CONSTANT, PROCESSES, PerProcess, SLICES, Span, TimedSpan};
@@ -9,6 +11,8 @@ use super::time::{CONSTANT, PROCESSES, PerProcess, SLICES, Span, TimedSpan};
 pub(crate) struct Observation {
     pub(crate) event: usize,
     pub(crate) span: Span,
+    /// The turn on a counter that it is of; those of one come one after another.
+    pub(crate) turn: u64,
     pub(crate) value: f64,
     /// The variance that is no part of the rate over the span.
     pub(crate) noise: f64,
@@ -201,6 +205,45 @@ impl Solved<'_> {
         Posterior { mean, covariance }
     }
 
+    /// How far each turn on a counter that ended after `since` is from what all others say of it: the square of its mean's
+    /// deviation, over what that should be. In the order of events.
+    ///
+    /// Without the observations b of a turn, those would be off by Q w_b on average, with the covariance Q, where Q is the
+    /// inverse of that part of the covariances' inverse and w_b are their weights.
+    pub(crate) fn left_out(&self, since: f64) -> Vec<(usize, f64)> {
+        let observations = &self.window.observations;
+        let mut turns: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
+        for (place, o) in observations.iter().enumerate().filter(|(_, o)| o.span.end > since + 1e-9) {
+            turns.entry((o.event, o.turn)).or_default().push(place);
+        }
+        let deviation = |((event, _), places): ((usize, u64), Vec<usize>)| Some((event, self.deviation(&places)?));
+        turns.into_iter().filter_map(deviation).collect()
+    }
+
+    fn deviation(&self, places: &[usize]) -> Option<f64> {
+        let mut precision = Square::zeros(places.len());
+        for (i, &a) in places.iter().enumerate() {
+            for (j, &b) in places[..=i].iter().enumerate() {
+                // Rows of the whitening matrix end at the diagonal.
+                let product =
+                    (a.max(b)..self.weights.len()).map(|row| self.whitening.at(row, a) * self.whitening.at(row, b));
+                *precision.at_mut(i, j) = product.sum();
+            }
+        }
+        if !precision.cholesky() {
+            return None;
+        }
+        let whitening = precision.inverse_of_transposed();
+        // Q = W'W; sums weigh observations by their lengths.
+        let whiten = |of: &dyn Fn(usize) -> f64| -> Vec<f64> {
+            (0..places.len()).map(|row| (0..=row).map(|i| whitening.at(row, i) * of(places[i])).sum()).collect()
+        };
+        let length = whiten(&|place| self.window.observations[place].span.length());
+        let weights = whiten(&|place| self.weights[place]);
+        let (sum, variance) = (dot(&length, &weights), dot(&length, &length));
+        Some(sum * sum / variance).filter(|square| square.is_finite())
+    }
+
     /// Twice the derivative of the log likelihood by the covariances of each process; the data's part
     /// times `weight`.
     pub(crate) fn gradient(&self, events: usize, weight: f64) -> Gradient {
@@ -268,6 +311,7 @@ mod tests {
             Observation {
                 event: i % 3,
                 span,
+                turn: 0,
                 value: (i as f64).sin(),
                 noise: 0.01,
                 between_threads,
@@ -301,5 +345,37 @@ mod tests {
             let slope = (moved(1e-5) - moved(-1e-5)) / 2e-5;
             assert!((slope - 0.5 * gradient).abs() < 1e-4 * (1.0 + slope.abs()), "{event}: {slope} {gradient}");
         }
+    }
+
+    #[test]
+    fn a_turn_is_left_out_as_if_it_had_not_been_seen() {
+        let mut covariances = Covariances::zeros(2);
+        for (a, b, value) in [(0, 0, 0.5), (0, 1, 0.3), (1, 0, 0.3), (1, 1, 0.4)] {
+            *covariances.at_mut(a, b) = [value; PROCESSES];
+        }
+        let observation = |i: usize| {
+            let span = Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 };
+            let (event, value) = (usize::from(i / 2 % 2 == 1), (1.0 + i as f64).sin());
+            Observation {
+                event,
+                span,
+                turn: (i / 4) as u64,
+                value,
+                noise: 0.01,
+                between_threads: 0.0,
+                scale: WindowScale::AT_LARGE,
+            }
+        };
+        let all: Vec<_> = (0..8).map(observation).collect();
+        // The second turn of the second event is from 24 to 32 ms.
+        let others = Window::new(all.iter().filter(|o| o.span.end < 25.0).copied().collect());
+        let solved = others.solve(&covariances).unwrap_or_else(|| unreachable!());
+        let known = solved.sums(Span { start: 24.0, end: 32.0 }, &covariances, &[WindowScale::AT_LARGE; 2]);
+        let sum = all[6..].iter().map(|o| 4.0 * o.value).sum::<f64>();
+        let expected = (sum - known.mean[1]).powi(2) / (known.covariance.at(1, 1) + 2.0 * 16.0 * 0.01);
+        let window = Window::new(all);
+        let left_out = window.solve(&covariances).unwrap_or_else(|| unreachable!()).left_out(20.0);
+        let found = left_out.iter().find(|(event, _)| *event == 1).map_or(f64::NAN, |found| found.1);
+        assert!((found - expected).abs() < 1e-9 * expected, "{found} {expected}");
     }
 }

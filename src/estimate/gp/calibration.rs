@@ -41,9 +41,9 @@ const BEFORE: (f64, f64) = (60.0, 10.0);
 /// What a window keeps of those before.
 const KEPT: f64 = 0.93;
 /// A turn counts for no more than so much: one surprise doesn't spoil all that comes after.
-const LARGEST: f64 = 25.0;
+const LARGEST: f64 = 50.0;
 /// How far it is followed, as a power, and how far at most.
-const POWER: f64 = 1.2;
+const POWER: f64 = 1.5;
 const FACTORS: (f64, f64) = (0.75, 5.0);
 /// So many turns make the variance of a level as large as that of a window: what isn't known of it adds to the first.
 const LEVEL_TURNS: f64 = 4.0;

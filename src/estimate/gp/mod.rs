@@ -13,6 +13,7 @@
 //!
 //! `docs/estimator.md` says what was tried and what it gave.
 
+mod aliasing;
 mod blocks;
 mod calibration;
 mod covariance;
@@ -39,6 +40,7 @@ pub use time::{CpuClock, Span};
 
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
+use aliasing::Aliasing;
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
 use calibration::Calibration;
 use covariance::Covariances;
@@ -107,8 +109,18 @@ fn at(confidence: Confidence, half_width: f64) -> f64 {
 }
 
 /// An estimate of a count that is at least what was counted.
-fn within(estimate: f64, half_width: f64, counted: Delta) -> Uncertain {
-    Uncertain { value: estimate, error: Error::of(half_width) }.at_least(counted.count as f64)
+fn within(value: f64, error: Error, counted: Delta) -> Uncertain {
+    Uncertain { value, error }.at_least(counted.count as f64)
+}
+
+/// An error of this half width, or more where counts may be off by factors.
+fn widened(value: f64, half_width: f64, factors: Option<(f64, f64)>) -> Error {
+    match (Error::of(half_width), factors) {
+        (Error::Within { below, above }, Some((least, most))) => {
+            Error::Within { below: below.max(value * (1.0 - least)), above: above.max(value * (most - 1.0)) }
+        }
+        (error, _) => error,
+    }
 }
 
 /// What no rate fits, as a variance relative to the event's present one.
@@ -127,6 +139,9 @@ const BETWEEN_THREADS: f64 = 3.0;
 const USUAL_TURN_MS: f64 = 16.0;
 /// Where time is slowed down by more, turns are so far apart that the last rate may say more than the mean does.
 const SLOW: f64 = 3.0;
+/// Where it is slowed down by more, or more turns hold no count, totals are scaled counts.
+const SLOW_TOTALS: f64 = 1.5;
+const SELDOM: f64 = 0.1;
 /// Intervals are at least so many times as wide to a side as estimates were off then.
 const OFF_WIDTH: f64 = 1.6;
 /// The most that time is slowed down by.
@@ -161,6 +176,9 @@ pub struct Gp {
     run_sums: Vec<WindowSum>,
     run: Vec<Delta>,
     turns: Vec<TurnSpread>,
+    aliasing: Aliasing,
+    /// CPU time so far, in milliseconds.
+    elapsed: f64,
     calibration: Calibration,
     /// Variances of events' mean rates, relative to their levels, by the covariances before they were fitted to the window.
     at_large: Vec<f64>,
@@ -232,6 +250,8 @@ impl Gp {
             run_sums: vec![WindowSum::default(); n],
             run: vec![Delta::default(); n],
             turns: vec![TurnSpread::default(); n],
+            aliasing: Aliasing::new(always.iter().copied()),
+            elapsed: 0.0,
             calibration: Calibration::new(n),
             at_large: vec![0.0; n],
             empty: Share::default(),
@@ -266,6 +286,8 @@ impl Gp {
         if !(length > 0.0 && length.is_finite()) {
             return;
         }
+        self.elapsed += length;
+        self.aliasing.round(length, deltas);
         let round = Span { start: self.end, end: self.end + length / self.unit };
         for (event, delta) in deltas.iter().enumerate().take(self.events.len()) {
             let delta = sane(*delta);
@@ -284,6 +306,11 @@ impl Gp {
         }
     }
 
+    /// By what factors counts may be off because the rotation beats with the program, if it does.
+    pub fn aliasing(&self) -> Option<(f64, f64)> {
+        self.aliasing.factors(self.elapsed, &self.run).filter(|_| self.threads < SEVERAL)
+    }
+
     /// Ends an interval: what each event counted since the last one; `None` for an event that has
     /// never been counted.
     pub fn interval(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
@@ -292,12 +319,17 @@ impl Gp {
             run.add(sum.estimate, sum.square.sqrt());
         }
         let sums = self.interval.iter_mut().map(std::mem::take);
+        let aliasing = self.aliasing.factors(self.elapsed, &self.run).filter(|_| self.threads < SEVERAL);
         let estimates = sums.map(|sum| {
             let counted = sum.counted;
             match counted.run_ratio() {
                 ratio if ratio >= WHOLE => Some(Uncertain::exact(counted.count as f64)),
                 _ if !sum.known => None,
-                _ => Some(within(sum.estimate, at(confidence, sum.square.sqrt()), counted)),
+                _ => Some(within(
+                    sum.estimate,
+                    widened(sum.estimate, at(confidence, sum.square.sqrt()), aliasing),
+                    counted,
+                )),
             }
         });
         estimates.collect()
@@ -318,13 +350,14 @@ impl Gp {
             * student
             * threads
             * self.calibration.factor(event, self.turns[event].turns(), self.run[event].run_ratio())
-            * if self.empty.is_most() { BURSTS } else { 1.0 }
+            * if self.empty.is_most() || self.turns[event].empty() > 0.5 { BURSTS } else { 1.0 }
     }
 
     /// What each event counted in the run so far: between the scaled count, which is unbiased over many turns, with the
     /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few turns, by
     /// how sure both are. `None` for an event that has never been counted.
     pub fn totals(&self, confidence: Confidence) -> Vec<Option<Uncertain>> {
+        let aliasing = self.aliasing();
         let total = |event: usize| {
             let run = self.run[event];
             if run.running == CpuNs(0) {
@@ -342,7 +375,8 @@ impl Gp {
             let windows = &self.run_sums[event];
             // The fewer turns, the less is known of the level that all windows share.
             let of_windows = windows.square.sqrt() * (1.0 + 1.0 / (1.0 + self.turns[event].turns()));
-            let is_usual = self.threads < SEVERAL && self.unit < SLOW && !self.empty.is_most();
+            let is_steady = self.turns[event].empty() < SELDOM && !self.empty.is_most();
+            let is_usual = is_steady && self.threads < SEVERAL && self.unit < SLOW_TOTALS;
             let (value, half_width) = match of_turns {
                 Some(of_turns) if windows.known && is_usual => {
                     let part = of_turns.powi(2) / (of_turns.powi(2) + of_windows.powi(2)).max(f64::MIN_POSITIVE);
@@ -352,7 +386,7 @@ impl Gp {
                 None if windows.known => (windows.estimate, of_windows),
                 None => (scaled, scaled),
             };
-            Some(within(value, at(confidence, half_width), run))
+            Some(within(value, widened(value, at(confidence, half_width), aliasing), run))
         };
         (0..self.events.len()).map(total).collect()
     }

@@ -96,12 +96,12 @@ impl Default for Settings {
             kept: 0.3,
             doubt: 0.05,
             model_step: 0.6,
-            model_half_width: 1.23,
+            model_half_width: 1.25,
             volatile: true,
             lesson_steps: 2000,
             lesson_first: 0.4,
             lesson_last: 0.02,
-            half_width: 1.23,
+            half_width: 1.25,
         }
     }
 }

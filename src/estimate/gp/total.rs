@@ -19,6 +19,8 @@ pub(crate) struct TurnSpread {
     /// The time on a counter in all turns that ended.
     ended: f64,
     turns: f64,
+    /// How many of them had no count.
+    empty: f64,
     /// Turns without a count since the last that had one.
     quiet: i32,
     /// The most that there were before an event went on.
@@ -55,6 +57,7 @@ impl TurnSpread {
         if rate > 0.0 {
             (self.usual, self.quiet) = (self.usual.max(self.quiet), 0);
         } else {
+            self.empty += 1.0;
             self.quiet = self.quiet.saturating_add(1);
         }
         if let Some(before) = self.last {
@@ -69,6 +72,11 @@ impl TurnSpread {
     /// How many turns ended.
     pub(crate) fn turns(&self) -> f64 {
         self.turns
+    }
+
+    /// The part of turns that had no count.
+    pub(crate) fn empty(&self) -> f64 {
+        self.empty / self.turns.max(1.0)
     }
 
     /// The mean time on a counter of a turn; `None` before one ended.

@@ -14,7 +14,8 @@ use super::gp::{Constraint, CovarianceModel, Known};
 use super::levels::with_gradient;
 use super::on_cpu::OnCpu;
 use super::{
-    Cause, Contribution, Estimate, Estimator, Linear, Moved, Quality, RelationIndex, Standing, scale_all, scaled,
+    Cause, Contribution, Estimate, Estimator, Linear, Moved, Quality, RelationIndex, Standing, Weakness, scale_all,
+    scaled,
 };
 use crate::events::Event;
 use crate::plan::EventIndex;
@@ -196,6 +197,12 @@ impl Estimator for Gaussian {
     fn relations(&self) -> &[Standing] {
         self.audit.standings()
     }
+
+    fn weaknesses(&self) -> Vec<Weakness> {
+        let Some(process) = self.run.process() else { return Vec::new() };
+        let aliased = process.aliasing().map(|(least, most)| Weakness::Aliased { least, most });
+        aliased.into_iter().chain(process.is_unsolved().then_some(Weakness::Scaled)).collect()
+    }
 }
 
 /// The standard error of a number with an interval of this level.
@@ -303,6 +310,22 @@ mod tests {
         let found = &estimator.estimates()[1];
         assert_eq!(found.quality, Quality::Derived);
         assert!((found.total.unwrap().value - 8000.0).abs() < 1e-6, "{found:?}");
+    }
+
+    #[test]
+    fn a_program_in_step_with_the_rotation_is_told() {
+        // b has every other round; a, which is always counted, is nearly all in these, or as much in all.
+        let turns = |at: u64| half(at.is_multiple_of(2).then_some(100));
+        let (estimator, _) = run("[]", 100, |at| [whole(if at.is_multiple_of(2) { 380 } else { 20 }), turns(at)]);
+        let [Weakness::Aliased { least, most }] = estimator.weaknesses()[..] else {
+            panic!("{:?}", estimator.weaknesses())
+        };
+        // a is 1.9 times as often in turns of b as it is.
+        assert!((0.4..0.6).contains(&least) && most >= 1.0, "{least} {most}");
+        let (low, _) = estimator.estimates()[1].interval.and_then(Uncertain::bounds).unwrap();
+        assert!(low <= 1000.0, "{low}");
+        let (steady, _) = run("[]", 100, |at| [whole(200), turns(at)]);
+        assert_eq!(steady.weaknesses(), []);
     }
 
     #[test]

@@ -55,6 +55,26 @@ pub trait Estimator: Send {
 
     /// How each relation fares, in the order of the files.
     fn relations(&self) -> &[Standing];
+
+    /// What makes the numbers of the last interval less than they seem.
+    fn weaknesses(&self) -> Vec<Weakness> {
+        Vec::new()
+    }
+}
+
+/// What makes an estimator's numbers less than they seem.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Weakness {
+    /// The rotation of the counters beats with the program: events that are always counted have other rates in the turns
+    /// of multiplexed ones.
+    Aliased {
+        /// By what scaled counts may have to be multiplied, at least.
+        least: f64,
+        /// By what they may have to be multiplied at most.
+        most: f64,
+    },
+    /// The estimator found no solution, and scaled counts.
+    Scaled,
 }
 
 /// Names the estimators.

@@ -98,6 +98,15 @@ pub enum Finding {
     },
     /// Counts are those of a model, not of a real machine.
     Modelled,
+    /// The rotation of the counters beats with the program.
+    RotationBeats {
+        /// By what scaled counts may have to be multiplied, at least.
+        least: f64,
+        /// By what they may have to be multiplied at most.
+        most: f64,
+    },
+    /// The estimator found no solution for an interval, and scaled its counts.
+    FellBack,
     /// The processes that were watched have ended, or watching them has.
     TargetEnded,
     /// What is counted agrees with a relation again.
@@ -152,6 +161,8 @@ impl Finding {
             Self::UncountedTime { .. } => "W13",
             Self::LacksUnits { .. } => "W14",
             Self::Elsewhere { .. } => "W15",
+            Self::RotationBeats { .. } => "W16",
+            Self::FellBack => "W17",
             Self::TargetEnded => "E11",
         }
     }
@@ -272,6 +283,15 @@ impl fmt::Display for FindingText<'_> {
                     "{} contradicts what is counted (z {z:+.1}); it corrects nothing now",
                     self.relation(*relation)
                 )
+            }
+            Finding::RotationBeats { least, most } => write!(
+                f,
+                "the rotation of the counters beats with the program: what is counted all the time has other rates in the \
+                 turns of multiplexed events, whose true counts may be {least:.1} to {most:.1} times what is shown; \
+                 intervals are as wide. Turns in another order (--schedule user) or fewer events don't beat"
+            ),
+            Finding::FellBack => {
+                f.write_str("the estimator found no solution for an interval: its counts are scaled, as perf does")
             }
             Finding::Modelled => {
                 let words = self.monitor.header().modelled_words().unwrap_or_default();

@@ -14,7 +14,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standing};
+use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standing, Weakness};
 use crate::events::EventKind;
 use crate::metrics::Derived;
 use crate::plan::EventIndex;
@@ -384,6 +384,7 @@ impl Monitor {
         self.spread_sums();
         self.note_lost();
         self.note_low_ratios();
+        self.note_weaknesses();
         if self.intervals >= SETTLED {
             self.note_lacking_units();
         }
@@ -653,6 +654,19 @@ impl Monitor {
                     self.note(Finding::RelationViolated { relation, z });
                 }
                 _ => {}
+            }
+        }
+    }
+
+    /// Says once what makes estimates less than they seem.
+    fn note_weaknesses(&mut self) {
+        for weakness in self.estimator.weaknesses() {
+            let finding = match weakness {
+                Weakness::Aliased { least, most } => Finding::RotationBeats { least, most },
+                Weakness::Scaled => Finding::FellBack,
+            };
+            if !self.findings.iter().any(|noted| noted.finding.code() == finding.code()) {
+                self.note(finding);
             }
         }
     }

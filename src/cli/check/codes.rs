@@ -340,6 +340,27 @@ const TABLE: &[Explained] = &[
         ],
     },
     Explained {
+        code: "W16",
+        title: "the rotation of the counters beats with the program",
+        consequence: "multiplexed counts may be off by the factors that are named, and their intervals are as wide",
+        meaning: "A program that repeats itself in the time of a cycle of the rotation shows each multiplexed event the \
+                  same moments again and again, and scaling takes these for all of the time. It was found by an event \
+                  that is always counted: in the turns of the others it has another rate than it has.",
+        remedy: &[
+            "turns in an order that changes:  --schedule user",
+            "another length of turns:         --mux MS, as root",
+            "no turns at all:                 fewer hardware events",
+        ],
+    },
+    Explained {
+        code: "W17",
+        title: "the estimator found no solution for an interval",
+        consequence: "the counts of that interval are scaled, as perf does; others are estimated",
+        meaning: "Covariances of events are solved for in each window. Where rounding leaves them without a solution, as \
+                  with many events that are nearly the same, counts are scaled by the part of the time that was counted.",
+        remedy: &["fewer events of one kind, or the same event asked for once"],
+    },
+    Explained {
         code: "W20",
         title: "all counts are modelled",
         consequence: "they are the same in every run, and are not those of this CPU",

@@ -48,6 +48,8 @@ const LEAST_OFF: f64 = 0.15;
 const FAR: f64 = 5.0;
 /// The rotation beats with the program where so large a part of events is far off.
 const MANY: f64 = 0.25;
+/// After so many rounds it is known which events are always counted.
+const LOOKED_AT: usize = 25;
 /// No more than so many events that are always counted are looked at.
 const MOST_ANCHORS: usize = 3;
 /// The part of ratios that intervals leave out at either end, and how much wider than these they are.
@@ -57,6 +59,8 @@ const SLACK: f64 = 1.15;
 /// Watches the events that are always counted during the turns of all others.
 #[derive(Clone, Debug)]
 pub(crate) struct Aliasing {
+    /// Rounds so far, up to [`LOOKED_AT`]; and the events that were counted for all of them, or the first of these.
+    rounds: usize,
     anchors: Vec<usize>,
     /// For each event, in the order of anchors.
     in_turns: Vec<[InTurns; MOST_ANCHORS]>,
@@ -66,14 +70,21 @@ pub(crate) struct Aliasing {
 pub(crate) type Factors = (f64, f64);
 
 impl Aliasing {
-    pub(crate) fn new(always_counted: impl Iterator<Item = bool>) -> Self {
-        let always: Vec<bool> = always_counted.collect();
-        let anchors = (0..always.len()).filter(|&event| always[event]).take(MOST_ANCHORS).collect();
-        Self { anchors, in_turns: vec![Default::default(); always.len()] }
+    pub(crate) fn new(events: usize) -> Self {
+        Self { rounds: 0, anchors: (0..events).collect(), in_turns: vec![Default::default(); events] }
     }
 
     /// Takes a round of so many milliseconds.
     pub(crate) fn round(&mut self, length_ms: f64, deltas: &[Delta]) {
+        if self.rounds < LOOKED_AT {
+            self.rounds += 1;
+            let is_whole = |event: &usize| deltas.get(*event).is_some_and(|delta| delta.running >= delta.enabled);
+            self.anchors.retain(is_whole);
+            if self.rounds == LOOKED_AT {
+                self.anchors.truncate(MOST_ANCHORS);
+            }
+            return;
+        }
         for (delta, in_turns) in deltas.iter().zip(&mut self.in_turns) {
             let part = delta.run_ratio();
             for (in_turns, &anchor) in in_turns.iter_mut().zip(&self.anchors) {
@@ -90,12 +101,14 @@ impl Aliasing {
 
     /// By what counts may be off, if the rotation beats with the program. `run`: what each event counted in all.
     pub(crate) fn factors(&self, length_ms: f64, run: &[Delta]) -> Option<Factors> {
-        let seen = (0..self.anchors.len()).filter_map(|place| self.factors_by(place, length_ms, run));
+        let anchors = if self.rounds < LOOKED_AT { 0 } else { self.anchors.len() };
+        let seen = (0..anchors).filter_map(|place| self.factors_by(place, length_ms, run));
         seen.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1)))
     }
 
     fn factors_by(&self, place: usize, length_ms: f64, run: &[Delta]) -> Option<Factors> {
-        let overall = run.get(self.anchors[place])?.count as f64 / length_ms;
+        let anchor = run.get(self.anchors[place]).filter(|anchor| anchor.running >= anchor.enabled)?;
+        let overall = anchor.count as f64 / length_ms;
         let multiplexed = self.in_turns.iter().zip(run).filter(|(_, run)| run.running < run.enabled);
         let ratios: Vec<(f64, bool)> = multiplexed.filter_map(|(turns, _)| turns[place].ratio(overall)).collect();
         let far = ratios.iter().filter(|(_, is_far)| *is_far).count() as f64;
@@ -118,7 +131,7 @@ mod tests {
     /// Six events that take turns of 4 ms beside one that is always counted, at 100 a millisecond more or less as of the
     /// time.
     fn factors(rate: impl Fn(usize) -> f64) -> Option<Factors> {
-        let mut aliasing = Aliasing::new((0..7).map(|event| event == 0));
+        let mut aliasing = Aliasing::new(7);
         let mut run = vec![Delta::default(); 7];
         for round in 0..600 {
             let running = |event: usize| event == 0 || round % 6 == event - 1;

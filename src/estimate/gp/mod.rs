@@ -193,6 +193,8 @@ pub struct Gp {
     /// How many milliseconds a turn on the counters takes.
     turn_ms: f64,
     fitted_windows: u64,
+    /// Whether the last window had no solution, so that it was scaled.
+    unsolved: bool,
     /// How many threads ran in the last window, on average.
     threads: f64,
     lessons: Option<Lessons>,
@@ -250,7 +252,7 @@ impl Gp {
             run_sums: vec![WindowSum::default(); n],
             run: vec![Delta::default(); n],
             turns: vec![TurnSpread::default(); n],
-            aliasing: Aliasing::new(always.iter().copied()),
+            aliasing: Aliasing::new(n),
             elapsed: 0.0,
             calibration: Calibration::new(n),
             at_large: vec![0.0; n],
@@ -261,6 +263,7 @@ impl Gp {
             unit: (timing.rotation_ms / USUAL_TURN_MS).max(1.0),
             turn_ms: timing.rotation_ms.max(USUAL_TURN_MS),
             fitted_windows: 0,
+            unsolved: false,
             threads: 1.0,
             lessons: None,
             model: model.cloned(),
@@ -304,6 +307,11 @@ impl Gp {
         if self.end - self.window_start >= self.settings.window_ms - 1e-6 {
             self.end_window();
         }
+    }
+
+    /// Whether the last window's counts were scaled, as rounding left their covariances without a solution.
+    pub fn is_unsolved(&self) -> bool {
+        self.unsolved
     }
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
@@ -571,6 +579,7 @@ impl Gp {
 
     /// Adds a window's estimates to the interval's.
     fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>) {
+        self.unsolved = solved.is_none();
         let mut known = solved.map(|solved| self.counts(span, solved));
         if let Some(known) = &mut known {
             let cpu_ms = longest(&self.window);

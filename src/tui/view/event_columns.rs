@@ -204,6 +204,8 @@ pub(super) fn layout(room: usize, gap: usize, contents: EventsContents) -> Event
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
     use super::*;
 
     fn contents(large: bool, basis: ShownValues, has_truth: bool) -> EventsContents {

@@ -142,6 +142,8 @@ const SLOW: f64 = 3.0;
 /// Where it is slowed down by more, or more turns hold no count, totals are scaled counts.
 const SLOW_TOTALS: f64 = 1.5;
 const SELDOM: f64 = 0.1;
+/// The same where intervals are shorter: more than neighbours have errors in common.
+const SHORTEST_MS: f64 = 50.0;
 /// Intervals are at least so many times as wide to a side as estimates were off then.
 const OFF_WIDTH: f64 = 1.6;
 /// The most that time is slowed down by.
@@ -193,6 +195,8 @@ pub struct Gp {
     /// How many milliseconds a turn on the counters takes.
     turn_ms: f64,
     fitted_windows: u64,
+    /// How many intervals ended.
+    intervals: u64,
     /// Whether the last window had no solution, so that it was scaled.
     unsolved: bool,
     /// How many threads ran in the last window, on average.
@@ -263,6 +267,7 @@ impl Gp {
             unit: (timing.rotation_ms / USUAL_TURN_MS).max(1.0),
             turn_ms: timing.rotation_ms.max(USUAL_TURN_MS),
             fitted_windows: 0,
+            intervals: 0,
             unsolved: false,
             threads: 1.0,
             lessons: None,
@@ -323,6 +328,7 @@ impl Gp {
     /// never been counted.
     pub fn interval(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
         self.end();
+        self.intervals += 1;
         for (run, sum) in self.run_sums.iter_mut().zip(&self.interval).filter(|(_, sum)| sum.known) {
             run.add(sum.estimate, sum.square.sqrt());
         }
@@ -384,7 +390,8 @@ impl Gp {
             // The fewer turns, the less is known of the level that all windows share.
             let of_windows = windows.square.sqrt() * (1.0 + 1.0 / (1.0 + self.turns[event].turns()));
             let is_steady = self.turns[event].empty() < SELDOM && !self.empty.is_most();
-            let is_usual = is_steady && self.threads < SEVERAL && self.unit < SLOW_TOTALS;
+            let is_alone = longest(&self.run) < SEVERAL * self.elapsed && self.unit < SLOW_TOTALS;
+            let is_usual = is_steady && is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64;
             let (value, half_width) = match of_turns {
                 Some(of_turns) if windows.known && is_usual => {
                     let part = of_turns.powi(2) / (of_turns.powi(2) + of_windows.powi(2)).max(f64::MIN_POSITIVE);

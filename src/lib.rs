@@ -28,7 +28,8 @@
 //! The modules stand in the order of the data; each imports only those above it.
 //!
 //! What everything uses:
-//! - [`units`], [`names`] and [`files`]: types of times; names from outside made safe to show; files that others control
+//! - [`units`], [`names`], [`files`] and [`host`]: types of times; names from outside made safe to show; files that others
+//!   control; what `/proc` and `/sys` say of the machine
 //! - [`expr`]: expressions, their values and derivatives
 //!
 //! From names to counts:
@@ -61,6 +62,8 @@ pub mod units;
 pub mod names;
 
 pub mod files;
+
+pub mod host;
 
 pub mod expr;
 

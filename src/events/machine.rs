@@ -7,6 +7,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::cpu;
+use crate::host::HostFiles;
 
 /// The longest file of sysfs or tracefs that is read: the kernel writes a page at most.
 const LONGEST_FILE: u64 = 64 * 1024;
@@ -36,15 +37,15 @@ impl Machine {
 
     /// A machine whose `sys/` lies under `root`; libpfm, which asks this CPU, is left out.
     pub fn under(root: &Path) -> Self {
-        let kernel = root.join("sys/kernel");
+        let host = HostFiles::under(root);
         Self {
-            devices: root.join("sys/bus/event_source/devices"),
-            cpus: root.join("sys/devices/system/cpu"),
-            pmem: root.join("sys/firmware/acpi/tables/NFIT"),
-            cpuinfo: root.join("proc/cpuinfo"),
-            midr: root.join("sys/devices/system/cpu/cpu0/regs/identification/midr_el1"),
-            kallsyms: root.join("proc/kallsyms"),
-            tracefs: vec![kernel.join("tracing"), kernel.join("debug/tracing")],
+            devices: host.path("sys/bus/event_source/devices"),
+            cpus: host.path("sys/devices/system/cpu"),
+            pmem: host.path("sys/firmware/acpi/tables/NFIT"),
+            cpuinfo: host.path("proc/cpuinfo"),
+            midr: host.path("sys/devices/system/cpu/cpu0/regs/identification/midr_el1"),
+            kallsyms: host.path("proc/kallsyms"),
+            tracefs: vec![host.path("sys/kernel/tracing"), host.path("sys/kernel/debug/tracing")],
             libpfm: false,
             emulated: false,
         }
@@ -162,34 +163,4 @@ pub(super) fn text(file: &Path) -> io::Result<String> {
 /// Whether `name` can be the name of one file: no way out of its folder.
 pub(super) fn is_file_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\0'])
-}
-
-/// A list of CPUs as the kernel and perf write it: `0-2,5`.
-pub fn parse_cpus(text: &str) -> Option<Vec<u32>> {
-    /// A limit on CPU numbers: more than Linux can have.
-    const MOST: u32 = 1 << 16;
-    let mut cpus = Vec::new();
-    for part in text.split(',') {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (u32, u32) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        if first > last || last >= MOST {
-            return None;
-        }
-        cpus.extend(first..=last);
-    }
-    cpus.sort_unstable();
-    cpus.dedup();
-    Some(cpus)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn lists_of_cpus() {
-        assert_eq!(parse_cpus("0-2,5"), Some(vec![0, 1, 2, 5]));
-        assert_eq!(parse_cpus("3,1,3"), Some(vec![1, 3]));
-        assert!(["", "2-1", "a", "0-99999999", "1,,2", "-1"].iter().all(|text| parse_cpus(text).is_none()));
-    }
 }

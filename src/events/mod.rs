@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Question, Source, catalog, similar};
 pub use error::{EventError, EventErrorCause, ProbeProblem, Problem};
-pub use machine::{Machine, TracefsError, parse_cpus};
+pub use machine::{Machine, TracefsError};
 pub use merge::Merge;
 pub use modifiers::{Letters, LettersError, Space};
 pub use pmu::Pmu;

@@ -10,6 +10,7 @@ use super::error::EventErrorCause;
 use super::machine::{self, Machine};
 use super::syntax::{self, Term, TermValue};
 use super::{Encoding, Unit, symbols};
+use crate::host::parse_cpus;
 use crate::names::glob;
 
 /// A PMU that sysfs describes.
@@ -100,7 +101,7 @@ impl Pmu {
     /// The CPUs that it is opened on, each for all that it counts for: its `cpumask`. Empty is any CPU.
     pub fn cpumask(&self) -> Vec<u32> {
         let list = self.says("cpumask").filter(|_| !self.core);
-        list.and_then(|list| machine::parse_cpus(&list)).unwrap_or_default()
+        list.and_then(|list| parse_cpus(&list)).unwrap_or_default()
     }
 
     /// What a file of its folder says: `cpus`, `perf_event_mux_interval_ms`.

@@ -52,5 +52,5 @@ pub fn measure(host: &Host, kernel: &dyn Kernel, pmu: &Pmu) -> Option<Counters> 
 
 /// The CPUs that a core PMU of a hybrid machine belongs to.
 pub fn cpus_of(pmu: &Pmu) -> Vec<u32> {
-    pmu.says("cpus").and_then(|list| crate::events::parse_cpus(&list)).unwrap_or_default()
+    pmu.says("cpus").and_then(|list| crate::host::parse_cpus(&list)).unwrap_or_default()
 }

@@ -1,17 +1,14 @@
-//! Reads what `/proc` and `/sys` say of this machine and process, below a root folder.
+//! Says what a machine is and what this process may do on it, from the machine's files.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::events::{Machine, Pmu, Resolver};
-
-/// The longest file that is read; `/proc/cpuinfo` of hundreds of CPUs is cut.
-const LONGEST_FILE: u64 = 64 * 1024;
+use crate::host::{HostFiles, field};
 
 /// A machine, and this process on it, by its files.
 #[derive(Clone, Debug)]
 pub struct Host {
-    root: PathBuf,
+    files: HostFiles,
     /// Resolver of the machine's event names.
     pub resolver: Resolver,
 }
@@ -91,50 +88,41 @@ impl Host {
 
     /// The host below the usual root, with a resolver that may know a vendor's tables.
     pub fn with(resolver: Resolver) -> Self {
-        Self { root: "/".into(), resolver }
+        Self { files: HostFiles::here(), resolver }
     }
 
     /// A machine whose `proc/` and `sys/` lie under `root`.
     pub fn under(root: &Path) -> Self {
-        Self { root: root.into(), resolver: Resolver::new(Machine::under(root)) }
+        Self { files: HostFiles::under(root), resolver: Resolver::new(Machine::under(root)) }
     }
 
     fn text(&self, path: &str) -> Option<String> {
-        use std::io::Read as _;
-        let mut bytes = Vec::new();
-        fs::File::open(self.root.join(path)).ok()?.take(LONGEST_FILE).read_to_end(&mut bytes).ok()?;
-        Some(String::from_utf8_lossy(&bytes).trim_matches(['\0', '\n', ' ']).to_owned())
+        self.files.text(path)
     }
 
     /// The path of a file as the machine itself calls it.
     pub(super) fn inside(&self, path: &Path) -> String {
-        let inside = path.strip_prefix(&self.root).unwrap_or(path);
-        Path::new("/").join(inside).display().to_string()
-    }
-
-    fn exists(&self, path: &str) -> bool {
-        self.root.join(path).exists()
+        self.files.inside(path)
     }
 
     /// A number below `/proc/sys/kernel`.
     pub fn setting(&self, name: &str) -> Option<i64> {
-        self.text(&format!("proc/sys/kernel/{name}"))?.parse().ok()
+        self.files.setting(name)
     }
 
     /// The kernel's release: `6.12.9-amd64`.
     pub fn release(&self) -> Option<String> {
-        self.text("proc/sys/kernel/osrelease")
+        self.files.release()
     }
 
     /// What the first CPU calls itself, else its id in perf's form.
     pub fn processor(&self) -> Option<String> {
-        let info = self.text("proc/cpuinfo").unwrap_or_default();
-        field(&info, "model name").map(str::to_owned).or_else(|| self.resolver.machine().cpu_id())
+        self.files.cpu_model().or_else(|| self.resolver.machine().cpu_id())
     }
 
     /// How many CPUs are online.
     pub fn cpus(&self) -> Option<usize> {
-        count(&self.text("sys/devices/system/cpu/online")?)
+        self.files.online_cpus().ok().map(|cpus| cpus.len())
     }
 
     /// The PMUs of the cores; several on a hybrid machine.
@@ -200,12 +188,12 @@ impl Host {
         if let Some(name) = self.text("run/systemd/container").filter(|name| !name.is_empty()) {
             return Some(name);
         }
-        if self.exists("run/.containerenv") {
+        if self.files.exists("run/.containerenv") {
             return Some("podman".to_owned());
         }
         let groups = self.text("proc/1/cgroup").unwrap_or_default();
         let by_group = ["kubepods", "docker", "libpod", "containerd", "lxc"].iter().find(|sign| groups.contains(*sign));
-        let docker = || self.exists(".dockerenv").then(|| "docker".to_owned());
+        let docker = || self.files.exists(".dockerenv").then(|| "docker".to_owned());
         by_group.map(|sign| (*sign).to_owned()).or_else(docker)
     }
 }
@@ -231,34 +219,9 @@ const HYPERVISORS: &[(&str, &str)] = &[
     ("linux,dummy-virt", "QEMU"),
 ];
 
-/// The value behind `name` and a colon at the beginning of a line.
-fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
-    let value = |line: &'a str| {
-        let (key, value) = line.split_once(':')?;
-        (key.trim() == name).then_some(value.trim())
-    };
-    text.lines().find_map(value)
-}
-
-/// How many numbers a list such as `0-2,5` has.
-fn count(list: &str) -> Option<usize> {
-    let range = |part: &str| {
-        let (first, last) = part.split_once('-').unwrap_or((part, part));
-        let (first, last): (usize, usize) = (first.trim().parse().ok()?, last.trim().parse().ok()?);
-        last.checked_sub(first)?.checked_add(1)
-    };
-    list.split(',').map(range).try_fold(0_usize, |sum, range| sum.checked_add(range?))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lists_are_counted() {
-        assert_eq!([count("0"), count("0-2,5"), count("3,1-1")], [Some(1), Some(4), Some(2)]);
-        assert_eq!(["", "2-1", "a", "0-18446744073709551615"].map(count), [None; 4]);
-    }
 
     #[test]
     fn a_capability_of_a_user_namespace_is_none() {

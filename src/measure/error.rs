@@ -6,6 +6,7 @@ use std::io;
 
 use nix::sys::signal::Signal;
 
+use crate::host::HostFiles;
 use crate::events::{EventError, TableError};
 use crate::machine::Denial;
 use crate::metrics::Unknown;
@@ -227,8 +228,8 @@ fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable) -> fmt::Resu
     let Unschedulable { names, fit } = group;
     let needed = names.len();
     // The watchdog holds a counter of each CPU that a trial doesn't see.
-    let watchdog = std::fs::read_to_string("/proc/sys/kernel/nmi_watchdog").is_ok_and(|text| text.trim() == "1");
-    let holds = if watchdog { ", the NMI watchdog holds 1" } else { "" };
+    let has_watchdog = HostFiles::here().has_watchdog();
+    let holds = if has_watchdog { ", the NMI watchdog holds 1" } else { "" };
     let all = shown(&names.join(",")).into_owned();
     writeln!(
         f,
@@ -236,7 +237,7 @@ fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable) -> fmt::Resu
     )?;
     let too_many = needed - fit;
     write!(f, "      each event opens alone. Remove {too_many}, or drop the braces to let them take turns")?;
-    if watchdog { write!(f, ", or: sudo sysctl kernel.nmi_watchdog=0") } else { Ok(()) }
+    if has_watchdog { write!(f, ", or: sudo sysctl kernel.nmi_watchdog=0") } else { Ok(()) }
 }
 
 fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {

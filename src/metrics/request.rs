@@ -5,6 +5,7 @@ use std::fmt;
 
 use super::derived::DURATION;
 use super::{Catalog, Facts, Formulas, Grouping, Metric, list};
+use crate::host::HostFiles;
 use crate::events::{Event, Group, GroupBinding};
 use crate::expr::{Expr, Fact};
 use crate::names::{glob, shown};
@@ -82,8 +83,7 @@ impl MetricRequest {
     /// Names that mean nothing; metrics asked for by name whose events aren't known here, or all of a
     /// pattern or group.
     pub fn new(wishes: &[String], catalog: &Catalog, facts: &Facts<'_>) -> Result<Self, Unknown> {
-        let watchdog = std::fs::read_to_string("/proc/sys/kernel/nmi_watchdog");
-        let has_watchdog = watchdog.is_ok_and(|text| text.trim() == "1");
+        let has_watchdog = HostFiles::here().has_watchdog();
         let know = |fact: &Fact| facts.know(fact);
         let mut maker = MetricMaker { formulas: &mut catalog.formulas(&know), facts, has_watchdog };
         let mut request = Self::default();

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::host::HostFiles;
+
 /// The machine that was measured on.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MeasuredMachine {
@@ -28,15 +30,8 @@ impl MeasuredMachine {
             host: text(nix::sys::utsname::UtsName::nodename),
             kernel: text(nix::sys::utsname::UtsName::release),
             arch: text(nix::sys::utsname::UtsName::machine),
-            cpu: cpu_model(),
+            cpu: HostFiles::here().cpu_model().unwrap_or_default(),
             cpus: std::thread::available_parallelism().map_or(1, usize::from),
         }
     }
-}
-
-/// The first `model name` of x86; Arm kernels give none.
-fn cpu_model() -> String {
-    let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-    let model = info.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
-    model.map_or_else(String::new, |(_, model)| model.trim().to_owned())
 }

@@ -7,10 +7,11 @@
 use std::time::Duration;
 
 use super::{Launch, StartError};
+use crate::host::HostFiles;
 use crate::plan::{Plan, Rotation, pmu_of};
 use crate::run;
 use crate::sources::perf::mux::{self, Interval};
-use crate::sources::perf::{self, BUDGET, SLICE, Split, TargetKind, online_cpus};
+use crate::sources::perf::{self, BUDGET, SLICE, Split, TargetKind};
 use crate::sources::process;
 use crate::units::WallNs;
 
@@ -93,7 +94,7 @@ pub fn choose(rotations: usize, switch: impl FnOnce() -> Option<Duration>, place
 
 /// The number of places in which groups will be opened, as far as that is known before.
 fn places(launch: &Launch) -> usize {
-    let cpus = || launch.cpus.as_ref().map_or_else(|| online_cpus().map_or(1, |cpus| cpus.len()), Vec::len);
+    let cpus = || launch.cpus.as_ref().map_or_else(|| HostFiles::here().online_cpus().map_or(1, |cpus| cpus.len()), Vec::len);
     let by_cpu = if launch.cpus.is_some() || launch.split == Split::Cpus { cpus() } else { 1 };
     match &launch.target {
         None | Some(TargetKind::Command(_)) => by_cpu,

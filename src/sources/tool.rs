@@ -10,6 +10,7 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 
 use super::perf::TargetKind;
 use super::{CounterSource, Next, Reading, Scope, Status, process};
+use crate::host::HostFiles;
 use crate::events::{Event, EventKind};
 use crate::units::{CpuNs, WallNs};
 
@@ -149,7 +150,7 @@ fn of_stat(path: &str, children: Children) -> Times {
 
 /// The lines `cpuN user nice system idle iowait irq softirq` of proc(5); the first one is that of all CPUs.
 fn of_cpus(cpus: Option<&[u32]>) -> Times {
-    let text = fs::read_to_string("/proc/stat").unwrap_or_default();
+    let text = HostFiles::here().text("proc/stat").unwrap_or_default();
     let wanted = |name: &str| match cpus {
         None => name == "cpu",
         Some(cpus) => name.strip_prefix("cpu").and_then(|cpu| cpu.parse().ok()).is_some_and(|cpu| cpus.contains(&cpu)),

@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 
 use super::milliseconds;
 use crate::cli::Error;
-use crate::events::parse_cpus;
+use crate::host::parse_cpus;
 use crate::measure::check_command;
 use crate::names::shown;
 use crate::session::{ChildIo, CommandLine, Launch};

@@ -1,7 +1,6 @@
 //! Opens the counters of a plan at every place of a target.
 
 use std::collections::{HashMap, HashSet};
-use std::fs;
 use std::io;
 
 use nix::unistd::Pid;
@@ -10,6 +9,7 @@ use super::open::Opening;
 use super::rotation::PmuRotations;
 use super::target::{CountedTarget, CounterPlace, Start, TargetKind};
 use super::{CounterRow, OpenError, OpenGroup, PlaceClock};
+use crate::host::HostFiles;
 use crate::plan::Plan;
 use crate::sources::{Reading, Scope, Status, command, process};
 
@@ -220,10 +220,9 @@ impl Threads {
     }
 }
 
-/// The last id that the kernel gave to a thread: the end of `/proc/loadavg`.
+/// The last id that the kernel gave to a thread.
 fn last_id() -> Option<Pid> {
-    let text = fs::read_to_string("/proc/loadavg").ok()?;
-    text.split_whitespace().last()?.parse().ok().map(Pid::from_raw)
+    HostFiles::here().last_pid().map(Pid::from_raw)
 }
 
 #[cfg(test)]

@@ -36,7 +36,7 @@ use rotation::PmuRotations;
 pub use rotation::{BUDGET, SLICE};
 use taken::Taken;
 use target::CounterPlace;
-pub use target::{Cgroup, CountedTarget, Split, Start, Stop, TargetKind, online_cpus};
+pub use target::{Cgroup, CountedTarget, Split, Start, Stop, TargetKind};
 pub use trial::{fit, switch_cost};
 use units::RowSums;
 

@@ -28,8 +28,12 @@ use std::time::Duration;
 use nix::errno::Errno;
 use nix::fcntl::{Flock, FlockArg};
 
+use crate::host::HostFiles;
+
 /// Where the kernel has a folder for each PMU.
-const DEVICES: &str = "/sys/bus/event_source/devices";
+fn devices() -> PathBuf {
+    HostFiles::here().path("sys/bus/event_source/devices")
+}
 
 /// The name of the number in a PMU's folder.
 const FILE: &str = "perf_event_mux_interval_ms";
@@ -83,12 +87,12 @@ pub enum MuxErrorCause {
 /// # Errors
 /// See [`MuxError`].
 pub fn set(pmu: &str, milliseconds: u32) -> Result<Interval, MuxError> {
-    set_in(&Path::new(DEVICES).join(pmu), milliseconds)
+    set_in(&devices().join(pmu), milliseconds)
 }
 
 /// Length of the kernel's slices on this PMU; `None` where it doesn't say.
 pub fn interval(pmu: &str) -> Option<Duration> {
-    read(&Path::new(DEVICES).join(pmu).join(FILE)).ok().map(|ms| Duration::from_millis(ms.into()))
+    read(&devices().join(pmu).join(FILE)).ok().map(|ms| Duration::from_millis(ms.into()))
 }
 
 /// The rotation interval of the PMU that counts an event, by its type and core.
@@ -97,7 +101,7 @@ pub fn interval_of((kind, core): (u32, u64)) -> Option<Duration> {
         (0, 0) => folder.ends_with("cpu") || folder.join("cpus").exists(),
         _ => read(&folder.join("type")).is_ok_and(|number| number == kind || (kind == 0 && u64::from(number) == core)),
     };
-    let folders = std::fs::read_dir(DEVICES).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
+    let folders = std::fs::read_dir(devices()).ok()?.filter_map(|entry| Some(entry.ok()?.path()));
     let folder = folders.into_iter().find(|folder| counts(folder))?;
     interval(folder.file_name()?.to_str()?)
 }

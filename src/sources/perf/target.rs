@@ -1,6 +1,6 @@
 //! Finds the places where the counters of a target are opened.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use nix::sys::statfs::{CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, statfs};
 use nix::unistd::Pid;
 
 use super::OpenError;
-use crate::events::parse_cpus;
+use crate::host::HostFiles;
 use crate::sources::{Scope, process};
 
 /// Processes, threads or CPUs to count, and the rows to keep them in.
@@ -167,7 +167,7 @@ impl CountedTarget {
         let each = self.split == Split::Cpus || matches!(self.kind, TargetKind::Everyone | TargetKind::Cgroup(_));
         let cpus = match &self.cpus {
             Some(cpus) => cpus.len(),
-            None if each => online_cpus().map_or(1, |cpus| cpus.len()),
+            None if each => HostFiles::here().online_cpus().map_or(1, |cpus| cpus.len()),
             None => 1,
         };
         tasks * cpus
@@ -197,7 +197,7 @@ impl CountedTarget {
         if self.cpus.is_none() && !each {
             return Ok(vec![CounterPlace { subject: subject.clone(), cpu: None, scope: scope.clone() }]);
         }
-        let online = online_cpus().map_err(OpenError::System)?;
+        let online = HostFiles::here().online_cpus().map_err(OpenError::System)?;
         let cpus = match &self.cpus {
             Some(cpus) => match cpus.iter().find(|cpu| !online.contains(cpu)) {
                 Some(&absent) => return Err(OpenError::NoCpu(absent)),
@@ -238,15 +238,6 @@ fn counts_events(folder: &Path) -> bool {
         CGROUP_SUPER_MAGIC => folder.components().any(|part| part.as_os_str().to_string_lossy().contains("perf_event")),
         _ => false,
     }
-}
-
-/// The CPUs that are online, ascending.
-///
-/// # Errors
-/// Fails if sysfs doesn't say it.
-pub fn online_cpus() -> io::Result<Vec<u32>> {
-    let text = fs::read_to_string("/sys/devices/system/cpu/online")?;
-    parse_cpus(text.trim()).ok_or_else(|| io::Error::other(format!("cannot read the list of CPUs '{}'", text.trim())))
 }
 
 #[cfg(test)]

@@ -6,7 +6,6 @@
 
 use std::fs::File;
 use std::io;
-use std::path::Path;
 
 use nix::errno::Errno;
 use nix::sys::resource::{Resource, getrlimit};
@@ -19,8 +18,9 @@ use super::super::{Rate, SampledEvent, SamplingSetup, UnwindMethod};
 use super::record::{COMMON, SampleLayout};
 use super::ring::Ring;
 use super::unwind::REGISTERS;
+use crate::host::HostFiles;
 use crate::events::{Event, EventKind, with_letters};
-use crate::sources::perf::{CountedTarget, OpenError, Start, TargetKind, encode, online_cpus, probe_name, user_only};
+use crate::sources::perf::{CountedTarget, OpenError, Start, TargetKind, encode, probe_name, user_only};
 use crate::sources::process;
 
 /// Bytes of all ring buffers together, where the kernel allows it; and of one.
@@ -101,7 +101,7 @@ pub(super) fn open(wanted: &StackRequest, target: &CountedTarget) -> Result<Open
     }
     let cpus = match &target.cpus {
         Some(cpus) => cpus.clone(),
-        None => online_cpus().map_err(OpenError::System)?,
+        None => HostFiles::here().online_cpus().map_err(OpenError::System)?,
     };
     let mut subjects = SampledTask::new(target, &[])?;
     let opener = Opener { layout: SampleLayout { call_graph: wanted.call_graph }, target };
@@ -201,7 +201,7 @@ impl Opener<'_> {
         let without = Opener { layout: SampleLayout { call_graph: UnwindMethod::Fp }, target: self.target };
         let opens = |event| without.try_event(event, rate(wanted.rate, event), subject, cpu).is_ok();
         let is_lbr = wanted.call_graph == UnwindMethod::Lbr;
-        Err(if is_lbr && (wanted.events.iter().any(opens) || !has_lbr()) {
+        Err(if is_lbr && (wanted.events.iter().any(opens) || !HostFiles::here().has_lbr()) {
             StackError::NoLbr
         } else {
             StackError::NoEvent(unsampled)
@@ -338,7 +338,7 @@ impl<'a> Places<'a> {
         match error.raw_os_error().map(Errno::from_raw) {
             Some(Errno::EPERM | Errno::ENOMEM) => StackError::Locked {
                 needed: (SMALLEST_RING as u64 + 4096) * cpus as u64,
-                limit_kb: number("/proc/sys/kernel/perf_event_mlock_kb"),
+                limit_kb: setting("perf_event_mlock_kb"),
             },
             Some(Errno::EMFILE) => {
                 let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(0, |(soft, _)| soft);
@@ -378,18 +378,11 @@ fn rate(asked: Option<Rate>, event: &Event) -> Rate {
 
 /// The highest frequency that the kernel samples at now.
 pub fn max_frequency() -> Option<u64> {
-    number("/proc/sys/kernel/perf_event_max_sample_rate")
+    setting("perf_event_max_sample_rate")
 }
 
-fn number(path: &str) -> Option<u64> {
-    std::fs::read_to_string(path).ok()?.trim().parse().ok()
-}
-
-/// Intel's core PMUs say how many calls they record.
-fn has_lbr() -> bool {
-    ["cpu", "cpu_core", "cpu_atom"]
-        .iter()
-        .any(|pmu| Path::new(&format!("/sys/bus/event_source/devices/{pmu}/caps/branches")).exists())
+fn setting(name: &str) -> Option<u64> {
+    HostFiles::here().setting(name)?.try_into().ok()
 }
 
 /// A copy of the stack takes thirty times the room of a call chain.

@@ -19,6 +19,7 @@ use super::record::{ChainEntry, DecodedRecord, Malformed, RecordKind, SampleLayo
 use super::ring::{Ring, Sorter};
 use super::unwind::{Completeness, UnwindCache};
 use super::{PATIENCE, clock};
+use crate::host::HostFiles;
 use crate::units::WallNs;
 
 /// How long rings may fill without being looked at: also the delay of what is seen live.
@@ -352,6 +353,6 @@ impl RecordReader {
 
 /// `kernel.perf_event_max_stack`, which is 127 where nobody changed it.
 fn most_frames() -> usize {
-    let text = std::fs::read_to_string("/proc/sys/kernel/perf_event_max_stack").unwrap_or_default();
-    text.trim().parse().unwrap_or(127)
+    let most = HostFiles::here().setting("perf_event_max_stack");
+    most.and_then(|most| most.try_into().ok()).unwrap_or(127)
 }

@@ -1,6 +1,5 @@
 //! Symbolizes locations on a thread of its own: reads symbols and debug information.
 
-use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -10,6 +9,8 @@ use blazesym::symbolize::{Input, Symbolizer};
 use blazesym::{MaybeDefault, Pid};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::host::HostFiles;
 
 use super::super::{StackBatch, StackFrame, StackFrameId, StackId, StackNode, StackSample, UnnamedFile};
 use super::PATIENCE;
@@ -301,7 +302,7 @@ struct KernelModules(Vec<(Range<u64>, String)>);
 
 impl KernelModules {
     fn read() -> Self {
-        Self::parse(&fs::read_to_string("/proc/modules").unwrap_or_default())
+        Self::parse(&HostFiles::here().text("proc/modules").unwrap_or_default())
     }
 
     /// `nf_tables 303104 0 - Live 0xffffffffc0a00000`; the address is 0 for who may not know it.

@@ -6,8 +6,8 @@ use std::io;
 
 use nix::sys::signal::Signal;
 
-use crate::host::HostFiles;
 use crate::events::{EventError, TableError};
+use crate::host::HostFiles;
 use crate::machine::Denial;
 use crate::metrics::Unknown;
 use crate::names::shown;

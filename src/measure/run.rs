@@ -2,7 +2,7 @@
 //! screens.
 //!
 //! Signals are numbers from a channel that the caller owns: USR1 asks to save, INT is passed on to the command, any
-//! other one ends the measurement. Without signals, [`never`](crossbeam_channel::never) is that channel.
+//! other one ends the measurement. Without signals, [`crossbeam_channel::never`] is that channel.
 
 use std::convert::Infallible;
 use std::ops::ControlFlow;

@@ -5,9 +5,9 @@ use std::fmt;
 
 use super::derived::DURATION;
 use super::{Catalog, Facts, Formulas, Grouping, Metric, list};
-use crate::host::HostFiles;
 use crate::events::{Event, Group, GroupBinding};
 use crate::expr::{Expr, Fact};
+use crate::host::HostFiles;
 use crate::names::{glob, shown};
 use crate::plan::{EventIndex, Fit, Plan};
 use crate::run::MetricFormula;

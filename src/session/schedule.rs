@@ -94,7 +94,8 @@ pub fn choose(rotations: usize, switch: impl FnOnce() -> Option<Duration>, place
 
 /// The number of places in which groups will be opened, as far as that is known before.
 fn places(launch: &Launch) -> usize {
-    let cpus = || launch.cpus.as_ref().map_or_else(|| HostFiles::here().online_cpus().map_or(1, |cpus| cpus.len()), Vec::len);
+    let cpus =
+        || launch.cpus.as_ref().map_or_else(|| HostFiles::here().online_cpus().map_or(1, |cpus| cpus.len()), Vec::len);
     let by_cpu = if launch.cpus.is_some() || launch.split == Split::Cpus { cpus() } else { 1 };
     match &launch.target {
         None | Some(TargetKind::Command(_)) => by_cpu,

@@ -10,8 +10,8 @@ use nix::unistd::{Pid, SysconfVar, sysconf};
 
 use super::perf::TargetKind;
 use super::{CounterSource, Next, Reading, Scope, Status, process};
-use crate::host::HostFiles;
 use crate::events::{Event, EventKind};
+use crate::host::HostFiles;
 use crate::units::{CpuNs, WallNs};
 
 /// CPU time in user space and in the kernel.

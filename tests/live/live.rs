@@ -301,7 +301,7 @@ const BUSY: [&str; 3] = ["sh", "-c", "while :; do :; done"];
 fn every_cpu_of_the_machine_is_counted_together_or_apart() {
     let Some(together) = stat_lines(&["-a", "-e", "cpu-clock", "--", "sleep", "0.1"]) else { return };
     let Some(apart) = stat_lines(&["-a", "-A", "-e", "cpu-clock", "--", "sleep", "0.1"]) else { return };
-    let cpus = perfprop::sources::perf::online_cpus().unwrap();
+    let cpus = perfprop::host::HostFiles::here().online_cpus().unwrap();
     assert_eq!(together.len(), 1);
     assert_eq!(apart.len(), cpus.len());
     // Each CPU has a clock of its own that runs all the time.

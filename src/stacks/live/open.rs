@@ -18,8 +18,8 @@ use super::super::{Rate, SampledEvent, SamplingSetup, UnwindMethod};
 use super::record::{COMMON, SampleLayout};
 use super::ring::Ring;
 use super::unwind::REGISTERS;
-use crate::host::HostFiles;
 use crate::events::{Event, EventKind, with_letters};
+use crate::host::HostFiles;
 use crate::sources::perf::{CountedTarget, OpenError, Start, TargetKind, encode, probe_name, user_only};
 use crate::sources::process;
 

@@ -59,6 +59,31 @@ fn rooms_import_only_rooms_above_them() {
     assert!(unused.is_empty(), "ARCHITECTURE.md has rooms that src/ hasn't: {unused:?}");
 }
 
+/// Lines of a file's code, without its tests, that name a file of the machine in `/proc` or `/sys`. Those of a process
+/// (`/proc/PID`, `/proc/self`) and paths of control groups are not the machine's.
+fn names_files_of_the_machine(text: &str) -> Vec<&str> {
+    let code = text.lines().take_while(|line| !line.contains("#[cfg(test)]"));
+    let code = code.filter(|line| !line.trim_start().starts_with("//"));
+    let of_process = |rest: &str| rest.starts_with('{') || rest.starts_with("self");
+    code.filter(|line| {
+        let proc = line.split("\"/proc/").skip(1).any(|rest| !of_process(rest));
+        proc || line.split("\"/sys/").skip(1).any(|rest| !rest.starts_with("fs/cgroup"))
+    })
+    .collect()
+}
+
+#[test]
+fn only_host_reads_files_of_the_machine() {
+    let source = Source::read(Path::new("src"));
+    for file in source.imports.keys().filter(|file| *file != "host.rs") {
+        let text = fs::read_to_string(Path::new("src").join(file)).unwrap();
+        let lines = names_files_of_the_machine(&text);
+        assert!(lines.is_empty(), "src/{file} should ask host.rs: {lines:#?}");
+    }
+    let text = "read(\"/proc/stat\");\nread(\"/proc/{pid}/stat\");\n// \"/proc/stat\"\nread(\"/sys/devices\");";
+    assert_eq!(names_files_of_the_machine(text), ["read(\"/proc/stat\");", "read(\"/sys/devices\");"]);
+}
+
 #[test]
 fn the_front_page_lists_rooms_in_their_order() {
     let (text, order) = (fs::read_to_string("src/lib.rs").unwrap(), order());

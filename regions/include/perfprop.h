@@ -1,0 +1,71 @@
+/* Named regions of a program: how often each is entered, and what it takes.
+ *
+ *     uint64_t region = perfprop_begin("likelihood");
+ *     ...
+ *     perfprop_end(region);
+ *
+ * In C++:  perfprop::region open("likelihood");
+ *
+ * Link with libperfprop_regions. Run the program under perfprop stat, or with PERFPROP_REGION_CSV=file (- is standard
+ * output); otherwise a region costs some nanoseconds. Texts end with a zero and are UTF-8. All of it may be called on any
+ * thread; a region ends on the thread on which it began. */
+
+#ifndef PERFPROP_H
+#define PERFPROP_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Begins a region. 0 where nothing is recorded, or one of the name is open on this thread, which goes on and is said
+ * on standard error once. */
+uint64_t perfprop_begin(const char *name);
+
+/* The same for a region that records operations, which are run backwards later. */
+uint64_t perfprop_begin_recorded(const char *name);
+
+/* The same for a function that calls itself: where one of the name is open, its calls grow by one, and 0 is given. */
+uint64_t perfprop_begin_recursive(const char *name);
+
+/* Ends a region. Nothing happens where it is 0. */
+void perfprop_end(uint64_t region);
+
+/* Begins a run backwards of what was recorded, and ends it for the region of this name. */
+uint64_t perfprop_begin_reverse(void);
+void perfprop_end_reverse(const char *name, uint64_t run);
+
+/* A counter of the program's own, one of four; -1 where there is no room. Adds to it in an open region. */
+int perfprop_counter(const char *name);
+void perfprop_count(uint64_t region, int counter, uint64_t by);
+
+/* Begins a phase of the program, such as "warmup"; "" ends it. */
+void perfprop_phase(const char *name);
+
+/* Begins (1) or ends (0) to record regions for the program itself. */
+void perfprop_record(int on);
+
+#ifdef __cplusplus
+}
+
+namespace perfprop {
+
+/* A region that ends with its scope, also by an exception. */
+class region {
+  public:
+    explicit region(const char *name) : handle_(perfprop_begin(name)) {}
+    ~region() { perfprop_end(handle_); }
+    region(const region &) = delete;
+    region &operator=(const region &) = delete;
+
+    void count(int counter, uint64_t by) { perfprop_count(handle_, counter, by); }
+
+  private:
+    uint64_t handle_;
+};
+
+} // namespace perfprop
+#endif
+
+#endif

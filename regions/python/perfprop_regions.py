@@ -1,0 +1,80 @@
+"""Named regions of a program: how often each is entered, and what it takes.
+
+    from perfprop_regions import region, measured
+
+    with region("load"):
+        ...
+
+    @measured
+    def step(): ...
+
+Run the program under `perfprop stat -- python3 program.py`, or with PERFPROP_REGION_CSV=file (- is standard output).
+The library libperfprop_regions.so is looked for where PERFPROP_REGIONS_LIBRARY says, beside this file, and by the
+loader.
+"""
+
+import ctypes
+import functools
+import os
+import pathlib
+
+_NAME = "libperfprop_regions.so"
+
+
+def _load():
+    named = os.environ.get("PERFPROP_REGIONS_LIBRARY")
+    beside = pathlib.Path(__file__).parent / _NAME
+    library = ctypes.CDLL(named or (str(beside) if beside.exists() else _NAME))
+    for begin in (library.perfprop_begin, library.perfprop_begin_recursive):
+        begin.argtypes = [ctypes.c_char_p]
+        begin.restype = ctypes.c_uint64
+    library.perfprop_end.argtypes = [ctypes.c_uint64]
+    library.perfprop_phase.argtypes = [ctypes.c_char_p]
+    library.perfprop_record.argtypes = [ctypes.c_int]
+    return library
+
+
+_library = _load()
+
+
+class region:
+    """A region that ends with its `with` block, also by an exception."""
+
+    __slots__ = ("_name", "_handles")
+
+    def __init__(self, name):
+        self._name = name.encode()
+        self._handles = []
+
+    def __enter__(self):
+        self._handles.append(_library.perfprop_begin(self._name))
+        return self
+
+    def __exit__(self, *_):
+        _library.perfprop_end(self._handles.pop())
+        return False
+
+
+def measured(function):
+    """Makes each call of a function a region of its name. Calls within calls count, and their time is the outermost one's."""
+    name = function.__qualname__.encode()
+
+    @functools.wraps(function)
+    def call(*args, **keywords):
+        handle = _library.perfprop_begin_recursive(name)
+        try:
+            return function(*args, **keywords)
+        finally:
+            _library.perfprop_end(handle)
+
+    return call
+
+
+def phase(name):
+    """Begins a phase of the program, such as "warmup"; "" ends it."""
+    _library.perfprop_phase(name.encode())
+
+
+def record(on=True):
+    """Begins or ends to record regions for the program itself."""
+    _library.perfprop_record(1 if on else 0)

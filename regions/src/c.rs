@@ -1,0 +1,87 @@
+//! Gives C and what calls C the same regions; `include/perfprop.h` says how.
+
+use std::ffi::{CStr, c_char, c_int};
+
+use crate::region::{Counter, counter, enter_or_complain, enter_recursive, phase, record};
+use crate::thread::{self, Call, Entered};
+
+/// Text of C; what isn't UTF-8 is replaced. Empty for a null pointer.
+#[expect(unsafe_code, reason = "C has no other texts")]
+fn text(pointer: *const c_char) -> String {
+    if pointer.is_null() {
+        return String::new();
+    }
+    // SAFETY: the header asks for text that ends with a zero.
+    unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+}
+
+fn begin(name: *const c_char, call: Call) -> u64 {
+    enter_or_complain(&text(name), call).map_or(0, Entered::handle)
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_begin(name: *const c_char) -> u64 {
+    begin(name, Call::Plain)
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_begin_recorded(name: *const c_char) -> u64 {
+    begin(name, Call::Recorded)
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_begin_recursive(name: *const c_char) -> u64 {
+    enter_recursive(&text(name)).map_or(0, Entered::handle)
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_end(region: u64) {
+    if let Some(entered) = Entered::of_handle(region) {
+        thread::leave(entered);
+    }
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_begin_reverse() -> u64 {
+    thread::begin_reverse().unwrap_or(0)
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_end_reverse(name: *const c_char, start: u64) {
+    if start != 0 {
+        thread::end_reverse(|table| table.name(&text(name)), start);
+    }
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_counter(name: *const c_char) -> c_int {
+    counter(&text(name)).0.map_or(-1, |place| place as c_int)
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_count(region: u64, counter: c_int, by: u64) {
+    let counter = Counter(usize::try_from(counter).ok().filter(|&place| place < crate::layout::COUNTERS));
+    if let (Some(entered), Counter(Some(place))) = (Entered::of_handle(region), counter) {
+        thread::add(entered, place, by);
+    }
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_phase(name: *const c_char) {
+    phase(&text(name));
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_record(on: c_int) {
+    record(on != 0);
+}

@@ -1,0 +1,197 @@
+//! Lays out the memory that a program shares with whoever watches it.
+//!
+//! ```text
+//! header | names: offset and length of each | text of names | threads, each with a ring | nodes
+//! ```
+//!
+//! All of it is zero at first, and most of it is never touched, so that it takes no memory. The program alone writes, but for
+//! one word: [`Header::recording`]. While nodes of threads that have ended are added up, [`Header::folding`] is odd; otherwise a
+//! node that is read while its thread writes is at most one call off.
+
+use std::mem::size_of;
+use std::sync::atomic::{AtomicU32, AtomicU64};
+
+/// The first eight bytes, written last: whoever sees them sees a whole header.
+pub const MAGIC: u64 = u64::from_le_bytes(*b"PPregion");
+/// Changes when anything below does.
+pub const VERSION: u32 = 1;
+
+/// Names there is room for, and bytes of all their text.
+pub const NAMES: usize = 32_768;
+/// Bytes of the text of all names.
+pub const TEXT: usize = 4 << 20;
+/// Threads that there is room for. Where there are more, those that have ended share a slot.
+pub const THREADS: usize = 1024;
+/// Paths of regions, of all threads, that there is room for.
+pub const NODES: usize = 65_536;
+/// Enters and leaves that each thread keeps.
+pub const MARKS: usize = 2048;
+/// Regions of a thread that are open at once and shown; deeper ones are counted all the same.
+pub const DEPTH: usize = 64;
+/// Counters that a program counts on its own.
+pub const COUNTERS: usize = 4;
+/// Events of the kernel or the CPU that are counted in each region.
+pub const EVENTS: usize = 8;
+
+/// The bit of [`Header::recording`] that is set by the program itself.
+pub const BY_PROGRAM: u32 = 1;
+/// The bit of [`Header::recording`] that whoever watches sets.
+pub const BY_WATCHER: u32 = 2;
+
+/// What is at the beginning.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Header {
+    /// [`MAGIC`].
+    pub magic: AtomicU64,
+    /// [`VERSION`].
+    pub version: AtomicU32,
+    /// Whether regions are recorded: [`BY_PROGRAM`], [`BY_WATCHER`] or both.
+    pub recording: AtomicU32,
+    /// The process that writes.
+    pub pid: AtomicU32,
+    /// The name of the present phase; 0 for none.
+    pub phase: AtomicU32,
+    /// How many names there are. The first is number 0 and empty.
+    pub names: AtomicU32,
+    /// Bytes of their text.
+    pub text: AtomicU32,
+    /// How many slots of threads were ever used. Slot 0 is that of threads that have ended and gave theirs away.
+    pub threads: AtomicU32,
+    /// How many nodes were ever used. Number 0 is the root of all threads.
+    pub nodes: AtomicU32,
+    /// Odd while nodes move from one thread to another, even otherwise.
+    pub folding: AtomicU64,
+    /// Calls of regions that found no room for a path.
+    pub lost: AtomicU64,
+    /// What an enter and a leave add to the time of their own region, in nanoseconds: an `f64`'s bits.
+    pub inner_ns: AtomicU64,
+    /// What they add to the time of the region around, as above.
+    pub outer_ns: AtomicU64,
+    /// How many events are counted, and their names.
+    pub events: AtomicU32,
+    /// Names of events.
+    pub event_names: [AtomicU32; EVENTS],
+    /// Names of the counters that the program counts; 0 for none.
+    pub counter_names: [AtomicU32; COUNTERS],
+}
+
+/// Where the text of a name is.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Name {
+    /// From the beginning of the text on.
+    pub offset: AtomicU32,
+    /// In bytes.
+    pub length: AtomicU32,
+}
+
+/// An enter or a leave.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct Mark {
+    /// When, on CLOCK_MONOTONIC, in nanoseconds.
+    pub time_ns: AtomicU64,
+    /// Twice the node, and one more for an enter.
+    pub node_and_enter: AtomicU64,
+}
+
+/// What becomes of a slot.
+pub mod state {
+    /// Nobody had it yet, or nobody has it any more.
+    pub const FREE: u32 = 0;
+    /// Its thread runs.
+    pub const RUNS: u32 = 1;
+    /// Its thread has ended, and its counts are kept.
+    pub const ENDED: u32 = 2;
+}
+
+/// A thread.
+#[repr(C)]
+#[derive(Debug)]
+pub struct ThreadSlot {
+    /// Its number of the kernel; 0 in the slot of those that have ended.
+    pub tid: AtomicU32,
+    /// One of [`state`].
+    pub state: AtomicU32,
+    /// How many regions are open.
+    pub depth: AtomicU32,
+    /// Their nodes, the outermost first.
+    pub open: [AtomicU32; DEPTH],
+    /// Enters and leaves so far. The last [`MARKS`] are kept.
+    pub marked: AtomicU64,
+    /// Enters and leaves, one after the other and round.
+    pub marks: [Mark; MARKS],
+}
+
+/// What one event counted in the calls of a node.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct EventCell {
+    /// Calls in which it was counted for all or a part of the time.
+    pub calls: AtomicU64,
+    /// Counts.
+    pub sum: AtomicU64,
+    /// The least of a call.
+    pub min: AtomicU64,
+    /// The most of a call.
+    pub max: AtomicU64,
+    /// The sum of squares of the counts of calls: an `f64`'s bits.
+    pub squares: AtomicU64,
+    /// Time that was to be counted, in nanoseconds.
+    pub enabled_ns: AtomicU64,
+    /// The part of it that was counted.
+    pub running_ns: AtomicU64,
+}
+
+/// Buckets of times of calls; the module `histogram` says which is which.
+pub const BUCKETS: usize = 252;
+
+/// A path of regions on a thread, in a phase.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Node {
+    /// Slot of the thread.
+    pub thread: AtomicU32,
+    /// The region around; 0 for none.
+    pub parent: AtomicU32,
+    /// Name of the region; 0 while the node isn't used.
+    pub name: AtomicU32,
+    /// Name of the phase; 0 for none.
+    pub phase: AtomicU32,
+    /// Calls that ended.
+    pub calls: AtomicU64,
+    /// Those of them that recorded operations for a run backwards.
+    pub recorded: AtomicU64,
+    /// Their time, in nanoseconds, with what enter and leave cost.
+    pub total_ns: AtomicU64,
+    /// The shortest call.
+    pub min_ns: AtomicU64,
+    /// The longest.
+    pub max_ns: AtomicU64,
+    /// The sum of squares of calls' nanoseconds: an `f64`'s bits.
+    pub squares: AtomicU64,
+    /// Runs backwards.
+    pub reverse_calls: AtomicU64,
+    /// Their time.
+    pub reverse_ns: AtomicU64,
+    /// What the program counted itself.
+    pub counters: [AtomicU64; COUNTERS],
+    /// What events counted.
+    pub events: [EventCell; EVENTS],
+    /// How many calls took how long.
+    pub histogram: [AtomicU32; BUCKETS],
+}
+
+/// Where the names begin.
+pub const NAMES_AT: usize = 4096;
+/// Where their text begins.
+pub const TEXT_AT: usize = NAMES_AT + NAMES * size_of::<Name>();
+/// Where the threads begin.
+pub const THREADS_AT: usize = TEXT_AT + TEXT;
+/// Where the nodes begin.
+pub const NODES_AT: usize = THREADS_AT + THREADS * size_of::<ThreadSlot>();
+/// Bytes of all.
+pub const SIZE: usize = NODES_AT + NODES * size_of::<Node>();
+
+const _: () = assert!(size_of::<Header>() <= NAMES_AT && THREADS_AT.is_multiple_of(8) && NODES_AT.is_multiple_of(8));

@@ -1,0 +1,52 @@
+//! Names the parts of a program, counts what each costs, and shares that with `perfprop`.
+//!
+//! ```
+//! use perfprop_regions::{Region, record, snapshot};
+//!
+//! static MODEL: Region = Region::new("model");
+//! static PRIOR: Region = Region::new("prior");
+//!
+//! record(true);
+//! for _ in 0..10 {
+//!     let _model = MODEL.enter();
+//!     let _prior = PRIOR.enter();
+//! }
+//! for row in snapshot().map(|snapshot| snapshot.rows()).unwrap_or_default() {
+//!     println!("{}: {} calls, {} ns", row.name, row.times.calls, row.times.forward_ns);
+//! }
+//! ```
+//!
+//! A region is a [name](Region) and the thread that enters it. Regions nest, and close in any order. Times contain those of
+//! regions within; the tree of [paths](Snapshot::paths) has each region's own. What markers cost is measured once and
+//! taken off ([`Marker`]).
+//!
+//! Nothing is recorded until somebody wants it: the program ([`record`]), its user (`PERFPROP_REGION_CSV=file`, or
+//! `PERFPROP_REGION_JSON=file`, `-` for standard output), or `perfprop top`, `stat` and `record`, which read the same memory
+//! while the program runs. Until then a region costs a load and a branch.
+
+mod c;
+mod clock;
+mod histogram;
+pub mod layout;
+mod memory;
+mod output;
+mod region;
+mod report;
+mod snapshot;
+mod table;
+mod thread;
+
+pub use memory::{FOLDER, MEMFD, folder_of};
+pub use output::{CSV, JSON, csv, json};
+pub use region::{
+    AlreadyOpen, Counter, Guard, Instrumented, Region, Reverse, counter, phase, record, region, try_region,
+};
+pub use report::{PathRow, Row, Spread, Times, WARM_UP};
+pub use snapshot::{
+    EventCounts, FILE_SIZE, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError, Source, ThreadRegions,
+};
+
+/// What the regions of this process counted so far; `None` before the first region.
+pub fn snapshot() -> Option<Snapshot> {
+    table::present().and_then(|table| Snapshot::read(&table.memory).ok())
+}

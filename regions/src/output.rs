@@ -1,0 +1,225 @@
+//! Writes rows as CSV and JSON, when asked and at exit.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::path::Path;
+
+use crate::report::{PathRow, Row, Times};
+use crate::snapshot::Snapshot;
+
+/// Where CSV goes at exit: a file, or `-` for standard output.
+pub const CSV: &str = "PERFPROP_REGION_CSV";
+/// Where JSON goes at exit.
+pub const JSON: &str = "PERFPROP_REGION_JSON";
+
+/// The first columns are CmdStan's.
+const COLUMNS: &str = "name,thread_id,total_time,forward_time,reverse_time,chain_stack,no_chain_stack,autodiff_calls,\
+no_autodiff_calls,calls,self_time,mean_time,time_variance,min_time,max_time,p50_time,p99_time,warmup_calls,warmup_time";
+
+/// Rows by name and thread, a line each, with times in seconds.
+///
+/// The first nine columns are those of CmdStan's profiles: `autodiff_calls` are runs backwards, `no_autodiff_calls` calls
+/// that recorded nothing, and `chain_stack` and `no_chain_stack` what the program counted under these names. Names are
+/// quoted where they need it.
+pub fn csv(snapshot: &Snapshot) -> String {
+    let mut text = COLUMNS.to_owned();
+    for name in further(snapshot) {
+        let _ = write!(text, ",{}", quoted(name));
+    }
+    text.push('\n');
+    snapshot.rows().iter().for_each(|row| csv_line(&mut text, snapshot, row));
+    text
+}
+
+/// What the program counted beside its stacks, and events.
+fn further(snapshot: &Snapshot) -> impl Iterator<Item = &String> {
+    snapshot.counters.iter().filter(|name| !is_stack(name)).chain(&snapshot.events)
+}
+
+fn is_stack(name: &str) -> bool {
+    matches!(name, "chain_stack" | "no_chain_stack")
+}
+
+fn csv_line(text: &mut String, snapshot: &Snapshot, row: &Row) {
+    let counted = |name: &str| {
+        let place = snapshot.counters.iter().position(|counter| counter == name);
+        place.map_or(0, |place| row.counters[place])
+    };
+    let times = &row.times;
+    let seconds = |ns: f64| significant(ns / 1e9);
+    let spread = |of: fn(&crate::report::Spread) -> Option<f64>, unit: f64| {
+        times.calls_ns.as_ref().and_then(of).map_or(String::new(), |value| significant(value / unit))
+    };
+    let _ = write!(
+        text,
+        "{},{},{},{},{},{},{},{},{}",
+        quoted(&row.name),
+        row.thread,
+        seconds(times.total_ns()),
+        seconds(times.forward_ns),
+        seconds(times.reverse_ns),
+        counted("chain_stack"),
+        counted("no_chain_stack"),
+        times.reverse_calls,
+        times.calls - times.recorded.min(times.calls),
+    );
+    let _ = write!(text, ",{},{}", times.calls, seconds(times.self_ns));
+    let _ = write!(text, ",{},{}", spread(|s| Some(s.mean), 1e9), spread(|s| s.variance, 1e18));
+    let _ = write!(text, ",{},{}", spread(|s| Some(s.min), 1e9), spread(|s| Some(s.max), 1e9));
+    let _ = write!(text, ",{},{}", spread(|s| Some(s.p50), 1e9), spread(|s| Some(s.p99), 1e9));
+    let _ = write!(text, ",{},{}", row.warm_up.calls, seconds(row.warm_up.forward_ns));
+    for (name, counted) in snapshot.counters.iter().zip(row.counters) {
+        if !is_stack(name) {
+            let _ = write!(text, ",{counted}");
+        }
+    }
+    row.events.iter().for_each(|event| {
+        let _ = write!(text, ",{}", event.sum);
+    });
+    text.push('\n');
+}
+
+/// A name as a field of CSV: in quotes where it needs them (RFC 4180).
+fn quoted(name: &str) -> String {
+    let needs = name.contains([',', '"', '\n', '\r']) || name.starts_with(' ') || name.ends_with(' ');
+    if needs { format!("\"{}\"", name.replace('"', "\"\"")) } else { name.to_owned() }
+}
+
+/// A number with six significant digits, as C++ streams print it.
+fn significant(value: f64) -> String {
+    if value == 0.0 || !value.is_finite() {
+        return if value == 0.0 { "0".into() } else { String::new() };
+    }
+    let scientific = format!("{value:.5e}");
+    let (digits, power) = scientific.split_once('e').unwrap_or((&scientific, "0"));
+    let power: i32 = power.parse().unwrap_or(0);
+    let trimmed = |text: &str| match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text.to_owned(),
+    };
+    match power {
+        -4..6 => trimmed(&format!("{value:.*}", (5 - power) as usize)),
+        _ => format!("{}e{}{:02}", trimmed(digits), if power < 0 { '-' } else { '+' }, power.abs()),
+    }
+}
+
+/// Rows by path, thread and phase as JSON, with times in nanoseconds.
+pub fn json(snapshot: &Snapshot) -> String {
+    let mut text = format!(
+        "{{\"version\":1,\"pid\":{},\"lost_calls\":{},\"marker_ns\":{{\"inner\":{},\"outer\":{}}},\"regions\":[",
+        snapshot.pid,
+        snapshot.lost,
+        number(snapshot.marker.inner_ns),
+        number(snapshot.marker.outer_ns)
+    );
+    for (place, row) in snapshot.paths().iter().enumerate() {
+        text.push_str(if place == 0 { "\n" } else { ",\n" });
+        json_row(&mut text, snapshot, row);
+    }
+    text.push_str("]}\n");
+    text
+}
+
+fn json_row(text: &mut String, snapshot: &Snapshot, row: &PathRow) {
+    let path: Vec<String> = row.path.iter().map(|name| string(name)).collect();
+    let _ = write!(text, "{{\"path\":[{}],\"thread\":{}", path.join(","), row.thread);
+    let phase = if row.phase.is_empty() { "null".into() } else { string(&row.phase) };
+    let _ = write!(text, ",\"phase\":{phase}");
+    json_times(text, &row.times);
+    for (name, counted) in snapshot.counters.iter().zip(row.counters) {
+        let _ = write!(text, ",{}:{counted}", string(name));
+    }
+    for (name, event) in snapshot.events.iter().zip(&row.events) {
+        let _ = write!(
+            text,
+            ",{}:{{\"count\":{},\"calls\":{},\"enabled_ns\":{},\"running_ns\":{}}}",
+            string(name),
+            event.sum,
+            event.calls,
+            event.enabled_ns,
+            event.running_ns
+        );
+    }
+    text.push('}');
+}
+
+fn json_times(text: &mut String, times: &Times) {
+    let _ = write!(text, ",\"calls\":{},\"recorded_calls\":{}", times.calls, times.recorded);
+    let _ = write!(text, ",\"forward_ns\":{},\"self_ns\":{}", number(times.forward_ns), number(times.self_ns));
+    let _ = write!(text, ",\"reverse_calls\":{},\"reverse_ns\":{}", times.reverse_calls, number(times.reverse_ns));
+    let Some(spread) = &times.calls_ns else { return };
+    let variance = spread.variance.map_or("null".into(), number);
+    let _ = write!(text, ",\"mean_ns\":{},\"variance_ns2\":{variance}", number(spread.mean));
+    let _ = write!(text, ",\"min_ns\":{},\"max_ns\":{}", number(spread.min), number(spread.max));
+    let _ = write!(text, ",\"p50_ns\":{},\"p99_ns\":{}", number(spread.p50), number(spread.p99));
+}
+
+fn number(value: f64) -> String {
+    if value.is_finite() { format!("{value}") } else { "null".into() }
+}
+
+/// A string of JSON (RFC 8259).
+fn string(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => {
+                let _ = write!(quoted, "\\{character}");
+            }
+            control if control.is_control() || control > '\u{ffff}' => {
+                for unit in control.encode_utf16(&mut [0; 2]) {
+                    let _ = write!(quoted, "\\u{unit:04x}");
+                }
+            }
+            other => quoted.push(other),
+        }
+    }
+    quoted + "\""
+}
+
+/// Writes what the environment asks for.
+pub(crate) fn at_exit(snapshot: &Snapshot, is_child: bool) {
+    for (variable, text) in [(CSV, csv as fn(&Snapshot) -> String), (JSON, json)] {
+        if let Some(target) = std::env::var_os(variable).filter(|target| !target.is_empty())
+            && let Err(error) = write(target.as_ref(), &text(snapshot), is_child)
+        {
+            complain(variable, &error);
+        }
+    }
+}
+
+#[expect(clippy::print_stderr, reason = "the program is at its end")]
+fn complain(variable: &str, error: &io::Error) {
+    eprintln!("perfprop: {variable}: {error}; the regions of this program are not written");
+}
+
+/// A process that was forked writes a file of its own, with its number behind the name.
+fn write(target: &Path, text: &str, is_child: bool) -> io::Result<()> {
+    if target.as_os_str() == "-" {
+        return io::stdout().write_all(text.as_bytes());
+    }
+    let mut name = target.as_os_str().to_owned();
+    if is_child {
+        name.push(format!(".{}", std::process::id()));
+    }
+    std::fs::write(name, text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_as_c_prints_them() {
+        let printed = [0.0, 7.0385e-5, 0.00111821, 0.0098197, 1.0, 123_456.7, 1_234_567.0, 0.1, 1e-10].map(significant);
+        let wanted = ["0", "7.0385e-05", "0.00111821", "0.0098197", "1", "123457", "1.23457e+06", "0.1", "1e-10"];
+        assert_eq!(printed, wanted);
+    }
+
+    #[test]
+    fn names_are_quoted_where_they_need_it() {
+        let names = ["transformed data", "a,b", "say \"x\"", "two\nlines", "\u{1b}[31m"].map(quoted);
+        assert_eq!(names, ["transformed data", "\"a,b\"", "\"say \"\"x\"\"\"", "\"two\nlines\"", "\u{1b}[31m"]);
+        assert_eq!(string("\u{1b}\"\\é\u{1f600}"), "\"\\u001b\\\"\\\\é\\ud83d\\ude00\"");
+    }
+}

@@ -1,0 +1,284 @@
+//! Names parts of a program, and closes them when they go out of scope.
+
+use std::fmt;
+use std::future::Future;
+use std::marker::PhantomData;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+
+use crate::layout::COUNTERS;
+use crate::table::{Table, generation, table};
+use crate::thread::{self, Call, Entered, Refusal};
+
+/// A part of a program that is entered again and again, by a name that is known when the program is written.
+///
+/// ```
+/// use perfprop_regions::Region;
+/// static LIKELIHOOD: Region = Region::new("likelihood");
+/// let _open = LIKELIHOOD.enter();
+/// ```
+#[derive(Debug)]
+pub struct Region {
+    name: &'static str,
+    /// The name's number, and above it one more than the generation of the table that gave it; 0 for none.
+    number: AtomicU64,
+}
+
+/// A region of this name is open on this thread: it goes on, and nothing else was opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AlreadyOpen {
+    name: String,
+}
+
+impl AlreadyOpen {
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+}
+
+impl fmt::Display for AlreadyOpen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "region '{}' is already open on this thread", self.name.escape_debug())
+    }
+}
+
+impl std::error::Error for AlreadyOpen {}
+
+/// An open region, which is closed when this goes out of scope, also by a panic.
+#[derive(Debug)]
+#[must_use = "the region is closed where this goes out of scope: bind it to a name such as _open"]
+pub struct Guard {
+    /// `None` where nothing is recorded, or one of the name was open.
+    entered: Option<Entered>,
+    /// It is closed on the thread that opened it.
+    _thread: PhantomData<*const ()>,
+}
+
+impl Guard {
+    fn new(entered: Option<Entered>) -> Self {
+        Self { entered, _thread: PhantomData }
+    }
+
+    /// Adds to a counter of the program in this region.
+    pub fn count(&self, counter: Counter, by: u64) {
+        if let (Some(entered), Some(place)) = (self.entered, counter.0) {
+            thread::add(entered, place, by);
+        }
+    }
+}
+
+impl Drop for Guard {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(entered) = self.entered {
+            thread::leave(entered);
+        }
+    }
+}
+
+impl Region {
+    /// A region of this name.
+    pub const fn new(name: &'static str) -> Self {
+        Self { name, number: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    fn number(&self, table: &Table) -> u32 {
+        let (known, generation) = (self.number.load(Ordering::Relaxed), u64::from(generation()) + 1);
+        if known >> 32 == generation {
+            return known as u32;
+        }
+        let number = table.name(self.name);
+        self.number.store(generation << 32 | u64::from(number), Ordering::Relaxed);
+        number
+    }
+
+    /// Opens the region. Where one of its name is open on this thread, that is said on standard error the first time, and
+    /// the guard does nothing.
+    #[inline]
+    pub fn enter(&self) -> Guard {
+        self.open(Call::Plain)
+    }
+
+    /// Opens the region for a part of a program that records operations, which are run backwards later
+    /// ([`Region::reverse`]): the forward pass of automatic differentiation.
+    pub fn enter_recorded(&self) -> Guard {
+        self.open(Call::Recorded)
+    }
+
+    #[inline]
+    fn open(&self, call: Call) -> Guard {
+        let entered = thread::enter(|table| self.number(table), call);
+        if entered == Err(Refusal::AlreadyOpen) {
+            complain(self.name);
+        }
+        Guard::new(entered.ok())
+    }
+
+    /// Opens the region.
+    ///
+    /// # Errors
+    /// Returns [`AlreadyOpen`] where one of its name is open on this thread.
+    pub fn try_enter(&self) -> Result<Guard, AlreadyOpen> {
+        given(thread::enter(|table| self.number(table), Call::Plain), self.name)
+    }
+
+    /// Opens the region, or counts one more call of it where it is open: for functions that call themselves. The time is
+    /// that of the outermost call.
+    pub fn enter_recursive(&self) -> Guard {
+        let entered = thread::enter(|table| self.number(table), Call::Plain);
+        if let (Err(Refusal::AlreadyOpen), Some(table)) = (entered, table()) {
+            thread::count_again(self.number(table));
+        }
+        Guard::new(entered.ok())
+    }
+
+    /// Counts a run backwards of what was recorded in this region, until the value goes out of scope: the time is added to
+    /// the region's reverse time.
+    pub fn reverse(&self) -> Reverse<'_> {
+        Reverse { region: self, start: thread::begin_reverse(), _thread: PhantomData }
+    }
+
+    /// Measures a future: its region is open while it is polled, and suspended while it waits. All of it is one call.
+    pub fn instrument<F: Future>(&'static self, future: F) -> Instrumented<F> {
+        Instrumented { region: self, future: Some(Box::pin(future)), spent: 0 }
+    }
+}
+
+/// A run backwards through a region.
+#[derive(Debug)]
+#[must_use = "the run ends where this goes out of scope: bind it to a name such as _run"]
+pub struct Reverse<'a> {
+    region: &'a Region,
+    start: Option<u64>,
+    _thread: PhantomData<*const ()>,
+}
+
+impl Drop for Reverse<'_> {
+    fn drop(&mut self) {
+        if let Some(start) = self.start {
+            thread::end_reverse(|table| self.region.number(table), start);
+        }
+    }
+}
+
+/// A future whose polls are a call of a region.
+#[derive(Debug)]
+pub struct Instrumented<F: Future> {
+    region: &'static Region,
+    future: Option<Pin<Box<F>>>,
+    /// Nanoseconds in polls so far.
+    spent: u64,
+}
+
+impl<F: Future> Future for Instrumented<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let (region, spent) = (self.region, self.spent);
+        let Some(future) = &mut self.future else { return Poll::Pending };
+        let entered = thread::enter(|table| region.number(table), Call::Resumed(spent));
+        let mut guard = Guard::new(entered.ok());
+        let polled = future.as_mut().poll(context);
+        match (&polled, guard.entered.take()) {
+            (Poll::Pending, Some(entered)) => self.spent = thread::suspend(entered),
+            (_, entered) => guard.entered = entered,
+        }
+        if polled.is_ready() {
+            (self.future, self.spent) = (None, 0);
+        }
+        polled
+    }
+}
+
+impl<F: Future> Drop for Instrumented<F> {
+    /// A future that is dropped before it is ready took its time all the same.
+    fn drop(&mut self) {
+        if self.spent > 0 {
+            let entered = thread::enter(|table| self.region.number(table), Call::Resumed(self.spent));
+            drop(Guard::new(entered.ok()));
+        }
+    }
+}
+
+/// Opens a region by a name that is known only when the program runs; [`Region`] is faster. Where one of the name is open
+/// on this thread, that is said on standard error the first time, and the guard does nothing.
+pub fn region(name: &str) -> Guard {
+    Guard::new(enter_or_complain(name, Call::Plain))
+}
+
+/// Opens a region.
+///
+/// # Errors
+/// Returns [`AlreadyOpen`] where one of its name is open on this thread.
+pub fn try_region(name: &str) -> Result<Guard, AlreadyOpen> {
+    given(thread::enter_named(name, Call::Plain), name)
+}
+
+/// Enters a region, or says that one of its name is open.
+pub(crate) fn enter_or_complain(name: &str, call: Call) -> Option<Entered> {
+    let entered = thread::enter_named(name, call);
+    if entered == Err(Refusal::AlreadyOpen) {
+        complain(name);
+    }
+    entered.ok()
+}
+
+fn given(entered: Result<Entered, Refusal>, name: &str) -> Result<Guard, AlreadyOpen> {
+    match entered {
+        Err(Refusal::AlreadyOpen) => Err(AlreadyOpen { name: name.to_owned() }),
+        entered => Ok(Guard::new(entered.ok())),
+    }
+}
+
+/// Says once in a process that a region was open.
+#[cold]
+#[expect(clippy::print_stderr, reason = "the caller has no other way to learn of it")]
+fn complain(name: &str) {
+    static ONCE: std::sync::Once = std::sync::Once::new();
+    let error = AlreadyOpen { name: name.to_owned() };
+    ONCE.call_once(|| eprintln!("perfprop: {error}; it goes on, and this call isn't counted (told once)"));
+}
+
+/// Enters a region, or counts one more call of it where it is open.
+pub(crate) fn enter_recursive(name: &str) -> Option<Entered> {
+    let entered = thread::enter_named(name, Call::Plain);
+    if let (Err(Refusal::AlreadyOpen), Some(table)) = (entered, table()) {
+        thread::count_again(table.name(name));
+    }
+    entered.ok()
+}
+
+/// Something that a program counts itself in its regions, such as operations recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter(pub(crate) Option<usize>);
+
+/// The counter of this name. A program has room for four; what more there are count nothing.
+pub fn counter(name: &str) -> Counter {
+    let Some(table) = table() else { return Counter(None) };
+    let number = table.name(name);
+    let taken = |place: &usize| {
+        let of_place = &table.memory.header().counter_names[*place];
+        let now = of_place.compare_exchange(0, number, Ordering::Relaxed, Ordering::Relaxed);
+        now.is_ok() || now == Err(number)
+    };
+    Counter((0..COUNTERS).find(taken))
+}
+
+/// Begins a phase of the program, such as a warm-up: regions that are entered from now on, on all threads, are told from
+/// those before. An empty name ends it.
+pub fn phase(name: &str) {
+    if let Some(table) = table() {
+        let number = if name.is_empty() { 0 } else { table.name(name) };
+        table.memory.header().phase.store(number, Ordering::Relaxed);
+    }
+}
+
+/// Begins or ends to record regions for the program itself; perfprop may record them all the same.
+pub fn record(on: bool) {
+    if let Some(table) = table() {
+        table.record(on);
+    }
+}

@@ -1,0 +1,398 @@
+//! Reads what a program has shared, and trusts none of it.
+
+use std::fmt;
+use std::mem::{offset_of, size_of};
+
+use crate::layout::{
+    BUCKETS, COUNTERS, DEPTH, EVENTS, EventCell, Header, MAGIC, MARKS, Mark, NAMES, NAMES_AT, NODES, NODES_AT, Name,
+    Node, SIZE, TEXT, TEXT_AT, THREADS, THREADS_AT, ThreadSlot, VERSION, state,
+};
+
+/// Where the bytes of the layout come from: a file, or the program's own memory.
+pub trait Source {
+    /// So many bytes from an offset on.
+    ///
+    /// # Errors
+    /// Returns the operating system's error, or one of the end of a file that is too short.
+    fn read(&self, offset: usize, length: usize) -> std::io::Result<Vec<u8>>;
+}
+
+impl Source for std::fs::File {
+    fn read(&self, offset: usize, length: usize) -> std::io::Result<Vec<u8>> {
+        let mut bytes = vec![0; length];
+        std::os::unix::fs::FileExt::read_exact_at(self, &mut bytes, offset as u64)?;
+        Ok(bytes)
+    }
+}
+
+/// Why memory can't be read.
+#[derive(Debug)]
+pub enum SnapshotError {
+    /// It can't be read at all, or is too short.
+    Io(std::io::Error),
+    /// It isn't of regions, or its program has only begun to make it.
+    Foreign,
+    /// It is of another version of this crate.
+    Version(u32),
+    /// A number in it points past its end.
+    Corrupt,
+}
+
+impl fmt::Display for SnapshotError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io(error) => write!(f, "{error}"),
+            Self::Foreign => f.write_str("it holds no regions"),
+            Self::Version(version) => write!(f, "its program has version {version} of the regions, not {VERSION}"),
+            Self::Corrupt => f.write_str("it is damaged: a number in it points past its end"),
+        }
+    }
+}
+
+impl std::error::Error for SnapshotError {}
+
+impl From<std::io::Error> for SnapshotError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// All that a program's regions counted so far.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Snapshot {
+    /// The process.
+    pub pid: u32,
+    /// Whether it records, and for whom.
+    pub recording: u32,
+    /// Calls that are in no node, as there was no room.
+    pub lost: u64,
+    /// What an enter and a leave cost, in nanoseconds.
+    pub marker: Marker,
+    /// Names of the events that are counted.
+    pub events: Vec<String>,
+    /// Names of the counters that the program counts.
+    pub counters: Vec<String>,
+    /// Threads, by slot; the first is all those that have ended and share one.
+    pub threads: Vec<ThreadRegions>,
+    /// Paths of regions.
+    pub nodes: Vec<NodeCounts>,
+}
+
+/// What markers add to times, in nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Marker {
+    /// To the time of their own region.
+    pub inner_ns: f64,
+    /// To the time of the region around.
+    pub outer_ns: f64,
+}
+
+/// A thread.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThreadRegions {
+    /// Its number of the kernel; 0 for those that have ended and share a slot.
+    pub tid: u32,
+    /// Whether it still ran.
+    pub runs: bool,
+    /// The place of the innermost open region in [`Snapshot::nodes`].
+    pub open: Option<usize>,
+}
+
+/// What a region counted on a thread, below the regions that were open around it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NodeCounts {
+    /// Its number, by which marks name it.
+    pub number: u32,
+    /// The slot of its thread, a place in [`Snapshot::threads`].
+    pub thread: usize,
+    /// The place of the region around in [`Snapshot::nodes`].
+    pub parent: Option<usize>,
+    /// Name of the region.
+    pub name: String,
+    /// Name of the phase in which it was entered; empty for none.
+    pub phase: String,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Those that recorded operations.
+    pub recorded: u64,
+    /// Their time, with the markers'.
+    pub total_ns: u64,
+    /// The shortest call.
+    pub min_ns: u64,
+    /// The longest call.
+    pub max_ns: u64,
+    /// The sum of squares of calls.
+    pub squares: f64,
+    /// Runs backwards.
+    pub reverse_calls: u64,
+    /// Their time.
+    pub reverse_ns: u64,
+    /// What the program counted.
+    pub counters: [u64; COUNTERS],
+    /// What events counted.
+    pub events: Vec<EventCounts>,
+    /// How many calls took how long.
+    pub histogram: Box<[u32; BUCKETS]>,
+}
+
+/// What an event counted in the calls of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EventCounts {
+    /// Calls in which it was counted.
+    pub calls: u64,
+    /// Counts.
+    pub sum: u64,
+    /// The least of a call.
+    pub min: u64,
+    /// The most of a call.
+    pub max: u64,
+    /// The sum of squares.
+    pub squares: f64,
+    /// Time that was to be counted.
+    pub enabled_ns: u64,
+    /// The part of it that was.
+    pub running_ns: u64,
+}
+
+/// An enter or a leave of a region on a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MarkOf {
+    /// When, on CLOCK_MONOTONIC.
+    pub time_ns: u64,
+    /// The number of the node.
+    pub node: u32,
+    /// Whether it was entered.
+    pub is_enter: bool,
+}
+
+/// Bytes that are read as the layout says.
+struct Bytes(Vec<u8>);
+
+impl Bytes {
+    fn u64(&self, offset: usize) -> u64 {
+        self.0.get(offset..offset + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_ne_bytes)
+    }
+
+    fn u32(&self, offset: usize) -> u32 {
+        self.0.get(offset..offset + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
+    }
+
+    fn f64(&self, offset: usize) -> f64 {
+        f64::from_bits(self.u64(offset))
+    }
+}
+
+/// How often a snapshot is begun anew where nodes moved meanwhile.
+const ATTEMPTS: usize = 20;
+
+impl Snapshot {
+    /// Reads all regions.
+    ///
+    /// # Errors
+    /// When there are none to be read.
+    pub fn read(source: &dyn Source) -> Result<Self, SnapshotError> {
+        for _ in 0..ATTEMPTS {
+            if let (found, true) = Self::once(source)? {
+                return found;
+            }
+            std::thread::yield_now();
+        }
+        Self::once(source)?.0
+    }
+
+    /// A snapshot, and whether no node moved while it was read.
+    fn once(source: &dyn Source) -> Result<(Result<Self, SnapshotError>, bool), SnapshotError> {
+        let before = header(source)?;
+        let count = before.u32(offset_of!(Header, nodes)) as usize;
+        if count > NODES {
+            return Err(SnapshotError::Corrupt);
+        }
+        let bytes = |number| Ok(Bytes(source.read(NODES_AT + number * size_of::<Node>(), size_of::<Node>())?));
+        let nodes = (1..count).map(bytes).collect::<Result<Vec<_>, SnapshotError>>()?;
+        // After the nodes, so that all their names and threads are there.
+        let after = header(source)?;
+        let folding = [&before, &after].map(|header| header.u64(offset_of!(Header, folding)));
+        let is_still = folding[0] == folding[1] && folding[0] % 2 == 0;
+        Ok((Self::of(source, &after, &nodes), is_still))
+    }
+
+    fn of(source: &dyn Source, header: &Bytes, nodes: &[Bytes]) -> Result<Self, SnapshotError> {
+        let at = |offset| header.u32(offset) as usize;
+        let (names, text, threads) =
+            (at(offset_of!(Header, names)), at(offset_of!(Header, text)), at(offset_of!(Header, threads)));
+        if names > NAMES || threads > THREADS || text > TEXT {
+            return Err(SnapshotError::Corrupt);
+        }
+        let names = read_names(source, names, text)?;
+        let listed = |first: usize, count: usize| {
+            let numbers = (0..count).map(|place| at(first + 4 * place)).take_while(|&number| number != 0);
+            let name = |number: usize| names.get(number).cloned().ok_or(SnapshotError::Corrupt);
+            numbers.map(name).collect::<Result<Vec<_>, _>>()
+        };
+        let events = listed(offset_of!(Header, event_names), at(offset_of!(Header, events)).min(EVENTS))?;
+        let counters = listed(offset_of!(Header, counter_names), COUNTERS)?;
+        let reader = NodesReader { names: &names, threads, events: events.len() };
+        let (nodes, places) = reader.nodes(nodes)?;
+        let threads = (0..threads).map(|slot| read_thread(source, slot, &places)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Self {
+            pid: header.u32(offset_of!(Header, pid)),
+            recording: header.u32(offset_of!(Header, recording)),
+            lost: header.u64(offset_of!(Header, lost)),
+            marker: Marker {
+                inner_ns: header.f64(offset_of!(Header, inner_ns)),
+                outer_ns: header.f64(offset_of!(Header, outer_ns)),
+            },
+            events,
+            counters,
+            threads,
+            nodes,
+        })
+    }
+
+    /// The last enters and leaves of a thread, the oldest first, and how many there were in all.
+    ///
+    /// # Errors
+    /// When they can't be read.
+    pub fn marks(source: &dyn Source, slot: usize) -> Result<(Vec<MarkOf>, u64), SnapshotError> {
+        let slot = THREADS_AT + slot.min(THREADS - 1) * size_of::<ThreadSlot>();
+        let bytes = Bytes(source.read(slot, size_of::<ThreadSlot>())?);
+        let all = bytes.u64(offset_of!(ThreadSlot, marked));
+        let kept = all.min(MARKS as u64);
+        let mark = |number: u64| {
+            let at = offset_of!(ThreadSlot, marks) + (number % MARKS as u64) as usize * size_of::<Mark>();
+            let node = bytes.u64(at + offset_of!(Mark, node_and_enter));
+            let time_ns = bytes.u64(at + offset_of!(Mark, time_ns));
+            MarkOf { time_ns, node: (node / 2) as u32, is_enter: node % 2 == 1 }
+        };
+        Ok(((all - kept..all).map(mark).collect(), all))
+    }
+
+    /// The path of a node, the outermost region first.
+    pub fn path(&self, node: usize) -> Vec<&str> {
+        let next = |&node: &usize| self.nodes.get(node)?.parent;
+        let up = std::iter::successors(Some(node), next).take(self.nodes.len());
+        let mut path: Vec<&str> = up.filter_map(|node| Some(self.nodes.get(node)?.name.as_str())).collect();
+        path.reverse();
+        path
+    }
+}
+
+fn header(source: &dyn Source) -> Result<Bytes, SnapshotError> {
+    let header = Bytes(source.read(0, size_of::<Header>())?);
+    if header.u64(offset_of!(Header, magic)) != MAGIC {
+        return Err(SnapshotError::Foreign);
+    }
+    match header.u32(offset_of!(Header, version)) {
+        VERSION => Ok(header),
+        other => Err(SnapshotError::Version(other)),
+    }
+}
+
+fn read_names(source: &dyn Source, count: usize, text: usize) -> Result<Vec<String>, SnapshotError> {
+    let entries = Bytes(source.read(NAMES_AT, count * size_of::<Name>())?);
+    let text = source.read(TEXT_AT, text)?;
+    let name = |number: usize| {
+        let at = number * size_of::<Name>();
+        let offset = entries.u32(at + offset_of!(Name, offset)) as usize;
+        let length = entries.u32(at + offset_of!(Name, length)) as usize;
+        let bytes = text.get(offset..offset + length).ok_or(SnapshotError::Corrupt)?;
+        Ok(String::from_utf8_lossy(bytes).into_owned())
+    };
+    (0..count).map(name).collect()
+}
+
+fn read_thread(source: &dyn Source, slot: usize, places: &[Option<usize>]) -> Result<ThreadRegions, SnapshotError> {
+    let bytes = Bytes(source.read(THREADS_AT + slot * size_of::<ThreadSlot>(), offset_of!(ThreadSlot, marked))?);
+    let depth = (bytes.u32(offset_of!(ThreadSlot, depth)) as usize).min(DEPTH);
+    let innermost = depth.checked_sub(1).map(|place| bytes.u32(offset_of!(ThreadSlot, open) + 4 * place) as usize);
+    Ok(ThreadRegions {
+        tid: bytes.u32(offset_of!(ThreadSlot, tid)),
+        runs: bytes.u32(offset_of!(ThreadSlot, state)) == state::RUNS,
+        open: innermost.and_then(|node| places.get(node).copied().flatten()),
+    })
+}
+
+/// Reads nodes, whose names and threads there must be.
+struct NodesReader<'a> {
+    names: &'a [String],
+    threads: usize,
+    events: usize,
+}
+
+impl NodesReader<'_> {
+    /// The nodes that are used, and the place of each number among them.
+    fn nodes(&self, all: &[Bytes]) -> Result<(Vec<NodeCounts>, Vec<Option<usize>>), SnapshotError> {
+        let (mut nodes, mut parents) = (Vec::new(), Vec::new());
+        let mut places = vec![None; all.len() + 1];
+        for (number, bytes) in all.iter().enumerate() {
+            if let Some(node) = self.node(number + 1, bytes)? {
+                places[number + 1] = Some(nodes.len());
+                parents.push(bytes.u32(offset_of!(Node, parent)) as usize);
+                nodes.push(node);
+            }
+        }
+        for (place, parent) in parents.into_iter().enumerate() {
+            nodes[place].parent = match parent {
+                0 => None,
+                parent => *places.get(parent).ok_or(SnapshotError::Corrupt)?,
+            };
+        }
+        if (0..nodes.len()).any(|node| is_in_circle(&nodes, node)) {
+            return Err(SnapshotError::Corrupt);
+        }
+        Ok((nodes, places))
+    }
+
+    fn node(&self, number: usize, bytes: &Bytes) -> Result<Option<NodeCounts>, SnapshotError> {
+        let named = |offset: usize| self.names.get(bytes.u32(offset) as usize).ok_or(SnapshotError::Corrupt);
+        let name = named(offset_of!(Node, name))?.clone();
+        let thread = bytes.u32(offset_of!(Node, thread)) as usize;
+        if bytes.u32(offset_of!(Node, name)) == 0 {
+            return Ok(None);
+        }
+        if thread >= self.threads {
+            return Err(SnapshotError::Corrupt);
+        }
+        let mut histogram = Box::new([0; BUCKETS]);
+        let at = offset_of!(Node, histogram);
+        histogram.iter_mut().enumerate().for_each(|(bucket, calls)| *calls = bytes.u32(at + 4 * bucket));
+        let event = |event: usize| {
+            let at = offset_of!(Node, events) + event * size_of::<EventCell>();
+            EventCounts {
+                calls: bytes.u64(at + offset_of!(EventCell, calls)),
+                sum: bytes.u64(at + offset_of!(EventCell, sum)),
+                min: bytes.u64(at + offset_of!(EventCell, min)),
+                max: bytes.u64(at + offset_of!(EventCell, max)),
+                squares: bytes.f64(at + offset_of!(EventCell, squares)),
+                enabled_ns: bytes.u64(at + offset_of!(EventCell, enabled_ns)),
+                running_ns: bytes.u64(at + offset_of!(EventCell, running_ns)),
+            }
+        };
+        Ok(Some(NodeCounts {
+            number: number as u32,
+            thread,
+            parent: None,
+            name,
+            phase: named(offset_of!(Node, phase))?.clone(),
+            calls: bytes.u64(offset_of!(Node, calls)),
+            recorded: bytes.u64(offset_of!(Node, recorded)),
+            total_ns: bytes.u64(offset_of!(Node, total_ns)),
+            min_ns: bytes.u64(offset_of!(Node, min_ns)),
+            max_ns: bytes.u64(offset_of!(Node, max_ns)),
+            squares: bytes.f64(offset_of!(Node, squares)),
+            reverse_calls: bytes.u64(offset_of!(Node, reverse_calls)),
+            reverse_ns: bytes.u64(offset_of!(Node, reverse_ns)),
+            counters: std::array::from_fn(|place| bytes.u64(offset_of!(Node, counters) + 8 * place)),
+            events: (0..self.events).map(event).collect(),
+            histogram,
+        }))
+    }
+}
+
+/// Whether the way up from a node comes to no end.
+fn is_in_circle(nodes: &[NodeCounts], node: usize) -> bool {
+    std::iter::successors(Some(node), |&node| nodes[node].parent).nth(nodes.len()).is_some()
+}
+
+/// The bytes that a file of regions has.
+pub const FILE_SIZE: usize = SIZE;

@@ -1,0 +1,272 @@
+//! Tests regions of whole programs: those of other languages, of children, and what is left when one crashes.
+
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use perfprop_regions::layout::{NAMES_AT, NODES_AT, TEXT_AT, THREADS_AT};
+use perfprop_regions::{CSV, FILE_SIZE, FOLDER, Snapshot, Source, record, region};
+
+/// The folder that this test's program is in, and the library that was built with it.
+fn built() -> PathBuf {
+    std::env::current_exe().unwrap().parent().unwrap().to_owned()
+}
+
+/// A folder of its own, which goes with the value.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("perfprop-regions-test-{}-{number}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        Self(path)
+    }
+
+    fn snapshots(&self) -> Vec<Snapshot> {
+        let files = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
+        files.map(|file| Snapshot::read(&std::fs::File::open(file).unwrap()).unwrap()).collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn here(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+/// Name, calls of each row of CSV.
+fn calls(output: &Output) -> Vec<(String, u64)> {
+    let text = String::from_utf8_lossy(&output.stdout);
+    let lines = text.lines().skip_while(|line| !line.starts_with("name,")).skip(1);
+    let fields = lines.map(|line| line.split(',').collect::<Vec<_>>()).filter(|fields| fields.len() > 9);
+    fields.map(|fields| (fields[0].to_owned(), fields[9].parse().unwrap())).collect()
+}
+
+fn named(names: &[(&str, u64)]) -> Vec<(String, u64)> {
+    names.iter().map(|(name, calls)| ((*name).to_owned(), *calls)).collect()
+}
+
+/// The library as others link to it; `None` where this build made none.
+fn library() -> Option<PathBuf> {
+    let library = built().join("libperfprop_regions.so");
+    if !library.exists() {
+        eprintln!("skipped: no {}", library.display());
+    }
+    library.exists().then_some(library)
+}
+
+#[test]
+fn a_program_in_cpp_has_regions() {
+    let (Some(library), folder) = (library(), Folder::new()) else { return };
+    let program = folder.0.join("sort");
+    let compiled = Command::new("c++")
+        .args(["-I".as_ref(), here("include").as_os_str(), here("examples/sort.cpp").as_os_str()])
+        .arg(&library)
+        .args(["-o".as_ref(), program.as_os_str()])
+        .status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: no C++ compiler here");
+    }
+    let output = Command::new(&program).env(CSV, "-").env("LD_LIBRARY_PATH", built()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let wanted = [("make numbers", 20), ("round", 20), ("sort", 20), ("stable_sort", 20), ("throws", 1)];
+    assert_eq!(calls(&output), named(&wanted));
+}
+
+#[test]
+fn a_program_in_python_has_regions() {
+    let Some(library) = library() else { return };
+    let output = Command::new("python3")
+        .arg(here("examples/words.py"))
+        .env(CSV, "-")
+        .env("PERFPROP_REGIONS_LIBRARY", library)
+        .env("PYTHONPATH", here("python"))
+        .output();
+    let Ok(output) = output else { return eprintln!("skipped: no python3 here") };
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(calls(&output), named(&[("Counter", 10), ("depth", 21), ("dict", 10), ("round", 10)]));
+}
+
+/// Set for this program where it plays the part of a program with regions.
+const PART: &str = "PERFPROP_REGIONS_TEST_PART";
+
+/// This program once more, as one that has regions.
+fn part(what: &str) -> Command {
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "plays_a_part", "--nocapture"]).env(PART, what);
+    command
+}
+
+#[test]
+fn plays_a_part() {
+    let Ok(what) = std::env::var(PART) else { return };
+    drop(region("before"));
+    match what.as_str() {
+        "forks" => fork(),
+        "aborts" => {
+            let _open = region("open");
+            std::process::abort();
+        }
+        "executes" => {
+            let mut again = part("ends");
+            let error = std::os::unix::process::CommandExt::exec(&mut again);
+            panic!("{error}");
+        }
+        "complains" => {
+            let _open = region("open");
+            (0..3).for_each(|_| drop(region("open")));
+        }
+        _ => {}
+    }
+}
+
+#[expect(unsafe_code, reason = "a test of fork")]
+fn fork() {
+    let _open = region("around the fork");
+    // SAFETY: the child makes a region and ends.
+    let pid = unsafe { libc::fork() };
+    if pid == 0 {
+        drop(region("in the child"));
+        // SAFETY: it ends without anything of the parent's.
+        unsafe { libc::_exit(0) };
+    }
+    let mut status = 0;
+    // SAFETY: the pointer is to a value of our own.
+    unsafe { libc::waitpid(pid, &raw mut status, 0) };
+    assert_eq!(status, 0);
+    drop(region("in the parent"));
+}
+
+/// The names of each process' regions.
+fn names(folder: &Folder) -> Vec<Vec<String>> {
+    let of = |snapshot: &Snapshot| snapshot.rows().into_iter().map(|row| row.name).collect();
+    let mut names: Vec<Vec<String>> = folder.snapshots().iter().map(of).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_child_that_was_forked_counts_for_itself() {
+    let folder = Folder::new();
+    assert!(part("forks").env(FOLDER, &folder.0).output().unwrap().status.success());
+    assert_eq!(names(&folder), [vec!["around the fork", "before", "in the parent"], vec!["in the child"]]);
+}
+
+#[test]
+fn another_program_of_the_same_process_has_a_file_of_its_own() {
+    let folder = Folder::new();
+    assert!(part("executes").env(FOLDER, &folder.0).output().unwrap().status.success());
+    assert_eq!(names(&folder), [["before"], ["before"]]);
+}
+
+#[test]
+fn what_a_program_counted_before_it_crashed_is_there() {
+    let folder = Folder::new();
+    assert!(!part("aborts").env(FOLDER, &folder.0).output().unwrap().status.success());
+    assert_eq!(names(&folder), [["before"]]);
+    let snapshot = &folder.snapshots()[0];
+    let open = snapshot.threads.iter().find_map(|thread| thread.open).unwrap();
+    assert_eq!(snapshot.path(open), ["open"]);
+}
+
+#[test]
+fn a_name_that_is_open_is_told_once() {
+    let output = part("complains").env(CSV, "/dev/null").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(told.matches("region 'open' is already open on this thread").count(), 1, "{told}");
+}
+
+#[test]
+fn what_nobody_asks_for_is_not_recorded() {
+    let output = part("ends").env(CSV, "-").output().unwrap();
+    assert!(String::from_utf8_lossy(&output.stdout).contains("\nbefore,"));
+    let output = part("ends").env_remove(CSV).output().unwrap();
+    assert!(!String::from_utf8_lossy(&output.stdout).contains("before"));
+}
+
+#[test]
+fn a_library_that_is_closed_while_its_threads_run_breaks_nothing() {
+    let Some(library) = library() else { return };
+    let path = std::ffi::CString::new(library.into_os_string().into_encoded_bytes()).unwrap();
+    record(true);
+    for _ in 0..3 {
+        let path = path.clone();
+        #[expect(unsafe_code, reason = "a test of dlclose")]
+        let thread = std::thread::spawn(move || {
+            // SAFETY: the library has these functions, and its text ends with a zero.
+            unsafe {
+                let handle = libc::dlopen(path.as_ptr(), libc::RTLD_NOW);
+                let begin = libc::dlsym(handle, c"perfprop_begin".as_ptr());
+                let record = libc::dlsym(handle, c"perfprop_record".as_ptr());
+                assert!(!begin.is_null() && !record.is_null());
+                let record: extern "C" fn(i32) = std::mem::transmute(record);
+                let begin: extern "C" fn(*const libc::c_char) -> u64 = std::mem::transmute(begin);
+                record(1);
+                assert_ne!(begin(c"in a library".as_ptr()), 0);
+                libc::dlclose(handle);
+            }
+        });
+        thread.join().unwrap();
+    }
+}
+
+/// A file of regions in which some bytes are others.
+struct Damaged<'a> {
+    file: &'a std::fs::File,
+    bytes: Vec<(usize, u8)>,
+    length: usize,
+}
+
+impl Source for Damaged<'_> {
+    fn read(&self, offset: usize, length: usize) -> std::io::Result<Vec<u8>> {
+        if offset + length > self.length {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
+        }
+        let mut read = Source::read(self.file, offset, length)?;
+        for &(place, byte) in self.bytes.iter().filter(|(place, _)| (offset..offset + length).contains(place)) {
+            read[place - offset] = byte;
+        }
+        Ok(read)
+    }
+}
+
+/// Numbers that are the same in every run: a step of D. E. Knuth's generator.
+fn drawn(state: &mut u64, below: usize) -> usize {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    (*state >> 33) as usize % below
+}
+
+#[test]
+fn damaged_files_are_errors_or_numbers_and_nothing_worse() {
+    let folder = Folder::new();
+    assert!(part("forks").env(FOLDER, &folder.0).output().unwrap().status.success());
+    let path = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
+    let file = std::fs::File::open(path).unwrap();
+    // The header, some names, the beginning of their text, some threads and nodes.
+    let places = [(0, 256), (NAMES_AT, 128), (TEXT_AT, 64), (THREADS_AT, 1024), (NODES_AT, 8192)];
+    let (mut state, mut read) = (1, 0);
+    for case in 0..2000 {
+        let bytes = (0..1 + case % 5).map(|_| {
+            let (start, length) = places[drawn(&mut state, places.len())];
+            (start + drawn(&mut state, length), drawn(&mut state, 256) as u8)
+        });
+        let bytes = bytes.filter(|&(place, _)| !(8..12).contains(&place)).collect();
+        let length = if case % 10 == 0 { drawn(&mut state, FILE_SIZE) } else { FILE_SIZE };
+        let damaged = Damaged { file: &file, bytes, length };
+        if let Ok(snapshot) = Snapshot::read(&damaged) {
+            read += 1;
+            assert!(snapshot.rows().iter().all(|row| row.times.forward_ns >= 0.0));
+            drop((snapshot.paths(), perfprop_regions::csv(&snapshot), perfprop_regions::json(&snapshot)));
+            drop(Snapshot::marks(&damaged, drawn(&mut state, 2000)));
+        }
+    }
+    assert!(read > 100, "{read}");
+}

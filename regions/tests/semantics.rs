@@ -1,0 +1,209 @@
+//! Tests what regions count, in the words of the program that has them.
+
+#![allow(clippy::unwrap_used, reason = "tests panic")]
+
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+use std::time::{Duration, Instant};
+
+use perfprop_regions::{PathRow, Region, Row, counter, phase, record, region, snapshot, try_region};
+
+fn wait(time: Duration) {
+    let start = Instant::now();
+    while start.elapsed() < time {}
+}
+
+/// The rows of this thread. Tests run beside one another.
+fn rows() -> Vec<Row> {
+    let tid = nix_tid();
+    snapshot().unwrap().rows().into_iter().filter(|row| row.thread == tid).collect()
+}
+
+fn paths() -> Vec<PathRow> {
+    let tid = nix_tid();
+    snapshot().unwrap().paths().into_iter().filter(|row| row.thread == tid).collect()
+}
+
+fn nix_tid() -> u32 {
+    std::fs::read_link("/proc/thread-self").unwrap().file_name().unwrap().to_str().unwrap().parse().unwrap()
+}
+
+fn calls(name: &str) -> u64 {
+    rows().into_iter().find(|row| row.name == name).map_or(0, |row| row.times.calls)
+}
+
+#[test]
+fn regions_nest_and_close_in_any_order() {
+    record(true);
+    let outer = region("outer");
+    let inner = region("inner");
+    wait(Duration::from_micros(200));
+    drop(outer);
+    let further = region("further");
+    drop(inner);
+    drop(further);
+    let found: Vec<Vec<String>> = paths().into_iter().map(|row| row.path).collect();
+    assert_eq!(found, [vec!["outer"], vec!["outer", "inner"], vec!["outer", "inner", "further"]]);
+    let rows = rows();
+    assert!(rows.iter().all(|row| row.times.calls == 1 && row.times.forward_ns >= 0.0));
+    let of = |name: &str| rows.iter().find(|row| row.name == name).unwrap().times.clone();
+    assert!(of("outer").forward_ns >= 190_000.0 && of("inner").forward_ns >= of("outer").forward_ns * 0.9);
+    let spread = of("outer").calls_ns.unwrap();
+    assert_eq!((spread.mean, spread.variance, spread.p50 <= spread.max), (of("outer").forward_ns, None, true));
+}
+
+#[test]
+fn one_name_is_open_once_on_a_thread() {
+    record(true);
+    let first = try_region("once").unwrap();
+    let second = try_region("once").unwrap_err();
+    assert_eq!((second.name(), second.to_string().as_str()), ("once", "region 'once' is already open on this thread"));
+    drop(region("once"));
+    let other = std::thread::spawn(|| try_region("once").is_ok());
+    assert!(other.join().unwrap());
+    assert_eq!(calls("once"), 0);
+    drop(first);
+    assert_eq!(calls("once"), 1);
+    assert!(try_region("once").is_ok());
+    assert_eq!(calls("once"), 2);
+}
+
+#[test]
+fn a_function_that_calls_itself_is_one_open_region_with_all_its_calls() {
+    static DEEP: Region = Region::new("deep");
+    fn deep(times: u32) {
+        let _open = DEEP.enter_recursive();
+        wait(Duration::from_micros(50));
+        if times > 1 {
+            deep(times - 1);
+        }
+    }
+    record(true);
+    deep(4);
+    let row = rows().into_iter().find(|row| row.name == "deep").unwrap();
+    assert_eq!(row.times.calls, 4);
+    assert!((190_000.0..10_000_000.0).contains(&row.times.forward_ns), "{row:?}");
+}
+
+#[test]
+fn a_panic_closes_regions() {
+    record(true);
+    let ended = std::panic::catch_unwind(|| {
+        let _open = region("panics");
+        std::panic::resume_unwind(Box::new("a test"));
+    });
+    assert!(ended.is_err());
+    assert_eq!((calls("panics"), try_region("panics").is_ok()), (1, true));
+}
+
+#[test]
+fn a_phase_is_told_from_the_rest() {
+    record(true);
+    std::thread::spawn(|| {
+        // Phases are the whole program's: other tests' regions may fall into this one too.
+        phase("warmup");
+        (0..3).for_each(|_| drop(region("phased")));
+        phase("");
+        (0..2).for_each(|_| drop(region("phased")));
+        let row = rows().into_iter().find(|row| row.name == "phased").unwrap();
+        assert_eq!((row.times.calls, row.warm_up.calls), (5, 3));
+        let of_phases: Vec<_> = paths().into_iter().map(|row| (row.phase, row.times.calls)).collect();
+        assert_eq!(of_phases, [(String::new(), 2), ("warmup".to_owned(), 3)]);
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn a_program_counts_what_it_likes() {
+    record(true);
+    let (nodes, same) = (counter("chain_stack"), counter("chain_stack"));
+    assert_eq!(nodes, same);
+    let open = region("counted");
+    open.count(nodes, 3);
+    open.count(nodes, 4);
+    drop(open);
+    let snapshot = snapshot().unwrap();
+    let place = snapshot.counters.iter().position(|name| name == "chain_stack").unwrap();
+    let row = rows().into_iter().find(|row| row.name == "counted").unwrap();
+    assert_eq!(row.counters[place], 7);
+}
+
+/// Is ready when it was polled so often.
+struct Polled(u32);
+
+impl Future for Polled {
+    type Output = ();
+
+    fn poll(mut self: std::pin::Pin<&mut Self>, _: &mut Context<'_>) -> Poll<()> {
+        wait(Duration::from_micros(100));
+        self.0 -= 1;
+        if self.0 == 0 { Poll::Ready(()) } else { Poll::Pending }
+    }
+}
+
+#[test]
+fn a_future_that_waits_is_one_call_and_leaves_its_name_to_others() {
+    static TASK: Region = Region::new("task");
+    record(true);
+    let (mut a, mut b) = (pin!(TASK.instrument(Polled(3))), pin!(TASK.instrument(Polled(2))));
+    let mut context = Context::from_waker(Waker::noop());
+    assert_eq!((a.as_mut().poll(&mut context), b.as_mut().poll(&mut context)), (Poll::Pending, Poll::Pending));
+    assert_eq!(calls("task"), 0);
+    wait(Duration::from_millis(5));
+    assert!(b.as_mut().poll(&mut context).is_ready() && a.as_mut().poll(&mut context).is_pending());
+    assert!(a.as_mut().poll(&mut context).is_ready());
+    let row = rows().into_iter().find(|row| row.name == "task").unwrap();
+    assert_eq!(row.times.calls, 2);
+    assert!((450_000.0..4_900_000.0).contains(&row.times.forward_ns), "{row:?}");
+}
+
+#[test]
+fn rows_of_threads_that_came_and_went_by_the_thousand_add_up() {
+    record(true);
+    for _ in 0..30 {
+        let threads: Vec<_> =
+            (0..100).map(|_| std::thread::spawn(|| drop((region("many"), region("within"))))).collect();
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+    }
+    let snapshot = snapshot().unwrap();
+    let all: Vec<_> = snapshot.rows().into_iter().filter(|row| row.name == "many").collect();
+    assert_eq!(all.iter().map(|row| row.times.calls).sum::<u64>(), 3000);
+    assert!(all.len() < 600, "{} rows: those of threads long gone are one", all.len());
+    assert_eq!(snapshot.lost, 0);
+}
+
+#[test]
+fn ten_thousand_names_have_a_row_each() {
+    record(true);
+    let names: Vec<String> = (0..10_000).map(|number| format!("name {number}, \"quoted\"\n\u{1b}[31m")).collect();
+    std::thread::spawn(move || {
+        names.iter().for_each(|name| drop(region(name)));
+        let found = rows();
+        assert_eq!(found.len(), names.len());
+        assert!(names.iter().all(|name| found.iter().any(|row| row.name == *name)));
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
+fn times_of_regions_within_add_up_and_markers_are_taken_off() {
+    record(true);
+    std::thread::spawn(|| {
+        let open = region("around");
+        for _ in 0..20_000 {
+            drop(region("empty"));
+        }
+        drop(open);
+        let rows = rows();
+        let of = |name: &str| rows.iter().find(|row| row.name == name).unwrap().times.clone();
+        let (around, empty) = (of("around"), of("empty"));
+        assert!((around.forward_ns - around.self_ns - empty.forward_ns).abs() < 1.0 || around.self_ns == 0.0);
+        let marker = snapshot().unwrap().marker;
+        assert!(marker.inner_ns > 0.0 && marker.inner_ns <= marker.outer_ns, "{marker:?}");
+    })
+    .join()
+    .unwrap();
+}

@@ -261,7 +261,7 @@ const TABLE: &[Explained] = &[
     Explained {
         code: "W08",
         title: "a relation contradicts what is counted",
-        consequence: "it corrects nothing any more",
+        consequence: "it corrects nothing any more, unless the estimator is linear-plain",
         meaning: "What the relation predicts differs from the counts by more than their errors and its tolerance can \
                   explain. Either it does not hold for this program or this CPU, or one of the events does not count \
                   what its name says.",
@@ -341,15 +341,15 @@ const TABLE: &[Explained] = &[
     },
     Explained {
         code: "W16",
-        title: "the rotation of the counters beats with the program",
+        title: "the counters rotate in step with the program",
         consequence: "multiplexed counts may be off by the factors that are named, and their intervals are as wide",
-        meaning: "A program that repeats itself in the time of a cycle of the rotation shows each multiplexed event the \
-                  same moments again and again, and scaling takes these for all of the time. It was found by an event \
-                  that is always counted: in the turns of the others it has another rate than it has.",
+        meaning: "A program that repeats itself in the time of a cycle of the rotation is seen by each multiplexed event \
+                  in the same moments again and again, and scaling takes these for all of the time. An event that is \
+                  always counted shows it: in the slices of the others its rate is not that of the whole run.",
         remedy: &[
-            "turns in an order that changes:  --schedule user",
-            "another length of turns:         --mux MS, as root",
-            "no turns at all:                 fewer hardware events",
+            "slices in an order that changes: --schedule user",
+            "another length of slices:        --mux MS, as root",
+            "no rotation at all:              fewer hardware events",
         ],
     },
     Explained {

@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 use super::expected::{Expected, KernelRotation};
 use crate::events::{Event, EventError, EventKind, Group, GroupBinding, Source};
 use crate::machine::{self, Denial, EventVerdict, Host, Kernel, Waiting, cpus_of, verdict};
-use crate::plan::{self, Fit, Plan, PlannedGroup, Unschedulable};
+use crate::plan::{self, AnchorIndex, EventIndex, Fit, Member, Plan, PlannedGroup, SumGain, Unschedulable};
+use crate::relations::{self, Relation};
 use crate::sources::perf::ProbeTarget;
 
 /// What becomes of an `-e` option.
@@ -18,7 +19,7 @@ pub(super) enum Events {
     /// The names can't be read.
     Unread(EventError),
     /// The names were read, each event was tried, and groups were planned.
-    Read { events: Vec<Tried>, groups: Result<Planned, Unschedulable> },
+    Read { events: Vec<Tried>, groups: Result<Planned, Unschedulable>, has_watchdog: bool },
 }
 
 /// An event that was tried.
@@ -30,10 +31,20 @@ pub(super) struct Tried {
     whose: ProbeTarget,
 }
 
+/// What events are planned with.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct CheckedPlan<'a> {
+    pub(super) relations: &'a [Relation],
+    /// How many emulated counters there are; those of the machine where `None`.
+    pub(super) counters: Option<usize>,
+}
+
 /// The groups of a plan, and the scaling error to expect where they are multiplexed.
 #[derive(Debug)]
 pub(super) struct Planned {
     pub(super) groups: Vec<Grouped>,
+    /// What each sum gains, where its events are multiplexed.
+    pub(super) sums: Vec<(String, SumGain)>,
     pub(super) expected: Option<Expected>,
 }
 
@@ -51,22 +62,22 @@ pub(super) struct Grouped {
 
 impl Events {
     /// Reads and tries the events.
-    pub(super) fn try_out(text: &str, host: &Host, kernel: &dyn Kernel) -> Self {
+    pub(super) fn try_out(text: &str, host: &Host, kernel: &dyn Kernel, plan: CheckedPlan<'_>) -> Self {
         let groups = match host.resolver.parse(text) {
             Ok(groups) => groups,
             Err(error) => return Self::Unread(error),
         };
         let events: Vec<_> =
             groups.iter().flat_map(|group| &group.events).map(|event| tried(event, host, kernel)).collect();
-        let groups = grouped(groups, &events, host, kernel);
-        Self::Read { events, groups }
+        let groups = grouped(groups, &events, host, kernel, plan);
+        Self::Read { events, groups, has_watchdog: host.setting("nmi_watchdog") == Some(1) }
     }
 
     /// Whether all that was asked for can be counted.
     pub(super) fn is_well(&self) -> bool {
         match self {
             Self::Unread(_) => false,
-            Self::Read { events, groups } => groups.is_ok() && events.iter().all(|event| event.verdict.counts()),
+            Self::Read { events, groups, .. } => groups.is_ok() && events.iter().all(|event| event.verdict.counts()),
         }
     }
 
@@ -78,10 +89,18 @@ impl Events {
         }
     }
 
+    /// What relations win, where groups could be planned.
+    pub(super) fn sums(&self) -> &[(String, SumGain)] {
+        match self {
+            Self::Read { groups: Ok(planned), .. } => &planned.sums,
+            Self::Unread(_) | Self::Read { .. } => &[],
+        }
+    }
+
     pub(super) fn json(&self) -> (Value, Value) {
         match self {
             Self::Unread(error) => (json!({ "error": error.to_string() }), json!([])),
-            Self::Read { events, groups } => {
+            Self::Read { events, groups, .. } => {
                 let groups = match groups {
                     Ok(planned) => planned.groups.iter().map(Grouped::json).collect(),
                     Err(group) => json!({ "unschedulable": group.names, "fit": group.fit }),
@@ -95,12 +114,20 @@ impl Events {
 fn tried(event: &Event, host: &Host, kernel: &dyn Kernel) -> Tried {
     // A PMU outside of the cores is asked about a CPU that it listens to.
     let whose = event.encoding.cpus.first().map_or(ProbeTarget::Mine, |&cpu| ProbeTarget::Cpu(cpu));
-    let verdict = verdict(host, kernel, event, whose);
+    // The model counts what it resolves.
+    let is_modelled = host.resolver.machine().is_emulated() && event.unavailable().is_none();
+    let verdict = if is_modelled { EventVerdict::Counted } else { verdict(host, kernel, event, whose) };
     Tried { event: event.clone(), source: host.resolver.source_of(event), verdict, whose }
 }
 
 /// The groups of the events that can be counted, as a plan has them.
-fn grouped(groups: Vec<Group>, events: &[Tried], host: &Host, kernel: &dyn Kernel) -> Result<Planned, Unschedulable> {
+fn grouped(
+    groups: Vec<Group>,
+    events: &[Tried],
+    host: &Host,
+    kernel: &dyn Kernel,
+    CheckedPlan { relations, counters }: CheckedPlan<'_>,
+) -> Result<Planned, Unschedulable> {
     let mut next = events.iter();
     let mut counted = |group: Group| {
         let tried: Vec<_> = group.events.iter().zip(next.by_ref()).collect();
@@ -110,12 +137,16 @@ fn grouped(groups: Vec<Group>, events: &[Tried], host: &Host, kernel: &dyn Kerne
     };
     let groups: Vec<_> = groups.into_iter().filter_map(&mut counted).collect();
     debug_assert!(groups.iter().all(|group| group.binding != GroupBinding::Free || group.events.len() == 1));
+    // The model counts everything at once.
+    if let Some(counters) = counters.or(host.resolver.machine().is_emulated().then_some(usize::MAX)) {
+        return on_emulated(groups, relations, counters);
+    }
     let mut fit = |events: &[&Event]| kernel.fit(events, &cpus(events, host));
-    let plan = Plan::new(groups, &mut fit)?.linked(|_| Vec::new(), &mut fit);
+    let plan = Plan::new(groups, &mut fit)?.linked(|events| relations::related(relations, events), &mut fit);
     let ratios = run_ratios(&plan, &mut fit);
-    let name = |&member: &usize| match plan.events.get(member) {
-        Some(event) => event.name.clone(),
-        None => format!("({})", plan.event(member).name),
+    let name = |&member: &Member| match member {
+        Member::Event(_) => plan.event(member).name.clone(),
+        Member::Anchor(_) => format!("({})", plan.event(member).name),
     };
     let group = |(group, ratio): (&PlannedGroup, Option<f64>)| Grouped {
         events: group.members.iter().map(name).collect(),
@@ -123,10 +154,54 @@ fn grouped(groups: Vec<Group>, events: &[Tried], host: &Host, kernel: &dyn Kerne
         ratio,
     };
     let rotations = plan.rotations(&mut fit);
+    let event_of = |&member: &Member| match member {
+        Member::Event(EventIndex(event)) => event,
+        Member::Anchor(AnchorIndex(anchor)) => plan.anchors[anchor].0,
+    };
+    let slices: Vec<Vec<_>> = plan.groups.iter().map(|group| group.members.iter().map(event_of).collect()).collect();
+    let is_multiplexed = |sum: &[usize]| {
+        let mut of = slices.iter().zip(&ratios).filter(|(slice, _)| sum.iter().any(|event| slice.contains(event)));
+        of.any(|(_, ratio)| ratio.is_some_and(|ratio| ratio < 1.0))
+    };
+    let sums = gains(relations, &plan, &slices, is_multiplexed);
     let groups: Vec<_> = plan.groups.iter().zip(ratios).map(group).collect();
     let expected = kernel_rotation(&groups, host)
         .and_then(|rotation| Expected::new(rotation, &rotations, kernel.switch_cost(&plan, &rotations)));
-    Ok(Planned { groups, expected })
+    Ok(Planned { groups, sums, expected })
+}
+
+/// The groups on so many emulated counters, and for how much of the slices each is on.
+fn on_emulated(groups: Vec<Group>, relations: &[Relation], counters: usize) -> Result<Planned, Unschedulable> {
+    let sums = |events: &[Event]| relations::sums(relations, events).into_iter().map(|(_, events)| events).collect();
+    let plan = Plan::limited(groups, counters, sums)?;
+    let slices = plan.emulated_slices(counters);
+    let ratio = |members: &[Member]| {
+        let is_on = |slice: &&Vec<usize>| {
+            members.iter().filter_map(|member| member.event()).all(|EventIndex(event)| slice.contains(&event))
+        };
+        Some(slices.iter().filter(is_on).count() as f64 / slices.len().max(1) as f64)
+    };
+    let group = |group: &PlannedGroup| Grouped {
+        events: group.members.iter().map(|&member| plan.event(member).name.clone()).collect(),
+        pmu: Some("the emulated PMU".to_owned()),
+        ratio: ratio(&group.members),
+    };
+    let sums = gains(relations, &plan, &slices, |_| !plan.sums.is_empty());
+    Ok(Planned { groups: plan.groups.iter().map(group).collect(), sums, expected: None })
+}
+
+/// What each sum among relations gains of slices, where its events are multiplexed.
+fn gains(
+    relations: &[Relation],
+    plan: &Plan,
+    slices: &[Vec<usize>],
+    is_multiplexed: impl Fn(&[usize]) -> bool,
+) -> Vec<(String, SumGain)> {
+    let numbered =
+        |(relation, events): (_, Vec<EventIndex>)| (relation, events.into_iter().map(|event| event.0).collect());
+    let sums = relations::sums(relations, &plan.events).into_iter().map(numbered);
+    let sums = sums.filter(|(_, events): &(&Relation, Vec<usize>)| is_multiplexed(events));
+    sums.map(|(relation, events)| (relation.formula(), SumGain::new(&events, slices))).collect()
 }
 
 /// How the kernel rotates the group that runs least, if any has to wait.

@@ -111,13 +111,14 @@ fn errors(ratio: f64, cycle: Duration) -> Option<Errors> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::builders::rotation;
 
     fn kernel(ratio: f64) -> KernelRotation {
         KernelRotation { ratio, groups: 6, slice: Some(Duration::from_millis(4)) }
     }
 
     fn six() -> [Rotation; 1] {
-        [Rotation { sets: (0..6).map(|group| vec![group]).collect() }]
+        [rotation(&[[0], [1], [2], [3], [4], [5]])]
     }
 
     #[test]

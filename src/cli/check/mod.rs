@@ -1,4 +1,5 @@
-//! Implements `perfprop check`: says what works on this machine, what doesn't, and the commands that mend it.
+//! Implements `perfprop check`: says what works on this machine, what doesn't, and the commands that mend it; with
+//! `--validate`, how far numbers are from the truth.
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -6,8 +7,9 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::Error;
-use super::args::When;
+use super::args::{SourceName, When};
 use super::stream::Stream;
+use crate::events::{Machine, Resolver};
 use crate::machine::{Host, ThisKernel, facts};
 use crate::measure::resolver;
 use crate::names::shown;
@@ -18,10 +20,13 @@ mod events;
 mod expected;
 mod files;
 mod report;
+mod validation;
 
-use events::Events;
+use events::{CheckedPlan, Events};
 use files::CheckedFile;
 use report::{Paint, Report};
+use validation::ValidateArgs;
+pub(super) use validation::{MixArgs, run_mix};
 
 /// The arguments of `perfprop check`.
 #[derive(Debug, Args)]
@@ -29,7 +34,8 @@ pub(super) struct CheckArgs {
     /// Relation files to check
     #[arg(value_name = "FILE")]
     pub(super) files: Vec<PathBuf>,
-    /// Events to check: how each name is read, whether it opens, the groups, and the share of time each is counted
+    /// Events to check: how each name is read, whether it opens, the groups, the share of time each is counted, and what
+    /// the relations of FILEs win
     #[arg(short, long = "event", value_name = "EVENTS")]
     pub(super) events: Vec<String>,
     /// The vendor's event tables: perf's folder pmu-events, or one CPU's folder of JSON files
@@ -50,6 +56,8 @@ pub(super) struct CheckArgs {
     /// When to use colour
     #[arg(long, value_name = "WHEN", default_value = "auto")]
     pub(super) color: When,
+    #[command(flatten)]
+    pub(super) validation: ValidateArgs,
 }
 
 #[cfg(test)]
@@ -57,6 +65,11 @@ mod tests;
 
 pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     let paint = paint(args.color);
+    args.validation.check(!args.events.is_empty())?;
+    let counting = &args.validation.counting;
+    if args.validation.validate {
+        return validation::run(args, paint);
+    }
     if let Some(code) = &args.explain {
         let text = codes::explain(code).ok_or_else(|| Error::Usage(codes::unknown(code)))?;
         Stream::stdout().print(&text)?;
@@ -72,7 +85,10 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         Stream::stdout().print(&theme_of_base16(&scheme).map_err(|error| failed(error.to_string()))?)?;
         return Ok(0);
     }
-    let resolver = resolver(args.event_tables.as_deref())?;
+    let resolver = match counting.source {
+        SourceName::Perf => resolver(args.event_tables.as_deref())?,
+        SourceName::Emulate => Resolver::new(Machine::emulated()),
+    };
     let files: Vec<_> = args.files.iter().map(|path| CheckedFile::read(path, &resolver)).collect();
     let only_files = !files.is_empty() && args.events.is_empty();
     let report = if only_files {
@@ -80,8 +96,11 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
     } else {
         let host = Host::with(resolver);
         let text = args.events.join(",");
-        let events = (!args.events.is_empty()).then(|| Events::try_out(&text, &host, &ThisKernel));
-        Report { facts: facts(&host, &ThisKernel), events, files }
+        let relations: Vec<_> = files.iter().flat_map(CheckedFile::relations).cloned().collect();
+        let plan = CheckedPlan { relations: &relations, counters: counting.counters.map(usize::from) };
+        let events = (!args.events.is_empty()).then(|| Events::try_out(&text, &host, &ThisKernel, plan));
+        let facts = if counting.source == SourceName::Perf { facts(&host, &ThisKernel) } else { Vec::new() };
+        Report { facts, events, files }
     };
     let text = if args.json { report.json() } else { report.text(paint) };
     Stream::stdout().print(&text)?;

@@ -11,6 +11,7 @@ use crate::machine::{FactStanding, MachineFact, ReportSection};
 use crate::measure;
 use crate::names::shown;
 use crate::number::whole_share;
+use crate::plan::SumGain;
 
 /// The width that text is wrapped at.
 const WIDTH: usize = 80;
@@ -42,7 +43,7 @@ impl Paint {
         }
     }
 
-    fn heading(self, text: &str) -> String {
+    pub(super) fn heading(self, text: &str) -> String {
         self.with("1", text)
     }
 
@@ -78,6 +79,7 @@ impl Report {
             "facts": self.facts,
             "events": events,
             "groups": groups,
+            "sums": self.events.as_ref().map_or(&[][..], Events::sums).iter().map(sum_json).collect::<Vec<_>>(),
             "expected": self.events.as_ref().and_then(Events::expected).map(Expected::json),
             "relation-files": self.files.iter().map(CheckedFile::json).collect::<Vec<_>>(),
         });
@@ -120,7 +122,7 @@ impl Report {
         let yes = |name: &str| fact(&self.facts, name).and_then(|fact| fact.value.as_bool()) == Some(true);
         let text = match &self.events {
             _ if self.facts.is_empty() => return None,
-            Some(Events::Read { events, groups: Ok(_) }) => {
+            Some(Events::Read { events, groups: Ok(_), .. }) => {
                 let counted = events.iter().filter(|event| event.verdict.counts()).count();
                 format!("{counted} of {} events can be counted here.", events.len())
             }
@@ -163,19 +165,48 @@ fn events_text(events: &Events, facts: &[MachineFact], paint: Paint) -> String {
     let mut text = format!("{}\n", paint.heading("Events"));
     match events {
         Events::Unread(error) => text.push_str(&format!("{error}\n")),
-        Events::Read { events, groups } => {
+        Events::Read { events, groups, has_watchdog } => {
             events.iter().for_each(|event| event_text(&mut text, event, paint));
             let _ = writeln!(text, "\n{}", paint.heading("Groups"));
             match groups {
                 Ok(planned) => {
                     groups_text(&mut text, &planned.groups, facts);
+                    planned.sums.iter().for_each(|(formula, gain)| sum_text(&mut text, formula, *gain));
                     planned.expected.iter().for_each(|expected| text.push_str(&expected.text()));
                 }
-                Err(group) => text.push_str(&format!("{}\n", measure::Error::Unschedulable(group.clone()))),
+                Err(group) => {
+                    let (group, has_watchdog) = (group.clone(), *has_watchdog);
+                    text.push_str(&format!("{}\n", measure::Error::Unschedulable { group, has_watchdog }));
+                }
             }
         }
     }
     text
+}
+
+/// What a relation wins: events that need no counter.
+fn sum_text(text: &mut String, formula: &str, gain: SumGain) {
+    let number = |number: usize| NUMBERS.get(number).map_or_else(|| number.to_string(), |&word| word.to_owned());
+    let counters = |count: usize| format!("{} counter{}", number(count), if count == 1 { " gives" } else { "s give" });
+    let wins = match gain.follows {
+        true => format!("{} {} events", counters(gain.events - 1), number(gain.events)),
+        false => "no event follows from the others, as no slice has all of them but one".to_owned(),
+    };
+    let pairs = format!("pairs counted together: {} of {}", gain.pairs_together, gain.pairs());
+    let _ = writeln!(text, "  {}", wrapped(&format!("{}: {wins}; {pairs}", shown(formula)), 2));
+}
+
+/// Small numbers in words.
+const NUMBERS: [&str; 10] = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"];
+
+fn sum_json((formula, gain): &(String, SumGain)) -> serde_json::Value {
+    json!({
+        "formula": formula,
+        "events": gain.events,
+        "follows": gain.follows,
+        "pairs-together": gain.pairs_together,
+        "pairs": gain.pairs(),
+    })
 }
 
 fn event_text(text: &mut String, event: &Tried, paint: Paint) {

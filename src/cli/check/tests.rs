@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use nix::errno::Errno;
 
-use super::events::Events;
+use super::events::{CheckedPlan, Events};
 use super::report::{Paint, Report};
 use crate::events::{Event, Modifiers};
+use crate::goldens::assert_golden;
 use crate::machine::{Host, Kernel, facts};
 use crate::plan::{Fit, Plan, Rotation};
 use crate::sources::perf::ProbeTarget;
@@ -105,8 +106,12 @@ fn machine(name: &str, own: &[(&str, &str)]) -> (PathBuf, Host) {
 }
 
 fn report(name: &str, own: &[(&str, &str)], kernel: &Fake, events: &str) -> Report {
+    planned(name, own, kernel, events, CheckedPlan { relations: &[], counters: None })
+}
+
+fn planned(name: &str, own: &[(&str, &str)], kernel: &Fake, events: &str, plan: CheckedPlan<'_>) -> Report {
     let (root, host) = machine(name, own);
-    let events = (!events.is_empty()).then(|| Events::try_out(events, &host, kernel));
+    let events = (!events.is_empty()).then(|| Events::try_out(events, &host, kernel, plan));
     let report = Report { facts: facts(&host, kernel), events, files: Vec::new() };
     fs::remove_dir_all(root).unwrap();
     report
@@ -117,10 +122,7 @@ fn golden(name: &str, report: &Report, is_well: bool) {
     let too_wide = text.lines().find(|line| line.chars().count() > 80);
     assert_eq!(too_wide, None, "{name}");
     assert_eq!(report.is_well(), is_well, "{name}");
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/check");
-    insta::with_settings!({ snapshot_path => path, prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!(name, text);
-    });
+    assert_golden!("check", name, text);
 }
 
 const EPYC: &str = "processor : 0\nvendor_id : AuthenticAMD\ncpu family : 25\nmodel : 17\n\
@@ -145,6 +147,25 @@ fn a_watchdog_holds_a_counter_and_groups_take_turns() {
     let kernel = Fake { counters: 5, ..ROOT };
     let events = "task-clock,cycles,instructions,branches,branch-misses,cache-misses,L1_MISSES,r11:u";
     golden("watchdog", &report("watchdog", &own, &kernel, events), true);
+}
+
+#[test]
+fn what_relations_win_is_told() {
+    let own = [("proc/cpuinfo", EPYC), (CORE, "4\n"), (CORE_MUX, "4\n")];
+    let file = br#"[{ "relation": "branches = branch-misses + cache-misses" }, { "relation": "branches = 2 * r12" }]"#;
+    let relations = crate::relations::parse("sums.json", file).strict().unwrap();
+    let text = |counters| {
+        let plan = CheckedPlan { relations: &relations, counters };
+        let kernel = Fake { counters: 2, ..ROOT };
+        let events = "branches,branch-misses,cache-misses,instructions";
+        planned("sums", &own, &kernel, events, plan).text(Paint::Plain).replace("\n  ", " ")
+    };
+    let wins = "branches = branch-misses + cache-misses: two counters give three events; pairs counted together:";
+    let (of_machine, emulated) = (text(None), text(Some(2)));
+    assert!(of_machine.contains(&format!("{wins} 1 of 3")), "{of_machine}");
+    assert!(emulated.contains(&format!("{wins} 3 of 3")), "{emulated}");
+    // What fits at once needs no relation, nor does one whose events aren't all there.
+    assert!(!text(Some(4)).contains("give three events") && !emulated.contains("r12"));
 }
 
 #[test]

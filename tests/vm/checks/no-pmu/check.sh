@@ -12,3 +12,10 @@ perfprop check -e cycles > /tmp/text
 check 'check of cycles without a PMU ends with 1' 1 $?
 perfprop stat --strict -e cycles -- true 2> /tmp/text
 has 'without a PMU it is E02, and that this is a guest' /tmp/text '^E02 .*a QEMU guest, no core PMU'
+
+perfprop check --validate > /tmp/text 2> /tmp/notes
+check 'there is nothing to validate without a PMU' 2 $?
+has 'check --validate says what was tried' /tmp/text '^  E02 .*no hardware counters for cycles,instructions'
+has 'check --validate names a way without a PMU' /tmp/text 'check --validate --source emulate --counters 2'
+perfprop check --validate -e task-clock,page-faults -- true > /tmp/text
+has 'software events never take turns' /tmp/text 'no event takes turns: task-clock,page-faults: the kernel counts these all the time'

@@ -14,6 +14,9 @@ pub(super) const AUDITED_AFTER: u64 = 5;
 const VIOLATED_ABOVE: f64 = 3.0;
 const AGREES_BELOW: f64 = 2.0;
 
+/// So many standard errors of a residual are those of the counts.
+const EXPLAINED: f64 = 2.0;
+
 /// The memory of residuals, per interval.
 const MEMORY: f64 = 0.9;
 
@@ -77,11 +80,21 @@ impl Audit {
     /// The relations that may correct, bound and not contradicted, and how far: their weight,
     /// lessened by what their residuals were.
     pub(super) fn trusted(&self) -> impl Iterator<Item = (RelationIndex, &BoundRelation, f64)> {
-        let all = self.relations.iter().zip(&self.standings).enumerate();
-        all.filter_map(|(index, (relation, standing))| {
-            let relation = relation.as_ref().filter(|_| standing.may_correct())?;
-            Some((index, relation, relation.weight.get() * standing.trust.unwrap_or(1.0)))
+        let trusted = self.bound().filter(|&(index, _)| self.standings[index].may_correct());
+        trusted.map(|(index, relation)| {
+            (index, relation, relation.weight.get() * self.standings[index].trust.unwrap_or(1.0))
         })
+    }
+
+    /// The relations whose events are all measured.
+    pub(super) fn bound(&self) -> impl Iterator<Item = (RelationIndex, &BoundRelation)> {
+        let all = self.relations.iter().enumerate();
+        all.filter_map(|(index, relation)| Some((index, relation.as_ref()?)))
+    }
+
+    /// Says of no relation how far it is trusted, as none is corrected by less for it.
+    pub(super) fn leave_trust_open(&mut self) {
+        self.standings.iter_mut().for_each(|standing| standing.trust = None);
     }
 
     /// Notes that a relation corrected an event.
@@ -106,8 +119,23 @@ impl Audit {
             AuditScope::Run => self.standings[index].residual,
             AuditScope::Interval => self.residuals[index].typical(),
         };
-        let tolerance = self.relations[index].as_ref().map_or(0.0, |relation| relation.tolerance.get());
-        residual.map_or(slack(tolerance) * expected.abs(), f64::abs)
+        residual.map_or(self.slack_of(index) * expected.abs(), f64::abs)
+    }
+
+    /// The relative standard error of an equation: what it says that it may be off by, and what it was off by over the
+    /// run, where that is more than the counts' errors leave.
+    pub(super) fn relative_error(&self, index: RelationIndex) -> f64 {
+        let standing = &self.standings[index];
+        let excess = match (standing.relative, standing.z) {
+            (Some(relative), Some(z)) if z.abs() > EXPLAINED => relative.abs() * (1.0 - (EXPLAINED / z).powi(2)).sqrt(),
+            _ => 0.0,
+        };
+        self.slack_of(index).hypot(excess)
+    }
+
+    /// The relative standard error that a relation says.
+    pub(super) fn slack_of(&self, index: RelationIndex) -> f64 {
+        self.relations[index].as_ref().map_or(0.0, |relation| slack(relation.tolerance.get()))
     }
 
     /// Judges every relation anew; says whether one that could correct has just been put aside.

@@ -19,8 +19,8 @@
 //! - An event that it knows nothing better of has the count that scaling gives ([`scaled`]).
 
 use crate::events::Event;
-use crate::plan::EventIndex;
-use crate::rates::{Delta, Tally, Uncertain};
+use crate::plan::RowIndex;
+use crate::rates::{Confidence, Delta, Tally, Uncertain};
 use crate::relations::Relation;
 use crate::units::WallNs;
 
@@ -30,12 +30,17 @@ pub mod gp;
 mod levels;
 mod linear;
 mod on_cpu;
+mod residual;
 mod scale;
+mod sums;
+mod whole_run;
 
 pub use gaussian::Gaussian;
-pub use linear::Linear;
+pub use linear::{Linear, LinearRule};
 pub use on_cpu::OnCpu;
 pub use scale::ScaleEstimator;
+pub use sums::JudgedSums;
+pub use whole_run::{IntervalBasis, WholeRun};
 
 /// The place of a relation in the list of all that were read.
 pub type RelationIndex = usize;
@@ -60,13 +65,24 @@ pub trait Estimator: Send {
     fn weaknesses(&self) -> Vec<Weakness> {
         Vec::new()
     }
+
+    /// The estimates of all intervals so far by all rounds so far; `None` of an estimator that knows no better than at
+    /// their ends, or keeps too little.
+    fn whole_run(&self, _confidence: Confidence) -> Option<WholeRun> {
+        None
+    }
+
+    /// Whether intervals are estimated by a whole run, and not only by what came before their ends.
+    fn knows_whole_run(&self) -> bool {
+        false
+    }
 }
 
 /// What makes an estimator's numbers less than they seem.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Weakness {
-    /// The rotation of the counters beats with the program: events that are always counted have other rates in the turns
-    /// of multiplexed ones.
+    /// The rotation of the counters beats with the program: events that are always counted have other rates in the stays
+    /// of multiplexed ones on counters.
     Aliased {
         /// By what scaled counts may have to be multiplied, at least.
         least: f64,
@@ -85,19 +101,22 @@ pub enum EstimatorKind {
     Scale,
     /// [`Linear`]: corrects means by fixed weights.
     Linear,
+    /// [`Linear`] by [`LinearRule::Plain`]: corrects by every relation, always.
+    LinearPlain,
     /// [`Gaussian`]: corrects by a Gaussian process.
     Gp,
 }
 
 impl EstimatorKind {
     /// All estimators.
-    pub const ALL: [Self; 3] = [Self::Scale, Self::Linear, Self::Gp];
+    pub const ALL: [Self; 4] = [Self::Scale, Self::Linear, Self::LinearPlain, Self::Gp];
 
     /// Name of the estimator in recordings and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Scale => "scale",
             Self::Linear => "linear",
+            Self::LinearPlain => "linear-plain",
             Self::Gp => "gp",
         }
     }
@@ -106,7 +125,8 @@ impl EstimatorKind {
     pub fn summary(self) -> &'static str {
         match self {
             Self::Scale => "Count x time enabled / time running, as perf does",
-            Self::Linear => "Means, corrected by relations with fixed weights",
+            Self::Linear => "Means, corrected with fixed weights by relations that agree with what is counted",
+            Self::LinearPlain => "Means, corrected with fixed weights by every relation, right or wrong",
             Self::Gp => "Counts, corrected by how events rise and fall together, and by relations",
         }
     }
@@ -121,6 +141,7 @@ impl EstimatorKind {
         match self {
             Self::Scale => Box::new(ScaleEstimator::new(events, relations)),
             Self::Linear => Box::new(Linear::new(events, relations)),
+            Self::LinearPlain => Box::new(Linear::with_rule(LinearRule::Plain, events, relations)),
             Self::Gp => Box::new(Gaussian::new(events, relations)),
         }
     }
@@ -174,7 +195,7 @@ pub enum Cause {
     /// The relation with this index.
     Relation(RelationIndex),
     /// What was counted of another event.
-    Event(EventIndex),
+    Event(RowIndex),
     /// The estimator's weighting of own samples, which isn't by their time.
     Weighting,
 }
@@ -192,7 +213,7 @@ pub struct Standing {
     /// The residual in units of its standard error.
     pub z: Option<f64>,
     /// From 0 to 1: how far it can be believed to be as good as it says, after what its residuals
-    /// were; `None` before there were enough of them.
+    /// were; `None` before there were enough of them, and where it corrects at its weight whatever they are.
     pub trust: Option<f64>,
     /// The event that it moved most, as its run's total stands.
     pub moved: Option<Moved>,
@@ -200,11 +221,18 @@ pub struct Standing {
     pub state: RelationState,
 }
 
+impl Standing {
+    /// Whether it corrects although what is counted contradicts it.
+    pub fn corrects_regardless(&self) -> bool {
+        self.state == RelationState::Violated && self.trust.is_none()
+    }
+}
+
 /// An event, and how far it was moved.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Moved {
     /// Event that was moved.
-    pub event: EventIndex,
+    pub event: RowIndex,
     /// The change as a part of the scaled count; `None` where there was nothing to move.
     pub relative: Option<f64>,
 }
@@ -217,7 +245,7 @@ pub enum RelationState {
     Waiting,
     /// The relation agrees with what is counted, and corrects.
     Agrees,
-    /// What is counted contradicts it: it corrects nothing.
+    /// What is counted contradicts it: it corrects nothing, but by [`LinearRule::Plain`].
     Violated,
     /// These events of it aren't measured.
     Inactive {
@@ -227,12 +255,12 @@ pub enum RelationState {
     /// The relation leads from an event to itself, which has two names.
     SameEvent {
         /// Event with two names.
-        event: EventIndex,
+        event: RowIndex,
     },
 }
 
 /// The estimate that an event's own samples alone give.
-pub fn scaled(tally: &Tally, event: EventIndex) -> Estimate {
+pub fn scaled(tally: &Tally, event: RowIndex) -> Estimate {
     let raw = &tally.raw()[event];
     let total = tally.total(event);
     let quality = match total {
@@ -258,19 +286,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Encoding, EventKind, Modifiers, Unit};
+    use crate::builders::event;
     use crate::units::CpuNs;
 
     pub(super) fn events(names: &[&str]) -> Vec<Event> {
-        let event = |name: &&str| Event {
-            name: (*name).into(),
-            canonical: (*name).into(),
-            kind: EventKind::Raw,
-            encoding: Encoding::default(),
-            modifiers: Modifiers::default(),
-            unit: Unit::Count,
-        };
-        names.iter().map(event).collect()
+        names.iter().map(|name| event(name)).collect()
     }
 
     /// Two milliseconds, of which one was counted, or nothing.

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing};
+use super::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing, Total};
 use crate::events::Event;
 use crate::plan::KERNEL_SLICE;
-use crate::rates::Delta;
+use crate::rates::{Confidence, Delta};
 use crate::units::WallNs;
 
 /// The rounds of a run on an axis of CPU time: where nobody ran there was nothing to count. As long as nothing
@@ -18,12 +18,15 @@ pub struct OnCpu {
     /// The process; it begins with the first round in which an event had to wait.
     process: Option<Gp>,
     clock: CpuClock,
+    /// What was counted before that, all of it exact.
+    before: Vec<f64>,
 }
 
-/// Purpose of a run: measuring or learning.
+/// Purpose of a run: measuring, measuring to estimate it once more at its end, or learning.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Purpose {
     Measure,
+    MeasureAgain,
     Learn,
 }
 
@@ -39,8 +42,12 @@ impl OnCpu {
     }
 
     fn new(events: &[Event], purpose: Purpose, learnt: Option<Arc<CovarianceModel>>) -> Self {
-        let spec = |event: &Event| EventSpec { name: event.name.clone(), always_counted: event.kind.is_software() };
-        Self { events: events.iter().map(spec).collect(), learnt, purpose, process: None, clock: CpuClock::default() }
+        let spec = |event: &Event| EventSpec {
+            name: event.name.clone(),
+            always_counted: event.kind.is_software() || event.modifiers.pinned,
+        };
+        let (process, clock, before) = (None, CpuClock::default(), vec![0.0; events.len()]);
+        Self { events: events.iter().map(spec).collect(), learnt, purpose, process, clock, before }
     }
 
     /// Uses what earlier runs taught; from before the first round. A model that knows none of the events is
@@ -49,12 +56,19 @@ impl OnCpu {
         self.learnt = Some(model).filter(|model| self.events.iter().any(|event| model.knows(&event.name)));
     }
 
+    /// Keeps what estimating it once more takes; from before the first round.
+    pub(super) fn keep(&mut self) {
+        self.purpose = Purpose::MeasureAgain;
+    }
+
     /// Takes a round, as [`Estimator::round`](super::Estimator::round) does.
     pub fn round(&mut self, from: WallNs, to: WallNs, deltas: &[Option<Delta>]) {
         let wall_ms = (to - from).as_ms();
         let waits = |delta: &Delta| delta.running < delta.enabled;
         let may_begin = || self.events.len() <= MAX_EVENTS && deltas.iter().flatten().any(waits);
         if self.process.is_none() && !may_begin() {
+            let counted = self.before.iter_mut().zip(deltas);
+            counted.for_each(|(before, delta)| *before += delta.map_or(0, |delta| delta.count) as f64);
             return;
         }
         let Some(span) = self.clock.round(wall_ms, deltas.iter().flatten()) else { return };
@@ -67,16 +81,29 @@ impl OnCpu {
     fn begin(&self, read_ms: f64) -> Gp {
         let timing = Timing { read_ms, rotation_ms: WallNs::from(KERNEL_SLICE).as_ms() };
         let settings = match (self.purpose, &self.learnt) {
-            (Purpose::Measure, Some(_)) => Settings::default().with_model(),
+            (Purpose::Measure | Purpose::MeasureAgain, Some(_)) => Settings::default().with_model(),
             _ => Settings::default(),
         };
         let process = Gp::new(&self.events, timing, settings, &Prior::shipped(), self.learnt.as_deref());
-        if self.purpose == Purpose::Learn { process.learning() } else { process }
+        match self.purpose {
+            Purpose::Measure => process,
+            Purpose::MeasureAgain => process.keeping_windows(),
+            Purpose::Learn => process.learning(),
+        }
     }
 
     /// The process; `None` as long as nothing is multiplexed.
     pub(super) fn process(&self) -> Option<&Gp> {
         self.process.as_ref()
+    }
+
+    /// What each event counted in the run; `None` as long as nothing is multiplexed.
+    pub(super) fn totals(&self, confidence: Confidence) -> Option<Vec<Option<Total>>> {
+        let mut totals = self.process()?.totals(confidence);
+        for (total, before) in totals.iter_mut().zip(&self.before) {
+            total.iter_mut().for_each(|total| total.count.value += before);
+        }
+        Some(totals)
     }
 
     /// The process, to change.

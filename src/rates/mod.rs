@@ -233,6 +233,16 @@ impl Uncertain {
         Self { value: self.value * factor, error: self.error.scaled(factor) }
     }
 
+    /// The standard error of a number with an interval of this level.
+    pub fn deviation(self, confidence: Confidence) -> f64 {
+        match self.error {
+            Error::Exact => 0.0,
+            Error::Within { below, above } => below.max(above) / confidence.normal(),
+            // Nothing is known but that it is not negative.
+            Error::Unknown => self.value.abs(),
+        }
+    }
+
     /// This number, raised to `counted` where the number or the lower end of its interval is below:
     /// what was counted did happen.
     pub fn at_least(self, counted: f64) -> Self {
@@ -265,8 +275,8 @@ impl Uncertain {
 /// running     ├──┤      ├──┤      ├──┤         R    estimate = count x E / R
 /// ```
 ///
-/// The error is that of a ratio estimate from a systematic sample: the counts of the rounds in
-/// which the event ran deviate from `rate x running` by `d_i`, and
+/// The error is that of a ratio estimate from a systematic sample: the counts of the event's stays on a counter
+/// deviate from `rate x running` by `d_i`, and
 ///
 /// ```text
 /// Var(estimate) = (E/R)^2 (1 - R/E) n/(n-1) sum (d_i - d_(i-1))^2 / 2
@@ -278,25 +288,68 @@ impl Uncertain {
 /// unseen, `(count + 1/2) (E - R) E / R^2`: the predictive variance under Jeffreys' prior, which is
 /// what is known of an event that was counted rarely or never.
 ///
+/// A stay on a counter is one sample however many rounds it lasts: rounds that follow one another are alike. Two rounds
+/// are one stay if the event ran for all of one of them. Where a part of a run holds few stays, their variance is taken
+/// from the run ([`Scaling::scaled_within`]).
+///
 /// A program's beginning is not like the rest of it. What passed of a run before the event's first slice,
 /// L, is therefore no part of the sample but predicted from it, with the spread `s` of the rates between
-/// rounds instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. An event that was never seen
+/// stays instead of the error of their mean: `Var += L^2 s^2 (1 + 1/n)`. An event that was never seen
 /// but not looked for in the beginning has no count: nothing tells the size of a burst there, and 0 times
 /// E / R would say that there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Scaling {
     total: Delta,
-    /// Rounds in which the event ran.
-    rounds: u64,
+    /// What was counted so far in the stay that goes on.
+    stay: Option<Stay>,
+    samples: StaySamples,
+    lead: Lead,
+}
+
+/// What was counted while an event stayed on a counter.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Stay {
+    count: f64,
+    running: f64,
+    /// Whether the event ran for all of the last round.
+    is_full: bool,
+}
+
+/// The counts of stays that ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+struct StaySamples {
+    number: u64,
     last: (f64, f64),
-    /// Sums over successive rounds of the differences of count and running time: squares of the
+    /// Sums over successive stays of the differences of count and running time: squares of the
     /// one, products, squares of the other. From them the sum for any rate follows.
     count_count: f64,
     count_running: f64,
     running_running: f64,
     /// The sum of count^2 / running, from which the spread of rates follows.
     squared_rates: f64,
-    lead: Lead,
+}
+
+impl StaySamples {
+    fn add(&mut self, stay: Stay) {
+        let this = (stay.count, stay.running);
+        if self.number > 0 {
+            let (count, running) = (this.0 - self.last.0, this.1 - self.last.1);
+            self.count_count += count * count;
+            self.count_running += count * running;
+            self.running_running += running * running;
+        }
+        self.squared_rates += this.0 * this.0 / this.1;
+        self.number += 1;
+        self.last = this;
+    }
+
+    /// The variance of a stay's deviation from what the rate says.
+    fn variance(&self, rate: f64) -> f64 {
+        let differences =
+            (self.count_count - 2.0 * rate * self.count_running + rate * rate * self.running_running).max(0.0);
+        // Each difference has twice the variance of a deviation.
+        differences / (2.0 * (self.number as f64 - 1.0))
+    }
 }
 
 /// What passed before an event's first slice.
@@ -319,21 +372,35 @@ impl Scaling {
     pub fn add(&mut self, delta: Delta) {
         self.total += delta;
         if delta.running.0 == 0 {
-            if let (Lead::Beginning(lead), 0) = (&mut self.lead, self.rounds) {
+            if let (Lead::Beginning(lead), None, 0) = (&mut self.lead, self.stay, self.samples.number) {
                 *lead += delta.enabled;
+            }
+            // Where nothing ran at all, the event may still be on its counter.
+            if delta.enabled.0 > 0 {
+                self.end_stay();
             }
             return;
         }
-        let this = (delta.count as f64, delta.running.as_ms());
-        if self.rounds > 0 {
-            let (count, running) = (this.0 - self.last.0, this.1 - self.last.1);
-            self.count_count += count * count;
-            self.count_running += count * running;
-            self.running_running += running * running;
+        let is_full = delta.running >= delta.enabled;
+        if self.stay.is_some_and(|stay| !(stay.is_full || is_full)) {
+            self.end_stay();
         }
-        self.squared_rates += this.0 * this.0 / this.1;
-        self.rounds += 1;
-        self.last = this;
+        let before = self.stay.unwrap_or(Stay { count: 0.0, running: 0.0, is_full });
+        let (count, running) = (before.count + delta.count as f64, before.running + delta.running.as_ms());
+        self.stay = Some(Stay { count, running, is_full });
+    }
+
+    fn end_stay(&mut self) {
+        if let Some(stay) = self.stay.take() {
+            self.samples.add(stay);
+        }
+    }
+
+    /// The samples, with the stay that goes on.
+    fn samples(&self) -> StaySamples {
+        let mut ended = *self;
+        ended.end_stay();
+        ended.samples
     }
 
     /// What was counted, as it was counted.
@@ -362,7 +429,18 @@ impl Scaling {
 
     /// The estimate with its error; `None` where there is no estimate.
     pub fn scaled(&self, confidence: Confidence) -> Option<Uncertain> {
-        let error = match self.spread() {
+        self.with_spread(self.spread(), confidence)
+    }
+
+    /// [`Scaling::scaled`] of a part of a run. Where the part holds few stays on a counter, their variance is that of the
+    /// run's stays, in proportion to their counts where these are more.
+    pub fn scaled_within(&self, run: &Self, confidence: Confidence) -> Option<Uncertain> {
+        let spread = if self.samples().number < ENOUGH { self.spread_within(run) } else { self.spread() };
+        self.with_spread(spread, confidence)
+    }
+
+    fn with_spread(&self, spread: ErrorSpread, confidence: Confidence) -> Option<Uncertain> {
+        let error = match spread {
             ErrorSpread::None => Error::Exact,
             ErrorSpread::Unknown => Error::Unknown,
             ErrorSpread::Of { deviation, degrees } => Error::of(confidence.student(degrees) * deviation),
@@ -389,18 +467,34 @@ impl Scaling {
     }
 
     fn spread(&self) -> ErrorSpread {
-        let Delta { count, enabled, running } = self.total;
         if self.is_exact() {
             return ErrorSpread::None;
         }
-        let lead = self.lead();
-        if self.rounds < 2 || (count == 0 && lead > 0.0) {
+        let (samples, lead, seen) = (self.samples(), self.lead(), self.total.running.as_ms());
+        if samples.number < 2 || (self.total.count == 0 && lead > 0.0) {
             return ErrorSpread::Unknown;
         }
-        let (all, seen) = (enabled.as_ms(), running.as_ms());
-        let poisson = (count as f64 + 0.5) * (all - seen) * all / (seen * seen);
-        let variance = self.sampling_variance(all, seen).max(poisson) + lead * lead * self.rate_variance(seen);
-        ErrorSpread::Of { deviation: variance.sqrt(), degrees: self.rounds - 1 }
+        let of_stay = samples.variance(self.total.count as f64 / seen);
+        let sampling = self.sampling_variance(samples.number as f64 * of_stay);
+        let variance = sampling + lead * lead * self.rate_variance(&samples);
+        ErrorSpread::Of { deviation: variance.sqrt(), degrees: samples.number - 1 }
+    }
+
+    fn spread_within(&self, run: &Self) -> ErrorSpread {
+        let (own, all) = (self.samples(), run.samples());
+        if self.is_exact() {
+            return ErrorSpread::None;
+        }
+        if own.number == 0 || all.number < 2 {
+            return ErrorSpread::Unknown;
+        }
+        let (seen, seen_in_run) = (self.total.running.as_ms(), run.total.running.as_ms());
+        let (rate, rate_in_run) = (self.total.count as f64 / seen, run.total.count as f64 / seen_in_run);
+        let longer = (seen / own.number as f64) / (seen_in_run / all.number as f64);
+        let higher = if rate_in_run > 0.0 { (rate / rate_in_run).max(1.0) } else { 1.0 };
+        let of_stay = all.variance(rate_in_run) * (longer * higher).powi(2);
+        let variance = self.sampling_variance(own.number as f64 * of_stay);
+        ErrorSpread::Of { deviation: variance.sqrt(), degrees: all.number - 1 }
     }
 
     /// The part of the beginning that wasn't seen, in ms.
@@ -411,24 +505,27 @@ impl Scaling {
         }
     }
 
-    /// The variance of the rate of one more round around the mean of those that were seen.
-    fn rate_variance(&self, seen: f64) -> f64 {
-        let (mean, n) = (self.total.count as f64 / seen, self.rounds as f64);
-        let variance = (self.squared_rates / seen - mean * mean).max(0.0) * n / (n - 1.0);
+    /// The variance of the rate of one more stay around the mean of those that were seen.
+    fn rate_variance(&self, samples: &StaySamples) -> f64 {
+        let seen = self.total.running.as_ms();
+        let (mean, n) = (self.total.count as f64 / seen, samples.number as f64);
+        let variance = (samples.squared_rates / seen - mean * mean).max(0.0) * n / (n - 1.0);
         variance * (1.0 + 1.0 / n)
     }
 
-    fn sampling_variance(&self, all: f64, seen: f64) -> f64 {
-        let rate = self.total.count as f64 / seen;
-        let differences =
-            (self.count_count - 2.0 * rate * self.count_running + rate * rate * self.running_running).max(0.0);
-        let n = self.rounds as f64;
-        // n - 1 differences, of which each has twice the variance of a deviation.
-        let deviation_variance = differences / (2.0 * (n - 1.0));
+    /// The variance of the estimate, from that of the count of all stays.
+    fn sampling_variance(&self, of_stays: f64) -> f64 {
+        let Delta { count, enabled, running } = self.total;
+        let (all, seen) = (enabled.as_ms(), running.as_ms());
+        let poisson = (count as f64 + 0.5) * (all - seen) * all / (seen * seen);
         let expansion = all / seen;
-        expansion * expansion * (1.0 - seen / all) * n * deviation_variance
+        (expansion * expansion * (1.0 - seen / all) * of_stays).max(poisson)
     }
 }
+
+/// A part of a run with so many stays tells their variance as well as the run does: at four differences the half width
+/// of Student's t is 1.4 times the normal one.
+const ENOUGH: u64 = 5;
 
 /// What is known of an estimate's error.
 enum ErrorSpread {
@@ -571,6 +668,57 @@ mod tests {
         assert!(wider.is_some_and(|wider| (wider - 9.924_843 * 75_000.0_f64.sqrt()).abs() < 1e-3), "{wider:?}");
         let deviation = scaling.deviation().unwrap_or(f64::NAN);
         assert!((deviation - half_width / 1.959_964).abs() < 1e-3, "{deviation}");
+    }
+
+    #[test]
+    fn rounds_of_one_stay_are_one_sample_by_hand() {
+        // Two stays of 20 ms, the first in four rounds that begin and end within one: counts of 900 and 1100.
+        let mut scaling = Scaling::default();
+        for delta in [
+            delta(100, 10, 3),
+            delta(500, 10, 10),
+            delta(0, 0, 0),
+            delta(300, 10, 7),
+            delta(0, 10, 0),
+            delta(600, 10, 10),
+            delta(500, 10, 10),
+            delta(0, 20, 0),
+        ] {
+            scaling.add(delta);
+        }
+        assert_eq!((scaling.samples().number, scaling.estimate()), (2, Some(4000.0)));
+        // One difference of 200: a variance of 20,000 a stay; (80/40)^2 x (1 - 1/2) x 2 x 20,000 = 80,000; t(1) = 12.7062.
+        let half_width = error(&scaling).half_width().unwrap_or(f64::NAN);
+        assert!((half_width - 12.706_205 * 80_000.0_f64.sqrt()).abs() < 1e-2, "{half_width}");
+        // Two rounds that the event shared with others are two stays: it was off in between.
+        let mut shared = Scaling::default();
+        [delta(3, 10, 5), delta(5, 10, 5)].into_iter().for_each(|delta| shared.add(delta));
+        assert_eq!(shared.samples().number, 2);
+    }
+
+    #[test]
+    fn a_part_with_few_stays_has_the_variance_of_the_runs_stays_by_hand() {
+        let of = |rounds: &[Delta]| {
+            let mut scaling = Scaling::default();
+            rounds.iter().for_each(|&delta| scaling.add(delta));
+            scaling
+        };
+        let off = delta(0, 10, 0);
+        // Stays of 10 ms with 90, 110 and 100: differences of 20 and -10, a variance of 125 a stay; t(2) = 4.302653.
+        let run = of(&[delta(90, 10, 10), off, delta(110, 10, 10), off, delta(100, 10, 10), off]);
+        let half_width = |part: &Scaling| {
+            part.scaled_within(&run, LEVEL).and_then(|scaled| scaled.error.half_width()).unwrap_or(f64::NAN)
+        };
+        // (20/10)^2 x (1 - 1/2) x 125 = 250, more than the 202 of a Poisson process; twice the rate has twice the deviation.
+        let usual = half_width(&of(&[delta(100, 10, 10), off]));
+        assert!((usual - 4.302_653 * 250.0_f64.sqrt()).abs() < 1e-3, "{usual}");
+        let high = half_width(&of(&[delta(200, 10, 10), off]));
+        assert!((high - 4.302_653 * 1000.0_f64.sqrt()).abs() < 1e-3, "{high}");
+        // What was counted for all of the part is exact, and nothing is known from one stay alone.
+        let whole = of(&[delta(100, 10, 10)]);
+        assert_eq!(whole.scaled_within(&run, LEVEL), Some(Uncertain::exact(100.0)));
+        let part = of(&[delta(100, 10, 10), off]);
+        assert_eq!(part.scaled_within(&part, LEVEL).map(|scaled| scaled.error), Some(Error::Unknown));
     }
 
     #[test]

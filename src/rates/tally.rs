@@ -1,7 +1,7 @@
 //! Accumulates the raw statistics of every event over the interval and the run.
 
 use super::{Confidence, Delta, Moments, Scaling, Uncertain};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::units::CpuNs;
 
 /// The raw statistics of an event: its own samples, nothing else.
@@ -91,7 +91,7 @@ impl Tally {
             track.total = track.run.scaled(self.confidence);
             track.interval_count = track.interval.and_then(|interval| match interval.total().enabled {
                 CpuNs(0) => Some(Uncertain::exact(0.0)),
-                _ => interval.scaled(self.confidence),
+                _ => interval.scaled_within(&track.run, self.confidence),
             });
             let delta = track.interval.map_or(Delta::default(), |interval| interval.total());
             if let Some(rate) = delta.rate() {
@@ -117,29 +117,29 @@ impl Tally {
     }
 
     /// What the interval that ended last counted of an event; nothing where it could not be read.
-    pub fn interval(&self, event: EventIndex) -> Scaling {
+    pub fn interval(&self, event: RowIndex) -> Scaling {
         self.tracks[event].interval.unwrap_or_default()
     }
 
     /// The scaled count of that interval. Where the event was read and no task was on a CPU, there
     /// was nothing to count, and 0 is the count.
-    pub fn interval_count(&self, event: EventIndex) -> Option<Uncertain> {
+    pub fn interval_count(&self, event: RowIndex) -> Option<Uncertain> {
         self.tracks[event].interval_count
     }
 
     /// The scaled count of the run; `None` if the event never ran.
-    pub fn total(&self, event: EventIndex) -> Option<Uncertain> {
+    pub fn total(&self, event: RowIndex) -> Option<Uncertain> {
         self.tracks[event].total
     }
 
     /// The CPU time of the interval that ended last: the event's own, or, for one that isn't open,
     /// the longest that another event had in the same part of the target.
-    pub fn interval_time(&self, event: EventIndex) -> CpuNs {
+    pub fn interval_time(&self, event: RowIndex) -> CpuNs {
         own_or(self.tracks[event].time(), self.times[self.scopes[event]].interval)
     }
 
     /// CPU time of the run during which the event was enabled.
-    pub fn run_time(&self, event: EventIndex) -> CpuNs {
+    pub fn run_time(&self, event: RowIndex) -> CpuNs {
         own_or(self.raw[event].run.total().enabled, self.times[self.scopes[event]].run)
     }
 }

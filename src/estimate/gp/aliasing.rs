@@ -2,26 +2,26 @@
 //!
 //! A program that repeats itself in the time of a cycle of the rotation, or in a simple ratio to it, shows each
 //! multiplexed event the same moments again and again: scaled counts may be far off, and no spread of them says so. What
-//! is counted all the time tells: seen in an event's turns alone, does it have the rate that it has?
+//! is counted all the time tells: seen in an event's stays alone, does it have the rate that it has?
 
 use crate::rates::Delta;
 
-/// The rates of an event that is always counted in the turns of another.
+/// The rates of an event that is always counted in the stays of another.
 #[derive(Clone, Copy, Debug, Default)]
-struct InTurns {
-    /// In the turn so far: counts, and milliseconds.
+struct InStays {
+    /// In the stay so far: counts, and milliseconds.
     open: (f64, f64),
-    turns: f64,
+    stays: f64,
     sum: f64,
     squares: f64,
 }
 
-impl InTurns {
-    fn end_turn(&mut self) {
+impl InStays {
+    fn end_stay(&mut self) {
         let (count, time) = std::mem::take(&mut self.open);
         if time > 0.0 {
             let rate = count / time;
-            self.turns += 1.0;
+            self.stays += 1.0;
             self.sum += rate;
             self.squares += rate * rate;
         }
@@ -29,19 +29,19 @@ impl InTurns {
 
     /// The mean rate over the overall one, if that differs by more than chance.
     fn ratio(&self, overall: f64) -> Option<(f64, bool)> {
-        if self.turns < LEAST_TURNS || overall <= 0.0 {
+        if self.stays < LEAST_STAYS || overall <= 0.0 {
             return None;
         }
-        let mean = self.sum / self.turns;
-        let variance = (self.squares / self.turns - mean * mean).max(0.0) / (self.turns - 1.0);
+        let mean = self.sum / self.stays;
+        let variance = (self.squares / self.stays - mean * mean).max(0.0) / (self.stays - 1.0);
         let ratio = mean / overall;
         let is_far = (ratio - 1.0).abs() > LEAST_OFF && (mean - overall).powi(2) > FAR * FAR * variance;
         Some((ratio, is_far))
     }
 }
 
-/// So many turns of an event are needed.
-const LEAST_TURNS: f64 = 8.0;
+/// So many stays of an event are needed.
+const LEAST_STAYS: f64 = 8.0;
 /// Less than this is no matter.
 const LEAST_OFF: f64 = 0.15;
 /// So many standard errors are more than chance.
@@ -56,22 +56,22 @@ const MOST_ANCHORS: usize = 3;
 const LEFT_OUT: f64 = 0.05;
 const SLACK: f64 = 1.15;
 
-/// Watches the events that are always counted during the turns of all others.
+/// Watches the events that are always counted during the stays of all others.
 #[derive(Clone, Debug)]
 pub(crate) struct Aliasing {
     /// Rounds so far, up to [`LOOKED_AT`]; and the events that were counted for all of them, or the first of these.
     rounds: usize,
     anchors: Vec<usize>,
     /// For each event, in the order of anchors.
-    in_turns: Vec<[InTurns; MOST_ANCHORS]>,
+    in_stays: Vec<[InStays; MOST_ANCHORS]>,
 }
 
-/// By what counts may have to be multiplied: at least, and at most.
+/// The least and the largest number that a count may have to be multiplied by to be the truth.
 pub(crate) type Factors = (f64, f64);
 
 impl Aliasing {
     pub(crate) fn new(events: usize) -> Self {
-        Self { rounds: 0, anchors: (0..events).collect(), in_turns: vec![Default::default(); events] }
+        Self { rounds: 0, anchors: (0..events).collect(), in_stays: vec![Default::default(); events] }
     }
 
     /// Takes a round of so many milliseconds.
@@ -85,21 +85,21 @@ impl Aliasing {
             }
             return;
         }
-        for (delta, in_turns) in deltas.iter().zip(&mut self.in_turns) {
+        for (delta, in_stays) in deltas.iter().zip(&mut self.in_stays) {
             let part = delta.run_ratio();
-            for (in_turns, &anchor) in in_turns.iter_mut().zip(&self.anchors) {
+            for (in_stays, &anchor) in in_stays.iter_mut().zip(&self.anchors) {
                 match deltas.get(anchor) {
                     Some(anchor) if part > 0.0 => {
-                        in_turns.open.0 += part * anchor.count as f64;
-                        in_turns.open.1 += part * length_ms;
+                        in_stays.open.0 += part * anchor.count as f64;
+                        in_stays.open.1 += part * length_ms;
                     }
-                    _ => in_turns.end_turn(),
+                    _ => in_stays.end_stay(),
                 }
             }
         }
     }
 
-    /// By what counts may be off, if the rotation beats with the program. `run`: what each event counted in all.
+    /// How far counts may be off, if the rotation beats with the program. `run`: what each event counted in all.
     pub(crate) fn factors(&self, length_ms: f64, run: &[Delta]) -> Option<Factors> {
         let anchors = if self.rounds < LOOKED_AT { 0 } else { self.anchors.len() };
         let seen = (0..anchors).filter_map(|place| self.factors_by(place, length_ms, run));
@@ -109,8 +109,8 @@ impl Aliasing {
     fn factors_by(&self, place: usize, length_ms: f64, run: &[Delta]) -> Option<Factors> {
         let anchor = run.get(self.anchors[place]).filter(|anchor| anchor.running >= anchor.enabled)?;
         let overall = anchor.count as f64 / length_ms;
-        let multiplexed = self.in_turns.iter().zip(run).filter(|(_, run)| run.running < run.enabled);
-        let ratios: Vec<(f64, bool)> = multiplexed.filter_map(|(turns, _)| turns[place].ratio(overall)).collect();
+        let multiplexed = self.in_stays.iter().zip(run).filter(|(_, run)| run.running < run.enabled);
+        let ratios: Vec<(f64, bool)> = multiplexed.filter_map(|(stays, _)| stays[place].ratio(overall)).collect();
         let far = ratios.iter().filter(|(_, is_far)| *is_far).count() as f64;
         if far == 0.0 || far < MANY * ratios.len() as f64 {
             return None;
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn a_program_with_the_period_of_the_rotation_is_found() {
-        // Three of six turns see 1.9 of the rate, three a tenth of it.
+        // Three of six stays see 1.9 of the rate, three a tenth of it.
         let found = factors(|round| if round % 6 < 3 { 1.9 } else { 0.1 });
         assert!(found.is_some_and(|(least, most)| least < 0.55 && most > 9.0), "{found:?}");
     }

@@ -22,15 +22,15 @@ pub(crate) struct CountBlock {
     /// it was in some of them.
     pub(crate) threads: f64,
     /// Numbers the times that the event was on a counter without a break.
-    pub(crate) turn: u64,
+    pub(crate) stay: u64,
 }
 
 /// As models store it: event, start, end, count, time counted, time running, threads, slice.
 type Stored = (usize, f64, f64, f64, f64, f64, f64, u64);
 
 impl From<Stored> for CountBlock {
-    fn from((event, start, end, count, counted, running, threads, turn): Stored) -> Self {
-        Self { event, span: Span { start, end }, count, counted, running, threads, turn }
+    fn from((event, start, end, count, counted, running, threads, stay): Stored) -> Self {
+        Self { event, span: Span { start, end }, count, counted, running, threads, stay }
     }
 }
 
@@ -44,7 +44,7 @@ impl From<CountBlock> for Stored {
             block.counted,
             block.running,
             block.threads,
-            block.turn,
+            block.stay,
         )
     }
 }
@@ -71,7 +71,7 @@ impl CountBlock {
 
     /// Whether the other is of the same slice, and not too long to be joined.
     fn goes_on_in(&self, other: &Self, longest: f64) -> bool {
-        self.turn == other.turn && self.span.length() + 0.5 * other.span.length() <= longest
+        self.stay == other.stay && self.span.length() + 0.5 * other.span.length() <= longest
     }
 
     fn add(&mut self, other: &Self) {
@@ -90,7 +90,7 @@ pub(crate) struct Blocks {
     /// Longest span of a block that rounds are joined to.
     longest: f64,
     open: Vec<Option<CountBlock>>,
-    turns: Vec<u64>,
+    stays: Vec<u64>,
     /// Until when each event is known to have been on a counter.
     running_until: Vec<f64>,
     always: Vec<bool>,
@@ -112,7 +112,7 @@ impl Blocks {
         Self {
             longest,
             open: vec![None; events],
-            turns: vec![0; events],
+            stays: vec![0; events],
             running_until: vec![f64::NEG_INFINITY; events],
             always: always.to_vec(),
             done: VecDeque::new(),
@@ -128,7 +128,7 @@ impl Blocks {
         let continues = self.running_until[event] >= round.start - 1e-9;
         if !continues {
             self.close(event);
-            self.turns[event] += 1;
+            self.stays[event] += 1;
         }
         let length = part * round.length();
         let threads = delta.enabled.as_ms() / (round.length() * unit);
@@ -148,7 +148,7 @@ impl Blocks {
             counted: length,
             running: delta.running.as_ms(),
             threads,
-            turn: self.turns[event],
+            stay: self.stays[event],
         };
         match &mut self.open[event] {
             Some(open) if open.goes_on_in(&block, self.longest) => open.add(&block),
@@ -168,6 +168,19 @@ impl Blocks {
         for event in 0..self.open.len() {
             self.close(event);
         }
+    }
+
+    /// The blocks that ended after, in the order in which they did.
+    pub(crate) fn ended_since(&self, since: f64) -> Vec<CountBlock> {
+        let mut ended: Vec<_> = self.done.iter().filter(|block| block.span.end > since + 1e-9).copied().collect();
+        ended.sort_by(|a, b| a.span.end.total_cmp(&b.span.end));
+        ended
+    }
+
+    /// Holds these and no others.
+    pub(crate) fn replace(&mut self, blocks: &[CountBlock]) {
+        self.done.clear();
+        self.done.extend(blocks);
     }
 
     /// Forgets what ended before.
@@ -224,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn turns_are_joined_up_to_a_length_and_not_across_a_time_by_hand() {
+    fn stays_are_joined_up_to_a_length_and_not_across_a_time_by_hand() {
         let blocks = counted(&[true, true, true, false, true]);
         assert_eq!(spans(&blocks.joined(0.0, 0.0, 4.0), 1), [(0.0, 4.0), (4.0, 8.0), (8.0, 12.0), (16.0, 20.0)]);
         let joined = blocks.joined(0.0, 0.0, 8.0);

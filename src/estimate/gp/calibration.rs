@@ -1,6 +1,6 @@
-//! Follows how far turns on the counters are from what all else says of them, to widen intervals by it.
+//! Follows how far stays on the counters are from what all else says of them, to widen intervals by it.
 
-/// How far turns of each event were off, over what was expected of them: running means of squares.
+/// How far stays of each event were off, over what was expected of them: running means of squares.
 #[derive(Clone, Debug)]
 pub(crate) struct Calibration {
     events: Vec<Squares>,
@@ -31,22 +31,22 @@ impl Squares {
     }
 }
 
-/// The usual mean of squares where turns take so many milliseconds: covariances that are fitted to a window know the turn
+/// The usual mean of squares where stays take so many milliseconds: covariances that are fitted to a window know the stay
 /// that is left out, the better the longer it is.
-fn usual(turn_ms: f64) -> f64 {
-    0.5 + 0.35 * (-turn_ms / 6.0).exp()
+fn usual(stay_ms: f64) -> f64 {
+    0.5 + 0.35 * (-stay_ms / 6.0).exp()
 }
-/// It is as if so many turns of all events had been as usual, and as many of each as all are.
+/// It is as if so many stays of all events had been as usual, and as many of each as all are.
 const BEFORE: (f64, f64) = (60.0, 10.0);
 /// What a window keeps of those before.
 const KEPT: f64 = 0.93;
-/// A turn counts for no more than so much: one surprise doesn't spoil all that comes after.
+/// A stay counts for no more than so much: one surprise doesn't spoil all that comes after.
 const LARGEST: f64 = 50.0;
 /// How far it is followed, as a power, and how far at most.
 const POWER: f64 = 1.5;
 const FACTORS: (f64, f64) = (0.75, 5.0);
-/// So many turns make the variance of a level as large as that of a window: what isn't known of it adds to the first.
-const LEVEL_TURNS: f64 = 4.0;
+/// So many stays make the variance of a level as large as that of a window: what isn't known of it adds to the first.
+const LEVEL_STAYS: f64 = 4.0;
 
 /// Covariances before a fit say at most that a variance is so many times as large.
 const MOST_BEFORE: f64 = 8.0;
@@ -56,23 +56,23 @@ impl Calibration {
         Self { events: vec![Squares::default(); events], all: Squares::default(), usual: usual(16.0) }
     }
 
-    /// Takes what turns of a window were off by, which took so long each: squares over what was expected.
-    pub(crate) fn window(&mut self, turn_ms: f64, turns: impl Iterator<Item = (usize, f64)>) {
+    /// Takes what stays of a window were off by, which took so long each: squares over what was expected.
+    pub(crate) fn window(&mut self, stay_ms: f64, stays: impl Iterator<Item = (usize, f64)>) {
         self.events.iter_mut().for_each(|event| event.forget(KEPT));
         self.all.forget(KEPT);
-        self.usual = usual(turn_ms);
-        for (event, square) in turns {
+        self.usual = usual(stay_ms);
+        for (event, square) in stays {
             self.events[event].add(square.min(LARGEST));
             self.all.add(square.min(LARGEST));
         }
     }
 
-    /// The factor on the half widths of an event of which so many turns were seen, and which was counted for so much of
-    /// the time: where that is most of it, what another turn would have been says little.
-    pub(crate) fn factor(&self, event: usize, turns: f64, counted: f64) -> f64 {
+    /// The factor on the half widths of an event of which so many stays were seen, and which was counted for so much of
+    /// the time: where that is most of it, what another stay would have been says little.
+    pub(crate) fn factor(&self, event: usize, stays: f64, counted: f64) -> f64 {
         let all = self.all.mean(self.usual, BEFORE.0);
         let own = self.events[event].mean(all, BEFORE.1);
-        let level = (1.0 + LEVEL_TURNS / turns.max(1.0).powi(2)).sqrt();
+        let level = (1.0 + LEVEL_STAYS / stays.max(1.0).powi(2)).sqrt();
         let off = (all / self.usual).max(0.9).powf(POWER) * (own / all).powf(0.8);
         level * off.powf((1.2 * (1.0 - counted)).min(1.0)).clamp(FACTORS.0, FACTORS.1)
     }
@@ -88,11 +88,11 @@ impl Calibration {
 mod tests {
     use super::*;
 
-    /// After many windows in which a turn of each of two events was off by so many times what is usual.
+    /// After many windows in which a stay of each of two events was off by so many times what is usual.
     fn after(first: f64, second: f64) -> Calibration {
         let mut calibration = Calibration::new(2);
-        let turns = [(0, first * usual(16.0)), (1, second * usual(16.0))];
-        (0..400).for_each(|_| calibration.window(16.0, turns.into_iter()));
+        let stays = [(0, first * usual(16.0)), (1, second * usual(16.0))];
+        (0..400).for_each(|_| calibration.window(16.0, stays.into_iter()));
         calibration
     }
 
@@ -100,8 +100,8 @@ mod tests {
     fn what_is_off_as_usual_leaves_intervals_as_they_are() {
         let usual = after(1.0, 1.0);
         assert!((usual.factor(0, 1e9, 0.1) - 1.0).abs() < 1e-9);
-        // An event that was seen in one turn: twice its variance and as much again is that of its level.
-        assert!((usual.factor(0, 1.0, 0.1) - (1.0 + LEVEL_TURNS).sqrt()).abs() < 1e-9);
+        // An event that was seen in one stay: twice its variance and as much again is that of its level.
+        assert!((usual.factor(0, 1.0, 0.1) - (1.0 + LEVEL_STAYS).sqrt()).abs() < 1e-9);
         assert!((usual.deviation(4.0, 1.0) - 2.0).abs() < 1e-12);
     }
 
@@ -111,7 +111,7 @@ mod tests {
         let [first, second] = [0, 1].map(|event| off.factor(event, 1e9, 0.1));
         assert!(first > 1.2 * second && second > 1.0, "{first} {second}");
         assert!(off.deviation(1.0, 4.0) > off.deviation(1.0, 1.0));
-        // Of what is counted all but a little, turns say little.
+        // Of what is counted all but a little, stays say little.
         assert!(off.factor(0, 1e9, 0.9) < 1.2, "{}", off.factor(0, 1e9, 0.9));
         // Nothing was looked at yet.
         assert_eq!(Calibration::new(1).factor(0, 1e9, 0.1), 1.0);

@@ -1,7 +1,7 @@
 //! Holds how events vary together, a covariance between every pair for each process.
 
-use super::linear_algebra::Square;
 use super::time::{PROCESSES, PerProcess};
+use perfprop_linear_algebra::Square;
 
 /// For each process, the covariances of all pairs of events, of rates relative to their means.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -1,9 +1,9 @@
 //! Moves covariances towards what makes a window's observations likelier.
 
 use super::covariance::Covariances;
-use super::linear_algebra::Square;
 use super::time::{CONSTANT, MEMORIES, PROCESSES, SLICES, WHITE, WHITE_SPAN};
 use super::window::Solved;
+use perfprop_linear_algebra::Square;
 
 /// No relative variance is below this, so that covariances stay positive definite.
 const FLOOR: f64 = 1e-6;

@@ -105,7 +105,7 @@ mod tests {
 
     fn window(number: usize) -> Vec<CountBlock> {
         let span = Span { start: 0.0, end: 1.0 };
-        vec![CountBlock { event: number, span, count: 1.0, counted: 1.0, running: 1.0, threads: 1.0, turn: 0 }]
+        vec![CountBlock { event: number, span, count: 1.0, counted: 1.0, running: 1.0, threads: 1.0, stay: 0 }]
     }
 
     #[test]

@@ -43,6 +43,11 @@ impl Level {
         Self { count: rate, time: 1.0, ever: rate > 0.0, known: true, ..Self::default() }
     }
 
+    /// The level of a run that is over: so many counts in a time (ms).
+    pub(crate) fn of_run(count: f64, time: f64) -> Self {
+        Self { count, time, ever: count > 0.0, known: true, ..Self::default() }
+    }
+
     /// The rate per millisecond; `None` if the event was never counted.
     pub(crate) fn rate(&self) -> Option<f64> {
         let mean = (self.time > 0.0).then(|| self.count / self.time)?;
@@ -136,9 +141,9 @@ mod tests {
     #[test]
     fn what_holds_still_between_jumps_is_held() {
         let (mut still, mut noisy) = (Level::default(), Level::default());
-        for turn in 0..40 {
-            let steps = if turn / 10 % 2 == 0 { 10.0 } else { 40.0 };
-            let noise = if turn % 2 == 0 { 10.0 } else { 40.0 };
+        for stay in 0..40 {
+            let steps = if stay / 10 % 2 == 0 { 10.0 } else { 40.0 };
+            let noise = if stay % 2 == 0 { 10.0 } else { 40.0 };
             for (level, rate) in [(&mut still, steps), (&mut noisy, noise)] {
                 level.hold(100.0 * rate, 100.0);
                 level.update(100.0 * rate, 100.0, 100.0, 1.0);

@@ -11,22 +11,26 @@
 //! come from few observations; and an event that was counted for the whole of an interval is not
 //! touched.
 //!
-//! `docs/estimator.md` says what was tried and what it gave.
+//! The time that an event is on a counter without a break is a stay: one slice of the rotation, or several.
+//!
+//! Constants that name no source were chosen on the conditions of the accuracy bench (`benches/accuracy.rs`), by coverage
+//! first and by error then; `docs/estimator.md` says what was tried and what it gave.
 
 mod aliasing;
 mod blocks;
 mod calibration;
 mod covariance;
+mod hindsight;
 mod learn;
 mod lessons;
 mod level;
-mod linear_algebra;
 mod model;
 mod prior;
 mod relation;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod threads;
 mod time;
 mod total;
 mod volatility;
@@ -35,18 +39,23 @@ mod window;
 pub use model::{CovarianceModel, ModelError};
 pub use prior::{Complete, Prior};
 pub use relation::Constraint;
+use relation::SumMisfit;
 pub use settings::Settings;
 pub use time::{CpuClock, Span};
 
+use std::collections::BTreeMap;
+
 use crate::rates::{Confidence, Delta, Error, Uncertain};
 use crate::units::CpuNs;
-use aliasing::Aliasing;
+use aliasing::{Aliasing, Factors};
 use blocks::{Blocks, CountBlock, SEVERAL, WHOLE};
 use calibration::Calibration;
 use covariance::Covariances;
+use hindsight::History;
 use lessons::Lessons;
 use level::Level;
-use total::TurnSpread;
+use threads::{Threads, WhichThreads};
+use total::{FEW_STAYS, MOST_ANCHORS, StaySpread};
 use volatility::{Share, Volatility};
 pub(super) use window::Posterior as Known;
 use window::{Observation, Posterior, Solved, Window, WindowScale};
@@ -69,6 +78,10 @@ pub struct Timing {
     pub rotation_ms: f64,
 }
 
+/// Half the width of an interval's 95 % interval is at least this part of the count: what a switch of groups and the
+/// interrupt around it take, some microseconds of a slice of milliseconds, is no group's.
+const SWITCHES: f64 = 0.002;
+
 /// What windows add up to in an interval.
 #[derive(Clone, Copy, Debug, Default)]
 struct WindowSum {
@@ -78,6 +91,8 @@ struct WindowSum {
     square: f64,
     /// The half width in the last window.
     last: f64,
+    /// All half widths.
+    widths: f64,
     known: bool,
 }
 
@@ -87,8 +102,40 @@ impl WindowSum {
         self.estimate += estimate;
         self.square += half_width * (half_width + self.last);
         self.last = half_width;
+        self.widths += half_width;
         self.known = true;
     }
+
+    /// The count of an interval; `None` if nothing is known of it.
+    fn estimate(&self, confidence: Confidence, aliasing: Option<Factors>) -> Option<Uncertain> {
+        match self.counted.run_ratio() {
+            ratio if ratio >= WHOLE => Some(Uncertain::exact(self.counted.count as f64)),
+            _ if !self.known => None,
+            _ => {
+                let half_width = self.square.sqrt().hypot(SWITCHES * self.estimate);
+                let error = widened(self.estimate, at(confidence, half_width), aliasing);
+                Some(within(self.estimate, error, self.counted))
+            }
+        }
+    }
+}
+
+/// What an event counted in the run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Total {
+    /// The count with its interval.
+    pub count: Uncertain,
+    /// The events that are always counted which moved it from the scaled count, and by how many counts each.
+    pub moved_by: Vec<(usize, f64)>,
+}
+
+/// A total that windows add up to.
+#[derive(Clone, Copy, Debug)]
+struct WindowTotal {
+    value: f64,
+    half_width: f64,
+    /// The sum of the half widths of intervals: no total is less sure.
+    widths: f64,
 }
 
 /// A delta with what can't be put right: nothing runs for longer than it is enabled, and what didn't run counted
@@ -135,13 +182,18 @@ const KEPT_OF_THREADS: f64 = 0.5;
 const WIDTH_OF_THREADS: f64 = 0.8;
 /// The variance of rates between threads, over that of a thread in time, before any were seen.
 const BETWEEN_THREADS: f64 = 3.0;
-/// The usual length of a turn: as many events as there are counters, of which one is changed every 4 ms.
-const USUAL_TURN_MS: f64 = 16.0;
-/// Where time is slowed down by more, turns are so far apart that the last rate may say more than the mean does.
+/// The usual length of a stay: as many events as there are counters, of which one is changed every 4 ms.
+const USUAL_STAY_MS: f64 = 16.0;
+/// Where time is slowed down by more, stays are so far apart that the last rate may say more than the mean does.
 const SLOW: f64 = 3.0;
-/// Where it is slowed down by more, or more turns hold no count, totals are scaled counts.
+/// Where it is slowed down by more, or more stays hold no count, totals are scaled counts.
 const SLOW_TOTALS: f64 = 1.5;
 const SELDOM: f64 = 0.1;
+/// An event that is counted for so much of the time is always counted: its groups leave out the switch between them.
+const ANCHORED: f64 = 0.98;
+/// The sum of windows weighs as if it were so many times as wide: their errors are those of one level. At 1 the totals
+/// of one program in twelve are worse than scaled ones.
+const WINDOWS_DOUBT: f64 = 2.0;
 /// The same where intervals are shorter: more than neighbours have errors in common.
 const SHORTEST_MS: f64 = 50.0;
 /// Intervals are at least so many times as wide to a side as estimates were off then.
@@ -156,11 +208,14 @@ const LEAST_OBSERVED: u64 = 2;
 const UNFITTED: u64 = 6;
 
 /// Estimates multiplexed counts by a Gaussian process over all events.
+#[derive(Clone)]
 pub struct Gp {
     settings: Settings,
     rotation_ms: f64,
     events: Vec<EventSpec>,
     constraints: Vec<Constraint>,
+    /// How far sums of these events were off, in windows.
+    misfits: BTreeMap<Vec<usize>, SumMisfit>,
     blocks: Blocks,
     levels: Vec<Level>,
     volatilities: Vec<Volatility>,
@@ -177,7 +232,10 @@ pub struct Gp {
     interval: Vec<WindowSum>,
     run_sums: Vec<WindowSum>,
     run: Vec<Delta>,
-    turns: Vec<TurnSpread>,
+    stays: Vec<StaySpread>,
+    /// Events that are always counted, on which totals are regressed; and what was counted before they were chosen.
+    anchors: Vec<usize>,
+    before_anchors: Vec<Delta>,
     aliasing: Aliasing,
     /// CPU time so far, in milliseconds.
     elapsed: f64,
@@ -192,16 +250,19 @@ pub struct Gp {
     /// How many milliseconds of CPU time a unit of the process' time has: where a cycle of the rotation takes long, all
     /// that is looked at lasts as much longer.
     unit: f64,
-    /// How many milliseconds a turn on the counters takes.
-    turn_ms: f64,
+    /// How many milliseconds a stay on the counters takes.
+    stay_ms: f64,
     fitted_windows: u64,
     /// How many intervals ended.
     intervals: u64,
     /// Whether the last window had no solution, so that it was scaled.
     unsolved: bool,
-    /// How many threads ran in the last window, on average.
+    /// How many threads ran in the last window, on average; and which of them was counted when, if that is known.
     threads: f64,
+    rotating: Threads,
     lessons: Option<Lessons>,
+    /// The windows so far, where they are kept.
+    history: Option<History>,
     /// Covariances that were known before the run.
     known_before: Covariances,
     model: Option<CovarianceModel>,
@@ -244,6 +305,7 @@ impl Gp {
             rotation_ms: timing.rotation_ms,
             events: events.to_vec(),
             constraints: Vec::new(),
+            misfits: BTreeMap::new(),
             levels,
             volatilities: vec![Volatility::new(); n],
             scales: vec![WindowScale::AT_LARGE; n],
@@ -255,7 +317,9 @@ impl Gp {
             interval: vec![WindowSum::default(); n],
             run_sums: vec![WindowSum::default(); n],
             run: vec![Delta::default(); n],
-            turns: vec![TurnSpread::default(); n],
+            stays: vec![StaySpread::default(); n],
+            anchors: (0..n).filter(|&event| always[event]).take(MOST_ANCHORS).collect(),
+            before_anchors: vec![Delta::default(); n],
             aliasing: Aliasing::new(n),
             elapsed: 0.0,
             calibration: Calibration::new(n),
@@ -264,13 +328,15 @@ impl Gp {
             window_start: 0.0,
             fitted_until: 0.0,
             end: 0.0,
-            unit: (timing.rotation_ms / USUAL_TURN_MS).max(1.0),
-            turn_ms: timing.rotation_ms.max(USUAL_TURN_MS),
+            unit: (timing.rotation_ms / USUAL_STAY_MS).max(1.0),
+            stay_ms: timing.rotation_ms.max(USUAL_STAY_MS),
             fitted_windows: 0,
             intervals: 0,
             unsolved: false,
             threads: 1.0,
+            rotating: Threads::new(timing.rotation_ms),
             lessons: None,
+            history: None,
             model: model.cloned(),
         }
     }
@@ -297,10 +363,13 @@ impl Gp {
         self.elapsed += length;
         self.aliasing.round(length, deltas);
         let round = Span { start: self.end, end: self.end + length / self.unit };
-        for (event, delta) in deltas.iter().enumerate().take(self.events.len()) {
-            let delta = sane(*delta);
+        let anchors = self.of_anchors(|anchor| deltas.get(anchor).and_then(Delta::rate).unwrap_or(0.0));
+        let deltas: Vec<Delta> = deltas.iter().take(self.events.len()).copied().map(sane).collect();
+        self.rotating.round(round, self.unit, &deltas);
+        for (event, &delta) in deltas.iter().enumerate() {
             self.blocks.push(event, round, self.unit, &delta);
-            self.turns[event].push(delta.count as f64, delta.running.as_ms(), length, self.rotation_ms);
+            let [a, b, c] = anchors.map(|rate| rate * delta.running.as_ms());
+            self.stays[event].push([delta.count as f64, a, b, c], delta.running.as_ms(), length, self.rotation_ms);
             self.window[event] += delta;
             self.interval[event].counted += delta;
             self.run[event] += delta;
@@ -314,9 +383,32 @@ impl Gp {
         }
     }
 
-    /// Whether the last window's counts were scaled, as rounding left their covariances without a solution.
+    /// A number of each anchor.
+    fn of_anchors(&self, number: impl Fn(usize) -> f64) -> [f64; MOST_ANCHORS] {
+        std::array::from_fn(|place| self.anchors.get(place).map_or(0.0, |&anchor| number(anchor)))
+    }
+
+    /// Takes the events that were always counted so far as anchors, and those that always will be where there is room.
+    fn choose_anchors(&mut self) {
+        let is_whole = |event: &usize| self.run[*event].run_ratio() >= ANCHORED;
+        let (known, found): (Vec<usize>, Vec<usize>) =
+            (0..self.events.len()).filter(is_whole).partition(|&event| self.events[event].always_counted);
+        if !found.is_empty() {
+            self.anchors = found.into_iter().chain(known).take(MOST_ANCHORS).collect();
+            self.before_anchors.clone_from(&self.run);
+            self.stays.iter_mut().for_each(StaySpread::forget_anchors);
+        }
+    }
+
+    /// Whether the counts of any window so far were scaled, as rounding left covariances without a solution.
     pub fn is_unsolved(&self) -> bool {
         self.unsolved
+    }
+
+    /// Whether a cycle of the rotation, from one turn of an event to its next, takes longer than a window, so that the process says
+    /// little more than what was counted.
+    pub fn is_slow(&self) -> bool {
+        self.unit > SLOW_TOTALS
     }
 
     /// By what factors counts may be off because the rotation beats with the program, if it does.
@@ -329,24 +421,14 @@ impl Gp {
     pub fn interval(&mut self, confidence: Confidence) -> Vec<Option<Uncertain>> {
         self.end();
         self.intervals += 1;
+        let interval = &self.interval;
+        self.history.iter_mut().for_each(|history| history.end_interval(interval));
         for (run, sum) in self.run_sums.iter_mut().zip(&self.interval).filter(|(_, sum)| sum.known) {
             run.add(sum.estimate, sum.square.sqrt());
+            run.counted += sum.counted;
         }
-        let sums = self.interval.iter_mut().map(std::mem::take);
-        let aliasing = self.aliasing.factors(self.elapsed, &self.run).filter(|_| self.threads < SEVERAL);
-        let estimates = sums.map(|sum| {
-            let counted = sum.counted;
-            match counted.run_ratio() {
-                ratio if ratio >= WHOLE => Some(Uncertain::exact(counted.count as f64)),
-                _ if !sum.known => None,
-                _ => Some(within(
-                    sum.estimate,
-                    widened(sum.estimate, at(confidence, sum.square.sqrt()), aliasing),
-                    counted,
-                )),
-            }
-        });
-        estimates.collect()
+        let aliasing = self.aliasing();
+        self.interval.iter_mut().map(|sum| std::mem::take(sum).estimate(confidence, aliasing)).collect()
     }
 
     /// Ends the last window, as at the end of a run.
@@ -359,51 +441,79 @@ impl Gp {
     /// The half width of an event's 95 % interval, in standard deviations.
     fn half_width(&self, event: usize) -> f64 {
         let student = Confidence::DEFAULT.student(self.observed[event].max(LEAST_OBSERVED));
-        let threads = if self.threads > SEVERAL { WIDTH_OF_THREADS } else { 1.0 };
+        let threads = if self.samples_threads() { WIDTH_OF_THREADS } else { 1.0 };
         self.settings.half_width
             * student
             * threads
-            * self.calibration.factor(event, self.turns[event].turns(), self.run[event].run_ratio())
-            * if self.empty.is_most() || self.turns[event].empty() > 0.5 { BURSTS } else { 1.0 }
+            * self.calibration.factor(event, self.stays[event].stays(), self.run[event].run_ratio())
+            * if self.empty.is_most() || self.stays[event].empty() > 0.5 { BURSTS } else { 1.0 }
     }
 
-    /// What each event counted in the run so far: between the scaled count, which is unbiased over many turns, with the
-    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few turns, by
+    /// What each event counted in the run so far: between the scaled count, which is unbiased over many stays, with the
+    /// error of a systematic sample, and the sum of the windows' estimates, which is nearer where there were few stays, by
     /// how sure both are. `None` for an event that has never been counted.
-    pub fn totals(&self, confidence: Confidence) -> Vec<Option<Uncertain>> {
+    pub fn totals(&self, confidence: Confidence) -> Vec<Option<Total>> {
         let aliasing = self.aliasing();
+        let anchors = self.of_anchors(|anchor| self.anchor_rate(anchor));
         let total = |event: usize| {
             let run = self.run[event];
             if run.running == CpuNs(0) {
                 return None;
             }
             if run.run_ratio() >= WHOLE {
-                return Some(Uncertain::exact(run.count as f64));
+                return Some(Total { count: Uncertain::exact(run.count as f64), moved_by: Vec::new() });
             }
-            let scaled = run.count as f64 / run.run_ratio();
             let (enabled, running) = (run.enabled.as_ms(), run.running.as_ms());
-            let of_turns = self.turns[event].half_width(enabled, running);
+            let is_steady = self.stays[event].empty() < SELDOM && !self.empty.is_most();
+            let of_stays = self.stays[event].total(enabled, if is_steady { anchors } else { [0.0; MOST_ANCHORS] });
             // What a Poisson process of the same rate leaves unseen is the least, of an event that was never seen as well.
             let poisson = (run.count as f64 + 0.5) * (enabled - running) * enabled / (running * running);
-            let of_turns = of_turns.map(|half_width| half_width.max(Confidence::DEFAULT.normal() * poisson.sqrt()));
-            let windows = &self.run_sums[event];
-            // The fewer turns, the less is known of the level that all windows share.
-            let of_windows = windows.square.sqrt() * (1.0 + 1.0 / (1.0 + self.turns[event].turns()));
-            let is_steady = self.turns[event].empty() < SELDOM && !self.empty.is_most();
-            let is_alone = longest(&self.run) < SEVERAL * self.elapsed && self.unit < SLOW_TOTALS;
-            let is_usual = is_steady && is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64;
-            let (value, half_width) = match of_turns {
-                Some(of_turns) if windows.known && is_usual => {
-                    let part = of_turns.powi(2) / (of_turns.powi(2) + of_windows.powi(2)).max(f64::MIN_POSITIVE);
-                    (scaled + part * (windows.estimate - scaled), of_turns + part * (of_windows - of_turns))
+            let least = Confidence::DEFAULT.normal() * poisson.sqrt();
+            let half_width = of_stays.half_width.map(|half_width| half_width.max(least));
+            let (value, half_width, of_stays_part) = match (half_width, self.total_of_windows(event)) {
+                (Some(half_width), Some(windows)) if is_steady && self.is_usual() => {
+                    let doubted = WINDOWS_DOUBT * windows.half_width;
+                    let part = half_width.powi(2) / (half_width.powi(2) + doubted.powi(2)).max(f64::MIN_POSITIVE);
+                    let value = of_stays.value() + part * (windows.value - of_stays.value());
+                    (value, (half_width + part * (windows.half_width - half_width)).min(windows.widths), 1.0 - part)
                 }
-                Some(of_turns) => (scaled, of_turns),
-                None if windows.known => (windows.estimate, of_windows),
-                None => (scaled, scaled),
+                (Some(half_width), _) => (of_stays.value(), half_width, 1.0),
+                (None, Some(windows)) => (windows.value, windows.half_width, 0.0),
+                (None, None) => (of_stays.scaled, of_stays.scaled, 0.0),
             };
-            Some(within(value, widened(value, at(confidence, half_width), aliasing), run))
+            let moved_by =
+                self.anchors.iter().zip(of_stays.added).map(|(&anchor, added)| (anchor, of_stays_part * added));
+            Some(Total {
+                count: within(value, widened(value, at(confidence, half_width), aliasing), run),
+                moved_by: moved_by.filter(|&(_, counts)| counts != 0.0).collect(),
+            })
         };
         (0..self.events.len()).map(total).collect()
+    }
+
+    /// The sum of the windows' estimates, if there were some for all of the run.
+    fn total_of_windows(&self, event: usize) -> Option<WindowTotal> {
+        let windows = &self.run_sums[event];
+        let is_whole = windows.counted.enabled.0 as f64 >= WHOLE * self.run[event].enabled.0 as f64;
+        (windows.known && is_whole).then(|| WindowTotal {
+            value: windows.estimate,
+            // The fewer stays, the less is known of the level that all windows share.
+            half_width: windows.square.sqrt() * (1.0 + FEW_STAYS / (1.0 + self.stays[event].stays())),
+            widths: windows.widths,
+        })
+    }
+
+    /// Whether windows are as the process takes them to be: of one thread, not seldom counted, not too short.
+    fn is_usual(&self) -> bool {
+        let is_alone = longest(&self.run) < SEVERAL * self.elapsed && self.unit < SLOW_TOTALS;
+        is_alone && self.elapsed >= SHORTEST_MS * self.intervals as f64
+    }
+
+    /// The mean rate of an event since it is an anchor, per millisecond; 0 if it wasn't counted all the time.
+    fn anchor_rate(&self, anchor: usize) -> f64 {
+        let (run, before) = (self.run[anchor], self.before_anchors[anchor]);
+        let time = (run.running - before.running).as_ms();
+        if run.run_ratio() >= ANCHORED && time > 0.0 { (run.count - before.count) as f64 / time } else { 0.0 }
     }
 
     /// Makes this a learning run: its windows, after those of earlier runs, are kept for [`Gp::model`].
@@ -446,6 +556,8 @@ impl Gp {
             }
             level.update(counted.count as f64, counted.running.as_ms(), span.length(), self.settings.level_memory);
         }
+        self.follow_threads(span);
+        self.keep_window(span);
         let since = self.fitted_until;
         let fitted = (self.end - since >= FIT_EVERY_MS).then(|| self.fit(since));
         // Short windows are fitted together.
@@ -456,23 +568,26 @@ impl Gp {
         });
         self.estimate(span, window.solve(&self.present).as_ref());
         self.window.fill(Delta::default());
-        self.follow_turns();
+        self.follow_stays();
+        if span.start == 0.0 {
+            self.choose_anchors();
+        }
         let memory = self.settings.context_ms.max(Settings::LEAST_MS) + self.settings.window_ms.max(FIT_EVERY_MS);
         self.blocks.forget(self.end - memory);
     }
 
-    /// Follows how long turns on the counters take, and the unit of time with which a cycle of the rotation, from one turn
+    /// Follows how long stays on the counters take, and the unit of time with which a cycle of the rotation, from one stay
     /// of an event to its next, lasts for a window.
-    fn follow_turns(&mut self) {
+    fn follow_stays(&mut self) {
         let multiplexed = || (0..self.events.len()).filter(|&event| !self.events[event].always_counted);
-        let turn = |event: usize| Some((self.turns[event].turn_ms()?, self.run[event].run_ratio().max(1e-3)));
-        let mut turns: Vec<(f64, f64)> = multiplexed().filter_map(turn).collect();
-        if turns.is_empty() || self.threads > SEVERAL {
+        let stay = |event: usize| Some((self.stays[event].stay_ms()?, self.run[event].run_ratio().max(1e-3)));
+        let mut stays: Vec<(f64, f64)> = multiplexed().filter_map(stay).collect();
+        if stays.is_empty() || self.threads > SEVERAL || self.rotating.are_known() {
             return;
         }
-        turns.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
-        self.turn_ms = turns[turns.len() / 2].0;
-        let mut cycles: Vec<f64> = turns.iter().map(|(turn_ms, counted)| turn_ms / counted).collect();
+        stays.sort_unstable_by(|a, b| a.0.total_cmp(&b.0));
+        self.stay_ms = stays[stays.len() / 2].0;
+        let mut cycles: Vec<f64> = stays.iter().map(|(stay_ms, counted)| stay_ms / counted).collect();
         cycles.sort_unstable_by(f64::total_cmp);
         self.unit = (cycles[cycles.len() / 2] / self.settings.window_ms).clamp(1.0, SLOWEST);
     }
@@ -488,29 +603,29 @@ impl Gp {
         self.present.clone_from(&self.covariances);
         let span = Span { start: since, end: self.end };
         self.at_large.fill(0.0);
-        let fits = self.settings.fits_to(window.observations.len(), self.events.len(), self.threads > SEVERAL);
+        let fits = self.settings.fits_to(window.observations.len(), self.events.len(), self.samples_threads());
         for fit in 0..fits {
             let Some(solved) = window.solve(&self.present) else {
                 self.present.clone_from(&self.covariances);
                 break;
             };
-            if fit == 0 && self.threads < SEVERAL {
-                let known = solved.sums(span, &self.present, &self.scales);
+            if fit == 0 && !self.samples_threads() {
+                let known = solved.sums(span, &self.present, &self.scales, &self.targets());
                 let part = solved.scale().max(0.25) / span.length().powi(2);
                 self.at_large = (0..self.events.len()).map(|event| part * known.covariance.at(event, event)).collect();
             }
-            if fit + 1 == fits && self.threads < SEVERAL {
+            if fit + 1 == fits && !self.samples_threads() {
                 let surprise = solved.scale().max(0.25);
                 let events = &self.events;
-                let turns = solved.left_out(since).into_iter().filter(|&(event, _)| !events[event].always_counted);
+                let stays = solved.left_out(since).into_iter().filter(|&(event, _)| !events[event].always_counted);
                 self.calibration
-                    .window(self.turn_ms / self.unit, turns.map(|(event, square)| (event, square / surprise)));
+                    .window(self.stay_ms / self.unit, stays.map(|(event, square)| (event, square / surprise)));
             }
             learn::step(&solved, &mut self.present, step, learn::Pace::Fast);
         }
         let kept = self.settings.kept
             * if self.empty.is_most() { KEPT_OF_BURSTS } else { 1.0 }
-            * if self.threads > SEVERAL { KEPT_OF_THREADS } else { 1.0 };
+            * if self.samples_threads() { KEPT_OF_THREADS } else { 1.0 };
         self.covariances.approach(&self.present, kept);
         self.observed.fill(0);
         let new = window.observations.iter().filter(|o| o.span.start >= since - 1e-9);
@@ -552,11 +667,76 @@ impl Gp {
         let few = Settings::BLOCKS_MS.into_iter().map(|longest| joined(context, longest)).find(|all| all.len() <= most);
         let blocks = few.unwrap_or_else(|| joined(context.min(Settings::SHORT_CONTEXT_MS), longest));
         let observations = blocks.iter().filter_map(|block| {
-            let rate = self.levels[block.event].rate()?;
-            let scale = self.scales[block.event];
-            Some(self.observation(block, rate, scale, self.covariances_of(block.event)))
+            let (scale, own) = (self.scales[block.event], self.covariances_of(block.event));
+            if self.rotating.are_known() {
+                return self.observation_of_threads(block, scale, own);
+            }
+            Some(self.observation(block, self.levels[block.event].rate()?, scale, own))
         });
         observations.collect()
+    }
+
+    /// What a block says where it is known which threads it is of.
+    fn observation_of_threads(
+        &self,
+        block: &CountBlock,
+        scale: WindowScale,
+        own: &time::PerProcess,
+    ) -> Option<Observation> {
+        let seen = self.rotating.seen(block.event, block.span)?;
+        let (value, threads) = self.rotating.deviation(block.event, &seen, block.rate());
+        let mut noise = NOISE * scale.rest.powi(2) * (10.0 * own[1]).min(1.0);
+        if seen.part < WHOLE {
+            let (part, whole) = (time::variances(seen.part * seen.span.length()), time::variances(seen.span.length()));
+            noise += scale.rest.powi(2) * (1..time::PROCESSES).map(|j| own[j] * (part[j] - whole[j])).sum::<f64>();
+        }
+        let noise = noise * threads.alike(&threads) + 1e-9;
+        let (event, stay, between_threads) = (block.event, block.stay, 0.0);
+        Some(Observation { event, span: seen.span, stay, value, noise, between_threads, threads, scale })
+    }
+
+    /// Which threads the count of each event in the window is of: all.
+    fn targets(&self) -> Vec<WhichThreads> {
+        let target = |event| if self.rotating.are_known() { self.rotating.target(event) } else { WhichThreads::All };
+        (0..self.events.len()).map(target).collect()
+    }
+
+    /// The rate of an event at present, per millisecond of CPU time; `None` if it was never counted.
+    fn rate(&self, event: usize) -> Option<f64> {
+        let rate = self.levels[event].rate()?;
+        Some(if self.rotating.are_known() { self.rotating.mean(event) } else { rate })
+    }
+
+    /// Whether several threads ran of which it isn't known which one was counted when.
+    fn samples_threads(&self) -> bool {
+        self.threads > SEVERAL && !self.rotating.are_known()
+    }
+
+    /// Finds which threads were counted when in a window, and the rate of each.
+    fn follow_threads(&mut self, window: Span) {
+        let were_known = self.rotating.are_known();
+        if !self.settings.volatile || self.unit > SLOW || (self.threads < SEVERAL && !were_known) {
+            return self.rotating.skip();
+        }
+        self.rotating.follow(window, self.unit, window.start - Settings::LEAST_MS);
+        let are_known = self.rotating.are_known();
+        if are_known != were_known && self.fitted_windows > 0 {
+            // Covariances are those of one thread, or of the mean over all.
+            let threads = if are_known { self.threads } else { 1.0 / self.threads };
+            self.covariances.rescale(|_| threads.max(1e-3).sqrt());
+        }
+        if !are_known {
+            return;
+        }
+        self.rotating.forget_rates(self.settings.level_memory.powf(window.length() / 100.0));
+        for block in self.blocks.joined(window.start, window.start, Settings::BLOCKS_MS[0]) {
+            self.rotating.add(block.event, block.span, block.running, block.rate());
+        }
+        for event in 0..self.events.len() {
+            if let Some(rate) = self.levels[event].rate() {
+                self.rotating.solve(event, rate);
+            }
+        }
     }
 
     fn observation(&self, block: &CountBlock, rate: f64, scale: WindowScale, own: &time::PerProcess) -> Observation {
@@ -572,10 +752,11 @@ impl Gp {
         Observation {
             event: block.event,
             span: block.span,
-            turn: block.turn,
+            stay: block.stay,
             value: block.rate() / rate - 1.0,
             noise,
             between_threads,
+            threads: WhichThreads::All,
             scale,
         }
     }
@@ -586,17 +767,22 @@ impl Gp {
 
     /// Adds a window's estimates to the interval's.
     fn estimate(&mut self, span: Span, solved: Option<&Solved<'_>>) {
-        self.unsolved = solved.is_none();
+        self.unsolved |= solved.is_none();
         let mut known = solved.map(|solved| self.counts(span, solved));
         if let Some(known) = &mut known {
             let cpu_ms = longest(&self.window);
-            self.constraints.iter().for_each(|constraint| constraint.apply(known, cpu_ms));
+            for constraint in &self.constraints {
+                let misfit = self.misfits.entry(constraint.events()).or_default();
+                let doubted =
+                    Constraint { tolerance: constraint.tolerance.hypot(misfit.error()), ..constraint.clone() };
+                doubted.apply(known, cpu_ms).into_iter().for_each(|residual| misfit.add(residual));
+            }
         }
         // Bursts are quiet in between.
         let bursts = self.empty.is_most();
         for event in 0..self.events.len() {
             let counted = self.window[event];
-            let Some(rate) = self.levels[event].rate() else { continue };
+            let Some(rate) = self.rate(event) else { continue };
             let half_width = self.half_width(event);
             let sum = &mut self.interval[event];
             if counted.run_ratio() >= WHOLE {
@@ -613,7 +799,7 @@ impl Gp {
             let scaled = if seen { counted.count as f64 / counted.run_ratio() } else { rate * counted.enabled.as_ms() };
             match &known {
                 Some(known) if known.mean[event].is_finite() => {
-                    let goes_on = if bursts { 1.0 } else { self.turns[event].goes_on() };
+                    let goes_on = if bursts { 1.0 } else { self.stays[event].goes_on() };
                     // Where it wasn't looked at, what may have stopped counted nothing.
                     let stopped = if seen { scaled } else { 0.0 };
                     let estimate = stopped + goes_on * (known.mean[event] - stopped);
@@ -635,13 +821,12 @@ impl Gp {
 
     /// The process' means and covariances of counts.
     fn counts(&self, span: Span, solved: &Solved<'_>) -> Posterior {
-        let mut known = solved.sums(span, &self.present, &self.scales);
+        let mut known = solved.sums(span, &self.present, &self.scales, &self.targets());
         let surprise = solved.scale().max(0.25);
         // Per millisecond of the window, in which several threads may have run.
-        let rates = self.levels.iter().zip(&self.window);
-        let rate =
-            |level: &Level, counted: &Delta| level.rate().unwrap_or(0.0) * counted.enabled.as_ms() / span.length();
-        let rates: Vec<f64> = rates.map(|(level, counted)| rate(level, counted)).collect();
+        let enabled = |event: usize| self.window[event].enabled.as_ms() / span.length();
+        let rates: Vec<f64> =
+            (0..self.events.len()).map(|event| self.rate(event).unwrap_or(0.0) * enabled(event)).collect();
         for (event, &rate) in rates.iter().enumerate() {
             let exact = self.window[event].run_ratio() >= WHOLE;
             known.mean[event] = rate * (known.mean[event] + span.length());

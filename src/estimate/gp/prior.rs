@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::Settings;
 use super::covariance::Covariances;
 use super::level::Level;
-use super::linear_algebra::Square;
 use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
+use perfprop_linear_algebra::Square;
 
 /// How events vary together in programs at large, by their names.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -308,7 +308,7 @@ fn fit(series: &[Vec<f64>], round_ms: f64) -> Vec<Square> {
                     *matrix.at_mut(a, b) = sum / norm;
                 }
             }
-            fitted[j] = super::linear_algebra::clipped(&matrix, 0.0);
+            fitted[j] = perfprop_linear_algebra::clipped(&matrix, 0.0);
         }
     }
     fitted

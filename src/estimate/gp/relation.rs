@@ -26,7 +26,9 @@ impl Constraint {
     /// Conditions counts of so much CPU time on the sum being zero: with H the factors, V the
     /// covariance and r the variance of the error, both move by V H' (H V H' + r)^-1. A weight w
     /// makes r larger by H V H' (1 - w) / w, so that an exact cause moves its effect by w of the way.
-    pub(crate) fn apply(&self, known: &mut Posterior, cpu_ms: f64) {
+    ///
+    /// Says how far the sum was from zero.
+    pub(crate) fn apply(&self, known: &mut Posterior, cpu_ms: f64) -> Option<SumResidual> {
         let size: f64 = self.terms.iter().map(|&(event, factor)| (factor * known.mean[event]).abs()).sum();
         let events = known.mean.len();
         let shared: Vec<f64> = (0..events)
@@ -37,7 +39,7 @@ impl Constraint {
         let counts: f64 = self.terms.iter().map(|&(event, factor)| factor * known.mean[event]).sum();
         let sum = counts + self.constant * cpu_ms;
         if !(variance > 0.0 && variance.is_finite() && sum.is_finite()) {
-            return;
+            return None;
         }
         for event in 0..events {
             let gain = shared[event] / variance;
@@ -46,13 +48,56 @@ impl Constraint {
                 *to -= gain * shared;
             }
         }
+        Some(SumResidual { square: (sum / size).powi(2), variance: spread / (size * size) })
+    }
+
+    /// The events that it ties.
+    pub(crate) fn events(&self) -> Vec<usize> {
+        self.terms.iter().map(|&(event, _)| event).collect()
+    }
+}
+
+/// How far a sum was from zero before it was set to that: its square, and the variance that counts left it, both over
+/// the square of the sum of the products' sizes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SumResidual {
+    square: f64,
+    variance: f64,
+}
+
+/// Follows how far a sum is from zero in windows, beyond what counts leave open.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct SumMisfit {
+    weight: f64,
+    squares: f64,
+    variances: f64,
+}
+
+/// What is remembered of a window's residual at the next one: a sum that holds no more corrects little after half a second.
+const KEPT: f64 = 0.8;
+/// Squares may be so many times as large as the variances by chance; those are estimates themselves.
+const CHANCE: f64 = 2.0;
+
+impl SumMisfit {
+    pub(crate) fn add(&mut self, residual: SumResidual) {
+        let SumResidual { square, variance } = residual;
+        if square.is_finite() && variance.is_finite() {
+            self.weight = KEPT * self.weight + 1.0;
+            self.squares = KEPT * self.squares + square;
+            self.variances = KEPT * self.variances + variance;
+        }
+    }
+
+    /// The standard error of the sum that explains the residuals, as a part of the sum of the products' sizes.
+    pub(crate) fn error(&self) -> f64 {
+        ((self.squares - CHANCE * self.variances) / self.weight.max(1.0)).max(0.0).sqrt()
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::linear_algebra::Square;
     use super::*;
+    use perfprop_linear_algebra::Square;
 
     fn known(variances: [f64; 2]) -> Posterior {
         let mut covariance = Square::zeros(2);
@@ -68,6 +113,22 @@ mod tests {
         Constraint::exact(vec![(0, 1.0), (1, -1.0)]).apply(&mut known, 1.0);
         assert!((known.mean[0] - 11.0).abs() < 1e-12 && (known.mean[1] - 11.0).abs() < 1e-12);
         assert!((known.covariance.at(0, 0) - 0.75).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_counts_contradict_is_followed_less_by_hand() {
+        let mut misfit = SumMisfit::default();
+        assert_eq!(misfit.error(), 0.0);
+        // Off by 4 of 24, where counts leave a variance of 4 open: 16 - 2 x 4 = 8.
+        let sum = Constraint::exact(vec![(0, 1.0), (1, -1.0)]);
+        for _ in 0..3 {
+            sum.apply(&mut known([1.0, 3.0]), 1.0).into_iter().for_each(|residual| misfit.add(residual));
+        }
+        assert!((misfit.error() - 8.0f64.sqrt() / 24.0).abs() < 1e-12, "{misfit:?}");
+        // The gap of 4 closes by 4 / (4 + 8) then, a quarter of it by the surer one.
+        let mut known = known([1.0, 3.0]);
+        Constraint { tolerance: misfit.error(), ..sum }.apply(&mut known, 1.0);
+        assert!((known.mean[0] - (10.0 + 1.0 / 3.0)).abs() < 1e-12, "{:?}", known.mean);
     }
 
     #[test]

@@ -21,6 +21,10 @@ fn delta(raw: f64, part: f64) -> Delta {
     Delta { count: raw as u64, enabled: CpuNs(4_000_000), running: CpuNs((4e6 * part) as u64) }
 }
 
+fn totals(gp: &Gp) -> Vec<Option<Uncertain>> {
+    gp.totals(Confidence::DEFAULT).into_iter().map(|total| Some(total?.count)).collect()
+}
+
 fn round(i: usize) -> Span {
     Span { start: 4.0 * i as f64, end: 4.0 * (i + 1) as f64 }
 }
@@ -34,11 +38,20 @@ fn one_observation_of_one_event_by_hand() {
     covariances.at_mut(0, 0)[time::WHITE] = 0.5;
     let span = Span { start: 0.0, end: time::WHITE_SPAN };
     let scale = WindowScale { level: 1.0, rest: 1.0 };
-    let seen = Observation { event: 0, span, turn: 0, value: 0.2, noise: 0.0, between_threads: 0.0, scale };
+    let seen = Observation {
+        event: 0,
+        span,
+        stay: 0,
+        value: 0.2,
+        noise: 0.0,
+        between_threads: 0.0,
+        threads: WhichThreads::All,
+        scale,
+    };
     let observed = super::Window::new(vec![seen]);
     let solved = observed.solve(&covariances).unwrap();
     let window = Span { start: 0.0, end: 2.0 * time::WHITE_SPAN };
-    let known = solved.sums(window, &covariances, &[scale]);
+    let known = solved.sums(window, &covariances, &[scale], &[WhichThreads::All]);
     // Cross covariance of the sum: 8 * 0.5 (constant) + 4 * 0.5 (white), over a variance of 1.
     assert!((known.mean[0] - 6.0 * 0.2).abs() < 1e-12);
     // Before: 64 * 0.5 + 0.5 * 4 * 8 = 48; after: less 6 * 6.
@@ -54,7 +67,7 @@ fn a_window_that_was_seen_whole_is_exact_and_one_never_seen_is_missing() {
     let estimates = gp.interval(Confidence::DEFAULT);
     assert_eq!(estimates[0], Some(Uncertain::exact(175.0)));
     assert_eq!(estimates[1], None);
-    assert_eq!(gp.totals(Confidence::DEFAULT), [Some(Uncertain::exact(175.0)), None]);
+    assert_eq!(totals(&gp), [Some(Uncertain::exact(175.0)), None]);
 }
 
 #[test]
@@ -96,7 +109,7 @@ fn a_window_without_observations_fits_nothing() {
 }
 
 #[test]
-fn a_steady_rate_is_found_whatever_the_turns() {
+fn a_steady_rate_is_found_whatever_the_stays() {
     let mut gp = gp(&[true, false]);
     for i in 0..250 {
         let on = f64::from(u8::from(i % 6 < 2));
@@ -205,25 +218,37 @@ proptest! {
         always in prop::collection::vec(any::<bool>(), 1..5),
         rounds in prop::collection::vec((0.0..9.0f64, prop::collection::vec(any_delta(), 4), any::<bool>()), 1..80),
     ) {
-        let mut gp = gp(&always);
+        let mut gp = gp(&always).keeping_windows();
         let mut now = 0.0;
+        let mut intervals = 0;
+        let check = |estimates: Vec<Option<Uncertain>>| -> Result<(), TestCaseError> {
+            for estimate in estimates.into_iter().flatten() {
+                let (low, high) = estimate.bounds().unwrap();
+                prop_assert!(estimate.value.is_finite() && high.is_finite(), "{estimate:?}");
+                prop_assert!(0.0 <= low && low <= estimate.value && estimate.value <= high, "{estimate:?}");
+            }
+            Ok(())
+        };
         for (length, deltas, report) in rounds {
             let deltas = &deltas[..always.len()];
             gp.round(Span { start: now, end: now + length }, deltas);
             now += length;
             if report {
-                for estimate in gp.interval(Confidence::DEFAULT).into_iter().chain(gp.totals(Confidence::DEFAULT)).flatten() {
-                    let (low, high) = estimate.bounds().unwrap();
-                    prop_assert!(estimate.value.is_finite() && high.is_finite(), "{estimate:?}");
-                    prop_assert!(0.0 <= low && low <= estimate.value && estimate.value <= high, "{estimate:?}");
-                }
+                check(gp.interval(Confidence::DEFAULT))?;
+                check(totals(&gp))?;
+                intervals += 1;
             }
+        }
+        // None where several threads ran all the time.
+        if let Some(again) = gp.hindsight(Confidence::DEFAULT) {
+            prop_assert_eq!(again.len(), intervals);
+            again.into_iter().try_for_each(check)?;
         }
     }
 
     #[test]
     fn an_event_that_is_counted_whole_is_never_moved(counts in prop::collection::vec(0u32..1000, 25..80)) {
-        let mut gp = gp(&[false, false, false]);
+        let mut gp = gp(&[false, false, false]).keeping_windows();
         gp.constrain(Constraint { tolerance: 1e-3, ..Constraint::exact(vec![(0, 1.0), (1, -3.0)]) });
         let mut sum = 0.0;
         for (i, &count) in counts.iter().enumerate() {
@@ -231,6 +256,60 @@ proptest! {
             sum += count;
             gp.round(round(i), &[delta(count, 1.0), delta(count * on, on), delta(count * (1.0 - on), 1.0 - on)]);
         }
-        prop_assert_eq!(gp.interval(Confidence::DEFAULT)[0], Some(Uncertain::exact(sum)));
+        let interval = gp.interval(Confidence::DEFAULT);
+        prop_assert_eq!(interval[0], Some(Uncertain::exact(sum)));
+        prop_assert_eq!(gp.hindsight(Confidence::DEFAULT).unwrap()[0][0], interval[0]);
     }
+}
+
+#[test]
+fn covariances_without_a_solution_are_told_and_scaled() {
+    let mut gp = gp(&[false, false]);
+    // Two events that vary with one another by more than they vary at all.
+    for covariances in [&mut gp.covariances, &mut gp.present] {
+        for (a, b) in [(0, 1), (1, 0)] {
+            *covariances.at_mut(a, b) = covariances.at(a, a).map(|own| 100.0 * own);
+        }
+    }
+    assert!(!gp.is_unsolved());
+    for i in 0..25 {
+        let part = |event: usize| if i % 2 == event { 1.0 } else { 0.0 };
+        gp.round(round(i), &[delta(100.0 * part(0), part(0)), delta(50.0 * part(1), part(1))]);
+    }
+    let estimates = gp.interval(Confidence::DEFAULT);
+    assert!(gp.is_unsolved());
+    // 13 and 12 of 25 rounds were seen: 2500 and 1250 when scaled.
+    let values = estimates.iter().map(|estimate| estimate.unwrap().value).collect::<Vec<_>>();
+    assert!((values[0] - 2500.0).abs() < 1.0 && (values[1] - 1250.0).abs() < 1.0, "{values:?}");
+}
+
+#[test]
+fn what_came_after_tells_when_a_rate_changed() {
+    // Each event is on in every other round, at 1000 a round for half of a run, then at none; it isn't seen in the first
+    // two rounds of the last interval before.
+    let mut gp = gp(&[false, false]).keeping_windows();
+    let rate = |i: usize| if i < 53 { 1000.0 } else { 3000.0 };
+    let mut live = Vec::new();
+    for i in 0..100 {
+        let on = |event: usize| f64::from(u8::from(i % 2 == event));
+        gp.round(round(i), &[0, 1].map(|event| delta(rate(i) * on(event), on(event))));
+        if i % 5 == 4 {
+            live.push(gp.interval(Confidence::DEFAULT));
+        }
+    }
+    let again = gp.hindsight(Confidence::DEFAULT).unwrap();
+    assert_eq!(again.len(), live.len());
+    let off = |intervals: &[Vec<Option<Uncertain>>]| -> f64 {
+        let truth = |interval: usize| (5 * interval..5 * interval + 5).map(rate).sum::<f64>();
+        let off = |(at, row): (usize, &Vec<Option<Uncertain>>)| {
+            row.iter().map(|found| (found.unwrap().value - truth(at)).abs()).sum::<f64>()
+        };
+        intervals.iter().enumerate().map(off).sum()
+    };
+    assert!(off(&again) < 0.8 * off(&live), "{} {}", off(&again), off(&live));
+    assert!(
+        Gp::new(&specs(&[false]), TIMING, Settings::default(), &Prior::default(), None)
+            .hindsight(Confidence::DEFAULT)
+            .is_none()
+    );
 }

@@ -46,7 +46,7 @@ const FADING: usize = 2;
 /// without memory.
 pub(crate) const PROCESSES: usize = FADING + 2;
 pub(crate) const CONSTANT: usize = 0;
-/// The process that remembers for about as long as a turn on the counters lasts.
+/// The process that remembers for about as long as a stay on the counters lasts.
 pub(crate) const SLICES: usize = CONSTANT + FADING;
 pub(crate) const WHITE: usize = PROCESSES - 1;
 

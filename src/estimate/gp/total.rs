@@ -1,50 +1,101 @@
-//! Computes the error of an event's scaled total, and whether the event may have stopped.
+//! Estimates an event's total from its stays on the counters, and whether the event may have stopped.
 
 use crate::rates::Confidence;
+use perfprop_linear_algebra::Square;
 
-/// How the rates of an event's turns on the counters differ.
+/// The most events that are always counted, and that totals are regressed on.
+pub(crate) const MOST_ANCHORS: usize = 3;
+
+/// Numbers of an event, and of each anchor: an event that is always counted.
+pub(crate) type WithAnchors = [f64; 1 + MOST_ANCHORS];
+
+/// How the rates of an event's stays on the counters differ, and how they follow those of anchors.
 ///
-/// Turns come in the order of time and evenly, so that differences between neighbours say how far a
-/// systematic sample is off: its variance is half their mean square, over the number of turns
+/// Stays come in the order of time and evenly, so that differences between neighbours say how far a
+/// systematic sample is off: its variance is half their mean square, over the number of stays
 /// (Cochran, Sampling Techniques, 8.5), times the part of the time that wasn't counted.
+///
+/// A total is that of a regression (the same, 7.1): scaled, and put right by what anchors counted in the event's stays
+/// against what they counted in all. Slopes are those of differences between neighbours on differences of anchors.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct TurnSpread {
-    raw: f64,
+pub(crate) struct StaySpread {
+    /// The counts in the stay so far.
+    open: WithAnchors,
     running: f64,
-    /// How long ago the turn began.
+    /// How long ago the stay began.
     length: f64,
-    last: Option<f64>,
-    squares: f64,
+    /// The rates in the last stay.
+    last: Option<WithAnchors>,
+    /// Sums of products of differences of rates between neighbours.
+    products: [WithAnchors; 1 + MOST_ANCHORS],
     differences: f64,
-    /// The time on a counter in all turns that ended.
+    /// The counts while the event was on a counter, and that time, since there are these anchors; and the event's own
+    /// before that.
+    seen: WithAnchors,
+    seen_ms: f64,
+    before: (f64, f64),
+    /// The time on a counter in all stays that ended.
     ended: f64,
-    turns: f64,
+    stays: f64,
     /// How many of them had no count.
     empty: f64,
-    /// Turns without a count since the last that had one.
+    /// Stays without a count since the last that had one.
     quiet: i32,
     /// The most that there were before an event went on.
     usual: i32,
 }
 
-/// The half width of 95 % intervals over that of Student's t: bursts that fell between turns are in no difference.
+/// A total that an event's stays say.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct StayTotal {
+    /// The scaled count.
+    pub(crate) scaled: f64,
+    /// What each anchor adds to it.
+    pub(crate) added: [f64; MOST_ANCHORS],
+    /// Half of the 95 % interval; `None` before there are two stays.
+    pub(crate) half_width: Option<f64>,
+}
+
+impl StayTotal {
+    pub(crate) fn value(&self) -> f64 {
+        self.scaled + self.added.iter().sum::<f64>()
+    }
+}
+
+/// The half width of 95 % intervals over that of Student's t: bursts that fell between stays are in no difference.
 const HALF_WIDTH: f64 = 1.25;
-/// A turn ends after so many changes of what is counted, even if the event stays on a counter of one thread or another:
+/// How much wider they are, divided by the number of stays: few stays have missed most of what a program does. With 2,
+/// totals of runs of 0.5 s are covered as often as those of long ones.
+pub(crate) const FEW_STAYS: f64 = 2.0;
+/// A stay ends after so many changes of what is counted, even if the event stays on a counter of one thread or another:
 /// one stays for as many as there are counters.
 const LONGEST: f64 = 5.5;
+/// Before any stay was seen, a rate follows that of an anchor in proportion to at most about so much: the standard
+/// deviation of a slope around none. On the traces of programs 0.5 to 2 give the same.
+const SLOPE: f64 = 1.0;
+/// The variance of slopes counts so many times: they come from few differences, which aren't normal.
+const SLOPES_VARIANCE: f64 = 2.0;
+/// An anchor whose rate varies by less, as a part of it, tells nothing (a clock).
+const STEADY: f64 = 1e-4;
+/// What is added to squares so that anchors that are multiples of one another have slopes, as a part of them.
+const ALIKE: f64 = 1e-6;
 
-/// After so many quiet turns an event may have stopped, and for each more this much of the belief is left
+/// After so many quiet stays an event may have stopped, and for each more this much of the belief is left
 /// that it hasn't.
 const MAY_HAVE_STOPPED: i32 = 2;
 const STOPPED: f64 = 0.7;
 
-impl TurnSpread {
-    /// Takes a round's count, the time in it that the event was on a counter, and its length; the
+impl StaySpread {
+    /// Takes a round's counts while the event was on a counter, that time, and the round's length; the
     /// counters change what they count after `rotation_ms`.
-    pub(crate) fn push(&mut self, raw: f64, running: f64, length: f64, rotation_ms: f64) {
+    pub(crate) fn push(&mut self, counts: WithAnchors, running: f64, length: f64, rotation_ms: f64) {
         if running > 0.0 {
-            self.raw += raw;
+            for (place, count) in counts.into_iter().enumerate() {
+                self.open[place] += count;
+                self.seen[place] += count;
+            }
             self.running += running;
+            self.seen_ms += running;
             self.length += length;
         }
         if self.running > 0.0 && (running == 0.0 || self.length >= LONGEST * rotation_ms) {
@@ -53,35 +104,47 @@ impl TurnSpread {
     }
 
     fn end(&mut self) {
-        let rate = self.raw / self.running;
-        if rate > 0.0 {
+        let rates = self.open.map(|count| count / self.running);
+        if rates[0] > 0.0 {
             (self.usual, self.quiet) = (self.usual.max(self.quiet), 0);
         } else {
             self.empty += 1.0;
             self.quiet = self.quiet.saturating_add(1);
         }
         if let Some(before) = self.last {
-            self.squares += 0.5 * (rate - before).powi(2);
+            let steps: WithAnchors = std::array::from_fn(|place| rates[place] - before[place]);
+            for (row, step) in self.products.iter_mut().zip(steps) {
+                row.iter_mut().zip(steps).for_each(|(product, other)| *product += step * other);
+            }
             self.differences += 1.0;
         }
         self.ended += self.running;
-        self.turns += 1.0;
-        (self.last, self.raw, self.running, self.length) = (Some(rate), 0.0, 0.0, 0.0);
+        self.stays += 1.0;
+        (self.last, self.open, self.running, self.length) = (Some(rates), WithAnchors::default(), 0.0, 0.0);
     }
 
-    /// How many turns ended.
-    pub(crate) fn turns(&self) -> f64 {
-        self.turns
+    /// Forgets how rates differed, as the anchors are others from now on.
+    pub(crate) fn forget_anchors(&mut self) {
+        let (counted, seen_ms) = (self.seen[0], self.seen_ms);
+        *self = Self { differences: 0.0, products: Default::default(), last: None, ..*self };
+        (self.open, self.seen) = (WithAnchors::default(), WithAnchors::default());
+        (self.running, self.length) = (0.0, 0.0);
+        (self.before, self.seen_ms) = ((self.before.0 + counted, self.before.1 + seen_ms), 0.0);
     }
 
-    /// The part of turns that had no count.
+    /// How many stays ended.
+    pub(crate) fn stays(&self) -> f64 {
+        self.stays
+    }
+
+    /// The part of stays that had no count.
     pub(crate) fn empty(&self) -> f64 {
-        self.empty / self.turns.max(1.0)
+        self.empty / self.stays.max(1.0)
     }
 
-    /// The mean time on a counter of a turn; `None` before one ended.
-    pub(crate) fn turn_ms(&self) -> Option<f64> {
-        (self.turns > 0.0).then(|| self.ended / self.turns)
+    /// The mean time on a counter of a stay; `None` before one ended.
+    pub(crate) fn stay_ms(&self) -> Option<f64> {
+        (self.stays > 0.0).then(|| self.ended / self.stays)
     }
 
     /// How far it is believed that the event goes on as before: after more slices without a count than ever before, and
@@ -90,15 +153,118 @@ impl TurnSpread {
         STOPPED.powi((self.quiet - self.usual.max(MAY_HAVE_STOPPED)).max(0))
     }
 
-    /// The half width of the interval of a scaled total over `enabled`, in the unit of `running`;
-    /// `None` before there are two turns.
-    pub(crate) fn half_width(&self, enabled: f64, running: f64) -> Option<f64> {
-        let unseen = 1.0 - running / enabled;
-        (self.differences > 0.0).then(|| {
-            let variance = self.squares / self.differences / (self.differences + 1.0) * unseen;
-            HALF_WIDTH * Confidence::DEFAULT.student(self.differences as u64 + 1) * variance.sqrt() * enabled
-        })
+    /// Makes it go on for sure, as at any time before the last.
+    pub(crate) fn go_on(&mut self) {
+        self.quiet = 0;
     }
+
+    /// The total over `enabled` ms of an event that was on a counter for a part of it. `anchors`: their mean rates since
+    /// they are anchors; 0 for none.
+    pub(crate) fn total(&self, enabled: f64, anchors: [f64; MOST_ANCHORS]) -> StayTotal {
+        let seen_ms = self.before.1 + self.seen_ms;
+        let mean = (self.before.0 + self.seen[0]) / seen_ms;
+        let scaled = mean * enabled;
+        let unseen = (1.0 - seen_ms / enabled).max(0.0);
+        let regression = Regression::new(&self.products, self.differences, mean, &anchors);
+        let off = |&place: &usize| self.seen[1 + place] / self.seen_ms / anchors[place] - 1.0;
+        let off: Vec<f64> = regression.anchors.iter().map(off).collect();
+        let corrected = scaled * self.seen_ms / seen_ms;
+        let mut added = [0.0; MOST_ANCHORS];
+        for ((slope, off), &place) in regression.slopes.iter().zip(&off).zip(&regression.anchors) {
+            added[place] = -corrected * slope * off;
+        }
+        let half_width = (self.differences > 0.0).then(|| {
+            let residual = 0.5 * regression.residual / self.differences / (self.differences + 1.0) * unseen;
+            let of_slopes = SLOPES_VARIANCE * corrected.powi(2) * regression.variance_along(&off);
+            let student = Confidence::DEFAULT.student(regression.degrees(self.differences));
+            let few = 1.0 + FEW_STAYS / (self.differences + 1.0);
+            HALF_WIDTH * few * student * (residual * enabled.powi(2) + of_slopes).sqrt()
+        });
+        StayTotal { scaled, added, half_width }
+    }
+}
+
+/// A regression of differences of an event's rate, relative to its mean, on those of anchors.
+struct Regression {
+    /// The anchors whose rates vary, and their slopes.
+    anchors: Vec<usize>,
+    slopes: Vec<f64>,
+    /// Covariances of the slopes.
+    covariance: Square,
+    /// The sum of squares that is left of the differences of the rate itself.
+    residual: f64,
+}
+
+impl Regression {
+    fn new(
+        products: &[WithAnchors; 1 + MOST_ANCHORS],
+        differences: f64,
+        mean: f64,
+        rates: &[f64; MOST_ANCHORS],
+    ) -> Self {
+        let varies = |place: &usize| products[1 + place][1 + place] > differences * (STEADY * rates[*place]).powi(2);
+        let anchors: Vec<usize> =
+            (0..MOST_ANCHORS).filter(|place| mean > 0.0 && rates[*place] > 0.0 && varies(place)).collect();
+        let none = |anchors| Self { anchors, slopes: vec![], covariance: Square::zeros(0), residual: products[0][0] };
+        let squares = |ridge: f64| {
+            let mut squares = Square::zeros(anchors.len());
+            for (row, &a) in anchors.iter().enumerate() {
+                for (column, &b) in anchors.iter().enumerate() {
+                    *squares.at_mut(row, column) = products[1 + a][1 + b] / (rates[a] * rates[b]);
+                }
+                *squares.at_mut(row, row) *= 1.0 + ALIKE;
+                *squares.at_mut(row, row) += ridge;
+            }
+            inverse(squares)
+        };
+        let with_event: Vec<f64> = anchors.iter().map(|&a| products[0][1 + a] / (mean * rates[a])).collect();
+        let own = products[0][0] / mean.powi(2);
+        let slopes = |inverse: &Square| -> Vec<f64> {
+            (0..with_event.len()).map(|row| dot(inverse.row(row), &with_event)).collect()
+        };
+        let left = differences - anchors.len() as f64;
+        let variance = match squares(0.0) {
+            Some(inverse) if left > 0.0 => (own - dot(&slopes(&inverse), &with_event)).max(0.0) / left,
+            _ => own / differences,
+        };
+        let Some(mut covariance) = squares(variance / SLOPE.powi(2)).filter(|_| !anchors.is_empty()) else {
+            return none(Vec::new());
+        };
+        let slopes = slopes(&covariance);
+        (0..slopes.len()).for_each(|row| covariance.row_mut(row).iter_mut().for_each(|value| *value *= variance));
+        let mut residual = own - 2.0 * dot(&slopes, &with_event);
+        for (&a, of_a) in anchors.iter().zip(&slopes) {
+            for (&b, of_b) in anchors.iter().zip(&slopes) {
+                residual += of_a * of_b * products[1 + a][1 + b] / (rates[a] * rates[b]);
+            }
+        }
+        Self { anchors, slopes, covariance, residual: residual.max(0.0) * mean.powi(2) }
+    }
+
+    /// The variance of the slopes' sum with these factors.
+    fn variance_along(&self, factors: &[f64]) -> f64 {
+        (0..self.slopes.len()).map(|row| factors[row] * dot(self.covariance.row(row), factors)).sum()
+    }
+
+    /// Degrees of freedom of the residual.
+    fn degrees(&self, differences: f64) -> u64 {
+        let stays = differences as u64 + 1;
+        let slopes = self.slopes.len() as u64;
+        if differences as u64 > slopes { stays - slopes } else { stays }
+    }
+}
+
+fn dot(a: &[f64], b: &[f64]) -> f64 {
+    a.iter().zip(b).map(|(a, b)| a * b).sum()
+}
+
+/// The inverse of a symmetric positive definite matrix; `None` for others.
+fn inverse(mut matrix: Square) -> Option<Square> {
+    matrix.cholesky().then(|| {
+        let mut inverse = matrix.inverse_of_transposed().gram_of_lower();
+        inverse.mirror();
+        inverse
+    })
 }
 
 #[cfg(test)]
@@ -107,32 +273,99 @@ mod tests {
 
     #[test]
     fn an_event_that_was_quiet_for_long_may_have_stopped() {
-        let mut turns = TurnSpread::default();
-        assert_eq!(turns.goes_on(), 1.0);
-        let mut turn = |raw: f64| {
-            turns.push(raw, 4.0, 4.0, 4.0);
-            turns.push(0.0, 0.0, 4.0, 4.0);
-            turns.goes_on()
+        let mut stays = StaySpread::default();
+        assert_eq!(stays.goes_on(), 1.0);
+        let mut stay = |raw: f64| {
+            stays.push([raw, 0.0, 0.0, 0.0], 4.0, 4.0, 4.0);
+            stays.push([0.0; 4], 0.0, 4.0, 4.0);
+            stays.goes_on()
         };
-        assert_eq!([5.0, 0.0, 0.0].map(&mut turn), [1.0; 3]);
-        assert!((turn(0.0) - 0.7).abs() < 1e-12 && (turn(0.0) - 0.49).abs() < 1e-12);
-        assert_eq!(turn(1.0), 1.0);
+        assert_eq!([5.0, 0.0, 0.0].map(&mut stay), [1.0; 3]);
+        assert!((stay(0.0) - 0.7).abs() < 1e-12 && (stay(0.0) - 0.49).abs() < 1e-12);
+        assert_eq!(stay(1.0), 1.0);
         // It was quiet for four slices and went on.
-        assert_eq!([0.0; 4].map(&mut turn), [1.0; 4]);
-        assert!((turn(0.0) - 0.7).abs() < 1e-12);
+        assert_eq!([0.0; 4].map(&mut stay), [1.0; 4]);
+        assert!((stay(0.0) - 0.7).abs() < 1e-12);
     }
 
     #[test]
-    fn a_turn_ends_in_time_where_the_event_is_never_off_by_hand() {
-        // Half of each round of 4 ms: turns of six rounds, 12 ms on a counter, with 1 and 3 a millisecond in turn.
-        let mut turns = TurnSpread::default();
+    fn a_stay_ends_in_time_where_the_event_is_never_off_by_hand() {
+        // Half of each round of 4 ms: stays of six rounds, 12 ms on a counter, with 1 and 3 a millisecond in turn.
+        let mut stays = StaySpread::default();
         for round in 0..24 {
-            turns.push(if round / 6 % 2 == 0 { 2.0 } else { 6.0 }, 2.0, 4.0, 4.0);
+            let count = if round / 6 % 2 == 0 { 2.0 } else { 6.0 };
+            stays.push([count, 0.0, 0.0, 0.0], 2.0, 4.0, 4.0);
         }
-        assert_eq!((turns.turns(), turns.turn_ms()), (4.0, Some(12.0)));
-        // Three differences with a variance of 2 each, over four turns, of which half wasn't seen; four degrees.
-        let expected = HALF_WIDTH * Confidence::DEFAULT.student(4) * (2.0f64 / 4.0 * 0.5).sqrt() * 96.0;
-        let found = turns.half_width(96.0, 48.0);
+        assert_eq!((stays.stays(), stays.stay_ms()), (4.0, Some(12.0)));
+        // Three differences with a variance of 2 each, over four stays, of which half wasn't seen; four degrees.
+        let expected = HALF_WIDTH * 1.5 * Confidence::DEFAULT.student(4) * (2.0f64 / 4.0 * 0.5).sqrt() * 96.0;
+        let found = stays.total(96.0, [0.0; 3]).half_width;
         assert!(found.is_some_and(|found| (found - expected).abs() < 1e-9), "{found:?} {expected}");
+    }
+
+    /// An event beside one that is always counted, in stays of 4 ms of 8: the counts of both in each half.
+    fn beside(counts: &[[f64; 3]]) -> StayTotal {
+        let mut stays = StaySpread::default();
+        for &[count, anchor, _] in counts {
+            stays.push([count, anchor, 0.0, 0.0], 4.0, 4.0, 4.0);
+            stays.push([0.0; 4], 0.0, 4.0, 4.0);
+        }
+        let time = 8.0 * counts.len() as f64;
+        let anchor = counts.iter().map(|[_, seen, unseen]| seen + unseen).sum::<f64>() / time;
+        stays.total(time, [anchor, 0.0, 0.0])
+    }
+
+    #[test]
+    fn a_total_follows_an_anchor_by_hand() {
+        // Rates of 10, 30 and 20 a millisecond beside 100, 300 and 200; the anchor had 250 in the other halves.
+        let found = beside(&[[40.0, 400.0, 1000.0], [120.0, 1200.0, 1000.0], [80.0, 800.0, 1000.0]]);
+        // Means of 20 and 225: differences of 1 and -0.5, and of 200 / 225 and -100 / 225, fit without a rest.
+        let slope = 225.0 / 200.0;
+        assert_eq!(found.scaled, 480.0);
+        let expected = -480.0 * slope * (200.0 / 225.0 - 1.0);
+        assert!((found.added[0] - expected).abs() < 1e-3 && found.added[1..] == [0.0; 2], "{found:?} {expected}");
+        assert!((found.value() - 20.0 * 24.0 * 1.125).abs() < 1e-3);
+        assert!(found.half_width.is_some_and(|half_width| half_width < 1.0), "{found:?}");
+    }
+
+    #[test]
+    fn what_no_anchor_tells_of_is_scaled() {
+        // A clock; one that is never counted; one stay.
+        let clock = beside(&[[40.0, 400.0, 400.0], [120.0, 400.0, 400.0], [80.0, 400.0, 400.0]]);
+        assert_eq!((clock.scaled, clock.added), (480.0, [0.0; 3]));
+        let none = beside(&[[40.0, 0.0, 0.0], [120.0, 0.0, 0.0], [80.0, 0.0, 0.0]]);
+        assert_eq!(none, clock);
+        let one = beside(&[[40.0, 400.0, 800.0]]);
+        assert_eq!((one.value(), one.half_width), (80.0, None));
+    }
+
+    #[test]
+    fn anchors_that_are_multiples_of_one_another_share_the_slope() {
+        let mut stays = StaySpread::default();
+        for count in [40.0, 120.0, 80.0, 60.0] {
+            stays.push([count, 10.0 * count, 20.0 * count, 0.0], 4.0, 4.0, 4.0);
+            stays.push([0.0; 4], 0.0, 4.0, 4.0);
+        }
+        // Three quarters and a half: 187.5 a millisecond were seen of 250.
+        let found = stays.total(32.0, [250.0, 500.0, 0.0]);
+        assert!((found.added[0] - found.added[1]).abs() < 1e-3, "{found:?}");
+        assert!((found.value() - 800.0).abs() < 0.1 * 800.0, "{found:?}");
+    }
+
+    #[test]
+    fn other_anchors_leave_the_scaled_count() {
+        let mut stays = StaySpread::default();
+        stays.push([40.0, 1.0, 2.0, 3.0], 4.0, 4.0, 4.0);
+        stays.forget_anchors();
+        stays.push([80.0, 5.0, 0.0, 0.0], 4.0, 4.0, 4.0);
+        assert_eq!(stays.total(16.0, [0.0; 3]), StayTotal { scaled: 240.0, added: [0.0; 3], half_width: None });
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_total_has_no_nan(counts in proptest::collection::vec(proptest::array::uniform3(0.0f64..1e9), 1..20)) {
+            let found = beside(&counts);
+            proptest::prop_assert!(found.value().is_finite() && found.half_width.is_none_or(f64::is_finite), "{:?}", found);
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Settings;
 use super::covariance::Covariances;
+use super::threads::WhichThreads;
 use super::time::{PROCESSES, PerProcess, Span, TimedSpan};
 use super::window::{Observation, WindowScale};
 
@@ -69,37 +70,41 @@ impl Volatility {
         settings: &Settings,
     ) {
         let own = covariances.at(event, event);
-        let between_threads = |o: &Observation| covariances.between_threads(event) * o.between_threads.powi(2);
         let length: f64 = mine.iter().map(|o| o.span.length()).sum();
         if length <= 0.0 {
             return;
         }
         self.seen = true;
         let windows = (end - since) / 100.0;
-        let (sum, count) = changes(since, mine, own, between_threads);
+        let (sum, count) = changes(since, mine, own, covariances.between_threads(event));
         let weight = if count > MOST { MOST / count } else { 1.0 };
         self.rest.add(weight * sum, weight * count, settings.volatility_memory.powf(windows));
         let mean = mine.iter().map(|o| o.span.length() * o.value).sum::<f64>() / length;
-        let noise = mine.iter().map(|o| o.span.length().powi(2) * between_threads(o)).sum::<f64>() / length.powi(2);
-        self.level.add(mean * mean / (own[0] + noise).max(1e-9), 1.0, settings.drift_memory.powf(windows));
+        let sampled = mine.iter().map(|o| (o.span.length() * o.between_threads).powi(2)).sum::<f64>() / length.powi(2);
+        let threads = WhichThreads::mean(mine.iter().map(|o| (o.span.length(), &o.threads)));
+        let noise = covariances.between_threads(event) * (sampled + threads.unknown(&threads));
+        self.level.add(
+            mean * mean / (own[0] * threads.alike(&threads) + noise).max(1e-9),
+            1.0,
+            settings.drift_memory.powf(windows),
+        );
     }
 }
 
 /// The sum of squared changes over what is expected of them, and how many there were.
-fn changes(
-    since: f64,
-    mine: &[&Observation],
-    own: &PerProcess,
-    between_threads: impl Fn(&Observation) -> f64,
-) -> (f64, f64) {
+fn changes(since: f64, mine: &[&Observation], own: &PerProcess, between_threads: f64) -> (f64, f64) {
+    let covariance = |a: &Observation, b: &Observation, in_time: &PerProcess| {
+        let own: f64 = (1..PROCESSES).map(|j| own[j] * in_time[j]).sum();
+        a.threads.alike(&b.threads) * own + between_threads * a.threads.unknown(&b.threads)
+    };
     let (mut sum, mut count) = (0.0, 0.0);
     for (i, o) in mine.iter().enumerate().filter(|(_, o)| o.span.end > since + 1e-9) {
         let Some(before) = mine[..i].iter().rev().find(|b| b.span.start + LAG_MS <= o.span.start) else { continue };
         let timed = |span: Span| TimedSpan::new(span, o.span.start);
         let (a, b) = (timed(before.span), timed(o.span));
         let (aa, bb, ab) = (a.covariances(&a), b.covariances(&b), a.covariances(&b));
-        let expected: f64 = (1..PROCESSES).map(|j| own[j] * (aa[j] + bb[j] - 2.0 * ab[j])).sum();
-        let expected = expected + between_threads(before) + between_threads(o);
+        let expected = covariance(before, before, &aa) + covariance(o, o, &bb) - 2.0 * covariance(before, o, &ab);
+        let expected = expected + between_threads * (before.between_threads.powi(2) + o.between_threads.powi(2));
         sum += ((o.value - before.value).powi(2) / expected.max(1e-12)).min(LARGEST);
         count += 1.0;
     }

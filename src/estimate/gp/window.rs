@@ -3,22 +3,25 @@
 use std::collections::BTreeMap;
 
 use super::covariance::Covariances;
-use super::linear_algebra::{Square, dot};
+use super::threads::WhichThreads;
 use super::time::{CONSTANT, PROCESSES, PerProcess, SLICES, Span, TimedSpan};
+use perfprop_linear_algebra::{Square, dot};
 
 /// A mean rate over a span, relative to the event's mean: zero is the mean, one twice the mean.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Observation {
     pub(crate) event: usize,
     pub(crate) span: Span,
-    /// The turn on a counter that it is of; those of one come one after another.
-    pub(crate) turn: u64,
+    /// The stay on a counter that it is of; those of one come one after another.
+    pub(crate) stay: u64,
     pub(crate) value: f64,
     /// The variance that is no part of the rate over the span.
     pub(crate) noise: f64,
     /// The root of how many times the variance between threads it is off by; that lasts for as long as the same ones
     /// are counted.
     pub(crate) between_threads: f64,
+    /// Which threads it is of, where that is known.
+    pub(crate) threads: WhichThreads,
     /// How much the event's level and its rate vary at present, over how they do at large.
     pub(crate) scale: WindowScale,
 }
@@ -28,14 +31,14 @@ impl Observation {
     fn between_threads(&self, other: &Self, in_time: &PerProcess) -> f64 {
         let both = self.between_threads * other.between_threads;
         if both == 0.0 {
-            return 0.0;
+            return self.threads.unknown(&other.threads);
         }
         let scale = self.scale.rest * other.scale.rest;
         both * scale * (in_time[SLICES] / scale).powi(SAME_THREADS)
     }
 }
 
-/// How likely the same threads are counted still, as a power of the process that remembers a turn: a turn ends, where
+/// How likely the same threads are counted still, as a power of the process that remembers a stay: a stay ends, where
 /// that fades.
 const SAME_THREADS: i32 = 3;
 
@@ -111,7 +114,10 @@ impl Window {
         let mut time = Vec::with_capacity(spans.len() * (spans.len() + 1) / 2);
         for (a, one) in observations.iter().enumerate() {
             let pairs = observations[..=a].iter().zip(&spans);
-            time.extend(pairs.map(|(other, span)| one.scale.times(other.scale, &spans[a].covariances(span))));
+            time.extend(pairs.map(|(other, span)| {
+                let alike = one.threads.alike(&other.threads);
+                one.scale.times(other.scale, &spans[a].covariances(span)).map(|value| alike * value)
+            }));
         }
         Self { observations, spans, time }
     }
@@ -171,8 +177,14 @@ impl Solved<'_> {
         (Self::DEGREES + self.surprise) / (Self::DEGREES + self.window.observations.len() as f64)
     }
 
-    /// What the events' sums over a span were, in relative units times milliseconds.
-    pub(crate) fn sums(&self, span: Span, covariances: &Covariances, scales: &[WindowScale]) -> Posterior {
+    /// What the events' sums over a span were, in relative units times milliseconds, of these threads.
+    pub(crate) fn sums(
+        &self,
+        span: Span,
+        covariances: &Covariances,
+        scales: &[WindowScale],
+        threads: &[WhichThreads],
+    ) -> Posterior {
         let events = covariances.events();
         let observations = &self.window.observations;
         let n = observations.len();
@@ -188,7 +200,12 @@ impl Solved<'_> {
         for event in 0..events {
             for (a, observation) in observations.iter().enumerate() {
                 let between = covariances.at(event, observation.event);
-                cross[a] = length * sum_of(&scales[event].times(observation.scale, &in_time[a]), between);
+                let alike = threads[event].alike(&observation.threads);
+                cross[a] = alike * length * sum_of(&scales[event].times(observation.scale, &in_time[a]), between);
+                if event == observation.event {
+                    cross[a] +=
+                        length * covariances.between_threads(event) * threads[event].unknown(&observation.threads);
+                }
             }
             mean[event] = dot(&cross, &self.weights);
             for a in 0..n {
@@ -196,7 +213,12 @@ impl Solved<'_> {
             }
             for other in 0..=event {
                 let between = covariances.at(event, other);
-                let prior = length * length * sum_of(&scales[event].times(scales[other], &own), between);
+                let prior = threads[event].alike(&threads[other])
+                    * length
+                    * length
+                    * sum_of(&scales[event].times(scales[other], &own), between);
+                let unknown = if event == other { covariances.between_threads(event) * length * length } else { 0.0 };
+                let prior = prior + unknown * threads[event].unknown(&threads[other]);
                 let value = prior - dot(&whitened[event], &whitened[other]);
                 *covariance.at_mut(event, other) = value;
                 *covariance.at_mut(other, event) = value;
@@ -205,19 +227,19 @@ impl Solved<'_> {
         Posterior { mean, covariance }
     }
 
-    /// How far each turn on a counter that ended after `since` is from what all others say of it: the square of its mean's
+    /// How far each stay on a counter that ended after `since` is from what all others say of it: the square of its mean's
     /// deviation, over what that should be. In the order of events.
     ///
-    /// Without the observations b of a turn, those would be off by Q w_b on average, with the covariance Q, where Q is the
+    /// Without the observations b of a stay, those would be off by Q w_b on average, with the covariance Q, where Q is the
     /// inverse of that part of the covariances' inverse and w_b are their weights.
     pub(crate) fn left_out(&self, since: f64) -> Vec<(usize, f64)> {
         let observations = &self.window.observations;
-        let mut turns: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
+        let mut stays: BTreeMap<(usize, u64), Vec<usize>> = BTreeMap::new();
         for (place, o) in observations.iter().enumerate().filter(|(_, o)| o.span.end > since + 1e-9) {
-            turns.entry((o.event, o.turn)).or_default().push(place);
+            stays.entry((o.event, o.stay)).or_default().push(place);
         }
         let deviation = |((event, _), places): ((usize, u64), Vec<usize>)| Some((event, self.deviation(&places)?));
-        turns.into_iter().filter_map(deviation).collect()
+        stays.into_iter().filter_map(deviation).collect()
     }
 
     fn deviation(&self, places: &[usize]) -> Option<f64> {
@@ -311,10 +333,11 @@ mod tests {
             Observation {
                 event: i % 3,
                 span,
-                turn: 0,
+                stay: 0,
                 value: (i as f64).sin(),
                 noise: 0.01,
                 between_threads,
+                threads: WhichThreads::All,
                 scale: WindowScale { level: 0.7, rest: 1.5 },
             }
         };
@@ -348,7 +371,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_left_out_as_if_it_had_not_been_seen() {
+    fn a_stay_is_left_out_as_if_it_had_not_been_seen() {
         let mut covariances = Covariances::zeros(2);
         for (a, b, value) in [(0, 0, 0.5), (0, 1, 0.3), (1, 0, 0.3), (1, 1, 0.4)] {
             *covariances.at_mut(a, b) = [value; PROCESSES];
@@ -359,18 +382,24 @@ mod tests {
             Observation {
                 event,
                 span,
-                turn: (i / 4) as u64,
+                stay: (i / 4) as u64,
                 value,
                 noise: 0.01,
                 between_threads: 0.0,
+                threads: WhichThreads::All,
                 scale: WindowScale::AT_LARGE,
             }
         };
         let all: Vec<_> = (0..8).map(observation).collect();
-        // The second turn of the second event is from 24 to 32 ms.
+        // The second stay of the second event is from 24 to 32 ms.
         let others = Window::new(all.iter().filter(|o| o.span.end < 25.0).copied().collect());
         let solved = others.solve(&covariances).unwrap_or_else(|| unreachable!());
-        let known = solved.sums(Span { start: 24.0, end: 32.0 }, &covariances, &[WindowScale::AT_LARGE; 2]);
+        let known = solved.sums(
+            Span { start: 24.0, end: 32.0 },
+            &covariances,
+            &[WindowScale::AT_LARGE; 2],
+            &[WhichThreads::All; 2],
+        );
         let sum = all[6..].iter().map(|o| 4.0 * o.value).sum::<f64>();
         let expected = (sum - known.mean[1]).powi(2) / (known.covariance.at(1, 1) + 2.0 * 16.0 * 0.01);
         let window = Window::new(all);

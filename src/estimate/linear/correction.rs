@@ -4,7 +4,7 @@ use super::super::RelationIndex;
 use super::super::audit::{Audit, AuditScope};
 use super::super::levels::{EventLevels, known, with_gradient};
 use super::state::mixed;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::relations::{BoundEquation, BoundForm, BoundPair, BoundRelation, mean_slot};
 
 /// Steps after which an equation that has no solution near by is given up.
@@ -159,7 +159,7 @@ impl<'a> ExpectedCorrections<'a> {
         self.expect_mean(index, event, weight, self.levels.mean(event) - residual / slope, deviation);
     }
 
-    fn expect_mean(&mut self, index: RelationIndex, event: EventIndex, weight: f64, expected: f64, deviation: f64) {
+    fn expect_mean(&mut self, index: RelationIndex, event: RowIndex, weight: f64, expected: f64, deviation: f64) {
         let Some(expected) = known(expected).map(|expected| expected.max(0.0)) else { return };
         let misfit = self.audit.misfit(index, self.scope, expected);
         let correction = &mut self.corrections[event];

@@ -20,12 +20,14 @@
 //! The states are means over the intervals of the run, and give the run's totals. The count of a
 //! single interval is corrected by the same step, from the rates of that interval.
 //!
-//! Five things keep it honest. What was counted all the time stays as it is. A relation that
-//! contradicts what is counted is put aside, and one whose residuals are larger than it says weighs
-//! less. An event whose corrections predict its samples worse than its own mean does goes back to
-//! its own samples. And the error of a corrected mean is the sum, weighted as the correction is, of
-//! the errors of what went into it, with the relation's own residual as an error of the relation: a
-//! mixture is never surer than its parts, however they are correlated.
+//! What was counted all the time stays as it is. The error of a corrected mean is the sum, weighted
+//! as the correction is, of the errors of what went into it, with the relation's own residual as an
+//! error of the relation: a mixture is never surer than its parts, however they are correlated.
+//!
+//! Three more things keep it honest. A relation that contradicts what is counted is put aside, and one
+//! whose residuals are larger than it says weighs less. An event whose corrections predict its samples
+//! worse than its own mean does goes back to its own samples. [`LinearRule::Plain`] does without these
+//! three.
 
 mod correction;
 mod state;
@@ -39,16 +41,27 @@ use super::audit::{Audit, AuditScope};
 use super::levels::{EventLevels, known};
 use super::{Cause, Contribution, Estimate, Estimator, Moved, Quality, Standing, scale_all, scaled};
 use crate::events::Event;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::rates::{Confidence, Error, Tally, Uncertain};
 use crate::relations::{Relation, mean_slot};
 
 /// Differences below this part of a mean are those of rounding.
 const ROUNDING: f64 = 1e-9;
 
+/// Which relations correct, and how far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinearRule {
+    /// Those that what is counted agrees with, by their weight times how far they are trusted, and only events
+    /// that it helps.
+    Judged,
+    /// All, always, by their weight.
+    Plain,
+}
+
 /// Linear correction with the relations' weights.
 #[derive(Debug)]
 pub struct Linear {
+    rule: LinearRule,
     audit: Audit,
     states: Vec<EventState>,
     estimates: Vec<Estimate>,
@@ -57,9 +70,15 @@ pub struct Linear {
 impl Linear {
     /// An estimator for these events, with the relations whose events are all among them.
     pub fn new(events: &[Event], relations: &[Relation]) -> Self {
+        Self::with_rule(LinearRule::Judged, events, relations)
+    }
+
+    /// An estimator by this rule.
+    pub fn with_rule(rule: LinearRule, events: &[Event], relations: &[Relation]) -> Self {
         Self {
+            rule,
             audit: Audit::new(events, relations),
-            states: vec![EventState::default(); events.len()],
+            states: vec![EventState::new(rule); events.len()],
             estimates: vec![Estimate::default(); events.len()],
         }
     }
@@ -81,16 +100,21 @@ impl Linear {
             AuditScope::Interval => tally.interval(event).is_exact(),
         });
         let mut all = ExpectedCorrections::new(&self.audit, scope, levels, sampled, exact.collect());
-        for (index, relation, weight) in self.audit.trusted() {
-            all.take(index, relation, weight);
+        match self.rule {
+            LinearRule::Judged => {
+                self.audit.trusted().for_each(|(index, bound, weight)| all.take(index, bound, weight))
+            }
+            LinearRule::Plain => {
+                self.audit.bound().for_each(|(index, bound)| all.take(index, bound, bound.weight.get()));
+            }
         }
         all
     }
 
-    fn estimate(&self, event: EventIndex, tally: &Tally, interval: &ExpectedCorrection) -> Estimate {
+    fn estimate(&self, event: RowIndex, tally: &Tally, interval: &ExpectedCorrection) -> Estimate {
         let own = scaled(tally, event);
         let state = &self.states[event];
-        if own.quality == Quality::Measured || state.help.dropped {
+        if own.quality == Quality::Measured || state.drops_corrections() {
             return own;
         }
         let interval = self.interval(event, tally, interval).or(own.interval);
@@ -120,7 +144,7 @@ impl Linear {
     }
 
     /// The corrected count of the last interval; `None` where nothing corrects it.
-    fn interval(&self, event: EventIndex, tally: &Tally, correction: &ExpectedCorrection) -> Option<Uncertain> {
+    fn interval(&self, event: RowIndex, tally: &Tally, correction: &ExpectedCorrection) -> Option<Uncertain> {
         let counted = tally.interval(event);
         if correction.mean.weight == 0.0 {
             return None;
@@ -155,9 +179,12 @@ impl Estimator for Linear {
         if self.audit.is_idle() {
             return scale_all(tally, &mut self.estimates);
         }
-        if self.audit.update(tally) {
+        let has_fallen = self.audit.update(tally);
+        match self.rule {
             // What a wrong relation did may have gone on through others.
-            self.states.iter_mut().for_each(EventState::forget_corrections);
+            LinearRule::Judged if has_fallen => self.states.iter_mut().for_each(EventState::forget_corrections),
+            LinearRule::Judged => {}
+            LinearRule::Plain => self.audit.leave_trust_open(),
         }
         let (run, interval) = self.audit.levels();
         for (event, state) in self.states.iter_mut().enumerate() {

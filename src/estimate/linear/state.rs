@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::RelationIndex;
+use super::LinearRule;
 use super::correction::ExpectedCorrection;
 
 /// The memory of the comparison between corrected and own means, per sample.
@@ -27,20 +28,22 @@ pub(super) struct EventState {
     own_deviation: f64,
     /// What each relation added to the mean: together, the mean less the own one.
     pub(super) parts: BTreeMap<RelationIndex, f64>,
-    pub(super) help: Help,
+    /// Whether corrections help; `None` where that isn't asked.
+    help: Option<Help>,
 }
 
 /// Whether corrections predict an event's samples better than its own mean does.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Help {
+struct Help {
     judged: u64,
     corrected: f64,
     own: f64,
-    pub(super) dropped: bool,
+    dropped: bool,
 }
 
-impl Default for EventState {
-    fn default() -> Self {
+impl EventState {
+    /// The state of an event without samples, of which corrections are dropped that don't help, or stay.
+    pub(super) fn new(rule: LinearRule) -> Self {
         Self {
             samples: 0,
             mean: f64::NAN,
@@ -50,15 +53,13 @@ impl Default for EventState {
             own_variance: f64::NAN,
             own_deviation: f64::NAN,
             parts: BTreeMap::new(),
-            help: Help::default(),
+            help: (rule == LinearRule::Judged).then(Help::default),
         }
     }
-}
 
-impl EventState {
     /// Takes a sample; `deviation` is that of the mean of all own samples.
     pub(super) fn sample(&mut self, x: f64, deviation: f64) {
-        self.help.judge(x, self.mean, self.own_mean);
+        self.help.iter_mut().for_each(|help| help.judge(x, self.mean, self.own_mean));
         self.samples += 1;
         let n = self.samples as f64;
         (self.mean, self.variance) = one_pass(n, x, self.mean, self.variance);
@@ -88,7 +89,12 @@ impl EventState {
 
     /// The mean and the variance that relations go out from: own ones where corrections don't help.
     pub(super) fn as_source(&self) -> [f64; 2] {
-        if self.help.dropped { [self.own_mean, self.own_variance] } else { [self.mean, self.variance] }
+        if self.drops_corrections() { [self.own_mean, self.own_variance] } else { [self.mean, self.variance] }
+    }
+
+    /// Whether it goes by its own samples, as corrections didn't help.
+    pub(super) fn drops_corrections(&self) -> bool {
+        self.help.as_ref().is_some_and(|help| help.dropped)
     }
 
     pub(super) fn forget_corrections(&mut self) {
@@ -96,7 +102,7 @@ impl EventState {
         self.variance = self.own_variance;
         self.deviation = self.own_deviation;
         self.parts.clear();
-        self.help = Help::default();
+        self.help.iter_mut().for_each(|help| *help = Help::default());
     }
 }
 

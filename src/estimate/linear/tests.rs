@@ -20,8 +20,12 @@ struct Bench {
 
 impl Bench {
     fn new(names: &[&str], file: &str) -> Self {
+        Self::with_rule(LinearRule::Judged, names, file)
+    }
+
+    fn with_rule(rule: LinearRule, names: &[&str], file: &str) -> Self {
         let relations = crate::relations::parse("test.json", file.as_bytes()).strict().unwrap();
-        Self { linear: Linear::new(&events(names), &relations), tally: Tally::new(names.len()) }
+        Self { linear: Linear::with_rule(rule, &events(names), &relations), tally: Tally::new(names.len()) }
     }
 
     fn feed(&mut self, rates: &[Option<u64>]) {
@@ -197,6 +201,49 @@ fn a_relation_that_contradicts_the_counts_is_put_aside() {
         bench.feed(&[Some(1000), Some(1000)]);
     }
     assert_eq!(bench.linear.relations()[0].state, RelationState::Violated, "5 x 990 is still not 1000");
+}
+
+/// b is said to be 2.1 a and is 2 a; b and c are the same.
+const CHAIN: &str = r#"[{"eventFrom": "a", "eventTo": "b", "expectedMean": "2.1 * {mean}", "weight": 0.5},
+                        {"eventFrom": "b", "eventTo": "c", "expectedMean": "{mean}", "weight": 0.5},
+                        {"eventFrom": "c", "eventTo": "b", "expectedMean": "{mean}", "weight": 0.5}]"#;
+
+#[test]
+fn the_plain_rule_follows_a_chain_whatever_the_samples_say() {
+    let means = |rule| {
+        let mut bench = Bench::with_rule(rule, &["a", "b", "c"], CHAIN);
+        (0..2000).for_each(|_| bench.feed(&[Some(100), Some(200), Some(200)]));
+        [1, 2].map(|event| bench.mean(event))
+    };
+    // Own samples draw it back by a 2000th each time.
+    let plain = means(LinearRule::Plain);
+    assert!(plain.iter().all(|mean| (209.9..210.0).contains(mean)), "{plain:?}");
+    let judged = means(LinearRule::Judged);
+    assert!(judged.iter().all(|mean| (200.0..202.0).contains(mean)), "{judged:?}");
+}
+
+#[test]
+fn by_the_plain_rule_a_violated_relation_corrects_at_its_weight() {
+    let mut bench = Bench::with_rule(LinearRule::Plain, &["a", "b"], FIVE);
+    let mut by_hand = f64::NAN;
+    for n in 1..=AUDITED_AFTER + 5 {
+        bench.feed(&[Some(10), Some(1000)]);
+        by_hand = if n == 1 { 1000.0 } else { by_hand + (1000.0 - by_hand) / n as f64 };
+        by_hand += 0.25 * (50.0 - by_hand);
+        assert!((bench.linear.states[1].mean - by_hand).abs() < 1e-9, "{n}");
+    }
+    let standing = &bench.linear.relations()[0];
+    assert_eq!((&standing.state, standing.trust), (&RelationState::Violated, None));
+    assert!(standing.corrects_regardless());
+}
+
+#[test]
+fn by_no_rule_is_an_exact_count_moved() {
+    for rule in [LinearRule::Judged, LinearRule::Plain] {
+        let mut bench = Bench::with_rule(rule, &["a", "b"], FIVE);
+        bench.feed_deltas(&[Some(half(Some(10))), Some(whole(80))]);
+        assert_eq!((bench.mean(1), bench.quality(1)), (40.0, Quality::Measured));
+    }
 }
 
 #[test]

@@ -45,12 +45,14 @@
 //!
 //! From counts to estimates:
 //! - [`run`]: what was measured, where, and how it ended
+//! - [`regions`]: what the named regions of measured programs counted
 //! - [`metrics`] and [`relations`]: formulas over events
 //! - [`estimate`]: counts with intervals
 //! - [`monitor`]: all that a screen, a text or a file shows
 //! - [`compare`]: which differences between runs are more than chance
 //! - [`machine`]: what can be counted here, and what forbids it
 //! - [`session`] and [`measure`]: running a measurement
+//! - [`validate`]: whether intervals hold the truth on this machine
 //!
 //! To files and people:
 //! - [`recording`] and [`stack_formats`]: files of rounds and of call stacks
@@ -90,6 +92,8 @@ pub mod stacks;
 // From counts to estimates.
 pub mod run;
 
+pub mod regions;
+
 pub mod metrics;
 
 pub mod relations;
@@ -106,6 +110,8 @@ pub mod session;
 
 pub mod measure;
 
+pub mod validate;
+
 // To files and people.
 pub mod recording;
 
@@ -119,3 +125,14 @@ pub mod tui;
 
 #[cfg(feature = "cli")]
 pub mod cli;
+
+// Tests below `tests/` share these, which therefore name the crate.
+#[cfg(test)]
+extern crate self as perfprop;
+
+#[cfg(test)]
+#[path = "../tests/support/builders.rs"]
+mod builders;
+#[cfg(test)]
+#[path = "../tests/support/goldens.rs"]
+mod goldens;

@@ -116,7 +116,7 @@ fn code_of_measuring(error: &measure::Error) -> u8 {
         | Error::NotModelled(_)
         | Error::Open(_)
         | Error::Sampling(_)
-        | Error::Unschedulable(_)
+        | Error::Unschedulable { .. }
         | Error::Mux(_)
         | Error::System(_) => MEASURING,
     }

@@ -6,8 +6,10 @@
 //! used, `exact` (`sum`: factors by event, `equals`: events). A `read` holds `t0`, `t1` (ms),
 //! `report` and `d`: raw count, time enabled and time running (ns) of each event. It is answered by
 //! `est`, `lo` and `hi` where a report is due, and by `next`, the indices of the events to be
-//! counted, where the schedule is the user's. `end` is answered by `total`, `lo`, `hi`; in the phase
+//! counted, where the schedule is the user's. `end` is answered by `total`, `lo`, `hi` and, unless `--as-live` is given, by `series`,
+//! `series_lo` and `series_hi`: each report's estimates once more, with the whole run known. In the phase
 //! `learn` the model is written before. Events that were never counted are estimated at zero.
+//! `--estimator` chooses another estimator than `gp`; learning, models and series are for `gp` alone.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
@@ -15,13 +17,18 @@ use std::path::PathBuf;
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 use super::Error;
 use super::stream::Stream;
-use crate::estimate::gp::{Constraint, CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing};
+use crate::estimate::gp::{CovarianceModel, CpuClock, EventSpec, Gp, MAX_EVENTS, Prior, Settings, Timing};
+use crate::estimate::{Estimate, Estimator, EstimatorKind, JudgedSums};
+use crate::events::{Encoding, Event, EventKind, Modifiers, Unit};
+use crate::expr::escaped_name;
 use crate::plan::RoundRobin;
-use crate::rates::{Confidence, Delta, Uncertain};
-use crate::units::CpuNs;
+use crate::rates::{Confidence, Delta, Error as Uncertainty, Tally, Uncertain};
+use crate::relations::{self, Relation};
+use crate::units::{CpuNs, WallNs};
 
 /// The arguments of `perfprop estimate`.
 #[derive(Debug, Args)]
@@ -29,6 +36,12 @@ pub(super) struct EstimateArgs {
     /// Learn from the run alone, without prior knowledge of programs
     #[arg(long)]
     pub(super) no_prior: bool,
+    /// How to estimate counts
+    #[arg(long, value_name = "NAME", default_value = EstimatorKind::Gp.name())]
+    pub(super) estimator: EstimatorKind,
+    /// Don't estimate each report once more at the end, with the whole run known
+    #[arg(long)]
+    pub(super) as_live: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -83,6 +96,16 @@ struct ExactSum {
     equals: Vec<String>,
 }
 
+impl ExactSum {
+    /// Its events and factors, which add up to zero; `None` unless all of its events are measured.
+    fn terms(&self, events: &[InitEvent]) -> Option<Vec<(usize, f64)>> {
+        let place = |name: &String| events.iter().position(|event| event.name == *name);
+        let left = self.sum.iter().map(|(name, &factor)| Some((place(name)?, factor)));
+        let right = self.equals.iter().map(|name| Some((place(name)?, -1.0)));
+        left.chain(right).collect()
+    }
+}
+
 /// The standard error of sums that are said to be exact.
 const SUM_TOLERANCE: f64 = 1e-3;
 
@@ -100,6 +123,28 @@ struct Answer {
     hi: Option<Vec<f64>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next: Option<Vec<usize>>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    series: Option<Series>,
+}
+
+/// Each report's estimates, made when all of the run is known.
+#[derive(Debug, Serialize)]
+struct Series {
+    series: Vec<Vec<f64>>,
+    series_lo: Vec<Vec<f64>>,
+    series_hi: Vec<Vec<f64>>,
+}
+
+impl Series {
+    fn new(reports: &[Vec<Option<Uncertain>>]) -> Self {
+        let [mut series, mut series_lo, mut series_hi] = [const { Vec::new() }; 3];
+        for [estimates, low, high] in reports.iter().map(|report| columns(report)) {
+            series.push(estimates);
+            series_lo.push(low);
+            series_hi.push(high);
+        }
+        Self { series, series_lo, series_hi }
+    }
 }
 
 /// `perfprop estimate`.
@@ -117,7 +162,7 @@ pub(super) fn run(args: &EstimateArgs) -> Result<u8, Error> {
         let end = matches!(request, Request::End {});
         let answer = match (request, &mut session) {
             (Request::Init(init), _) => {
-                session = Some(Session::new(init, &prior).map_err(wrong)?);
+                session = Some(Session::new(init, args, &prior).map_err(wrong)?);
                 Answer { ready: Some(true), ..Answer::default() }
             }
             (_, None) => return Err(wrong("the first line must be of type \"init\"".into())),
@@ -135,8 +180,7 @@ pub(super) fn run(args: &EstimateArgs) -> Result<u8, Error> {
 
 /// A run that is being estimated.
 struct Session {
-    gp: Gp,
-    clock: CpuClock,
+    estimation: Estimation,
     events: usize,
     /// Which events are counted next, where the schedule is the user's.
     schedule: Option<RoundRobin>,
@@ -144,8 +188,62 @@ struct Session {
     model: Option<PathBuf>,
 }
 
+/// What estimates the run.
+enum Estimation {
+    /// The process alone, with exact sums as constraints.
+    Process { gp: Box<Gp>, clock: CpuClock, sums: Box<JudgedSums> },
+    /// Any other estimator, with exact sums as relations.
+    Other(Other),
+}
+
 impl Session {
-    fn new(init: Init, prior: &Prior) -> Result<Self, String> {
+    fn new(init: Init, args: &EstimateArgs, prior: &Prior) -> Result<Self, String> {
+        let multiplexed = init.events.iter().enumerate().filter(|(_, event)| !event.fixed);
+        let multiplexed = multiplexed.map(|(place, _)| vec![place]).collect();
+        let sums = init
+            .exact
+            .iter()
+            .filter_map(|sum| Some(sum.terms(&init.events)?.into_iter().map(|(event, _)| event).collect()));
+        let schedule =
+            (init.sched == Schedule::User).then(|| RoundRobin::new(multiplexed, init.counters, sums.collect()));
+        let (events, learns) = (init.events.len(), init.phase == Phase::Learn);
+        let model = init.model.clone().filter(|_| learns);
+        let keeps_windows = !args.as_live && !learns;
+        let estimation = match args.estimator {
+            EstimatorKind::Gp => Estimation::process(init, prior, keeps_windows)?,
+            kind if learns => return Err(format!("phase \"learn\" is for the estimator gp, not for {}", kind.name())),
+            kind => Estimation::Other(Other::new(&init, kind)?),
+        };
+        Ok(Self { estimation, events, schedule, model })
+    }
+
+    fn read(&mut self, wall_ms: f64, report: bool, counted: &[[f64; 3]]) -> Result<Answer, String> {
+        if counted.len() != self.events {
+            return Err(format!("\"d\" holds {} events; init has {}", counted.len(), self.events));
+        }
+        let deltas: Vec<Delta> = counted.iter().map(|&numbers| delta(numbers)).collect();
+        self.estimation.round(wall_ms, &deltas);
+        let mut answer = Answer::default();
+        if report {
+            let [estimates, low, high] = columns(&self.estimation.interval());
+            (answer.est, answer.lo, answer.hi) = (Some(estimates), Some(low), Some(high));
+        }
+        answer.next = self.schedule.as_mut().map(RoundRobin::next_slice);
+        Ok(answer)
+    }
+
+    fn end(&mut self) -> Result<Answer, Error> {
+        if let (Some(path), Estimation::Process { gp, .. }) = (&self.model, &self.estimation) {
+            gp.model().write(path).map_err(|source| Error::Write { path: path.clone(), source })?;
+        }
+        let [totals, low, high] = columns(&self.estimation.totals());
+        let series = self.estimation.series().map(|reports| Series::new(&reports));
+        Ok(Answer { total: Some(totals), lo: Some(low), hi: Some(high), series, ..Answer::default() })
+    }
+}
+
+impl Estimation {
+    fn process(init: Init, prior: &Prior, keeps_windows: bool) -> Result<Self, String> {
         if init.events.len() > MAX_EVENTS {
             return Err(format!(
                 "{} events; {MAX_EVENTS} can be estimated together, as memory grows with their pairs",
@@ -170,40 +268,134 @@ impl Session {
             _ => Settings::default(),
         };
         let mut gp = Gp::new(&events, timing, settings, prior, model.as_ref());
-        init.exact.iter().filter_map(|sum| constraint(sum, &events)).for_each(|constraint| gp.constrain(constraint));
-        let model = init.model.filter(|_| init.phase == Phase::Learn);
-        if model.is_some() {
+        let sums = JudgedSums::new(&measured(&init), &equations(&init.exact)?);
+        gp.constrain_to(sums.constraints());
+        if init.phase == Phase::Learn && init.model.is_some() {
             gp = gp.learning();
         }
-        let multiplexed = (0..events.len()).filter(|&event| !events[event].always_counted).collect();
-        let schedule = (init.sched == Schedule::User).then(|| RoundRobin::new(multiplexed, init.counters));
-        Ok(Self { gp, clock: CpuClock::default(), events: events.len(), schedule, model })
+        if keeps_windows {
+            gp = gp.keeping_windows();
+        }
+        Ok(Self::Process { gp: Box::new(gp), clock: CpuClock::default(), sums: Box::new(sums) })
     }
 
-    fn read(&mut self, wall_ms: f64, report: bool, counted: &[[f64; 3]]) -> Result<Answer, String> {
-        if counted.len() != self.events {
-            return Err(format!("\"d\" holds {} events; init has {}", counted.len(), self.events));
+    fn round(&mut self, wall_ms: f64, deltas: &[Delta]) {
+        match self {
+            Self::Process { gp, clock, sums } => {
+                if let Some(round) = clock.round(wall_ms, deltas.iter()) {
+                    gp.round(round, &sums.round(deltas));
+                }
+            }
+            Self::Other(other) => other.round(wall_ms, deltas),
         }
-        let deltas: Vec<Delta> = counted.iter().map(|&numbers| delta(numbers)).collect();
-        if let Some(round) = self.clock.round(wall_ms, deltas.iter()) {
-            self.gp.round(round, &deltas);
-        }
-        let mut answer = Answer::default();
-        if report {
-            let [estimates, low, high] = columns(&self.gp.interval(Confidence::DEFAULT));
-            (answer.est, answer.lo, answer.hi) = (Some(estimates), Some(low), Some(high));
-        }
-        answer.next = self.schedule.as_mut().map(RoundRobin::next_slice);
-        Ok(answer)
     }
 
-    fn end(&mut self) -> Result<Answer, Error> {
-        if let Some(path) = &self.model {
-            self.gp.model().write(path).map_err(|source| Error::Write { path: path.clone(), source })?;
+    fn interval(&mut self) -> Vec<Option<Uncertain>> {
+        match self {
+            Self::Process { gp, sums, .. } => {
+                let mut estimates = gp.interval(Confidence::DEFAULT);
+                gp.constrain_to(sums.end_interval(&mut estimates, Confidence::DEFAULT));
+                estimates
+            }
+            Self::Other(other) => other.interval(),
         }
-        let [totals, low, high] = columns(&self.gp.totals(Confidence::DEFAULT));
-        Ok(Answer { total: Some(totals), lo: Some(low), hi: Some(high), ..Answer::default() })
     }
+
+    fn totals(&mut self) -> Vec<Option<Uncertain>> {
+        match self {
+            Self::Process { gp, sums, .. } => {
+                let totals = gp.totals(Confidence::DEFAULT).into_iter();
+                let mut totals: Vec<_> = totals.map(|total| Some(total?.count)).collect();
+                sums.end(&mut totals, Confidence::DEFAULT);
+                totals
+            }
+            Self::Other(other) => other.totals(),
+        }
+    }
+
+    /// The estimates of all reports, made now that all of the run is known.
+    fn series(&self) -> Option<Vec<Vec<Option<Uncertain>>>> {
+        let Self::Process { gp, sums, .. } = self else { return None };
+        let mut series = gp.hindsight(Confidence::DEFAULT)?;
+        sums.hindsight(&mut series, Confidence::DEFAULT);
+        Some(series)
+    }
+}
+
+/// An estimator that works on the raw statistics of intervals.
+struct Other {
+    estimator: Box<dyn Estimator>,
+    tally: Tally,
+    at: WallNs,
+    /// Whether rounds came since the last interval ended.
+    has_more: bool,
+}
+
+impl Other {
+    fn new(init: &Init, kind: EstimatorKind) -> Result<Self, String> {
+        let events = measured(init);
+        let estimator = kind.build(&events, &equations(&init.exact)?);
+        Ok(Self { estimator, tally: Tally::new(events.len()), at: WallNs(0), has_more: false })
+    }
+
+    fn round(&mut self, wall_ms: f64, deltas: &[Delta]) {
+        let deltas: Vec<_> = deltas.iter().copied().map(Some).collect();
+        let to = self.at + WallNs((wall_ms.max(0.0) * 1e6).round() as u64);
+        self.tally.round(&deltas);
+        self.estimator.round(self.at, to, &deltas);
+        (self.at, self.has_more) = (to, true);
+    }
+
+    /// The counts of the interval that ends. What has no count there goes on at its rate in the run.
+    fn interval(&mut self) -> Vec<Option<Uncertain>> {
+        self.end_interval();
+        let count = |(event, estimate): (usize, &Estimate)| {
+            let goes_on = || {
+                let rate = estimate.total?.value / self.tally.run_time(event).as_ms();
+                let value = rate * self.tally.interval_time(event).as_ms();
+                Some(Uncertain { value, error: Uncertainty::Unknown })
+            };
+            estimate.interval.or_else(goes_on)
+        };
+        self.estimator.estimates().iter().enumerate().map(count).collect()
+    }
+
+    fn totals(&mut self) -> Vec<Option<Uncertain>> {
+        self.end_interval();
+        self.estimator.estimates().iter().map(|estimate| estimate.total).collect()
+    }
+
+    fn end_interval(&mut self) {
+        if std::mem::take(&mut self.has_more) {
+            self.tally.end_interval();
+            self.estimator.end_interval(&self.tally);
+        }
+    }
+}
+
+/// The events, which are known by their names alone.
+fn measured(init: &Init) -> Vec<Event> {
+    let event = |event: &InitEvent| Event {
+        name: event.name.clone(),
+        canonical: event.name.clone(),
+        kind: EventKind::Raw,
+        encoding: Encoding::default(),
+        modifiers: Modifiers::default(),
+        unit: Unit::Count,
+    };
+    init.events.iter().map(event).collect()
+}
+
+/// Sums as relations between their events.
+fn equations(sums: &[ExactSum]) -> Result<Vec<Relation>, String> {
+    let equation = |sum: &ExactSum| {
+        let left = sum.sum.iter().map(|(name, factor)| format!("{factor} * {}", escaped_name(name)));
+        let right = sum.equals.iter().map(|name| escaped_name(name));
+        let [left, right] = [left.collect::<Vec<_>>().join(" + "), right.collect::<Vec<_>>().join(" + ")];
+        json!({ "relation": format!("{left} = {right}"), "tolerance": SUM_TOLERANCE })
+    };
+    let file = Value::Array(sums.iter().map(equation).collect()).to_string();
+    relations::parse("\"exact\"", file.as_bytes()).strict().map_err(|wrong| wrong.to_string())
 }
 
 /// Numbers of JSON as counts and times; what is negative or no number is 0.
@@ -221,13 +413,4 @@ fn columns(estimates: &[Option<Uncertain>]) -> [Vec<f64>; 3] {
     };
     let rows: Vec<_> = estimates.iter().map(known).collect();
     [0, 1, 2].map(|column| rows.iter().map(|row| row[column]).collect())
-}
-
-/// A sum as a constraint; `None` unless all of its events are measured.
-fn constraint(sum: &ExactSum, events: &[EventSpec]) -> Option<Constraint> {
-    let place = |name: &String| events.iter().position(|event| event.name == *name);
-    let left = sum.sum.iter().map(|(name, &factor)| Some((place(name)?, factor)));
-    let right = sum.equals.iter().map(|name| Some((place(name)?, -1.0)));
-    let terms = left.chain(right).collect::<Option<Vec<_>>>()?;
-    Some(Constraint { tolerance: SUM_TOLERANCE, ..Constraint::exact(terms) })
 }

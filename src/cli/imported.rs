@@ -8,12 +8,12 @@ use super::args::FirstScreen;
 use super::replay::ReplayArgs;
 use super::stream::{Stream, has_keys, say};
 use super::{Error, appearance, signals};
-use crate::estimate::EstimatorKind;
+use crate::estimate::{EstimatorKind, IntervalBasis};
 use crate::measure::{self, Estimation};
 use crate::monitor::Monitor;
 use crate::names::shown;
 use crate::profile::{self, Amount, RepeatFolding, Tree};
-use crate::run::{self, End, Header, MeasuredMachine, MeasuredTarget};
+use crate::run::{End, Header, MeasuredTarget};
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
 use crate::sources::Round;
@@ -109,26 +109,9 @@ fn monitor(args: &ReplayArgs, path: &Path) -> Monitor {
         name if name == "-" => "standard input".into(),
         name => name.into_owned(),
     };
-    let header = Header {
-        version: run::VERSION,
-        perfprop: env!("CARGO_PKG_VERSION").into(),
-        started: 0.0,
-        machine: MeasuredMachine::default(),
-        target: MeasuredTarget::File { path: name },
-        delay_ns: WallNs(0),
-        events: Vec::new(),
-        anchors: Vec::new(),
-        truths: Vec::new(),
-        modelled: None,
-        rotated_by: None,
-        groups: Vec::new(),
-        metrics: Vec::new(),
-        relations: Vec::new(),
-        estimator: EstimatorKind::Scale.name().into(),
-        period_ns: WallNs(0),
-        interval_ns: WallNs(0),
-    };
-    let estimator = Estimation { kind: EstimatorKind::Scale, confidence: args.corrections.confidence, learnt: None };
+    let header = Header::new(MeasuredTarget::File { path: name }, EstimatorKind::Scale.name());
+    let confidence = args.corrections.confidence;
+    let estimator = Estimation { kind: EstimatorKind::Scale, confidence, learnt: None, basis: IntervalBasis::AsLive };
     measure::monitor(header, Vec::new(), estimator)
 }
 

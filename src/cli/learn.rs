@@ -87,7 +87,7 @@ fn program(files: &[PathBuf], to: &Path) -> Result<u8, Error> {
 /// What a run teaches after earlier ones; `None` if no event was multiplexed in it. Anchors and the truth aren't
 /// looked at.
 fn taught(recording: &Recording, earlier: Option<&CovarianceModel>) -> Option<CovarianceModel> {
-    let events: Vec<_> = recording.header.events.iter().map(|event| event.event.clone()).collect();
+    let events = recording.header.bare_events();
     let mut run = OnCpu::learning(&events, earlier.cloned());
     let mut last = vec![Reading::default(); events.len()];
     let mut before = WallNs(0);

@@ -28,7 +28,7 @@ mod top;
 
 pub use error::Error;
 
-use check::CheckArgs;
+use check::{CheckArgs, MixArgs};
 use estimate::EstimateArgs;
 use export::ExportArgs;
 use generate::{CompletionsArgs, ManArgs};
@@ -70,6 +70,9 @@ enum Verb {
     /// Estimate rounds of counts that another program feeds in as JSON lines
     #[command(hide = true)]
     Estimate(EstimateArgs),
+    /// Run the built-in command of `check --validate`
+    #[command(hide = true)]
+    Mix(MixArgs),
     /// Print a completion script for a shell
     #[command(hide = true)]
     Completions(CompletionsArgs),
@@ -102,6 +105,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Relations(args) => relations::run(args),
         Verb::Export(args) => export::run(args),
         Verb::Estimate(args) => estimate::run(args),
+        Verb::Mix(args) => Ok(check::run_mix(args)),
         Verb::Completions(args) => generate::completions(args),
         Verb::Man(args) => generate::man(args),
     }

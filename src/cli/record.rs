@@ -8,12 +8,12 @@ use std::time::Duration;
 use clap::Args;
 use crossbeam_channel::{Receiver, never};
 
-use super::args::{EventArgs, StackArgs, TargetArgs, milliseconds};
+use super::args::{MeasurementArgs, milliseconds};
 use super::outcome::exit_code;
 use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
-use crate::measure::{self, Delivery, MeasureOptions, Measurement, RunEvent, RunOutcome, close, note_partial};
+use crate::measure::{self, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
 use crate::names::shown;
 use crate::profile::TreeOptions;
 use crate::recording::Recorder;
@@ -26,11 +26,7 @@ use crate::stacks::{Losses, Naming, StackQuality, StackTree, UnwindMethod};
 #[derive(Debug, Args)]
 pub(super) struct RecordArgs {
     #[command(flatten)]
-    pub(super) events: EventArgs,
-    #[command(flatten)]
-    pub(super) target: TargetArgs,
-    #[command(flatten)]
-    pub(super) stacks: StackArgs,
+    pub(super) measurement: MeasurementArgs,
     /// Print only errors
     #[arg(short, long)]
     pub(super) quiet: bool,
@@ -50,11 +46,9 @@ pub(super) fn run(args: &RecordArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let launch = args.target.launch(ChildIo::Inherit)?;
+    let launch = args.measurement.target.launch(ChildIo::Inherit)?;
     let paths = paths(args, launch.command.is_some())?;
-    let options = args.events.options(&args.target)?;
-    let options = MeasureOptions { stacks: args.stacks.options()?, ..options };
-    let measurement = Measurement::new(&options, launch, &mut say)?;
+    let measurement = args.measurement.of(launch)?;
     let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let mut code = 0;
     for path in &paths {

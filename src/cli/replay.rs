@@ -60,6 +60,10 @@ pub(super) struct ReplayArgs {
     /// Milliseconds between updates of the numbers; as recorded by default
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
+    /// Estimate each interval by what came before its end, as the live run did. By default it is estimated with the whole
+    /// run known; comparisons are always as live
+    #[arg(long)]
+    pub(super) as_live: bool,
     #[command(flatten)]
     pub(super) corrections: CorrectionArgs,
     /// Print one screen and exit
@@ -94,6 +98,9 @@ pub(super) fn run(args: &ReplayArgs) -> Result<u8, Error> {
         (Opened::Stacks(_), Some(_)) => return Err(no_recording(first)),
     };
     let setup = setup(args, &recording)?;
+    // Texts show no estimates of intervals.
+    let shows_intervals = others.is_none() && !args.print && (args.dump.is_some() || has_keys(first));
+    let setup = if shows_intervals && !args.as_live { setup.with_whole_run(&recording) } else { setup };
     let compared = others.map(|files| Compared::open(args, first, (&recording, &setup), files)).transpose()?;
     match (args.dump, compared) {
         (Some(format), compared) => dump(args, &recording, setup.monitor(), compared, format),
@@ -325,6 +332,12 @@ pub(super) struct Setup {
 }
 
 impl Setup {
+    /// The same, with intervals that are estimated with the whole run known.
+    fn with_whole_run(self, recording: &Recording) -> Self {
+        let estimator = self.estimator.with_whole_run(&self.header, &self.relations, &recording.rounds, end(recording));
+        Self { estimator, ..self }
+    }
+
     pub(super) fn monitor(&self) -> Monitor {
         measure::monitor(self.header.clone(), self.relations.clone(), self.estimator.clone())
     }

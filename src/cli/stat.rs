@@ -14,15 +14,15 @@ use super::outcome::exit_code;
 use super::stream::{Stream, hush, say};
 use super::{Error, signals};
 use crate::measure::{
-    self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch,
+    self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch_rounds,
 };
 use crate::monitor::{Finding, Monitor};
 use crate::names::shown;
 use crate::plan::Cohesion;
-use crate::run::Header;
+use crate::run::{End, Header};
 use crate::session::{ChildIo, Launch, Needs, Session};
-use crate::sources::Reading;
 use crate::sources::command::Exit;
+use crate::sources::{Reading, Round};
 use crate::text::{self, Digits, Repeats};
 
 /// The arguments of `perfprop stat`.
@@ -38,6 +38,10 @@ pub(super) struct StatArgs {
     /// Stop after this many intervals
     #[arg(long, value_name = "N", requires = "interval", value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) interval_count: Option<u64>,
+    /// Print the intervals when the run is over, with corrected counts that are estimated with the whole run known: they
+    /// are nearer to the truth than what is known at once
+    #[arg(long, requires = "interval")]
+    pub(super) whole_run: bool,
     /// Run the command this many times and print means
     #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = runs)]
     pub(super) repeat: u32,
@@ -134,6 +138,15 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         out.print(&Form::of(args).totals(&runs, digits(args)))?;
         if args.truth && Form::of(args) == Form::People {
             out.print(&text::truth(&runs))?;
+        }
+    }
+    if let Some(session) = &open {
+        let regions = session.regions();
+        match Form::of(args) {
+            Form::People => out.print(&text::regions(&regions))?,
+            Form::Json => out.print(&text::json_regions(&regions))?,
+            // perf's fields have no place for them.
+            Form::Fields(_) => {}
         }
     }
     if let Some(session) = open {
@@ -247,20 +260,34 @@ fn once(
         note_partial(&header, &mut say);
     }
     let mut monitor = beginning.measurement.monitor(header).without_history();
-    let prints = args.interval.is_some();
+    let prints = args.interval.is_some() && !args.whole_run;
     let (form, digits) = (Form::of(args), digits(args));
-    if prints && is_first && form == Form::People {
+    if args.interval.is_some() && is_first && form == Form::People {
         out.print(&text::interval_heading(monitor.confidence()))?;
     }
-    let outcome = watch(&session, signals, &mut monitor, |monitor, event| {
+    let mut rounds = Vec::new();
+    let take = |round: &Round, lost| {
+        if args.whole_run {
+            rounds.push((round.clone(), lost));
+        }
+    };
+    let outcome = watch_rounds(&session, signals, &mut monitor, take, |monitor, event| {
         match event {
             WatchEvent::Interval | WatchEvent::LastInterval if prints => out.print(&form.interval(monitor, digits))?,
             WatchEvent::Interval | WatchEvent::LastInterval => {}
             WatchEvent::Save => out.print(&form.totals(&Repeats(std::slice::from_ref(monitor)), digits))?,
         }
-        let is_enough = prints && args.interval_count == Some(monitor.intervals());
+        let is_enough = args.interval_count == Some(monitor.intervals());
         Ok::<_, Error>(if is_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
+    if args.whole_run {
+        let knowing = beginning.measurement.knowing_whole_run(monitor.header(), &rounds, &outcome.end);
+        if knowing.knows_whole_run() && form == Form::People {
+            out.print("# with the whole run known\n")?;
+        }
+        let most = args.interval_count.unwrap_or(u64::MAX);
+        print_intervals(knowing, &rounds, &outcome.end, most, |monitor| out.print(&form.interval(monitor, digits)))?;
+    }
     if args.verbose {
         tell_readings(&monitor, &outcome);
     }
@@ -269,6 +296,24 @@ fn once(
         tell_relations(&monitor);
     }
     Ok((monitor, outcome, session))
+}
+
+/// Prints the intervals of rounds, as many as are wanted.
+fn print_intervals(
+    mut monitor: Monitor,
+    rounds: &[(Round, u64)],
+    end: &End,
+    most: u64,
+    mut print: impl FnMut(&Monitor) -> Result<(), Error>,
+) -> Result<(), Error> {
+    for (round, lost) in rounds {
+        if monitor.round(round, *lost) && monitor.intervals() <= most {
+            print(&monitor)?;
+        }
+    }
+    let intervals = monitor.intervals();
+    monitor.end(end.clone());
+    if monitor.intervals() > intervals && monitor.intervals() <= most { print(&monitor) } else { Ok(()) }
 }
 
 /// Each event's count, time enabled and time running, as they were read last.

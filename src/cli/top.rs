@@ -7,11 +7,11 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use crossbeam_channel::Receiver;
 
-use super::args::{AppearanceArgs, EventArgs, StackArgs, TargetArgs, milliseconds};
+use super::args::{AppearanceArgs, MeasurementArgs, milliseconds};
 use super::outcome::exit_code;
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, appearance, signals, stacks};
-use crate::measure::{MeasureOptions, Measurement, WatchEvent, close, ends_run, note_partial, watch};
+use crate::measure::{Measurement, WatchEvent, close, ends_run, note_partial, watch};
 use crate::monitor::{Measure, Monitor};
 use crate::profile::Tree;
 use crate::run::End;
@@ -27,11 +27,7 @@ use crate::units::WallNs;
 #[derive(Debug, Args)]
 pub(super) struct TopArgs {
     #[command(flatten)]
-    pub(super) events: EventArgs,
-    #[command(flatten)]
-    pub(super) target: TargetArgs,
-    #[command(flatten)]
-    pub(super) stacks: StackArgs,
+    pub(super) measurement: MeasurementArgs,
     /// Milliseconds between updates of the numbers
     #[arg(short = 'I', long, value_name = "MS", value_parser = milliseconds())]
     pub(super) interval: Option<u64>,
@@ -84,10 +80,7 @@ const NO_TERMINAL: &str =
 
 /// The measurement that the options ask for, with the command's input and output there.
 fn measurement(args: &TopArgs, io: ChildIo) -> Result<Measurement, Error> {
-    let launch = args.target.launch(io)?;
-    let options = args.events.options(&args.target)?;
-    let options = MeasureOptions { stacks: args.stacks.options()?, ..options };
-    Ok(Measurement::new(&options, launch, &mut say)?)
+    args.measurement.of(args.measurement.target.launch(io)?)
 }
 
 /// Begins to measure, and says what can't be.
@@ -123,6 +116,7 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     }
     // What was on its way when the last block was printed.
     out.print(&stacks::text(profile.as_ref(), &monitor))?;
+    out.print(&text::regions(&session.regions()))?;
     close(session, &signals, outcome.signal);
     // A command that was ended because enough was seen has not failed.
     Ok(if has_enough { 0 } else { exit_code(&outcome) })
@@ -148,7 +142,8 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     }
     stacks::finish(&live.session, live.profile.as_mut());
     let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)));
-    Stream::stderr().print(&format!("{summary}{}", stacks::text(live.profile.as_ref(), &monitor)))?;
+    let (stacks, regions) = (stacks::text(live.profile.as_ref(), &monitor), text::regions(&live.session.regions()));
+    Stream::stderr().print(&format!("{summary}{stacks}{regions}"))?;
     close(live.session, &signals, ended_by);
     Ok(code(&monitor, outcome))
 }

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Row};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::rates::{Confidence, Uncertain};
 use crate::run::{End, Header, MeasuredTarget};
 use crate::sources::command::Exit;
@@ -118,7 +118,7 @@ impl Verdict {
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Runs {
     /// Place of the event in the list of events of the side's first recording, if it is there.
-    pub index: Option<EventIndex>,
+    pub index: Option<RowIndex>,
     /// A number of each recording that has one, in the measure asked for, with what that run left unseen.
     pub numbers: Vec<Uncertain>,
     /// Whether a recording of this side asked for the event at all.

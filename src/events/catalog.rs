@@ -11,7 +11,7 @@ use super::machine::Machine;
 use super::pmu::Pmu;
 use super::resolve::Resolver;
 use super::symbols::{self, Symbol, SymbolRow};
-use super::tables::TableEvent;
+use super::table_event::TableEvent;
 use super::{Event, EventKind, emulate, presets, tracepoints};
 use crate::names;
 use crate::names::glob;

@@ -1,7 +1,7 @@
 //! Merges the encodings of like units (`uncore_imc_0`, `uncore_imc_1`) into one event, whose count is their sum.
 
-use super::PmuUnit;
 use super::found::Meant;
+use super::{Encoding, PmuUnit};
 
 /// How the counts of an event's like units are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -50,17 +50,8 @@ impl Meant {
     }
 
     fn unit(&self) -> Option<PmuUnit> {
-        let encoding = &self.encoding;
-        Some(PmuUnit {
-            pmu: self.pmu.clone()?,
-            pmu_type: encoding.pmu_type,
-            config: encoding.config,
-            config1: encoding.config1,
-            config2: encoding.config2,
-            config3: encoding.config3,
-            cpus: encoding.cpus.clone(),
-            absent: None,
-        })
+        let encoding = Encoding { units: Vec::new(), ..self.encoding.clone() };
+        Some(PmuUnit { pmu: self.pmu.clone()?, encoding })
     }
 }
 

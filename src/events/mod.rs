@@ -9,6 +9,7 @@ mod cpu;
 pub mod emulate;
 mod error;
 mod found;
+mod list;
 mod machine;
 mod merge;
 mod modifiers;
@@ -20,6 +21,7 @@ mod probe;
 mod resolve;
 mod symbols;
 pub mod syntax;
+mod table_event;
 mod tables;
 mod tracepoints;
 
@@ -32,7 +34,8 @@ pub use merge::Merge;
 pub use modifiers::{Letters, LettersError, Space};
 pub use pmu::Pmu;
 pub use resolve::{Resolver, with_letters};
-pub use tables::{TableError, TableEvent, TableMetric, Tables};
+pub use table_event::TableEvent;
+pub use tables::{TableError, TableMetric, Tables};
 
 /// One event to count: the name as the user wrote it, and what it means to the kernel.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -65,10 +68,7 @@ impl Event {
 
     /// The event on one of its units alone.
     pub(crate) fn on(&self, unit: &PmuUnit) -> Self {
-        let PmuUnit { pmu_type, config, config1, config2, config3, .. } = *unit;
-        let (cpus, units) = (unit.cpus.clone(), Vec::new());
-        let encoding = Encoding { pmu_type, config, config1, config2, config3, cpus, units, ..self.encoding.clone() };
-        Self { encoding, ..self.clone() }
+        Self { encoding: unit.encoding.clone(), ..self.clone() }
     }
 
     /// The units whose counts add up to the event's; empty where one PMU counts it.
@@ -84,7 +84,7 @@ impl Event {
 
     /// Those of its units that have no part in what was counted.
     pub fn absent_units(&self) -> impl Iterator<Item = &PmuUnit> {
-        self.units().iter().filter(|unit| unit.absent.is_some())
+        self.units().iter().filter(|unit| unit.encoding.absent.is_some())
     }
 
     /// The one kind of core that counts it, where a machine has several. Its time on a counter is
@@ -194,25 +194,9 @@ pub struct Encoding {
 pub struct PmuUnit {
     /// Name of the unit's PMU in sysfs.
     pub pmu: String,
-    /// `perf_event_attr.type`.
-    pub pmu_type: u32,
-    /// `perf_event_attr.config`.
-    pub config: u64,
-    /// `perf_event_attr.config1`.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub config1: u64,
-    /// `perf_event_attr.config2`.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub config2: u64,
-    /// `perf_event_attr.config3`.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub config3: u64,
-    /// The CPUs that it is opened on, as for [`Encoding::cpus`].
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub cpus: Vec<u32>,
-    /// Why it has no part in what was counted; `None` where it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub absent: Option<String>,
+    /// What is asked of it; `absent` says, too, why it has no part in what was counted.
+    #[serde(flatten)]
+    pub encoding: Encoding,
 }
 
 /// A dynamic probe on a place in a program or in the kernel.

@@ -3,10 +3,9 @@
 //! A name `a:b` is read in this order: the tracepoint `a:b` if tracefs has it; perf's symbol or
 //! an event of sysfs `a` with the modifiers `b`; a preset with modifiers; libpfm.
 
-use std::cell::OnceCell;
 use std::sync::{Arc, OnceLock};
 
-use super::error::{EventError, EventErrorCause, Problem};
+use super::error::EventErrorCause;
 use super::found::{Meant, absent, libpfm_event, on_core, on_pmu, other_head, raw, with_common_terms};
 use super::machine::{Machine, TracefsError};
 use super::merge::{Merge, merged};
@@ -15,17 +14,12 @@ use super::pmu::{self, Pmu};
 use super::presets::{self, CpuFamily, Meaning};
 use super::symbols;
 use super::syntax::{self, Head, Item, ProbePlace, Spec, Term};
-use super::tables::{TableEvent, Tables};
-use super::{Encoding, Event, EventKind, Group, GroupBinding, Modifiers, Source, catalog, emulate, probe, tracepoints};
-
-/// The most events that one list can stand for, patterns included.
-const MOST_EVENTS: usize = 1 << 16;
+use super::table_event::TableEvent;
+use super::tables::Tables;
+use super::{Encoding, Event, EventKind, Modifiers, Source, emulate, probe, tracepoints};
 
 /// The first `perf_event_attr.type` that the kernel gives out to PMUs of drivers (`PERF_TYPE_MAX`).
 const FIRST_OF_SYSFS: u32 = 6;
-
-/// How many wrong names get suggestions; each is compared with every name of the machine.
-const MOST_SUGGESTIONS: usize = 20;
 
 /// Why the model counts nothing of the kernel.
 const NO_KERNEL: &str = "not supported by the model: it runs no kernel";
@@ -48,11 +42,11 @@ struct MeantWithModifiers<'a> {
 }
 
 /// An event on its way into a group.
-struct Member {
-    event: Event,
-    guest_chosen: bool,
+pub(super) struct ResolvedMember {
+    pub(super) event: Event,
+    pub(super) guest_chosen: bool,
     /// The PMU of one unit among several, or of one kind of core: the kernel takes no group over two of them.
-    apart: Option<String>,
+    pub(super) apart: Option<String>,
 }
 
 /// A name with further modifiers, behind those that it ends with.
@@ -71,12 +65,6 @@ fn with_space(name: &str, space: Space) -> String {
     let base = &name[..name.len() - last.len()];
     let base = if kept.is_empty() { base.strip_suffix(':').unwrap_or(base) } else { base };
     with_letters(base, &format!("{kept}{}", space.letter()))
-}
-
-/// The name of a member, which says what its group's modifiers made of it: `W` is about the group.
-fn with_group_letters(name: &str, letters: &str) -> String {
-    let letters: String = letters.chars().filter(|&letter| letter != 'W').collect();
-    with_letters(name, &letters)
 }
 
 impl Resolver {
@@ -103,7 +91,7 @@ impl Resolver {
     }
 
     /// The event as the resolver is to find it.
-    fn confined(&self, mut event: Event) -> Event {
+    pub(super) fn confined(&self, mut event: Event) -> Event {
         if let Some(space) = self.space.filter(|_| event.kind != EventKind::Tool) {
             space.apply(&mut event.modifiers);
             if event.kind == EventKind::Modelled && space == Space::Kernel {
@@ -139,38 +127,6 @@ impl Resolver {
         &self.machine
     }
 
-    /// Reads the text of one `-e` option: `a,b:u,{c,d}:k`.
-    ///
-    /// The groups are in the order written, single events as groups of one ([`GroupBinding::Free`]).
-    /// A pattern gives one group for each event that it matches, in order of name.
-    ///
-    /// # Errors
-    /// Returns a syntax error, or every event that is wrong.
-    pub fn parse(&self, text: &str) -> Result<Vec<Group>, EventError> {
-        let items = syntax::parse(text).map_err(|error| EventError {
-            problems: vec![Problem {
-                position: text[..floor(text, error.at)].matches(',').count() + 1,
-                text: text.to_owned(),
-                cause: EventErrorCause::Syntax { at: error.at, expected: error.expected },
-            }],
-        })?;
-        let mut list = EventList {
-            resolver: self,
-            groups: Vec::new(),
-            problems: Vec::new(),
-            position: 0,
-            events: 0,
-            names: OnceCell::new(),
-        };
-        for item in &items {
-            list.add(item);
-        }
-        for event in list.groups.iter_mut().flat_map(|group| &mut group.events) {
-            *event = self.confined(event.clone());
-        }
-        if list.problems.is_empty() { Ok(list.groups) } else { Err(EventError { problems: list.problems }) }
-    }
-
     /// The events that one name stands for, several where several units count it; none where it isn't
     /// known. Nothing is suggested, which takes longer than a whole list.
     pub fn called(&self, name: &str) -> Vec<Event> {
@@ -179,8 +135,8 @@ impl Resolver {
         self.spec(spec).unwrap_or_default().into_iter().map(|member| self.confined(member.event)).collect()
     }
 
-    /// What one event means, a [`Member`] for each event that it stands for.
-    fn spec(&self, spec: &Spec<'_>) -> Result<Vec<Member>, EventErrorCause> {
+    /// What one event means, a [`ResolvedMember`] for each event that it stands for.
+    pub(super) fn spec(&self, spec: &Spec<'_>) -> Result<Vec<ResolvedMember>, EventErrorCause> {
         let terms = spec.terms.as_deref();
         let named = match spec.head {
             Head::Name(name) => self.name(name, terms)?,
@@ -205,7 +161,7 @@ impl Resolver {
         written: &str,
         letters: Letters,
         several: bool,
-    ) -> Result<Member, EventErrorCause> {
+    ) -> Result<ResolvedMember, EventErrorCause> {
         let mut modifiers = found.modifiers;
         letters.apply_to_event(&mut modifiers).map_err(EventErrorCause::Letters)?;
         let mut encoding = found.encoding;
@@ -224,7 +180,7 @@ impl Resolver {
         };
         let apart = encoding.core.clone().or(found.pmu.filter(|_| several && encoding.units.is_empty()));
         let event = Event { name, canonical: found.canonical, kind: found.kind, encoding, modifiers, unit: found.unit };
-        Ok(Member { event, guest_chosen: letters.chooses_guest(), apart })
+        Ok(ResolvedMember { event, guest_chosen: letters.chooses_guest(), apart })
     }
 
     /// The CPUs that a PMU is opened on which was written as a number, or is known to libpfm.
@@ -510,7 +466,7 @@ fn only_modelled(named: MeantWithModifiers<'_>) -> MeantWithModifiers<'_> {
     MeantWithModifiers { found: named.found.into_iter().map(modelled).collect(), ..named }
 }
 
-/// A name that nobody knows; [`EventList::problem`] adds the suggestions.
+/// A name that nobody knows; [`parse`](Resolver::parse) adds the suggestions.
 fn unknown(written: &str) -> EventErrorCause {
     // A word is compared without its modifiers, if that is what stands behind the last colon.
     let name = match written.rsplit_once(':') {
@@ -518,112 +474,6 @@ fn unknown(written: &str) -> EventErrorCause {
         _ => written,
     };
     EventErrorCause::Unknown { name: name.to_owned(), similar: Vec::new(), pattern: None }
-}
-
-/// The list that is being read.
-struct EventList<'r> {
-    resolver: &'r Resolver,
-    groups: Vec<Group>,
-    problems: Vec<Problem>,
-    position: usize,
-    events: usize,
-    /// What the machine has, read when the first name is wrong.
-    names: OnceCell<Vec<String>>,
-}
-
-impl EventList<'_> {
-    fn add(&mut self, item: &Item<'_>) {
-        match item {
-            Item::Single(spec) => {
-                let members = self.members(spec);
-                let single =
-                    |member: Member| Group { name: None, events: vec![member.event], binding: GroupBinding::Free };
-                self.groups.extend(members.into_iter().map(single));
-            }
-            Item::Group { name, events, modifiers } => self.add_group(*name, events, modifiers),
-        }
-    }
-
-    fn add_group(&mut self, name: Option<&str>, specs: &[Spec<'_>], modifiers: &str) {
-        let first = self.position + 1;
-        let mut members: Vec<Member> = Vec::new();
-        for spec in specs {
-            members.extend(self.members(spec));
-        }
-        let applied = Letters::parse(modifiers).and_then(|letters| {
-            for (index, member) in members.iter_mut().enumerate() {
-                letters.apply_to_member(&mut member.event.modifiers, member.guest_chosen, index == 0)?;
-            }
-            Ok(letters)
-        });
-        match applied {
-            Ok(letters) => {
-                for member in &mut members {
-                    member.event.name = with_group_letters(&member.event.name, modifiers);
-                }
-                let binding = if letters.is_weak() { GroupBinding::Weak } else { GroupBinding::Braces };
-                self.groups.extend(by_pmu(members).into_iter().map(|events| Group {
-                    name: name.map(String::from),
-                    events,
-                    binding,
-                }));
-            }
-            Err(error) => self.problem(first, &format!("{{...}}:{modifiers}"), EventErrorCause::Letters(error)),
-        }
-    }
-
-    fn members(&mut self, spec: &Spec<'_>) -> Vec<Member> {
-        self.position += 1;
-        if self.events > MOST_EVENTS {
-            return Vec::new();
-        }
-        match self.resolver.spec(spec) {
-            Ok(members) => {
-                self.events += members.len();
-                if self.events > MOST_EVENTS {
-                    self.problem(self.position, spec.text, EventErrorCause::TooMany { most: MOST_EVENTS });
-                }
-                members
-            }
-            Err(cause) => {
-                self.problem(self.position, spec.text, cause);
-                Vec::new()
-            }
-        }
-    }
-
-    fn problem(&mut self, position: usize, text: &str, mut cause: EventErrorCause) {
-        if let EventErrorCause::Unknown { name, similar, pattern } = &mut cause
-            && self.problems.len() < MOST_SUGGESTIONS
-        {
-            let names = self.names.get_or_init(|| catalog::names(self.resolver));
-            *similar = catalog::nearest(name, names);
-            *pattern = catalog::pattern_for(similar.first().unwrap_or(name), names);
-        }
-        self.problems.push(Problem { position, text: text.to_owned(), cause });
-    }
-}
-
-/// A group on a hybrid machine is one group for each kind of core, and one of several units shown apart is one for
-/// each unit: the kernel takes no group over two hardware PMUs. Events that run anywhere stay in the first.
-fn by_pmu(members: Vec<Member>) -> Vec<Vec<Event>> {
-    let mut pmus: Vec<String> = Vec::new();
-    for pmu in members.iter().filter_map(|member| member.apart.as_ref()) {
-        if !pmus.contains(pmu) {
-            pmus.push(pmu.clone());
-        }
-    }
-    let mut groups: Vec<Vec<Event>> = vec![Vec::new(); pmus.len().max(1)];
-    for member in members {
-        let index = member.apart.as_ref().and_then(|pmu| pmus.iter().position(|known| known == pmu));
-        groups[index.unwrap_or(0)].push(member.event);
-    }
-    groups.retain(|events| !events.is_empty());
-    groups
-}
-
-fn floor(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
 /// A name of libpfm's, which may have libpfm's modifiers (`:u:k`) or, behind the last colon,

@@ -22,6 +22,7 @@
 //! number are NaN, and so is whatever is computed from NaN, comparisons, `min` and `max` included.
 //! A result that isn't finite is to be read as "no value", never as a number.
 
+mod mistake;
 mod operations;
 mod parse;
 mod program;
@@ -30,8 +31,9 @@ mod tests;
 mod tokens;
 mod tree;
 
+pub use mistake::ParseError;
 pub use operations::{Notation, Operation};
-pub use parse::{MAX_DEPTH, MAX_LENGTH, ParseError, parse, parse_equation};
+pub use parse::{MAX_DEPTH, MAX_LENGTH, parse, parse_equation};
 pub use program::{Program, Unresolved, VariableSlot};
 pub(crate) use tokens::number_end;
 pub(crate) use tree::escaped_name;

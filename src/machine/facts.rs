@@ -341,9 +341,9 @@ fn hybrid(host: &Host) -> Option<MachineFact> {
 }
 
 fn counters(host: &Host, kernel: &dyn Kernel) -> MachineFact {
-    let fact = MachineFact::new(ReportSection::Hardware, "counters", "more events than this take turns and are scaled");
+    let fact = |why| MachineFact::new(ReportSection::Hardware, "counters", why);
     if host.cores().next().is_none() {
-        return fact.warn(0, "none");
+        return fact("hardware events can't be counted; --source emulate models caches and branches").warn(0, "none");
     }
     let measured: Vec<_> = host.cores().map(|pmu| (pmu, measure(host, kernel, pmu))).collect();
     let value = |(pmu, counters): &(&crate::events::Pmu, Option<super::Counters>)| {
@@ -359,6 +359,7 @@ fn counters(host: &Host, kernel: &dyn Kernel) -> MachineFact {
     };
     let found: Vec<_> = measured.iter().map(words).collect();
     let all = measured.iter().all(|(_, counters)| counters.is_some());
+    let fact = fact("more events than this take turns and are scaled");
     fact.found(if all { FactStanding::Ok } else { FactStanding::Warn }, value, found.join(", "))
 }
 

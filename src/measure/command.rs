@@ -14,24 +14,14 @@ use crate::sources::process;
 /// # Errors
 /// [`Error::Command`] when there is no such command or it can't be executed.
 pub fn check_command(command: &OsString) -> Result<(), Error> {
-    let failed = |kind: io::ErrorKind| Error::Command {
-        command: command.clone(),
-        source: kind.into(),
-        similar: similar_command(command),
+    let kind = match find_command(command) {
+        Some(path) if path.is_dir() => io::ErrorKind::IsADirectory,
+        Some(path) if path.exists() && !process::is_executable(&path) => io::ErrorKind::PermissionDenied,
+        Some(path) if path.exists() => return Ok(()),
+        Some(_) | None => io::ErrorKind::NotFound,
     };
-    match find_command(command) {
-        None => Err(failed(io::ErrorKind::NotFound)),
-        Some(path) if !path.exists() => Err(failed(io::ErrorKind::NotFound)),
-        Some(path) if path.is_dir() => {
-            Err(Error::Command { command: command.clone(), source: io::ErrorKind::IsADirectory.into(), similar: None })
-        }
-        Some(path) if !process::is_executable(&path) => Err(Error::Command {
-            command: command.clone(),
-            source: io::ErrorKind::PermissionDenied.into(),
-            similar: None,
-        }),
-        Some(_) => Ok(()),
-    }
+    let similar = if kind == io::ErrorKind::NotFound { similar_command(command) } else { None };
+    Err(Error::Command { command: command.clone(), source: kind.into(), similar })
 }
 
 /// A program beside the one that isn't there, or in the same folder, with nearly its name.

@@ -7,7 +7,6 @@ use std::io;
 use nix::sys::signal::Signal;
 
 use crate::events::{EventError, TableError};
-use crate::host::HostFiles;
 use crate::machine::Denial;
 use crate::metrics::Unknown;
 use crate::names::shown;
@@ -73,7 +72,12 @@ pub enum Error {
         similar: Option<String>,
     },
     /// A group in braces doesn't fit on the counters.
-    Unschedulable(Unschedulable),
+    Unschedulable {
+        /// The group.
+        group: Unschedulable,
+        /// Whether the NMI watchdog holds one of them, which a trial doesn't see.
+        has_watchdog: bool,
+    },
     /// Counters can't be opened.
     Open(OpenError),
     /// Call stacks can't be sampled.
@@ -120,7 +124,7 @@ impl fmt::Display for Error {
             Self::Open(error) => not_opened(f, error),
             #[cfg(feature = "stacks")]
             Self::Sampling(error) => super::sampling::explain(f, error),
-            Self::Unschedulable(group) => unschedulable(f, group),
+            Self::Unschedulable { group, has_watchdog } => unschedulable(f, group, *has_watchdog),
             Self::Mux(error) => super::rotation::explain(f, error),
             Self::Stopped(signal) => stopped(f, *signal),
             Self::System(source) => write!(f, "perfprop: {source}"),
@@ -224,11 +228,9 @@ fn no_command(
     }
 }
 
-fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable) -> fmt::Result {
+fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable, has_watchdog: bool) -> fmt::Result {
     let Unschedulable { names, fit } = group;
     let needed = names.len();
-    // The watchdog holds a counter of each CPU that a trial doesn't see.
-    let has_watchdog = HostFiles::here().has_watchdog();
     let holds = if has_watchdog { ", the NMI watchdog holds 1" } else { "" };
     let all = shown(&names.join(",")).into_owned();
     writeln!(
@@ -239,6 +241,9 @@ fn unschedulable(f: &mut fmt::Formatter<'_>, group: &Unschedulable) -> fmt::Resu
     write!(f, "      each event opens alone. Remove {too_many}, or drop the braces to let them take turns")?;
     if has_watchdog { write!(f, ", or: sudo sysctl kernel.nmi_watchdog=0") } else { Ok(()) }
 }
+
+/// Room for what perfprop opens beside counters: pipes, ring buffers, files. A few dozen at most.
+const OWN_DESCRIPTORS: usize = 64;
 
 fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
     match error {
@@ -271,7 +276,7 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
                 "E05 perfprop: too many open files: {events} events in {places} place{s} need {needed} descriptors beside perfprop's own, limit is {limit} (EMFILE)"
             )?;
             // A user can't raise a hard limit; in a shell of root's, `ulimit -n` would do.
-            let enough = needed + 64;
+            let enough = needed + OWN_DESCRIPTORS;
             write!(
                 f,
                 "      already raised to the hard limit. {narrow}, or: sudo prlimit --pid $$ --nofile={enough}:{enough}"
@@ -293,5 +298,20 @@ fn not_opened(f: &mut fmt::Formatter<'_>, error: &OpenError) -> fmt::Result {
             write!(f, "      leave {member} out, or drop the braces to count the others")
         }
         OpenError::Event { name, source } => write!(f, "perfprop: cannot count {}: {source}", shown(name)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_watchdog_is_named_where_it_holds_a_counter() {
+        let text = |has_watchdog| {
+            let names = ["a", "b", "c"].map(str::to_owned).into();
+            Error::Unschedulable { group: Unschedulable { names, fit: 2 }, has_watchdog }.to_string()
+        };
+        assert!(text(true).contains("the NMI watchdog holds 1") && text(true).contains("nmi_watchdog=0"));
+        assert!(!text(false).contains("watchdog") && text(false).contains("Remove 1"), "{}", text(false));
     }
 }

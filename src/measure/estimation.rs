@@ -5,13 +5,14 @@ use std::sync::Arc;
 
 use super::{Error, MeasureOptions};
 use crate::estimate::gp::{CovarianceModel, MAX_EVENTS};
-use crate::estimate::{Estimator, EstimatorKind, Gaussian};
+use crate::estimate::{Estimator, EstimatorKind, Gaussian, IntervalBasis};
 use crate::events::{Event, with_letters};
 use crate::monitor::Monitor;
 use crate::names::shown;
 use crate::rates::Confidence;
 use crate::relations::Relation;
-use crate::run::Header;
+use crate::run::{End, Header};
+use crate::sources::Round;
 
 /// What gives the least errors of those that are known. Where nothing is multiplexed it does no more than
 /// `scale`.
@@ -22,10 +23,12 @@ const DEFAULT_ESTIMATOR: EstimatorKind = EstimatorKind::Gp;
 pub struct Estimation {
     /// Which estimator.
     pub kind: EstimatorKind,
-    /// How often an interval holds the true count.
+    /// Confidence level of all intervals.
     pub confidence: Confidence,
     /// What earlier runs of the program taught [`EstimatorKind::Gp`].
     pub learnt: Option<Arc<CovarianceModel>>,
+    /// The rounds by which [`EstimatorKind::Gp`] estimates intervals.
+    pub basis: IntervalBasis,
 }
 
 impl Estimation {
@@ -58,7 +61,30 @@ impl Estimation {
             ));
         }
         let learnt = learnt.map(|path| read_learnt(path, kind, &events)).transpose()?;
-        Ok(Self { kind, confidence, learnt })
+        Ok(Self { kind, confidence, learnt, basis: IntervalBasis::AsLive })
+    }
+
+    /// The same for a run that is over: its intervals are estimated by all of its rounds. Reads them all once, and
+    /// takes twice as long again. Where nothing was multiplexed, or the estimator isn't `gp`, all stays as it is.
+    #[must_use]
+    pub fn with_whole_run<'a>(
+        self,
+        header: &Header,
+        relations: &[Relation],
+        rounds: impl IntoIterator<Item = &'a (Round, u64)>,
+        end: End,
+    ) -> Self {
+        if self.kind != EstimatorKind::Gp {
+            return self;
+        }
+        let keeping = Self { basis: IntervalBasis::Keeping, ..self.clone() };
+        let mut monitor = monitor(header.clone(), relations.to_vec(), keeping).without_history();
+        for (round, lost) in rounds {
+            monitor.round(round, *lost);
+        }
+        monitor.end(end);
+        let basis = monitor.whole_run().map_or(IntervalBasis::AsLive, |run| IntervalBasis::WholeRun(Arc::new(run)));
+        Self { basis, ..self }
     }
 }
 
@@ -91,10 +117,13 @@ pub fn learnt_of_parts() -> Error {
 
 /// A monitor with this estimator.
 pub fn monitor(header: Header, relations: Vec<Relation>, estimation: Estimation) -> Monitor {
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let estimator: Box<dyn Estimator> = match estimation.learnt {
-        Some(model) => Box::new(Gaussian::new(&events, &relations).with_model(model)),
-        None => estimation.kind.build(&events, &relations),
+    let events = header.bare_events();
+    let estimator: Box<dyn Estimator> = match estimation.kind {
+        EstimatorKind::Gp => {
+            let gaussian = Gaussian::new(&events, &relations).by(estimation.basis);
+            Box::new(estimation.learnt.into_iter().fold(gaussian, Gaussian::with_model))
+        }
+        kind => kind.build(&events, &relations),
     };
     Monitor::new(header, relations, estimator).with_confidence(estimation.confidence)
 }

@@ -6,6 +6,7 @@
 //!
 //! What a user should know and is no error is passed to a `note` function, one note a call.
 
+use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -16,10 +17,11 @@ use crate::events::{Machine, Merge, Resolver, Space};
 use crate::metrics::{Facts, MeasuredScope};
 use crate::monitor::Monitor;
 use crate::plan::{KERNEL_SLICE, Plan};
-use crate::run::{Header, MetricFormula};
+use crate::rates::Confidence;
+use crate::run::{End, Header, MetricFormula};
 use crate::session::{Launch, Session};
 use crate::sources::perf::Split;
-use crate::sources::{Counter, emulate};
+use crate::sources::{Counter, Round, emulate};
 
 mod command;
 mod error;
@@ -45,7 +47,7 @@ pub use plan::DefaultEvents;
 pub use relations::{LoadedRelations, RelationOptions, recorded_relations};
 pub use resolver::{can_count, resolver};
 pub use rotation::ScheduleOption;
-pub use run::{BATCH, Delivery, RunEvent, RunOutcome, WatchEvent, close, ends_run, run, watch};
+pub use run::{BATCH, Delivery, RunEvent, RunOutcome, WatchEvent, close, ends_run, run, watch, watch_rounds};
 #[cfg(feature = "stacks")]
 pub use sampling::{SampleRate, StackOptions};
 
@@ -85,8 +87,8 @@ pub struct MeasureOptions {
     pub estimator: Option<EstimatorKind>,
     /// A file of what earlier runs of the program taught [`EstimatorKind::Gp`].
     pub learnt: Option<PathBuf>,
-    /// How often an interval holds the true count.
-    pub confidence: crate::rates::Confidence,
+    /// Confidence level of all intervals.
+    pub confidence: Confidence,
     /// How call stacks are sampled; not at all where `None`.
     #[cfg(feature = "stacks")]
     pub stacks: Option<StackOptions>,
@@ -110,7 +112,7 @@ impl Default for MeasureOptions {
             relations: RelationOptions::default(),
             estimator: None,
             learnt: None,
-            confidence: crate::rates::Confidence::default(),
+            confidence: Confidence::default(),
             #[cfg(feature = "stacks")]
             stacks: None,
         }
@@ -203,6 +205,13 @@ impl Measurement {
         monitor(header, self.relations.all.clone(), self.estimation.clone())
     }
 
+    /// A monitor of a run that is over, for its rounds once more: intervals are estimated with the whole run known.
+    pub fn knowing_whole_run(&self, header: &Header, rounds: &[(Round, u64)], end: &End) -> Monitor {
+        let relations = &self.relations.all;
+        let estimation = self.estimation.clone().with_whole_run(header, relations, rounds, end.clone());
+        monitor(header.clone(), relations.clone(), estimation).without_history()
+    }
+
     /// Measures from the start to the end of the command or of the time, and returns all that was measured.
     ///
     /// # Errors
@@ -211,7 +220,7 @@ impl Measurement {
         let (session, header) = self.start(self.period(interval), interval, note)?;
         note_partial(&header, note);
         let mut monitor = self.monitor(header);
-        let outcome = watch::<Error>(&session, &never(), &mut monitor, |_, _| Ok(std::ops::ControlFlow::Continue(())))?;
+        let outcome = watch::<Error>(&session, &never(), &mut monitor, |_, _| Ok(ControlFlow::Continue(())))?;
         Ok((monitor, outcome))
     }
 }

@@ -2,9 +2,10 @@
 
 use super::{Error, MeasureOptions};
 use crate::events::{self, Event, Pmu, Resolver};
+use crate::host::HostFiles;
 use crate::metrics::MetricRequest;
-use crate::plan::{EventIndex, Fit, Plan};
-use crate::relations::{Relation, RelationBinding};
+use crate::plan::{Fit, Plan};
+use crate::relations::{self, Relation};
 use crate::sources::perf;
 
 /// Counted where there is a PMU and nobody says what to count.
@@ -53,22 +54,15 @@ pub(super) fn plan(
     let plan = match counters.or(resolver.machine().is_emulated().then_some(usize::MAX)) {
         Some(counters) => {
             let mut fit = |events: &[&Event]| if events.len() > counters { Fit::TooMany } else { Fit::Fits };
-            Plan::limited(request.add_to(groups, &mut fit), counters)
+            Plan::limited(request.add_to(groups, &mut fit), counters, |events| {
+                relations::sums(relations, events).into_iter().map(|(_, events)| events).collect()
+            })
         }
         // Anchors come last: they take what room the groups of metrics leave.
         None => Plan::new(request.add_to(groups, &mut perf::fit), &mut perf::fit)
-            .map(|plan| plan.linked(|events| related(relations, events), &mut perf::fit)),
+            .map(|plan| plan.linked(|events| relations::related(relations, events), &mut perf::fit)),
     };
-    plan.map_err(Error::Unschedulable)
-}
-
-/// The events that each relation ties together.
-fn related(relations: &[Relation], events: &[Event]) -> Vec<Vec<EventIndex>> {
-    let events_of = |relation: &Relation| match relation.bind(events) {
-        RelationBinding::Active(bound) => bound.events(),
-        RelationBinding::Inactive { .. } | RelationBinding::SelfRelation { .. } => Vec::new(),
-    };
-    relations.iter().map(events_of).collect()
+    plan.map_err(|group| Error::Unschedulable { group, has_watchdog: HostFiles::here().has_watchdog() })
 }
 
 /// The best that there is to count where nobody says what; notes which and why.

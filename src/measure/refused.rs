@@ -4,7 +4,7 @@
 use super::Error;
 use crate::events::Event;
 use crate::machine::{Denial, EventVerdict, Host, ThisKernel, target_denial, verdict};
-use crate::plan::Plan;
+use crate::plan::{EventIndex, Member, Plan};
 use crate::session::{Launch, StartError};
 use crate::sources::perf::{CounterRow, OpenError, ProbeTarget, TargetKind};
 use crate::sources::{Counter, Status};
@@ -48,7 +48,7 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
         return Error::NotModelled(plan.events.iter().filter_map(Event::unavailable).collect());
     }
     let host = Host::here();
-    let is_closed = |event: usize| rows.iter().any(|row| row.event == event && !row.is_whole());
+    let is_closed = |event: usize| rows_of(rows, event).any(|row| !row.is_whole());
     let closed = plan.events.iter().enumerate().filter(|(event, _)| is_closed(*event));
     let events: Vec<_> = closed.map(|(_, event)| event.name.clone()).collect();
     let whose = whose(launch);
@@ -64,7 +64,7 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
         }
         return Error::NoCounters { events, has_pmu: host.cores().next().is_some(), guest: host.guest() };
     };
-    let event = &plan.events[row.event];
+    let event = plan.event(row.member);
     match verdict(&host, &ThisKernel, event, whose) {
         EventVerdict::Denied(Denial::Target) => match whose {
             ProbeTarget::Task(pid) => Error::Open(OpenError::NotYours(pid)),
@@ -86,12 +86,16 @@ fn rows_not_opened(rows: &[CounterRow], plan: &Plan, launch: &Launch) -> Error {
     }
 }
 
+/// The rows of an event, by its place in the plan.
+fn rows_of(rows: &[CounterRow], event: usize) -> impl Iterator<Item = &CounterRow> {
+    rows.iter().filter(move |row| row.member == Member::Event(EventIndex(event)))
+}
+
 /// The CPUs that the first of these events is opened on, where all of them are opened on some CPUs only: none that is
 /// counted, or a program is, and no CPU.
 fn whole_cpus(events: &[String], plan: &Plan, rows: &[CounterRow], launch: &Launch) -> Option<String> {
     let is_of_program = !matches!(launch.target, Some(TargetKind::Everyone | TargetKind::Cgroup(_)));
-    let is_elsewhere =
-        |event: usize| rows.iter().any(|row| row.event == event && (is_of_program || row.status == Status::Elsewhere));
+    let is_elsewhere = |event: usize| rows_of(rows, event).any(|row| is_of_program || row.status == Status::Elsewhere);
     let mut whole = plan.events.iter().enumerate().filter(|(_, event)| events.contains(&event.name));
     let all = whole.clone().all(|(index, event)| !event.encoding.cpus.is_empty() && is_elsewhere(index));
     whole.next().filter(|_| all).map(|(_, event)| event.cpu_list())

@@ -176,14 +176,32 @@ pub fn watch<E>(
     session: &Session,
     signals: &Receiver<i32>,
     monitor: &mut Monitor,
+    show: impl FnMut(&Monitor, WatchEvent) -> Result<ControlFlow<()>, E>,
+) -> Result<RunOutcome, E> {
+    watch_rounds(session, signals, monitor, |_, _| {}, show)
+}
+
+/// The same, and hands on each round, with how many were lost so far, before the monitor takes it.
+///
+/// # Errors
+/// Those of `show`.
+pub fn watch_rounds<E>(
+    session: &Session,
+    signals: &Receiver<i32>,
+    monitor: &mut Monitor,
+    mut take: impl FnMut(&Round, u64),
     mut show: impl FnMut(&Monitor, WatchEvent) -> Result<ControlFlow<()>, E>,
 ) -> Result<RunOutcome, E> {
     let mut has_enough = false;
     let outcome = run(session, signals, never(), Delivery::Immediate, |event| {
         let flow = match event {
-            RunEvent::Round(round, lost) if monitor.round(round, lost) => show(monitor, WatchEvent::Interval)?,
+            RunEvent::Round(round, lost) => {
+                take(round, lost);
+                let closes = monitor.round(round, lost);
+                if closes { show(monitor, WatchEvent::Interval)? } else { ControlFlow::Continue(()) }
+            }
             RunEvent::Save => show(monitor, WatchEvent::Save)?,
-            RunEvent::Round(..) | RunEvent::Stacks(_) | RunEvent::Idle => ControlFlow::Continue(()),
+            RunEvent::Stacks(_) | RunEvent::Idle => ControlFlow::Continue(()),
         };
         has_enough |= flow.is_break();
         Ok(flow)

@@ -1,6 +1,8 @@
 //! Chooses which events are sampled with their call stacks, and explains what can't be.
 
-use std::fmt;
+use std::{fmt, io};
+
+use nix::errno::Errno;
 
 use super::{Error, MeasureOptions, resolver};
 use crate::events::{Event, EventKind};
@@ -14,6 +16,9 @@ use crate::stacks::{Rate, UnwindMethod};
 /// Sampled where nobody says what: where there is a PMU, and where there is none.
 const DEFAULT_HARDWARE: &str = "cycles";
 const DEFAULT_SOFTWARE: &str = "cpu-clock";
+
+/// The kernel's `perf_event_mlock_kb` as it begins: 512 KiB and a page (`kernel/events/core.c`).
+const MLOCK_KB: u64 = 516;
 
 /// How call stacks are sampled.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -98,8 +103,7 @@ fn reason(unsampled: &live::Unsampled) -> String {
     format!("{} ({})", shown(&unsampled.name), why(&unsampled.source))
 }
 
-fn why(error: &std::io::Error) -> String {
-    use nix::errno::Errno;
+fn why(error: &io::Error) -> String {
     match error.raw_os_error().map(Errno::from_raw) {
         Some(Errno::EINVAL | Errno::EOPNOTSUPP) => "it can't be sampled".into(),
         Some(Errno::ENOENT | Errno::ENODEV | Errno::ENXIO) => "this machine has no such event".into(),
@@ -114,7 +118,7 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError) -> fmt::Re
         StackError::NoEvent(unsampled) => {
             let reasons: Vec<_> = unsampled.iter().map(reason).collect();
             writeln!(f, "E14 perfprop: no call stacks can be sampled: {}", reasons.join("; "))?;
-            let forbidden = unsampled.iter().any(|event| event.source.kind() == std::io::ErrorKind::PermissionDenied);
+            let forbidden = unsampled.iter().any(|event| event.source.kind() == io::ErrorKind::PermissionDenied);
             if forbidden {
                 write!(f, "      as root, or:  sudo sysctl kernel.perf_event_paranoid=1")
             } else {
@@ -136,7 +140,7 @@ pub(super) fn explain(f: &mut fmt::Formatter<'_>, error: &StackError) -> fmt::Re
                 f,
                 "E14 perfprop: ring buffers need {needed} KiB of locked memory at least, and this user may lock no more (EPERM{limit})"
             )?;
-            let raised = limit_kb.unwrap_or(516) * 2;
+            let raised = limit_kb.unwrap_or(MLOCK_KB) * 2;
             write!(f, "      end other profilers of this user, or:  sudo sysctl kernel.perf_event_mlock_kb={raised}")
         }
         // Reported with the counters'.

@@ -6,8 +6,8 @@ use super::partial::note_ended;
 use super::refused::refused;
 use super::{Error, Measurement, rotation};
 use crate::events::{Event, with_letters};
-use crate::plan::{Plan, PlannedGroup};
-use crate::run::{self, Anchor, Header, MeasuredEvent, TruthColumn};
+use crate::plan::{EventIndex, GroupIndex, Member, Plan, PlannedGroup};
+use crate::run::{Anchor, Header, MeasuredEvent, MeasuredGroup, MeasuredMachine, TruthColumn};
 use crate::session::{Launch, Session};
 use crate::sources::perf::{CounterRow, Split};
 use crate::sources::{Counter, Status};
@@ -26,22 +26,19 @@ pub(super) fn start(
     let session = Session::start(plan, launch, period).map_err(|error| refused(error, plan, launch))?;
     note_ended(launch, note);
     let recorded = |row: &CounterRow| MeasuredEvent {
-        event: opened(&plan.events[row.event], row),
+        event: opened(plan.event(row.member), row),
         status: row.status.clone(),
         scope: row.scope.clone(),
     };
-    let events: Vec<_> = session.rows().iter().filter(|row| row.anchor_of.is_none()).map(recorded).collect();
+    let events: Vec<_> = session.rows().iter().filter(|row| !row.is_anchor()).map(recorded).collect();
     rotation::note_intervals(session.intervals(), note);
     #[cfg(feature = "stacks")]
     session.stacks().inspect(|stacks| super::sampling::note_unsampled(stacks, note));
     let anchors = anchors(plan, &session.rows()[events.len()..]);
     let groups = groups_of_rows(plan, events.len());
     let header = Header {
-        version: run::VERSION,
-        perfprop: env!("CARGO_PKG_VERSION").into(),
         started: started.as_secs_f64(),
-        machine: run::MeasuredMachine::this(),
-        target: session.target().clone(),
+        machine: MeasuredMachine::this(),
         delay_ns: launch.delay.map_or(WallNs(0), WallNs::from),
         truths: truths(launch, events.len()),
         modelled: session.model().cloned(),
@@ -51,9 +48,9 @@ pub(super) fn start(
         groups,
         metrics: measurement.metrics.clone(),
         relations: measurement.relations.files.clone(),
-        estimator: measurement.estimation.kind.name().into(),
         period_ns: WallNs::from(period),
         interval_ns: WallNs::from(interval),
+        ..Header::new(session.target().clone(), measurement.estimation.kind.name())
     };
     Ok((session, header))
 }
@@ -85,7 +82,7 @@ fn opened(event: &Event, row: &CounterRow) -> Event {
     let mut event = event.clone();
     if row.status.is_open() {
         for (unit, status) in event.encoding.units.iter_mut().zip(&row.units) {
-            unit.absent = (!row.has(status)).then(|| status.word().to_owned());
+            unit.encoding.absent = (!row.has(status)).then(|| status.word().to_owned());
         }
     }
     if row.status == Status::UserOnly {
@@ -97,10 +94,15 @@ fn opened(event: &Event, row: &CounterRow) -> Event {
 }
 
 /// The groups of every scope, by the places of their events; anchors know their groups themselves.
-fn groups_of_rows(plan: &Plan, events: usize) -> Vec<PlannedGroup> {
+fn groups_of_rows(plan: &Plan, events: usize) -> Vec<MeasuredGroup> {
     let width = plan.events.len().max(1);
-    let in_scope = |group: &PlannedGroup, first: usize| PlannedGroup {
-        members: group.members.iter().filter(|&&member| member < width).map(|member| first + member).collect(),
+    let in_scope = |group: &PlannedGroup, first: usize| MeasuredGroup {
+        members: group
+            .members
+            .iter()
+            .filter_map(|member| member.event())
+            .map(|EventIndex(event)| first + event)
+            .collect(),
         cohesion: group.cohesion,
     };
     (0..events).step_by(width).flat_map(|first| plan.groups.iter().map(move |group| in_scope(group, first))).collect()
@@ -108,12 +110,15 @@ fn groups_of_rows(plan: &Plan, events: usize) -> Vec<PlannedGroup> {
 
 /// The anchors of every scope, which are in the order of the plan.
 fn anchors(plan: &Plan, rows: &[CounterRow]) -> Vec<Anchor> {
-    let count = plan.anchors.len().max(1);
     let recorded = |(place, row): (usize, &CounterRow)| {
-        let member = plan.events.len() + place % count;
-        let group = plan.groups.iter().position(|group| group.members.contains(&member))?;
-        let group = place / count * plan.groups.len() + group;
-        Some(Anchor { anchor_of: row.anchor_of?, group, status: row.status.clone() })
+        let Member::Anchor(anchor) = row.member else { return None };
+        let scope = place / plan.anchors.len();
+        let group = plan.groups.iter().position(|group| group.members.contains(&row.member))?;
+        Some(Anchor {
+            anchor_of: scope * plan.events.len() + plan.anchors[anchor.0].0,
+            group: GroupIndex(scope * plan.groups.len() + group),
+            status: row.status.clone(),
+        })
     };
     rows.iter().enumerate().filter_map(recorded).collect()
 }

@@ -211,14 +211,14 @@ mod tests {
             factor,
             unit: "%".into(),
             description: String::new(),
-            events: events.map(|(name, events)| (name.to_owned(), events)).into(),
+            events: events.map(|(name, events)| (name.to_owned(), events.into_iter().map(EventIndex).collect())).into(),
         };
         Derived::new(&recorded).unwrap()
     }
 
     fn counts(a: (f64, f64), b: (f64, f64)) -> impl Fn(EventIndex) -> Option<Uncertain> {
         let error = |half_width: f64| if half_width == 0.0 { Error::Exact } else { Error::of(half_width) };
-        move |event| [a, b].get(event).map(|&(value, half_width)| Uncertain { value, error: error(half_width) })
+        move |event| [a, b].get(event.0).map(|&(value, half_width)| Uncertain { value, error: error(half_width) })
     }
 
     #[test]
@@ -239,7 +239,7 @@ mod tests {
         // 100 sqrt(0.05^2 + (8/120)^2); above through the others, 100 sqrt(0.1^2 + (4/120)^2).
         let sides = [(30.0, 3.0, 6.0), (60.0, 4.0, 8.0)];
         let count = |event: EventIndex| {
-            sides.get(event).map(|&(value, below, above)| Uncertain { value, error: Error::Within { below, above } })
+            sides.get(event.0).map(|&(value, below, above)| Uncertain { value, error: Error::Within { below, above } })
         };
         let check = |factor: f64, expected: [f64; 2]| {
             let Error::Within { below, above } = derived("A / B", None, factor).value(count, 1.0).unwrap().error else {
@@ -255,7 +255,7 @@ mod tests {
     fn what_is_exact_stays_so_and_what_is_not_known_too() {
         let exact = derived("A / B", Some("A > B"), 1.0).value(counts((30.0, 0.0), (60.0, 0.0)), 1.0).unwrap();
         assert_eq!((exact.value, exact.error, exact.verdict), (0.5, Error::Exact, ThresholdVerdict::Fine));
-        let unknown = |event| Some(Uncertain { value: 2.0, error: [Error::Unknown, Error::Exact][event] });
+        let unknown = |EventIndex(event)| Some(Uncertain { value: 2.0, error: [Error::Unknown, Error::Exact][event] });
         assert_eq!(derived("A / B", None, 1.0).value(unknown, 1.0).unwrap().error, Error::Unknown);
         // What has no slope has no part in the error.
         assert_eq!(derived("B + 0 * A", None, 1.0).value(unknown, 1.0).unwrap().error, Error::of(0.0));
@@ -266,8 +266,8 @@ mod tests {
     fn no_value_is_none_and_not_zero() {
         let metric = derived("A / B", None, 1.0);
         assert_eq!(metric.value(counts((1.0, 0.0), (0.0, 0.0)), 1.0), Err(NoValue::Undefined));
-        let a_only = |event| (event == 0).then_some(Uncertain::exact(1.0));
-        assert_eq!(metric.value(a_only, 1.0), Err(NoValue::NotCounted(1)));
+        let a_only = |event| (event == EventIndex(0)).then_some(Uncertain::exact(1.0));
+        assert_eq!(metric.value(a_only, 1.0), Err(NoValue::NotCounted(EventIndex(1))));
         // A choice that isn't taken needs no count.
         assert_eq!(derived("A if A else B", None, 1.0).value(a_only, 1.0).map(|number| number.value), Ok(1.0));
     }

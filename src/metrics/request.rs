@@ -229,18 +229,14 @@ impl ResolvedMetric {
     }
 
     fn recorded(&self, plan: &Plan) -> MetricFormula {
-        // Behind the events stand anchors, of whose readings no number is made.
-        let is = |index: EventIndex, event: &Event| {
-            plan.events.get(index).is_some_and(|known| known.identity() == event.identity())
-        };
+        let is = |index: EventIndex, event: &Event| plan.events[index.0].identity() == event.identity();
         let hardware: Vec<&Event> = self.hardware().collect();
-        let whole = plan
-            .groups
-            .iter()
-            .find(|group| hardware.iter().all(|event| group.members.iter().any(|&member| is(member, event))));
+        // Of the readings of anchors no number is made.
+        let mut groups = plan.groups.iter().map(|group| group.members.iter().filter_map(|member| member.event()));
         // Events may be counted in several groups: the one that has all of them is the metric's own.
-        let own = whole.map_or(&[][..], |group| &group.members);
-        let place = |event: &Event| own.iter().copied().chain(0..plan.events.len()).find(|&index| is(index, event));
+        let own = groups.find(|group| hardware.iter().all(|event| group.clone().any(|index| is(index, event))));
+        let all = || own.clone().into_iter().flatten().chain((0..plan.events.len()).map(EventIndex));
+        let place = |event: &Event| all().find(|&index| is(index, event));
         let places = |events: &[Event]| events.iter().filter_map(place).collect::<Vec<_>>();
         let events: BTreeMap<_, _> = self.events.iter().map(|(name, events)| (name.clone(), places(events))).collect();
         MetricFormula {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::Monitor;
 use crate::estimate::RelationIndex;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::sources::Scope;
 use crate::units::{CpuNs, WallNs};
 
@@ -28,27 +28,27 @@ pub enum Finding {
     /// A count or a time fell between two rounds; the two give no sample.
     WentBackwards {
         /// Event that it is about.
-        event: EventIndex,
+        event: RowIndex,
     },
     /// Events were on a counter for a small part of the time.
     LowRunRatio {
         /// Events, each with its time running over its time enabled.
-        ratios: Vec<(EventIndex, f64)>,
+        ratios: Vec<(RowIndex, f64)>,
     },
     /// This machine has no such event.
     NotSupported {
         /// Event that it is about.
-        event: EventIndex,
+        event: RowIndex,
     },
     /// The kernel doesn't let this user count it.
     Forbidden {
         /// Event that it is about.
-        event: EventIndex,
+        event: RowIndex,
     },
     /// The kernel took counters off a task that executed a program with rights of its own.
     TakenOff {
         /// The events that aren't counted, in whole or in part, from then on.
-        events: Vec<EventIndex>,
+        events: Vec<RowIndex>,
     },
     /// Much CPU time of a command passed without its events, as if the kernel had taken counters off a child.
     UncountedTime {
@@ -65,22 +65,22 @@ pub enum Finding {
     /// The event is counted in user space only.
     UserOnly {
         /// Event that it is about.
-        event: EventIndex,
+        event: RowIndex,
     },
     /// The event is counted on one kind of core only.
     OneKindOfCore {
         /// Event that it is about.
-        event: EventIndex,
+        event: RowIndex,
     },
     /// Some units have no part in the event's sum.
     LacksUnits {
         /// Event that it is about.
-        event: EventIndex,
+        event: RowIndex,
     },
     /// The event's PMU is opened on other CPUs than those that are measured.
     Elsewhere {
         /// Event that it is about.
-        event: EventIndex,
+        event: RowIndex,
     },
     /// Events of a relation aren't measured.
     RelationInactive {
@@ -179,7 +179,7 @@ struct FindingText<'a> {
 }
 
 impl FindingText<'_> {
-    fn event(&self, index: EventIndex) -> &str {
+    fn event(&self, index: RowIndex) -> &str {
         &self.monitor.header().events[index].event.name
     }
 
@@ -188,7 +188,7 @@ impl FindingText<'_> {
     }
 
     /// Which part of the target it was, where rows tell parts by thread.
-    fn taken_off(&self, f: &mut fmt::Formatter<'_>, events: &[EventIndex]) -> fmt::Result {
+    fn taken_off(&self, f: &mut fmt::Formatter<'_>, events: &[RowIndex]) -> fmt::Result {
         let scopes = events.iter().map(|&event| &self.monitor.header().events[event].scope);
         let thread = scopes.clone().find(|scope| matches!(scope, Scope::Thread { .. }));
         let who = thread.map_or_else(|| self.monitor.header().title(), Scope::to_string);
@@ -200,7 +200,7 @@ impl FindingText<'_> {
     }
 
     /// Several together: they lie in multiplexed groups.
-    fn low_ratios(&self, f: &mut fmt::Formatter<'_>, ratios: &[(EventIndex, f64)]) -> fmt::Result {
+    fn low_ratios(&self, f: &mut fmt::Formatter<'_>, ratios: &[(RowIndex, f64)]) -> fmt::Result {
         let (least, most) = ratios.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), (_, ratio)| {
             (least.min(ratio * 100.0), most.max(ratio * 100.0))
         });
@@ -278,17 +278,17 @@ impl fmt::Display for FindingText<'_> {
                 write!(f, "{} is inactive: {} not measured (E08)", self.relation(*relation), missing.join(", "))
             }
             Finding::RelationViolated { relation, z } => {
-                write!(
-                    f,
-                    "{} contradicts what is counted (z {z:+.1}); it corrects nothing now",
-                    self.relation(*relation)
-                )
+                let consequence = match self.monitor.standings()[*relation].corrects_regardless() {
+                    true => "it corrects nevertheless, as --estimator linear-plain asks",
+                    false => "it corrects nothing now",
+                };
+                write!(f, "{} contradicts what is counted (z {z:+.1}); {consequence}", self.relation(*relation))
             }
             Finding::RotationBeats { least, most } => write!(
                 f,
-                "the rotation of the counters beats with the program: what is counted all the time has other rates in the \
-                 turns of multiplexed events, whose true counts may be {least:.1} to {most:.1} times what is shown; \
-                 intervals are as wide. Turns in another order (--schedule user) or fewer events don't beat"
+                "the counters rotate in step with the program, so multiplexed counts may be wrong: the truth may be \
+                 {least:.1} to {most:.1} times what is shown, and intervals are as wide. Try --schedule user, or fewer \
+                 hardware events"
             ),
             Finding::FellBack => {
                 f.write_str("the estimator found no solution for an interval: its counts are scaled, as perf does")

@@ -2,7 +2,7 @@
 
 use super::{Monitor, Point, Row};
 use crate::events::{Event, EventKind};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::rates::{Moments, ScopeIndex};
 use crate::run::Header;
 use crate::units::{CpuNs, WallNs};
@@ -119,13 +119,13 @@ fn positive(number: f64) -> Option<f64> {
 }
 
 /// The event that counts instructions of each part of the target, if one does.
-pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option<EventIndex>> {
+pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option<RowIndex>> {
     let counts = |event: &Event| event.is_called("instructions") || event.canonical == "Ir";
     let first = header.events.iter().find(|event| counts(&event.event)).map(|event| &event.event.name);
     let mut found = vec![None; scopes.iter().max().map_or(0, |last| last + 1)];
     let named = header.events.iter().enumerate().filter(|(_, event)| Some(&event.event.name) == first);
     for (index, _) in named {
-        let place: &mut Option<EventIndex> = &mut found[scopes[index]];
+        let place: &mut Option<RowIndex> = &mut found[scopes[index]];
         *place = place.or(Some(index));
     }
     found
@@ -133,7 +133,7 @@ pub(super) fn instructions(header: &Header, scopes: &[ScopeIndex]) -> Vec<Option
 
 impl Monitor {
     /// The events that count instructions, one for each part of the target.
-    pub(super) fn instructions(&self) -> Vec<EventIndex> {
+    pub(super) fn instructions(&self) -> Vec<RowIndex> {
         self.instructions.iter().flatten().copied().collect()
     }
 

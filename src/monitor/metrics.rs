@@ -2,7 +2,7 @@
 
 use super::{Monitor, Point, Row};
 use crate::metrics::{Derived, NoValue, Number};
-use crate::plan::EventIndex;
+use crate::plan::{EventIndex, RowIndex};
 use crate::rates::Uncertain;
 use crate::run::{Header, MetricFormula};
 use crate::sources::Scope;
@@ -15,7 +15,7 @@ pub struct MetricRow<'a> {
     pub definition: &'a MetricFormula,
     derived: &'a Derived,
     /// The place of the part's first event.
-    first: EventIndex,
+    first: RowIndex,
 }
 
 /// The metrics of a header; one whose formula can't be read, as no writer leaves it, is left out.
@@ -31,7 +31,7 @@ impl Monitor {
     }
 
     /// The metrics that stand with an event.
-    pub fn metrics_of(&self, event: EventIndex) -> impl Iterator<Item = MetricRow<'_>> {
+    pub fn metrics_of(&self, event: RowIndex) -> impl Iterator<Item = MetricRow<'_>> {
         self.metrics_from(event - event % self.width()).filter(move |metric| metric.leader() == event)
     }
 
@@ -41,7 +41,7 @@ impl Monitor {
     }
 
     /// The metrics of the part of the target whose first event this is.
-    fn metrics_from(&self, first: EventIndex) -> impl Iterator<Item = MetricRow<'_>> {
+    fn metrics_from(&self, first: RowIndex) -> impl Iterator<Item = MetricRow<'_>> {
         self.derived.iter().map(move |(index, derived)| {
             let definition = &self.header().metrics[*index];
             MetricRow { monitor: self, definition, derived, first }
@@ -63,7 +63,7 @@ impl<'a> MetricRow<'a> {
         match none {
             NoValue::Undefined => "divided by zero".to_owned(),
             NoValue::NotCounted(event) => {
-                let row = self.monitor.row(event);
+                let row = self.monitor.row(self.row(event));
                 format!("{}: {}", row.event.event.name, row.absence.map_or("no count", |absence| absence.words()))
             }
         }
@@ -73,9 +73,14 @@ impl<'a> MetricRow<'a> {
         self.monitor.header().events.get(self.first).map(|event| &event.scope)
     }
 
+    /// The row of one of its events, which it names by their places in each part of the target.
+    fn row(&self, EventIndex(event): EventIndex) -> RowIndex {
+        self.first + event
+    }
+
     /// The event that it stands with: the first of its formula, else the first of all.
-    pub fn leader(&self) -> EventIndex {
-        self.first + self.derived.events().next().unwrap_or(0)
+    pub fn leader(&self) -> RowIndex {
+        self.derived.events().next().map_or(self.first, |event| self.row(event))
     }
 
     /// Value of the metric over the whole run.
@@ -93,12 +98,8 @@ impl<'a> MetricRow<'a> {
     /// Returns why there is no value.
     pub fn value(&self, count: impl Fn(Row<'a>) -> Option<Uncertain>, seconds: f64) -> Result<Number, NoValue> {
         let events = self.monitor.header().events.len();
-        let row = |event: EventIndex| Some(self.first + event).filter(|&index| index < events);
-        let value = self.derived.value(|event| count(self.monitor.row(row(event)?)), seconds);
-        value.map_err(|none| match none {
-            NoValue::NotCounted(event) => NoValue::NotCounted(self.first + event),
-            NoValue::Undefined => NoValue::Undefined,
-        })
+        let row = |event: EventIndex| Some(self.row(event)).filter(|&row| row < events);
+        self.derived.value(|event| count(self.monitor.row(row(event)?)), seconds)
     }
 
     /// Value of the metric in the interval that ended last.

@@ -12,39 +12,38 @@
 //! Everything that it shows is about the time up to the end of the last interval; only
 //! [`Monitor::now`] is about the last round.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::VecDeque;
 
-use crate::estimate::{Cause, Estimate, Estimator, Quality, RelationState, Standing, Weakness};
-use crate::events::EventKind;
+use crate::estimate::{Cause, Estimate, Estimator, Quality, Standing, WholeRun};
 use crate::metrics::Derived;
-use crate::plan::EventIndex;
-use crate::rates::{Confidence, Delta, Error, Raw, ScopeIndex, Tally, Uncertain};
+use crate::plan::RowIndex;
+use crate::rates::{Confidence, Delta, Error, ScopeIndex, Tally, Uncertain};
 use crate::relations::Relation;
-use crate::run::{End, Header, MeasuredEvent, MeasuredTarget};
+use crate::run::{End, Header, MeasuredTarget};
 use crate::sources::{Reading, Round};
 use crate::units::{CpuNs, WallNs};
 
+mod anchors;
+mod detect;
 mod finding;
 mod measure;
 mod metrics;
+mod row;
 mod sum;
 mod truth;
 mod uncounted;
 
+pub use detect::LOW_RUN_RATIO;
+use detect::SETTLED;
 pub use finding::{Finding, Noted, Severity};
 pub use measure::Measure;
 pub use metrics::MetricRow;
+pub use row::{Absence, Correction, Point, Row, UncountedPart};
 pub use sum::{Sum, SummedEvent};
 pub use truth::Truth;
 
 /// Intervals that are kept for charts: an hour of seconds.
 const HISTORY: usize = 3600;
-
-/// A run ratio below this leans on scaling: a quarter of the time was never seen.
-pub const LOW_RUN_RATIO: f64 = 0.75;
-
-/// A low run ratio is reported only after so many intervals.
-const SETTLED: u64 = 3;
 
 /// The state of a measurement, built up round by round.
 pub struct Monitor {
@@ -57,13 +56,15 @@ pub struct Monitor {
     kept: usize,
     /// The part of the target that each event is about, and of each part the event that counts instructions.
     scopes: Vec<ScopeIndex>,
-    instructions: Vec<Option<EventIndex>>,
+    instructions: Vec<Option<RowIndex>>,
     /// Events that are counted for each part of the target, and how their sums vary between intervals.
     parts: Vec<SummedEvent>,
     spreads: Vec<sum::SumSpread>,
     tally: Tally,
     /// What each event counted in truth, where that was recorded.
     truths: Vec<Option<u64>>,
+    /// The last readings of anchors.
+    anchors: Vec<Reading>,
     estimator: Box<dyn Estimator>,
     /// When the current interval ends.
     due: WallNs,
@@ -95,178 +96,6 @@ struct EventTrack {
     uncounted: Option<(UncountedPart, Estimate)>,
 }
 
-/// One interval of one event.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Point {
-    /// End of the interval.
-    pub at: WallNs,
-    /// Length of the interval.
-    pub length: WallNs,
-    /// The CPU time of it: the event's own, or that of the others where it isn't open.
-    pub cpu_time: CpuNs,
-    /// What was counted, as it was counted.
-    pub counted: Delta,
-    /// The scaled count; `None` where nothing ran.
-    pub raw: Option<Uncertain>,
-    /// What the estimator makes of it.
-    pub corrected: Option<Uncertain>,
-}
-
-impl Point {
-    /// This point with its counts in another unit; without a factor there are none.
-    fn times(&self, factor: Option<f64>) -> Self {
-        let scaled = |count: Option<Uncertain>| Some(count?.scaled(factor?));
-        Self { raw: scaled(self.raw), corrected: scaled(self.corrected), ..*self }
-    }
-
-    /// The best that is known of the interval's count: what the estimator makes of it, else the scaled one.
-    pub fn best(&self) -> Option<Uncertain> {
-        self.corrected.or(self.raw)
-    }
-
-    /// Running over enabled, at most 1; `None` if no CPU time passed.
-    pub fn run_ratio(&self) -> Option<f64> {
-        let Delta { enabled, running, .. } = self.counted;
-        (enabled.0 > 0).then(|| (running.0 as f64 / enabled.0 as f64).min(1.0))
-    }
-}
-
-/// What there is to say about one event.
-#[derive(Clone, Copy)]
-pub struct Row<'a> {
-    /// Place of the event in the list that the user asked for.
-    pub index: EventIndex,
-    /// The event and whether it could be opened.
-    pub event: &'a MeasuredEvent,
-    /// Raw statistics of the event's own samples.
-    pub raw: &'a Raw,
-    /// The scaled count of the run; `None` if it never ran.
-    pub scaled: Option<Uncertain>,
-    /// What the estimator makes of it.
-    pub estimate: &'a Estimate,
-    /// The CPU time of the run: the event's own, or that of the others where it isn't open.
-    pub cpu_time: CpuNs,
-    /// Intervals of the event, oldest first.
-    pub history: &'a VecDeque<Point>,
-    /// Why it has not been counted, if it hasn't.
-    pub absence: Option<Absence>,
-    /// The part of the CPU time that was spent on the one kind of core that counts the event. Its
-    /// count is a part then, and isn't scaled. `None` for an event that all cores count.
-    pub core_share: Option<f64>,
-    /// What of it isn't counted, because the kernel took counters off at an exec.
-    pub uncounted: Option<UncountedPart>,
-    /// Whether some of the event's units have no part in its count, so that it is a part of the sum.
-    pub lacks_units: bool,
-}
-
-/// What of an event isn't counted where the kernel took counters off at an exec.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum UncountedPart {
-    /// All from the exec of a measured task on.
-    FromExecOn,
-    /// What a child did; the whole is counted otherwise.
-    OfChild,
-}
-
-impl<'a> Row<'a> {
-    /// The best that is known of the run's count: what the estimator makes of it, else the scaled one.
-    pub fn best(&self) -> Option<Uncertain> {
-        self.estimate.total.or(self.scaled)
-    }
-
-    /// The interval that ended last; `None` before the first, and where the event has not been on a counter.
-    pub fn newest(&self) -> Option<&'a Point> {
-        self.history.back().filter(|_| matches!(self.absence, None | Some(Absence::NoneSeen)))
-    }
-
-    /// Whether the count is a part of what it is called: that of one kind of core, or of some units.
-    pub fn is_partial(&self) -> bool {
-        self.core_share.is_some() || self.lacks_units
-    }
-
-    /// How the run's number was corrected, or where one that was never counted comes from; `None`
-    /// where it is what was counted, or scaled.
-    pub fn correction(&self) -> Option<Correction> {
-        if !matches!(self.estimate.quality, Quality::Corrected | Quality::Derived) {
-            return None;
-        }
-        Some(Correction { count: self.estimate.total?, raw: self.scaled, by: self.by() })
-    }
-
-    /// Correction of the interval that ended last.
-    pub fn interval_correction(&self) -> Option<Correction> {
-        let point = self.history.back()?;
-        let is_corrected = point.corrected != point.raw;
-        Some(Correction { count: point.corrected.filter(|_| is_corrected)?, raw: point.raw, by: self.by() })
-    }
-
-    fn by(&self) -> Option<Cause> {
-        self.estimate.parts.first().map(|part| part.by)
-    }
-}
-
-/// How a number was corrected.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Correction {
-    /// The corrected count.
-    pub count: Uncertain,
-    /// The scaled count; `None` where nothing was counted.
-    pub raw: Option<Uncertain>,
-    /// What moved the run's count most.
-    pub by: Option<Cause>,
-}
-
-impl Correction {
-    /// This correction with counts in another unit.
-    pub fn times(&self, factor: f64) -> Self {
-        Self { count: self.count.scaled(factor), raw: self.raw.map(|raw| raw.scaled(factor)), by: self.by }
-    }
-
-    /// The correction as a part of the scaled count; `None` where there is none, or it is 0.
-    pub fn relative(&self) -> Option<f64> {
-        let raw = self.raw.map(|raw| raw.value).filter(|&raw| raw != 0.0)?;
-        Some(self.count.value / raw - 1.0)
-    }
-}
-
-/// Why an event has no number. These are different things.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absence {
-    /// This machine has no such event.
-    NotSupported,
-    /// The kernel doesn't let this user count it.
-    Forbidden,
-    /// The event has not been on a counter so far.
-    NotYetRan,
-    /// The event was never on a counter, and the measurement has ended.
-    NeverRan,
-    /// The event counted nothing while it was on a counter, but wasn't on one in the beginning, where nobody knows
-    /// what happened.
-    NoneSeen,
-    /// The kernel took its counters off before it counted anything.
-    TakenOff,
-    /// The thread had ended before its counters were open.
-    Gone,
-    /// The event's PMU is opened on other CPUs.
-    Elsewhere,
-}
-
-impl Absence {
-    /// Words for the reason.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::NotSupported => "not supported",
-            Self::Forbidden => "not permitted",
-            Self::NotYetRan => "not yet counted",
-            Self::NeverRan => "never counted",
-            Self::NoneSeen => "none seen",
-            Self::TakenOff => "not counted from exec on",
-            Self::Gone => "gone",
-            Self::Elsewhere => "counted on other CPUs",
-        }
-    }
-}
-
 impl Monitor {
     /// A monitor for what the header describes; the estimator was made for the same relations.
     pub fn new(header: Header, relations: Vec<Relation>, estimator: Box<dyn Estimator>) -> Self {
@@ -283,6 +112,7 @@ impl Monitor {
             scopes,
             derived: metrics::derived(&header),
             truths: vec![None; events],
+            anchors: vec![Reading::default(); header.anchors.len()],
             header,
             relations,
             estimator,
@@ -320,6 +150,7 @@ impl Monitor {
         self.take_truths(round);
         let deltas: Vec<_> = (0..self.tracks.len()).map(|event| self.delta(event, round)).collect();
         self.tally.round(&deltas);
+        let deltas = self.in_all_groups(&deltas, round);
         self.estimator.round(before, round.at, &deltas);
         // Rounds jitter: one that is a little early still ends its interval.
         let slack = WallNs(self.header.period_ns.0 / 2);
@@ -346,7 +177,7 @@ impl Monitor {
     }
 
     /// What a round counted of an event; `None` if there was no reading, or none that is of use.
-    fn delta(&mut self, event: EventIndex, round: &Round) -> Option<Delta> {
+    fn delta(&mut self, event: RowIndex, round: &Round) -> Option<Delta> {
         let reading = round.readings.get(event).copied().flatten()?;
         let track = &mut self.tracks[event];
         track.enabled = reading.enabled;
@@ -417,72 +248,6 @@ impl Monitor {
         &self.header
     }
 
-    /// All events, in the order that the user asked for.
-    pub fn rows(&self) -> impl ExactSizeIterator<Item = Row<'_>> {
-        (0..self.tracks.len()).map(|index| self.row(index))
-    }
-
-    /// One event.
-    ///
-    /// # Panics
-    /// Panics if there is no such event.
-    pub fn row(&self, index: EventIndex) -> Row<'_> {
-        Row {
-            index,
-            event: &self.header.events[index],
-            raw: &self.tally.raw()[index],
-            scaled: self.scaled(index),
-            estimate: self.known(index).unwrap_or(&self.estimator.estimates()[index]),
-            cpu_time: self.tally.run_time(index),
-            history: &self.tracks[index].history,
-            absence: self.absence(index),
-            core_share: self.core_share(index),
-            uncounted: self.tracks[index].uncounted.as_ref().map(|(part, _)| *part),
-            lacks_units: self.lacks_units(index),
-        }
-    }
-
-    /// What is left of the estimate of an event of which a part isn't counted.
-    fn known(&self, index: EventIndex) -> Option<&Estimate> {
-        self.tracks[index].uncounted.as_ref().map(|(_, known)| known)
-    }
-
-    fn scaled(&self, index: EventIndex) -> Option<Uncertain> {
-        let total = self.known(index).map_or_else(|| self.tally.total(index), |known| known.total);
-        if self.lacks_units(index) { total.map(at_least) } else { total }
-    }
-
-    fn lacks_units(&self, index: EventIndex) -> bool {
-        self.tracks[index].lacks_unit || self.header.events[index].event.absent_units().next().is_some()
-    }
-
-    fn core_share(&self, index: EventIndex) -> Option<f64> {
-        let track = &self.tracks[index];
-        let is_partial = self.header.events[index].event.core().is_some();
-        (is_partial && track.enabled.0 > 0).then(|| track.last.running.0 as f64 / track.enabled.0 as f64)
-    }
-
-    fn absence(&self, index: EventIndex) -> Option<Absence> {
-        use crate::sources::Status;
-        match self.header.events[index].status {
-            Status::NotSupported => Some(Absence::NotSupported),
-            Status::Forbidden => Some(Absence::Forbidden),
-            Status::Gone => Some(Absence::Gone),
-            Status::Elsewhere => Some(Absence::Elsewhere),
-            Status::Counted | Status::UserOnly if self.scaled(index).is_some() => None,
-            Status::Counted | Status::UserOnly
-                if matches!(self.tracks[index].uncounted, Some((UncountedPart::FromExecOn, _))) =>
-            {
-                Some(Absence::TakenOff)
-            }
-            Status::Counted | Status::UserOnly if self.tally.raw()[index].run.total().running.0 > 0 => {
-                Some(Absence::NoneSeen)
-            }
-            Status::Counted | Status::UserOnly if self.end.is_some() => Some(Absence::NeverRan),
-            Status::Counted | Status::UserOnly => Some(Absence::NotYetRan),
-        }
-    }
-
     /// All relations, in the order of the files.
     pub fn relations(&self) -> &[Relation] {
         &self.relations
@@ -537,6 +302,16 @@ impl Monitor {
         self.tracks.iter().any(|track| matches!(track.uncounted, Some((UncountedPart::OfChild, _))))
     }
 
+    /// The estimates of all intervals by all rounds so far, where the estimator can give them.
+    pub fn whole_run(&self) -> Option<WholeRun> {
+        self.estimator.whole_run(self.tally.confidence())
+    }
+
+    /// Whether intervals are estimated with the whole run known; else by what came before their ends.
+    pub fn knows_whole_run(&self) -> bool {
+        self.estimator.knows_whole_run()
+    }
+
     /// How many intervals are complete.
     pub fn intervals(&self) -> u64 {
         self.intervals
@@ -545,144 +320,5 @@ impl Monitor {
     /// How many rounds came, and how many were lost.
     pub fn rounds(&self) -> (u64, u64) {
         (self.rounds, self.lost)
-    }
-}
-
-/// Findings of rounds and intervals.
-impl Monitor {
-    fn note(&mut self, finding: Finding) {
-        self.findings.push(Noted { at: self.now, finding });
-    }
-
-    fn note_openings(&mut self) {
-        use crate::sources::Status;
-        if self.header.modelled.is_some() {
-            self.note(Finding::Modelled);
-        }
-        let is_gone = |event: &&MeasuredEvent| event.status == Status::Gone;
-        let gone: HashSet<_> = self.header.events.iter().filter(is_gone).map(|event| &event.scope).collect();
-        if !gone.is_empty() {
-            self.note(Finding::Gone { threads: gone.len() });
-        }
-        for event in 0..self.header.events.len() {
-            match self.header.events[event].status {
-                Status::Counted | Status::UserOnly if self.header.events[event].event.core().is_some() => {
-                    self.note(Finding::OneKindOfCore { event });
-                }
-                _ if self.header.events[event].is_elsewhere() => {}
-                Status::Elsewhere => self.note(Finding::Elsewhere { event }),
-                Status::Counted if self.lacks_units(event) => self.note(Finding::LacksUnits { event }),
-                Status::Counted | Status::Gone => {}
-                Status::UserOnly => self.note(Finding::UserOnly { event }),
-                Status::NotSupported => self.note(Finding::NotSupported { event }),
-                Status::Forbidden => self.note(Finding::Forbidden { event }),
-            }
-        }
-        for relation in 0..self.standings().len() {
-            if let RelationState::Inactive { missing } = self.standings()[relation].state.clone() {
-                self.note(Finding::RelationInactive { relation, missing });
-            }
-        }
-    }
-
-    /// Once an interval: on a busy machine nearly every round may be late.
-    fn note_lost(&mut self) {
-        let rounds = self.lost - std::mem::replace(&mut self.lost_noted, self.lost);
-        if rounds > 0 {
-            self.note(Finding::LostRounds { rounds });
-        }
-    }
-
-    /// Notes the events of which a part isn't counted from now on.
-    fn note_uncounted(&mut self, round: &Round) {
-        let mut events = Vec::new();
-        let is_of_units =
-            |event: EventIndex| self.header.events.get(event).is_some_and(|event| !event.event.units().is_empty());
-        let (lacking, taken_off): (Vec<EventIndex>, Vec<_>) =
-            round.uncounted.iter().partition(|&&event| is_of_units(event));
-        self.tracks.iter_mut().for_each(|track| track.lacks_unit = false);
-        for event in lacking {
-            self.tracks[event].lacks_unit = true;
-        }
-        for event in taken_off {
-            let Some(track) = self.tracks.get_mut(event).filter(|track| track.uncounted.is_none()) else { continue };
-            track.uncounted = Some((UncountedPart::FromExecOn, Estimate::default()));
-            events.push(event);
-        }
-        if !events.is_empty() {
-            self.note(Finding::TakenOff { events });
-        }
-    }
-
-    /// Notes that a part of the command's CPU time passed without its events. Nobody saw it while it happened.
-    fn note_uncounted_time(&mut self, end: &End) {
-        let is_known = self.tracks.iter().any(|track| track.uncounted.is_some());
-        let found = uncounted::uncounted_time(&self.header.events, end).filter(|_| !is_known);
-        let Some((uncounted, all)) = found else { return };
-        for (event, track) in self.tracks.iter_mut().enumerate() {
-            let last = track.history.back().map_or((Delta::default(), None), |point| (point.counted, point.raw));
-            if self.header.events[event].event.kind != EventKind::Tool {
-                let known = at_least_so_much(self.tally.total(event), last.0, last.1);
-                track.uncounted = Some((UncountedPart::OfChild, known));
-            }
-        }
-        self.note(Finding::UncountedTime { uncounted, all });
-    }
-
-    /// Notes the events of which a unit has had no counter for all that time.
-    fn note_lacking_units(&mut self) {
-        let lacking = |(event, track): (EventIndex, &mut EventTrack)| {
-            let is_new = track.lacks_unit && !track.lack_noted;
-            track.lack_noted |= is_new;
-            is_new.then_some(event)
-        };
-        let events: Vec<_> = self.tracks.iter_mut().enumerate().filter_map(lacking).collect();
-        for event in events {
-            self.note(Finding::LacksUnits { event });
-        }
-    }
-
-    fn note_relations(&mut self, before: &[RelationState]) {
-        for relation in 0..before.len() {
-            let now = &self.standings()[relation];
-            let z = now.z.unwrap_or(f64::NAN);
-            match (&before[relation], &now.state) {
-                (RelationState::Violated, RelationState::Agrees) => {
-                    self.note(Finding::RelationRecovered { relation, z })
-                }
-                (before, RelationState::Violated) if *before != RelationState::Violated => {
-                    self.note(Finding::RelationViolated { relation, z });
-                }
-                _ => {}
-            }
-        }
-    }
-
-    /// Says once what makes estimates less than they seem.
-    fn note_weaknesses(&mut self) {
-        for weakness in self.estimator.weaknesses() {
-            let finding = match weakness {
-                Weakness::Aliased { least, most } => Finding::RotationBeats { least, most },
-                Weakness::Scaled => Finding::FellBack,
-            };
-            if !self.findings.iter().any(|noted| noted.finding.code() == finding.code()) {
-                self.note(finding);
-            }
-        }
-    }
-
-    fn note_low_ratios(&mut self) {
-        if self.intervals < SETTLED {
-            return;
-        }
-        let mut ratios = Vec::new();
-        for (event, track) in self.tracks.iter_mut().enumerate().filter(|(_, track)| !track.low_ratio_noted) {
-            let ratio = self.tally.raw()[event].run.run_ratio().filter(|&ratio| ratio < LOW_RUN_RATIO);
-            track.low_ratio_noted = ratio.is_some();
-            ratios.extend(ratio.map(|ratio| (event, ratio)));
-        }
-        if !ratios.is_empty() {
-            self.note(Finding::LowRunRatio { ratios });
-        }
     }
 }

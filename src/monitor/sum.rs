@@ -8,7 +8,7 @@ use std::hash::Hash;
 
 use super::{Absence, Measure, Monitor, Point, Row};
 use crate::events::EventKind;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::rates::{Error, Moments, ScopeIndex, Uncertain};
 use crate::run::Header;
 use crate::sources::Scope;
@@ -20,7 +20,7 @@ pub struct SummedEvent {
     /// Name of the event.
     pub name: String,
     /// Places of the parts in the list of events.
-    pub events: Vec<EventIndex>,
+    pub events: Vec<RowIndex>,
 }
 
 /// What the parts of an event counted together, up to the end of the last interval.
@@ -140,7 +140,7 @@ impl Monitor {
         if self.parts.is_empty() {
             return;
         }
-        let newest = |events: &[EventIndex]| self.sum_points(events, 1).pop();
+        let newest = |events: &[RowIndex]| self.sum_points(events, 1).pop();
         let instructions = newest(&self.instructions());
         let sums: Vec<_> = self.parts.iter().map(|parts| newest(&parts.events)).collect();
         for (spread, sum) in self.spreads.iter_mut().zip(&sums) {
@@ -158,7 +158,7 @@ impl Monitor {
     ///
     /// # Panics
     /// Panics if one of the events doesn't exist.
-    pub fn sum(&self, events: &[EventIndex]) -> Sum {
+    pub fn sum(&self, events: &[RowIndex]) -> Sum {
         let (mut scaled, mut estimate) = (Total::default(), Total::default());
         let mut sum = Sum::default();
         for row in events.iter().map(|&event| self.row(event)) {
@@ -179,7 +179,7 @@ impl Monitor {
     }
 
     /// The newest intervals of some events together, as counts.
-    fn sum_points(&self, events: &[EventIndex], most: usize) -> Vec<Point> {
+    fn sum_points(&self, events: &[RowIndex], most: usize) -> Vec<Point> {
         let histories: Vec<_> = events.iter().map(|&event| &self.tracks[event].history).collect();
         let length = histories.iter().map(|history| history.len()).min().unwrap_or(0);
         (length.saturating_sub(most)..length)
@@ -219,14 +219,14 @@ impl Measure {
     }
 
     /// The variance of the scaled rate of a sum between intervals; `None` for totals, and for what is no sum.
-    pub fn variance_of_sum(self, monitor: &Monitor, events: &[EventIndex]) -> Option<f64> {
+    pub fn variance_of_sum(self, monitor: &Monitor, events: &[RowIndex]) -> Option<f64> {
         let place = monitor.parts.iter().position(|parts| parts.events == events)?;
         let (_, moments) = monitor.spreads[place].0.iter().find(|(measure, _)| *measure == self)?;
         moments.variance()
     }
 
     /// The newest intervals of some events together in this measure; for totals, per CPU second.
-    pub fn points_of_sum(self, monitor: &Monitor, events: &[EventIndex], most: usize) -> Vec<Point> {
+    pub fn points_of_sum(self, monitor: &Monitor, events: &[RowIndex], most: usize) -> Vec<Point> {
         let wanted = self.of_intervals();
         let instructions = match wanted {
             Self::PerKiloInstruction => monitor.sum_points(&monitor.instructions(), most),

@@ -2,7 +2,7 @@
 
 use super::Monitor;
 use crate::estimate::Quality;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 
 /// What an event counted in truth, and the relative errors of what few counters made of it.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -19,7 +19,7 @@ pub struct Truth {
 
 impl Monitor {
     /// The truth of an event, where the recording has it.
-    pub fn truth(&self, event: EventIndex) -> Option<Truth> {
+    pub fn truth(&self, event: RowIndex) -> Option<Truth> {
         let count = (*self.truths.get(event)?)?;
         let row = self.row(event);
         let scaled = row.scaled.map(|scaled| scaled.value);

@@ -24,17 +24,12 @@ pub(super) fn uncounted_time(events: &[MeasuredEvent], end: &End) -> Option<(Cpu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{Encoding, Event, Modifiers, Unit};
+    use crate::builders::{event, measured, software_event};
+    use crate::events::Event;
     use crate::run::CpuTime;
-    use crate::sources::{Reading, Scope, Status};
+    use crate::sources::Reading;
 
     const MS: u64 = 1_000_000;
-
-    fn event(kind: EventKind) -> MeasuredEvent {
-        let (name, encoding, modifiers) = (String::new(), Encoding::default(), Modifiers::default());
-        let event = Event { canonical: name.clone(), name, kind, encoding, modifiers, unit: Unit::Count };
-        MeasuredEvent { event, status: Status::Counted, scope: Scope::All }
-    }
 
     /// The end of a command that used so many nanoseconds in user space and in the kernel, and how long each of its
     /// events was enabled.
@@ -49,7 +44,7 @@ mod tests {
     }
 
     fn uncounted(used: (u64, u64), enabled: &[Option<u64>]) -> Option<(u64, u64)> {
-        let events = vec![event(EventKind::Software); enabled.len()];
+        let events = vec![measured(software_event("faults")); enabled.len()];
         uncounted_time(&events, &end(used, enabled)).map(|(uncounted, all)| (uncounted.0, all.0))
     }
 
@@ -78,7 +73,7 @@ mod tests {
         assert_eq!(uncounted((1000 * MS, 0), &[None, Some(0)]), None);
         assert_eq!(uncounted((100 * MS, 0), &[Some(u64::MAX)]), None);
         assert_eq!(uncounted((u64::MAX, u64::MAX), &[Some(1)]), Some((u64::MAX - 1, u64::MAX)));
-        let events = [event(EventKind::Software)];
+        let events = [measured(software_event("faults"))];
         let found = end((1000 * MS, 0), &[Some(MS)]);
         assert!(uncounted_time(&events, &found).is_some());
         assert_eq!(uncounted_time(&events, &End { is_all_watched: false, ..found.clone() }), None);
@@ -87,7 +82,7 @@ mod tests {
 
     #[test]
     fn time_that_passes_is_no_cpu_time() {
-        let events = [event(EventKind::Tool), event(EventKind::Hardware)];
+        let events = [EventKind::Tool, EventKind::Hardware].map(|kind| measured(Event { kind, ..event("other") }));
         let found = uncounted_time(&events, &end((1000 * MS, 0), &[Some(5000 * MS), Some(MS)]));
         assert_eq!(found, Some((CpuNs(999 * MS), CpuNs(1000 * MS))));
         assert_eq!(uncounted_time(&events[..1], &end((1000 * MS, 0), &[Some(MS)])), None);

@@ -9,10 +9,10 @@
 //! group 2   L3_MISSES branch-misses (instructions) (cycles)      where counters are free
 //! ```
 //!
-//! Each repeated instance has readings of its own: what the user asked for is counted in its group,
-//! and nothing is added to it.
+//! Each repeated instance has readings of its own: what the user asked for is counted in its group. Only an estimator
+//! gets what all groups counted, as one event.
 
-use super::{Cohesion, EventIndex, Fit, Plan, pmu_of};
+use super::{AnchorIndex, Cohesion, EventIndex, Fit, GroupIndex, Member, Plan, pmu_of};
 use crate::events::Event;
 
 /// Events that make the best anchors: nearly every other count goes along with them, and many CPUs
@@ -28,7 +28,7 @@ impl Plan {
         related: impl Fn(&[Event]) -> Vec<Vec<EventIndex>>,
         fit: &mut dyn FnMut(&[&Event]) -> Fit,
     ) -> Self {
-        if !(0..self.groups.len()).any(|group| self.shared_pmu(group).is_some()) {
+        if !self.group_indices().any(|group| self.shared_pmu(group).is_some()) {
             return self;
         }
         let related = related(&self.events);
@@ -38,11 +38,12 @@ impl Plan {
     /// Adds anchors to the groups that perfprop made: cycles and instructions if they were asked for,
     /// else the first `related` event of the PMU. `fit` is asked as in [`Plan::new`].
     fn anchored(mut self, related: &[EventIndex], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Self {
-        for group in 0..self.groups.len() {
+        for group in self.group_indices() {
             let Some(pmu) = self.shared_pmu(group) else { continue };
             let mut anchors = self.best_anchors(pmu);
             if anchors.is_empty() {
-                anchors.extend(related.iter().copied().filter(|&event| self.takes_turns(event, pmu)).min());
+                anchors
+                    .extend(related.iter().copied().filter(|&event| self.takes_turns(Member::Event(event), pmu)).min());
             }
             for anchor in anchors {
                 self.add_anchor(group, anchor, fit);
@@ -52,10 +53,11 @@ impl Plan {
     }
 
     /// The PMU of a group that perfprop made, if other groups are multiplexed with it there.
-    fn shared_pmu(&self, group: usize) -> Option<(u32, u64)> {
-        let leader = *self.groups[group].members.first()?;
+    fn shared_pmu(&self, group: GroupIndex) -> Option<(u32, u64)> {
+        let group = &self.groups[group.0];
+        let leader = *group.members.first()?;
         let pmu = pmu_of(self.event(leader));
-        let chosen = self.groups[group].cohesion == Cohesion::Chosen && self.takes_turns(leader, pmu);
+        let chosen = group.cohesion == Cohesion::Chosen && self.takes_turns(leader, pmu);
         let on_pmu = |group: &&super::PlannedGroup| {
             group
                 .members
@@ -66,7 +68,7 @@ impl Plan {
     }
 
     /// Whether an event is multiplexed on this PMU, so that others can be counted with it.
-    fn takes_turns(&self, member: EventIndex, pmu: (u32, u64)) -> bool {
+    fn takes_turns(&self, member: Member, pmu: (u32, u64)) -> bool {
         let event = self.event(member);
         let alone = event.kind.is_software() || event.modifiers.pinned || event.modifiers.exclusive;
         !alone && event.unavailable().is_none() && pmu_of(event) == pmu
@@ -74,23 +76,24 @@ impl Plan {
 
     fn best_anchors(&self, pmu: (u32, u64)) -> Vec<EventIndex> {
         let first = |name: &&str| {
-            (0..self.events.len()).find(|&event| self.takes_turns(event, pmu) && is(&self.events[event], name))
+            let mut events = (0..self.events.len()).map(EventIndex);
+            events.find(|&event| self.takes_turns(Member::Event(event), pmu) && is(&self.events[event.0], name))
         };
         BEST.iter().filter_map(first).collect()
     }
 
-    fn add_anchor(&mut self, group: usize, anchor: EventIndex, fit: &mut dyn FnMut(&[&Event]) -> Fit) {
-        let members = &self.groups[group].members;
+    fn add_anchor(&mut self, group: GroupIndex, anchor: EventIndex, fit: &mut dyn FnMut(&[&Event]) -> Fit) {
+        let members = &self.groups[group.0].members;
         let mut together: Vec<_> = members.iter().map(|&member| self.event(member)).collect();
-        let event = &self.events[anchor];
+        let event = &self.events[anchor.0];
         if together.iter().any(|member| member.identity() == event.identity()) {
             return;
         }
         together.push(event);
         if fit(&self.with_pinned(&together)) == Fit::Fits {
-            let member = self.width();
+            let member = Member::Anchor(AnchorIndex(self.anchors.len()));
             self.anchors.push(anchor);
-            self.groups[group].members.push(member);
+            self.groups[group.0].members.push(member);
         }
     }
 }
@@ -108,36 +111,26 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Encoding, EventKind, Group, GroupBinding, Modifiers, Unit};
-
-    fn event(number: u64, name: &str) -> Event {
-        Event {
-            name: name.into(),
-            canonical: name.into(),
-            kind: if name == "task-clock" { EventKind::Software } else { EventKind::Raw },
-            encoding: Encoding { pmu_type: 4, config: number, ..Encoding::default() },
-            modifiers: Modifiers::default(),
-            unit: Unit::Count,
-        }
-    }
+    use crate::builders::{group, raw_event, software_event};
+    use crate::events::GroupBinding;
 
     /// A plan of free events for so many counters, `cycles` having one of its own beside them.
-    fn plan(names: &[&str], counters: usize, related: &[EventIndex]) -> Plan {
-        let free = |(number, name): (usize, &&str)| Group {
-            name: None,
-            events: vec![event(number as u64, name)],
-            binding: GroupBinding::Free,
+    fn plan(names: &[&str], counters: usize, related: &[usize]) -> Plan {
+        let free = |(number, name): (usize, &&str)| match *name {
+            "task-clock" => group(GroupBinding::Free, [software_event(name)]),
+            name => group(GroupBinding::Free, [raw_event(name, number)]),
         };
         let mut fit = |events: &[&Event]| {
             let general = events.iter().filter(|event| event.name != "cycles").count();
             if general <= counters { Fit::Fits } else { Fit::TooMany }
         };
         let groups = names.iter().enumerate().map(free).collect();
-        Plan::new(groups, &mut fit).unwrap().anchored(related, &mut fit)
+        let related: Vec<_> = related.iter().copied().map(EventIndex).collect();
+        Plan::new(groups, &mut fit).unwrap().anchored(&related, &mut fit)
     }
 
     fn groups(plan: &Plan) -> Vec<Vec<&str>> {
-        let names = |members: &[EventIndex]| members.iter().map(|&member| plan.event(member).name.as_str()).collect();
+        let names = |members: &[Member]| members.iter().map(|&member| plan.event(member).name.as_str()).collect();
         plan.groups.iter().map(|group| names(&group.members)).collect()
     }
 
@@ -146,7 +139,7 @@ mod tests {
         let plan = plan(&["instructions", "cycles", "a", "b", "c", "d", "e"], 3, &[]);
         // Six of the events need one of three counters; cycles has its own.
         assert_eq!(groups(&plan), [vec!["instructions", "cycles", "a", "b"], vec!["c", "d", "e", "cycles"]]);
-        assert_eq!((plan.anchors.as_slice(), plan.width()), (&[1][..], 8));
+        assert_eq!((plan.anchors.as_slice(), plan.width()), (&[EventIndex(1)][..], 8));
     }
 
     #[test]
@@ -167,11 +160,11 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_anchors_lie_behind_those_of_all_events() {
+    fn rows_of_anchors_lie_behind_those_of_all_events() {
         let plan = plan(&["a", "b", "c"], 2, &[0]);
         assert_eq!((plan.events.len(), plan.anchors.len()), (3, 1));
-        let columns = |scope| (0..plan.width()).map(|member| plan.column(member, scope, 2)).collect::<Vec<_>>();
-        assert_eq!((columns(0), columns(1)), (vec![0, 1, 2, 6], vec![3, 4, 5, 7]));
+        let rows = |scope| plan.members().map(|member| plan.row(member, scope, 2)).collect::<Vec<_>>();
+        assert_eq!((rows(0), rows(1)), (vec![0, 1, 2, 6], vec![3, 4, 5, 7]));
     }
 
     proptest! {
@@ -186,7 +179,7 @@ mod tests {
             }
             let mut members: Vec<_> = plan.groups.iter().flat_map(|group| group.members.clone()).collect();
             members.sort_unstable();
-            prop_assert_eq!(members, (0..plan.width()).collect::<Vec<_>>());
+            prop_assert_eq!(members, plan.members().collect::<Vec<_>>());
         }
     }
 }

@@ -15,23 +15,41 @@
 //! Free hardware events fill the counters. The kernel rotates groups: with one event a
 //! group it moves one event a slice, and each is off for as long as all the others need; groups that
 //! fill the counters come round as soon as can be. Where one of them has a counter left, an
-//! anchor (`anchors`) is counted there once more. Events that relations tie together go into different
-//! groups (`spread`), and perfprop can rotate the groups itself (`rotation`).
+//! anchor (`anchors`) is counted there once more. Of a sum of events all but one share a group
+//! (`spread`), and perfprop can rotate the groups itself (`rotation`). Emulated counters have other companions in each
+//! slice (`companions`).
 
 use serde::{Deserialize, Serialize};
 
 use crate::events::{self, Event, GroupBinding};
 
 mod anchors;
+mod companions;
 pub mod expectation;
 mod limited;
 mod rotation;
 mod spread;
 
-pub use rotation::{GroupIndex, KERNEL_SLICE, Rotation, RoundRobin, set_at};
+pub use companions::{RoundRobin, SumGain};
+pub use rotation::{KERNEL_SLICE, Rotation, set_at};
 
-/// The place of an event in the list that the user asked for.
-pub type EventIndex = usize;
+/// The place of an event in the list of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct EventIndex(pub usize);
+
+/// The place of an anchor in the list of a plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AnchorIndex(pub usize);
+
+/// The place of a group in the list of a plan, or of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct GroupIndex(pub usize);
+
+/// The place of a reading in a round, and so of an event in a run: a row for each event in each part of the target, and
+/// behind them all a row for each anchor. A plain number, as all that is computed of rows stands in lists of that order.
+pub type RowIndex = usize;
 
 /// The kernel gives a group's counts in one read of at most 16 KiB; this stays well below.
 const MAX_SOFTWARE_GROUP: usize = 256;
@@ -41,20 +59,41 @@ const MAX_SOFTWARE_GROUP: usize = 256;
 pub struct Plan {
     /// The events in the order that the user gave.
     pub events: Vec<Event>,
-    /// The events that are counted once more, each entry an instance of its own. As a member of a
-    /// group, instance `k` has the index `events.len() + k`.
+    /// The events that are counted once more, each entry an instance of its own.
     pub anchors: Vec<EventIndex>,
     /// Groups that cover every event and every anchor exactly once.
     pub groups: Vec<PlannedGroup>,
+    /// The events of each sum that a relation says, any of which follows from the others: what shares a slice on
+    /// emulated counters is chosen by them.
+    pub sums: Vec<Vec<EventIndex>>,
 }
 
 /// Events that are counted, and read, together.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PlannedGroup {
-    /// The members; the first is the leader. Those behind the last event are anchors.
-    pub members: Vec<EventIndex>,
+    /// The members; the first is the leader.
+    pub members: Vec<Member>,
     /// Why the events are in one group.
     pub cohesion: Cohesion,
+}
+
+/// What is counted in a group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Member {
+    /// An event.
+    Event(EventIndex),
+    /// A further instance of an event.
+    Anchor(AnchorIndex),
+}
+
+impl Member {
+    /// The event, unless it is an anchor.
+    pub fn event(self) -> Option<EventIndex> {
+        match self {
+            Self::Event(event) => Some(event),
+            Self::Anchor(_) => None,
+        }
+    }
 }
 
 /// Why events are in one group, which decides what happens when they don't fit.
@@ -103,9 +142,7 @@ impl Plan {
         let pinned = groups.iter().flat_map(|group| &group.events).filter(pinned).cloned().collect();
         let mut hardware = Packing { groups: Vec::new(), pinned };
         for group in groups {
-            let first = plan.events.len();
-            let members: Vec<_> = (first..first + group.events.len()).collect();
-            plan.events.extend(group.events);
+            let members = plan.add(group.events);
             let cohesion = match group.binding {
                 GroupBinding::Free => None,
                 GroupBinding::Braces => Some(Cohesion::Required),
@@ -118,17 +155,32 @@ impl Plan {
                     }
                     plan.groups.push(PlannedGroup { members, cohesion });
                 }
-                None => members.into_iter().for_each(|index| match plan.events[index].kind.is_software() {
-                    true => software.push(index),
-                    false => hardware.add(index, &plan.events, fit),
+                None => members.into_iter().for_each(|member| match plan.event(member).kind.is_software() {
+                    true => software.push(member),
+                    false => hardware.add(member, &plan, fit),
                 }),
             }
         }
-        let chosen = |members: &[EventIndex]| PlannedGroup { members: members.to_vec(), cohesion: Cohesion::Chosen };
+        let chosen = |members: &[Member]| PlannedGroup { members: members.to_vec(), cohesion: Cohesion::Chosen };
         let free = software.chunks(MAX_SOFTWARE_GROUP).chain(hardware.groups.iter().map(|group| &group.members[..]));
         let free: Vec<_> = free.map(chosen).collect();
         plan.groups.splice(0..0, free);
         Ok(plan)
+    }
+
+    /// A plan of one group.
+    pub fn of_group(events: Vec<Event>, cohesion: Cohesion) -> Self {
+        let mut plan = Self::default();
+        let members = plan.add(events);
+        plan.groups.push(PlannedGroup { members, cohesion });
+        plan
+    }
+
+    /// Adds events, and says which members of a group they are.
+    fn add(&mut self, events: Vec<Event>) -> Vec<Member> {
+        let first = self.events.len();
+        self.events.extend(events);
+        (first..self.events.len()).map(|event| Member::Event(EventIndex(event))).collect()
     }
 
     /// How many things are counted: events and anchors.
@@ -136,13 +188,27 @@ impl Plan {
         self.events.len() + self.anchors.len()
     }
 
+    /// All that is counted: the events, and behind them the anchors.
+    pub fn members(&self) -> impl Iterator<Item = Member> + use<> {
+        let events = (0..self.events.len()).map(|event| Member::Event(EventIndex(event)));
+        events.chain((0..self.anchors.len()).map(|anchor| Member::Anchor(AnchorIndex(anchor))))
+    }
+
+    /// The places of the groups.
+    fn group_indices(&self) -> impl Iterator<Item = GroupIndex> + use<> {
+        (0..self.groups.len()).map(GroupIndex)
+    }
+
     /// The event that a member of a group counts.
     ///
     /// # Panics
     /// Panics if the plan has no such member.
-    pub fn event(&self, member: EventIndex) -> &Event {
-        let anchor = |behind: usize| &self.events[self.anchors[behind]];
-        member.checked_sub(self.events.len()).map_or_else(|| &self.events[member], anchor)
+    pub fn event(&self, member: Member) -> &Event {
+        let EventIndex(event) = match member {
+            Member::Event(event) => event,
+            Member::Anchor(AnchorIndex(anchor)) => self.anchors[anchor],
+        };
+        &self.events[event]
     }
 
     /// Whether groups wait for one another: more than one has events of the same PMU.
@@ -157,10 +223,10 @@ impl Plan {
 
     /// Where the readings of a member are when the plan is counted in several scopes: the events of
     /// one scope after those of another, and behind them all the anchors in the same order.
-    pub fn column(&self, member: EventIndex, scope: usize, scopes: usize) -> usize {
-        match member.checked_sub(self.events.len()) {
-            None => scope * self.events.len() + member,
-            Some(anchor) => scopes * self.events.len() + scope * self.anchors.len() + anchor,
+    pub fn row(&self, member: Member, scope: usize, scopes: usize) -> RowIndex {
+        match member {
+            Member::Event(EventIndex(event)) => scope * self.events.len() + event,
+            Member::Anchor(AnchorIndex(anchor)) => scopes * self.events.len() + scope * self.anchors.len() + anchor,
         }
     }
 
@@ -171,19 +237,19 @@ impl Plan {
         self.events.iter().filter(holds).chain(events.iter().copied()).collect()
     }
 
-    fn fits(&self, members: &[EventIndex], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
+    fn fits(&self, members: &[Member], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> bool {
         let hardware: Vec<_> =
-            members.iter().map(|&index| &self.events[index]).filter(|event| !event.kind.is_software()).collect();
+            members.iter().map(|&member| self.event(member)).filter(|event| !event.kind.is_software()).collect();
         hardware.len() < 2 || fit(&hardware) != Fit::TooMany
     }
 
     /// Refuses members that don't fit, and finds out how many do.
-    fn check(&self, members: &[EventIndex], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Result<(), Unschedulable> {
+    fn check(&self, members: &[Member], fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Result<(), Unschedulable> {
         if self.fits(members, fit) {
             return Ok(());
         }
         let fitting = (1..members.len()).rev().find(|&count| self.fits(&members[..count], fit));
-        let names = members.iter().map(|&index| self.events[index].name.clone()).collect();
+        let names = members.iter().map(|&member| self.event(member).name.clone()).collect();
         Err(Unschedulable { names, fit: fitting.unwrap_or(0) })
     }
 }
@@ -197,26 +263,26 @@ struct Packing {
 
 struct Packed {
     pmu: (u32, u64),
-    members: Vec<EventIndex>,
+    members: Vec<Member>,
     is_full: bool,
 }
 
 impl Packing {
     /// Puts an event into the first group of its PMU that still takes it.
-    fn add(&mut self, index: EventIndex, events: &[Event], fit: &mut dyn FnMut(&[&Event]) -> Fit) {
-        let event = &events[index];
+    fn add(&mut self, member: Member, plan: &Plan, fit: &mut dyn FnMut(&[&Event]) -> Fit) {
+        let event = plan.event(member);
         let pmu = pmu_of(event);
         let joins = !event.modifiers.pinned && !event.modifiers.exclusive && fit(&[event]) == Fit::Fits;
         if joins && let Some(group) = self.groups.iter_mut().find(|group| group.pmu == pmu && !group.is_full) {
-            let members = group.members.iter().chain([&index]).map(|&member| &events[member]);
+            let members = group.members.iter().chain([&member]).map(|&member| plan.event(member));
             let with: Vec<_> = self.pinned.iter().filter(|event| pmu_of(event) == pmu).chain(members).collect();
             if fit(&with) == Fit::Fits {
-                group.members.push(index);
+                group.members.push(member);
                 return;
             }
             group.is_full = true;
         }
-        self.groups.push(Packed { pmu, members: vec![index], is_full: !joins });
+        self.groups.push(Packed { pmu, members: vec![member], is_full: !joins });
     }
 }
 
@@ -241,21 +307,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Encoding, EventKind, Modifiers, Unit};
+    use crate::builders::{event, group};
+    use crate::events::EventKind;
 
-    fn event(name: &str, kind: EventKind) -> Event {
-        Event {
-            name: name.into(),
-            canonical: name.into(),
-            kind,
-            encoding: Encoding::default(),
-            modifiers: Modifiers::default(),
-            unit: Unit::Count,
-        }
-    }
-
-    fn group(binding: GroupBinding, events: Vec<Event>) -> events::Group {
-        events::Group { name: None, events, binding }
+    fn of_kind(name: &str, kind: EventKind) -> Event {
+        Event { kind, ..event(name) }
     }
 
     /// A machine with so many counters, which knows no event called `absent`.
@@ -268,20 +324,22 @@ mod tests {
     }
 
     fn free(names: &[&str]) -> Vec<events::Group> {
-        names.iter().map(|name| group(GroupBinding::Free, vec![event(name, EventKind::Raw)])).collect()
+        names.iter().map(|name| group(GroupBinding::Free, [event(name)])).collect()
     }
 
-    fn members(plan: &Plan) -> Vec<Vec<EventIndex>> {
-        plan.groups.iter().map(|group| group.members.clone()).collect()
+    /// The events of each group, by their places.
+    pub(super) fn members(plan: &Plan) -> Vec<Vec<usize>> {
+        let place = |member: &Member| member.event().map(|event| event.0);
+        plan.groups.iter().map(|group| group.members.iter().filter_map(place).collect()).collect()
     }
 
     #[test]
     fn software_events_share_a_group_apart_from_hardware() {
         let groups = vec![
-            group(GroupBinding::Free, vec![event("task-clock", EventKind::Software)]),
-            group(GroupBinding::Free, vec![event("cycles", EventKind::Hardware)]),
-            group(GroupBinding::Braces, vec![event("a", EventKind::Raw), event("b", EventKind::Raw)]),
-            group(GroupBinding::Free, vec![event("sched:sched_switch", EventKind::Tracepoint)]),
+            group(GroupBinding::Free, [of_kind("task-clock", EventKind::Software)]),
+            group(GroupBinding::Free, [event("cycles")]),
+            group(GroupBinding::Braces, ["a", "b"].map(event)),
+            group(GroupBinding::Free, [of_kind("sched:sched_switch", EventKind::Tracepoint)]),
         ];
         let plan = Plan::new(groups, &mut counters(4)).unwrap();
         assert_eq!(members(&plan), [vec![0, 4], vec![1], vec![2, 3]]);
@@ -319,8 +377,7 @@ mod tests {
 
     #[test]
     fn braces_that_do_not_fit_are_refused_and_weak_ones_opened_singly() {
-        let five =
-            |binding| vec![group(binding, ["a", "b", "c", "d", "e"].map(|name| event(name, EventKind::Raw)).into())];
+        let five = |binding| vec![group(binding, ["a", "b", "c", "d", "e"].map(event))];
         let refused = Plan::new(five(GroupBinding::Braces), &mut counters(3)).unwrap_err();
         assert_eq!((refused.names.len(), refused.fit), (5, 3));
         let weak = Plan::new(five(GroupBinding::Weak), &mut counters(3)).unwrap();
@@ -337,9 +394,9 @@ mod tests {
     proptest! {
         #[test]
         fn every_event_is_in_exactly_one_group(kinds in prop::collection::vec((any::<bool>(), 0u8..4), 0..700), most in 1usize..9) {
-            let kind = |software: bool| if software { EventKind::Tracepoint } else { EventKind::Raw };
+            let kind = |software: bool| if software { EventKind::Tracepoint } else { EventKind::Hardware };
             let name = |n: u8| if n == 0 { "absent" } else { "present" };
-            let groups = kinds.iter().map(|&(software, n)| group(GroupBinding::Free, vec![event(name(n), kind(software))]));
+            let groups = kinds.iter().map(|&(software, n)| group(GroupBinding::Free, [of_kind(name(n), kind(software))]));
             let plan = Plan::new(groups.collect(), &mut counters(most)).unwrap();
             let mut all: Vec<_> = members(&plan).concat();
             all.sort_unstable();

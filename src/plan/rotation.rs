@@ -10,11 +10,8 @@
 
 use std::time::Duration;
 
-use super::{EventIndex, Fit, Plan, pmu_of};
+use super::{Fit, GroupIndex, Plan, pmu_of};
 use crate::events::Event;
-
-/// The place of a group in a plan.
-pub type GroupIndex = usize;
 
 /// The groups of one PMU that can't all be counted at once, and the order of their slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,48 +31,24 @@ pub const KERNEL_SLICE: Duration = Duration::from_millis(4);
 /// drawn so that it is the same in every run.
 pub fn set_at(slice: usize, sets: usize) -> usize {
     let sets = sets.max(1);
-    let cycle = slice / sets;
+    order(slice / sets, sets)[slice % sets]
+}
+
+/// The order of so many sets in a cycle.
+pub(super) fn order(cycle: usize, sets: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..sets).collect();
     if cycle > 0 {
         order.sort_by_key(|&set| drawn(cycle, set));
     }
-    order[slice % sets]
+    order
 }
 
 /// A number, the same in every run: a step of splitmix64.
-fn drawn(cycle: usize, set: usize) -> u64 {
+pub(super) fn drawn(cycle: usize, set: usize) -> u64 {
     let mut mixed = ((cycle as u64) << 20 | set as u64).wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     mixed ^ (mixed >> 31)
-}
-
-/// Rotates events on so many counters, one event after another, in slices of one length.
-#[derive(Clone, Debug)]
-pub struct RoundRobin {
-    events: Vec<EventIndex>,
-    counters: usize,
-    slice: usize,
-}
-
-impl RoundRobin {
-    /// The rotation of these events.
-    pub fn new(events: Vec<EventIndex>, counters: usize) -> Self {
-        Self { events, counters, slice: 0 }
-    }
-
-    /// The events of the next slice.
-    ///
-    /// Each gets its slice: to choose those that are least certain starves what is taken to be certain.
-    pub fn next_slice(&mut self) -> Vec<EventIndex> {
-        let count = self.counters.min(self.events.len());
-        if count == 0 {
-            return Vec::new();
-        }
-        let first = count * set_at(self.slice, self.events.len().div_ceil(count));
-        self.slice += 1;
-        (0..count).map(|place| self.events[(first + place) % self.events.len()]).collect()
-    }
 }
 
 impl Plan {
@@ -85,7 +58,7 @@ impl Plan {
     /// Pinned groups are always on and so in no place; one with an exclusive event has its
     /// slice alone.
     pub fn rotations(&self, fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Vec<Rotation> {
-        let mut pmus: Vec<_> = (0..self.groups.len()).filter_map(|group| self.pmu(group)).collect();
+        let mut pmus: Vec<_> = self.group_indices().filter_map(|group| self.pmu(group)).collect();
         pmus.sort_unstable();
         pmus.dedup();
         let rotations = pmus.into_iter().map(|pmu| self.rotation(pmu, fit));
@@ -93,7 +66,7 @@ impl Plan {
     }
 
     fn rotation(&self, pmu: (u32, u64), fit: &mut dyn FnMut(&[&Event]) -> Fit) -> Rotation {
-        let on_pmu = (0..self.groups.len()).filter(|&group| self.pmu(group) == Some(pmu));
+        let on_pmu = self.group_indices().filter(|&group| self.pmu(group) == Some(pmu));
         let (pinned, waiting): (Vec<_>, Vec<_>) = on_pmu.partition(|&group| self.has(group, |m| m.pinned));
         let mut sets: Vec<Vec<GroupIndex>> = Vec::new();
         // Behind a group that can't be tried nothing else is put.
@@ -121,12 +94,12 @@ impl Plan {
     }
 
     fn has(&self, group: GroupIndex, what: impl Fn(&crate::events::Modifiers) -> bool) -> bool {
-        self.groups[group].members.iter().any(|&member| what(&self.event(member).modifiers))
+        self.groups[group.0].members.iter().any(|&member| what(&self.event(member).modifiers))
     }
 
     fn hardware(&self, groups: &[GroupIndex]) -> Vec<&Event> {
-        let members = groups.iter().flat_map(|&group| &self.groups[group].members);
-        let events = members.map(|&member: &EventIndex| self.event(member));
+        let members = groups.iter().flat_map(|group| &self.groups[group.0].members);
+        let events = members.map(|&member| self.event(member));
         events.filter(|event| !event.kind.is_software()).collect()
     }
 }
@@ -138,30 +111,27 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Encoding, EventKind, Group, GroupBinding, Modifiers, Unit};
+    use crate::builders::{group, raw_event, software_event};
+    use crate::events::{Encoding, GroupBinding, Modifiers};
 
     /// Groups in braces, written as the names of their events: `p` is pinned, `x` exclusive, `s` software,
     /// `o` of another PMU.
     fn plan(groups: &[&str]) -> Plan {
-        let event = |letter: char| Event {
-            name: letter.into(),
-            canonical: letter.into(),
-            kind: if letter == 's' { EventKind::Software } else { EventKind::Raw },
-            encoding: Encoding { pmu_type: if letter == 'o' { 9 } else { 4 }, ..Encoding::default() },
-            modifiers: Modifiers { pinned: letter == 'p', exclusive: letter == 'x', ..Modifiers::default() },
-            unit: Unit::Count,
+        let event = |letter: char| {
+            let modifiers = Modifiers { pinned: letter == 'p', exclusive: letter == 'x', ..Modifiers::default() };
+            let event = if letter == 's' { software_event("s") } else { raw_event(&letter.to_string(), 0) };
+            let encoding = Encoding { pmu_type: if letter == 'o' { 9 } else { 4 }, ..event.encoding };
+            Event { encoding, modifiers, ..event }
         };
-        let group = |names: &&str| Group {
-            name: None,
-            events: names.chars().map(event).collect(),
-            binding: GroupBinding::Braces,
-        };
+        let group = |names: &&str| group(GroupBinding::Braces, names.chars().map(event));
         Plan::new(groups.iter().map(group).collect(), &mut |_| Fit::Fits).unwrap()
     }
 
     fn sets(groups: &[&str], counters: usize) -> Vec<Vec<Vec<usize>>> {
         let mut fit = |events: &[&Event]| if events.len() <= counters { Fit::Fits } else { Fit::TooMany };
-        plan(groups).rotations(&mut fit).into_iter().map(|rotation| rotation.sets).collect()
+        let places = |set: &Vec<GroupIndex>| set.iter().map(|group| group.0).collect();
+        let sets = |rotation: Rotation| rotation.sets.iter().map(places).collect();
+        plan(groups).rotations(&mut fit).into_iter().map(sets).collect()
     }
 
     #[test]
@@ -195,21 +165,6 @@ mod tests {
             let happens = 600 * (period / 2 + period % 2) / period;
             assert!(seen.abs_diff(happens) < 50, "{period}: {seen} {happens}");
         }
-    }
-
-    #[test]
-    fn every_event_has_its_turn_in_each_cycle() {
-        let mut slices = RoundRobin::new(vec![1, 2, 3, 4, 5], 2);
-        for _ in 0..50 {
-            let mut cycle: Vec<_> = (0..3).flat_map(|_| slices.next_slice()).collect();
-            cycle.sort_unstable();
-            cycle.dedup();
-            assert_eq!(cycle, [1, 2, 3, 4, 5]);
-        }
-        assert!(
-            RoundRobin::new(Vec::new(), 2).next_slice().is_empty()
-                && RoundRobin::new(vec![1], 0).next_slice().is_empty()
-        );
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! A recording comes from anywhere. Whoever has read one indexes events, groups and parts of the target by
 //! these numbers without a further look.
 
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::run::Header;
 
 impl Header {
@@ -13,7 +13,7 @@ impl Header {
     /// What names one that isn't there, in words.
     pub(super) fn check(&self) -> Result<(), String> {
         let events = self.events.len();
-        let event = |place: EventIndex, what: &dyn Fn() -> String| match place < events {
+        let event = |place: RowIndex, what: &dyn Fn() -> String| match place < events {
             true => Ok(()),
             false => Err(format!("{} names event {place} of {events}", what())),
         };
@@ -22,8 +22,8 @@ impl Header {
         }
         for (number, anchor) in self.anchors.iter().enumerate() {
             event(anchor.anchor_of, &|| format!("anchor {number}"))?;
-            if anchor.group >= self.groups.len() {
-                return Err(format!("anchor {number} names group {} of {}", anchor.group, self.groups.len()));
+            if anchor.group.0 >= self.groups.len() {
+                return Err(format!("anchor {number} names group {} of {}", anchor.group.0, self.groups.len()));
             }
         }
         for (number, truth) in self.truths.iter().enumerate() {
@@ -33,7 +33,7 @@ impl Header {
         let last = self.parts().last().unwrap_or(0);
         for (number, metric) in self.metrics.iter().enumerate() {
             let mut places = metric.events.values().flatten();
-            places.try_for_each(|&place| event(last.saturating_add(place), &|| format!("metric {number}")))?;
+            places.try_for_each(|&place| event(last.saturating_add(place.0), &|| format!("metric {number}")))?;
         }
         Ok(())
     }

@@ -222,10 +222,9 @@ mod tests {
 
     use super::super::Recorder;
     use super::*;
-    use crate::events::{Encoding, Event, EventKind, Modifiers, Unit};
-    use crate::run::{MeasuredEvent, MeasuredMachine, MeasuredTarget};
+    use crate::builders::{self, measured, software_event};
+    use crate::events::{Encoding, Event, Unit};
     use crate::sources::Reading;
-    use crate::sources::Status;
     use crate::sources::command::Exit;
     use crate::stacks::{
         Losses, Rate, SampledEvent, StackFrame, StackFrameId, StackId, StackNode, StackSample, Task, TaskId,
@@ -234,36 +233,15 @@ mod tests {
     use crate::units::{CpuNs, WallNs};
 
     fn header(events: usize) -> Header {
-        let event = |i| MeasuredEvent {
-            event: Event {
-                name: format!("event-{i}"),
-                canonical: format!("event-{i}"),
-                kind: EventKind::Software,
-                encoding: Encoding { pmu_type: 1, config: i as u64, ..Encoding::default() },
-                modifiers: Modifiers::default(),
-                unit: Unit::Count,
-            },
-            status: Status::Counted,
-            scope: crate::sources::Scope::All,
+        let event = |i| {
+            let encoding = Encoding { pmu_type: 1, config: i as u64, ..Encoding::default() };
+            measured(Event { encoding, ..software_event(&format!("event-{i}")) })
         };
         Header {
-            version: VERSION,
-            perfprop: "0.0.0".into(),
             started: 1.5,
-            machine: MeasuredMachine::default(),
-            target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 },
-            delay_ns: WallNs(0),
-            events: (0..events).map(event).collect(),
-            anchors: vec![],
-            truths: vec![],
-            modelled: None,
-            rotated_by: None,
-            groups: vec![],
-            metrics: vec![],
-            relations: vec![],
-            estimator: "scale".into(),
             period_ns: WallNs(100),
             interval_ns: WallNs(1000),
+            ..builders::header((0..events).map(event))
         }
     }
 

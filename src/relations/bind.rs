@@ -17,6 +17,7 @@ use std::collections::HashSet;
 use super::{Relation, RelationForm, Tolerance, Weight};
 use crate::events::Event;
 use crate::expr::{Expr, Moment, Program, Subject, Variable, VariableSlot};
+use crate::plan::EventIndex;
 
 /// Where the mean of an event is.
 pub fn mean_slot(event: usize) -> VariableSlot {
@@ -116,6 +117,24 @@ impl BoundEquation {
         [self.left.eval(values), self.right.eval(values)]
     }
 
+    /// Where it says that a weighted sum is zero: the weights of its events, none of them zero.
+    pub fn sum(&self) -> Option<Vec<f64>> {
+        // Of a sum the gradient is the same everywhere, and the residual what it gives.
+        let at = |value: &dyn Fn(usize) -> f64| {
+            let values: Vec<f64> = (0..=self.events.last().map_or(0, |last| 2 * last + 1)).map(value).collect();
+            let mut gradient = vec![0.0; self.events.len()];
+            let residual = self.residual_with_gradient(&values, &mut gradient);
+            let by_gradient: f64 =
+                self.events.iter().zip(&gradient).map(|(event, factor)| factor * values[2 * event]).sum();
+            let size: f64 =
+                self.events.iter().zip(&gradient).map(|(event, factor)| (factor * values[2 * event]).abs()).sum();
+            ((residual - by_gradient).abs() <= 1e-9 * size).then_some(gradient)
+        };
+        let weights = at(&|slot| 1.0 + slot as f64)?;
+        let is_same = at(&|slot| 1e3 / (2.0 + slot as f64))? == weights;
+        (is_same && weights.iter().all(|weight| weight.is_normal())).then_some(weights)
+    }
+
     /// The left side minus the right side. Not finite means that there is none.
     pub fn residual(&self, values: &[f64]) -> f64 {
         self.residual.eval(values)
@@ -125,6 +144,27 @@ impl BoundEquation {
     pub fn residual_with_gradient(&self, values: &[f64], gradient: &mut [f64]) -> f64 {
         self.residual.eval_with_gradient(values, gradient)
     }
+}
+
+/// The indices of the events that each relation ties together.
+pub fn related(relations: &[Relation], events: &[Event]) -> Vec<Vec<EventIndex>> {
+    let events_of = |relation: &Relation| match relation.bind(events) {
+        RelationBinding::Active(bound) => bound.events().into_iter().map(EventIndex).collect(),
+        RelationBinding::Inactive { .. } | RelationBinding::SelfRelation { .. } => Vec::new(),
+    };
+    relations.iter().map(events_of).collect()
+}
+
+/// The relations that say that a weighted sum of events is zero, so that any of these follows from the others, with the indices
+/// of these.
+pub fn sums<'a>(relations: &'a [Relation], events: &[Event]) -> Vec<(&'a Relation, Vec<EventIndex>)> {
+    let sum = |relation: &'a Relation| match relation.bind(events) {
+        RelationBinding::Active(BoundRelation { form: BoundForm::Equation(equation), .. }) => {
+            equation.sum().map(|_| (relation, equation.events().iter().copied().map(EventIndex).collect()))
+        }
+        _ => None,
+    };
+    relations.iter().filter_map(sum).collect()
 }
 
 impl Relation {
@@ -210,18 +250,11 @@ mod tests {
     #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
     use super::*;
-    use crate::events::{Encoding, EventKind, Modifiers, Unit};
+    use crate::builders;
     use crate::relations::parse;
 
     fn event(name: &str, canonical: &str) -> Event {
-        Event {
-            name: name.to_owned(),
-            canonical: canonical.to_owned(),
-            kind: EventKind::Hardware,
-            encoding: Encoding::default(),
-            modifiers: Modifiers::default(),
-            unit: Unit::Count,
-        }
+        Event { canonical: canonical.to_owned(), ..builders::event(name) }
     }
 
     /// Events A, B, C and D, of which B is called `b-canonical` too.
@@ -270,6 +303,19 @@ mod tests {
         let mut gradient = [9.0; 4];
         assert_eq!(equation.residual_with_gradient(&VALUES, &mut gradient), -3.0);
         assert_eq!(gradient, [0.0, -1.0, 8.0, 0.25]);
+    }
+
+    #[test]
+    fn only_sums_are_sums() {
+        let weights = |text: &str| match active(&format!(r#"{{ "relation": "{text}" }}"#)) {
+            BoundForm::Equation(equation) => equation.sum(),
+            BoundForm::Pair(_) => panic!("an equation"),
+        };
+        assert_eq!(weights("A = C + 2 * D"), Some(vec![1.0, -1.0, -2.0]));
+        assert_eq!(weights("A / 2 = D"), Some(vec![0.5, -1.0]));
+        for none in ["A = C * D", "A / C = D", "A = C + 1", "A = max(C, D)"] {
+            assert_eq!(weights(none), None, "{none}");
+        }
     }
 
     #[test]

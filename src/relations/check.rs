@@ -1,18 +1,18 @@
 //! Checks the objects of a relation file, and makes relations and metrics of them.
 
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::HashMap;
 
 use super::diagnostic::{Diagnostic, Diagnostics};
 use super::source::SourceText;
 use super::syntax::{KeyEntry, KeyValue, Object, Problems, SyntaxProblem, read};
 use super::{MAX_FILE, Parsed, Relation, RelationForm, TextPlace, Tolerance, Weight};
 use crate::expr::{Dialect, Expr, ParseError, parse, parse_equation};
-use crate::metrics::{Catalog, ExpansionError, Grouping, MAX_NAME, Metric, MetricScale, is_name, list};
+use crate::metrics::{MAX_NAME, Metric, is_name};
 use crate::names::{is_hidden, nearest, quoted, shown};
 
 /// The keys of a relation or of a metric.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum DeclaredKey {
+pub(super) enum DeclaredKey {
     Id,
     EventFrom,
     EventTo,
@@ -32,7 +32,7 @@ enum DeclaredKey {
 }
 
 impl DeclaredKey {
-    const ALL: [(Self, &'static str); 16] = [
+    pub(super) const ALL: [(Self, &'static str); 16] = [
         (Self::Id, "id"),
         (Self::EventFrom, "eventFrom"),
         (Self::EventTo, "eventTo"),
@@ -52,18 +52,18 @@ impl DeclaredKey {
     ];
 
     /// Whether only metrics have it.
-    fn is_of_metrics(self) -> bool {
+    pub(super) fn is_of_metrics(self) -> bool {
         !matches!(self, Self::Id | Self::Relation | Self::Weight | Self::Tolerance) && !Self::OF_PAIRS.contains(&self)
     }
 
     /// The keys that only pairs have.
     const OF_PAIRS: [Self; 4] = [Self::EventFrom, Self::EventTo, Self::ExpectedMean, Self::ExpectedVariance];
 
-    fn named(name: &str) -> Option<Self> {
+    pub(super) fn named(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|(_, known)| *known == name).map(|(key, _)| key)
     }
 
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         Self::ALL.into_iter().find(|(key, _)| *key == self).map_or("", |(_, name)| name)
     }
 }
@@ -146,29 +146,29 @@ enum Statement {
     Metric(Metric),
 }
 
-struct Checker<'a> {
+pub(super) struct Checker<'a> {
     source: &'a SourceText<'a>,
     problems: Problems,
     /// The index of the object that is being checked.
-    object: usize,
+    pub(super) object: usize,
 }
 
 /// The values of one object by their keys.
-struct Fields<'a> {
+pub(super) struct Fields<'a> {
     values: HashMap<DeclaredKey, &'a KeyValue<'a>>,
     /// Whether nothing else is in the object, so that a missing key is missing indeed.
-    are_all: bool,
+    pub(super) are_all: bool,
 }
 
 impl<'a> Fields<'a> {
-    fn get(&self, key: DeclaredKey) -> Option<&'a KeyValue<'a>> {
+    pub(super) fn get(&self, key: DeclaredKey) -> Option<&'a KeyValue<'a>> {
         self.values.get(&key).copied()
     }
 }
 
 impl Checker<'_> {
     /// Notes a mistake. What is wrong has no value.
-    fn wrong<T>(
+    pub(super) fn wrong<T>(
         &mut self,
         offset: usize,
         message: impl Into<String>,
@@ -215,110 +215,6 @@ impl Checker<'_> {
             None => self.relation(object, &fields, id).map(Statement::Relation),
             Some((key, value)) => self.metric(object, &fields, id, key, value).map(Statement::Metric),
         }
-    }
-
-    /// A metric, of which `key` is the first thing that only metrics have.
-    fn metric(
-        &mut self,
-        object: &Object<'_>,
-        fields: &Fields<'_>,
-        id: &str,
-        key: DeclaredKey,
-        value: &KeyValue<'_>,
-    ) -> Option<Metric> {
-        let other = DeclaredKey::ALL
-            .into_iter()
-            .find_map(|(key, _)| Some((key, fields.get(key)?)).filter(|_| !key.is_of_metrics()));
-        if let Some((of_relation, value)) = other {
-            let message = format!("{} belongs to a relation, {} to a metric", of_relation.name(), key.name());
-            return self.wrong(value.offset, message, "an object is one or the other", None);
-        }
-        let name = self.event(fields, DeclaredKey::Metric);
-        let formula = self.metric_expression(fields, DeclaredKey::Formula);
-        let threshold = self.metric_expression(fields, DeclaredKey::Threshold);
-        let scale = self.read(fields, DeclaredKey::ScaleUnit, "a number and a unit, as in 100%", MetricScale::parse);
-        let words = Grouping::ALL.map(|(_, word)| word).join(", ");
-        let grouping = self.read(fields, DeclaredKey::Grouping, &words, |text| {
-            Grouping::ALL.into_iter().find(|(_, word)| *word == text).map(|(grouping, _)| grouping)
-        });
-        let description = self.read(fields, DeclaredKey::Description, "text", |text| Some(text.to_owned()));
-        let groups = self.read(fields, DeclaredKey::Groups, "names", |text| Some(list(text)));
-        let apart_in = self.read(fields, DeclaredKey::ApartIn, "names", |text| Some(list(text)));
-        for (key, what) in [(DeclaredKey::Metric, "metric is missing"), (DeclaredKey::Formula, "formula is missing")] {
-            if fields.are_all && fields.get(key).is_none() {
-                return self.wrong(value.offset.min(object.offset), what, "not in this metric", None);
-            }
-        }
-        let name = name.filter(|name| name == id)?;
-        let metric = Metric {
-            name,
-            formula: formula??,
-            scale: scale?.unwrap_or_default(),
-            groups: groups?.unwrap_or_default(),
-            threshold: threshold?,
-            description: description?.unwrap_or_default(),
-            grouping: grouping?.unwrap_or_default(),
-            apart_in: apart_in?.unwrap_or_default(),
-        };
-        fields.are_all.then_some(metric)
-    }
-
-    /// The expression at `key`: `Some(None)` if it isn't given, `None` if it is wrong.
-    fn metric_expression(&mut self, fields: &Fields<'_>, key: DeclaredKey) -> Option<Option<Expr>> {
-        match fields.get(key) {
-            None => Some(None),
-            Some(value) => self.parsed(value, parse(&value.text, Dialect::Metric)).map(Some),
-        }
-    }
-
-    /// The string at `key`: `Some(None)` if it isn't given, `None` if it is wrong.
-    fn read<T>(
-        &mut self,
-        fields: &Fields<'_>,
-        key: DeclaredKey,
-        expected: &str,
-        make: impl FnOnce(&str) -> Option<T>,
-    ) -> Option<Option<T>> {
-        let Some(value) = fields.get(key) else { return Some(None) };
-        match make(value.text.trim()).filter(|_| value.is_quoted) {
-            Some(read) => Some(Some(read)),
-            None => {
-                let message = format!("expected {expected} in quotes for {}", key.name());
-                self.wrong(value.offset, message, format!("{} here", quoted(value.text.trim())), None)
-            }
-        }
-    }
-
-    /// The objects of metrics that the file computes from themselves.
-    fn endless(&mut self, objects: &[Object<'_>], metrics: &[(usize, Metric)]) -> BTreeSet<usize> {
-        let catalog = Catalog::new(metrics.iter().map(|(_, metric)| metric.clone()));
-        let places: HashMap<&str, usize> =
-            metrics.iter().map(|(index, metric)| (metric.name.as_str(), *index)).collect();
-        let mut endless = BTreeSet::new();
-        // Of metrics that go round together, each would bring the same message; the first says it.
-        let mut told = HashSet::new();
-        for (place, error) in catalog.endless() {
-            let metric = &catalog.metrics()[place];
-            let Some(&index) = places.get(metric.name.as_str()) else { continue };
-            endless.insert(index);
-            let around: Vec<String> = match &error {
-                ExpansionError::Cycle(chain) => chain.clone(),
-                _ => vec![metric.name.clone()],
-            };
-            if around.iter().any(|name| told.contains(name)) {
-                continue;
-            }
-            told.extend(around);
-            self.object = index;
-            let formula = objects[index]
-                .entries
-                .iter()
-                .find(|entry| DeclaredKey::named(&entry.key.text) == Some(DeclaredKey::Formula));
-            let offset = formula.and_then(|entry| entry.value.as_ref()).map_or(0, |value| value.offset);
-            let (message, label) = (format!("{} can't be computed", quoted(&metric.name)), error.to_string());
-            self.wrong::<()>(offset, message, label, None);
-        }
-        endless
     }
 
     fn relation(&mut self, object: &Object<'_>, fields: &Fields<'_>, id: &str) -> Option<Relation> {
@@ -449,7 +345,7 @@ impl Checker<'_> {
     }
 
     /// The name at `key`, if it is given and right.
-    fn event(&mut self, fields: &Fields<'_>, key: DeclaredKey) -> Option<String> {
+    pub(super) fn event(&mut self, fields: &Fields<'_>, key: DeclaredKey) -> Option<String> {
         let value = fields.get(key)?;
         let mut characters = value.text.char_indices();
         // Some of the vendors' metrics have names of several words.
@@ -490,7 +386,7 @@ impl Checker<'_> {
     }
 
     /// What the parser made of `value`, or its mistake in the file.
-    fn parsed<T>(&mut self, value: &KeyValue<'_>, result: Result<T, ParseError>) -> Option<T> {
+    pub(super) fn parsed<T>(&mut self, value: &KeyValue<'_>, result: Result<T, ParseError>) -> Option<T> {
         result.map_or_else(
             |ParseError { span, message, label, help }| self.wrong(value.offset_of(span.start), message, label, help),
             Some,

@@ -24,6 +24,7 @@
 
 mod bind;
 mod check;
+mod check_metric;
 mod diagnostic;
 mod saved;
 mod source;
@@ -36,7 +37,9 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use bind::{BoundEquation, BoundForm, BoundPair, BoundRelation, RelationBinding, mean_slot, variance_slot};
+pub use bind::{
+    BoundEquation, BoundForm, BoundPair, BoundRelation, RelationBinding, mean_slot, related, sums, variance_slot,
+};
 pub use diagnostic::{Diagnostic, Diagnostics, Excerpt, LoadError};
 
 use crate::expr::{Expr, Subject};

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::events::Event;
-use crate::plan::EventIndex;
+use crate::plan::{Cohesion, GroupIndex, RowIndex};
 use crate::rates::{Backwards, Delta};
 use crate::sources::{Reading, Scope, Status};
 use crate::units::CpuNs;
@@ -49,9 +49,12 @@ impl MeasuredEvent {
     pub fn lacking_words(&self) -> Option<String> {
         let (units, absent): (_, Vec<_>) = (self.event.units().len(), self.event.absent_units().collect());
         let first = absent.first()?;
-        let why = first.absent.as_deref().unwrap_or_default();
-        let alike: Vec<_> =
-            absent.iter().filter(|unit| unit.absent == first.absent).map(|unit| unit.pmu.as_str()).collect();
+        let why = first.encoding.absent.as_deref().unwrap_or_default();
+        let alike: Vec<_> = absent
+            .iter()
+            .filter(|unit| unit.encoding.absent == first.encoding.absent)
+            .map(|unit| unit.pmu.as_str())
+            .collect();
         let others = if alike.len() < absent.len() { ", ..." } else { "" };
         Some(format!("is the sum of {} of {units} units; {why}: {}{others}", units - absent.len(), alike.join(", ")))
     }
@@ -66,20 +69,29 @@ impl MeasuredEvent {
 }
 
 /// A further instance of an event, counted in another group than the event itself. Screens don't list
-/// it: its readings show estimators how multiplexed groups vary together.
+/// it: an estimator gets what it counted together with what its event did.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Anchor {
     /// The event that it counts once more.
-    pub anchor_of: EventIndex,
-    /// The group that it goes along with: its place in the header's list.
-    pub group: usize,
+    pub anchor_of: RowIndex,
+    /// The group of the run that it goes along with.
+    pub group: GroupIndex,
     /// Whether it could be opened.
     pub status: Status,
+}
+
+/// Events that were counted, and read, together.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct MeasuredGroup {
+    /// The members; the first is the leader.
+    pub members: Vec<RowIndex>,
+    /// Why the events are in one group.
+    pub cohesion: Cohesion,
 }
 
 /// A column with all that an event counted, off the emulated counters too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TruthColumn {
     /// Event whose truth it is.
-    pub truth_of: EventIndex,
+    pub truth_of: RowIndex,
 }

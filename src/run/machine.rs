@@ -22,16 +22,38 @@ pub struct MeasuredMachine {
 impl MeasuredMachine {
     /// Describes this machine.
     pub fn this() -> Self {
-        let uname = nix::sys::utsname::uname();
-        let text = |field: fn(&nix::sys::utsname::UtsName) -> &std::ffi::OsStr| {
-            uname.as_ref().map(|uname| field(uname).to_string_lossy().into_owned()).unwrap_or_default()
-        };
+        Self::of(&HostFiles::here())
+    }
+
+    /// Describes the machine of these files; its instruction set is this program's.
+    fn of(host: &HostFiles) -> Self {
         Self {
-            host: text(nix::sys::utsname::UtsName::nodename),
-            kernel: text(nix::sys::utsname::UtsName::release),
-            arch: text(nix::sys::utsname::UtsName::machine),
-            cpu: HostFiles::here().cpu_model().unwrap_or_default(),
-            cpus: std::thread::available_parallelism().map_or(1, usize::from),
+            host: host.text("proc/sys/kernel/hostname").unwrap_or_default(),
+            kernel: host.release().unwrap_or_default(),
+            arch: std::env::consts::ARCH.into(),
+            cpu: host.cpu_model().unwrap_or_default(),
+            cpus: host.online_cpus().map_or(1, |cpus| cpus.len()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::fs;
+
+    use super::*;
+
+    /// Not those that this process may run on, as `taskset` sets them.
+    #[test]
+    fn all_cpus_that_are_online_are_the_machines() {
+        let root = std::env::temp_dir().join(format!("perfprop-machine-{}", std::process::id()));
+        let folder = root.join("sys/devices/system/cpu");
+        fs::create_dir_all(&folder).unwrap();
+        fs::write(folder.join("online"), "0-255\n").unwrap();
+        let machine = MeasuredMachine::of(&HostFiles::under(&root));
+        assert_eq!((machine.cpus, machine.host.as_str()), (256, ""));
+        fs::remove_dir_all(&root).unwrap();
     }
 }

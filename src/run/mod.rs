@@ -5,7 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::plan::{EventIndex, PlannedGroup};
+use crate::events::Event;
+use crate::plan::RowIndex;
 use crate::sources::emulate::CacheModel;
 use crate::units::WallNs;
 
@@ -16,7 +17,7 @@ mod metric;
 mod target;
 
 pub use end::{CpuTime, End};
-pub use event::{Anchor, MeasuredEvent, TruthColumn};
+pub use event::{Anchor, MeasuredEvent, MeasuredGroup, TruthColumn};
 pub use machine::MeasuredMachine;
 pub use metric::MetricFormula;
 pub use target::{MeasuredProcess, MeasuredTarget};
@@ -56,7 +57,7 @@ pub struct Header {
     #[serde(default, rename = "turns", skip_serializing_if = "Option::is_none")]
     pub rotated_by: Option<RotatedBy>,
     /// The groups that the events were counted in.
-    pub groups: Vec<PlannedGroup>,
+    pub groups: Vec<MeasuredGroup>,
     /// Metrics over the events.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub metrics: Vec<MetricFormula>,
@@ -103,6 +104,34 @@ pub struct RelationFile {
 }
 
 impl Header {
+    /// The header of a run that begins with the epoch, counts nothing and has no rounds: what isn't said of a run.
+    pub fn new(target: MeasuredTarget, estimator: &str) -> Self {
+        Self {
+            version: VERSION,
+            perfprop: env!("CARGO_PKG_VERSION").into(),
+            started: 0.0,
+            machine: MeasuredMachine::default(),
+            target,
+            delay_ns: WallNs(0),
+            events: Vec::new(),
+            anchors: Vec::new(),
+            truths: Vec::new(),
+            modelled: None,
+            rotated_by: None,
+            groups: Vec::new(),
+            metrics: Vec::new(),
+            relations: Vec::new(),
+            estimator: estimator.into(),
+            period_ns: WallNs(0),
+            interval_ns: WallNs(0),
+        }
+    }
+
+    /// The events without what became of them.
+    pub fn bare_events(&self) -> Vec<Event> {
+        self.events.iter().map(|event| event.event.clone()).collect()
+    }
+
     /// How many readings a round has: one for each event, each anchor and each truth.
     pub fn columns(&self) -> usize {
         self.events.len() + self.anchors.len() + self.truths.len()
@@ -134,7 +163,7 @@ impl Header {
     }
 
     /// The places of the first events of each part of the target.
-    pub fn parts(&self) -> impl Iterator<Item = EventIndex> + use<> {
+    pub fn parts(&self) -> impl Iterator<Item = RowIndex> + use<> {
         let first = self.events.first();
         let length = self.events.iter().take_while(|event| first.is_some_and(|first| event.scope == first.scope));
         (0..self.events.len()).step_by(length.count().max(1))

@@ -17,7 +17,7 @@ pub(super) fn start(launch: &Launch, kind: &TargetKind) -> Result<Sampling, Star
     use crate::stacks::live::StackSource;
 
     let Some(wanted) = &launch.stacks else { return Ok(None) };
-    let start = super::begin(launch, kind);
+    let start = super::launch::begin(launch, kind);
     let (cpus, split) = (launch.cpus.clone(), launch.split);
     let stop = launch.stop.clone();
     let target = CountedTarget { kind: kind.clone(), cpus, inherit: launch.inherit, split, start, stop };

@@ -8,6 +8,8 @@
 //!                              on        a b      b c      c a      a b
 //! ```
 //!
+//! Where sums tie events, slices are those of [`RoundRobin`] instead: a pair of a sum counts three events.
+//!
 //! What an event counts while it is off is left out of its reading, and only there: the truth is the
 //! source's own reading, in a column of its own. So the error of every estimate is known, for a real
 //! program on any machine.
@@ -15,21 +17,18 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::perf::{CounterRow, RowIndex};
+use super::perf::CounterRow;
 use super::{CounterSource, Next, Reading, Round};
-use crate::plan::Plan;
+use crate::plan::{Member, Plan, PlannedGroup, RoundRobin, RowIndex};
 use crate::units::WallNs;
 
 /// A source whose events are multiplexed on a few counters.
 #[derive(Debug)]
 pub struct Limited<S> {
     source: S,
-    /// How many events are counted at once.
-    counters: usize,
-    /// The groups that are multiplexed, the next ones first.
-    queue: VecDeque<RotatedGroup>,
     /// Groups that never leave: pinned ones.
     fixed: Vec<RotatedGroup>,
+    rotation: EmulatedRotation,
     /// Length of a slice; a round where `None`.
     slice: Option<Duration>,
     /// The truth so far, and what of it was counted.
@@ -50,41 +49,109 @@ enum LimitedState {
     Ended,
 }
 
+/// Which groups are on the counters that pinned ones leave.
+#[derive(Debug)]
+enum EmulatedRotation {
+    /// Those at the head of a list, as the kernel does it.
+    Kernel { queue: VecDeque<RotatedGroup>, counters: usize },
+    /// The companions that sums ask for; the rows of those that are on, and of each event.
+    Companions { slices: RoundRobin, on: Vec<RowIndex>, rows: Vec<Vec<RowIndex>> },
+}
+
 /// A group that is on the counters or off as a whole, in all scopes.
 #[derive(Clone, Debug)]
 struct RotatedGroup {
+    /// Its members that are open.
+    members: Vec<Member>,
     rows: Vec<RowIndex>,
-    counters: usize,
+}
+
+impl RotatedGroup {
+    fn counters(&self) -> usize {
+        self.members.len()
+    }
+}
+
+impl EmulatedRotation {
+    /// The rotation of these groups on so many counters; `rows` are those of the source.
+    fn new(plan: &Plan, groups: Vec<RotatedGroup>, counters: usize, rows: &[CounterRow]) -> Self {
+        if plan.sums.is_empty() {
+            return Self::Kernel { queue: groups.into(), counters };
+        }
+        let mut of_events = vec![Vec::new(); plan.events.len()];
+        let number = |member: &Member| member.event().map(|event| event.0);
+        for (place, row) in rows.iter().enumerate() {
+            number(&row.member).into_iter().for_each(|event: usize| of_events[event].push(place));
+        }
+        let groups = groups.iter().map(|group| group.members.iter().filter_map(number).collect()).collect();
+        let slices = RoundRobin::new(groups, counters, plan.sums_by_number());
+        let mut rotation = Self::Companions { slices, on: Vec::new(), rows: of_events };
+        rotation.next();
+        rotation
+    }
+
+    /// Ends the slice.
+    fn next(&mut self) {
+        match self {
+            Self::Kernel { queue, .. } => {
+                let head = queue.pop_front();
+                queue.extend(head);
+            }
+            Self::Companions { slices, on, rows } => {
+                *on = slices.next_slice().into_iter().flat_map(|event| rows[event].iter().copied()).collect();
+            }
+        }
+    }
+
+    /// The rows on the counters.
+    fn on(&self) -> Vec<RowIndex> {
+        match self {
+            // Chosen as the kernel does: from the head, until a group doesn't fit.
+            Self::Kernel { queue, counters } => {
+                let mut left = *counters;
+                let fits = |group: &&RotatedGroup| {
+                    let fits = group.counters() <= left;
+                    left = left.saturating_sub(group.counters());
+                    fits
+                };
+                queue.iter().take_while(fits).flat_map(|group| group.rows.iter().copied()).collect()
+            }
+            Self::Companions { on, .. } => on.clone(),
+        }
+    }
 }
 
 impl<S: CounterSource> Limited<S> {
     /// Multiplexes the groups of a plan on so many counters, a new slice every `slice`, or every round
     /// where that is `None`. `rows` are those of the source.
     pub fn new(source: S, plan: &Plan, rows: &[CounterRow], counters: usize, slice: Option<Duration>) -> Self {
-        let mut limited = Self {
+        let group = |group: &PlannedGroup| {
+            let members: Vec<_> = group.members.iter().copied().filter(|&member| is_open(rows, member)).collect();
+            let is_member = |row: &CounterRow| members.contains(&row.member) && row.status.is_open();
+            let rows = rows.iter().enumerate().filter(|(_, row)| is_member(row)).map(|(place, _)| place).collect();
+            let is_pinned = group.members.first().is_some_and(|&leader| plan.event(leader).modifiers.pinned);
+            (is_pinned, RotatedGroup { members, rows })
+        };
+        let groups = plan.groups.iter().map(group).filter(|(_, group)| group.counters() > 0);
+        let (fixed, rotated): (Vec<_>, Vec<_>) = groups.partition(|(is_pinned, _)| *is_pinned);
+        let mut left = counters;
+        let fits = |(_, group): (bool, RotatedGroup)| {
+            left = left.checked_sub(group.counters())?;
+            Some(group)
+        };
+        let fixed: Vec<_> = fixed.into_iter().map_while(fits).collect();
+        let rotated = rotated.into_iter().map(|(_, group)| group).collect();
+        Self {
             source,
-            counters,
-            queue: VecDeque::new(),
-            fixed: Vec::new(),
+            rotation: EmulatedRotation::new(plan, rotated, left, rows),
+            fixed,
             slice,
             truth: vec![None; rows.len()],
             counted: vec![None; rows.len()],
             at: WallNs(0),
             uncounted: Vec::new(),
             state: LimitedState::Runs,
-        };
-        for group in &plan.groups {
-            let is_member = |row: &CounterRow| group.members.contains(&row.event) && row.status.is_open();
-            let places = rows.iter().enumerate().filter(|(_, row)| is_member(row)).map(|(place, _)| place).collect();
-            let open = |event: &&usize| rows.iter().any(|row| row.event == **event && row.status.is_open());
-            let rotated = RotatedGroup { rows: places, counters: group.members.iter().filter(open).count() };
-            match group.members.first().is_some_and(|&leader| plan.events[leader].modifiers.pinned) {
-                _ if rotated.counters == 0 => {}
-                true => limited.fixed.push(rotated),
-                false => limited.queue.push_back(rotated),
-            }
         }
-        limited
     }
 
     /// Adds what came since the last look to the groups that were on, and rotates.
@@ -102,7 +169,8 @@ impl<S: CounterSource> Limited<S> {
 
     fn take(&mut self, round: &Round) {
         let mut is_on = vec![false; self.truth.len()];
-        self.on_counters().flat_map(|group| &group.rows).for_each(|&row| is_on[row] = true);
+        let fixed = self.fixed.iter().flat_map(|group| group.rows.iter().copied());
+        fixed.chain(self.rotation.on()).for_each(|row| is_on[row] = true);
         let mut time_passed = false;
         for (row, now) in round.readings.iter().enumerate().take(self.truth.len()) {
             let Some(now) = *now else { continue };
@@ -118,20 +186,15 @@ impl<S: CounterSource> Limited<S> {
             }
         }
         // The kernel's rotation timer stands while nothing runs.
-        if time_passed && let Some(head) = self.queue.pop_front() {
-            self.queue.push_back(head);
+        if time_passed {
+            self.rotation.next();
         }
     }
+}
 
-    /// The groups on the counters, chosen as the kernel does: from the head, until a group doesn't fit.
-    fn on_counters(&self) -> impl Iterator<Item = &RotatedGroup> {
-        let mut left = self.counters;
-        self.fixed.iter().chain(&self.queue).take_while(move |group| {
-            let fits = group.counters <= left;
-            left = left.saturating_sub(group.counters);
-            fits
-        })
-    }
+/// Whether an event is counted in some row.
+fn is_open(rows: &[CounterRow], member: Member) -> bool {
+    rows.iter().any(|row| row.member == member && row.status.is_open())
 }
 
 /// What came between two readings; `None` if one went backwards.
@@ -193,43 +256,11 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::events::{Encoding, Event, EventKind, Modifiers, Unit};
-    use crate::plan::KERNEL_SLICE;
-    use crate::plan::{Cohesion, PlannedGroup};
+    use crate::builders::{counter_rows, plan};
+    use crate::plan::{EventIndex, KERNEL_SLICE};
+    use crate::sources::Status;
     use crate::sources::scripted::ScriptedSource;
-    use crate::sources::{Scope, Status};
     use crate::units::CpuNs;
-
-    fn plan(groups: &[&[usize]]) -> Plan {
-        let event = |index: &usize| Event {
-            name: format!("e{index}"),
-            canonical: format!("e{index}"),
-            kind: EventKind::Raw,
-            encoding: Encoding::default(),
-            modifiers: Modifiers::default(),
-            unit: Unit::Count,
-        };
-        Plan {
-            events: groups.concat().iter().map(event).collect(),
-            anchors: vec![],
-            groups: groups
-                .iter()
-                .map(|members| PlannedGroup { members: members.to_vec(), cohesion: Cohesion::Chosen })
-                .collect(),
-        }
-    }
-
-    fn rows(events: usize) -> Vec<CounterRow> {
-        (0..events)
-            .map(|event| CounterRow {
-                event,
-                scope: Scope::All,
-                status: Status::Counted,
-                anchor_of: None,
-                units: Vec::new(),
-            })
-            .collect()
-    }
 
     /// Every event counts 10 a round, of 1 ns.
     fn steady(events: usize, rounds: u64) -> ScriptedSource {
@@ -251,7 +282,7 @@ mod tests {
 
     #[test]
     fn single_events_take_turns_as_in_the_picture() {
-        let limited = Limited::new(steady(3, 4), &plan(&[&[0], &[1], &[2]]), &rows(3), 2, None);
+        let limited = Limited::new(steady(3, 4), &plan(&[1, 1, 1]), &counter_rows(3), 2, None);
         let rounds = counts(limited);
         assert_eq!(rounds.len(), 4);
         // a b | b c | c a | a b
@@ -261,9 +292,23 @@ mod tests {
     }
 
     #[test]
+    fn two_events_of_a_sum_are_on_the_counters_in_each_slice() {
+        let mut plan = plan(&[1; 3]);
+        plan.sums = vec![[0, 1, 2].map(EventIndex).into()];
+        let mut limited = Limited::new(steady(3, 30), &plan, &counter_rows(3), 2, None);
+        let mut before = [0; 3];
+        while let Next::Round(round) = limited.read() {
+            let running = [0, 1, 2].map(|row| round.readings[row].map_or(0, |reading| reading.running.0));
+            assert_eq!(running.iter().sum::<u64>(), before.iter().sum::<u64>() + 2);
+            before = running;
+        }
+        assert!(before.iter().all(|&slices| (18..=22).contains(&slices)), "{before:?}");
+    }
+
+    #[test]
     fn a_group_that_does_not_fit_ends_the_filling_as_in_the_kernel() {
         // {0} {1,2} {3} on 2 counters: 0 alone, although 3 would fit too; 1 and 2; 3 and 0.
-        let limited = Limited::new(steady(4, 3), &plan(&[&[0], &[1, 2], &[3]]), &rows(4), 2, None);
+        let limited = Limited::new(steady(4, 3), &plan(&[1, 2, 1]), &counter_rows(4), 2, None);
         let rounds = counts(limited);
         assert_eq!(rounds[0][..4], [(10, 1), (0, 0), (0, 0), (0, 0)]);
         assert_eq!(rounds[1][..4], [(10, 1), (10, 1), (10, 1), (0, 0)]);
@@ -272,9 +317,9 @@ mod tests {
 
     #[test]
     fn pinned_events_stay_and_closed_ones_take_no_counter() {
-        let mut plan = plan(&[&[0], &[1], &[2]]);
+        let mut plan = plan(&[1, 1, 1]);
         plan.events[2].modifiers.pinned = true;
-        let mut rows = rows(3);
+        let mut rows = counter_rows(3);
         rows[0].status = Status::NotSupported;
         let rounds = counts(Limited::new(steady(3, 4), &plan, &rows, 2, None));
         assert_eq!(rounds[3][1..3], [(40, 4); 2]);
@@ -289,13 +334,13 @@ mod tests {
             readings: vec![Some(reading); 2],
             ..Round::default()
         });
-        let rounds = counts(Limited::new(ScriptedSource::new(rounds), &plan(&[&[0], &[1]]), &rows(2), 1, None));
+        let rounds = counts(Limited::new(ScriptedSource::new(rounds), &plan(&[1, 1]), &counter_rows(2), 1, None));
         assert_eq!(rounds[3][..2], [(5, 5), (4, 4)]);
     }
 
     #[test]
     fn turns_within_a_round_lose_no_last_round() {
-        let mut limited = Limited::new(steady(2, 3), &plan(&[&[0], &[1]]), &rows(2), 1, Some(KERNEL_SLICE));
+        let mut limited = Limited::new(steady(2, 3), &plan(&[1, 1]), &counter_rows(2), 1, Some(KERNEL_SLICE));
         (0..5).for_each(|_| limited.tick());
         let rounds = counts(limited);
         assert_eq!(rounds.len(), 1);
@@ -314,9 +359,7 @@ mod tests {
                 now.running += CpuNs(time);
                 Round { at: WallNs(1), readings: vec![Some(now); events], ..Round::default() }
             }).collect();
-            let groups: Vec<Vec<usize>> = (0..events).map(|event| vec![event]).collect();
-            let groups: Vec<&[usize]> = groups.iter().map(Vec::as_slice).collect();
-            let mut limited = Limited::new(ScriptedSource::new(script), &plan(&groups), &rows(events), counters, None);
+            let mut limited = Limited::new(ScriptedSource::new(script), &plan(&vec![1; events]), &counter_rows(events), counters, None);
             let mut last = None;
             while let Next::Round(round) = limited.read() {
                 last = Some(round.readings);

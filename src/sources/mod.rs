@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::plan::RowIndex;
 use crate::units::{CpuNs, WallNs};
 
 pub mod command;
@@ -44,10 +45,10 @@ pub struct Round {
     /// A reading for each event of the plan, in its order; `None` for an event that isn't open or
     /// could not be read this time.
     pub readings: Vec<Option<Reading>>,
-    /// The places of readings of which a part isn't counted: the kernel took the counters off a task that executed a
+    /// The rows of which a part isn't counted: the kernel took the counters off a task that executed a
     /// program with rights of its own, which stays so in all later rounds; or one of the event's units hasn't been on a
     /// counter so far.
-    pub uncounted: Vec<usize>,
+    pub uncounted: Vec<RowIndex>,
 }
 
 /// What a source answers when it is asked for a round.

@@ -77,6 +77,7 @@ fn relations(out: &mut String, monitor: &Monitor) {
         let state = match &standing.state {
             RelationState::Waiting => "waiting".into(),
             RelationState::Agrees => "agrees".into(),
+            RelationState::Violated if standing.corrects_regardless() => "violated, corrects nevertheless".into(),
             RelationState::Violated => "violated, corrects nothing".into(),
             RelationState::SameEvent { event } => {
                 format!("inactive: both events are {}", shown(&monitor.header().events[*event].event.name))

@@ -14,7 +14,9 @@
 
 use super::json::{COUNTED, LineNumbers, status};
 use super::metric::{self, PrintedMetric};
-use super::summary::{DerivedMetric, Repeats, absence_cell, by_event, counted, interval_metric, run_metric};
+use super::perf_metric::{DerivedMetric, interval_metric, run_metric};
+use super::repeats::Repeats;
+use super::summary::{absence_cell, by_event, counted};
 use crate::events::Unit;
 use crate::monitor::{Monitor, Row};
 use crate::names::shown;

@@ -4,10 +4,12 @@ use serde_json::{Map, Value, json};
 
 use super::block::PARTIAL;
 use super::metric::{self, PrintedMetric};
-use super::summary::{DerivedMetric, Repeats, by_event, counted, interval_count, interval_metric, run_metric};
+use super::perf_metric::{DerivedMetric, interval_metric, run_metric};
+use super::repeats::Repeats;
+use super::summary::{by_event, counted, interval_count};
 use crate::events::EventKind;
 use crate::monitor::{Correction, Monitor, Row, UncountedPart};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::rates::Uncertain;
 use crate::sources::Scope;
 
@@ -45,7 +47,7 @@ pub(super) struct Rates {
 }
 
 impl LineNumbers {
-    pub(super) fn of_runs(runs: &Repeats<'_>, event: EventIndex) -> Self {
+    pub(super) fn of_runs(runs: &Repeats<'_>, event: RowIndex) -> Self {
         Self { count: runs.count(event), corrected: runs.correction(event) }
     }
 
@@ -95,6 +97,9 @@ fn interval_line(monitor: &Monitor, row: &Row<'_>) -> String {
     let runtime = point.map_or(0, |point| row.event.perfs_runtime(point.counted.running));
     time_keys(&mut line, runtime, run_ratio, metric);
     our_keys(&mut line, monitor, row, &numbers);
+    if monitor.knows_whole_run() {
+        line.insert("whole-run".into(), true.into());
+    }
     with_metrics(line, &metric::over_interval(monitor, row), &["interval", "cpu", "thread"])
 }
 

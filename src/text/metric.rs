@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value};
 
-use super::summary::{DerivedMetric, Repeats, SummarySpread, spread_text};
+use super::perf_metric::DerivedMetric;
+use super::repeats::{Repeats, SummarySpread};
+use super::summary::spread_text;
 use crate::events::Unit;
 use crate::metrics::{NoValue, Number, ThresholdVerdict};
 use crate::monitor::{MetricRow, Monitor, Row};

@@ -5,16 +5,14 @@ use std::fmt::Write;
 
 use super::block::error_cell;
 use super::metric::{self, PrintedMetric};
+use super::perf_metric::{DerivedMetric, run_metric};
+use super::repeats::{Repeats, SummarySpread};
 use crate::events::Unit;
 use crate::monitor::{Absence, Correction, Monitor, Point, Row};
 use crate::number::{change, grouped, percent, plain, plus_minus, share};
-use crate::plan::EventIndex;
 use crate::rates::{Confidence, Error, Uncertain};
 use crate::sources::Scope;
 use crate::units::CpuNs;
-
-/// The same command measured several times.
-pub struct Repeats<'a>(pub &'a [Monitor]);
 
 /// A number with the unit that it is printed in.
 pub(super) struct CountedNumber {
@@ -24,12 +22,6 @@ pub(super) struct CountedNumber {
     pub(super) unit: String,
     /// How many decimals it has in texts.
     pub(super) decimals: usize,
-}
-
-/// A number derived from the count, as perf prints it behind `#`.
-pub(super) struct DerivedMetric {
-    pub(super) value: f64,
-    pub(super) unit: String,
 }
 
 /// How large counts are written.
@@ -244,93 +236,6 @@ fn value_text(counted: &CountedNumber, digits: Digits) -> String {
     }
 }
 
-/// The time that a count is about, and the counts of the other events in that time.
-pub(super) struct SummarySpan<'a> {
-    /// CPU time of the event.
-    cpu_ns: f64,
-    wall_ns: f64,
-    /// The scaled count of an event.
-    count: &'a dyn Fn(&Row<'_>) -> Option<f64>,
-}
-
-/// What perf prints behind `#`. Its rates are per second of `task-clock`; the time that the kernel
-/// gives with every count is the same, so that no `task-clock` need be measured.
-pub(super) fn perfs_metric(monitor: &Monitor, row: &Row<'_>, span: &SummarySpan<'_>) -> Option<DerivedMetric> {
-    let count = (span.count)(row)?;
-    let event = &row.event.event;
-    let metric = |value: f64, unit: &str| value.is_finite().then(|| DerivedMetric { value, unit: unit.into() });
-    let of = |name: &str| {
-        let other = neighbours(monitor, row).find(|other| other.event.event.is_called(name))?;
-        (span.count)(&other).filter(|&whole| whole > 0.0).map(|whole| count / whole)
-    };
-    match event.canonical.as_str() {
-        _ if event.unit == Unit::Nanoseconds => metric(count / span.wall_ns, "CPUs utilized"),
-        "cycles" => metric(count / span.cpu_ns, "GHz"),
-        "instructions" if of("cycles").is_some() => metric(of("cycles")?, "insn per cycle"),
-        name if let Some((whole, words)) = whole_of(name)
-            && let Some(part) = of(whole) =>
-        {
-            metric(part * 100.0, words)
-        }
-        _ if event.unit != Unit::Count => None,
-        "instructions" | "Ir" if monitor.header().modelled.is_some() => None,
-        // The time of a model is its instructions.
-        _ if monitor.header().modelled.is_some() => metric(count / span.cpu_ns * 1000.0, "per 1,000 instructions"),
-        _ => match count / span.cpu_ns * 1e9 {
-            rate if rate >= 1e9 => metric(rate / 1e9, "G/sec"),
-            rate if rate >= 1e6 => metric(rate / 1e6, "M/sec"),
-            rate if rate >= 1e3 => metric(rate / 1e3, "K/sec"),
-            rate => metric(rate, "/sec"),
-        },
-    }
-}
-
-/// What some misses are a part of, in perf's words.
-fn whole_of(misses: &str) -> Option<(&'static str, &'static str)> {
-    match misses {
-        "branch-misses" => Some(("branches", "% of all branches")),
-        "cache-misses" => Some(("cache-references", "% of all cache refs")),
-        "L1-dcache-load-misses" => Some(("L1-dcache-loads", "% of all L1-dcache accesses")),
-        "L1-icache-load-misses" => Some(("L1-icache-loads", "% of all L1-icache accesses")),
-        "LLC-load-misses" => Some(("LLC-loads", "% of all LL-cache accesses")),
-        "dTLB-load-misses" => Some(("dTLB-loads", "% of all dTLB cache accesses")),
-        "iTLB-load-misses" => Some(("iTLB-loads", "% of all iTLB cache accesses")),
-        _ => None,
-    }
-}
-
-/// The rows about the same part of the target, which stand together.
-fn neighbours<'a>(monitor: &'a Monitor, row: &Row<'a>) -> impl Iterator<Item = Row<'a>> {
-    let events = &monitor.header().events;
-    let scope = &row.event.scope;
-    let before = events[..row.index].iter().rev().take_while(|event| event.scope == *scope).count();
-    let after = events[row.index..].iter().take_while(|event| event.scope == *scope).count();
-    (row.index - before..row.index + after).map(|index| monitor.row(index))
-}
-
-/// [`perfs_metric`] of whole runs: their mean count in their mean time.
-pub(super) fn run_metric(runs: &Repeats<'_>, monitor: &Monitor, row: &Row<'_>) -> Option<DerivedMetric> {
-    let mean = |value: &dyn Fn(&Monitor) -> f64| runs.0.iter().map(value).sum::<f64>() / runs.0.len() as f64;
-    let cpu_ns = mean(&|run| run.row(row.index).raw.run.total().enabled.0 as f64);
-    let wall_ns = mean(&|run| run.counted_for().0 as f64);
-    perfs_metric(
-        monitor,
-        row,
-        &SummarySpan { cpu_ns, wall_ns, count: &|row| runs.count(row.index).map(|count| count.value) },
-    )
-}
-
-/// [`perfs_metric`] of the interval that ended last.
-pub(super) fn interval_metric(monitor: &Monitor, row: &Row<'_>) -> Option<DerivedMetric> {
-    let point = row.history.back()?;
-    let span = SummarySpan {
-        cpu_ns: point.counted.enabled.0 as f64,
-        wall_ns: point.length.0 as f64,
-        count: &|row| row.history.back()?.raw.map(|raw| raw.value),
-    };
-    perfs_metric(monitor, row, &span)
-}
-
 fn legend(out: &mut String, monitor: &Monitor, runs: &Repeats<'_>) {
     if monitor.rows().any(|row| matches!(row.scaled, Some(Uncertain { error: Error::Within { .. }, .. }))) {
         let level = monitor.confidence();
@@ -370,73 +275,6 @@ fn times_of(out: &mut String, runs: &Repeats<'_>) {
     time(cpu.user_ns, &format!("user{whose}"));
     time(cpu.system_ns, &format!("sys{whose}"));
     out.push('\n');
-}
-
-impl Repeats<'_> {
-    /// The mean of the scaled counts, with what multiplexing left unseen of it. `None` if the event counted in no run.
-    pub(super) fn count(&self, event: EventIndex) -> Option<Uncertain> {
-        self.mean(event, |row| row.scaled)
-    }
-
-    fn mean(&self, event: EventIndex, count: impl Fn(&Row<'_>) -> Option<Uncertain>) -> Option<Uncertain> {
-        let counts: Vec<_> = self.0.iter().filter_map(|run| count(&run.row(event))).collect();
-        mean_of(&counts)
-    }
-
-    /// Mean over the runs of the best estimate of each run's count.
-    pub(super) fn best(&self, event: EventIndex) -> Option<Uncertain> {
-        self.mean(event, |row| row.best())
-    }
-
-    /// How the mean was corrected: as that of the last run, with the mean of the estimates.
-    pub(super) fn correction(&self, event: EventIndex) -> Option<Correction> {
-        let last = self.0.last()?.row(event).correction()?;
-        let estimates = self.mean(event, |row| row.estimate.total)?;
-        Some(Correction { count: estimates, raw: self.count(event), ..last })
-    }
-
-    /// The standard deviation of a run, as a part of that mean.
-    pub(super) fn relative_spread(&self, event: EventIndex) -> Option<f64> {
-        SummarySpread::of(&self.counts(event)).relative()
-    }
-
-    /// The standard error of that mean, as a part of it.
-    pub(super) fn standard_error(&self, event: EventIndex) -> Option<f64> {
-        let counts = self.counts(event);
-        SummarySpread::of(&counts).relative().map(|deviation| deviation / (counts.len() as f64).sqrt())
-    }
-
-    fn counts(&self, event: EventIndex) -> Vec<f64> {
-        self.0.iter().filter_map(|run| run.row(event).raw.run.estimate()).collect()
-    }
-}
-
-/// The mean of numbers whose errors have nothing to do with one another; `None` of none.
-fn mean_of(numbers: &[Uncertain]) -> Option<Uncertain> {
-    let value = numbers.iter().map(|number| number.value).sum();
-    let sum = Uncertain { value, error: Error::of_sum(numbers.iter().map(|number| number.error)) };
-    (!numbers.is_empty()).then(|| sum.scaled(1.0 / numbers.len() as f64))
-}
-
-/// The mean of some runs, and how they differ.
-pub(super) struct SummarySpread {
-    mean: f64,
-    /// The standard deviation; `None` of fewer than two.
-    deviation: Option<f64>,
-}
-
-impl SummarySpread {
-    pub(super) fn of(values: &[f64]) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
-        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
-        Self { mean, deviation: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()) }
-    }
-
-    /// The standard deviation as a part of the mean; `None` of 0, which has no parts.
-    pub(super) fn relative(&self) -> Option<f64> {
-        self.deviation.filter(|_| self.mean != 0.0).map(|deviation| deviation / self.mean.abs())
-    }
 }
 
 /// The heading of the lines that [`interval`] gives.
@@ -497,40 +335,6 @@ pub(super) fn interval_count<'a>(row: &Row<'a>) -> Option<(&'a Point, Uncertain)
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn spread_of_three_runs_by_hand() {
-        // Mean 10, squares 1 + 0 + 1 over 2.
-        let spread = SummarySpread::of(&[9.0, 10.0, 11.0]);
-        assert_eq!((spread.mean, spread.deviation, spread.relative()), (10.0, Some(1.0), Some(0.1)));
-    }
-
-    #[test]
-    fn one_run_has_no_spread_and_equal_runs_have_none_either() {
-        assert_eq!(
-            [
-                SummarySpread::of(&[]).relative(),
-                SummarySpread::of(&[5.0]).relative(),
-                SummarySpread::of(&[0.0, 0.0]).relative()
-            ],
-            [None; 3]
-        );
-        assert_eq!(SummarySpread::of(&[5.0, 5.0]).relative(), Some(0.0));
-    }
-
-    #[test]
-    fn the_error_of_a_mean_of_runs_by_hand() {
-        let within = |value, below, above| Uncertain { value, error: Error::Within { below, above } };
-        // sqrt(3² + 4²) / 2 = 2.5, sqrt(6² + 8²) / 2 = 5.
-        assert_eq!(mean_of(&[within(10.0, 3.0, 6.0), within(20.0, 4.0, 8.0)]), Some(within(15.0, 2.5, 5.0)));
-        assert_eq!(mean_of(&[within(10.0, 3.0, 6.0)]), Some(within(10.0, 3.0, 6.0)));
-        let exact = Uncertain::exact;
-        assert_eq!(mean_of(&[exact(1.0), exact(3.0)]), Some(exact(2.0)));
-        assert_eq!(mean_of(&[exact(1.0), within(3.0, 2.0, 2.0)]), Some(within(2.0, 1.0, 1.0)));
-        let unknown = Uncertain { value: 3.0, error: Error::Unknown };
-        assert_eq!(mean_of(&[exact(1.0), unknown]), Some(Uncertain { value: 2.0, error: Error::Unknown }));
-        assert_eq!(mean_of(&[]), None);
-    }
 
     #[test]
     fn clocks_are_in_milliseconds() {

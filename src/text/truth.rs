@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use super::summary::Repeats;
+use super::repeats::Repeats;
 use crate::monitor::{Row, Truth};
 use crate::names::shown;
 use crate::number::{amount, change, percent, plus_minus};

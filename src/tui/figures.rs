@@ -4,7 +4,7 @@ use crate::estimate::Cause;
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Row};
 use crate::number::plus_minus;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::rates::{Error, Uncertain};
 
 /// Which numbers are shown.
@@ -99,7 +99,7 @@ impl CorrectionEffect {
 }
 
 impl Figures {
-    pub(super) fn of(monitor: &Monitor, index: EventIndex, measure: Measure) -> Self {
+    pub(super) fn of(monitor: &Monitor, index: RowIndex, measure: Measure) -> Self {
         Self::of_row(monitor, &monitor.row(index), measure)
     }
 
@@ -130,7 +130,7 @@ impl Figures {
     }
 
     /// Figures of all parts of an event together. An estimator knows no spread of a sum.
-    pub(super) fn of_sum(monitor: &Monitor, events: &[EventIndex], measure: Measure) -> Self {
+    pub(super) fn of_sum(monitor: &Monitor, events: &[RowIndex], measure: Measure) -> Self {
         let sum = &monitor.sum(events);
         let factor = measure.factor_of_sum(monitor, sum).filter(|factor| factor.is_finite());
         let raw_variance = measure.variance_of_sum(monitor, events);

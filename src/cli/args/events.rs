@@ -103,23 +103,40 @@ impl EventArgs {
             scope: if target.all_cpus { MeasuredScope::Whole } else { MeasuredScope::Part },
             merge: if self.no_merge { Merge::Nothing } else { Merge::Units },
             event_tables: self.event_tables.clone(),
-            counter: self.counting.counter()?,
-            counters: self.counting.counters.map(usize::from),
-            schedule: self.schedule()?,
-            relations: self.corrections.relations(),
-            estimator: self.corrections.estimator,
-            learnt: self.corrections.learnt.clone(),
-            confidence: self.corrections.confidence,
-            ..MeasureOptions::default()
+            ..method(&self.counting, &self.rotation, &self.corrections)?
         })
+    }
+}
+
+/// The options that say how events are counted and estimated, whatever they are.
+pub(crate) fn method(
+    counting: &CountingArgs,
+    rotation: &RotationArgs,
+    corrections: &CorrectionArgs,
+) -> Result<MeasureOptions, Error> {
+    Ok(MeasureOptions {
+        counter: counting.counter()?,
+        counters: counting.counters.map(usize::from),
+        schedule: rotation.schedule(counting)?,
+        relations: corrections.relations(),
+        estimator: corrections.estimator,
+        learnt: corrections.learnt.clone(),
+        confidence: corrections.confidence,
+        ..MeasureOptions::default()
+    })
+}
+
+impl RotationArgs {
+    /// Whether anything is asked for.
+    pub(crate) fn is_given(&self) -> bool {
+        self.mux.is_some() || self.schedule != ScheduleName::Auto
     }
 
     /// Who rotates the groups of events.
-    fn schedule(&self) -> Result<ScheduleOption, Error> {
-        let Self { rotation, counting, .. } = self;
+    pub(crate) fn schedule(&self, counting: &CountingArgs) -> Result<ScheduleOption, Error> {
         let usage = |text: &str| Err(Error::Usage(text.to_owned()));
-        let is_asked = rotation.mux.is_some() || rotation.schedule != ScheduleName::Auto;
-        match (rotation.schedule, rotation.mux) {
+        let is_asked = self.is_given();
+        match (self.schedule, self.mux) {
             _ if is_asked && counting.source == SourceName::Emulate => {
                 usage("--schedule and --mux are about the counters of this machine: --source emulate has no turns")
             }
@@ -139,7 +156,7 @@ impl EventArgs {
 
 impl CountingArgs {
     /// What is to count.
-    fn counter(&self) -> Result<Counter, Error> {
+    pub(crate) fn counter(&self) -> Result<Counter, Error> {
         match (self.source, &self.model) {
             (SourceName::Perf, None) => Ok(Counter::Kernel),
             (SourceName::Perf, Some(_)) => Err(Error::Usage("--model is about --source emulate".into())),

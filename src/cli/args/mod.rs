@@ -3,13 +3,15 @@
 mod appearance;
 mod corrections;
 mod events;
+mod measurement;
 mod stack_format;
 mod stacks;
 mod target;
 
 pub(super) use appearance::{AppearanceArgs, FirstScreen, When};
 pub(super) use corrections::CorrectionArgs;
-pub(super) use events::{EventArgs, SourceName};
+pub(super) use events::{CountingArgs, EventArgs, RotationArgs, SourceName, method};
+pub(super) use measurement::MeasurementArgs;
 pub(super) use stack_format::StackFormat;
 pub(super) use stacks::StackArgs;
 pub(super) use target::TargetArgs;

@@ -33,7 +33,7 @@ use super::perf::CounterRow;
 use super::{CounterSource, Next, Reading, Round, Scope, Status};
 use crate::events::emulate::Formula;
 use crate::files::{self, ExpectedFile};
-use crate::plan::Plan;
+use crate::plan::{EventIndex, Member, Plan};
 use crate::units::{CpuNs, WallNs};
 
 mod costs;
@@ -187,9 +187,8 @@ impl Emulator {
     /// The counters of the command, which waits before exec or runs already, as process `pid`.
     pub fn source(self, plan: &Plan, pid: Pid) -> Emulated {
         let row = |(event, formula): (usize, &Option<Formula>)| CounterRow {
-            event,
+            member: Member::Event(EventIndex(event)),
             scope: Scope::All,
-            anchor_of: None,
             units: Vec::new(),
             status: if formula.is_some() { Status::Counted } else { Status::NotSupported },
         };

@@ -10,7 +10,7 @@ use super::rotation::PmuRotations;
 use super::target::{CountedTarget, CounterPlace, Start, TargetKind};
 use super::{CounterRow, OpenError, OpenGroup, PlaceClock};
 use crate::host::HostFiles;
-use crate::plan::Plan;
+use crate::plan::{GroupIndex, Member, Plan};
 use crate::sources::{Reading, Scope, Status, command, process};
 
 /// The open counters of a plan.
@@ -25,12 +25,14 @@ pub(super) struct Attaching<'a> {
     plan: &'a Plan,
     target: &'a CountedTarget,
     rotations: &'a PmuRotations,
-    /// The rows of one scope after those of another: its events and its anchors.
-    rows: Vec<CounterRow>,
-    groups: Vec<OpenGroup>,
-    clocks: Vec<PlaceClock>,
-    /// The first row of each scope.
+    /// The rows of each scope, one for each of the plan's members.
+    rows: Vec<Vec<CounterRow>>,
+    /// The place of each scope in that list.
     scopes: HashMap<Scope, usize>,
+    groups: Vec<OpenGroup>,
+    /// The scope that each group counts in, and the members whose rows are to be its own.
+    members: Vec<(usize, Vec<Member>)>,
+    clocks: Vec<PlaceClock>,
 }
 
 impl<'a> Attaching<'a> {
@@ -40,8 +42,9 @@ impl<'a> Attaching<'a> {
         target: &'a CountedTarget,
         rotations: &'a PmuRotations,
     ) -> Result<Attached, OpenError> {
-        let (rows, groups, clocks, scopes) = (Vec::new(), Vec::new(), Vec::new(), HashMap::new());
-        let mut attaching = Self { plan, target, rotations, rows, groups, clocks, scopes };
+        let (rows, scopes) = (Vec::new(), HashMap::new());
+        let (groups, members, clocks) = (Vec::new(), Vec::new(), Vec::new());
+        let mut attaching = Self { plan, target, rotations, rows, scopes, groups, members, clocks };
         match attaching.target() {
             Ok(()) => Ok(attaching.in_order()),
             Err(stopped @ OpenError::Stopped(_)) => {
@@ -112,7 +115,7 @@ impl<'a> Attaching<'a> {
         if let Err(OpenError::NoProcess(_)) = opened {
             let is_its =
                 |row: &&mut CounterRow| matches!(row.scope, Scope::Thread { .. }) && scopes.contains(&row.scope);
-            let rows = self.rows.iter_mut().filter(is_its).filter(|row| !row.status.is_open());
+            let rows = self.rows.iter_mut().flatten().filter(is_its).filter(|row| !row.status.is_open());
             rows.for_each(|row| row.status = Status::Gone);
         }
         opened
@@ -123,8 +126,8 @@ impl<'a> Attaching<'a> {
     }
 
     fn place(&mut self, place: &CounterPlace) -> Result<(), OpenError> {
-        let first = self.rows_of(&place.scope);
-        let rows = &mut self.rows[first..first + self.plan.width()];
+        let scope = self.scope(&place.scope);
+        let rows = &mut self.rows[scope];
         let CountedTarget { start, inherit, .. } = *self.target;
         let mut opening = Opening { plan: self.plan, place, start, inherit, rows };
         let clock = self.clocks.len();
@@ -133,12 +136,12 @@ impl<'a> Attaching<'a> {
             self.clocks.push(PlaceClock::new(opening.clock()?, place));
         }
         for (group, planned) in self.plan.groups.iter().enumerate() {
+            let group = GroupIndex(group);
             // A group whose slice comes later is not even enabled by exec.
             self.target.stop.asked().map_or(Ok(()), |signal| Err(OpenError::Stopped(signal)))?;
             opening.start = if self.rotations.is_on(group) { start } else { Start::Later };
             for open in opening.group(planned)? {
-                let members: Vec<_> = open.members.iter().map(|member| first + member).collect();
-                let last = vec![Reading::default(); members.len()];
+                let last = vec![Reading::default(); open.members.len()];
                 let clock = (is_timed || self.rotations.has(group)).then_some(clock);
                 let (leader, _siblings) = (open.leader, open.siblings);
                 let task = place.task();
@@ -149,52 +152,46 @@ impl<'a> Attaching<'a> {
                     clock,
                     leader,
                     _siblings,
-                    members,
+                    members: Vec::new(),
                     is_of_unit,
                     task,
                     last,
                     is_read,
                 });
+                self.members.push((scope, open.members));
             }
         }
         Ok(())
     }
 
-    /// The first row of a scope; its rows are made when it is seen first.
-    fn rows_of(&mut self, scope: &Scope) -> usize {
-        if let Some(&first) = self.scopes.get(scope) {
-            return first;
+    /// The place of a scope; its rows are made when it is seen first.
+    fn scope(&mut self, scope: &Scope) -> usize {
+        if let Some(&known) = self.scopes.get(scope) {
+            return known;
         }
-        let first = self.rows.len();
         // What listens to some CPUs only is tried where those are.
         let untried = |cpus: &[u32]| if cpus.is_empty() { Status::NotSupported } else { Status::Elsewhere };
-        let row = |index: usize, anchor_of| {
-            let event = &self.plan.events[index];
-            let units = event.units().iter().map(|unit| untried(&unit.cpus)).collect();
+        let row = |member: Member| {
+            let event = self.plan.event(member);
+            let units = event.units().iter().map(|unit| untried(&unit.encoding.cpus)).collect();
             let (scope, status) = (scope.clone(), untried(&event.encoding.cpus));
-            CounterRow { event: index, scope, status, anchor_of, units }
+            CounterRow { member, scope, status, units }
         };
-        let events = (0..self.plan.events.len()).map(|event| row(event, None));
-        let anchors = self.plan.anchors.iter().map(|&event| row(event, Some(event)));
-        self.rows.extend(events.chain(anchors));
-        self.scopes.insert(scope.clone(), first);
-        first
+        let new = self.rows.len();
+        self.rows.push(self.plan.members().map(row).collect());
+        self.scopes.insert(scope.clone(), new);
+        new
     }
 
-    /// The rows in the order of readings, all anchors behind all events; groups follow.
+    /// The rows in the order of readings, all anchors behind all events, and the groups with their rows.
     fn in_order(self) -> Attached {
-        let Self { plan, rows, mut groups, clocks, scopes, .. } = self;
-        let (width, scopes) = (plan.width().max(1), scopes.len());
-        let column = |row: usize| plan.column(row % width, row / width, scopes);
-        for member in groups.iter_mut().flat_map(|group| &mut group.members) {
-            *member = column(*member);
+        let Self { plan, rows, mut groups, members, clocks, .. } = self;
+        for (group, (scope, members)) in groups.iter_mut().zip(members) {
+            group.members = members.into_iter().map(|member| plan.row(member, scope, rows.len())).collect();
         }
-        let mut ordered: Vec<_> = rows.into_iter().enumerate().collect();
-        for (place, row) in &mut ordered {
-            row.anchor_of = row.anchor_of.map(|event| plan.column(event, *place / width, scopes));
-        }
-        ordered.sort_by_key(|(place, _)| column(*place));
-        Attached { rows: ordered.into_iter().map(|(_, row)| row).collect(), groups, clocks }
+        let (anchors, mut ordered): (Vec<_>, Vec<_>) = rows.into_iter().flatten().partition(CounterRow::is_anchor);
+        ordered.extend(anchors);
+        Attached { rows: ordered, groups, clocks }
     }
 }
 
@@ -237,8 +234,8 @@ mod tests {
     use std::time::Duration;
 
     use super::super::PerfSource;
-    use crate::events::{Event, Machine, PmuUnit, Resolver};
-    use crate::plan::{Cohesion, PlannedGroup};
+    use crate::events::{Encoding, Event, Machine, PmuUnit, Resolver};
+    use crate::plan::Cohesion;
     use crate::sources::{CounterSource, Next};
 
     fn pids(ids: &[i32]) -> Vec<Pid> {
@@ -266,8 +263,7 @@ mod tests {
     #[test]
     fn nothing_more_is_opened_once_a_signal_has_come() {
         let events = Resolver::new(Machine::here()).called("task-clock");
-        let groups = vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }];
-        let plan = Plan { events, groups, ..Plan::default() };
+        let plan = Plan::of_group(events, Cohesion::Chosen);
         let target = CountedTarget::alone(TargetKind::Threads(vec![nix::unistd::gettid()]));
         target.stop.ask(15);
         let opened = Attaching::all(&plan, &target, &PmuRotations::new(Vec::new(), 0.01));
@@ -279,17 +275,12 @@ mod tests {
         let mut event = event.clone();
         let config = event.encoding.config;
         let unit = |(number, &pmu_type): (usize, &u32)| {
-            let (pmu, cpus) = (format!("unit_{number}"), cpus.to_vec());
-            PmuUnit { pmu, pmu_type, config, cpus, ..PmuUnit::default() }
+            let encoding = Encoding { pmu_type, config, cpus: cpus.to_vec(), ..Encoding::default() };
+            PmuUnit { pmu: format!("unit_{number}"), encoding }
         };
         event.encoding.units = types.iter().enumerate().map(unit).collect();
         event.encoding.cpus = cpus.to_vec();
         event
-    }
-
-    fn in_one_group(events: Vec<Event>) -> Plan {
-        let groups = vec![PlannedGroup { members: (0..events.len()).collect(), cohesion: Cohesion::Chosen }];
-        Plan { events, groups, ..Plan::default() }
     }
 
     #[test]
@@ -297,7 +288,7 @@ mod tests {
         const SWITCHES: u32 = 20;
         let [switches] = Resolver::new(Machine::here()).called("context-switches").try_into().unwrap();
         let (sum, part) = (on_units(&switches, &[1, 1], &[]), on_units(&switches, &[1, u32::MAX], &[]));
-        let plan = in_one_group(vec![switches, sum, part]);
+        let plan = Plan::of_group(vec![switches, sum, part], Cohesion::Chosen);
         let target = CountedTarget::alone(TargetKind::Threads(vec![nix::unistd::gettid()]));
         let mut source = PerfSource::open(&plan, &target).unwrap();
         if !source.rows()[0].status.is_open() {
@@ -325,7 +316,7 @@ mod tests {
         let [clock] = Resolver::new(Machine::here()).called("cpu-clock").try_into().unwrap();
         let (here, nowhere) = (on_units(&clock, &[1, 1], &[0]), on_units(&clock, &[1, 1], &[u32::MAX]));
         let both = Event { encoding: here.encoding.clone(), ..nowhere.clone() };
-        let plan = in_one_group(vec![here, nowhere, both]);
+        let plan = Plan::of_group(vec![here, nowhere, both], Cohesion::Chosen);
         let source = match PerfSource::open(&plan, &CountedTarget::alone(TargetKind::Everyone)) {
             Ok(source) if source.rows()[0].status != Status::Forbidden => source,
             _ => return println!("skipped: this user may not count whole CPUs"),

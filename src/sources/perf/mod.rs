@@ -16,7 +16,7 @@ use perf_event::{Counter, GroupData};
 
 use super::{CounterSource, Next, Reading, Round, Scope, Status, process};
 use crate::events::{Event, EventKind};
-use crate::plan::{Cohesion, EventIndex, GroupIndex, Plan, PlannedGroup, Rotation};
+use crate::plan::{Cohesion, GroupIndex, Member, Plan, Rotation, RowIndex};
 use crate::units::{CpuNs, WallNs};
 
 mod attach;
@@ -48,26 +48,25 @@ const QUICK_RETRIES: u32 = 3;
 const MAX_RETRIES: u32 = 50;
 const RETRY_SLEEP: Duration = Duration::from_micros(100);
 
-/// The place of a row: an event in a scope, or an anchor. Rows of one scope stand together, in the
-/// plan's order; all anchors stand behind all events.
-pub type RowIndex = usize;
-
 /// Whether and how one row is counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CounterRow {
-    /// Event of the row.
-    pub event: EventIndex,
+    /// The event of the plan, or its anchor.
+    pub member: Member,
     /// Which part of the target it counts.
     pub scope: Scope,
     /// Whether it could be opened.
     pub status: Status,
-    /// The row that it counts once more, if it is an anchor.
-    pub anchor_of: Option<RowIndex>,
     /// Whether each unit of the event could be opened; empty where one PMU counts it.
     pub units: Vec<Status>,
 }
 
 impl CounterRow {
+    /// Whether it counts an event once more.
+    pub fn is_anchor(&self) -> bool {
+        matches!(self.member, Member::Anchor(_))
+    }
+
     /// Whether all that there is to count in its part of the target is counted. On a CPU that a unit doesn't listen to
     /// there is nothing of that unit, and a thread that is gone has nothing any more.
     pub fn is_whole(&self) -> bool {
@@ -388,11 +387,7 @@ pub fn probe(event: &Event) -> Status {
     if event.kind == EventKind::Tool {
         return Status::Counted;
     }
-    let plan = Plan {
-        events: vec![event.clone()],
-        groups: vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }],
-        ..Plan::default()
-    };
+    let plan = Plan::of_group(vec![event.clone()], Cohesion::Chosen);
     let opened = PerfSource::open(&plan, &CountedTarget::held(nix::unistd::getpid()));
     let status = opened.ok().and_then(|source| Some(source.rows.first()?.status.clone()));
     status.unwrap_or(Status::NotSupported)

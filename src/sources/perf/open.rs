@@ -12,7 +12,7 @@ use super::target::{CountedTask, CounterPlace, Start};
 use super::units::{UnitMember, on_units};
 use super::{CounterRow, OpenError};
 use crate::events::{Event, EventKind, Modifiers};
-use crate::plan::{Cohesion, EventIndex, Plan, PlannedGroup};
+use crate::plan::{Cohesion, Member, Plan, PlannedGroup};
 use crate::sources::{Scope, Status, process};
 
 /// Every event reports how long it was enabled and how long it ran.
@@ -24,7 +24,7 @@ pub(super) struct Opening<'a> {
     pub(super) place: &'a CounterPlace,
     pub(super) start: Start,
     pub(super) inherit: bool,
-    /// The rows of the plan's events in the place's scope.
+    /// The rows of the place's scope, one for each of the plan's members.
     pub(super) rows: &'a mut [CounterRow],
 }
 
@@ -32,13 +32,13 @@ pub(super) struct Opening<'a> {
 pub(super) struct GroupCounters {
     pub(super) leader: Counter,
     pub(super) siblings: Vec<Counter>,
-    /// The event of each value in a group read.
-    pub(super) members: Vec<EventIndex>,
+    /// What each value in a group read is of.
+    pub(super) members: Vec<Member>,
 }
 
 impl GroupCounters {
     fn new(leader: Counter, member: UnitMember) -> Self {
-        Self { leader, siblings: Vec::new(), members: vec![member.index] }
+        Self { leader, siblings: Vec::new(), members: vec![member.member] }
     }
 }
 
@@ -71,14 +71,13 @@ impl Opening<'_> {
     /// user wrote lies on the same units as a whole: the kernel takes none over two.
     fn on_units(&self, group: &PlannedGroup) -> Result<Vec<Vec<UnitMember>>, OpenError> {
         let mut groups = on_units(self.plan, group);
-        let units = |member: &UnitMember| self.plan.event(member.index).units().len();
+        let units = |member: &UnitMember| self.plan.event(member.member).units().len();
         let is_split = |members: &Vec<UnitMember>| members.iter().filter(|member| units(member) > 0).count();
-        let most = group.members.iter().filter(|&&index| !self.plan.event(index).units().is_empty()).count();
+        let most = group.members.iter().filter(|&&member| !self.plan.event(member).units().is_empty()).count();
         if group.cohesion == Cohesion::Required
             && let Some(split) = groups.iter().find(|members| is_split(members) < most)
+            && let Some(&missing) = group.members.iter().find(|&&member| split.iter().all(|on| on.member != member))
         {
-            let has = |index: EventIndex| split.iter().any(|member| member.index == index);
-            let missing = group.members.iter().copied().find(|&index| !has(index)).unwrap_or_default();
             let member = self.plan.event(missing).name.clone();
             return Err(OpenError::Group { names: self.names(group), member, source: Errno::EINVAL.into() });
         }
@@ -94,8 +93,8 @@ impl Opening<'_> {
     fn singly(&mut self, members: &[UnitMember]) -> Result<Vec<GroupCounters>, OpenError> {
         let mut opened = Vec::new();
         for &member in members {
-            if member.index >= self.plan.events.len() {
-                self.rows[member.index].status = Status::NotSupported;
+            if let Member::Anchor(_) = member.member {
+                self.row(member.member).status = Status::NotSupported;
             } else if let OpenAttempt::Open(leader) = self.member(member, None)? {
                 opened.push(GroupCounters::new(leader, member));
             }
@@ -114,10 +113,10 @@ impl Opening<'_> {
                     None => opened = Some(GroupCounters::new(counter, member)),
                     Some(opened) => {
                         opened.siblings.push(counter);
-                        opened.members.push(member.index);
+                        opened.members.push(member.member);
                     }
                 },
-                Ok(OpenAttempt::Refused(status)) => refused = refused.or(Some((member.index, status))),
+                Ok(OpenAttempt::Refused(status)) => refused = refused.or(Some((member.member, status))),
                 Err(OpenError::Event { name, source }) if opened.is_some() => {
                     return Err(OpenError::Group { names: self.names(group), member: name, source });
                 }
@@ -125,8 +124,8 @@ impl Opening<'_> {
             }
         }
         match refused {
-            Some((index, status)) if group.cohesion == Cohesion::Required && opened.is_some() => {
-                let event = self.plan.event(index);
+            Some((member, status)) if group.cohesion == Cohesion::Required && opened.is_some() => {
+                let event = self.plan.event(member);
                 let reason = event.unavailable().unwrap_or_else(|| status.to_string());
                 Err(OpenError::Torn { names: self.names(group), member: event.name.clone(), reason })
             }
@@ -172,9 +171,13 @@ impl Opening<'_> {
         Ok(OpenAttempt::Refused(refused))
     }
 
+    fn row(&mut self, member: Member) -> &mut CounterRow {
+        &mut self.rows[self.plan.row(member, 0, 1)]
+    }
+
     /// A row that could be opened in one place is counted, whatever the others say.
     fn note(&mut self, member: UnitMember, status: Status) {
-        let row = &mut self.rows[member.index];
+        let row = self.row(member.member);
         let unit = member.unit.and_then(|unit| row.units.get_mut(unit));
         for known in unit.into_iter().chain([&mut row.status]) {
             if !known.is_open() || status.is_open() {
@@ -363,6 +366,8 @@ pub fn ask(event: &Event, whose: ProbeTarget) -> io::Result<()> {
     match event.units() {
         [] => ask(event, cpu),
         // Units may listen to different CPUs.
-        units => units.iter().try_for_each(|unit| ask(&event.on(unit), cpu.and(unit.cpus.first().copied()).or(cpu))),
+        units => {
+            units.iter().try_for_each(|unit| ask(&event.on(unit), cpu.and(unit.encoding.cpus.first().copied()).or(cpu)))
+        }
     }
 }

@@ -155,6 +155,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+    use crate::builders::rotation;
 
     /// The switches that a kernel would see.
     type Log = Rc<RefCell<Vec<String>>>;
@@ -167,22 +168,25 @@ mod tests {
         }
 
         fn switch(&mut self, on: bool) {
-            self.1.borrow_mut().push(format!("{}{}", if on { '+' } else { '-' }, self.0));
+            self.1.borrow_mut().push(format!("{}{}", if on { '+' } else { '-' }, self.0.0));
         }
 
         fn keep(&mut self) {
-            self.1.borrow_mut().push(format!("={}", self.0));
+            self.1.borrow_mut().push(format!("={}", self.0.0));
         }
     }
 
     fn groups(count: usize) -> (Vec<ScriptedCounters>, Log) {
         let log = Log::default();
-        ((0..count).map(|group| ScriptedCounters(group, Rc::clone(&log))).collect(), log)
+        ((0..count).map(|group| ScriptedCounters(GroupIndex(group), Rc::clone(&log))).collect(), log)
     }
 
     fn turns(rotations: &[&[&[usize]]]) -> PmuRotations {
-        let rotation = |turns: &&[&[usize]]| Rotation { sets: turns.iter().map(|turn| turn.to_vec()).collect() };
-        PmuRotations::new(rotations.iter().map(rotation).collect(), BUDGET)
+        PmuRotations::new(rotations.iter().map(|sets| rotation(sets)).collect(), BUDGET)
+    }
+
+    fn is_on(turns: &PmuRotations, group: usize) -> bool {
+        turns.is_on(GroupIndex(group))
     }
 
     #[test]
@@ -190,7 +194,7 @@ mod tests {
         let (mut groups, log) = groups(4);
         // Group 3 isn't rotated and is left alone.
         let mut turns = turns(&[&[&[0], &[1, 2]]]);
-        assert_eq!([0, 1, 2, 3].map(|group| turns.is_on(group)), [true, false, false, true]);
+        assert_eq!([0, 1, 2, 3].map(|group| is_on(&turns, group)), [true, false, false, true]);
         turns.next(&mut groups);
         assert_eq!(log.take(), ["-0", "+1", "+2", "=0"]);
         // The next cycle has another order.
@@ -205,7 +209,7 @@ mod tests {
         let mut turns = turns(&[&[&[0], &[1]], &[&[2], &[3], &[4]]]);
         turns.next(&mut groups);
         assert_eq!(log.take(), ["-0", "-2", "+1", "+3", "=0", "=2"]);
-        assert!(turns.is_on(1) && turns.is_on(3) && !turns.is_on(4));
+        assert!(is_on(&turns, 1) && is_on(&turns, 3) && !is_on(&turns, 4));
     }
 
     #[test]
@@ -213,7 +217,7 @@ mod tests {
         let (mut groups, log) = groups(2);
         let mut turns = turns(&[]);
         turns.next(&mut groups);
-        assert_eq!((log.take(), turns.is_empty(), turns.is_on(1)), (vec![], true, true));
+        assert_eq!((log.take(), turns.is_empty(), is_on(&turns, 1)), (vec![], true, true));
     }
 
     #[test]
@@ -230,11 +234,11 @@ mod tests {
     /// The number of slices in which each of some groups is on.
     fn slices_on(count: usize, slices: usize) -> Vec<usize> {
         let (mut groups, _) = groups(count);
-        let each: Vec<_> = (0..count).map(|group| vec![group]).collect();
-        let mut turns = PmuRotations::new(vec![Rotation { sets: each }], BUDGET);
+        let each: Vec<_> = (0..count).map(|group| [group]).collect();
+        let mut turns = PmuRotations::new(vec![rotation(&each)], BUDGET);
         let mut on = vec![0; count];
         for _ in 0..slices {
-            (0..count).filter(|&group| turns.is_on(group)).for_each(|group| on[group] += 1);
+            (0..count).filter(|&group| is_on(&turns, group)).for_each(|group| on[group] += 1);
             turns.next(&mut groups);
         }
         on

@@ -6,7 +6,8 @@
 
 use nix::unistd::{Pid, geteuid};
 
-use super::{OpenGroup, RowIndex};
+use super::OpenGroup;
+use crate::plan::RowIndex;
 use crate::sources::process;
 use crate::units::CpuNs;
 

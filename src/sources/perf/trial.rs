@@ -11,7 +11,7 @@ use nix::unistd::gettid;
 
 use super::{BUDGET, CountedTarget, OpenError, PerfSource, TargetKind};
 use crate::events::{Event, Modifiers};
-use crate::plan::{Cohesion, Fit, Plan, PlannedGroup, Rotation};
+use crate::plan::{Cohesion, Fit, GroupIndex, Plan, Rotation};
 use crate::sources::{CounterSource, Next};
 
 /// A group that fits runs at once, unless others use the counters: then it gets its slice within
@@ -42,7 +42,7 @@ pub fn switch_cost(plan: &Plan, rotations: &[Rotation]) -> Option<Duration> {
 fn only_in_turns(plan: &Plan, rotations: &[Rotation]) -> Plan {
     let mut turning = plan.clone();
     for (index, group) in turning.groups.iter_mut().enumerate() {
-        if !rotations.iter().flat_map(|rotation| &rotation.sets).any(|set| set.contains(&index)) {
+        if !rotations.iter().flat_map(|rotation| &rotation.sets).any(|set| set.contains(&GroupIndex(index))) {
             group.members.clear();
         }
     }
@@ -52,10 +52,7 @@ fn only_in_turns(plan: &Plan, rotations: &[Rotation]) -> Plan {
 /// Whether these events, of one PMU, can be counted at the same time. Whether they are pinned or exclusive, which the
 /// kernel takes of leaders only, is no part of the question.
 pub fn fit(events: &[&Event]) -> Fit {
-    let members = (0..events.len()).collect();
-    let group = PlannedGroup { members, cohesion: Cohesion::Required };
-    let plan =
-        Plan { events: events.iter().map(|&event| plain(event)).collect(), groups: vec![group], ..Plan::default() };
+    let plan = Plan::of_group(events.iter().map(|&event| plain(event)).collect(), Cohesion::Required);
     let target = CountedTarget::alone(TargetKind::Threads(vec![gettid()]));
     match PerfSource::open(&plan, &target) {
         Err(OpenError::Group { source, .. }) if source.raw_os_error() == Some(Errno::EINVAL as i32) => Fit::TooMany,

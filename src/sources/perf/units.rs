@@ -5,9 +5,9 @@
 
 use std::borrow::Cow;
 
-use super::{CounterRow, RowIndex};
+use super::CounterRow;
 use crate::events::{Event, EventKind};
-use crate::plan::{EventIndex, Plan, PlannedGroup};
+use crate::plan::{Member, Plan, PlannedGroup, RowIndex};
 use crate::sources::Reading;
 use crate::units::CpuNs;
 
@@ -15,7 +15,7 @@ use crate::units::CpuNs;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct UnitMember {
     /// The event of the plan, or its anchor.
-    pub(super) index: EventIndex,
+    pub(super) member: Member,
     /// The place of the unit among the event's; `None` where it has no several.
     pub(super) unit: Option<usize>,
 }
@@ -23,36 +23,36 @@ pub(super) struct UnitMember {
 impl UnitMember {
     /// The event as it is opened there.
     pub(super) fn event(self, plan: &Plan) -> Cow<'_, Event> {
-        let event = plan.event(self.index);
+        let event = plan.event(self.member);
         let unit = self.unit.and_then(|unit| event.units().get(unit));
         unit.map_or(Cow::Borrowed(event), |unit| Cow::Owned(event.on(unit)))
     }
 
     /// The CPUs that it is opened on; none where it may be any.
     pub(super) fn cpus(self, plan: &Plan) -> &[u32] {
-        let event = plan.event(self.index);
-        self.unit.and_then(|unit| event.units().get(unit)).map_or(&event.encoding.cpus, |unit| &unit.cpus)
+        let event = plan.event(self.member);
+        self.unit.and_then(|unit| event.units().get(unit)).map_or(&event.encoding.cpus, |unit| &unit.encoding.cpus)
     }
 }
 
 /// The members of a group that the kernel counts, those of each unit for themselves. What has no units goes with the
 /// first.
 pub(super) fn on_units(plan: &Plan, group: &PlannedGroup) -> Vec<Vec<UnitMember>> {
-    let members = || group.members.iter().copied().filter(|&index| plan.event(index).kind != EventKind::Tool);
+    let members = || group.members.iter().copied().filter(|&member| plan.event(member).kind != EventKind::Tool);
     let mut pmus: Vec<&str> = Vec::new();
-    for unit in members().flat_map(|index| plan.event(index).units()) {
+    for unit in members().flat_map(|member| plan.event(member).units()) {
         if !pmus.contains(&unit.pmu.as_str()) {
             pmus.push(&unit.pmu);
         }
     }
-    let on = |place: usize, index: EventIndex| match plan.event(index).units() {
-        [] => (place == 0).then_some(UnitMember { index, unit: None }),
+    let on = |place: usize, member: Member| match plan.event(member).units() {
+        [] => (place == 0).then_some(UnitMember { member, unit: None }),
         units => {
             let unit = units.iter().position(|unit| pmus.get(place) == Some(&unit.pmu.as_str()))?;
-            Some(UnitMember { index, unit: Some(unit) })
+            Some(UnitMember { member, unit: Some(unit) })
         }
     };
-    (0..pmus.len().max(1)).map(|place| members().filter_map(|index| on(place, index)).collect()).collect()
+    (0..pmus.len().max(1)).map(|place| members().filter_map(|member| on(place, member)).collect()).collect()
 }
 
 /// Adds the readings of all places and units up to those of their rows.
@@ -92,24 +92,27 @@ pub(super) fn lacking(units: impl Iterator<Item = (RowIndex, Reading)>, rows: us
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::events::{Encoding, Modifiers, PmuUnit, Unit};
-    use crate::plan::Cohesion;
-    use crate::sources::{Scope, Status};
+    use crate::builders::{self, counter_rows};
+    use crate::events::{Encoding, PmuUnit};
+    use crate::plan::{Cohesion, EventIndex};
+    use crate::sources::Status;
 
     /// An event on the units of these PMUs, which are called by their types; on one PMU where there are none.
     fn event(units: &[u32]) -> Event {
-        let unit = |&pmu_type: &u32| PmuUnit { pmu: format!("imc_{pmu_type}"), pmu_type, ..PmuUnit::default() };
+        let unit = |&pmu_type: &u32| {
+            let encoding = Encoding { pmu_type, ..Encoding::default() };
+            PmuUnit { pmu: format!("imc_{pmu_type}"), encoding }
+        };
         let encoding = Encoding { pmu_type: 9, units: units.iter().map(unit).collect(), ..Encoding::default() };
-        let (name, unit) = (String::new(), Unit::Count);
-        Event { canonical: name.clone(), name, kind: EventKind::Pmu, encoding, modifiers: Modifiers::default(), unit }
+        Event { kind: EventKind::Pmu, encoding, ..builders::event("sum") }
     }
 
     /// The types that each member of a group is opened with, in each group that it becomes.
-    fn opened(events: &[&[u32]]) -> Vec<Vec<(EventIndex, u32)>> {
-        let plan = Plan { events: events.iter().map(|units| event(units)).collect(), ..Plan::default() };
-        let group = PlannedGroup { members: (0..events.len()).collect(), cohesion: Cohesion::Chosen };
-        let code = |member: &UnitMember| (member.index, member.event(&plan).encoding.pmu_type);
-        on_units(&plan, &group).iter().map(|members| members.iter().map(code).collect()).collect()
+    fn opened(events: &[&[u32]]) -> Vec<Vec<(usize, u32)>> {
+        let plan = Plan::of_group(events.iter().map(|units| event(units)).collect(), Cohesion::Chosen);
+        let place = |member: &UnitMember| member.member.event().map_or(usize::MAX, |EventIndex(event)| event);
+        let code = |member: &UnitMember| (place(member), member.event(&plan).encoding.pmu_type);
+        on_units(&plan, &plan.groups[0]).iter().map(|members| members.iter().map(code).collect()).collect()
     }
 
     #[test]
@@ -125,8 +128,7 @@ mod tests {
     }
 
     fn row(units: &[Status]) -> CounterRow {
-        let (scope, status) = (Scope::All, Status::Counted);
-        CounterRow { event: 0, scope, status, anchor_of: None, units: units.to_vec() }
+        CounterRow { units: units.to_vec(), ..counter_rows(1).remove(0) }
     }
 
     #[test]

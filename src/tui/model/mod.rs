@@ -14,7 +14,7 @@ use crate::estimate::{Cause, RelationIndex};
 use crate::events::Unit;
 use crate::monitor::{Measure, Monitor};
 use crate::names::shown;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::relations::Relation;
 use crate::run::MeasuredEvent;
 use crate::units::WallNs;
@@ -81,7 +81,7 @@ pub(super) struct EventTable {
     /// Stays with its line when the order changes.
     pub(super) cursor: EventLine,
     /// The event of that line.
-    pub(super) selected: EventIndex,
+    pub(super) selected: RowIndex,
     /// Whether the user selected it.
     pub(super) is_chosen: bool,
     /// Events that are counted for each part of the target.
@@ -224,7 +224,7 @@ impl ScreenModel {
         self.rounds.now() - self.monitor.now()
     }
 
-    pub(super) fn figures(&self, event: EventIndex) -> Figures {
+    pub(super) fn figures(&self, event: RowIndex) -> Figures {
         Figures::of(&self.monitor, event, self.measure)
     }
 
@@ -235,7 +235,7 @@ impl ScreenModel {
         WallNs((seconds * 1_000_000_000).max(interval.saturating_mul(10)))
     }
 
-    pub(super) fn event_name(&self, event: EventIndex) -> String {
+    pub(super) fn event_name(&self, event: RowIndex) -> String {
         let events = &self.monitor.header().events;
         events.get(event).map_or_else(String::new, |event| shown(&event.title()).into_owned())
     }

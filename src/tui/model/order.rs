@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::step::neighbour;
 use super::{EventLine, ScreenModel};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::rates::Error;
 
 /// A column of the table of events.
@@ -58,7 +58,7 @@ impl ScreenModel {
         let order: Vec<_> = lines.into_iter().flat_map(|(line, parts)| std::iter::once(line).chain(parts)).collect();
         if !order.contains(&self.events.cursor) {
             // Past the end is no event: where none matches, none is selected.
-            self.events.select(order.first().copied().unwrap_or(EventLine::Event(EventIndex::MAX)));
+            self.events.select(order.first().copied().unwrap_or(EventLine::Event(RowIndex::MAX)));
         }
         self.events.order = order;
         let filter = &self.relations.filter;

@@ -6,7 +6,7 @@ use super::profile::{FrameIndex, TreeNode};
 use super::step::ListStep;
 use super::{EventLine, Over, ProfileState, ScreenModel};
 use crate::estimate::RelationIndex;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::tui::keys::Action;
 use crate::tui::screen::Screen;
 
@@ -14,7 +14,7 @@ use crate::tui::screen::Screen;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum ClickTarget {
     Screen(Screen),
-    Event(EventIndex),
+    Event(RowIndex),
     /// All parts of an event together.
     Sum(usize),
     Relation(RelationIndex),

@@ -3,7 +3,7 @@
 use super::{EventTable, Notice, ScreenModel};
 use crate::events::Unit;
 use crate::monitor::{Absence, Measure, Point, SummedEvent};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::rates::Uncertain;
 use crate::sources::Scope;
 use crate::tui::figures::Figures;
@@ -12,7 +12,7 @@ use crate::tui::keys::Action;
 /// A line of the table of events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tui) enum EventLine {
-    Event(EventIndex),
+    Event(RowIndex),
     /// All parts of an event together: the place of a [`EventFold`].
     Sum(usize),
 }
@@ -36,12 +36,12 @@ impl EventTable {
         self.cursor = line;
         self.selected = match line {
             EventLine::Event(event) => event,
-            EventLine::Sum(place) => self.folds[place].parts.events.first().copied().unwrap_or(EventIndex::MAX),
+            EventLine::Sum(place) => self.folds[place].parts.events.first().copied().unwrap_or(RowIndex::MAX),
         };
     }
 
     /// The sum that an event is a part of.
-    pub(in crate::tui) fn fold_of(&self, event: EventIndex) -> Option<usize> {
+    pub(in crate::tui) fn fold_of(&self, event: RowIndex) -> Option<usize> {
         self.folds.iter().position(|fold| fold.parts.events.contains(&event))
     }
 
@@ -150,7 +150,7 @@ impl ScreenModel {
     pub(super) fn lines(&self) -> Vec<(EventLine, Vec<EventLine>)> {
         let filter = &self.events.filter;
         let events = &self.monitor.header().events;
-        let through = |event: &EventIndex| filter.matches(&events[*event].event.name);
+        let through = |event: &RowIndex| filter.matches(&events[*event].event.name);
         let mut lines = Vec::new();
         for line in self.events.wholes(events.len()) {
             match line {
@@ -159,7 +159,7 @@ impl ScreenModel {
                 EventLine::Sum(place) => {
                     let EventFold { parts, is_open } = &self.events.folds[place];
                     let named = parts.events.iter().any(through);
-                    let titled = |event: &&EventIndex| named || filter.matches(&events[**event].title());
+                    let titled = |event: &&RowIndex| named || filter.matches(&events[**event].title());
                     let shown: Vec<_> =
                         parts.events.iter().filter(titled).map(|&event| EventLine::Event(event)).collect();
                     if !shown.is_empty() {

@@ -18,7 +18,7 @@ use super::typed::parse_keys;
 use super::view;
 use crate::files::PartialFile;
 use crate::monitor::Monitor;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::profile::Tree;
 use crate::session::OutputLine;
 use crate::sources::Round;
@@ -37,7 +37,7 @@ pub struct Picture {
     /// Format of the picture.
     pub format: PictureFormat,
     /// The selected event; the one that screens begin with where `None`.
-    pub event: Option<EventIndex>,
+    pub event: Option<RowIndex>,
     /// Lines that the command wrote.
     pub output: Vec<OutputLine>,
     /// The newest rounds that the monitor has taken, for what shows them one by one.

@@ -10,7 +10,7 @@ use crate::events::Unit;
 use crate::monitor::{Measure, Monitor, Point};
 use crate::names::shown;
 use crate::number::{percent, plus_minus};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::text::difference;
 use crate::tui::figures::ShownValues;
 use crate::tui::layout::split_below;
@@ -382,7 +382,7 @@ fn draw_histories(page: &mut ScreenPage<'_>, inner: Rect, one: &ComparedEvent) {
     ];
     let model = page.model;
     let Some(other) = model.others.as_ref().and_then(|others| others.first()) else { return };
-    let points = |monitor: &Monitor, index: Option<EventIndex>| -> Vec<Point> {
+    let points = |monitor: &Monitor, index: Option<RowIndex>| -> Vec<Point> {
         index.map_or_else(Vec::new, |index| model.measure.points(monitor, &monitor.row(index)))
     };
     let chart = Chart {

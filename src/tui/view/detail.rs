@@ -9,7 +9,7 @@ use super::{histogram, strip};
 use crate::events::Unit;
 use crate::monitor::Point;
 use crate::number::{change, percent, scientific, time as time_text, whole_share};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::rates::Uncertain;
 use crate::tui::figures::{Figure, Figures, ShownValues};
 use crate::tui::layout::{split_below, split_right};
@@ -266,7 +266,7 @@ fn statistics(page: &ScreenPage<'_>, shown: EventLine, width: usize) -> Vec<Line
 }
 
 /// `moved     +1.1% in all: R1 +1.5%, R4 −0.4%`.
-fn moved(page: &ScreenPage<'_>, index: EventIndex, width: usize) -> Line<'static> {
+fn moved(page: &ScreenPage<'_>, index: RowIndex, width: usize) -> Line<'static> {
     let row = page.model.monitor.row(index);
     let mut line = Line::from(page.span(Role::Dim, left("moved", LABEL)));
     let raw = row.scaled.map(|raw| raw.value).filter(|&raw| raw != 0.0);
@@ -291,7 +291,7 @@ fn moved(page: &ScreenPage<'_>, index: EventIndex, width: usize) -> Line<'static
 /// `enabled 83.0 s  running 41.5 s (50%)  scale ×2.00  group {A, B}`.
 ///
 /// The total comes first where the statistics have no room for it.
-fn running(page: &ScreenPage<'_>, index: EventIndex, width: usize, with_total: bool) -> Line<'static> {
+fn running(page: &ScreenPage<'_>, index: RowIndex, width: usize, with_total: bool) -> Line<'static> {
     let header = page.model.monitor.header();
     let row = page.model.monitor.row(index);
     let total = row.raw.run.total();

@@ -10,7 +10,7 @@ use super::sparkline::{shown_point, sparkline};
 use super::{metrics, sum};
 use crate::monitor::LOW_RUN_RATIO;
 use crate::number::{change, percent, scientific, whole_share};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures, ShownValues};
 use crate::tui::layout::Room;
 use crate::tui::model::{ClickTarget, EventLine, Motion};
@@ -140,7 +140,7 @@ fn heads(page: &ScreenPage<'_>, columns: &EventsLayout, gap: usize) -> Line<'sta
 }
 
 /// How far the number is from the truth, where that is counted beside.
-fn off(page: &ScreenPage<'_>, index: EventIndex) -> (Role, String) {
+fn off(page: &ScreenPage<'_>, index: RowIndex) -> (Role, String) {
     let truth = page.model.monitor.truth(index);
     let error = truth.and_then(|truth| match page.model.basis {
         ShownValues::Corrected | ShownValues::Both => truth.corrected.or(truth.scaled),
@@ -171,7 +171,7 @@ fn trend_head(page: &ScreenPage<'_>, width: usize) -> String {
     if head.len() <= width { head } else { span }
 }
 
-fn event_line(page: &ScreenPage<'_>, index: EventIndex, columns: &EventsLayout, gap: usize) -> Line<'static> {
+fn event_line(page: &ScreenPage<'_>, index: RowIndex, columns: &EventsLayout, gap: usize) -> Line<'static> {
     let model = page.model;
     let selected = model.events.cursor == EventLine::Event(index);
     let cursor = if selected { CURSOR } else { " " };
@@ -214,7 +214,7 @@ fn cell(
     page: &ScreenPage<'_>,
     column: EventColumn,
     width: usize,
-    index: EventIndex,
+    index: RowIndex,
     figures: &Figures,
     figure: Figure,
 ) -> Vec<Span<'static>> {
@@ -266,14 +266,14 @@ pub(super) fn run_cell(page: &ScreenPage<'_>, width: usize, figures: &Figures) -
     vec![page.span(role, right(&format!("{}{mark}", whole_share(run)), width))]
 }
 
-fn extreme(page: &ScreenPage<'_>, index: EventIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
+fn extreme(page: &ScreenPage<'_>, index: RowIndex, pick: fn(f64, f64) -> f64) -> Option<f64> {
     let row = page.model.monitor.row(index);
     let points = page.model.measure.points(&page.model.monitor, &row);
     points.iter().filter_map(|point| Some(shown_point(page, point)?.value)).reduce(pick)
 }
 
 /// The newest intervals of an event.
-fn trend(page: &ScreenPage<'_>, index: EventIndex, width: usize) -> Vec<Span<'static>> {
+fn trend(page: &ScreenPage<'_>, index: RowIndex, width: usize) -> Vec<Span<'static>> {
     let history = page.model.measure.newest(&page.model.monitor, &page.model.monitor.row(index), width);
     sparkline(page, &history, width)
 }

@@ -15,7 +15,7 @@ use ratatui::text::Line;
 
 use super::page::ScreenPage;
 use crate::estimate::{RelationIndex, RelationState};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::tui::model::relation_graph::{GraphEdge, GraphSlot, RelationGraph};
 use crate::tui::text::{amount, cut, cut_middle, width};
 use crate::tui::theme::Role;
@@ -234,7 +234,7 @@ fn edge_style(page: &ScreenPage<'_>, relation: RelationIndex) -> Style {
 }
 
 /// A box with the event's name in its border and its number inside.
-fn draw_node(page: &mut ScreenPage<'_>, area: Rect, event: EventIndex) {
+fn draw_node(page: &mut ScreenPage<'_>, area: Rect, event: RowIndex) {
     let model = page.model;
     let room = usize::from(area.width.saturating_sub(4));
     let name = cut_middle(&model.event_name(event), room).into_owned();

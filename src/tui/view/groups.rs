@@ -5,7 +5,8 @@ use ratatui::text::Line;
 
 use super::page::{ScreenPage, VisibleRows};
 use crate::number::whole_share;
-use crate::plan::{Cohesion, PlannedGroup};
+use crate::plan::Cohesion;
+use crate::run::MeasuredGroup;
 use crate::sources::Round;
 use crate::tui::layout::split_below;
 use crate::tui::model::ClickTarget;
@@ -111,7 +112,7 @@ fn heads(page: &ScreenPage<'_>, columns: &GroupColumns) -> Line<'static> {
     Line::from(page.span(Role::Header, text))
 }
 
-fn group_line(page: &ScreenPage<'_>, index: usize, group: &PlannedGroup, columns: &GroupColumns) -> Line<'static> {
+fn group_line(page: &ScreenPage<'_>, index: usize, group: &MeasuredGroup, columns: &GroupColumns) -> Line<'static> {
     let cursor = if index == page.model.group { CURSOR } else { " " };
     let run = run_ratio(page, group);
     let names = names(page, group);
@@ -138,13 +139,13 @@ fn run_role(run: Option<f64>) -> Role {
     }
 }
 
-fn names(page: &ScreenPage<'_>, group: &PlannedGroup) -> String {
+fn names(page: &ScreenPage<'_>, group: &MeasuredGroup) -> String {
     let names: Vec<_> = group.members.iter().map(|&event| page.model.event_name(event)).collect();
     names.join(" ")
 }
 
 /// Why its events are together, in a word.
-fn why(page: &ScreenPage<'_>, group: &PlannedGroup) -> &'static str {
+fn why(page: &ScreenPage<'_>, group: &MeasuredGroup) -> &'static str {
     let events = &page.model.monitor.header().events;
     let software =
         group.members.iter().all(|&event| events.get(event).is_some_and(|event| event.event.kind.is_software()));
@@ -157,7 +158,7 @@ fn why(page: &ScreenPage<'_>, group: &PlannedGroup) -> &'static str {
 }
 
 /// Over the whole run; that of the member that ran most, as they run together.
-fn run_ratio(page: &ScreenPage<'_>, group: &PlannedGroup) -> Option<f64> {
+fn run_ratio(page: &ScreenPage<'_>, group: &MeasuredGroup) -> Option<f64> {
     let monitor = &page.model.monitor;
     let ratios = group.members.iter().filter_map(|&event| monitor.row(event).raw.run.run_ratio());
     ratios.reduce(f64::max)
@@ -165,14 +166,14 @@ fn run_ratio(page: &ScreenPage<'_>, group: &PlannedGroup) -> Option<f64> {
 
 /// A cell for each of the newest rounds: how much of the time between it and the one before the
 /// group was on counters.
-fn timeline(page: &ScreenPage<'_>, group: &PlannedGroup, cells: usize) -> String {
+fn timeline(page: &ScreenPage<'_>, group: &MeasuredGroup, cells: usize) -> String {
     let mut newest: Vec<&Round> = page.model.rounds.seen().rev().take(cells + 1).collect();
     newest.reverse();
     let parts: Vec<&str> = newest.windows(2).map(|pair| cell(pair[0], pair[1], group)).collect();
     format!("{}{}", " ".repeat(cells.saturating_sub(parts.len())), parts.concat())
 }
 
-fn cell(before: &Round, after: &Round, group: &PlannedGroup) -> &'static str {
+fn cell(before: &Round, after: &Round, group: &MeasuredGroup) -> &'static str {
     let part = group.members.iter().find_map(|&event| {
         let reading = |round: &Round| round.readings.get(event).copied().flatten();
         let (before, after) = (reading(before)?, reading(after)?);
@@ -190,7 +191,7 @@ fn cell(before: &Round, after: &Round, group: &PlannedGroup) -> &'static str {
     }
 }
 
-fn draw_members(page: &mut ScreenPage<'_>, area: Rect, index: usize, group: &PlannedGroup) {
+fn draw_members(page: &mut ScreenPage<'_>, area: Rect, index: usize, group: &MeasuredGroup) {
     let reason = match (why(page, group), group.members.len()) {
         ("software", _) => "software events: each counts all the time, and one read gets them all",
         ("packed", 1) => "alone: no other event fitted beside it, or there is none",

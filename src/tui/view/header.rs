@@ -74,6 +74,9 @@ fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
     if let Some(rotated_by) = header.rotated_by.filter(|_| take_turns(model)) {
         parts.push(part(7, Role::Dim, rotation_words(rotated_by)));
     }
+    if monitor.knows_whole_run() {
+        parts.push(part(0, Role::Info, "whole run known".into()));
+    }
     if header.modelled.is_some() {
         parts.push(part(0, Role::Info, "MODELLED".into()));
     }
@@ -81,7 +84,7 @@ fn parts(page: &ScreenPage<'_>) -> Vec<HeaderPart> {
         parts.push(part(6, Role::Dim, format!("own {}", percent(own))));
     }
     if lost > 0 {
-        parts.push(part(2, Role::Warn, format!("{lost} rounds lost")));
+        parts.push(part(2, Role::Warn, format!("{lost} {} lost", if lost == 1 { "round" } else { "rounds" })));
     }
     if warnings(model) > 0 {
         parts.push(part(2, Role::Warn, format!("{}{WARN}", warnings(model))));

@@ -243,7 +243,7 @@ fn draw_whole(page: &mut ScreenPage<'_>, area: Rect, index: RelationIndex) {
     let standing = standing(page, index);
     let moved = standing.moved.map(|moved| moved_words(page, moved));
     lines.truncate(usize::from(inner.height).saturating_sub(1 + usize::from(moved.is_some())));
-    let (role, words) = consequence(page, &standing.state);
+    let (role, words) = consequence(page, &standing);
     lines.push(Line::from(page.span(role, cut(&words, usize::from(inner.width)).into_owned())));
     lines.extend(
         moved.map(|words| Line::from(page.span(Role::Dim, cut(&words, usize::from(inner.width)).into_owned()))),
@@ -262,10 +262,13 @@ fn moved_words(page: &ScreenPage<'_>, moved: Moved) -> String {
     }
 }
 
-fn consequence(page: &ScreenPage<'_>, standing: &RelationState) -> (Role, String) {
-    let (role, word) = state(standing);
-    let words = match standing {
+fn consequence(page: &ScreenPage<'_>, standing: &Standing) -> (Role, String) {
+    let (role, word) = state(&standing.state);
+    let words = match &standing.state {
         RelationState::Agrees => "it corrects its events by what the others counted".into(),
+        RelationState::Violated if standing.corrects_regardless() => {
+            "what is counted contradicts it; it corrects nevertheless, as --estimator linear-plain asks".into()
+        }
         RelationState::Violated => "what is counted contradicts it, so it corrects nothing".into(),
         RelationState::Waiting => "too little has been counted to judge it".into(),
         RelationState::Inactive { missing } => {

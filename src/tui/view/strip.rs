@@ -10,7 +10,7 @@ use crate::events::Unit;
 use crate::monitor::{Row, UncountedPart};
 use crate::names::shown;
 use crate::number::{change, whole_share};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures};
 use crate::tui::model::EventLine;
 use crate::tui::symbols::MISSING;
@@ -95,8 +95,8 @@ fn truth(page: &ScreenPage<'_>, shown: EventLine) -> Option<Line<'static>> {
 /// `most in CPU 3 41%, CPU 0 33%, CPU 1 14%`: the shares of the parts of a sum, largest first.
 pub(super) fn parts(page: &ScreenPage<'_>, place: usize, width: usize) -> Line<'static> {
     let model = page.model;
-    let scope = |event: EventIndex| shown(&model.monitor.header().events[event].scope.to_string()).into_owned();
-    let count = |event: EventIndex| Some(model.monitor.row(event).best()?.value).filter(|count| *count > 0.0);
+    let scope = |event: RowIndex| shown(&model.monitor.header().events[event].scope.to_string()).into_owned();
+    let count = |event: RowIndex| Some(model.monitor.row(event).best()?.value).filter(|count| *count > 0.0);
     let events = &model.events.folds[place].parts.events;
     let mut counts: Vec<_> = events.iter().filter_map(|&event| Some((event, count(event)?))).collect();
     let all: f64 = counts.iter().map(|(_, count)| count).sum();

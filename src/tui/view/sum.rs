@@ -8,7 +8,7 @@ use super::page::ScreenPage;
 use super::sparkline::sparkline;
 use crate::names::shown;
 use crate::number::{change, percent, scientific};
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::tui::figures::{CorrectionEffect, Figure, Figures};
 use crate::tui::model::{EventFold, EventLine};
 use crate::tui::symbols::{CURSOR, MISSING};
@@ -31,7 +31,7 @@ pub(super) fn names(page: &ScreenPage<'_>) -> Vec<String> {
 }
 
 /// The name of an event; of a part only which part it is, as its sum stands above it.
-pub(super) fn part_name(page: &ScreenPage<'_>, event: EventIndex) -> String {
+pub(super) fn part_name(page: &ScreenPage<'_>, event: RowIndex) -> String {
     let model = page.model;
     match model.events.fold_of(event) {
         Some(_) => format!("{INDENT}{}", shown(&model.monitor.header().events[event].scope.to_string())),

@@ -3,7 +3,7 @@
 //! Made once: what is measured, and which relations there are, doesn't change, and a drawing must stand still.
 
 use crate::estimate::RelationIndex;
-use crate::plan::EventIndex;
+use crate::plan::RowIndex;
 use crate::relations::{BoundForm, Relation, RelationBinding};
 use crate::run::MeasuredEvent;
 
@@ -14,7 +14,7 @@ pub(in crate::tui) use layered::{GraphEdge, GraphLayout, GraphSlot};
 /// The events that relations connect, and the edges between them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::tui) struct RelationGraph {
-    pub(in crate::tui) nodes: Vec<EventIndex>,
+    pub(in crate::tui) nodes: Vec<RowIndex>,
     pub(in crate::tui) edges: Vec<(GraphEdge, RelationIndex)>,
     pub(in crate::tui) layout: GraphLayout,
 }
@@ -22,7 +22,7 @@ pub(in crate::tui) struct RelationGraph {
 impl RelationGraph {
     pub(super) fn of(events: &[MeasuredEvent], relations: &[Relation]) -> Self {
         let events: Vec<_> = events.iter().map(|event| event.event.clone()).collect();
-        let mut pairs: Vec<(EventIndex, EventIndex, RelationIndex)> = Vec::new();
+        let mut pairs: Vec<(RowIndex, RowIndex, RelationIndex)> = Vec::new();
         for (index, relation) in relations.iter().enumerate() {
             let RelationBinding::Active(bound) = relation.bind(&events) else { continue };
             match bound.form {
@@ -34,10 +34,10 @@ impl RelationGraph {
                 }
             }
         }
-        let mut nodes: Vec<EventIndex> = pairs.iter().flat_map(|&(from, to, _)| [from, to]).collect();
+        let mut nodes: Vec<RowIndex> = pairs.iter().flat_map(|&(from, to, _)| [from, to]).collect();
         nodes.sort_unstable();
         nodes.dedup();
-        let place = |event: EventIndex| nodes.binary_search(&event).unwrap_or(0);
+        let place = |event: RowIndex| nodes.binary_search(&event).unwrap_or(0);
         let edges: Vec<_> =
             pairs.iter().map(|&(from, to, index)| (GraphEdge { from: place(from), to: place(to) }, index)).collect();
         let plain: Vec<_> = edges.iter().map(|(edge, _)| *edge).collect();

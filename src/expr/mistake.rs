@@ -1,0 +1,159 @@
+//! Says what is wrong where a text isn't an expression, and what to write instead.
+
+use std::fmt;
+
+use super::operations::function_names;
+use super::parse::Parser;
+use super::tokens::Token;
+use super::tree::{Dialect, Fact, TextSpan, escaped_name};
+use crate::names::{nearest, quoted, shown};
+
+/// What is wrong with an expression. Its texts can be given to a terminal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// The bytes that are wrong.
+    pub span: TextSpan,
+    /// What was expected: `expected an event or '(' after '+'`.
+    pub message: String,
+    /// What is there instead: `second '+' here`.
+    pub label: String,
+    /// What to write instead, where that is known.
+    pub help: Option<String>,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.message, self.label)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+impl ParseError {
+    pub(super) fn new(span: TextSpan, message: impl Into<String>, label: impl Into<String>) -> Self {
+        Self { span, message: message.into(), label: label.into(), help: None }
+    }
+
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+}
+
+impl Parser<'_> {
+    /// What there is instead of what was `expected`.
+    pub(super) fn expected(&self, expected: &str) -> ParseError {
+        let span = self.span();
+        let text = self.text.get(span.start..span.end).unwrap_or_default();
+        let before = self.before();
+        let label = match self.token() {
+            Token::End if before.is_none() => "there is nothing here".to_owned(),
+            Token::End => "it ends here".to_owned(),
+            Token::Symbol(symbol) if before == Some(symbol) => format!("second {} here", quoted(symbol)),
+            _ => format!("{} here", quoted(text)),
+        };
+        let after = before.map_or_else(String::new, |before| format!(" after {}", quoted(before)));
+        ParseError::new(span, format!("expected {expected}{after}"), label)
+    }
+
+    pub(super) fn no_operand(&self) -> ParseError {
+        match (self.token(), self.dialect) {
+            (Token::Unknown(c), _) => self.unknown_character(c),
+            (_, Dialect::Equation | Dialect::Metric | Dialect::Vendor) => self.expected("an event or '('"),
+            (_, Dialect::Pair) => self.expected("{mean}, a number or '('"),
+        }
+    }
+
+    /// After a whole expression comes something that can't go on with it.
+    pub(super) fn no_operator(&self) -> ParseError {
+        let text = |span: TextSpan| self.text.get(span.start..span.end).unwrap_or_default();
+        match self.token() {
+            Token::Unknown(c) => self.unknown_character(c),
+            Token::Name(_) | Token::Braced(_) | Token::Number(_) | Token::Literal(_) | Token::Symbol("(") => {
+                let error = self.expected("an operator");
+                match (self.token(), self.before()) {
+                    (Token::Symbol(_), _) | (_, None) => error,
+                    (_, Some(before)) => {
+                        let [before, after] = [before, text(self.span())].map(|text| shown(text).into_owned());
+                        error.help(format!("a product is written {before} * {after}"))
+                    }
+                }
+            }
+            Token::Symbol("^") => self.unknown_character('^').help("a square is written A * A"),
+            Token::Symbol("=") => self.expected("an operator").help("two numbers are compared by '=='"),
+            Token::Symbol(")") => ParseError::new(self.span(), "')' closes nothing", "no '(' belongs to this"),
+            Token::Symbol(_) | Token::End => self.expected("an operator"),
+        }
+    }
+
+    pub(super) fn no_equals_sign(&self) -> ParseError {
+        let compared = self.tokens.iter().find(|(token, _)| *token == Token::Symbol("=="));
+        let message = "an equation needs '=' between its sides";
+        match compared {
+            Some((_, span)) => ParseError::new(*span, message, "'==' compares two numbers"),
+            None => ParseError::new(self.span(), message, "it ends here"),
+        }
+    }
+
+    pub(super) fn no_facts(&self, what: &str) -> ParseError {
+        let message = format!("{} is known in metrics only", quoted(what));
+        ParseError::new(self.span(), message, "not in a relation").help("define a metric with it, and name that here")
+    }
+
+    pub(super) fn chained_comparison(&self) -> ParseError {
+        ParseError::new(self.span(), "comparisons don't chain", "second comparison here")
+            .help("a < b < c is written a < b & b < c")
+    }
+
+    pub(super) fn unknown_character(&self, c: char) -> ParseError {
+        let character = quoted(c.encode_utf8(&mut [0; 4]));
+        match c {
+            '{' => ParseError::new(self.span(), "'{' is not closed", "no '}' belongs to this"),
+            _ => ParseError::new(
+                self.span(),
+                format!("{character} means nothing in an expression"),
+                format!("{character} here"),
+            ),
+        }
+    }
+
+    pub(super) fn unknown_function(&self, name: &str) -> ParseError {
+        let error = ParseError::new(self.span(), format!("there is no function {}", quoted(name)), "not a function");
+        error.help(match nearest(name, self.functions()).first() {
+            Some(similar) => format!("did you mean {similar}?"),
+            None => format!("functions: {}", self.functions().collect::<Vec<_>>().join(", ")),
+        })
+    }
+
+    /// The names of the functions that can be called here.
+    fn functions(&self) -> impl Iterator<Item = &'static str> {
+        let of_facts = Fact::FUNCTIONS.into_iter().map(|(name, _)| name).filter(|_| self.dialect.has_facts());
+        function_names().chain(of_facts)
+    }
+
+    pub(super) fn braces_in_equation(&self, event: Option<&str>) -> ParseError {
+        let what = if self.dialect == Dialect::Equation { "an equation" } else { "a metric" };
+        let label = format!("{what} has the events' names alone");
+        let error = ParseError::new(self.span(), format!("braces in {what}"), label);
+        match event {
+            Some(event) => error.help(format!("write {}", shown(&escaped_name(event)))),
+            None => error,
+        }
+    }
+
+    pub(super) fn unknown_variable(&self, event: Option<&str>, moment: &str, content: &str) -> ParseError {
+        let message = format!("there is no variable {}", quoted(&format!("{{{content}}}")));
+        if ["mean", "variance"].contains(&moment) {
+            let label = "events' names have no spaces or control characters";
+            return ParseError::new(self.span(), message, label);
+        }
+        let error = ParseError::new(self.span(), message, "not a variable");
+        let (content, dot) = (shown(content), if event.is_some() { "." } else { "" });
+        let event = shown(event.unwrap_or_default());
+        error.help(match nearest(moment, ["mean", "variance"]).first() {
+            Some(moment) => format!("did you mean {{{event}{dot}{moment}}}?"),
+            None if content.is_empty() => "write {mean}, {variance} or {EVENT.mean}".to_owned(),
+            None => format!("write {{{content}.mean}} or {{{content}.variance}}"),
+        })
+    }
+}

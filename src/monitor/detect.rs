@@ -1,0 +1,155 @@
+//! Finds what the reader of a measurement should know, and notes each finding once.
+
+use std::collections::HashSet;
+
+use super::uncounted::uncounted_time;
+use super::{EventTrack, Finding, Monitor, Noted, UncountedPart, at_least_so_much};
+use crate::estimate::{Estimate, RelationState, Weakness};
+use crate::events::EventKind;
+use crate::plan::RowIndex;
+use crate::rates::Delta;
+use crate::run::{End, MeasuredEvent};
+use crate::sources::{Round, Status};
+
+/// A run ratio below this leans on scaling: a quarter of the time was never seen.
+pub const LOW_RUN_RATIO: f64 = 0.75;
+
+/// A low run ratio is reported only after so many intervals.
+pub(super) const SETTLED: u64 = 3;
+
+impl Monitor {
+    pub(super) fn note(&mut self, finding: Finding) {
+        self.findings.push(Noted { at: self.now, finding });
+    }
+
+    pub(super) fn note_openings(&mut self) {
+        if self.header.modelled.is_some() {
+            self.note(Finding::Modelled);
+        }
+        let is_gone = |event: &&MeasuredEvent| event.status == Status::Gone;
+        let gone: HashSet<_> = self.header.events.iter().filter(is_gone).map(|event| &event.scope).collect();
+        if !gone.is_empty() {
+            self.note(Finding::Gone { threads: gone.len() });
+        }
+        for event in 0..self.header.events.len() {
+            match self.header.events[event].status {
+                Status::Counted | Status::UserOnly if self.header.events[event].event.core().is_some() => {
+                    self.note(Finding::OneKindOfCore { event });
+                }
+                _ if self.header.events[event].is_elsewhere() => {}
+                Status::Elsewhere => self.note(Finding::Elsewhere { event }),
+                Status::Counted if self.lacks_units(event) => self.note(Finding::LacksUnits { event }),
+                Status::Counted | Status::Gone => {}
+                Status::UserOnly => self.note(Finding::UserOnly { event }),
+                Status::NotSupported => self.note(Finding::NotSupported { event }),
+                Status::Forbidden => self.note(Finding::Forbidden { event }),
+            }
+        }
+        for relation in 0..self.standings().len() {
+            if let RelationState::Inactive { missing } = self.standings()[relation].state.clone() {
+                self.note(Finding::RelationInactive { relation, missing });
+            }
+        }
+    }
+
+    /// Once an interval: on a busy machine nearly every round may be late.
+    pub(super) fn note_lost(&mut self) {
+        let rounds = self.lost - std::mem::replace(&mut self.lost_noted, self.lost);
+        if rounds > 0 {
+            self.note(Finding::LostRounds { rounds });
+        }
+    }
+
+    /// Notes the events of which a part isn't counted from now on.
+    pub(super) fn note_uncounted(&mut self, round: &Round) {
+        let mut events = Vec::new();
+        let is_of_units =
+            |event: RowIndex| self.header.events.get(event).is_some_and(|event| !event.event.units().is_empty());
+        let (lacking, taken_off): (Vec<RowIndex>, Vec<_>) =
+            round.uncounted.iter().partition(|&&event| is_of_units(event));
+        self.tracks.iter_mut().for_each(|track| track.lacks_unit = false);
+        for event in lacking {
+            self.tracks[event].lacks_unit = true;
+        }
+        for event in taken_off {
+            let Some(track) = self.tracks.get_mut(event).filter(|track| track.uncounted.is_none()) else { continue };
+            track.uncounted = Some((UncountedPart::FromExecOn, Estimate::default()));
+            events.push(event);
+        }
+        if !events.is_empty() {
+            self.note(Finding::TakenOff { events });
+        }
+    }
+
+    /// Notes that a part of the command's CPU time passed without its events. Nobody saw it while it happened.
+    pub(super) fn note_uncounted_time(&mut self, end: &End) {
+        let is_known = self.tracks.iter().any(|track| track.uncounted.is_some());
+        let found = uncounted_time(&self.header.events, end).filter(|_| !is_known);
+        let Some((uncounted, all)) = found else { return };
+        for (event, track) in self.tracks.iter_mut().enumerate() {
+            let last = track.history.back().map_or((Delta::default(), None), |point| (point.counted, point.raw));
+            if self.header.events[event].event.kind != EventKind::Tool {
+                let known = at_least_so_much(self.tally.total(event), last.0, last.1);
+                track.uncounted = Some((UncountedPart::OfChild, known));
+            }
+        }
+        self.note(Finding::UncountedTime { uncounted, all });
+    }
+
+    /// Notes the events of which a unit has had no counter for all that time.
+    pub(super) fn note_lacking_units(&mut self) {
+        let lacking = |(event, track): (RowIndex, &mut EventTrack)| {
+            let is_new = track.lacks_unit && !track.lack_noted;
+            track.lack_noted |= is_new;
+            is_new.then_some(event)
+        };
+        let events: Vec<_> = self.tracks.iter_mut().enumerate().filter_map(lacking).collect();
+        for event in events {
+            self.note(Finding::LacksUnits { event });
+        }
+    }
+
+    pub(super) fn note_relations(&mut self, before: &[RelationState]) {
+        for relation in 0..before.len() {
+            let now = &self.standings()[relation];
+            let z = now.z.unwrap_or(f64::NAN);
+            match (&before[relation], &now.state) {
+                (RelationState::Violated, RelationState::Agrees) => {
+                    self.note(Finding::RelationRecovered { relation, z })
+                }
+                (before, RelationState::Violated) if *before != RelationState::Violated => {
+                    self.note(Finding::RelationViolated { relation, z });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Says once what makes estimates less than they seem.
+    pub(super) fn note_weaknesses(&mut self) {
+        for weakness in self.estimator.weaknesses() {
+            let finding = match weakness {
+                Weakness::Aliased { least, most } => Finding::RotationBeats { least, most },
+                Weakness::Scaled => Finding::FellBack,
+            };
+            if !self.findings.iter().any(|noted| noted.finding.code() == finding.code()) {
+                self.note(finding);
+            }
+        }
+    }
+
+    pub(super) fn note_low_ratios(&mut self) {
+        if self.intervals < SETTLED {
+            return;
+        }
+        let mut ratios = Vec::new();
+        for (event, track) in self.tracks.iter_mut().enumerate().filter(|(_, track)| !track.low_ratio_noted) {
+            let ratio = self.tally.raw()[event].run.run_ratio().filter(|&ratio| ratio < LOW_RUN_RATIO);
+            track.low_ratio_noted = ratio.is_some();
+            ratios.extend(ratio.map(|ratio| (event, ratio)));
+        }
+        if !ratios.is_empty() {
+            self.note(Finding::LowRunRatio { ratios });
+        }
+    }
+}

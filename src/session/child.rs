@@ -1,0 +1,122 @@
+//! Starts the command of a measurement, waits for it, and ends it with all that it started.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::signal::{Signal, kill};
+use nix::sys::time::{TimeVal, TimeValLike};
+use nix::unistd::Pid;
+
+use super::{ChildIo, output};
+use crate::run::CpuTime;
+use crate::sources::command::Exit;
+use crate::sources::process;
+use crate::units::CpuNs;
+
+/// How long a process may take to end after SIGTERM.
+const TERM_PATIENCE: Duration = Duration::from_secs(2);
+
+/// How a command ended, once it has.
+pub(super) type Ended = Arc<OnceLock<(Exit, CpuTime)>>;
+
+/// A command that was started.
+#[derive(Debug)]
+pub(super) struct Running {
+    pub(super) pid: Pid,
+    pub(super) ended: Ended,
+    pub(super) drains: output::Drains,
+    pub(super) detached: bool,
+    /// Whether it was asked to end.
+    pub(super) was_ended: AtomicBool,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if !self.detached {
+            terminate(self.pid, &self.ended, &mut || false);
+        }
+    }
+}
+
+/// Ends a command and everything that it started, unless it has ended.
+pub(super) fn terminate(pid: Pid, ended: &OnceLock<(Exit, CpuTime)>, is_hurry: &mut dyn FnMut() -> bool) {
+    if ended.get().is_some() {
+        return;
+    }
+    // Taken before the signal: the children of an ended process are no longer found by it.
+    let mut family = process::descendants(pid);
+    family.insert(0, pid);
+    signal_all(&family, Signal::SIGTERM);
+    let patience = Instant::now() + TERM_PATIENCE;
+    // Whoever asks next how it ended is to know it: that is later than its end.
+    let is_over = || ended.get().is_some() && !family.iter().any(|&pid| process::is_alive(pid));
+    while Instant::now() < patience && !is_hurry() && !is_over() {
+        thread::sleep(Duration::from_millis(5));
+    }
+    family.extend(process::descendants(pid));
+    family.retain(|&pid| process::is_alive(pid));
+    signal_all(&family, Signal::SIGKILL);
+}
+
+fn signal_all(pids: &[Pid], signal: Signal) {
+    for &pid in pids {
+        // It may have ended by itself meanwhile.
+        let _ = kill(pid, signal);
+    }
+}
+
+pub(super) fn command(argv: &[OsString], io: ChildIo) -> Command {
+    let mut command = Command::new(&argv[0]);
+    command.args(&argv[1..]);
+    match io {
+        ChildIo::Inherit => {}
+        ChildIo::Capture => {
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            // The keys of the terminal are perfprop's: none of them may become the command's signal.
+            command.process_group(0);
+        }
+        ChildIo::Discard => {
+            command.stdin(Stdio::null()).stdout(Stdio::null());
+        }
+        ChildIo::ToStderr => {
+            command.stdin(Stdio::null()).stdout(io::stderr()).stderr(Stdio::inherit());
+        }
+    }
+    command
+}
+
+/// Runs in a thread of its own until the command ends.
+pub(super) fn wait(mut child: Child, before: CpuTime, ended: &OnceLock<(Exit, CpuTime)>, stop: impl FnOnce()) {
+    let exit = child.wait().map_or(Exit::Code(-1), Exit::from);
+    let after = children_cpu_time();
+    let cpu_time = CpuTime { user_ns: after.user_ns - before.user_ns, system_ns: after.system_ns - before.system_ns };
+    let _ = ended.set((exit, cpu_time));
+    stop();
+}
+
+/// CPU time of all children that have been waited for.
+pub(super) fn children_cpu_time() -> CpuTime {
+    let nanoseconds = |time: TimeVal| CpuNs(u64::try_from(time.num_nanoseconds()).unwrap_or(0));
+    getrusage(UsageWho::RUSAGE_CHILDREN).map_or_else(
+        |_| CpuTime::default(),
+        |usage| CpuTime { user_ns: nanoseconds(usage.user_time()), system_ns: nanoseconds(usage.system_time()) },
+    )
+}
+
+/// Where a command is found, as exec would look for it: by its path, or in `PATH`.
+pub fn find_command(name: &OsString) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    if name.as_bytes().contains(&b'/') {
+        return Some(PathBuf::from(name));
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(name)).find(|file| process::is_executable(file))
+}

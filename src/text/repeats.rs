@@ -1,0 +1,114 @@
+//! Sums up several runs of one command: means, and how runs differ.
+
+use crate::monitor::{Correction, Monitor, Row};
+use crate::plan::RowIndex;
+use crate::rates::{Error, Uncertain};
+
+/// The same command measured several times.
+pub struct Repeats<'a>(pub &'a [Monitor]);
+
+impl Repeats<'_> {
+    /// The mean of the scaled counts, with what multiplexing left unseen of it. `None` if the event counted in no run.
+    pub(super) fn count(&self, event: RowIndex) -> Option<Uncertain> {
+        self.mean(event, |row| row.scaled)
+    }
+
+    fn mean(&self, event: RowIndex, count: impl Fn(&Row<'_>) -> Option<Uncertain>) -> Option<Uncertain> {
+        let counts: Vec<_> = self.0.iter().filter_map(|run| count(&run.row(event))).collect();
+        mean_of(&counts)
+    }
+
+    /// Mean over the runs of the best estimate of each run's count.
+    pub(super) fn best(&self, event: RowIndex) -> Option<Uncertain> {
+        self.mean(event, |row| row.best())
+    }
+
+    /// How the mean was corrected: as that of the last run, with the mean of the estimates.
+    pub(super) fn correction(&self, event: RowIndex) -> Option<Correction> {
+        let last = self.0.last()?.row(event).correction()?;
+        let estimates = self.mean(event, |row| row.estimate.total)?;
+        Some(Correction { count: estimates, raw: self.count(event), ..last })
+    }
+
+    /// The standard deviation of a run, as a part of that mean.
+    pub(super) fn relative_spread(&self, event: RowIndex) -> Option<f64> {
+        SummarySpread::of(&self.counts(event)).relative()
+    }
+
+    /// The standard error of that mean, as a part of it.
+    pub(super) fn standard_error(&self, event: RowIndex) -> Option<f64> {
+        let counts = self.counts(event);
+        SummarySpread::of(&counts).relative().map(|deviation| deviation / (counts.len() as f64).sqrt())
+    }
+
+    fn counts(&self, event: RowIndex) -> Vec<f64> {
+        self.0.iter().filter_map(|run| run.row(event).raw.run.estimate()).collect()
+    }
+}
+
+/// The mean of numbers whose errors have nothing to do with one another; `None` of none.
+fn mean_of(numbers: &[Uncertain]) -> Option<Uncertain> {
+    let value = numbers.iter().map(|number| number.value).sum();
+    let sum = Uncertain { value, error: Error::of_sum(numbers.iter().map(|number| number.error)) };
+    (!numbers.is_empty()).then(|| sum.scaled(1.0 / numbers.len() as f64))
+}
+
+/// The mean of some runs, and how they differ.
+pub(super) struct SummarySpread {
+    pub(super) mean: f64,
+    /// The standard deviation; `None` of fewer than two.
+    deviation: Option<f64>,
+}
+
+impl SummarySpread {
+    pub(super) fn of(values: &[f64]) -> Self {
+        let n = values.len() as f64;
+        let mean = values.iter().sum::<f64>() / n;
+        let squares = values.iter().map(|value| (value - mean).powi(2)).sum::<f64>();
+        Self { mean, deviation: (values.len() > 1).then(|| (squares / (n - 1.0)).sqrt()) }
+    }
+
+    /// The standard deviation as a part of the mean; `None` of 0, which has no parts.
+    pub(super) fn relative(&self) -> Option<f64> {
+        self.deviation.filter(|_| self.mean != 0.0).map(|deviation| deviation / self.mean.abs())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spread_of_three_runs_by_hand() {
+        // Mean 10, squares 1 + 0 + 1 over 2.
+        let spread = SummarySpread::of(&[9.0, 10.0, 11.0]);
+        assert_eq!((spread.mean, spread.deviation, spread.relative()), (10.0, Some(1.0), Some(0.1)));
+    }
+
+    #[test]
+    fn one_run_has_no_spread_and_equal_runs_have_none_either() {
+        assert_eq!(
+            [
+                SummarySpread::of(&[]).relative(),
+                SummarySpread::of(&[5.0]).relative(),
+                SummarySpread::of(&[0.0, 0.0]).relative()
+            ],
+            [None; 3]
+        );
+        assert_eq!(SummarySpread::of(&[5.0, 5.0]).relative(), Some(0.0));
+    }
+
+    #[test]
+    fn the_error_of_a_mean_of_runs_by_hand() {
+        let within = |value, below, above| Uncertain { value, error: Error::Within { below, above } };
+        // sqrt(3² + 4²) / 2 = 2.5, sqrt(6² + 8²) / 2 = 5.
+        assert_eq!(mean_of(&[within(10.0, 3.0, 6.0), within(20.0, 4.0, 8.0)]), Some(within(15.0, 2.5, 5.0)));
+        assert_eq!(mean_of(&[within(10.0, 3.0, 6.0)]), Some(within(10.0, 3.0, 6.0)));
+        let exact = Uncertain::exact;
+        assert_eq!(mean_of(&[exact(1.0), exact(3.0)]), Some(exact(2.0)));
+        assert_eq!(mean_of(&[exact(1.0), within(3.0, 2.0, 2.0)]), Some(within(2.0, 1.0, 1.0)));
+        let unknown = Uncertain { value: 3.0, error: Error::Unknown };
+        assert_eq!(mean_of(&[exact(1.0), unknown]), Some(Uncertain { value: 2.0, error: Error::Unknown }));
+        assert_eq!(mean_of(&[]), None);
+    }
+}

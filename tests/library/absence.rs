@@ -2,19 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use perfprop::estimate::{Linear, ScaleEstimator};
-use perfprop::events::{Encoding, Event, EventKind, Modifiers, PmuUnit, Unit};
+use perfprop::estimate::EstimatorKind;
+use perfprop::events::{Encoding, Event, EventKind, PmuUnit};
 use perfprop::monitor::Monitor;
-use perfprop::plan::{Cohesion, PlannedGroup};
+use perfprop::plan::GroupIndex;
 use perfprop::rates::{Error, Uncertain};
 use perfprop::recording::{self, Recorder};
-use perfprop::run::{self, Anchor, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget};
+use perfprop::run::{Anchor, End, Header, MeasuredEvent};
 use perfprop::sources::{Reading, Round, Scope, Status};
 use perfprop::text::{self, Repeats};
 use perfprop::units::{CpuNs, WallNs};
 use serde_json::Value;
 
-const SECOND: u64 = 1_000_000_000;
+use crate::builders::{self, SECOND, event, measured, measured_group};
 
 /// Name, status, kind of core.
 const EVENTS: [(&str, Status, Option<&str>); 6] = [
@@ -27,36 +27,15 @@ const EVENTS: [(&str, Status, Option<&str>); 6] = [
 ];
 
 fn header() -> Header {
-    let events = EVENTS.iter().map(|(name, status, core)| MeasuredEvent {
-        event: Event {
-            name: (*name).into(),
-            canonical: (*name).into(),
-            kind: EventKind::Hardware,
-            encoding: Encoding { core: core.map(str::to_owned), ..Encoding::default() },
-            modifiers: Modifiers::default(),
-            unit: Unit::Count,
-        },
-        status: status.clone(),
-        scope: Scope::All,
+    let events = EVENTS.iter().map(|(name, status, core)| {
+        let encoding = Encoding { core: core.map(str::to_owned), ..Encoding::default() };
+        MeasuredEvent { status: status.clone(), ..measured(Event { encoding, ..event(name) }) }
     });
     Header {
-        version: run::VERSION,
-        perfprop: "test".into(),
-        started: 0.0,
-        machine: MeasuredMachine::default(),
-        target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 },
-        delay_ns: WallNs(0),
-        events: events.collect(),
-        anchors: vec![Anchor { anchor_of: 0, group: 0, status: Status::Counted }],
-        truths: vec![],
-        modelled: None,
-        rotated_by: None,
-        groups: vec![PlannedGroup { members: vec![0], cohesion: Cohesion::Chosen }],
-        metrics: Vec::new(),
-        relations: Vec::new(),
-        estimator: "scale".into(),
+        anchors: vec![Anchor { anchor_of: 0, group: GroupIndex(0), status: Status::Counted }],
+        groups: vec![measured_group(&[0])],
         period_ns: WallNs(SECOND),
-        interval_ns: WallNs(SECOND),
+        ..builders::header(events)
     }
 }
 
@@ -78,9 +57,7 @@ fn round(second: u64) -> Round {
 }
 
 fn monitor(seconds: u64, ended: bool) -> Monitor {
-    let header = header();
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let mut monitor = Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])));
+    let mut monitor = builders::monitor(header(), Vec::new(), EstimatorKind::Scale);
     for second in 1..=seconds {
         monitor.round(&round(second), 0);
     }
@@ -212,8 +189,7 @@ fn an_idle_thread_has_no_cpu_time_of_another() {
     let thread = |tid| Scope::Thread { tid, name: "worker".into() };
     let row = |tid| MeasuredEvent { scope: thread(tid), ..header().events[0].clone() };
     let header = Header { events: vec![row(7), row(8)], anchors: vec![], ..header() };
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let mut monitor = Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])));
+    let mut monitor = builders::monitor(header, Vec::new(), EstimatorKind::Scale);
     let busy = Reading { count: 1000, enabled: CpuNs(SECOND), running: CpuNs(SECOND) };
     monitor.round(
         &Round { at: WallNs(SECOND), readings: vec![Some(busy), Some(Reading::default())], ..Round::default() },
@@ -265,8 +241,7 @@ fn taken_off() -> Vec<Round> {
 }
 
 fn monitor_of(header: Header, rounds: &[Round]) -> Monitor {
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let mut monitor = Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])));
+    let mut monitor = builders::monitor(header, Vec::new(), EstimatorKind::Scale);
     for round in rounds {
         monitor.round(round, 0);
     }
@@ -344,8 +319,7 @@ fn an_event_that_is_not_counted_has_the_cpu_time_of_the_others_and_not_the_time_
     header.events.push(duration);
     let relation = br#"[{ "eventFrom": "counts", "eventTo": "absent", "expectedMean": 2 * {mean} }]"#;
     let relations = perfprop::relations::parse("twice.json", relation).strict().unwrap();
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let mut monitor = Monitor::new(header, relations.clone(), Box::new(Linear::new(&events, &relations)));
+    let mut monitor = builders::monitor(header, relations, EstimatorKind::Linear);
     for second in 1..=3 {
         let mut round = round(second);
         let passed = 10 * second * SECOND;
@@ -365,8 +339,7 @@ fn an_event_that_is_not_counted_has_the_cpu_time_of_the_others_and_not_the_time_
 fn of_units() -> Monitor {
     let unit = |number: u32, absent: Option<&str>| PmuUnit {
         pmu: format!("uncore_imc_{number}"),
-        absent: absent.map(str::to_owned),
-        ..PmuUnit::default()
+        encoding: Encoding { absent: absent.map(str::to_owned), ..Encoding::default() },
     };
     let mut header = header();
     header.events.truncate(2);
@@ -375,8 +348,7 @@ fn of_units() -> Monitor {
         event.status = Status::Counted;
         event.event.encoding.units = vec![unit(0, None), unit(1, None), unit(2, third)];
     }
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])))
+    builders::monitor(header, Vec::new(), EstimatorKind::Scale)
 }
 
 /// Each counts 1000 a second; in the first, `lacking` units were on no counter, for half the time of all.
@@ -445,8 +417,7 @@ fn a_cpu_that_a_pmu_does_not_listen_to_has_no_line() {
     (header.anchors, header.groups) = (Vec::new(), Vec::new());
     header.events.push(MeasuredEvent { status: Status::Elsewhere, scope: Scope::Cpu(1), ..header.events[0].clone() });
     header.events[0].scope = Scope::Cpu(0);
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let mut monitor = Monitor::new(header, Vec::new(), Box::new(ScaleEstimator::new(&events, &[])));
+    let mut monitor = builders::monitor(header, Vec::new(), EstimatorKind::Scale);
     let whole = CpuNs(SECOND);
     let reading = Some(Reading { count: 5, enabled: whole, running: whole });
     monitor.round(&Round { at: WallNs(SECOND), readings: vec![reading, None], uncounted: Vec::new() }, 0);

@@ -3,9 +3,11 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and say why")]
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::Value;
+
+use crate::goldens::PMU_EVENTS;
 
 /// One code of the table on one family.
 struct Coded {
@@ -115,12 +117,6 @@ fn presets_have_the_codes_of_the_manuals() {
     assert_eq!(code("LLC_LOAD_MISSES", "v2"), 0x37);
 }
 
-/// The folder of the vendors' tables: `PERFPROP_PMU_EVENTS`, else the one beside this package.
-fn folder() -> PathBuf {
-    std::env::var_os("PERFPROP_PMU_EVENTS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/pmu-events"), PathBuf::from)
-}
-
 /// The events of one of perf's tables: small letters to raw code, without registers.
 fn vendor_events(folder: &Path) -> BTreeMap<String, u64> {
     let mut events = BTreeMap::new();
@@ -159,10 +155,10 @@ fn as_vendor(event: &str) -> Vec<String> {
 
 #[test]
 fn golden_pmu_events_have_the_presets_codes() {
-    let folder = folder();
+    let Some(folder) = PMU_EVENTS.find("arch/x86") else { return };
     let tables = [("snb", "sandybridge"), ("skl", "skylake"), ("spr", "sapphirerapids"), ("zen3", "amdzen3")];
     for (family, table) in tables {
-        let events = vendor_events(&folder.join("arch/x86").join(table));
+        let events = vendor_events(&folder.join(table));
         if events.is_empty() {
             println!("skipped: no table of {table} in {}", folder.display());
             continue;
@@ -193,13 +189,9 @@ fn golden_pmu_events_have_the_presets_codes() {
 
 #[test]
 fn golden_pmu_events_of_arm_have_the_presets_names() {
-    let folder = folder().join("arch/arm64/arm/neoverse-n2-v2");
-    let files: Vec<_> = std::fs::read_dir(&folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
-    if files.is_empty() {
-        println!("skipped: no table of Neoverse N2 in {}", folder.display());
-        return;
-    }
-    let all: String = files.iter().map(|file| std::fs::read_to_string(file).unwrap()).collect();
+    let Some(folder) = PMU_EVENTS.find("arch/arm64/arm/neoverse-n2-v2") else { return };
+    let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let all: String = files.map(|file| std::fs::read_to_string(file).unwrap()).collect();
     for one in coded().iter().filter(|one| ["n2", "v2"].contains(&one.family.as_str())) {
         // libpfm adds a word to the architecture's names.
         let name = one.event.clone().unwrap().replace("_CACHE_ACCESS", "_CACHE");

@@ -3,14 +3,15 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail and say why")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::trees::Tree;
 use perfprop::events::{Event, Merge, Resolver, Source, Tables, Unit, catalog};
 use perfprop::expr::Fact;
 use perfprop::metrics::{Facts, MeasuredScope};
 use proptest::prelude::*;
+
+use crate::goldens::PMU_EVENTS;
+use crate::trees::Tree;
 
 impl Tree {
     fn resolver_with(&self, tables: &str) -> Resolver {
@@ -107,7 +108,7 @@ fn an_event_of_a_table_is_the_sum_over_its_units() {
     let resolver = tree.resolver_with("pmu-events");
     let reads = one(&resolver, "unc_m_cas_count.rd");
     assert_eq!((reads.name.as_str(), reads.canonical.as_str()), ("unc_m_cas_count.rd", "UNC_M_CAS_COUNT.RD"));
-    assert_eq!(reads.units().iter().map(|unit| unit.pmu_type).collect::<Vec<_>>(), [14, 15]);
+    assert_eq!(reads.units().iter().map(|unit| unit.encoding.pmu_type).collect::<Vec<_>>(), [14, 15]);
     assert_eq!(reads.unit, Unit::Scaled { scale: 64.0, name: "Bytes".to_owned() });
     let facts = Facts::new(&resolver, MeasuredScope::Whole);
     assert_eq!(facts.know(&Fact::SourceCount("UNC_M_CAS_COUNT.RD".into())), Some(2.0));
@@ -129,7 +130,7 @@ fn a_table_may_name_its_pmus_in_parts() {
         }
     }
     let event = one(&tree.resolver_with("t"), "flux_rd");
-    assert_eq!(event.units().iter().map(|unit| unit.pmu_type).collect::<Vec<_>>(), [14, 15]);
+    assert_eq!(event.units().iter().map(|unit| unit.encoding.pmu_type).collect::<Vec<_>>(), [14, 15]);
 }
 
 #[test]
@@ -223,12 +224,10 @@ fn a_file_without_end_is_refused() {
 /// The vendors' own tables, where they are: each name must have an encoding.
 #[test]
 fn golden_pmu_events_are_all_read() {
-    let folder = std::env::var_os("PERFPROP_PMU_EVENTS")
-        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../shared/pmu-events"), PathBuf::from);
-    if !folder.join("arch/x86/mapfile.csv").exists() {
-        println!("skipped: no event tables in {}", folder.display());
+    if PMU_EVENTS.find("arch/x86/mapfile.csv").is_none() {
         return;
     }
+    let folder = PMU_EVENTS.find("").unwrap();
     for (model, stepping, known, code_of) in [
         ("94", "3", "l2_rqsts.miss", 0x3f24),
         ("143", "8", "l2_rqsts.miss", 0x3f24),

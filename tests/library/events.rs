@@ -186,7 +186,7 @@ const READS: [&str; 4] =
     ["uncore_imc*/cas_count_read/", "uncore_imc/cas_count_read/", "imc/cas_count_read/", "cas_count_read"];
 
 fn units(event: &Event) -> Vec<(&str, u32, u64)> {
-    event.units().iter().map(|unit| (unit.pmu.as_str(), unit.pmu_type, unit.config)).collect()
+    event.units().iter().map(|unit| (unit.pmu.as_str(), unit.encoding.pmu_type, unit.encoding.config)).collect()
 }
 
 #[test]
@@ -277,7 +277,7 @@ fn an_event_knows_the_cpus_that_its_pmus_listen_to() {
         assert_eq!(tree.one(text).encoding.cpus, [0, 28], "{text}");
     }
     let sum = tree.one("cas_count_read");
-    assert_eq!(sum.units().iter().map(|unit| unit.cpus.clone()).collect::<Vec<_>>(), [vec![0, 28], vec![1]]);
+    assert_eq!(sum.units().iter().map(|unit| unit.encoding.cpus.clone()).collect::<Vec<_>>(), [vec![0, 28], vec![1]]);
     assert!(tree.one("cpu/event=1/").encoding.cpus.is_empty() && tree.one("cs").encoding.cpus.is_empty());
 }
 

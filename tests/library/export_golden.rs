@@ -14,15 +14,12 @@ use perfprop::stack_formats::{
 };
 use serde_json::Value;
 
+use crate::goldens::TOOLS;
+
 /// The files of a folder whose names end so, sorted; none, with a word, where there is no such folder.
 fn goldens(folder: &str, end: &str) -> Vec<PathBuf> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/golden").to_owned();
-    let folder = PathBuf::from(std::env::var("PERFPROP_GOLDEN").unwrap_or(default)).join(folder);
-    let Ok(entries) = fs::read_dir(&folder) else {
-        eprintln!("skipped: no {} (PERFPROP_GOLDEN)", folder.display());
-        return Vec::new();
-    };
-    let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
+    let Some(folder) = TOOLS.find(folder) else { return Vec::new() };
+    let mut files: Vec<_> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.to_str().unwrap().ends_with(end));
     files.sort();
     assert!(!files.is_empty(), "{} has no *{end}", folder.display());

@@ -2,49 +2,20 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use perfprop::estimate::ScaleEstimator;
-use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
+use perfprop::estimate::{Estimate, Estimator, EstimatorKind, Gaussian, ScaleEstimator, Standing, Weakness};
+use perfprop::events::{Event, EventKind};
 use perfprop::monitor::Monitor;
-use perfprop::run::{self, CpuTime, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget};
-use perfprop::sources::{Reading, Round, Scope, Status};
+use perfprop::rates::Tally;
+use perfprop::run::{CpuTime, End, Header};
+use perfprop::sources::{Reading, Round};
 use perfprop::text::{self, Repeats};
 use perfprop::units::{CpuNs, WallNs};
 
-const SECOND: u64 = 1_000_000_000;
+use crate::builders::{self, SECOND, event, measured, software_event};
 
-/// Intervals of a second with ten rounds each.
 fn header() -> Header {
-    let event = |(name, kind): (&str, EventKind)| MeasuredEvent {
-        event: Event {
-            name: name.into(),
-            canonical: name.into(),
-            kind,
-            encoding: Encoding::default(),
-            modifiers: Modifiers::default(),
-            unit: Unit::Count,
-        },
-        status: Status::Counted,
-        scope: Scope::All,
-    };
-    Header {
-        version: run::VERSION,
-        perfprop: "test".into(),
-        started: 0.0,
-        machine: MeasuredMachine::default(),
-        target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 },
-        delay_ns: WallNs(0),
-        events: [("faults", EventKind::Software), ("duration_time", EventKind::Tool)].map(event).to_vec(),
-        anchors: vec![],
-        truths: vec![],
-        modelled: None,
-        rotated_by: None,
-        groups: vec![],
-        metrics: vec![],
-        relations: vec![],
-        estimator: "scale".into(),
-        period_ns: WallNs(SECOND / 10),
-        interval_ns: WallNs(SECOND),
-    }
+    let duration = Event { kind: EventKind::Tool, ..event("duration_time") };
+    builders::header([software_event("faults"), duration].map(measured))
 }
 
 /// A tenth of a second after the one before; one event counts all the CPU time.
@@ -55,9 +26,7 @@ fn round(tenth: u64) -> Round {
 }
 
 fn fresh() -> Monitor {
-    let header = header();
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    Monitor::new(header, vec![], Box::new(ScaleEstimator::new(&events, &[])))
+    builders::monitor(header(), vec![], EstimatorKind::Scale)
 }
 
 /// The time of each finding, in tenths of a second, and its words.
@@ -116,4 +85,64 @@ fn nothing_is_told_of_a_child_where_all_is_counted_or_known_already() {
     assert_eq!((monitor.row(0).uncounted, monitor.lacks_a_child()), (None, false));
     let monitor = ended(8, Round { uncounted: vec![0], ..round(3) });
     assert_eq!((told(&monitor, "W11").len(), told(&monitor, "W13").len()), (1, 0));
+}
+
+/// Intervals of 0.1 s of an event that is always counted, so often in rounds of 2 ms, and of one that has every other
+/// round.
+fn rotated(estimator: impl FnOnce(&[Event]) -> Box<dyn Estimator>, in_round: impl Fn(u64) -> u64) -> Monitor {
+    const ROUND: u64 = 2_000_000;
+    let mut header = header();
+    (header.period_ns, header.interval_ns) = (WallNs(ROUND), WallNs(50 * ROUND));
+    header.events.iter_mut().for_each(|event| event.event.kind = EventKind::Hardware);
+    let events = header.bare_events();
+    let mut monitor = Monitor::new(header, vec![], estimator(&events));
+    let mut count = 0;
+    for at in 1..=400 {
+        count += in_round(at);
+        let reading =
+            |count, rounds| Some(Reading { count, enabled: CpuNs(at * ROUND), running: CpuNs(rounds * ROUND) });
+        let readings = vec![reading(count, at), reading(100 * (at / 2), at / 2)];
+        monitor.round(&Round { at: WallNs(at * ROUND), readings, ..Round::default() }, 0);
+    }
+    monitor
+}
+
+fn gaussian(events: &[Event]) -> Box<dyn Estimator> {
+    Box::new(Gaussian::new(events, &[]))
+}
+
+#[test]
+fn a_rotation_in_step_with_the_program_is_told_once() {
+    let in_step = rotated(gaussian, |at| if at % 2 == 0 { 380 } else { 20 });
+    let told_of = told(&in_step, "W16");
+    assert!(told_of.len() == 1 && told_of[0].1.contains("rotate in step with the program"), "{told_of:?}");
+    assert_eq!(told(&rotated(gaussian, |_| 200), "W16"), []);
+    assert_eq!(told(&in_step, "W17"), []);
+}
+
+/// Scales, as an estimator that has no solution does.
+struct Unsolved(ScaleEstimator);
+
+impl Estimator for Unsolved {
+    fn end_interval(&mut self, tally: &Tally) {
+        self.0.end_interval(tally);
+    }
+
+    fn estimates(&self) -> &[Estimate] {
+        self.0.estimates()
+    }
+
+    fn relations(&self) -> &[Standing] {
+        self.0.relations()
+    }
+
+    fn weaknesses(&self) -> Vec<Weakness> {
+        vec![Weakness::Scaled]
+    }
+}
+
+#[test]
+fn an_estimator_that_scales_tells_so_once() {
+    let unsolved = |events: &[Event]| -> Box<dyn Estimator> { Box::new(Unsolved(ScaleEstimator::new(events, &[]))) };
+    assert_eq!(told(&rotated(unsolved, |_| 200), "W17").len(), 1);
 }

@@ -8,6 +8,12 @@
     reason = "tests panic and say why they skip"
 )]
 
+#[path = "../support/builders.rs"]
+mod builders;
+#[path = "../support/folders.rs"]
+mod folders;
+#[path = "../support/goldens.rs"]
+mod goldens;
 #[path = "../support/imports.rs"]
 mod imports;
 #[path = "../support/scoring/mod.rs"]

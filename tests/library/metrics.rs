@@ -4,28 +4,25 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
+use perfprop::estimate::EstimatorKind;
 use perfprop::events::{Event, Group, GroupBinding, Machine, Resolver, Tables};
 use perfprop::expr::{Dialect, Expr, Fact, NodeKind, Subject, Variable, VariableSlot, parse};
 use perfprop::metrics::vendor::Vendor;
 use perfprop::metrics::{Catalog, Facts, MeasuredScope, Metric, MetricRequest};
 use perfprop::monitor::Monitor;
-use perfprop::plan::{Fit, Plan};
+use perfprop::plan::{EventIndex, Fit, Plan};
 use perfprop::rates::Uncertain;
 use perfprop::relations;
-use perfprop::run::{self, Header, MeasuredEvent, MeasuredTarget, MetricFormula};
-use perfprop::sources::{Reading, Round, Status};
+use perfprop::run::{Header, MetricFormula};
+use perfprop::sources::{Reading, Round};
 use perfprop::units::{CpuNs, WallNs};
 use proptest::prelude::*;
 use serde::Deserialize;
 
-/// The folder of the vendors' tables: `PERFPROP_PMU_EVENTS`, else the one beside this package.
-fn pmu_events() -> PathBuf {
-    std::env::var_os("PERFPROP_PMU_EVENTS")
-        .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../shared/pmu-events"), PathBuf::from)
-}
+use crate::builders::{self, SECOND, measured};
+use crate::goldens::PMU_EVENTS;
 
 /// A metric of the tables, counts for its names, and what it comes to.
 #[derive(Deserialize)]
@@ -89,11 +86,8 @@ impl Golden {
 
 #[test]
 fn golden_metrics_of_pmu_events_have_their_values() {
-    let path = pmu_events().join("metric-goldens.jsonl.gz");
-    let Ok(file) = File::open(&path) else {
-        eprintln!("skipped: no {} (PERFPROP_PMU_EVENTS names its folder)", path.display());
-        return;
-    };
+    let Some(path) = PMU_EVENTS.find("metric-goldens.jsonl.gz") else { return };
+    let file = File::open(path).unwrap();
     let lines: Vec<_> = BufReader::new(GzDecoder::new(file)).lines().map(Result::unwrap).collect();
     assert!(!lines.is_empty());
     let goldens = lines.iter().map(|line| serde_json::from_str::<Golden>(line).unwrap());
@@ -330,12 +324,12 @@ fn a_plan_has_the_events_of_each_metric() {
     let written = Resolver::new(Machine::here()).parse("r11,r12,r13").unwrap();
     let plan = Plan::new(request.add_to(written, &mut counters(2)), &mut counters(2)).unwrap();
     let without_anchors = request.recorded(&plan);
-    let plan = plan.linked(|_| vec![vec![0]], &mut counters(9));
+    let plan = plan.linked(|_| vec![vec![EventIndex(0)]], &mut counters(9));
     assert!(!plan.anchors.is_empty());
     let recorded = request.recorded(&plan);
     assert_eq!(recorded, without_anchors, "no number is made of anchors");
     let names = |metric: &MetricFormula| {
-        metric.events.iter().map(|(name, at)| (name.clone(), plan.events[at[0]].name.clone())).collect::<Vec<_>>()
+        metric.events.iter().map(|(name, at)| (name.clone(), plan.events[at[0].0].name.clone())).collect::<Vec<_>>()
     };
     for metric in &recorded {
         assert!(names(metric).iter().all(|(name, event)| name == event), "{metric:?}");
@@ -366,11 +360,8 @@ fn unknown_metrics_and_events_are_told() {
 
 #[test]
 fn golden_tables_of_pmu_events_become_relation_files() {
-    let arch = pmu_events().join("arch/x86");
-    let Ok(folders) = std::fs::read_dir(&arch) else {
-        eprintln!("skipped: no {} (PERFPROP_PMU_EVENTS names its folder)", arch.display());
-        return;
-    };
+    let Some(arch) = PMU_EVENTS.find("arch/x86") else { return };
+    let folders = std::fs::read_dir(arch).unwrap();
     let machine = Machine::under(std::path::Path::new("/nonexistent"));
     for folder in folders.map(|entry| entry.unwrap().path()).filter(|path| path.is_dir()) {
         let tables = Tables::read(&folder, &machine).unwrap();
@@ -384,38 +375,18 @@ fn golden_tables_of_pmu_events_become_relation_files() {
 }
 
 /// Two events of which one was counted for half of a second: 10,000, and 20,000 scaled to 40,000.
-fn measured(relations: &str, metric: MetricFormula) -> Monitor {
-    let event = |name: &str| MeasuredEvent {
-        event: Resolver::new(Machine::here()).parse(name).unwrap().remove(0).events.remove(0),
-        status: Status::Counted,
-        scope: perfprop::sources::Scope::All,
-    };
+fn two_events(relations: &str, metric: MetricFormula) -> Monitor {
+    let event = |name: &str| measured(Resolver::new(Machine::here()).parse(name).unwrap().remove(0).events.remove(0));
     let header = Header {
-        version: run::VERSION,
-        perfprop: "test".into(),
-        started: 0.0,
-        modelled: None,
-        rotated_by: None,
-        truths: Vec::new(),
-        machine: run::MeasuredMachine::default(),
-        target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 1 },
-        delay_ns: WallNs(0),
-        events: vec![event("page-faults"), event("context-switches")],
-        anchors: Vec::new(),
-        groups: Vec::new(),
         metrics: vec![metric],
-        relations: Vec::new(),
-        estimator: "linear".into(),
-        period_ns: WallNs(1_000_000_000),
-        interval_ns: WallNs(1_000_000_000),
+        period_ns: WallNs(SECOND),
+        ..builders::header(["page-faults", "context-switches"].map(event))
     };
     let relations = relations::parse("f.json", relations.as_bytes()).relations;
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let estimator = perfprop::estimate::EstimatorKind::Linear.build(&events, &relations);
-    let mut monitor = Monitor::new(header, relations, estimator);
-    let reading = |count, running| Some(Reading { count, enabled: CpuNs(1_000_000_000), running: CpuNs(running) });
-    let readings = vec![reading(10_000, 1_000_000_000), reading(20_000, 500_000_000)];
-    monitor.round(&Round { at: WallNs(1_000_000_000), readings, ..Round::default() }, 0);
+    let mut monitor = builders::monitor(header, relations, EstimatorKind::Linear);
+    let reading = |count, running| Some(Reading { count, enabled: CpuNs(SECOND), running: CpuNs(running) });
+    let readings = vec![reading(10_000, SECOND), reading(20_000, 500_000_000)];
+    monitor.round(&Round { at: WallNs(SECOND), readings, ..Round::default() }, 0);
     monitor
 }
 
@@ -428,12 +399,13 @@ fn values_are_those_of_the_estimator() {
         factor: 1.0,
         unit: String::new(),
         description: String::new(),
-        events: [("page-faults".to_owned(), vec![0]), ("context-switches".to_owned(), vec![1])].into(),
+        events: [("page-faults".to_owned(), vec![EventIndex(0)]), ("context-switches".to_owned(), vec![EventIndex(1)])]
+            .into(),
     };
     let relation = r#"[{"eventFrom": "page-faults", "eventTo": "context-switches", "expectedMean": "5 * {mean}", "weight": 0.25}]"#;
     // 40 + 0.25 x (5 x 10 - 40) = 42.5 a millisecond.
     for (relations, expected) in [("[]", 4.0), (relation, 4.25)] {
-        let monitor = measured(relations, metric("m", "context-switches / page-faults"));
+        let monitor = two_events(relations, metric("m", "context-switches / page-faults"));
         let row = monitor.metrics().next().unwrap();
         let (run, interval) = (row.over_run().unwrap(), row.over_interval().unwrap());
         assert!(
@@ -448,6 +420,6 @@ fn values_are_those_of_the_estimator() {
         assert_eq!(bounds.is_some(), other.is_some());
     }
     // Over wall-clock time: that of the interval that ended last.
-    let rate = measured("[]", metric("m", "page-faults / duration_time"));
+    let rate = two_events("[]", metric("m", "page-faults / duration_time"));
     assert_eq!(rate.metrics().next().unwrap().over_run().unwrap().uncertain(), Uncertain::exact(10_000.0));
 }

@@ -4,20 +4,17 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::PathBuf;
 
 use perfprop::profile::{EventId, Frame, FrameId, NodeRef, ProfileEvent, SampleMeasure, ThreadId, Tree};
 use serde::Deserialize;
 use serde_json::Value;
 
+use crate::goldens::TOOLS;
+
 /// A list of cases; `None`, with a word, where there is none.
 fn golden<T: for<'a> Deserialize<'a>>(name: &str) -> Option<Vec<T>> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/golden").to_owned();
-    let path = PathBuf::from(std::env::var("PERFPROP_GOLDEN").unwrap_or(default)).join("fble").join(name);
-    let Ok(text) = fs::read_to_string(&path) else {
-        eprintln!("skipped: no {} (PERFPROP_GOLDEN)", path.display());
-        return None;
-    };
+    let path = TOOLS.find(&format!("fble/{name}"))?;
+    let text = fs::read_to_string(&path).unwrap();
     let cases: Vec<T> = serde_json::from_str(&text).unwrap();
     assert!(!cases.is_empty(), "{} has no cases", path.display());
     Some(cases)

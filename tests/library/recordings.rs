@@ -17,6 +17,8 @@ use perfprop::units::WallNs;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
+use crate::builders;
+
 const RECORDINGS: [&str; 5] = ["misses", "python", "sqlite-small-cache", "sqlite", "threads"];
 
 /// As many rounds are enough for three intervals and what is noticed after them.
@@ -208,9 +210,8 @@ fn monitor(recording: &Recording) -> Monitor {
     let files = header.relations.iter();
     let relations: Vec<_> =
         files.flat_map(|file| relations::parse(&file.file, file.text.as_bytes()).relations).collect();
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
     let kind = EstimatorKind::named(&header.estimator).unwrap_or_default();
-    Monitor::new(header, relations.clone(), kind.build(&events, &relations))
+    builders::monitor(header, relations, kind)
 }
 
 /// Everything that `replay` shows of a recording, at two times and two sizes.

@@ -9,6 +9,8 @@ use perfprop::relations::{Diagnostics, MAX_FILE, Parsed, Relation, load, parse};
 use proptest::prelude::*;
 use proptest::test_runner::RngSeed;
 
+use crate::goldens::assert_golden;
+
 fn folder(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/relations").join(name)
 }
@@ -25,28 +27,19 @@ fn read(path: &Path) -> Parsed {
     parse(path.file_name().unwrap().to_str().unwrap(), &fs::read(path).unwrap())
 }
 
-/// Compares `text` with what is kept beside `path`, or keeps it if `UPDATE_GOLDEN=1`.
-fn is_golden(path: &Path, text: &str) -> bool {
-    let golden = path.with_extension("txt");
-    if std::env::var_os("UPDATE_GOLDEN").is_some_and(|value| value == "1") {
-        fs::write(&golden, text).unwrap();
-    }
-    let kept = fs::read_to_string(&golden).unwrap_or_default();
-    if kept != text {
-        eprintln!("{}\n--- kept\n{kept}\n--- now\n{text}", golden.display());
-    }
-    kept == text
+/// The name that a file and its golden have in common.
+fn stem(path: &Path) -> &str {
+    path.file_stem().unwrap().to_str().unwrap()
 }
 
 #[test]
 fn every_bad_file_has_its_message() {
     let files = files("bad");
     assert!(files.len() >= 25);
-    let wrong = files.iter().filter(|path| {
+    for path in &files {
         let diagnostics = read(path).strict().unwrap_err();
-        !is_golden(path, &format!("{diagnostics}\n"))
-    });
-    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&PathBuf>::new());
+        assert_golden!("relations/bad", stem(path), diagnostics.to_string());
+    }
 }
 
 fn summary(relation: &Relation) -> String {
@@ -57,12 +50,10 @@ fn summary(relation: &Relation) -> String {
 
 #[test]
 fn every_good_file_is_read() {
-    let files = files("good");
-    let wrong = files.iter().filter(|path| {
-        let relations = read(path).strict().unwrap_or_else(|wrong| panic!("{wrong}"));
-        !is_golden(path, &relations.iter().map(summary).collect::<String>())
-    });
-    assert_eq!(wrong.collect::<Vec<_>>(), Vec::<&PathBuf>::new());
+    for path in files("good") {
+        let relations = read(&path).strict().unwrap_or_else(|wrong| panic!("{wrong}"));
+        assert_golden!("relations/good", stem(&path), relations.iter().map(summary).collect::<String>());
+    }
 }
 
 fn mistakes(text: &str) -> Diagnostics {

@@ -8,16 +8,17 @@ use std::fs;
 use std::path::Path;
 
 use perfprop::estimate::{EstimatorKind, RelationState};
-use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use perfprop::monitor::{Monitor, Row};
 use perfprop::rates::Uncertain;
 use perfprop::relations;
-use perfprop::run::{End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget, VERSION};
+use perfprop::run::{End, Header};
 use perfprop::sampling::{Sampler, SamplerMessage};
 use perfprop::sources::scripted::ScriptedSource;
-use perfprop::sources::{Reading, Round, Status};
+use perfprop::sources::{Reading, Round};
 use perfprop::units::{CpuNs, WallNs};
 use serde::Deserialize;
+
+use crate::builders::{self, event, measured};
 
 /// A scenario: events, rounds, and what is expected of them.
 #[derive(Deserialize)]
@@ -32,11 +33,21 @@ struct Scenario {
     /// cumulative; an empty list is a reading that failed.
     rounds: Vec<(u64, Vec<Vec<u64>>)>,
     #[serde(default)]
+    steps: Vec<Step>,
+    #[serde(default)]
     expect: BTreeMap<String, Expected>,
     #[serde(default)]
     expect_relations: BTreeMap<String, ExpectedRelation>,
     #[serde(default)]
     findings: Vec<String>,
+}
+
+/// The corrected means of events after so many rounds, per millisecond of CPU time.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Step {
+    rounds: usize,
+    means: BTreeMap<String, f64>,
 }
 
 /// Of an event; rates per millisecond of CPU time. What isn't given isn't looked at; "none" is
@@ -91,9 +102,18 @@ fn every_scenario_gives_its_numbers() {
 }
 
 fn check(scenario: &Scenario, name: &str) {
-    let monitor = run(scenario);
+    let place_of = |event: &String| scenario.events.iter().position(|name| name == event).expect("an event");
+    for Step { rounds, means } in &scenario.steps {
+        let monitor = run(scenario, *rounds);
+        for (event, expected) in means {
+            let row = monitor.row(place_of(event));
+            let mean = row.estimate.total.map(|total| total.value / row.cpu_time.as_ms());
+            near(Some(*expected), mean, &format!("{name}: {event} after {rounds} rounds"));
+        }
+    }
+    let monitor = run(scenario, scenario.rounds.len());
     for (event, expected) in &scenario.expect {
-        let place = scenario.events.iter().position(|name| name == event).expect("an event of the scenario");
+        let place = place_of(event);
         check_event(&monitor, &monitor.row(place), expected, &format!("{name}: {event}"));
     }
     for (id, expected) in &scenario.expect_relations {
@@ -156,15 +176,13 @@ fn near(expected: Option<f64>, found: Option<f64>, what: &str) {
     assert!(close, "{what}: expected {expected}, found {found:?}");
 }
 
-/// Runs the rounds through the sampler's thread and channel, as live rounds go.
-fn run(scenario: &Scenario) -> Monitor {
+/// Runs the first rounds through the sampler's thread and channel, as live rounds go.
+fn run(scenario: &Scenario, rounds: usize) -> Monitor {
     let relations = relations::parse("scenario.json", scenario.relations.as_bytes());
     let relations = if scenario.relations.is_empty() { Vec::new() } else { relations.strict().unwrap() };
-    let header = header(scenario);
-    let events: Vec<_> = header.events.iter().map(|event| event.event.clone()).collect();
-    let estimator = EstimatorKind::named(&scenario.estimator).expect("an estimator").build(&events, &relations);
-    let mut monitor = Monitor::new(header, relations, estimator);
-    let rounds = scenario.rounds.iter().map(round);
+    let kind = EstimatorKind::named(&scenario.estimator).expect("an estimator");
+    let mut monitor = builders::monitor(header(scenario), relations, kind);
+    let rounds = scenario.rounds.iter().take(rounds).map(round);
     let sampler = Sampler::start(ScriptedSource::new(rounds), std::time::Duration::ZERO).unwrap();
     let mut last = Round::default();
     while let SamplerMessage::Round { round, lost } = sampler.samples().recv().unwrap() {
@@ -186,35 +204,10 @@ fn round((at_ms, readings): &(u64, Vec<Vec<u64>>)) -> Round {
 }
 
 fn header(scenario: &Scenario) -> Header {
-    let event = |name: &String| MeasuredEvent {
-        event: Event {
-            name: name.clone(),
-            canonical: name.clone(),
-            kind: EventKind::Raw,
-            encoding: Encoding::default(),
-            modifiers: Modifiers::default(),
-            unit: Unit::Count,
-        },
-        status: Status::Counted,
-        scope: perfprop::sources::Scope::All,
-    };
     Header {
-        version: VERSION,
-        perfprop: "test".into(),
-        started: 0.0,
-        machine: MeasuredMachine::default(),
-        target: MeasuredTarget::Command { argv: vec!["scenario".into()], pid: 1 },
-        delay_ns: WallNs(0),
-        events: scenario.events.iter().map(event).collect(),
-        anchors: Vec::new(),
-        truths: vec![],
-        modelled: None,
-        rotated_by: None,
-        groups: Vec::new(),
-        metrics: vec![],
-        relations: Vec::new(),
-        estimator: scenario.estimator.clone(),
         period_ns: WallNs(0),
         interval_ns: WallNs(scenario.interval_ms * 1_000_000),
+        estimator: scenario.estimator.clone(),
+        ..builders::header(scenario.events.iter().map(|name| measured(event(name))))
     }
 }

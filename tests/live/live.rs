@@ -5,12 +5,16 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 use serde_json::Value;
+
+use crate::folders::Folder;
+use crate::sleeps::{own_seconds, sleeping};
 
 const PERFPROP: &str = env!("CARGO_BIN_EXE_perfprop");
 
@@ -125,7 +129,8 @@ fn a_recording_is_whole_up_to_the_moment_it_was_killed() {
     if counts("task-clock", &["true"]).is_none() {
         return;
     }
-    let file = std::env::temp_dir().join(format!("perfprop-live-{}.jsonl", std::process::id()));
+    let folder = Folder::new();
+    let file = folder.join("x.jsonl");
     let mut record = Command::new(PERFPROP)
         .args(["record", "-I", "5", "-e", "task-clock", "-o", file.to_str().unwrap(), "--", "sleep", "3"])
         .spawn()
@@ -136,7 +141,6 @@ fn a_recording_is_whole_up_to_the_moment_it_was_killed() {
     record.wait().unwrap();
     let output = Command::new(PERFPROP).args(["replay", "--speed", "0", file.to_str().unwrap()]).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    fs::remove_file(file).unwrap();
 }
 
 #[test]
@@ -144,8 +148,7 @@ fn a_signal_ends_a_series_of_recordings() {
     if counts("task-clock", &["true"]).is_none() {
         return;
     }
-    let folder = std::env::temp_dir().join(format!("perfprop-live-series-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new();
     let file = folder.join("x.jsonl");
     let mut record = Command::new(PERFPROP)
         .args(["record", "-r", "3", "-I", "5", "-e", "task-clock", "-o", file.to_str().unwrap(), "--", "sleep", "60"])
@@ -156,7 +159,6 @@ fn a_signal_ends_a_series_of_recordings() {
     signal(&record, nix::sys::signal::Signal::SIGTERM);
     assert_eq!(record.wait().unwrap().code(), Some(143));
     assert!(!folder.join("x-2.jsonl").exists());
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -165,7 +167,7 @@ fn nothing_is_left_running_when_perfprop_is_ended() {
         return;
     }
     // The time is the mark by which the grandchild is found again.
-    let mark = format!("{}.25", 100_000 + std::process::id());
+    let mark = own_seconds();
     let script = format!("sleep {mark} & sleep {mark}; true");
     let mut stat = Command::new(PERFPROP)
         .args(["stat", "-e", "task-clock", "--", "sh", "-c", &script])
@@ -198,8 +200,8 @@ fn every_signal_that_ends_perfprop_ends_the_command_and_prints_what_was_counted(
     let named =
         [Signal::SIGUSR2, Signal::SIGALRM, Signal::SIGVTALRM, Signal::SIGPROF, Signal::SIGXCPU, Signal::SIGXFSZ];
     let ends = named.map(|signal| signal as i32).into_iter().chain([nix::libc::SIGIO, nix::libc::SIGRTMIN() + 1]);
-    for (number, end) in ends.enumerate() {
-        let mark = format!("{}.5{number}", 200_000 + std::process::id());
+    for end in ends {
+        let mark = own_seconds();
         let stat = around_a_sleep(&["stat", "-e", "task-clock"], &mark, Stdio::piped());
         send(&stat, end);
         let output = stat.wait_with_output().unwrap();
@@ -214,9 +216,8 @@ fn usr1_prints_what_was_counted_so_far_and_all_goes_on() {
     if counts("task-clock", &["true"]).is_none() {
         return;
     }
-    let mark = format!("{}.75", 200_000 + std::process::id());
-    let folder = std::env::temp_dir().join(format!("perfprop-usr1-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let mark = own_seconds();
+    let folder = Folder::new();
     let (recording, told) = (folder.join("run.jsonl"), folder.join("told"));
     let record = ["record", "-e", "task-clock", "-o", recording.to_str().unwrap()];
     for (args, words) in [(&["stat", "-e", "task-clock"][..], "task-clock"), (&record, "rounds so far in")] {
@@ -227,7 +228,6 @@ fn usr1_prints_what_was_counted_so_far_and_all_goes_on() {
         send(&child, Signal::SIGTERM as i32);
         assert_eq!(child.wait().unwrap().code(), Some(143));
     }
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// The counters that a process has open.
@@ -256,7 +256,7 @@ fn counts_are_printed_before_counters_are_closed_and_whoever_is_told_to_end_does
     }
     // A child without a parent becomes this process', and can be seen for as long as nobody waits for it.
     nix::sys::prctl::set_child_subreaper(true).unwrap();
-    let mark = format!("{}.85", 200_000 + std::process::id());
+    let mark = own_seconds();
     // Whoever prints into a full pipe waits.
     let (mut reader, mut writer) = std::io::pipe().unwrap();
     let size = nix::fcntl::fcntl(&writer, nix::fcntl::FcntlArg::F_GETPIPE_SZ).unwrap();
@@ -274,12 +274,6 @@ fn counts_are_printed_before_counters_are_closed_and_whoever_is_told_to_end_does
     assert!(text.contains("sys_enter_execve"), "{text}");
     assert_eq!(stat.wait().unwrap().code(), Some(143));
     assert_eq!(others_of_group(stat.id()), 1, "a child closes the counters");
-}
-
-fn sleeping(mark: &str) -> usize {
-    let processes =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
-    processes.filter(|line| *line == format!("sleep\0{mark}\0").as_bytes()).count()
 }
 
 /// The lines of `perfprop stat -j` with these arguments; `None` where nothing can be counted.
@@ -418,8 +412,7 @@ fn compiled(folder: &std::path::Path, name: &str, options: &[&str]) -> Option<St
 
 #[test]
 fn probes_count_the_calls_of_a_program() {
-    let folder = std::env::temp_dir().join(format!("perfprop-probes-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new();
     for (name, options) in [("anywhere", &["-fpie", "-pie"][..]), ("fixed", &["-no-pie"][..])] {
         let Some(program) = compiled(&folder, name, options) else { break };
         let (call, back) = (format!("uprobe:{program}:called"), format!("uretprobe:{program}:called"));
@@ -430,13 +423,11 @@ fn probes_count_the_calls_of_a_program() {
         };
         assert_eq!((counts[&call], counts[&back], counts[&local], counts[&start]), (1000.0, 1000.0, 250.0, 1.0));
     }
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn a_probe_without_its_function_says_what_to_do() {
-    let folder = std::env::temp_dir().join(format!("perfprop-no-probes-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new();
     let refused = |event: String| {
         let output = Command::new(PERFPROP).args(["stat", "-e", &event, "--", "true"]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{event}");
@@ -454,5 +445,29 @@ fn a_probe_without_its_function_says_what_to_do() {
             assert!(refused("uprobe:/nonexistent:f".to_owned()).contains("cannot read /nonexistent"));
         }
     }
-    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn stat_prints_what_the_regions_of_a_program_took() {
+    let example = Path::new(PERFPROP).parent().unwrap().join("examples/linear_regression");
+    if !example.exists() || counts("task-clock", &["true"]).is_none() {
+        eprintln!("skipped: no {} (cargo test makes it), or nothing can be counted", example.display());
+        return;
+    }
+    let stat = |args: &[&str]| {
+        let output =
+            Command::new(PERFPROP).arg("stat").args(args).args(["-e", "task-clock", "--"]).arg(&example).output();
+        String::from_utf8(output.unwrap().stderr).unwrap()
+    };
+    let text = stat(&[]);
+    let row =
+        |calls: &str, name: &str| text.lines().any(|line| line.trim_start().starts_with(calls) && line.contains(name));
+    assert!(row("300 ", "   model  backward: ") && row("100 ", "     likelihood  (warmup)  backward: "), "{text}");
+    let json = stat(&["-j"]);
+    let last: Value = serde_json::from_str(json.lines().last().unwrap()).unwrap();
+    let rows = last["regions"].as_array().unwrap();
+    assert_eq!(rows.iter().map(|row| row["calls"].as_u64().unwrap()).sum::<u64>(), 1200, "{json}");
+    // A program without regions has no table.
+    let none = Command::new(PERFPROP).args(["stat", "-e", "task-clock", "--", "true"]).output().unwrap();
+    assert!(!String::from_utf8(none.stderr).unwrap().contains("Regions"));
 }

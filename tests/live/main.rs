@@ -8,6 +8,11 @@
     reason = "tests panic and say why they skip"
 )]
 
+#[path = "../support/folders.rs"]
+mod folders;
+#[path = "../support/sleeps.rs"]
+mod sleeps;
+
 mod live;
 mod measure;
 mod stacks;

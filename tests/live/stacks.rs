@@ -14,6 +14,8 @@ use perfprop::recording::{self, Recording};
 use perfprop::run;
 use perfprop::stacks::{StackFrame, StackSample};
 
+use crate::folders::Folder;
+
 /// Recursion of two functions, ten deep; ends after the given number of rounds, or never.
 const RECURSION: &str = r#"
 #include <stdio.h>
@@ -72,13 +74,6 @@ int main(void) {
 
 fn perfprop() -> Command {
     Command::new(env!("CARGO_BIN_EXE_perfprop"))
-}
-
-/// A folder of this test alone.
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("perfprop-stacks-{}-{name}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    folder
 }
 
 /// Whether call stacks can be sampled here at all.
@@ -159,7 +154,7 @@ const TEN_DEEP: [&str; 12] =
 
 #[test]
 fn recursion_in_c_along_frame_pointers() {
-    let folder = folder("recursion");
+    let folder = Folder::new();
     let Some(program) = compiled(&folder, "recursion", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
     let (recording, _) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap(), "60"]);
     check_whole(&recording);
@@ -170,7 +165,6 @@ fn recursion_in_c_along_frame_pointers() {
     assert_eq!(leaf.module, program.to_str().unwrap());
     // cpu-clock counts in nanoseconds, and 2,000 of a second are 500 us each.
     assert!(samples.iter().all(|(sample, _)| sample.weight == 500_000));
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -183,7 +177,7 @@ fn recursion_beyond_the_kernels_longest_chain_is_said_to_be_cut() {
             return r + place[0];
         }
         int main(void) { for (int i = 0; i < 100; i++) sink += down(40000); return 0; }";
-    let folder = folder("deep");
+    let folder = Folder::new();
     let Some(program) = compiled(&folder, "deep", DEEP, "cc", &WITH_FRAME_POINTERS) else { return };
     let (recording, output) = record(&folder, &["-g", "-F", "1000"], &[program.to_str().unwrap()]);
     check_whole(&recording);
@@ -192,12 +186,11 @@ fn recursion_beyond_the_kernels_longest_chain_is_said_to_be_cut() {
     assert!(losses.cut * 10 > all.len() as u64 * 9, "{losses} of {}", all.len());
     assert!(String::from_utf8_lossy(&output.stderr).contains("stacks cut"));
     assert!(all.iter().any(|(_, frames)| frames.iter().filter(|frame| frame.name == "down").count() > 100));
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn threads_in_rust_without_frame_pointers_by_unwind_information() {
-    let folder = folder("threads");
+    let folder = Folder::new();
     let options = ["-O", "-g", "-C", "force-frame-pointers=no"];
     let Some(program) = compiled(&folder, "threads", THREADS, "rustc", &options) else { return };
     let (recording, _) = record(&folder, &["--call-graph", "dwarf", "-F", "1000"], &[program.to_str().unwrap()]);
@@ -217,12 +210,11 @@ fn threads_in_rust_without_frame_pointers_by_unwind_information() {
     let is_from_the_beginning = |frames: &[&StackFrame]| frames[0].name.contains("clone");
     let whole = in_workers.iter().filter(|(_, frames)| is_from_the_beginning(frames)).count();
     assert!(whole * 10 > in_workers.len() * 9, "{whole} of {}", in_workers.len());
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn python_by_unwind_information() {
-    let folder = folder("python");
+    let folder = Folder::new();
     if !can_sample() {
         return;
     }
@@ -239,12 +231,11 @@ fn python_by_unwind_information() {
     let in_python = |frame: &&&StackFrame| frame.module.contains("python");
     let deep = samples.iter().filter(|(_, frames)| frames.iter().filter(in_python).count() >= 5).count();
     assert!(deep * 2 > samples.len(), "{deep} of {}", samples.len());
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_stripped_program_shows_its_name_and_offsets() {
-    let folder = folder("stripped");
+    let folder = Folder::new();
     let options = ["-O1", "-s", "-fno-omit-frame-pointer", "-fno-optimize-sibling-calls"];
     let Some(program) = compiled(&folder, "stripped", RECURSION, "cc", &options) else { return };
     let (recording, _) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap(), "60"]);
@@ -255,12 +246,11 @@ fn a_stripped_program_shows_its_name_and_offsets() {
     // Each function is one by its unwind range: main, odd, even and leaf.
     let functions: HashSet<_> = samples.iter().flat_map(|(_, frames)| frames.iter().filter(own)).collect();
     assert_eq!(functions.len(), 4, "{functions:?}");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn stubs_that_call_libraries_have_the_names_of_what_they_call() {
-    let folder = folder("stubs");
+    let folder = Folder::new();
     let library =
         compiled(&folder, "libtiny.so", "long tiny(long n) { return n + 1; }", "cc", &["-shared", "-fPIC", "-O1"]);
     let Some(library) = library else { return };
@@ -277,7 +267,6 @@ fn stubs_that_call_libraries_have_the_names_of_what_they_call() {
     let innermost = |name: &str| samples.iter().filter(|(_, frames)| names(frames).last() == Some(&name)).count();
     assert!(innermost("tiny@plt") > 0, "{} of {}", innermost("tiny@plt"), samples.len());
     assert_eq!(innermost("_init"), 0);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -292,7 +281,7 @@ fn two_lambdas_are_two_functions() {
             return run(first) + run(second) + run([](int x) { return Local::turn(x); });
         }
         int main() { long s = 0; for (int i = 0; i < 5; i++) s += all(); return s == 1; }";
-    let folder = folder("lambdas");
+    let folder = Folder::new();
     let options = ["-x", "c++", "-O2", "-g", "-fno-omit-frame-pointer"];
     let Some(program) = compiled(&folder, "lambdas", LAMBDAS, "g++", &options) else { return };
     let (recording, _) = record(&folder, &["-g", "-F", "2000"], &[program.to_str().unwrap()]);
@@ -303,20 +292,18 @@ fn two_lambdas_are_two_functions() {
     }
     assert!(share(&samples, &["(anonymous namespace)::Local::turn"]) > 0.1, "{all:?}");
     assert!(!all.contains("operator()"), "{all:?}");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn code_that_a_program_made_has_the_name_from_its_perf_map() {
-    let folder = folder("jit");
+    let folder = Folder::new();
     let Some(program) = compiled(&folder, "jit", JIT, "cc", &WITH_FRAME_POINTERS) else { return };
     let (recording, _) = record(&folder, &["-g", "-F", "1000"], &[program.to_str().unwrap()]);
     let samples = samples(&recording);
     assert!(share(&samples, &["main", "compiled::hot loop"]) > 0.8);
     let run::MeasuredTarget::Command { pid, .. } = recording.header.target else { panic!("no command") };
     fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// Loads a library, waits until that was seen, puts a FIFO in its place and runs in it.
@@ -339,7 +326,7 @@ const LIBRARY: &str = "__attribute__((noinline)) long spin(long n) { long s = 0;
 
 #[test]
 fn a_fifo_in_the_place_of_a_library_or_of_its_debug_information_hangs_nobody() {
-    let folder = folder("fifo");
+    let folder = Folder::new();
     let Some(program) = compiled(&folder, "swap", SWAP, "cc", &WITH_FRAME_POINTERS) else { return };
     let options = ["-shared", "-fPIC", "-g", "-O1", "-fno-omit-frame-pointer"];
     let library = compiled(&folder, "library", LIBRARY, "cc", &options).unwrap();
@@ -359,12 +346,11 @@ fn a_fifo_in_the_place_of_a_library_or_of_its_debug_information_hangs_nobody() {
     let (recording, _) = record(&folder, &["-g", "-F", "1000"], &words);
     let samples = samples(&recording);
     assert!(share(&samples, &["main", "spin"]) > 0.5, "{:?}", names(&samples[samples.len() / 2].1));
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_library_that_is_another_file_now_gives_no_names() {
-    let folder = folder("replaced");
+    let folder = Folder::new();
     // Renamed over what was mapped before that could be looked at.
     let source = SWAP.replace("usleep(500000);", "").replace("mkfifo(words[i], 0600)", "rename(words[2], words[1])");
     let Some(program) = compiled(&folder, "swap", &source, "cc", &[&WITH_FRAME_POINTERS[..], &["-w"]].concat()) else {
@@ -383,7 +369,6 @@ fn a_library_that_is_another_file_now_gives_no_names() {
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     let is_reported = stderr.contains("no names from") && stderr.contains("another file has taken its place");
     assert!(share(&samples, &["main", "spin"]) > 0.5 || is_reported, "{stderr}");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 /// A program that runs until it is dropped.
@@ -408,7 +393,7 @@ impl Drop for Running {
 
 #[test]
 fn a_program_that_runs_already_is_known_by_what_it_has_mapped() {
-    let folder = folder("attach");
+    let folder = Folder::new();
     let Some(program) = compiled(&folder, "attached", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
     let running = Running::start(&program);
     let pid = running.0.id().to_string();
@@ -416,12 +401,11 @@ fn a_program_that_runs_already_is_known_by_what_it_has_mapped() {
     let samples = samples(&recording);
     assert!(share(&samples, &TEN_DEEP) > 0.9, "{} samples", samples.len());
     assert_eq!(recording.stacks.as_ref().unwrap().table.task(samples[0].0.task).unwrap().comm, "attached");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn children_of_a_command_are_sampled_under_their_own_names() {
-    let folder = folder("children");
+    let folder = Folder::new();
     let Some(program) = compiled(&folder, "child", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
     let script = format!("{0} 40 & {0} 40; wait", program.display());
     let (recording, _) = record(&folder, &["-g"], &["sh", "-c", &script]);
@@ -432,12 +416,11 @@ fn children_of_a_command_are_sampled_under_their_own_names() {
     let processes: HashSet<_> = of_children.iter().map(|(sample, _)| table.task(sample.task).unwrap().pid).collect();
     assert_eq!(processes.len(), 2);
     assert!(share(&of_children, &TEN_DEEP) > 0.8);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn every_page_fault_is_a_sample_when_every_one_is_asked_for() {
-    let folder = folder("faults");
+    let folder = Folder::new();
     if !can_sample() {
         return;
     }
@@ -449,7 +432,6 @@ fn every_page_fault_is_a_sample_when_every_one_is_asked_for() {
     let faults = samples(&recording).iter().filter(|(sample, _)| sample.event == 0 && sample.weight == 1).count();
     let counted = recording.end.as_ref().unwrap().totals[0].unwrap().count;
     assert_eq!(faults as u64, counted);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -463,7 +445,7 @@ fn stacks_without_frame_pointers_are_told_to_be_cut_with_a_command_against_it() 
             __asm__ volatile(\"\" : \"+r\"(kept));
         }
         int main(void) { for (int i = 0; i < 10; i++) lost(10000000); return 0; }";
-    let folder = folder("cut");
+    let folder = Folder::new();
     if !cfg!(target_arch = "x86_64") {
         eprintln!("skipped: the program is written for x86-64");
         return;
@@ -486,7 +468,6 @@ fn stacks_without_frame_pointers_are_told_to_be_cut_with_a_command_against_it() 
     };
     let title = replay(&["--screen", "profile", "--dump", "txt", "--size", "120x30"]);
     assert!(title.contains("% complete"), "{title}");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -496,19 +477,18 @@ fn copies_of_the_stack_that_are_too_short_are_told_with_a_larger_size() {
         __attribute__((noinline)) void spin(volatile char *place) { for (long i = 0; i < 20000000; i++) sink += place[i % 30000]; }
         __attribute__((noinline)) void far(void) { volatile char place[30000]; place[7] = 1; spin(place); sink += place[7]; }
         int main(void) { for (int i = 0; i < 5; i++) far(); return 0; }";
-    let folder = folder("copies");
+    let folder = Folder::new();
     let Some(program) = compiled(&folder, "copies", FAR, "gcc", &["-O1", "-g"]) else { return };
     let program = program.to_str().unwrap();
     let (_, output) = record(&folder, &["--call-graph", "dwarf,8192", "-F", "1000"], &[program]);
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(text.contains(&format!("--call-graph dwarf,32768 -- {program}")), "{text}");
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_perf_map_that_is_written_at_the_end_still_names_what_ran() {
-    let folder = folder("late");
+    let folder = Folder::new();
     // Runs its code first, and tells its name when all is done.
     let late = JIT.replace("FILE *map", "((void (*)(void))page)(); usleep(300000);\n    FILE *map");
     let late = late.replace("    ((void (*)(void))page)();\n    return 0;", "    return 0;");
@@ -520,12 +500,11 @@ fn a_perf_map_that_is_written_at_the_end_still_names_what_ran() {
     assert!(!text.contains("without a name"), "{text}");
     let run::MeasuredTarget::Command { pid, .. } = recording.header.target else { panic!("no command") };
     fs::remove_file(format!("/tmp/perf-{pid}.map")).unwrap();
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
 fn a_recording_goes_out_as_folded_stacks() {
-    let folder = folder("export");
+    let folder = Folder::new();
     let Some(program) = compiled(&folder, "exported", RECURSION, "cc", &WITH_FRAME_POINTERS) else { return };
     let (recording, _) = record(&folder, &["-g"], &[program.to_str().unwrap(), "40"]);
     let folded = |options: &[&str]| {
@@ -541,7 +520,6 @@ fn a_recording_goes_out_as_folded_stacks() {
     assert_eq!(sum(&folded(&["--counts", "--from", "recording"])), samples.len() as u64);
     assert!(folded(&[]).contains("exported;") && folded(&[]).contains(&TEN_DEEP.join(";")));
     assert!(folded(&["--canonical"]).contains("main;odd;even;leaf"));
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

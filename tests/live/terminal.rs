@@ -7,6 +7,9 @@ use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::folders::Folder;
+use crate::sleeps::{own_seconds, sleeping};
+
 /// A terminal with a shell in it.
 struct Tmux {
     socket: String,
@@ -119,25 +122,18 @@ fn has_left(screen: &str) -> bool {
     screen.lines().any(|line| line.strip_prefix("left=").is_some_and(is_code))
 }
 
-fn is_running(seconds: &str) -> bool {
-    let processes =
-        fs::read_dir("/proc").unwrap().filter_map(|entry| fs::read(entry.ok()?.path().join("cmdline")).ok());
-    processes.into_iter().any(|line| line == format!("sleep\0{seconds}\0").as_bytes())
-}
-
 #[test]
 fn signals_restore_the_terminal_and_leave_nothing_running() {
     use nix::sys::signal::Signal;
     let Some(tmux) = Tmux::start("signals") else { return };
-    for (number, signal) in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT].into_iter().enumerate() {
-        // The time tells this test's sleep from any other.
-        let seconds = format!("{}.5{number}", 200_000 + std::process::id());
+    for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT] {
+        let seconds = own_seconds();
         let pid = tmux.top(&seconds);
         nix::sys::signal::kill(pid, signal).unwrap();
         let code = format!("left={}", 128 + signal as i32);
         tmux.eventually(&code, |screen| screen.contains(&code));
         tmux.is_restored(signal.as_str());
-        assert!(!is_running(&seconds), "{signal}");
+        assert!(sleeping(&seconds) == 0, "{signal}");
         tmux.run(&["send-keys", "clear", "Enter"]);
         tmux.eventually("a clear screen", |screen| !screen.contains("left="));
     }
@@ -146,7 +142,7 @@ fn signals_restore_the_terminal_and_leave_nothing_running() {
 #[test]
 fn a_larger_window_is_used_and_quitting_asks() {
     let Some(tmux) = Tmux::start("quit") else { return };
-    let seconds = format!("{}.75", 200_000 + std::process::id());
+    let seconds = own_seconds();
     let pid = tmux.top(&seconds);
     tmux.run(&["resize-window", "-x", "100", "-y", "30"]);
     tmux.eventually("the larger size is used", |screen| screen.lines().count() >= 29 && screen.contains("q quit"));
@@ -160,12 +156,7 @@ fn a_larger_window_is_used_and_quitting_asks() {
     let screen = tmux.eventually("it ends", has_left);
     assert!(screen.contains("left=143") && screen.contains("page-faults"), "{screen}");
     tmux.is_restored("quit");
-    assert!(!is_running(&seconds) && nix::sys::signal::kill(pid, None).is_err());
-}
-
-/// A number of seconds that no other test's sleep has.
-fn own_seconds(tail: &str) -> String {
-    format!("{}.{tail}", 200_000 + std::process::id())
+    assert!(sleeping(&seconds) == 0 && nix::sys::signal::kill(pid, None).is_err());
 }
 
 /// `top` without a terminal on one side, or on both.
@@ -196,9 +187,9 @@ fn without_a_terminal_there_is_text() {
     assert!(error.contains("E09") && out.contains("task-clock") && !out.contains('\x1b'), "{out}{error}");
 }
 
-/// Starts `top` as a shell would with `before` and `options`, and waits until it draws `sign`.
-fn begin(tmux: &Tmux, before: &str, options: &str, tail: &str, sign: &str) -> String {
-    let (program, seconds) = (env!("CARGO_BIN_EXE_perfprop"), own_seconds(tail));
+/// Starts `top` on a `sleep` as a shell would with `before` and `options`, and waits until it draws `sign`.
+fn begin(tmux: &Tmux, before: &str, options: &str, seconds: &str, sign: &str) -> String {
+    let program = env!("CARGO_BIN_EXE_perfprop");
     let line =
         format!("{before} {program} top -I 50 {options} -e task-clock,page-faults -- sleep {seconds}; echo left=$?");
     tmux.run(&["send-keys", &line, "Enter"]);
@@ -219,8 +210,8 @@ fn leave(tmux: &Tmux, what: &str) {
 #[test]
 fn plain_terminals_get_plain_characters() {
     let Some(tmux) = Tmux::start("plain") else { return };
-    for (before, tail) in [("LC_ALL=C", "11"), ("TERM=dumb", "12")] {
-        let screen = begin(&tmux, before, "", tail, "* RUN");
+    for before in ["LC_ALL=C", "TERM=dumb"] {
+        let screen = begin(&tmux, before, "", &own_seconds(), "* RUN");
         assert!(screen.is_ascii() && screen.contains("> page-faults"), "{before}: {screen}");
         leave(&tmux, before);
     }
@@ -236,10 +227,10 @@ fn colours(screen: &str) -> Vec<String> {
 #[test]
 fn no_color_is_no_colour_and_the_selection_is_still_seen() {
     let Some(tmux) = Tmux::start("colour") else { return };
-    begin(&tmux, "", "", "21", "● RUN");
+    begin(&tmux, "", "", &own_seconds(), "● RUN");
     assert!(!colours(&tmux.run(&["capture-pane", "-p", "-e"])).is_empty());
     leave(&tmux, "colours");
-    begin(&tmux, "NO_COLOR=1", "", "22", "● RUN");
+    begin(&tmux, "NO_COLOR=1", "", &own_seconds(), "● RUN");
     let screen = tmux.run(&["capture-pane", "-p", "-e"]);
     assert_eq!(colours(&screen), Vec::<String>::new());
     let selected = screen.lines().find(|line| line.contains("page-faults")).unwrap();
@@ -250,7 +241,7 @@ fn no_color_is_no_colour_and_the_selection_is_still_seen() {
 #[test]
 fn sizes_come_and_go_and_the_filter_stays() {
     let Some(tmux) = Tmux::start("sizes") else { return };
-    begin(&tmux, "", "", "31", "● RUN");
+    begin(&tmux, "", "", &own_seconds(), "● RUN");
     tmux.run(&["send-keys", "/fault", "Enter"]);
     tmux.eventually("the filter", |screen| screen.contains("filter: fault") && screen.contains("1 of 2"));
     for (width, height, sign) in
@@ -273,23 +264,23 @@ fn sizes_come_and_go_and_the_filter_stays() {
 #[test]
 fn stopped_it_gives_the_terminal_back_and_the_mouse_too() {
     let Some(tmux) = Tmux::start("stop") else { return };
-    begin(&tmux, "", "", "41", "● RUN");
+    let seconds = own_seconds();
+    begin(&tmux, "", "", &seconds, "● RUN");
     tmux.keys("M");
     tmux.eventually("the mouse", |screen| screen.contains("the mouse is perfprop's"));
     assert_eq!(tmux.run(&["display", "-p", "#{alternate_on} #{mouse_any_flag}"]).trim(), "1 1");
     tmux.keys("C-z");
     tmux.stops_and_comes_back("Ctrl-Z");
     tmux.quits("fg");
-    assert!(!is_running(&own_seconds("41")));
+    assert!(sleeping(&seconds) == 0);
 }
 
 #[test]
 fn frozen_it_records_on() {
     let Some(tmux) = Tmux::start("freeze") else { return };
-    let folder = std::env::temp_dir().join(format!("perfprop-freeze-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new();
     tmux.run(&["send-keys", &format!("cd {}", folder.display()), "Enter"]);
-    begin(&tmux, "", "", "51", "● RUN");
+    begin(&tmux, "", "", &own_seconds(), "● RUN");
     tmux.keys("z");
     let held = |screen: &str| screen.lines().filter(|line| line.contains("page-faults")).collect::<String>();
     let before = tmux.eventually("it is held", |screen| screen.contains("FROZEN"));
@@ -306,13 +297,12 @@ fn frozen_it_records_on() {
     // Whatever a busy machine lost, the second that was frozen isn't among it.
     assert!(times.windows(2).all(|pair| pair[1] - pair[0] < 0.5) || lost > 0, "{times:?}");
     assert!(times.len() as u64 + lost >= 20, "{times:?}");
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn a_panic_while_drawing_gives_the_terminal_back() {
     let Some(tmux) = Tmux::start("panic") else { return };
-    let (program, seconds) = (env!("CARGO_BIN_EXE_perfprop"), own_seconds("61"));
+    let (program, seconds) = (env!("CARGO_BIN_EXE_perfprop"), own_seconds());
     // Builds without debug assertions have no such way to break down.
     if !cfg!(debug_assertions) {
         eprintln!("skipped: nothing makes this build panic");
@@ -323,15 +313,14 @@ fn a_panic_while_drawing_gives_the_terminal_back() {
     let screen = tmux.eventually("it panics", has_left);
     assert!(screen.contains("left=101") && screen.contains("a test wants drawing to panic"), "{screen}");
     tmux.is_restored("a panic");
-    assert!(!is_running(&seconds));
+    assert!(sleeping(&seconds) == 0);
 }
 
 #[test]
 fn errors_are_whole_and_the_terminal_is_as_it_was() {
     let Some(tmux) = Tmux::start("errors") else { return };
     tmux.run(&["resize-window", "-x", "200", "-y", "40"]);
-    let folder = std::env::temp_dir().join(format!("perfprop-errors-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new();
     fs::write(folder.join("bad.json"), r#"[{ "id": "R1", "relation": "a = b + + c" }]"#).unwrap();
     tmux.run(&["send-keys", &format!("cd {}", folder.display()), "Enter"]);
     let cases = [
@@ -357,13 +346,12 @@ fn errors_are_whole_and_the_terminal_is_as_it_was() {
         tmux.run(&["send-keys", "clear", "Enter"]);
         tmux.eventually("a clear screen", |screen| !screen.contains("left="));
     }
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn a_storm_of_sizes_breaks_nothing() {
     let Some(tmux) = Tmux::start("storm") else { return };
-    begin(&tmux, "", "", "71", "● RUN");
+    begin(&tmux, "", "", &own_seconds(), "● RUN");
     for i in 0..60 {
         let (width, height) = (1 + i * 37 % 211, 1 + i * 17 % 67);
         tmux.run(&["resize-window", "-x", &width.to_string(), "-y", &height.to_string()]);
@@ -379,13 +367,14 @@ fn a_storm_of_sizes_breaks_nothing() {
 fn stopped_by_a_signal_it_goes_on() {
     use nix::sys::signal::{Signal, kill};
     let Some(tmux) = Tmux::start("signalled") else { return };
-    let pid = tmux.top(&own_seconds("81"));
+    let seconds = own_seconds();
+    let pid = tmux.top(&seconds);
     for _ in 0..2 {
         kill(pid, Signal::SIGTSTP).unwrap();
         tmux.stops_and_comes_back("SIGTSTP");
     }
     tmux.quits("SIGTSTP");
-    assert!(!is_running(&own_seconds("81")));
+    assert!(sleeping(&seconds) == 0);
 }
 
 #[test]
@@ -393,10 +382,10 @@ fn a_closed_pipe_is_no_error() {
     if Tmux::start("head").is_none() {
         return;
     }
-    let program = env!("CARGO_BIN_EXE_perfprop");
+    let (program, seconds) = (env!("CARGO_BIN_EXE_perfprop"), own_seconds());
     let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/threads.jsonl");
     for line in [
-        format!("{program} top -I 20 -e page-faults -- sleep {} | head -n 1", own_seconds("91")),
+        format!("{program} top -I 20 -e page-faults -- sleep {seconds} | head -n 1"),
         format!("{program} replay {recording} --dump svg --screen events | head -n 1"),
         format!("{program} replay {recording} --print | head -n 1"),
     ] {
@@ -407,5 +396,5 @@ fn a_closed_pipe_is_no_error() {
             "{line}: {error}"
         );
     }
-    assert!(!is_running(&own_seconds("91")));
+    assert!(sleeping(&seconds) == 0);
 }

@@ -276,6 +276,63 @@ fn check_looks_through_relation_files() {
 }
 
 #[test]
+fn check_validates_against_a_truth_that_is_counted_beside() {
+    if !can_count() {
+        eprintln!("skipped: nothing can be counted here");
+        return;
+    }
+    let command = ["--", "sh", "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do ls /usr > /dev/null; done"];
+    let arguments =
+        ["check", "--validate", "-j", "-r", "3", "--counters", "1", "-e", "page-faults:u,minor-faults:u,task-clock"];
+    let output = perfprop(&[&arguments[..], &command].concat());
+    let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+    let validation = &report["validation"];
+    let conclusion = ["holds", "fails", "unknown"].iter().position(|word| validation["conclusion"] == *word);
+    assert_eq!(output.status.code(), conclusion.map(|code| i32::try_from(code).unwrap()), "{validation}");
+    assert_eq!((&validation["runs"], &validation["truth"]), (&3.into(), &"same run".into()));
+    let events = validation["events"].as_array().unwrap();
+    assert_eq!(events.len(), 3);
+    for event in events {
+        let totals = &event["totals"];
+        assert!(event["truth"].as_f64().unwrap() > 0.0 && totals["unclear"] == 0, "{event}");
+        assert!(totals["held"].as_u64().unwrap() + totals["missed"].as_u64().unwrap() <= 3, "{event}");
+    }
+    let text = stdout(&perfprop(
+        &[&["check", "--validate", "-r", "2", "--counters", "1", "-e", "page-faults:u,task-clock"][..], &command]
+            .concat(),
+    ));
+    assert!(text.contains("counted beside, in the same runs") && text.contains("\nVerdict\n"), "{text}");
+}
+
+#[test]
+fn check_says_where_there_is_nothing_to_validate() {
+    if can_count() {
+        let output = perfprop(&["check", "--validate", "-e", "page-faults:u", "--", "true"]);
+        let text = stdout(&output);
+        assert_eq!(output.status.code(), Some(2), "{text}");
+        assert!(text.contains("no event takes turns: page-faults:u: the kernel counts these all the time"), "{text}");
+        let output = perfprop(&["check", "--validate", "-j", "-e", "page-faults:u", "--", "true"]);
+        let report: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        assert_eq!(report["validation"]["conclusion"], "unknown");
+    }
+    for (arguments, words) in [
+        (&["check", "--counters", "2"][..], "--counters is about events"),
+        (&["check", "--estimator", "gp"], "--estimator is about counting"),
+        (&["check", "--schedule", "user"], "--schedule or --mux is about counting"),
+        (&["check", "--validate", "--source", "emulate"], "check --validate --source emulate --counters 2"),
+        (&["check", "--validate", "-r", "1"], "1 is not in 2.."),
+        (&["check", "-r", "3"], "--validate"),
+        (&["check", "--validate", "relations.json"], "cannot be used with"),
+    ] {
+        let output = perfprop(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+    }
+    let output = perfprop(&["check", "--validate", "--", "/nonexistent/command"]);
+    assert_eq!((output.status.code(), stderr(&output).contains("E06")), (Some(127), true), "{}", stderr(&output));
+}
+
+#[test]
 fn check_explains_codes() {
     let text = stdout(&perfprop(&["check", "--explain", "e04"]));
     assert!(text.starts_with("E04  ") && text.contains("nmi_watchdog"), "{text}");
@@ -291,7 +348,14 @@ fn as_nobody(args: &[&str]) -> Option<Output> {
     let program = scratch(&format!("nobody-{:?}", std::thread::current().id()));
     fs::copy(env!("CARGO_BIN_EXE_perfprop"), &program).unwrap();
     let privileges = ["--reuid=65534", "--regid=65534", "--clear-groups", "--inh-caps=-all"];
-    let output = Command::new("setpriv").args(privileges).arg(&program).args(args).stdin(Stdio::null()).output();
+    let mut command = Command::new("setpriv");
+    command.args(privileges).arg(&program).args(args).stdin(Stdio::null());
+    let mut output = command.output();
+    // A program that another test starts at this moment holds the copy open for writing until it is executed.
+    while output.as_ref().is_ok_and(|output| stderr(output).contains("Text file busy")) {
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        output = command.output();
+    }
     fs::remove_file(program).unwrap();
     let output = output.ok().filter(|output| !stderr(output).starts_with("setpriv"));
     if output.is_none() {
@@ -832,6 +896,24 @@ fn a_misspelt_event_of_a_relation_file_is_told_with_what_was_meant() {
         assert!(text.contains("R1") && text.contains("did you mean page-faults?"), "{text}");
     }
     fs::remove_file(file).unwrap();
+}
+
+#[test]
+fn a_replay_knows_the_whole_run_and_says_so_unless_it_is_as_live() {
+    let recording = concat!(env!("CARGO_MANIFEST_DIR"), "/screenshots/turns.jsonl");
+    let dump = |args: &[&str]| {
+        let shown = ["replay", recording, "--dump", "txt", "--screen", "detail", "--size", "160x40"];
+        stdout(&perfprop(&[&shown, args].concat()))
+    };
+    let [later, live, scaled] = [dump(&[]), dump(&["--as-live"]), dump(&["--estimator", "scale"])];
+    let says = |screen: &str| screen.contains("whole run known");
+    assert_eq!([&later, &live, &scaled].map(|screen| says(screen)), [true, false, false], "{later}{live}{scaled}");
+    // The chart is another one; what was counted, and the run's count, are the same.
+    let below = |screen: &str| screen.split_once('\n').map(|(_, below)| below.to_owned());
+    assert_ne!(below(&later), below(&live));
+    let mean =
+        |screen: &str| screen.lines().find(|line| line.contains("Detail") || line.contains(" ─ ")).map(str::to_owned);
+    assert_eq!(mean(&later), mean(&live));
 }
 
 #[test]

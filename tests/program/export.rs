@@ -18,6 +18,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::Value;
 
+use crate::folders::Folder;
 use crate::piped::{run, stderr, stdout};
 
 /// A script of two events, two processes, operators and recursion.
@@ -162,18 +163,19 @@ fn recursion_as_deep_as_it_gets() {
 
 #[test]
 fn output_goes_to_a_file() {
-    let path: PathBuf = std::env::temp_dir().join(format!("perfprop-export-{}.html", std::process::id()));
+    let folder = Folder::new();
+    let path = folder.join("x.html");
     let output = perfprop(&["--to", "html", "-o", path.to_str().unwrap()], SCRIPT.as_bytes());
     assert!(output.status.success() && output.stdout.is_empty(), "{}", stderr(&output));
     let page = fs::read_to_string(&path).unwrap();
-    fs::remove_file(path).unwrap();
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("geo::Big::operator()"));
     assert!(!page.contains("src=") && !page.contains("@import"), "nothing is loaded");
 }
 
 #[test]
 fn a_refused_export_leaves_the_file() {
-    let path: PathBuf = std::env::temp_dir().join(format!("perfprop-export-{}.folded", std::process::id()));
+    let folder = Folder::new();
+    let path = folder.join("x.folded");
     fs::write(&path, "precious").unwrap();
     let mut tree = Tree::default();
     let event = tree.event(&ProfileEvent::new("inuse_space", SampleMeasure::Sum("bytes".into())));
@@ -186,7 +188,6 @@ fn a_refused_export_leaves_the_file() {
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("inuse_space"), "{}", stderr(&output));
     assert_eq!(fs::read_to_string(&path).unwrap(), "precious");
-    fs::remove_file(path).unwrap();
     assert_eq!(stdout(&perfprop(&["--to", "folded"], &heap)), "f 512\n");
 }
 
@@ -396,8 +397,7 @@ fn faults_in_known_samples_have_their_line() {
 #[test]
 fn an_exported_file_is_its_owners() {
     use std::os::unix::fs::{PermissionsExt, symlink};
-    let folder = std::env::temp_dir().join(format!("perfprop-export-private-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new();
     fs::set_permissions(&folder, PermissionsExt::from_mode(0o1777)).unwrap();
     let out = folder.join("out.folded");
     let to = |path: &PathBuf| perfprop(&["--to", "folded", "-o", path.to_str().unwrap()], SCRIPT.as_bytes());
@@ -409,7 +409,6 @@ fn an_exported_file_is_its_owners() {
     let refused = to(&link);
     assert!(stderr(&refused).contains("link in a folder that others write to"), "{}", stderr(&refused));
     assert_eq!((refused.status.success(), fs::read_to_string(&target).unwrap().as_str()), (false, "precious"));
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -421,4 +420,62 @@ fn more_events_than_can_be_estimated_together_are_refused() {
     let output = run(&["estimate"], format!("{init}\n").as_bytes());
     assert!(stderr(&output).contains("513 events; 512 can be estimated together"), "{}", stderr(&output));
     assert!(!output.status.success());
+}
+
+#[test]
+fn the_end_answers_each_report_once_more_unless_it_is_as_live() {
+    let events: Vec<_> = ["a", "b"].map(|name| serde_json::json!({ "name": name, "fixed": false })).into();
+    let init = serde_json::json!({
+        "type": "init", "events": events, "counters": 1, "mux_ms": 4.0, "read_ms": 4.0, "phase": "measure"
+    });
+    let read = |i: usize| {
+        let on =
+            |event: usize, count: u64| if i % 2 == event { [count, 4_000_000, 4_000_000] } else { [0, 4_000_000, 0] };
+        serde_json::json!({
+            "type": "read", "t0": 4 * i, "t1": 4 * i + 4, "report": i % 25 == 24, "d": [on(0, 1000), on(1, 300)]
+        })
+    };
+    let reads: String = (0..75).map(|i| format!("{}\n", read(i))).collect();
+    let input = format!("{init}\n{reads}{}\n", serde_json::json!({ "type": "end" }));
+    let end = |args: &[&str]| -> Value {
+        let output = run(&[&["estimate"], args].concat(), input.as_bytes());
+        assert!(output.status.success(), "{}", stderr(&output));
+        serde_json::from_str(String::from_utf8(output.stdout).unwrap().lines().last().unwrap()).unwrap()
+    };
+    let (later, live) = (end(&[]), end(&["--as-live"]));
+    let numbers = |key: &str| -> Vec<Vec<f64>> { serde_json::from_value(later[key].clone()).unwrap() };
+    let [series, low, high] = ["series", "series_lo", "series_hi"].map(numbers);
+    assert_eq!((series.len(), low.len(), high.len()), (3, 3, 3));
+    for (report, row) in series.iter().enumerate() {
+        for (event, (&found, truth)) in row.iter().zip([25_000.0, 7_500.0]).enumerate() {
+            assert!((found - truth).abs() < 0.02 * truth, "{series:?}");
+            assert!(low[report][event] <= truth && truth <= high[report][event], "{low:?} {high:?}");
+        }
+    }
+    assert!(live.get("series").is_none() && live["total"] == later["total"], "{live}");
+}
+
+#[test]
+fn other_estimators_answer_rounds_too() {
+    let events: Vec<_> = ["a", "b", "c"].map(|name| serde_json::json!({ "name": name, "fixed": false })).into();
+    let init = serde_json::json!({
+        "type": "init", "events": events, "counters": 2, "mux_ms": 4.0, "read_ms": 2.0, "phase": "measure",
+        "exact": [{ "sum": { "b": 1, "c": 1 }, "equals": ["a"] }]
+    });
+    let half = |count: u64| [count, 2_000_000, 1_000_000];
+    let read =
+        serde_json::json!({ "type": "read", "t0": 0, "t1": 2, "report": true, "d": [half(100), half(40), half(50)] });
+    let input = format!("{init}\n{read}\n{}\n", serde_json::json!({ "type": "end" }));
+    // Scaled, and by a = b + c a quarter of the way to 90, 50 and 60 a millisecond.
+    for (estimator, counts) in [("scale", [200.0, 80.0, 100.0]), ("linear-plain", [195.0, 85.0, 105.0])] {
+        let output = run(&["estimate", "--estimator", estimator], input.as_bytes());
+        assert!(output.status.success(), "{}", stderr(&output));
+        let answers = String::from_utf8(output.stdout).unwrap();
+        let answers: Vec<Value> = answers.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        assert_eq!(answers[1]["est"], serde_json::json!(counts), "{estimator}");
+        assert_eq!(answers[2]["total"], serde_json::json!(counts), "{estimator}");
+    }
+    let learn = init.to_string().replace("measure", "learn");
+    let output = run(&["estimate", "--estimator", "linear"], format!("{learn}\n").as_bytes());
+    assert!(stderr(&output).contains("for the estimator gp, not for linear"), "{}", stderr(&output));
 }

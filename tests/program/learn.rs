@@ -4,33 +4,26 @@
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use perfprop::recording::Recorder;
+use perfprop::run::{Header, MeasuredEvent};
+use perfprop::sources::{Reading, Round, Scope};
+use perfprop::units::{CpuNs, WallNs};
 use serde_json::{Value, json};
 
-/// A folder of its own for each test, with files in it.
-struct Folder(PathBuf);
+use crate::builders::{header, measured, raw_event};
+use crate::folders::Folder;
 
 impl Folder {
-    fn new(test: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("perfprop-learn-{}-{test}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-
-    fn with(self, name: &str, text: &str) -> Self {
-        fs::write(self.0.join(name), text).unwrap();
-        self
-    }
-
     fn perfprop(&self, args: &[&str]) -> Output {
         let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
-        command.current_dir(&self.0).args(args).stdin(Stdio::null()).output().unwrap()
+        command.current_dir(self).args(args).stdin(Stdio::null()).output().unwrap()
     }
 
     fn entries(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
+        let entries = fs::read_dir(self).unwrap();
         let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort_unstable();
         names
@@ -47,64 +40,43 @@ impl Folder {
     }
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 fn stderr(output: &Output) -> String {
     String::from_utf8(output.stderr.clone()).unwrap()
 }
 
-fn event(name: &str, scope: &Value) -> Value {
-    let modifiers = json!({
-        "exclude_user": false, "exclude_kernel": false, "exclude_hv": false, "exclude_host": false,
-        "exclude_guest": true, "exclude_idle": false, "precise": 0, "pinned": false, "exclusive": false,
-    });
-    json!({
-        "name": name, "canonical": name, "kind": "raw", "encoding": {"pmu_type": 4, "config": 1},
-        "modifiers": modifiers, "unit": "count", "status": "counted", "scope": scope,
-    })
-}
-
 /// What `record -I 10` makes of a program whose rate changes every 200 ms: the last event is counted all the time,
 /// the others in slices of a round each, unless nothing is multiplexed.
-fn recording(names: &[&str], rounds: u64, turns: bool, scope: &Value) -> String {
-    let events: Vec<_> = names.iter().map(|name| event(name, scope)).collect();
-    let machine = json!({"host": "h", "kernel": "k", "arch": "x86_64", "cpu": "c", "cpus": 1});
-    let header = json!({
-        "type": "header", "version": 1, "perfprop": "0.1.0", "started": 0.0, "machine": machine,
-        "target": {"command": {"argv": ["program"], "pid": 1}}, "events": events, "groups": [], "relations": [],
-        "estimator": "gp", "period_ns": 10_000_000, "interval_ns": 100_000_000,
-    });
-    let mut lines = vec![header.to_string()];
-    let (mut count, mut running) = (vec![0; names.len()], vec![0; names.len()]);
+fn recording(names: &[&str], rounds: u64, turns: bool, scope: &Scope) -> String {
+    let events = names.iter().map(|name| MeasuredEvent { scope: scope.clone(), ..measured(raw_event(name, 1)) });
+    let (estimator, period_ns, interval_ns) = ("gp".into(), WallNs(10_000_000), WallNs(100_000_000));
+    let header = Header { estimator, period_ns, interval_ns, ..header(events) };
+    let mut lines = Vec::new();
+    let mut recorder = Recorder::new(&mut lines, &header).unwrap();
+    let mut readings = vec![Reading::default(); names.len()];
     for at in 0..rounds {
-        for event in 0..names.len() {
+        let now = (at + 1) * period_ns.0;
+        for (event, reading) in readings.iter_mut().enumerate() {
+            reading.enabled = CpuNs(now);
             if event + 1 == names.len() || !turns || at % names.len() as u64 == event as u64 {
                 let (phase, jitter) = (if (at / 20).is_multiple_of(2) { 3 } else { 1 }, at * 7919 % 101);
-                count[event] += (event as u64 + 1) * (1000 * phase + jitter);
-                running[event] += 10_000_000;
+                reading.count += (event as u64 + 1) * (1000 * phase + jitter);
+                reading.running += CpuNs(period_ns.0);
             }
         }
-        let now = (at + 1) * 10_000_000;
-        let enabled = vec![now; names.len()];
-        let round = json!({
-            "type": "round", "at_ns": now, "lost_rounds": 0, "count": count, "enabled_ns": enabled, "running_ns": running,
-        });
-        lines.push(round.to_string());
+        let readings = readings.iter().copied().map(Some).collect();
+        recorder.round(&Round { at: WallNs(now), readings, ..Round::default() }, 0).unwrap();
     }
-    lines.join("\n") + "\n"
+    drop(recorder);
+    String::from_utf8(lines).unwrap()
 }
 
 fn turns(names: &[&str]) -> String {
-    recording(names, 100, true, &json!("all"))
+    recording(names, 100, true, &Scope::All)
 }
 
 /// A model of a run of a, b and c.
-fn learnt(test: &str) -> Folder {
-    let folder = Folder::new(test).with("run.jsonl", &turns(&["a", "b", "c"]));
+fn learnt() -> Folder {
+    let folder = Folder::new().with("run.jsonl", &turns(&["a", "b", "c"]));
     let output = folder.perfprop(&["relations", "learn", "--program", "model.json", "run.jsonl"]);
     assert!(output.status.success(), "{}", stderr(&output));
     folder
@@ -112,23 +84,23 @@ fn learnt(test: &str) -> Folder {
 
 #[test]
 fn runs_continue_one_another_and_those_without_turns_are_passed_over() {
-    let whole = recording(&["a", "b", "c"], 100, false, &json!("all"));
+    let whole = recording(&["a", "b", "c"], 100, false, &Scope::All);
     let run = turns(&["a", "b", "c"]);
-    let folder = Folder::new("continue").with("1.jsonl", &run).with("whole.jsonl", &whole).with("2.jsonl", &run);
+    let folder = Folder::new().with("1.jsonl", &run).with("whole.jsonl", &whole).with("2.jsonl", &run);
     let output = folder.perfprop(&["relations", "learn", "--program", "m.json", "1.jsonl", "whole.jsonl", "2.jsonl"]);
     let text = stderr(&output);
     assert!(output.status.success(), "{text}");
     assert!(text.contains("whole.jsonl: no event took turns"), "{text}");
     // A second each, in windows of 100 ms.
     assert!(text.contains("learnt from 2 runs (20 windows, 3 events): m.json"), "{text}");
-    let model: Value = serde_json::from_str(&fs::read_to_string(folder.0.join("m.json")).unwrap()).unwrap();
+    let model: Value = serde_json::from_str(&fs::read_to_string(folder.join("m.json")).unwrap()).unwrap();
     assert_eq!((&model["events"], &model["time_ms"]), (&json!(["a", "b", "c"]), &json!(2000.0)));
     assert_eq!(folder.entries(), ["1.jsonl", "2.jsonl", "m.json", "whole.jsonl"]);
 }
 
 #[test]
 fn a_replay_goes_by_the_model_and_comes_out_the_same_again() {
-    let folder = learnt("replay");
+    let folder = learnt();
     let shown = |more: &[&str]| {
         let output = folder.perfprop(&[&["replay", "run.jsonl", "--dump", "txt", "--screen", "detail"], more].concat());
         assert!(output.status.success(), "{}", stderr(&output));
@@ -145,12 +117,12 @@ fn a_replay_goes_by_the_model_and_comes_out_the_same_again() {
 
 #[test]
 fn what_cannot_be_learnt_from_is_refused_and_nothing_is_written() {
-    let folder = Folder::new("refused")
+    let folder = Folder::new()
         .with("run.jsonl", &turns(&["a", "b"]))
         .with("swapped.jsonl", &turns(&["b", "a"]))
-        .with("whole.jsonl", &recording(&["a", "b"], 100, false, &json!("all")))
-        .with("short.jsonl", &recording(&["a", "b"], 2, true, &json!("all")))
-        .with("cpus.jsonl", &recording(&["a", "b"], 100, true, &json!({"cpu": 0})))
+        .with("whole.jsonl", &recording(&["a", "b"], 100, false, &Scope::All))
+        .with("short.jsonl", &recording(&["a", "b"], 2, true, &Scope::All))
+        .with("cpus.jsonl", &recording(&["a", "b"], 100, true, &Scope::Cpu(0)))
         .with("table.csv", "a,b\n1,2\n");
     let refused = |files: &[&str], code, words: &[&str]| {
         folder.assert_refused(&[&["relations", "learn", "--program", "m.json"], files].concat(), code, words);
@@ -162,18 +134,18 @@ fn what_cannot_be_learnt_from_is_refused_and_nothing_is_written() {
     refused(&["cpus.jsonl"], 2, &["cpus.jsonl", "--per-thread"]);
     refused(&["run.jsonl", "swapped.jsonl"], 2, &["swapped.jsonl", "run.jsonl", "b,a instead of a,b"]);
     refused(&["run.jsonl", "--prior", "p.json"], 2, &["--prior", "cannot be used with"]);
-    let run = fs::read(folder.0.join("run.jsonl")).unwrap();
+    let run = fs::read(folder.join("run.jsonl")).unwrap();
     folder.assert_refused(
         &["relations", "learn", "--program", "run.jsonl", "short.jsonl"],
         2,
         &["run.jsonl is a recording", "name another file"],
     );
-    assert_eq!(fs::read(folder.0.join("run.jsonl")).unwrap(), run);
+    assert_eq!(fs::read(folder.join("run.jsonl")).unwrap(), run);
 }
 
 #[test]
 fn a_model_that_cannot_be_used_is_refused_before_anything_starts() {
-    let folder = learnt("unusable").with("damaged.json", "{}").with("other.jsonl", &turns(&["x", "y"]));
+    let folder = learnt().with("damaged.json", "{}").with("other.jsonl", &turns(&["x", "y"]));
     let stat = |model: &'static str, more: &[&'static str]| {
         [&["stat", "-e", "page-faults", "--learnt", model], more, &["--", "touch", "started"]].concat()
     };
@@ -185,8 +157,8 @@ fn a_model_that_cannot_be_used_is_refused_before_anything_starts() {
     refused(&stat("model.json", &[]), &["knows none of page-faults", "a,b,c", "relations learn --program"]);
     let other = ["replay", "other.jsonl", "--print", "--learnt", "model.json"];
     refused(&other, &["knows none of x,y"]);
-    let cpus = folder.0.join("cpus.jsonl");
-    fs::write(cpus, recording(&["a", "b"], 10, true, &json!({"cpu": 0}))).unwrap();
+    let cpus = folder.join("cpus.jsonl");
+    fs::write(cpus, recording(&["a", "b"], 10, true, &Scope::Cpu(0))).unwrap();
     refused(&["replay", "cpus.jsonl", "--print", "--learnt", "model.json"], &["whole program"]);
-    assert!(!Path::new(&folder.0.join("started")).exists());
+    assert!(!Path::new(&folder.join("started")).exists());
 }

@@ -9,6 +9,9 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::folders::Folder;
+use crate::goldens::TOOLS;
+
 /// A command line and what it printed, from the folder of goldens.
 struct Golden {
     name: String,
@@ -18,12 +21,7 @@ struct Golden {
 
 /// The goldens whose names begin so; `None`, with a word, where there are none.
 fn goldens(prefix: &str) -> Option<Vec<Golden>> {
-    let default = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/golden").to_owned();
-    let folder = PathBuf::from(std::env::var("PERFPROP_GOLDEN").unwrap_or(default)).join("perf-stat");
-    let Ok(entries) = fs::read_dir(&folder) else {
-        eprintln!("skipped: no goldens in {} (PERFPROP_GOLDEN)", folder.display());
-        return None;
-    };
+    let entries = fs::read_dir(TOOLS.find("perf-stat")?).unwrap();
     let commands = entries.map(|entry| entry.unwrap().path()).filter(|path| {
         path.extension().is_some_and(|end| end == "cmd")
             && path.file_name().unwrap().to_str().unwrap().starts_with(prefix)
@@ -192,7 +190,7 @@ fn with_units(folder: &std::path::Path, command: &[&str]) -> Option<String> {
 
 #[test]
 fn like_units_are_added_up_and_told_apart_as_perf_does() {
-    let folder = std::env::temp_dir().join(format!("perfprop-units-{}", std::process::id()));
+    let folder = Folder::new();
     let rows = |program: &str, options: &[&str]| -> Option<Vec<(String, u64)>> {
         let of_stat = [&[program, "stat", "-x,"], options, &["-e", "uncore_fake/faults/,page-faults", "--", "true"]];
         let text = with_units(&folder, &of_stat.concat())?;
@@ -214,5 +212,4 @@ fn like_units_are_added_up_and_told_apart_as_perf_does() {
         let names = |rows: &[(String, u64)]| rows.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         assert_eq!(names(&ours), names(&theirs), "{options:?}");
     }
-    let _ = fs::remove_dir_all(folder);
 }

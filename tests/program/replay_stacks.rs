@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::thread;
 
 use crossbeam_channel::{Receiver, bounded, never};
@@ -20,6 +20,7 @@ use perfprop::stacks::StackQuality;
 use perfprop::tui::{self, Feed, Mode, Screen, ScreenOptions, Terminal};
 use perfprop::units::WallNs;
 
+use crate::folders::Folder;
 use crate::piped::{run, stderr, stdout};
 
 const SCRIPT: &str = "\
@@ -35,12 +36,6 @@ rec 7/8 [001] 1.6:  300 cpu-clock: \n\
 rec 7/8 [001] 1.7:  200 cpu-clock: \n\
 \t    16 main+0x4df (/opt/demo/cxx)\n\
 \n";
-
-fn folder(name: &str) -> PathBuf {
-    let folder = std::env::temp_dir().join(format!("perfprop-replay-{name}-{}", std::process::id()));
-    fs::create_dir_all(&folder).unwrap();
-    folder
-}
 
 /// The rows of the table: name, share with what is below, share of its own.
 fn rows(screen: &str) -> Vec<(String, String, String)> {
@@ -71,7 +66,7 @@ fn expected() -> Vec<(String, String, String)> {
 
 #[test]
 fn every_format_shows_the_tree_that_export_writes() {
-    let folder = folder("formats");
+    let folder = Folder::new();
     let file = |name: &str| folder.join(name).to_str().unwrap().to_owned();
     fs::write(file("script"), SCRIPT).unwrap();
     run(&["export", "--to", "pprof", "-o", &file("gzip"), &file("script")], b"");
@@ -93,7 +88,6 @@ fn every_format_shows_the_tree_that_export_writes() {
     }
     let svg = stdout(&run(&["replay", "--dump", "svg", &file("gzip")], b""));
     assert!(svg.starts_with("<svg") && svg.contains("fib"), "{}", &svg[..200.min(svg.len())]);
-    fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

@@ -7,13 +7,12 @@ use std::thread;
 
 use crossbeam_channel::{Receiver, Sender, bounded, never};
 use perfprop::compare::{self, ComparedNumber, RunComparison, Side, Verdict, compare};
-use perfprop::estimate::Linear;
-use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
+use perfprop::estimate::EstimatorKind;
 use perfprop::monitor::{Measure, Monitor};
-use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget};
+use perfprop::run::{End, Header, MeasuredTarget};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
-use perfprop::sources::{Reading, Round, Scope, Status};
+use perfprop::sources::{Reading, Round};
 use perfprop::text;
 use perfprop::tui::{
     self, Depth, Feed, GlyphSet, Mode, OtherRun, Others, Picture, PictureFormat, Scene, Screen, ScreenOptions,
@@ -21,7 +20,7 @@ use perfprop::tui::{
 };
 use perfprop::units::{CpuNs, WallNs};
 
-const SECOND: u64 = 1_000_000_000;
+use crate::builders::{self, SECOND, event, measured};
 
 /// Name, rate per ms, tenths of the time that it runs; 0 is never.
 type Spec = (&'static str, f64, u64);
@@ -44,43 +43,16 @@ const B: [Spec; 6] = [
 ];
 
 fn header(specs: &[Spec]) -> Header {
-    let events = specs.iter().map(|(name, ..)| MeasuredEvent {
-        scope: Scope::All,
-        event: Event {
-            name: (*name).into(),
-            canonical: (*name).into(),
-            kind: EventKind::Hardware,
-            encoding: Encoding::default(),
-            modifiers: Modifiers::default(),
-            unit: Unit::Count,
-        },
-        status: Status::Counted,
-    });
     Header {
-        version: run::VERSION,
         perfprop: "0.1.0".into(),
-        started: 0.0,
-        machine: MeasuredMachine::default(),
         target: MeasuredTarget::Command { argv: vec!["./prog".into()], pid: 4121 },
-        delay_ns: WallNs(0),
-        events: events.collect(),
-        anchors: Vec::new(),
-        truths: vec![],
-        modelled: None,
-        rotated_by: None,
-        groups: vec![],
-        relations: vec![],
-        metrics: vec![],
         estimator: "linear".into(),
-        period_ns: WallNs(SECOND / 10),
-        interval_ns: WallNs(SECOND),
+        ..builders::header(specs.iter().map(|(name, ..)| measured(event(name))))
     }
 }
 
 fn fresh(specs: &[Spec]) -> Monitor {
-    let header = header(specs);
-    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
-    Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])))
+    builders::monitor(header(specs), vec![], EstimatorKind::Linear)
 }
 
 /// Rounds of so many tenths of a second; a multiplexed event has a slow wave, the others none.

@@ -3,9 +3,11 @@
 #![cfg(feature = "tui")]
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-use std::{env, fs};
+use std::fs;
 
 use perfprop::tui::key_table;
+
+use crate::goldens;
 
 const BEGIN: &str = "<!-- keys -->\n";
 const END: &str = "<!-- /keys -->";
@@ -21,17 +23,17 @@ fn table() -> String {
     table
 }
 
-/// With `PERFPROP_BLESS=1` the README is written anew.
+/// The README is renewed with the goldens.
 #[test]
 fn the_readme_lists_the_keys() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/README.md");
     let readme = fs::read_to_string(path).unwrap();
     let (before, rest) = readme.split_once(BEGIN).unwrap();
     let (listed, after) = rest.split_once(END).unwrap();
-    if env::var_os("PERFPROP_BLESS").is_some() {
+    if goldens::are_renewed() {
         fs::write(path, format!("{before}{BEGIN}{}{END}{after}", table())).unwrap();
     } else {
-        assert_eq!(listed, table(), "PERFPROP_BLESS=1 cargo test --test screens keys writes it anew");
+        assert_eq!(listed, table(), "INSTA_UPDATE=always cargo test renews it");
     }
 }
 

@@ -8,6 +8,13 @@
     reason = "tests panic and say why they skip"
 )]
 
+#[path = "../support/builders.rs"]
+mod builders;
+#[path = "../support/folders.rs"]
+mod folders;
+#[path = "../support/goldens.rs"]
+mod goldens;
+
 mod compare;
 mod keys;
 mod screens;

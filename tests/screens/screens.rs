@@ -8,16 +8,16 @@ use std::{io, thread};
 
 use crossbeam_channel::{Receiver, Sender, bounded, never};
 use perfprop::estimate::{
-    Cause, Contribution, Estimate, Estimator, Linear, Moved, Quality, RelationState, Standing, scaled,
+    Cause, Contribution, Estimate, Estimator, EstimatorKind, Moved, Quality, RelationState, Standing, scaled,
 };
-use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
+use perfprop::events::{Event, Unit};
 use perfprop::monitor::Monitor;
-use perfprop::plan::{Cohesion, PlannedGroup};
+use perfprop::plan::EventIndex;
 use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, Speed};
 use perfprop::relations::Relation;
-use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredMachine, MeasuredTarget, MetricFormula};
+use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
@@ -30,8 +30,11 @@ use perfprop::tui::{
 use perfprop::units::{CpuNs, WallNs};
 use ratatui::crossterm::event::{MouseButton, MouseEventKind};
 
+use crate::builders::{self, SECOND, event, measured, measured_group};
+use crate::folders::Folder;
+use crate::goldens::assert_golden;
+
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
-const SECOND: u64 = 1_000_000_000;
 
 /// What the program of these tests does: name, unit, status, rate per ms, tenths of the time run.
 const EVENTS: [(&str, Unit, Status, f64, u64); 8] = [
@@ -59,44 +62,22 @@ fn relations() -> Vec<Relation> {
 
 /// A monitor before the first round.
 fn fresh() -> Monitor {
-    let header = header();
-    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
-    let estimator = Box::new(Linear::new(&events, &relations()));
-    Monitor::new(header, relations(), estimator)
+    builders::monitor(header(), relations(), EstimatorKind::Linear)
 }
 
 fn header() -> Header {
     let events = EVENTS.iter().map(|(name, unit, status, ..)| MeasuredEvent {
-        scope: perfprop::sources::Scope::All,
-        event: Event {
-            name: (*name).into(),
-            canonical: (*name).into(),
-            kind: EventKind::Hardware,
-            encoding: Encoding::default(),
-            modifiers: Modifiers::default(),
-            unit: unit.clone(),
-        },
         status: status.clone(),
+        ..measured(Event { unit: unit.clone(), ..event(name) })
     });
-    let group = |members: &[usize]| PlannedGroup { members: members.to_vec(), cohesion: Cohesion::Chosen };
+    let groups: [&[usize]; 5] = [&[0, 7], &[1], &[2], &[3], &[4, 5]];
     Header {
-        version: run::VERSION,
         perfprop: "0.1.0".into(),
-        started: 0.0,
-        machine: MeasuredMachine::default(),
         target: MeasuredTarget::Command { argv: vec!["./prog".into(), "--size=1000".into()], pid: 4121 },
-        delay_ns: WallNs(0),
-        events: events.collect(),
-        anchors: Vec::new(),
-        truths: vec![],
-        modelled: None,
         rotated_by: Some(run::RotatedBy::Kernel { every_ns: Some(WallNs(4_000_000)) }),
-        groups: vec![group(&[0, 7]), group(&[1]), group(&[2]), group(&[3]), group(&[4, 5])],
-        metrics: vec![],
-        relations: vec![],
+        groups: groups.map(measured_group).into(),
         estimator: "linear".into(),
-        period_ns: WallNs(SECOND / 10),
-        interval_ns: WallNs(SECOND),
+        ..builders::header(events)
     }
 }
 
@@ -241,9 +222,7 @@ fn with_profile(
 }
 
 fn golden(name: &str, screen: &str) {
-    insta::with_settings!({ snapshot_path => ".", prepend_module_to_snapshot => false, omit_expression => true }, {
-        insta::assert_snapshot!(name, screen);
-    });
+    assert_golden!("screens", name, screen);
 }
 
 fn options() -> ScreenOptions {
@@ -475,9 +454,8 @@ fn hidden_rows_of_a_profile_are_marked() {
 
 #[test]
 fn saving_never_overwrites() {
-    let folder = std::env::temp_dir().join(format!("perfprop-save-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
-    let options = ScreenOptions { save_in: folder.clone(), ..options() };
+    let folder = Folder::new();
+    let options = ScreenOptions { save_in: folder.to_path_buf(), ..options() };
     with_loop((80, 24), options, |session| {
         session.rounds(&rounds(25));
         session.script.keys("S");
@@ -492,16 +470,14 @@ fn saving_never_overwrites() {
         assert_eq!((saved.rounds.len(), saved.header), (25, header()));
         assert_eq!(saved.rounds.iter().map(|(round, _)| round.clone()).collect::<Vec<_>>(), rounds(25));
     }
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn exports_copies_and_other_keys() {
-    let folder = std::env::temp_dir().join(format!("perfprop-export-{}", std::process::id()));
-    std::fs::create_dir_all(&folder).unwrap();
+    let folder = Folder::new();
     let (config, complaints) = Config::parse("config.toml", "[keys]\nexport = \"X\"\nfreeze = [\"F3\"]\n");
     assert_eq!(complaints, []);
-    let options = ScreenOptions { save_in: folder.clone(), keymap: config.keymap, ..options() };
+    let options = ScreenOptions { save_in: folder.to_path_buf(), keymap: config.keymap, ..options() };
     with_loop((80, 24), options, |session| {
         session.rounds(&rounds(35));
         session.script.keys("x");
@@ -523,7 +499,6 @@ fn exports_copies_and_other_keys() {
         filtered.contains("filter: miss") && !filtered.contains("▏") && !filtered.contains("  cycles"),
         "{filtered}"
     );
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
@@ -796,8 +771,7 @@ fn names_from_outside_steer_nothing() {
     let mut header = header();
     header.events[3].event.name = "\x1b]0;title\x07evil\u{202e}".into();
     header.target = MeasuredTarget::Command { argv: vec!["a\nb\x1b[2J".into()], pid: 1 };
-    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
-    let monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
+    let monitor = builders::monitor(header, vec![], EstimatorKind::Linear);
     let wanted = Picture { size: (200, 60), event: Some(3), output: output(), ..Picture::default() };
     let text = tui::picture(monitor, &wanted, &ScreenOptions::default());
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()) && !text.contains('\u{202e}'));
@@ -1182,7 +1156,7 @@ fn with_metrics() -> Monitor {
             factor: 1.0,
             unit: unit.into(),
             description: String::new(),
-            events: events.iter().map(|(name, event)| ((*name).to_owned(), vec![*event])).collect(),
+            events: events.iter().map(|(name, event)| ((*name).to_owned(), vec![EventIndex(*event)])).collect(),
         };
     let mut header = header();
     let (instructions, cycles) = (("instructions", 2), ("cycles", 1));
@@ -1197,8 +1171,7 @@ fn with_metrics() -> Monitor {
         ),
         metric("L3_MPKI", "1000 * L3_MISSES / instructions", None, "", &[("L3_MISSES", 6), instructions]),
     ];
-    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
-    let mut monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
+    let mut monitor = builders::monitor(header, vec![], EstimatorKind::Linear);
     for round in rounds(350) {
         monitor.round(&round, 0);
     }
@@ -1223,8 +1196,7 @@ fn per_cpu() -> Monitor {
         header.events.extend([1, 3, 7].map(|event| part(&events[event])));
     }
     header.groups.clear();
-    let events: Vec<_> = header.events.iter().map(|recorded| recorded.event.clone()).collect();
-    let mut monitor = Monitor::new(header, vec![], Box::new(Linear::new(&events, &[])));
+    let mut monitor = builders::monitor(header, vec![], EstimatorKind::Linear);
     for round in rounds(350) {
         let of_cpu = |factor: u64| {
             [1, 3, 7]

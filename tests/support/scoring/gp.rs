@@ -8,7 +8,7 @@ use perfprop::units::CpuNs;
 use super::{Answer, Counted, Estimating, Init, Schedule};
 
 /// The estimator that is scored.
-pub struct Scored(pub Gp, RoundRobin);
+pub struct Scored(pub Gp, pub RoundRobin);
 
 impl Scored {
     pub fn new(init: &Init, prior: &Prior, model: Option<&CovarianceModel>) -> Self {
@@ -26,6 +26,16 @@ impl Scored {
         Self(gp.learning(), turns)
     }
 
+    /// The same, with what [`Scored::hindsight`] needs.
+    pub fn keeping(self) -> Self {
+        Self(self.0.keeping_windows(), self.1)
+    }
+
+    /// What it answers for each report when the whole run is known.
+    pub fn hindsight(&self) -> Vec<Vec<Answer>> {
+        self.0.hindsight(Confidence::DEFAULT).unwrap_or_default().into_iter().map(answers).collect()
+    }
+
     fn as_is(init: &Init, prior: &Prior, model: Option<&CovarianceModel>, settings: Settings) -> Self {
         let spec = |(name, fixed): &(String, bool)| EventSpec { name: name.clone(), always_counted: *fixed };
         let events: Vec<_> = init.events.iter().map(spec).collect();
@@ -34,13 +44,14 @@ impl Scored {
             Schedule::User => init.read_ms,
         };
         let timing = Timing { read_ms: init.read_ms, rotation_ms };
-        let multiplexed = (0..events.len()).filter(|&event| !events[event].always_counted).collect();
-        let turns = RoundRobin::new(multiplexed, init.setup.counters);
+        let multiplexed =
+            (0..events.len()).filter(|&event| !events[event].always_counted).map(|event| vec![event]).collect();
+        let turns = RoundRobin::new(multiplexed, init.setup.counters, Vec::new());
         Self(Gp::new(&events, timing, settings, prior, model), turns)
     }
 }
 
-fn answers(estimates: Vec<Option<Uncertain>>) -> Vec<Answer> {
+pub fn answers(estimates: Vec<Option<Uncertain>>) -> Vec<Answer> {
     let answer = |estimate: Option<Uncertain>| {
         let estimate = estimate.unwrap_or(Uncertain::exact(0.0));
         let (low, high) = estimate.bounds().unwrap_or((estimate.value, estimate.value));
@@ -63,6 +74,6 @@ impl Estimating for Scored {
     }
 
     fn totals(&mut self) -> Vec<Answer> {
-        answers(self.0.totals(Confidence::DEFAULT))
+        answers(self.0.totals(Confidence::DEFAULT).into_iter().map(|total| Some(total?.count)).collect())
     }
 }

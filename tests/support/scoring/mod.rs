@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "names say it")]
 
 pub mod gp;
+pub mod hard;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;

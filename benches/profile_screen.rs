@@ -17,8 +17,7 @@ use crossbeam_channel::{Receiver, bounded, never};
 use perfprop::estimate::Linear;
 use perfprop::monitor::Monitor;
 use perfprop::profile::{Amount, Frame, FrameId, ProfileEvent, SampleMeasure, Tree};
-use perfprop::recording;
-use perfprop::run::{End, Header};
+use perfprop::run::End;
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::OutputLine;
 use perfprop::sources::Round;
@@ -26,8 +25,12 @@ use perfprop::stacks::StackQuality;
 use perfprop::tui::{self, Feed, Screen, ScreenOptions, Terminal, TerminalScript};
 use perfprop::units::WallNs;
 
+#[path = "../tests/support/builders.rs"]
+mod builders;
+
+use builders::{SECOND, header};
+
 const NODES: usize = 100_000;
-const SECOND: u64 = 1_000_000_000;
 const TIMES: u32 = 200;
 
 struct Profiled {
@@ -99,7 +102,7 @@ fn main() {
         }
         signals_in.send(15).unwrap();
     });
-    let monitor = Monitor::new(header(), Vec::new(), Box::new(Linear::new(&[], &[])));
+    let monitor = Monitor::new(header([]), Vec::new(), Box::new(Linear::new(&[], &[])));
     let options = ScreenOptions { screen: Screen::Events, ..ScreenOptions::default() };
     tui::run_on(terminal, monitor, &mut feed, &signals, &options).unwrap();
     user.join().unwrap();
@@ -160,12 +163,4 @@ fn tree() -> Tree {
         tree.stack(place, path, event, Amount { samples: 1, weight: 1000 });
     }
     tree
-}
-
-/// Of a measurement of no event.
-fn header() -> Header {
-    let line = r#"{"type":"header","version":1,"perfprop":"","started":0,"machine":{"host":"","kernel":"","arch":"","cpu":"","cpus":1},
-        "target":{"command":{"argv":["bench"],"pid":1}},"events":[],"groups":[],"relations":[],"estimator":"scale",
-        "period_ns":1000000000,"interval_ns":1000000000}"#;
-    recording::read(line.replace('\n', "").as_bytes()).unwrap().header
 }

@@ -8,11 +8,15 @@ use std::time::Instant;
 
 use fasteval::{Compiler as _, Evaler as _};
 use perfprop::estimate::{Estimator as _, Linear};
-use perfprop::events::{Encoding, Event, EventKind, Modifiers, Unit};
 use perfprop::expr::{Dialect, Subject, VariableSlot, parse};
 use perfprop::rates::{Delta, Tally};
 use perfprop::relations;
 use perfprop::units::{CpuNs, WallNs};
+
+#[path = "../tests/support/builders.rs"]
+mod builders;
+
+use builders::raw_event;
 
 /// Each in our words and in those of the other evaluator.
 const FORMULAS: [(&str, &str); 4] = [
@@ -70,15 +74,7 @@ fn theirs_takes(formula: &str) -> f64 {
 fn linear_takes() -> f64 {
     const EVENTS: usize = 200;
     const INTERVALS: u32 = 50;
-    let event = |index: usize| Event {
-        name: format!("E{index}"),
-        canonical: format!("e{index}"),
-        kind: EventKind::Raw,
-        encoding: Encoding { config: index as u64, ..Encoding::default() },
-        modifiers: Modifiers::default(),
-        unit: Unit::Count,
-    };
-    let events: Vec<_> = (0..EVENTS).map(event).collect();
+    let events: Vec<_> = (0..EVENTS).map(|index| raw_event(&format!("E{index}"), index)).collect();
     let line = |index: usize| {
         let [a, b, c] = [index, 7 * index + 1, 13 * index + 2].map(|event| event % EVENTS);
         match index % 2 {

@@ -104,6 +104,8 @@ pub mod monitor;
 
 pub mod compare;
 
+pub mod cost;
+
 pub mod machine;
 
 pub mod session;

@@ -3,6 +3,10 @@
 //! Written out here because it is the estimator's inner loop and small: all of it is sums of products of
 //! two matrices' columns, taken in tiles that stay in registers and compiled once more for wide vectors.
 
+mod tall;
+
+pub use tall::{Factored, Tall};
+
 /// A square matrix, row after row, with zeros up to whole tiles.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Square {

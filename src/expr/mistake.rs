@@ -40,7 +40,7 @@ impl ParseError {
     }
 }
 
-impl Parser<'_> {
+impl<'a> Parser<'a> {
     /// What there is instead of what was `expected`.
     pub(super) fn expected(&self, expected: &str) -> ParseError {
         let span = self.span();
@@ -60,6 +60,7 @@ impl Parser<'_> {
         match (self.token(), self.dialect) {
             (Token::Unknown(c), _) => self.unknown_character(c),
             (_, Dialect::Equation | Dialect::Metric | Dialect::Vendor) => self.expected("an event or '('"),
+            (_, Dialect::Cost) => self.expected("a name, a number or '('"),
             (_, Dialect::Pair) => self.expected("{mean}, a number or '('"),
         }
     }
@@ -79,6 +80,9 @@ impl Parser<'_> {
                     }
                 }
             }
+            Token::Symbol("^") if self.dialect == Dialect::Cost => {
+                self.unknown_character('^').help("a power is written pow(n, 2)")
+            }
             Token::Symbol("^") => self.unknown_character('^').help("a square is written A * A"),
             Token::Symbol("=") => self.expected("an operator").help("two numbers are compared by '=='"),
             Token::Symbol(")") => ParseError::new(self.span(), "')' closes nothing", "no '(' belongs to this"),
@@ -97,7 +101,11 @@ impl Parser<'_> {
 
     pub(super) fn no_facts(&self, what: &str) -> ParseError {
         let message = format!("{} is known in metrics only", quoted(what));
-        ParseError::new(self.span(), message, "not in a relation").help("define a metric with it, and name that here")
+        let (where_not, help) = match self.dialect {
+            Dialect::Cost => ("not in a cost model", "write the number"),
+            _ => ("not in a relation", "define a metric with it, and name that here"),
+        };
+        ParseError::new(self.span(), message, where_not).help(help)
     }
 
     pub(super) fn chained_comparison(&self) -> ParseError {
@@ -119,21 +127,28 @@ impl Parser<'_> {
 
     pub(super) fn unknown_function(&self, name: &str) -> ParseError {
         let error = ParseError::new(self.span(), format!("there is no function {}", quoted(name)), "not a function");
-        error.help(match nearest(name, self.functions()).first() {
+        error.help(match nearest(name, self.functions().iter().copied()).first() {
             Some(similar) => format!("did you mean {similar}?"),
-            None => format!("functions: {}", self.functions().collect::<Vec<_>>().join(", ")),
+            None => format!("functions: {}", self.functions().join(", ")),
         })
     }
 
     /// The names of the functions that can be called here.
-    fn functions(&self) -> impl Iterator<Item = &'static str> {
+    fn functions(&self) -> Vec<&'a str> {
         let of_facts = Fact::FUNCTIONS.into_iter().map(|(name, _)| name).filter(|_| self.dialect.has_facts());
-        function_names().chain(of_facts)
+        let mut names: Vec<&str> = function_names().chain(of_facts).collect();
+        names.extend(self.functions.iter().map(|function| function.name.as_str()));
+        names
     }
 
     pub(super) fn braces_in_equation(&self, event: Option<&str>) -> ParseError {
-        let what = if self.dialect == Dialect::Equation { "an equation" } else { "a metric" };
-        let label = format!("{what} has the events' names alone");
+        let what = match self.dialect {
+            Dialect::Equation => "an equation",
+            Dialect::Cost => "a cost model",
+            _ => "a metric",
+        };
+        let names = if self.dialect == Dialect::Cost { "its names" } else { "the events' names" };
+        let label = format!("{what} has {names} alone");
         let error = ParseError::new(self.span(), format!("braces in {what}"), label);
         match event {
             Some(event) => error.help(format!("write {}", shown(&escaped_name(event)))),

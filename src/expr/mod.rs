@@ -32,8 +32,9 @@ mod tokens;
 mod tree;
 
 pub use mistake::ParseError;
-pub use operations::{Notation, Operation};
-pub use parse::{MAX_DEPTH, MAX_LENGTH, parse, parse_equation};
+pub use operations::{Notation, Operation, operation};
+pub(crate) use operations::{SHIFT_LEFT, SHIFT_RIGHT};
+pub use parse::{Function, MAX_DEPTH, MAX_LENGTH, parse, parse_equation, parse_with_functions};
 pub use program::{Program, Unresolved, VariableSlot};
 pub(crate) use tokens::number_end;
 pub(crate) use tree::escaped_name;

@@ -47,6 +47,20 @@ impl Operation {
         (self.value)(a, b)
     }
 
+    /// The value at `(a, b)` by the rules of IEEE 754, where [`value`](Self::value) has none: 1 / 0 is infinite, and
+    /// no comparison with NaN holds, which leaves `min` and `max` the second operand.
+    pub(crate) fn ieee_value(&self, a: f64, b: f64) -> f64 {
+        match self.name {
+            "/" => a / b,
+            "log2" => a.log2(),
+            "min" if a.is_nan() || b.is_nan() => b,
+            "max" if a.is_nan() || b.is_nan() => b,
+            "!=" if a.is_nan() || b.is_nan() => 1.0,
+            "<" | "<=" | ">" | ">=" | "==" if a.is_nan() || b.is_nan() => 0.0,
+            _ => self.value(a, b),
+        }
+    }
+
     /// The partial derivatives at `(a, b)` by `a` and by `b`.
     pub(super) fn slopes(&self, a: f64, b: f64) -> [f64; 2] {
         (self.slopes)(a, b)
@@ -64,6 +78,11 @@ impl fmt::Debug for Operation {
         f.write_str(self.name)
     }
 }
+
+/// `shift_left(a, b)` is a times 2 to the power b.
+pub(crate) const SHIFT_LEFT: &str = "shift_left";
+/// `shift_right(a, b)` is a over 2 to the power b.
+pub(crate) const SHIFT_RIGHT: &str = "shift_right";
 
 /// The power of comparisons, which don't chain.
 pub(super) const COMPARISON: u8 = 4;
@@ -86,6 +105,11 @@ pub(super) fn function(name: &str) -> Option<(&'static Operation, usize)> {
         Notation::Call { arity } if operation.name == name => Some((operation, arity)),
         _ => None,
     })
+}
+
+/// The operator between two operands, in front of one, or function that is written so.
+pub fn operation(name: &str, arity: usize) -> Option<&'static Operation> {
+    OPERATIONS.iter().chain([&NEGATE]).find(|operation| (operation.name, operation.arity()) == (name, arity))
 }
 
 /// The names of all functions.
@@ -123,7 +147,7 @@ impl Operation {
 /// The operators and functions. `|`, `^` and `&` work on the bits of whole numbers, as perf's do; what
 /// stands behind the point is cut off. Where `min`, `max` and `abs` have a kink, the slope is that of
 /// the first operand, and 0 for `abs`.
-static OPERATIONS: [Operation; 20] = [
+static OPERATIONS: [Operation; 23] = [
     operator("|", 1, |a, b| bits(a, b, |a, b| a | b)),
     operator("^", 2, |a, b| bits(a, b, |a, b| a ^ b)),
     operator("&", 3, |a, b| bits(a, b, |a, b| a & b)),
@@ -144,6 +168,10 @@ static OPERATIONS: [Operation; 20] = [
         .slopes_are(|a, b| if b == 0.0 { [0.0, 0.0] } else { [1.0 / b, -a / b / b] }),
     call("abs", 1, |a, _| a.abs()).slopes_are(|a, _| [if a == 0.0 { 0.0 } else { a.signum() }, 0.0]),
     call("sqrt", 1, |a, _| a.sqrt()).slopes_are(|a, _| [0.5 / a.sqrt(), 0.0]),
+    call("pow", 2, f64::powf)
+        .slopes_are(|a, b| [b * a.powf(b - 1.0), if a > 0.0 { a.powf(b) * a.ln() } else { f64::NAN }]),
+    call(SHIFT_LEFT, 2, |a, b| a * b.trunc().exp2()).slopes_are(|_, b| [b.trunc().exp2(), 0.0]),
+    call(SHIFT_RIGHT, 2, |a, b| a / b.trunc().exp2()).slopes_are(|_, b| [1.0 / b.trunc().exp2(), 0.0]),
     call("log2", 1, |a, _| if a > 0.0 { a.log2() } else { f64::NAN })
         .slopes_are(|a, _| [std::f64::consts::LOG2_E / a, 0.0]),
 ];

@@ -48,7 +48,15 @@ pub const MAX_LENGTH: usize = 256 * 1024;
 /// # Errors
 /// Returns the first mistake in the text.
 pub fn parse(text: &str, dialect: Dialect) -> Result<Expr, ParseError> {
-    let mut parser = Parser::new(text, dialect)?;
+    parse_with_functions(text, dialect, &[])
+}
+
+/// Reads one expression that may call these functions, whose bodies stand in place of the calls.
+///
+/// # Errors
+/// Returns the first mistake in the text, also where the expression gets too large.
+pub fn parse_with_functions(text: &str, dialect: Dialect, functions: &[Function]) -> Result<Expr, ParseError> {
+    let mut parser = Parser { functions, ..Parser::new(text, dialect)? };
     let expr = parser.whole_expression()?;
     match parser.token() {
         Token::End => Ok(expr),
@@ -79,7 +87,22 @@ pub fn parse_equation(text: &str) -> Result<(Expr, Expr), ParseError> {
     }
 }
 
+/// A function that a text defines.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// The name that calls it.
+    pub name: String,
+    /// The names that stand for its arguments.
+    pub parameters: Vec<String>,
+    /// What it computes from them.
+    pub body: Expr,
+}
+
+/// How many nodes an expression may get by calls of functions.
+const MAX_CALLED: usize = 100_000;
+
 pub(super) struct Parser<'a> {
+    pub(super) functions: &'a [Function],
     pub(super) text: &'a str,
     pub(super) dialect: Dialect,
     pub(super) tokens: Vec<(Token<'a>, TextSpan)>,
@@ -96,7 +119,7 @@ impl<'a> Parser<'a> {
             return Err(ParseError::new(TextSpan { start: 0, end: 0 }, message, label));
         }
         let tokens = tokens(text, dialect);
-        Ok(Self { text, dialect, tokens, next: 0, depth: 0, nodes: Vec::new() })
+        Ok(Self { functions: &[], text, dialect, tokens, next: 0, depth: 0, nodes: Vec::new() })
     }
 
     pub(super) fn token(&self) -> Token<'a> {
@@ -232,7 +255,7 @@ impl<'a> Parser<'a> {
 
     fn is_function(&self, name: &str) -> bool {
         let is_called = matches!(self.tokens.get(self.next + 1), Some((Token::Symbol("("), _)));
-        let is_known = function(name).is_some() || fact_function(name).is_some();
+        let is_known = function(name).is_some() || fact_function(name).is_some_and(|_| self.dialect != Dialect::Cost);
         (is_known && self.dialect != Dialect::Vendor) || (is_called && !matches!(name, "if" | "else"))
     }
 
@@ -291,35 +314,70 @@ impl<'a> Parser<'a> {
             return self.fact(name, make);
         }
         let start = self.span();
+        let defined = self.functions.iter().rfind(|function| function.name == name);
+        if let Some(defined) = defined {
+            let (first, span) = self.arguments(name, defined.parameters.len())?;
+            return self.put_body(defined, &first, span);
+        }
         let Some((operation, arity)) = function(name) else {
             return Err(self.unknown_function(name));
         };
+        let (_, span) = self.arguments(name, arity)?;
+        debug_assert_eq!(start.start, span.start, "a call begins with its name");
+        Ok(self.push(NodeKind::Operation(operation), span, span))
+    }
+
+    /// The arguments of a call of `name`: where the nodes of each begin, and the place of the whole call.
+    fn arguments(&mut self, name: &str, arity: usize) -> Result<(Vec<usize>, TextSpan), ParseError> {
+        let start = self.span();
         self.next += 1;
         if !self.take("(") {
-            let event = format!("an event of this name is written \\{name}");
-            return Err(self.expected("'('").help(event));
+            let error = self.expected("'('");
+            return Err(match self.dialect {
+                Dialect::Cost => error,
+                _ => error.help(format!("an event of this name is written \\{name}")),
+            });
         }
+        let mut first = vec![self.nodes.len()];
         self.expression()?;
-        let mut found = 1;
         while self.take(",") {
+            first.push(self.nodes.len());
             self.expression()?;
-            found += 1;
         }
-        if found != arity {
+        if first.len() != arity {
             let message = format!("{name} takes {}", arguments(arity));
             let call = TextSpan { start: start.start, end: self.span().end };
-            return Err(ParseError::new(call, message, format!("{} here", arguments(found))));
+            return Err(ParseError::new(call, message, format!("{} here", arguments(first.len()))));
         }
-        let span = self.close(start)?;
-        Ok(self.push(NodeKind::Operation(operation), span, span))
+        Ok((first, self.close(start)?))
+    }
+
+    /// Puts the body of a function in place of its arguments, whose nodes begin at `first`.
+    fn put_body(&mut self, function: &Function, first: &[usize], span: TextSpan) -> Result<TextSpan, ParseError> {
+        let parts: Vec<Expr> =
+            first.iter().rev().map(|&at| Expr::new(self.dialect, self.nodes.split_off(at))).rev().collect();
+        let part = |kind: &NodeKind| match kind {
+            NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) => {
+                let place = function.parameters.iter().position(|parameter| parameter == name)?;
+                parts.get(place).cloned()
+            }
+            _ => None,
+        };
+        let room = MAX_CALLED.saturating_sub(self.nodes.len());
+        let Some(body) = function.body.with_parts(room, part) else {
+            let label = format!("more than {MAX_CALLED} nodes");
+            return Err(ParseError::new(span, "the calls make the expression too large", label));
+        };
+        self.nodes.extend(body.nodes().iter().map(|node| ExprNode { kind: node.kind.clone(), span }));
+        Ok(span)
     }
 
     fn bare_name(&self, raw: &str) -> Result<Variable, ParseError> {
         let name = self.name(raw);
         match self.dialect {
-            Dialect::Equation | Dialect::Metric if is_reserved(raw) => Err(self.no_operand()),
+            Dialect::Equation | Dialect::Metric | Dialect::Cost if is_reserved(raw) => Err(self.no_operand()),
             Dialect::Vendor if matches!(raw, "if" | "else") => Err(self.no_operand()),
-            Dialect::Equation | Dialect::Metric | Dialect::Vendor => {
+            Dialect::Equation | Dialect::Metric | Dialect::Vendor | Dialect::Cost => {
                 Ok(Variable { subject: Subject::Event(name), moment: Moment::Mean })
             }
             Dialect::Pair => {
@@ -342,7 +400,9 @@ impl<'a> Parser<'a> {
         let found = [Moment::Mean, Moment::Variance].into_iter().find(|known| known.name() == moment);
         let is_name = |name: &str| !name.is_empty() && !name.contains(|c: char| c.is_whitespace() || is_hidden(c));
         match (self.dialect, event, found) {
-            (Dialect::Equation | Dialect::Metric | Dialect::Vendor, ..) => Err(self.braces_in_equation(event)),
+            (Dialect::Equation | Dialect::Metric | Dialect::Vendor | Dialect::Cost, ..) => {
+                Err(self.braces_in_equation(event))
+            }
             (Dialect::Pair, None, Some(moment)) => Ok(Variable { subject: Subject::From, moment }),
             (Dialect::Pair, Some(event), Some(moment)) if is_name(event) => {
                 Ok(Variable { subject: Subject::Event(event.to_owned()), moment })

@@ -32,6 +32,7 @@ pub(super) enum Token<'a> {
 fn token(input: &str, dialect: Dialect) -> IResult<&str, Token<'_>> {
     let word = move |input| match dialect {
         Dialect::Vendor => vendor_word(input),
+        Dialect::Cost => alt((map(number, Token::Number), map(identifier, Token::Name))).parse(input),
         Dialect::Pair | Dialect::Equation | Dialect::Metric => {
             alt((map(number, Token::Number), map(name, Token::Name))).parse(input)
         }
@@ -55,6 +56,10 @@ fn vendor_word(input: &str) -> IResult<&str, Token<'_>> {
         (Ok((after, number)), Err(_)) => Ok((after, Token::Number(number))),
         (_, name) => name.map(|(rest, name)| (rest, Token::Name(name))),
     }
+}
+
+fn identifier(input: &str) -> IResult<&str, &str> {
+    recognize((satisfy(is_name_start), many0_count(satisfy(|c| c.is_alphanumeric() || c == '_')))).parse(input)
 }
 
 fn literal(input: &str) -> IResult<&str, &str> {

@@ -30,6 +30,9 @@ pub enum Dialect {
     /// `:`, `?` and `@`, which stands for the slash of `pmu/event/`; a backslash makes any other
     /// character part of it. What was read so is an expression of the dialect [`Metric`](Self::Metric).
     Vendor,
+    /// In a cost model: a bare name is a size of the workload, or a coefficient that is to be found. A name is made of
+    /// letters, digits and `_`, so that `n-1` is a difference.
+    Cost,
 }
 
 impl Dialect {
@@ -307,7 +310,7 @@ impl fmt::Display for Expr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.text_with(|variable| match self.dialect {
             Dialect::Pair => in_braces(variable),
-            Dialect::Equation | Dialect::Metric | Dialect::Vendor => variable.in_formula("mean"),
+            Dialect::Equation | Dialect::Metric | Dialect::Vendor | Dialect::Cost => variable.in_formula("mean"),
         }))
     }
 }

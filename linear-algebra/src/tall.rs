@@ -1,0 +1,269 @@
+//! Factors and multiplies matrices of many rows and few columns, as regressions have them.
+
+use crate::{Square, dot};
+
+/// A matrix of many rows and few columns, one column after the other.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Tall {
+    rows: usize,
+    columns: Vec<Vec<f64>>,
+}
+
+/// How many rows of two columns are multiplied before the next two: they stay in the first-level cache.
+const BLOCK: usize = 512;
+
+impl Tall {
+    /// A matrix of these columns.
+    ///
+    /// # Panics
+    /// Panics if they are not as long as `rows`.
+    pub fn new(rows: usize, columns: Vec<Vec<f64>>) -> Self {
+        assert!(columns.iter().all(|column| column.len() == rows), "all columns have as many rows");
+        Self { rows, columns }
+    }
+
+    /// How many rows it has.
+    pub fn rows(&self) -> usize {
+        self.rows
+    }
+
+    /// The columns.
+    pub fn columns(&self) -> &[Vec<f64>] {
+        &self.columns
+    }
+
+    /// The columns in these places, in this order.
+    pub fn select(&self, places: &[usize]) -> Self {
+        Self { rows: self.rows, columns: places.iter().map(|&place| self.columns[place].clone()).collect() }
+    }
+
+    /// A'A for this A, symmetric.
+    pub fn gram(&self) -> Square {
+        let mut gram = Square::zeros(self.columns.len());
+        for start in (0..self.rows).step_by(BLOCK) {
+            let end = self.rows.min(start + BLOCK);
+            for (i, a) in self.columns.iter().enumerate() {
+                for (j, b) in self.columns[..=i].iter().enumerate() {
+                    *gram.at_mut(i, j) += dot(&a[start..end], &b[start..end]);
+                }
+            }
+        }
+        gram.mirror();
+        gram
+    }
+
+    /// Ax for this A.
+    ///
+    /// # Panics
+    /// Panics if `x` is shorter than a row.
+    pub fn times(&self, x: &[f64]) -> Vec<f64> {
+        let mut product = vec![0.0; self.rows];
+        for (column, &factor) in self.columns.iter().zip(x) {
+            if factor != 0.0 {
+                product.iter_mut().zip(column).for_each(|(to, value)| *to += factor * value);
+            }
+        }
+        product
+    }
+
+    /// A'v for this A.
+    pub fn transposed_times(&self, v: &[f64]) -> Vec<f64> {
+        self.columns.iter().map(|column| dot(column, v)).collect()
+    }
+
+    /// QR, by Householder's reflections, of this matrix, and the first elements of Q't.
+    ///
+    /// The column that has most left comes next (Golub and Van Loan, "Matrix Computations", 4th edition, 5.4.2), so that
+    /// columns that follow from others come last.
+    pub fn factored(mut self, mut t: Vec<f64>) -> Factored {
+        let count = self.columns.len().min(self.rows);
+        let mut order: Vec<usize> = (0..self.columns.len()).collect();
+        for step in 0..count {
+            let left = |column: &Vec<f64>| dot(&column[step..], &column[step..]);
+            let norms: Vec<f64> = self.columns[step..].iter().map(left).collect();
+            let most = (0..norms.len()).fold(0, |most, place| if norms[place] > norms[most] { place } else { most });
+            self.columns.swap(step, step + most);
+            order.swap(step, step + most);
+            let (done, rest) = self.columns.split_at_mut(step + 1);
+            let Some(column) = done.last_mut() else { break };
+            let norm = norms[most].sqrt();
+            if norm == 0.0 {
+                break;
+            }
+            // The reflection's vector, in place: the sign keeps it from cancelling.
+            let head = if column[step] > 0.0 { -norm } else { norm };
+            let mut vector = column[step..].to_vec();
+            vector[0] -= head;
+            let square = dot(&vector, &vector);
+            for other in rest.iter_mut().map(|column| &mut column[step..]).chain([&mut t[step..]]) {
+                let factor = 2.0 * dot(&vector, other) / square;
+                other.iter_mut().zip(&vector).for_each(|(to, value)| *to -= factor * value);
+            }
+            column[step..].fill(0.0);
+            column[step] = head;
+        }
+        let mut r = Square::zeros(self.columns.len());
+        for (j, column) in self.columns.iter().enumerate() {
+            for (i, value) in column.iter().enumerate().take(j + 1) {
+                *r.at_mut(i, j) = *value;
+            }
+        }
+        let rest = dot(&t[count..], &t[count..]).sqrt();
+        t.resize(self.columns.len(), 0.0);
+        Factored { r, order, head: t, rest }
+    }
+}
+
+/// A matrix as a rotation times an upper triangle.
+#[derive(Clone, Debug)]
+pub struct Factored {
+    /// The triangle. Its diagonal falls in size.
+    pub r: Square,
+    /// The column of the matrix that each column of the triangle was.
+    pub order: Vec<usize>,
+    /// The first elements of Q't: what the columns can explain of t.
+    pub head: Vec<f64>,
+    /// The length of what they can't.
+    pub rest: f64,
+}
+
+impl Factored {
+    /// How many columns don't follow from others, to the precision of numbers.
+    pub fn rank(&self) -> usize {
+        let size = self.r.size();
+        let least = (0..size.min(1)).map(|_| self.r.at(0, 0).abs()).sum::<f64>() * f64::EPSILON * size as f64 * 16.0;
+        (0..size).take_while(|&i| self.r.at(i, i).abs() > least).count()
+    }
+
+    /// The x of least squares, in the matrix's order of columns; those that follow from others are 0.
+    pub fn solution(&self) -> Vec<f64> {
+        let rank = self.rank();
+        let mut x = vec![0.0; self.r.size()];
+        let mut found = vec![0.0; rank];
+        for i in (0..rank).rev() {
+            let known: f64 = (i + 1..rank).map(|j| self.r.at(i, j) * found[j]).sum();
+            found[i] = (self.head[i] - known) / self.r.at(i, i);
+            x[self.order[i]] = found[i];
+        }
+        x
+    }
+
+    /// (A'A)^-1, in the matrix's order of columns, where no column follows from others.
+    pub fn inverse_gram(&self) -> Option<Square> {
+        let size = self.r.size();
+        if self.rank() < size {
+            return None;
+        }
+        // Columns of R^-1, by substitution back.
+        let mut inverse = Square::zeros(size);
+        for j in 0..size {
+            for i in (0..=j).rev() {
+                let known: f64 = (i + 1..=j).map(|k| self.r.at(i, k) * inverse.at(k, j)).sum();
+                *inverse.at_mut(i, j) = (f64::from(u8::from(i == j)) - known) / self.r.at(i, i);
+            }
+        }
+        let mut gram = Square::zeros(size);
+        for i in 0..size {
+            for j in 0..size {
+                *gram.at_mut(self.order[i], self.order[j]) = dot(inverse.row(i), inverse.row(j));
+            }
+        }
+        Some(gram)
+    }
+}
+
+impl Tall {
+    /// The triangle R with R'R = A'A, the first elements of Q't, and the length of the rest of t: all that a regression
+    /// needs of the rows.
+    ///
+    /// Many rows are added up to A'A first, which is several times as fast, if its factor says that no digits that matter
+    /// are lost; else they are reflected.
+    pub fn reduced(&self, t: &[f64]) -> Factored {
+        self.from_gram(t).unwrap_or_else(|| self.clone().factored(t.to_vec()))
+    }
+
+    fn from_gram(&self, t: &[f64]) -> Option<Factored> {
+        if self.rows < MANY_ROWS {
+            return None;
+        }
+        let mut r = self.gram();
+        let size = r.size();
+        let scales: Vec<f64> = (0..size).map(|i| r.at(i, i).sqrt()).collect();
+        if !r.cholesky() || (0..size).any(|i| r.at(i, i) < LEAST_LEFT * scales[i]) {
+            return None;
+        }
+        let products = self.transposed_times(t);
+        let mut head = vec![0.0; size];
+        for i in 0..size {
+            let known: f64 = (0..i).map(|k| r.at(k, i) * head[k]).sum();
+            head[i] = (products[i] - known) / r.at(i, i);
+        }
+        let mut factored = Factored { r, order: (0..size).collect(), head, rest: 0.0 };
+        let fitted = self.times(&factored.solution());
+        factored.rest = t.iter().zip(&fitted).map(|(t, fitted)| (t - fitted).powi(2)).sum::<f64>().sqrt();
+        Some(factored)
+    }
+}
+
+/// From so many rows on, sums of products are faster than reflections.
+const MANY_ROWS: usize = 4096;
+/// The part of a column that others must leave for its sums of products to be precise: a millionth of its square.
+const LEAST_LEFT: f64 = 1e-3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_through_three_points_by_hand() {
+        // 1 + 2 n at n = 0, 1, 2, with the middle one 3 too high: the line is 2 + 2 n, and 2, 1 and 1 are left.
+        let line = Tall::new(3, vec![vec![1.0; 3], vec![0.0, 1.0, 2.0]]);
+        let factored = line.factored(vec![1.0, 6.0, 5.0]);
+        let x = factored.solution();
+        assert!((x[0] - 2.0).abs() < 1e-14 && (x[1] - 2.0).abs() < 1e-14, "{x:?}");
+        assert!((factored.rest - 6f64.sqrt()).abs() < 1e-14);
+        // (A'A)^-1 = [3 3; 3 5]^-1 = [5 -3; -3 3] / 6.
+        let inverse = factored.inverse_gram().unwrap_or_default();
+        let expected = [5.0 / 6.0, -0.5, -0.5, 0.5];
+        let found = [inverse.at(0, 0), inverse.at(0, 1), inverse.at(1, 0), inverse.at(1, 1)];
+        assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-14), "{found:?}");
+    }
+
+    #[test]
+    fn columns_that_follow_from_others_are_left_out() {
+        let columns = vec![vec![1.0; 4], vec![0.0; 4], vec![1.0, 2.0, 3.0, 4.0], vec![2.0, 3.0, 4.0, 5.0]];
+        let factored = Tall::new(4, columns).factored(vec![3.0, 5.0, 7.0, 9.0]);
+        assert_eq!((factored.rank(), factored.inverse_gram()), (2, None));
+        assert!(factored.rest < 1e-13);
+        assert_eq!(factored.solution()[1], 0.0);
+        let none = Tall::new(0, vec![]).factored(vec![]);
+        assert_eq!((none.rank(), none.solution()), (0, vec![]));
+        assert_eq!(Tall::new(2, vec![vec![0.0; 2]]).factored(vec![1.0, 1.0]).solution(), [0.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_left_is_square_to_all_columns(
+            values in prop::collection::vec(-10.0..10.0_f64, 60),
+            t in prop::collection::vec(-10.0..10.0_f64, 20),
+        ) {
+            let matrix = Tall::new(20, values.chunks(20).map(<[f64]>::to_vec).collect());
+            let x = matrix.clone().factored(t.clone()).solution();
+            let left: Vec<f64> = t.iter().zip(matrix.times(&x)).map(|(t, fitted)| t - fitted).collect();
+            prop_assert!(matrix.transposed_times(&left).iter().all(|product| product.abs() < 1e-9));
+        }
+    }
+
+    #[test]
+    fn sums_of_products_and_reflections_agree() {
+        let rows = MANY_ROWS + 3;
+        let value = |i: usize, j: usize| (((i * 37 + j * 101) % 97) as f64).sqrt();
+        let matrix = Tall::new(rows, (0..4).map(|j| (0..rows).map(|i| value(i, j)).collect()).collect());
+        let t: Vec<f64> = (0..rows).map(|i| value(i, 9)).collect();
+        let (fast, sure) = (matrix.reduced(&t), matrix.clone().factored(t.clone()));
+        assert!(matrix.from_gram(&t).is_some());
+        assert!((fast.rest - sure.rest).abs() < 1e-9 * sure.rest);
+        assert!(fast.solution().iter().zip(sure.solution()).all(|(a, b)| (a - b).abs() < 1e-9));
+    }
+}

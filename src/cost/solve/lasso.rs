@@ -1,0 +1,109 @@
+//! Finds least squares with a price on the size of coefficients, by a search over their signs.
+//!
+//! Once it is known which coefficients are 0 and of which sign the others are, these solve linear equations (Lee, Battle,
+//! Raina and Ng, "Efficient sparse coding algorithms", 2006: feature-sign search). So the coefficient whose price is exceeded most
+//! joins the others with the sign that helps; the way to the solution for these signs is searched for the best point at
+//! which one becomes 0. Each step lowers the objective, so no signs come twice.
+
+use super::Equations;
+use super::nonnegative::small;
+
+/// More steps for each column than any problem needs that isn't stopped by rounding.
+const STEPS: usize = 100;
+
+struct Lasso {
+    /// As many rows as columns, with the same least squares.
+    small: Equations,
+    /// The price of a coefficient's size, where the other part of the objective is half a sum of squares.
+    price: f64,
+    is_positive: bool,
+}
+
+pub(super) fn solve(equations: &Equations, alpha: f64, is_positive: bool) -> Vec<f64> {
+    let price = alpha.max(0.0) * equations.matrix.rows() as f64;
+    let problem = Lasso { small: small(equations), price, is_positive };
+    let count = equations.matrix.columns().len();
+    let mut x = vec![0.0; count];
+    let mut refused = vec![false; count];
+    for _ in 0..STEPS * count {
+        let Some((joins, sign)) = problem.joins(&x, &refused) else { break };
+        let mut signs: Vec<f64> = x.iter().map(|&x| if x == 0.0 { 0.0 } else { x.signum() }).collect();
+        signs[joins] = sign;
+        let before = problem.objective(&x);
+        problem.descend(&mut x, signs);
+        // Rounding alone said that it helps.
+        if problem.objective(&x) < before { refused.fill(false) } else { refused[joins] = true }
+    }
+    x
+}
+
+impl Lasso {
+    fn objective(&self, x: &[f64]) -> f64 {
+        let squares: f64 = self.small.residuals(x).iter().map(|left| left * left).sum();
+        0.5 * squares + self.price * x.iter().map(|x| x.abs()).sum::<f64>()
+    }
+
+    /// The coefficient that is 0 and whose price is exceeded most, by more than rounding; with the sign that helps.
+    fn joins(&self, x: &[f64], refused: &[bool]) -> Option<(usize, f64)> {
+        let left = self.small.matrix.transposed_times(&self.small.residuals(x));
+        let lengths = self.small.matrix.columns().iter().map(|column| length(column));
+        let slack = 1e-14 * length(&self.small.target);
+        let gain = |left: f64| if self.is_positive { left } else { left.abs() };
+        let candidates = left.iter().zip(lengths).enumerate().filter(|(j, _)| x[*j] == 0.0 && !refused[*j]);
+        let exceeding = candidates.filter(|(_, (left, length))| gain(**left) > self.price + slack * length);
+        let most = exceeding.max_by(|(_, (a, _)), (_, (b, _))| gain(**a).total_cmp(&gain(**b)));
+        most.map(|(j, (left, _))| (j, left.signum()))
+    }
+
+    /// Goes to the optimum for these signs, or to the best point on the way at which a coefficient becomes 0, until all
+    /// that aren't 0 are at their optimum.
+    fn descend(&self, x: &mut Vec<f64>, mut signs: Vec<f64>) {
+        for _ in 0..STEPS * x.len() {
+            let Some(to) = self.optimum(&signs) else { return };
+            if to.iter().zip(&signs).all(|(to, sign)| to * sign >= 0.0) {
+                *x = to;
+                return;
+            }
+            let crosses = |j: usize| x[j] != 0.0 && x[j] * to[j] < 0.0;
+            let crossings = (0..x.len()).filter(|&j| crosses(j)).map(|j| (Some(j), x[j] / (x[j] - to[j])));
+            let points = crossings.chain((!self.is_positive).then_some((None, 1.0)));
+            let at = |(zero, part): (Option<usize>, f64)| {
+                let mut point: Vec<f64> = x.iter().zip(&to).map(|(x, to)| x + part * (to - x)).collect();
+                if let Some(zero) = zero {
+                    point[zero] = 0.0;
+                }
+                point
+            };
+            let allowed = |point: &Vec<f64>| !self.is_positive || point.iter().all(|&x| x >= 0.0);
+            let best = points
+                .map(at)
+                .filter(allowed)
+                .map(|point| (self.objective(&point), point))
+                .min_by(|(a, _), (b, _)| a.total_cmp(b));
+            match best {
+                Some((objective, point)) if objective < self.objective(x) => *x = point,
+                _ => return,
+            }
+            signs = x.iter().map(|&x| if x == 0.0 { 0.0 } else { x.signum() }).collect();
+        }
+    }
+
+    /// The optimum where coefficients without a sign are 0 and the price of the others goes by their sign; `None`
+    /// where columns follow from one another.
+    fn optimum(&self, signs: &[f64]) -> Option<Vec<f64>> {
+        let active: Vec<usize> = (0..signs.len()).filter(|&j| signs[j] != 0.0).collect();
+        let plain = self.small.matrix.select(&active).factored(self.small.target.clone());
+        // A'A x = A't - price sign.
+        let inverse = plain.inverse_gram()?;
+        let pull = |row: usize| -> f64 { active.iter().enumerate().map(|(k, &j)| inverse.at(row, k) * signs[j]).sum() };
+        let mut x = vec![0.0; signs.len()];
+        for (place, (&j, value)) in active.iter().zip(plain.solution()).enumerate() {
+            x[j] = value - self.price * pull(place);
+        }
+        Some(x)
+    }
+}
+
+fn length(values: &[f64]) -> f64 {
+    values.iter().map(|value| value * value).sum::<f64>().sqrt()
+}

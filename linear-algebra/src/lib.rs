@@ -271,6 +271,23 @@ pub fn dot(a: &[f64], b: &[f64]) -> f64 {
 /// The nearest symmetric matrix with no eigenvalue below `floor`, by Jacobi's rotations.
 pub fn clipped(matrix: &Square, floor: f64) -> Square {
     let n = matrix.size;
+    let (values, vectors) = eigenvalues(matrix);
+    let mut result = Square::zeros(n);
+    for k in 0..n {
+        let value = values[k].max(floor);
+        let vector = vectors.row(k).to_vec();
+        for i in 0..n {
+            for (to, other) in result.row_mut(i).iter_mut().zip(&vector) {
+                *to += value * vector[i] * other;
+            }
+        }
+    }
+    result
+}
+
+/// The eigenvalues of a symmetric matrix, and its eigenvectors in the rows of another one, by Jacobi's rotations.
+pub fn eigenvalues(matrix: &Square) -> (Vec<f64>, Square) {
+    let n = matrix.size;
     let mut a = matrix.clone();
     let mut vectors = Square::zeros(n);
     for i in 0..n {
@@ -288,17 +305,7 @@ pub fn clipped(matrix: &Square, floor: f64) -> Square {
             }
         }
     }
-    let mut result = Square::zeros(n);
-    for k in 0..n {
-        let value = a.at(k, k).max(floor);
-        let vector = vectors.row(k).to_vec();
-        for i in 0..n {
-            for (to, other) in result.row_mut(i).iter_mut().zip(&vector) {
-                *to += value * vector[i] * other;
-            }
-        }
-    }
-    result
+    ((0..n).map(|k| a.at(k, k)).collect(), vectors)
 }
 
 /// Rotates so that the element (p, q) becomes zero; `vectors` holds eigenvectors in rows.

@@ -11,6 +11,7 @@ mod compare;
 mod error;
 mod estimate;
 mod export;
+mod fit;
 mod generate;
 mod imported;
 mod learn;
@@ -31,6 +32,7 @@ pub use error::Error;
 use check::{CheckArgs, MixArgs};
 use estimate::EstimateArgs;
 use export::ExportArgs;
+use fit::{FitArgs, PredictArgs};
 use generate::{CompletionsArgs, ManArgs};
 use list::ListArgs;
 use record::RecordArgs;
@@ -67,6 +69,10 @@ enum Verb {
     Relations(RelationsArgs),
     /// Convert call stacks between the formats of other tools, and draw flame graphs
     Export(ExportArgs),
+    /// Fit cost models to measurements: how a time or a count grows with sizes, and how sure that is
+    Fit(FitArgs),
+    /// Predict by a fitted model, with intervals
+    Predict(PredictArgs),
     /// Estimate rounds of counts that another program feeds in as JSON lines
     #[command(hide = true)]
     Estimate(EstimateArgs),
@@ -104,6 +110,8 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Check(args) => check::run(args),
         Verb::Relations(args) => relations::run(args),
         Verb::Export(args) => export::run(args),
+        Verb::Fit(args) => fit::run(args),
+        Verb::Predict(args) => fit::predict(args),
         Verb::Estimate(args) => estimate::run(args),
         Verb::Mix(args) => Ok(check::run_mix(args)),
         Verb::Completions(args) => generate::completions(args),

@@ -18,7 +18,7 @@ pub(super) fn two_sided_tail(t: f64, degrees: f64) -> f64 {
 
 /// The t that is exceeded on either side with this probability, which is above 0 and below 1: the other way
 /// round, by halving.
-pub(super) fn two_sided_quantile(probability: f64, degrees: f64) -> f64 {
+pub(crate) fn two_sided_quantile(probability: f64, degrees: f64) -> f64 {
     let (mut low, mut high) = (0.0, 1.0);
     while two_sided_tail(high, degrees) > probability && high < 1e15 {
         (low, high) = (high, high * 2.0);

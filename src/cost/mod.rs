@@ -1,8 +1,22 @@
 //! Fits cost models to measurements: how a time or a count grows with sizes, and how sure that is.
 
+mod choose;
+mod correlation;
+mod emit;
+mod fit;
+mod fitted;
 mod graph;
+mod model;
+pub mod samples;
 pub mod solve;
 mod term;
+mod workload;
 
+pub use choose::{Choice, candidates, choose};
+pub use emit::{Emitted, emit};
+pub use fit::{Fit, FitError, FitOptions, FittedPoint};
+pub use fitted::{Coefficient, FittedModel, Prediction, VarianceFunction};
 pub use graph::{DependencyGraph, GraphError, GraphNode, SolvedNode};
+pub use model::{CostModel, ModelError, NAMED_MODELS, NamedModel};
 pub use term::{LinearCombination, NotLinear, TermId, TermNode, Terms};
+pub use workload::{TIME, Workload, WorkloadError, WorkloadFile, WorkloadHeader};

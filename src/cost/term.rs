@@ -191,7 +191,7 @@ impl Terms {
         order
     }
 
-    fn operands(&self, term: TermId) -> &[TermId] {
+    pub(super) fn operands(&self, term: TermId) -> &[TermId] {
         match &self.nodes[term.0] {
             TermNode::Number(_) | TermNode::Name(_) => &[],
             TermNode::Operation(_, operands) => operands,

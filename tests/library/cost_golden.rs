@@ -4,8 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use perfprop::cost::samples::{Determinizer, cull, moments, percentile};
 use perfprop::cost::solve::{Equations, Solver};
-use perfprop::cost::{DependencyGraph, GraphNode, TermId, Terms};
+use perfprop::cost::{
+    CostModel, DependencyGraph, Fit, FitOptions, GraphNode, TIME, TermId, Terms, Workload, WorkloadFile,
+};
 use perfprop::expr::{Operation, operation};
 use perfprop_linear_algebra::Tall;
 use serde_json::Value;
@@ -106,6 +109,69 @@ fn golden_linear_least_squares() {
         let x = equations.solve(Solver::LeastSquares);
         let (found, rss) = (squares(&equations.residuals(&x)), number(&case["least_squares_min_norm"]["rss"]));
         assert!(found <= rss + 1e-9 * squares(&equations.target), "{}: {found} instead of {rss}", case["name"]);
+    }
+}
+
+#[test]
+fn golden_linear_merge_sort() {
+    for case in cases("linear/merge_sort.json") {
+        let workload = |(n, t): (f64, f64)| Workload {
+            sizes: BTreeMap::from([("n".to_owned(), n)]),
+            samples: BTreeMap::from([(TIME.to_owned(), vec![t])]),
+            order: Vec::new(),
+        };
+        let workloads = numbers(&case["n"]).into_iter().zip(numbers(&case["t"])).map(workload).collect();
+        let file = WorkloadFile { workloads, ..WorkloadFile::default() };
+        let model = CostModel::parse(case["model"].as_str().unwrap(), &["n".to_owned()]).unwrap();
+        let solved = |solver| {
+            let options = FitOptions { solver, ..FitOptions::default() };
+            Fit::new(&model, &file, &options).unwrap()
+        };
+        let fits = [
+            ("nnls", solved(Solver::NonNegative)),
+            ("ols", solved(Solver::LeastSquares)),
+            ("ridge_1", solved(Solver::Ridge { alpha: 1.0 })),
+            ("lasso_1_pos", solved(Solver::Lasso { alpha: 1.0, is_positive: true })),
+        ];
+        for (name, fit) in &fits {
+            let values: Vec<f64> = fit.fitted.coefficients.iter().map(|coefficient| coefficient.value).collect();
+            let off = difference(&values, &numbers(&case["solutions"][name]));
+            assert!(off < 1e-6, "{} {name}: {values:?} instead of {}", case["name"], case["solutions"][name]);
+        }
+        let (_, nnls) = &fits[0];
+        let (r_squared, rmse) = (number(&case["scores_of_nnls"]["r2"]), number(&case["scores_of_nnls"]["rmse"]));
+        let scale = numbers(&case["t"]).into_iter().fold(0.0, f64::max);
+        assert!((nnls.r_squared.unwrap() - r_squared).abs() < 1e-9, "{}: {:?}", case["name"], nnls.r_squared);
+        assert!((nnls.rmse - rmse).abs() < 1e-6 * rmse + 1e-9 * scale, "{}: {}", case["name"], nnls.rmse);
+        // Of relative errors even least squares that takes them for equal ones finds the growth.
+        let (noise, found) = (number(&case["relative_noise"]), nnls.fitted.coefficients[1].value);
+        let off = (found / number(&case["theta1"]) - 1.0).abs();
+        assert!(off <= noise.max(1e-6), "{}: {found} is off by {off}", case["name"]);
+    }
+}
+
+#[test]
+fn golden_linear_determinize() {
+    for case in cases("linear/determinize.json") {
+        let samples = numbers(&case["samples"]);
+        for (percent, expected) in case["percentile"].as_object().unwrap() {
+            assert_eq!(percentile(&samples, percent.parse().unwrap()), Some(number(expected)), "{percent}");
+        }
+        let found = moments(&samples).unwrap();
+        assert!((found.mean - number(&case["mean"])).abs() <= 1e-12 * found.mean.abs());
+        assert!((found.variance - number(&case["population_variance"])).abs() <= 1e-9 * found.variance.abs());
+        assert_eq!(Determinizer::Mean.value(&samples), Some(found.mean));
+    }
+}
+
+#[test]
+fn golden_linear_cull_outliers() {
+    for case in cases("linear/cull_outliers.json") {
+        let culled = cull(&numbers(&case["times"]), number(&case["nsigmas"]));
+        assert_eq!(serde_json::json!(culled.kept), case["kept"], "{case}");
+        for (found, expected) in [(culled.lower, &case["lower"]), (culled.upper, &case["upper"])] {
+            assert!((found - number(expected)).abs() <= 1e-9 * number(expected).abs(), "{case}");
+        }
     }
 }
 

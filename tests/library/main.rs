@@ -23,6 +23,7 @@ mod trees;
 
 mod absence;
 mod accuracy;
+mod cost;
 mod cost_golden;
 mod event_presets;
 mod event_syntax;

@@ -1,0 +1,331 @@
+//! Implements `perfprop fit` and `perfprop predict`: cost models from measurements, and what they give.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, ValueEnum};
+
+use super::Error;
+use super::stream::{Stream, say};
+use crate::cost::samples::Determinizer;
+use crate::cost::solve::Solver;
+use crate::cost::{
+    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, GraphNode, WorkloadFile, candidates, choose,
+    emit,
+};
+use crate::names::{quoted, shown};
+use crate::text;
+
+/// The arguments of `perfprop fit`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop fit sort.csv --model 'a + b * n * log2(n)'     time over n, in a file with the columns n and time
+  perfprop fit sort.jsonl --model auto                    which growth fits best, and how sure that is
+  perfprop fit sort.jsonl --model nlogn --emit rust       a function with its test
+  perfprop fit benchmarks/ --set timer=23ns               all files, those first that find what others need")]
+pub(super) struct FitArgs {
+    /// Measurements: JSON lines of `perfprop bench`, or comma-separated values; a folder fits all of its files
+    #[arg(value_name = "FILE|DIR")]
+    from: PathBuf,
+    /// The model: an expression of sizes and coefficients, a model's name, or auto; several are compared
+    #[arg(short, long, value_name = "EXPR|NAME|auto")]
+    model: Vec<String>,
+    /// How coefficients are found
+    #[arg(long, value_enum, default_value_t = SolverName::Nnls)]
+    solver: SolverName,
+    /// How strongly ridge and lasso pull coefficients towards 0
+    #[arg(long, default_value_t = 1.0, value_parser = alpha)]
+    alpha: f64,
+    /// Let lasso find no coefficient below 0
+    #[arg(long)]
+    positive: bool,
+    /// Give a coefficient a value, which may have a unit of time (s, ms, us, ns)
+    #[arg(long, value_name = "NAME=VALUE", value_parser = assignment)]
+    set: Vec<(String, f64)>,
+    /// What is fitted: time, or an event that was counted
+    #[arg(long, value_name = "NAME", default_value = crate::cost::TIME)]
+    response: String,
+    /// What stands for the repetitions of a size: the median, the mean, or a percentile (0 is the fastest)
+    #[arg(long, value_name = "median|mean|PERCENT", default_value = "median", value_parser = determinizer)]
+    take: Determinizer,
+    /// Leave out what is so many standard deviations from the mean of all sizes; this takes large sizes away as well as odd ones
+    #[arg(long, value_name = "SIGMAS", value_parser = alpha)]
+    cull: Option<f64>,
+    /// Write the fitted model in a form
+    #[arg(long, value_enum, value_name = "FORM")]
+    emit: Option<EmittedName>,
+    /// Write to a file instead of standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// The arguments of `perfprop predict`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop fit sort.jsonl --model nlogn --emit json -o sort.model
+  perfprop predict sort.model n=1e7                       the time of a size, with its interval")]
+pub(super) struct PredictArgs {
+    /// A fitted model, as `perfprop fit --emit json` writes it
+    #[arg(value_name = "MODEL")]
+    model: PathBuf,
+    /// The sizes; several values of one, separated by commas, give a line each
+    #[arg(value_name = "SIZE=VALUE", required = true, value_parser = values)]
+    sizes: Vec<(String, Vec<f64>)>,
+}
+
+/// The names of solvers.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum SolverName {
+    /// Least squares with no coefficient below 0
+    Nnls,
+    /// Least squares
+    Ols,
+    /// Least squares that pulls coefficients towards 0
+    Ridge,
+    /// Least squares that makes small coefficients 0
+    Lasso,
+    /// Least squares in which what lies far off counts for less (Huber)
+    Robust,
+}
+
+/// The names of forms.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum EmittedName {
+    /// The model for `perfprop predict`
+    Json,
+    /// Names and values of coefficients
+    Csv,
+    /// A function in Rust, with its test
+    Rust,
+    /// A function in C, with its test
+    C,
+    /// A function in Python, with its test
+    Python,
+}
+
+impl From<EmittedName> for Emitted {
+    fn from(name: EmittedName) -> Self {
+        match name {
+            EmittedName::Json => Self::Json,
+            EmittedName::Csv => Self::Csv,
+            EmittedName::Rust => Self::Rust,
+            EmittedName::C => Self::C,
+            EmittedName::Python => Self::Python,
+        }
+    }
+}
+
+fn alpha(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|number: &f64| *number >= 0.0 && number.is_finite())
+        .ok_or_else(|| "expected a number from 0 up".into())
+}
+
+fn determinizer(text: &str) -> Result<Determinizer, String> {
+    match text {
+        "mean" => return Ok(Determinizer::Mean),
+        "median" => return Ok(Determinizer::Median),
+        _ => {}
+    }
+    let percent = text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    percent.map(Determinizer::Percentile).ok_or_else(|| "expected median, mean or a percentile from 0 to 100".into())
+}
+
+/// A number, which may have a unit of time; times are in nanoseconds.
+fn number(text: &str) -> Option<f64> {
+    let units = [("ns", 1.0), ("us", 1e3), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
+    let of_unit =
+        units.iter().find_map(|(unit, factor)| Some(text.strip_suffix(unit)?.trim().parse::<f64>().ok()? * factor));
+    text.parse().ok().or(of_unit).filter(|number: &f64| number.is_finite())
+}
+
+fn assignment(text: &str) -> Result<(String, f64), String> {
+    let (name, value) = text.split_once('=').ok_or("expected NAME=VALUE")?;
+    let value = number(value.trim()).ok_or("expected a number, or a time such as 23ns")?;
+    Ok((name.trim().to_owned(), value))
+}
+
+fn values(text: &str) -> Result<(String, Vec<f64>), String> {
+    let (name, list) = text.split_once('=').ok_or("expected SIZE=VALUE")?;
+    let values: Option<Vec<f64>> = list.split(',').map(|value| number(value.trim())).collect();
+    Ok((name.trim().to_owned(), values.ok_or("expected numbers, separated by commas")?))
+}
+
+pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
+    let text = if args.from.is_dir() { fit_folder(args)? } else { fit_file(args)? };
+    let mut stream = args.output.as_deref().map_or_else(|| Ok(Stream::stdout()), |path| Stream::file(path, false))?;
+    stream.print(&text)?;
+    Ok(0)
+}
+
+fn options(args: &FitArgs) -> FitOptions {
+    let solver = match args.solver {
+        SolverName::Nnls => Solver::NonNegative,
+        SolverName::Ols => Solver::LeastSquares,
+        SolverName::Ridge => Solver::Ridge { alpha: args.alpha },
+        SolverName::Lasso => Solver::Lasso { alpha: args.alpha, is_positive: args.positive },
+        SolverName::Robust => Solver::Robust,
+    };
+    FitOptions {
+        solver,
+        determinizer: args.take,
+        cull: args.cull,
+        overrides: args.set.iter().cloned().collect(),
+        response: args.response.clone(),
+        ..FitOptions::default()
+    }
+}
+
+fn in_file(path: &Path, what: impl std::fmt::Display) -> Error {
+    Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())))
+}
+
+fn read(path: &Path, response: &str) -> Result<WorkloadFile, Error> {
+    let text = fs::read_to_string(path).map_err(|error| in_file(path, error))?;
+    let name = path.file_stem().unwrap_or(OsStr::new("model")).to_string_lossy();
+    WorkloadFile::parse(&text, &name, response).map_err(|error| in_file(path, error))
+}
+
+/// The models that are asked for, or that the file names.
+fn models(args: &FitArgs, file: &WorkloadFile, path: &Path) -> Result<Vec<CostModel>, Error> {
+    let mut texts: Vec<String> =
+        if args.model.is_empty() { file.header.model.iter().cloned().collect() } else { args.model.clone() };
+    if texts.is_empty() {
+        return Err(in_file(path, "it names no model: give one with --model, or --model auto"));
+    }
+    if let Some(place) = texts.iter().position(|text| text == "auto") {
+        texts.splice(place..=place, candidates(&file.header.sizes));
+    }
+    let model =
+        |text: &String| CostModel::parse(text, &file.header.sizes).map_err(|error| Error::Usage(error.to_string()));
+    texts.iter().map(model).collect()
+}
+
+fn fit_file(args: &FitArgs) -> Result<String, Error> {
+    let file = read(&args.from, &args.response)?;
+    let models = models(args, &file, &args.from)?;
+    let choices = choose(models, &file, &options(args)).map_err(|error| in_file(&args.from, error))?;
+    let Some(best) = choices.first() else { return Ok(String::new()) };
+    if let Some(form) = args.emit {
+        return Ok(emit(&best.fit.fitted, &best.model, form.into(), &file.header.name));
+    }
+    let compared = if choices.len() > 1 { text::choices(&choices) } else { String::new() };
+    Ok(compared + &text::fit(&best.fit, WIDTH))
+}
+
+/// The width of reports.
+const WIDTH: usize = 100;
+
+/// A file of a folder, with its model.
+struct OfFolder {
+    path: PathBuf,
+    file: WorkloadFile,
+    model: CostModel,
+}
+
+/// Fits all files of a folder, each with what those before it found.
+fn fit_folder(args: &FitArgs) -> Result<String, Error> {
+    let entries = fs::read_dir(&args.from).map_err(|error| in_file(&args.from, error))?;
+    let mut paths: Vec<PathBuf> =
+        entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| is_workload(path)).collect();
+    paths.sort();
+    if paths.is_empty() {
+        return Err(in_file(&args.from, "there are no files of measurements (.jsonl, .csv) in this folder"));
+    }
+    let one = |path: PathBuf| -> Result<OfFolder, Error> {
+        let file = read(&path, &args.response)?;
+        let model = models(args, &file, &path)?.swap_remove(0);
+        Ok(OfFolder { path, file, model })
+    };
+    let all: Vec<OfFolder> = paths.into_iter().map(one).collect::<Result<_, _>>()?;
+    let mut options = options(args);
+    let node = |one: &OfFolder| GraphNode {
+        name: one.path.to_string_lossy().into_owned(),
+        variables: one
+            .model
+            .names()
+            .into_iter()
+            .filter(|name| {
+                !one.file.header.sizes.iter().any(|size| size == name) && !options.overrides.contains_key(*name)
+            })
+            .map(str::to_owned)
+            .collect(),
+    };
+    let nodes: Vec<GraphNode> = all.iter().map(node).collect();
+    let graph = DependencyGraph::new(&nodes).map_err(|error| in_file(&args.from, error))?;
+    for (name, places) in &graph.ambiguous {
+        let names: Vec<_> = places.iter().map(|&place| quoted(&graph.nodes[place].name)).collect();
+        say(&format!("{} is found by {}: the first one counts", shown(name), names.join(" and ")));
+    }
+    let mut out = String::new();
+    let mut found: BTreeMap<String, f64> = options.overrides.clone();
+    for (place, node) in graph.nodes.iter().enumerate() {
+        let Some(one) = all.iter().find(|one| one.path.to_string_lossy() == node.name) else { continue };
+        options.overrides = found.clone();
+        options.overrides.retain(|name, _| one.model.names().contains(name.as_str()) && !node.provides.contains(name));
+        let fit = Fit::new(&one.model, &one.file, &options).map_err(|error| in_file(&one.path, error))?;
+        for coefficient in &fit.fitted.coefficients {
+            let counts = graph.ambiguous.get(&coefficient.name).is_none_or(|places| places.first() == Some(&place));
+            if counts {
+                found.insert(coefficient.name.clone(), coefficient.value);
+            }
+        }
+        out += &match args.emit {
+            Some(form) => emit(&fit.fitted, &one.model, form.into(), &one.file.header.name),
+            None => format!("{}\n{}\n", shown(&node.name), text::fit(&fit, WIDTH)),
+        };
+    }
+    Ok(out)
+}
+
+fn is_workload(path: &Path) -> bool {
+    path.is_file() && path.extension().is_some_and(|ending| ending == "jsonl" || ending == "csv")
+}
+
+pub(super) fn predict(args: &PredictArgs) -> Result<u8, Error> {
+    let text = fs::read_to_string(&args.model).map_err(|error| in_file(&args.model, error))?;
+    let fitted: FittedModel = serde_json::from_str(&text).map_err(|error| {
+        let error = error.to_string();
+        in_file(
+            &args.model,
+            format!("it is no fitted model ({}): make one with perfprop fit --emit json", shown(&error)),
+        )
+    })?;
+    let model = fitted.cost_model().map_err(|error| in_file(&args.model, error))?;
+    let known = fitted.values();
+    let needed: Vec<&str> = model.names().into_iter().filter(|name| !known.contains_key(*name)).collect();
+    if let Some(missing) = needed.iter().find(|name| !args.sizes.iter().any(|(given, _)| given == *name)) {
+        return Err(Error::Usage(format!("the model needs {missing}: give {missing}=VALUE")));
+    }
+    if let Some((unknown, _)) = args.sizes.iter().find(|(given, _)| !needed.contains(&given.as_str())) {
+        let names = needed.join(", ");
+        return Err(Error::Usage(format!("the model has no size {}; it has {names}", quoted(unknown))));
+    }
+    let mut out = String::new();
+    for sizes in combinations(&args.sizes) {
+        let values: BTreeMap<String, f64> = sizes.iter().cloned().collect();
+        let prediction = fitted.predict(&model, &values).map_err(|error| in_file(&args.model, error))?;
+        for (name, size, (low, high)) in fitted.outside(&values) {
+            let size = crate::number::si(size);
+            let [low, high] = [low, high].map(crate::number::si);
+            say(&format!(
+                "{}={size} is outside of what was measured ({low} to {high}): nothing says that the model holds there",
+                shown(&name)
+            ));
+        }
+        out += &text::prediction(&fitted, &sizes, &prediction);
+    }
+    Stream::stdout().print(&out)?;
+    Ok(0)
+}
+
+/// Each value of each size with each of the others.
+fn combinations(sizes: &[(String, Vec<f64>)]) -> Vec<Vec<(String, f64)>> {
+    sizes.iter().fold(vec![Vec::new()], |before, (name, values)| {
+        let with = |one: &Vec<(String, f64)>, value: f64| one.iter().cloned().chain([(name.clone(), value)]).collect();
+        before.iter().flat_map(|one| values.iter().map(|&value| with(one, value)).collect::<Vec<_>>()).collect()
+    })
+}

@@ -1,0 +1,101 @@
+//! Compares models of the same measurements, and says how much likelier the best one is.
+
+use super::fit::{Fit, FitError, FitOptions};
+use super::model::CostModel;
+use super::workload::WorkloadFile;
+
+/// A model that was fitted beside others.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// The model.
+    pub model: CostModel,
+    /// How well it fits.
+    pub fit: Fit,
+    /// The root of the mean square of the relative errors of each set of sizes, predicted by a fit to all others; `None`
+    /// where there are too few.
+    pub left_out: Option<f64>,
+    /// How likely the model is the best of those compared: its share of the Akaike weights.
+    pub likelihood: f64,
+}
+
+/// The models of one size that `auto` compares, by rising growth.
+pub fn candidates(sizes: &[String]) -> Vec<String> {
+    let [n] = sizes else {
+        let linear: Vec<String> =
+            sizes.iter().enumerate().map(|(place, name)| format!("coeff{} * {name}", place + 1)).collect();
+        return vec!["intercept".to_owned(), format!("intercept + {}", linear.join(" + "))];
+    };
+    let forms = [
+        "log2(1 + {n})",
+        "sqrt({n})",
+        "{n}",
+        "{n} * log2(1 + {n})",
+        "pow({n}, 1.2)",
+        "{n} * sqrt({n})",
+        "{n} * {n}",
+        "pow({n}, 3)",
+    ];
+    let with_constant = forms.iter().map(|form| format!("intercept + coeff * {}", form.replace("{n}", n)));
+    std::iter::once("intercept".to_owned()).chain(with_constant).collect()
+}
+
+/// Fits each model and orders them, the likeliest first.
+///
+/// The likelihood is by Akaike's criterion, corrected for few measurements (Burnham and Anderson, "Model Selection and
+/// Multimodel Inference", 2002, 2.4 and 2.9): n ln(RSS / n) + 2 k + 2 k (k + 1) / (n - k - 1), where k counts the coefficients
+/// and the variance.
+///
+/// # Errors
+/// Returns the first model's error where none can be fitted.
+pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions) -> Result<Vec<Choice>, FitError> {
+    let (mut choices, mut first_error) = (Vec::new(), None);
+    for model in models {
+        match Fit::new(&model, file, options) {
+            Ok(fit) => choices.push((criterion(&fit), model, fit)),
+            Err(error) => first_error = first_error.or(Some(error)),
+        }
+    }
+    if let (true, Some(error)) = (choices.is_empty(), first_error) {
+        return Err(error);
+    }
+    let best = choices.iter().map(|(criterion, ..)| *criterion).fold(f64::INFINITY, f64::min);
+    let weight = |criterion: f64| if criterion == best { 1.0 } else { (-0.5 * (criterion - best)).exp() };
+    let all: f64 = choices.iter().map(|(criterion, ..)| weight(*criterion)).sum();
+    choices.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+    let choice = |(criterion, model, fit): (f64, CostModel, Fit)| Choice {
+        left_out: left_out(&model, file, options),
+        likelihood: weight(criterion) / all,
+        model,
+        fit,
+    };
+    Ok(choices.into_iter().map(choice).collect())
+}
+
+/// Akaike's corrected criterion; the variance of what is left is weighted as in the fit.
+fn criterion(fit: &Fit) -> f64 {
+    let count = fit.points.len() as f64;
+    let parameters = fit.fitted.coefficients.len() as f64 + 1.0;
+    let squares: f64 = fit.points.iter().map(|point| point.weight * (point.measured - point.predicted).powi(2)).sum();
+    // What fits exactly is told apart no further than numbers are.
+    let scale: f64 = fit.points.iter().map(|point| point.weight * point.measured.powi(2)).sum();
+    let variance = (squares / count).max(f64::EPSILON.powi(2) * scale / count).max(f64::MIN_POSITIVE);
+    let left = count - parameters - 1.0;
+    let correction = if left > 0.0 { 2.0 * parameters * (parameters + 1.0) / left } else { f64::INFINITY };
+    count * variance.ln() + 2.0 * parameters + correction
+}
+
+/// Fits to all sets of sizes but one, and predicts that one.
+fn left_out(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Option<f64> {
+    let count = file.workloads.len();
+    let mut squares = 0.0;
+    for place in 0..count {
+        let mut others = file.clone();
+        let workload = others.workloads.remove(place);
+        let measured = options.determinizer.value(workload.samples.get(&options.response)?)?;
+        let fit = Fit::new(model, &others, options).ok()?;
+        let predicted = fit.fitted.predict(model, &workload.sizes).ok()?.value;
+        squares += ((predicted - measured) / measured).powi(2);
+    }
+    let mean = (squares / count as f64).sqrt();
+    mean.is_finite().then_some(mean)
+}

@@ -1,0 +1,233 @@
+//! Writes a fitted model as a function for other programs.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write;
+
+use super::fitted::FittedModel;
+use super::model::CostModel;
+use super::term::{TermId, TermNode, Terms};
+use crate::number::shortest;
+
+/// What a model is written as.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Emitted {
+    /// JSON, which `perfprop predict` reads.
+    Json,
+    /// A line of names and a line of coefficients.
+    Csv,
+    /// A function in Rust, with a test.
+    Rust,
+    /// A function in C, with a test.
+    C,
+    /// A function in Python, with a test.
+    Python,
+}
+
+/// The model's text in a form; the function has this name.
+pub fn emit(fitted: &FittedModel, model: &CostModel, form: Emitted, name: &str) -> String {
+    match form {
+        Emitted::Json => serde_json::to_string_pretty(fitted).unwrap_or_default() + "\n",
+        Emitted::Csv => {
+            let names: Vec<_> = fitted.coefficients.iter().map(|coefficient| coefficient.name.clone()).collect();
+            let values: Vec<_> = fitted.coefficients.iter().map(|coefficient| shortest(coefficient.value)).collect();
+            format!("{}\n{}\n", names.join(","), values.join(","))
+        }
+        Emitted::Rust | Emitted::C | Emitted::Python => Code::new(fitted, model, form, name).text(),
+    }
+}
+
+/// A function in the making.
+struct Code<'a> {
+    fitted: &'a FittedModel,
+    form: Emitted,
+    name: String,
+    sizes: Vec<String>,
+    terms: Terms,
+    root: TermId,
+    model: &'a CostModel,
+}
+
+impl<'a> Code<'a> {
+    fn new(fitted: &'a FittedModel, model: &'a CostModel, form: Emitted, name: &str) -> Self {
+        let mut terms = Terms::default();
+        let root = terms.of_expression(model.expression()).unwrap_or_else(|| terms.number(f64::NAN));
+        let values = fitted.values();
+        let known: Vec<(&str, TermId)> =
+            values.iter().map(|(name, value)| (name.as_str(), terms.number(*value))).collect();
+        let root = terms.substitute(root, &known.into_iter().collect());
+        let sizes = terms.names(root).into_iter().map(str::to_owned).collect();
+        Self { fitted, form, name: identifier(name), sizes, terms, root, model }
+    }
+
+    fn text(&self) -> String {
+        let (lines, result) = self.body();
+        let sizes = |before: &str, behind: &str| {
+            let sizes: Vec<_> = self.sizes.iter().map(|name| format!("{before}{name}{behind}")).collect();
+            sizes.join(", ")
+        };
+        let doc = self.doc();
+        let example: BTreeMap<String, f64> = self
+            .sizes
+            .iter()
+            .map(|name| (name.clone(), self.fitted.measured.get(name).map_or(1.0, |(_, high)| *high)))
+            .collect();
+        let arguments: Vec<_> = self.sizes.iter().map(|name| self.number(example[name])).collect();
+        let arguments = arguments.join(", ");
+        let all: BTreeMap<String, f64> = self.fitted.values().into_iter().chain(example).collect();
+        let expected = self.number(self.model.value(&all).unwrap_or(f64::NAN));
+        let name = &self.name;
+        match self.form {
+            Emitted::C => format!(
+                "#include <math.h>\n\n{}double {name}({}) {{\n{}    return {result};\n}}\n\n\
+                 #ifdef PERFPROP_TEST\nint main(void) {{\n    double expected = {expected};\n    \
+                 return fabs({name}({arguments}) - expected) <= 1e-9 * fabs(expected) ? 0 : 1;\n}}\n#endif\n",
+                commented(&doc, "// "),
+                if self.sizes.is_empty() { "void".to_owned() } else { sizes("double ", "") },
+                indented(&lines, |name, value| format!("double {name} = {value};")),
+            ),
+            Emitted::Python => format!(
+                "import math\n\n\ndef {name}({}):\n{}{}    return {result}\n\n\nif __name__ == \"__main__\":\n    \
+                 assert math.isclose({name}({arguments}), {expected}, rel_tol=1e-9)\n",
+                sizes("", ""),
+                commented(&doc, "    # "),
+                indented(&lines, |name, value| format!("{name} = {value}")),
+            ),
+            _ => format!(
+                "{}pub fn {name}({}) -> f64 {{\n{}    {result}\n}}\n\n#[test]\nfn {name}_is_as_it_was_fitted() {{\n    \
+                 let expected: f64 = {expected};\n    \
+                 assert!(({name}({arguments}) - expected).abs() <= 1e-9 * expected.abs());\n}}\n",
+                commented(&doc, "/// "),
+                sizes("", ": f64"),
+                indented(&lines, |name, value| format!("let {name} = {value};")),
+            ),
+        }
+    }
+
+    /// What the function gives, and how sure it is.
+    fn doc(&self) -> Vec<String> {
+        let unit =
+            if self.fitted.response == super::workload::TIME { "time in nanoseconds" } else { &self.fitted.response };
+        let mut lines = vec![format!("The {unit} of {}.", crate::names::shown(&self.fitted.model))];
+        for coefficient in &self.fitted.coefficients {
+            let interval = coefficient.interval.map_or_else(String::new, |(low, high)| {
+                format!(", {:.3e} to {high:.3e} at {} %", low, 100.0 * self.fitted.confidence)
+            });
+            lines.push(format!("{} = {:.6e}{interval}", coefficient.name, coefficient.value));
+        }
+        for (name, (low, high)) in &self.fitted.measured {
+            lines.push(format!("Measured for {name} from {} to {}.", shortest(*low), shortest(*high)));
+        }
+        lines
+    }
+
+    /// Variables for what is used more than once, and the result.
+    fn body(&self) -> (Vec<(String, String)>, String) {
+        let order = self.terms.reached(&[self.root]);
+        let mut uses: HashMap<TermId, usize> = HashMap::new();
+        for &term in &order {
+            for operand in self.terms.operands(term) {
+                *uses.entry(*operand).or_default() += 1;
+            }
+        }
+        let mut texts: HashMap<TermId, String> = HashMap::new();
+        let mut lines = Vec::new();
+        for term in order {
+            let text = self.expression(term, &texts);
+            let is_leaf = self.terms.operands(term).is_empty();
+            let text = if !is_leaf && uses.get(&term).is_some_and(|uses| *uses > 1) {
+                let name = format!("part{}", lines.len() + 1);
+                lines.push((name.clone(), text));
+                name
+            } else {
+                text
+            };
+            texts.insert(term, text);
+        }
+        (lines, texts.remove(&self.root).unwrap_or_default())
+    }
+
+    fn expression(&self, term: TermId, texts: &HashMap<TermId, String>) -> String {
+        let text = |term: &TermId| texts[term].as_str();
+        match self.terms.node(term) {
+            TermNode::Number(number) => self.number(*number),
+            TermNode::Name(name) => name.clone(),
+            TermNode::Select([then, condition, otherwise]) => {
+                let (then, condition, otherwise) = (text(then), text(condition), text(otherwise));
+                match self.form {
+                    Emitted::C => format!("(({condition}) != 0 ? {then} : {otherwise})"),
+                    Emitted::Python => format!("({then} if {condition} else {otherwise})"),
+                    _ => format!("(if {condition} != 0.0 {{ {then} }} else {{ {otherwise} }})"),
+                }
+            }
+            TermNode::Operation(operation, operands) => {
+                let operands: Vec<&str> = operands.iter().map(text).collect();
+                self.operation(operation.name, &operands)
+            }
+        }
+    }
+
+    fn operation(&self, name: &str, operands: &[&str]) -> String {
+        let call = |function: &str| match (self.form, operands) {
+            (Emitted::Rust, [a]) => format!("({a}).{function}()"),
+            (Emitted::Rust, [a, b]) => format!("({a}).{function}({b})"),
+            _ => format!("{function}({})", operands.join(", ")),
+        };
+        let of = |rust: &str, c: &str, python: &str| match self.form {
+            Emitted::C => call(c),
+            Emitted::Python => call(python),
+            _ => call(rust),
+        };
+        match (name, operands) {
+            ("-", [a]) => format!("(-{a})"),
+            ("+" | "-" | "*" | "/", [a, b]) => format!("({a} {name} {b})"),
+            ("<" | ">" | "<=" | ">=" | "==" | "!=", [a, b]) => match self.form {
+                Emitted::Rust => format!("f64::from(u8::from({a} {name} {b}))"),
+                Emitted::C => format!("(double)({a} {name} {b})"),
+                _ => format!("float({a} {name} {b})"),
+            },
+            ("%", [a, b]) if self.form == Emitted::Rust => format!("({a} % {b})"),
+            ("%", _) => of("", "fmod", "math.fmod"),
+            ("min", _) => of("min", "fmin", "min"),
+            ("max", _) => of("max", "fmax", "max"),
+            ("abs", _) => of("abs", "fabs", "abs"),
+            ("sqrt", _) => of("sqrt", "sqrt", "math.sqrt"),
+            ("log2", _) => of("log2", "log2", "math.log2"),
+            ("pow", _) => of("powf", "pow", "math.pow"),
+            ("shift_left", [a, b]) => format!("({a} * {})", self.operation("pow", &[&self.number(2.0), b])),
+            ("shift_right", [a, b]) => format!("({a} / {})", self.operation("pow", &[&self.number(2.0), b])),
+            ("d_ratio", [a, b]) => format!("({a} / {b})"),
+            (other, _) => call(other),
+        }
+    }
+
+    /// A number that the language takes for a floating-point one.
+    fn number(&self, number: f64) -> String {
+        let text = format!("{number:?}");
+        match self.form {
+            Emitted::Rust if number < 0.0 => format!("({text}_f64)"),
+            Emitted::Rust => format!("{text}_f64"),
+            _ => text,
+        }
+    }
+}
+
+fn indented(lines: &[(String, String)], line: impl Fn(&str, &str) -> String) -> String {
+    lines.iter().map(|(name, value)| format!("    {}\n", line(name, value))).collect()
+}
+
+fn commented(lines: &[String], start: &str) -> String {
+    lines.iter().fold(String::new(), |mut text, line| {
+        let _ = writeln!(text, "{start}{line}");
+        text
+    })
+}
+
+/// A name for a function: letters, digits and underscores alone.
+fn identifier(name: &str) -> String {
+    let mut text: String =
+        name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    if text.is_empty() || text.starts_with(|c: char| c.is_ascii_digit()) {
+        text.insert(0, '_');
+    }
+    text
+}

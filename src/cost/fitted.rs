@@ -1,0 +1,135 @@
+//! Predicts by a model whose coefficients were found, and keeps it in a file.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::fit::{FitError, sizes_in_words};
+use super::model::{CostModel, ModelError};
+use crate::compare::two_sided_quantile;
+
+/// A coefficient that was found.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Coefficient {
+    /// Its name in the model.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+    /// Its standard error; `None` where too little was measured to say.
+    pub error: Option<f64>,
+    /// The ends of its interval.
+    pub interval: Option<(f64, f64)>,
+}
+
+/// The variance of a measurement: a number times a power of its value.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct VarianceFunction {
+    /// The number.
+    pub factor: f64,
+    /// The power: 0 where all measurements are as uncertain, 2 where they are off by a part of their value.
+    pub power: f64,
+}
+
+impl VarianceFunction {
+    /// The variance at a value.
+    pub fn at(self, value: f64) -> f64 {
+        let variance = self.factor * value.abs().powf(self.power);
+        if variance.is_finite() && variance > 0.0 { variance } else { self.factor }
+    }
+}
+
+/// A model with the coefficients that were found for it: all that a prediction needs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct FittedModel {
+    /// The version of the format: 1.
+    pub perfprop_model: u32,
+    /// The model.
+    pub model: String,
+    /// The quantity: `time` in nanoseconds, or an event.
+    pub response: String,
+    /// The coefficients, in the order of the alphabet.
+    pub coefficients: Vec<Coefficient>,
+    /// The coefficients that were known before.
+    pub known: BTreeMap<String, f64>,
+    /// The covariances of the coefficients that were found.
+    pub covariance: Option<Vec<Vec<f64>>>,
+    /// Sets of sizes less coefficients.
+    pub degrees: usize,
+    /// The confidence level of intervals.
+    pub confidence: f64,
+    /// The variance of a measurement around the model.
+    pub spread: VarianceFunction,
+    /// The least and the most of each size that was measured.
+    pub measured: BTreeMap<String, (f64, f64)>,
+}
+
+/// The version of the format.
+pub(super) const VERSION: u32 = 1;
+
+/// A prediction of a model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Prediction {
+    /// The value.
+    pub value: f64,
+    /// The interval of the value itself; `None` where too little was measured.
+    pub interval: Option<(f64, f64)>,
+    /// The interval of one more measurement like those of the fit.
+    pub next: Option<(f64, f64)>,
+}
+
+impl FittedModel {
+    /// The model.
+    ///
+    /// # Errors
+    /// Returns the mistake in its text.
+    pub fn cost_model(&self) -> Result<CostModel, ModelError> {
+        CostModel::parse(&self.model, &[])
+    }
+
+    /// The coefficients by name, those that were known before among them.
+    pub fn values(&self) -> BTreeMap<String, f64> {
+        let found = self.coefficients.iter().map(|coefficient| (coefficient.name.clone(), coefficient.value));
+        self.known.clone().into_iter().chain(found).collect()
+    }
+
+    /// The quantile of Student's t that intervals have; `None` where there are as many coefficients as sets of sizes.
+    pub(super) fn quantile(&self) -> Option<f64> {
+        (self.degrees > 0).then(|| two_sided_quantile(1.0 - self.confidence, self.degrees as f64))
+    }
+
+    /// What the model gives at some sizes.
+    ///
+    /// # Errors
+    /// Returns where the model isn't linear, or has no value.
+    pub fn predict(&self, model: &CostModel, sizes: &BTreeMap<String, f64>) -> Result<Prediction, FitError> {
+        let values = self.known.clone().into_iter().chain(sizes.clone()).collect();
+        let row = model.at(&values).map_err(FitError::NotLinear)?;
+        let factor = |name: &String| row.coefficients.get(name).copied().unwrap_or(0.0);
+        let factors: Vec<f64> = self.coefficients.iter().map(|coefficient| factor(&coefficient.name)).collect();
+        let found = self.coefficients.iter().zip(&factors).map(|(coefficient, factor)| coefficient.value * factor);
+        let value = row.constant + found.sum::<f64>();
+        let is_known = row.coefficients.keys().all(|name| self.coefficients.iter().any(|known| known.name == *name));
+        if !value.is_finite() || !is_known {
+            return Err(FitError::NoValue { sizes: sizes_in_words(sizes) });
+        }
+        let variance = self.covariance.as_ref().map(|covariance| {
+            let row = |row: &Vec<f64>| row.iter().zip(&factors).map(|(value, factor)| value * factor).sum::<f64>();
+            covariance.iter().zip(&factors).map(|(values, factor)| factor * row(values)).sum::<f64>().max(0.0)
+        });
+        let interval = |variance: f64| {
+            let width = self.quantile()? * variance.sqrt();
+            Some((value - width, value + width))
+        };
+        let next = variance.map(|variance| variance + self.spread.at(value));
+        Ok(Prediction { value, interval: variance.and_then(interval), next: next.and_then(interval) })
+    }
+
+    /// The sizes that lie outside of those that were measured, with the least and the most of these.
+    pub fn outside(&self, sizes: &BTreeMap<String, f64>) -> Vec<(String, f64, (f64, f64))> {
+        let outside = |(name, &size): (&String, &f64)| {
+            let &(low, high) = self.measured.get(name)?;
+            (size < low || size > high).then(|| (name.clone(), size, (low, high)))
+        };
+        sizes.iter().filter_map(outside).collect()
+    }
+}

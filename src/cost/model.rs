@@ -1,0 +1,238 @@
+//! Reads cost models: expressions of sizes and coefficients, and those that are known by name.
+//!
+//! ```text
+//! model      := { 'let' name [ '(' name { ',' name } ')' ] '=' expression ';' } expression
+//! expression := as everywhere in perfprop, with names of letters, digits and '_'
+//! ```
+//!
+//! A name that a workload has a size for is a size; every other one is a coefficient that a fit is to find.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::sync::LazyLock;
+
+use super::term::{LinearCombination, NotLinear, TermId, Terms};
+use crate::expr::{Dialect, Expr, Function, NodeKind, ParseError, Subject, TextSpan, Variable, parse_with_functions};
+use crate::names::quoted;
+
+/// A cost model.
+#[derive(Clone, Debug)]
+pub struct CostModel {
+    text: String,
+    expr: Expr,
+    terms: Terms,
+    root: TermId,
+}
+
+/// Why a text isn't a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelError {
+    /// The text.
+    pub text: String,
+    /// What is wrong with it, with its place in the text.
+    pub error: ParseError,
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ParseError { span, help, .. } = &self.error;
+        write!(f, "model {}, character {}: {}", quoted(&self.text), span.start + 1, self.error)?;
+        help.as_ref().map_or(Ok(()), |help| write!(f, "; {help}"))
+    }
+}
+
+impl std::error::Error for ModelError {}
+
+/// A model that is known by name.
+#[derive(Debug)]
+pub struct NamedModel {
+    /// The name.
+    pub name: &'static str,
+    /// The names of its sizes and, in the end, of its breakpoints and offsets.
+    pub parameters: &'static [&'static str],
+    /// What it computes from them and from its coefficients.
+    pub text: &'static str,
+    /// How many of the parameters are numbers: breakpoints and offsets.
+    pub numbers: usize,
+}
+
+const fn named(
+    name: &'static str,
+    parameters: &'static [&'static str],
+    numbers: usize,
+    text: &'static str,
+) -> NamedModel {
+    NamedModel { name, parameters, text, numbers }
+}
+
+/// The models that tezos-snoop knows by name.
+pub static NAMED_MODELS: [NamedModel; 22] = [
+    named("const", &[], 0, "intercept"),
+    named("linear", &["n"], 0, "coeff * n"),
+    named("affine", &["n"], 0, "intercept + coeff * n"),
+    named("affine_offset", &["n", "offset"], 1, "intercept + coeff * (n - offset)"),
+    named("quadratic", &["n"], 0, "intercept + coeff * n * n"),
+    named("nlogn", &["n"], 0, "intercept + coeff * n * log2(1 + n)"),
+    named("nsqrtn", &["n"], 0, "intercept + coeff * n * sqrt(n)"),
+    named("logn", &["n"], 0, "intercept + coeff * log2(1 + n)"),
+    named("linear_sum", &["n", "m"], 0, "intercept + coeff * (n + m)"),
+    named("linear_max", &["n", "m"], 0, "intercept + coeff * max(n, m)"),
+    named("linear_min", &["n", "m"], 0, "intercept + coeff * min(n, m)"),
+    named("linear_mul", &["n", "m"], 0, "intercept + coeff * n * m"),
+    named("linear_sub", &["n", "m"], 0, "intercept + coeff * (n - m)"),
+    named("bilinear", &["n", "m"], 0, "coeff1 * n + coeff2 * m"),
+    named("bilinear_affine", &["n", "m"], 0, "intercept + coeff1 * n + coeff2 * m"),
+    named("nlogm", &["n", "m"], 0, "intercept + coeff * n * log2(1 + m)"),
+    named("n_plus_logm", &["n", "m"], 0, "intercept + linear_coeff * n + log_coeff * log2(1 + m)"),
+    named("trilinear", &["n", "m", "k"], 0, "coeff1 * n + coeff2 * m + coeff3 * k"),
+    named("breakdown", &["n", "at"], 1, "coeff1 * min(n, at) + coeff2 * max(0, n - at)"),
+    named("breakdown2", &["n", "at1", "at2"], 2, BREAKDOWN2),
+    named("breakdown2_const", &["n", "at1", "at2"], 2, BREAKDOWN2_CONST),
+    named("breakdown2_const_offset", &["n", "at1", "at2", "offset"], 3, BREAKDOWN2_OFFSET),
+];
+const BREAKDOWN2: &str = "coeff1 * min(n, at1) + coeff2 * max(0, min(n, at2) - at1) + coeff3 * max(0, n - at2)";
+const BREAKDOWN2_CONST: &str =
+    "intercept + coeff1 * min(n, at1) + coeff2 * max(0, min(n, at2) - at1) + coeff3 * max(0, n - at2)";
+const BREAKDOWN2_OFFSET: &str = "intercept + coeff1 * min(n - offset, at1) + coeff2 * max(0, min(n - offset, at2) - at1) + \
+     coeff3 * max(0, n - offset - at2)";
+
+/// The named models as functions that models may call.
+static FUNCTIONS: LazyLock<Vec<Function>> = LazyLock::new(|| {
+    let function = |model: &NamedModel| {
+        Some(Function {
+            name: model.name.to_owned(),
+            parameters: model.parameters.iter().map(|&name| name.to_owned()).collect(),
+            body: parse_with_functions(model.text, Dialect::Cost, &[]).ok()?,
+        })
+    };
+    NAMED_MODELS.iter().filter(|model| !model.parameters.is_empty()).filter_map(function).collect()
+});
+
+impl CostModel {
+    /// Reads a model. A name alone, such as `nlogn`, is that model of the workload's sizes, in their order.
+    ///
+    /// # Errors
+    /// Returns the first mistake in the text.
+    pub fn parse(text: &str, sizes: &[String]) -> Result<Self, ModelError> {
+        let text = whole(text.trim(), sizes);
+        let mut functions = FUNCTIONS.clone();
+        let mut variables: Vec<(String, Expr)> = Vec::new();
+        let mut terms = Terms::default();
+        let mut start = 0;
+        let fail = |error: ParseError, start: usize| {
+            let span = TextSpan { start: error.span.start + start, end: error.span.end + start };
+            ModelError { text: text.clone(), error: ParseError { span, ..error } }
+        };
+        while let Some(length) = text[start..].find(';') {
+            let statement = &text[start..start + length];
+            let definition = definition(statement, &functions, &variables).map_err(|error| fail(error, start))?;
+            terms.of_expression(&definition.body);
+            match definition.parameters.is_empty() {
+                true => variables.push((definition.name, definition.body)),
+                false => functions.push(definition),
+            }
+            start += length + 1;
+        }
+        let expr = parse_with_functions(&text[start..], Dialect::Cost, &functions)
+            .and_then(|expr| with_variables(&expr, &variables))
+            .map_err(|error| fail(error, start))?;
+        let root = terms.of_expression(&expr).unwrap_or_else(|| unreachable!("an expression has a root"));
+        Ok(Self { text, expr, terms, root })
+    }
+
+    /// The text, with the sizes of a model that was named.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The model as one expression, without functions and `let`s.
+    pub fn expression(&self) -> &Expr {
+        &self.expr
+    }
+
+    /// The names of sizes and coefficients.
+    pub fn names(&self) -> BTreeSet<&str> {
+        self.terms.names(self.root)
+    }
+
+    /// The model at some sizes, as a linear combination of the coefficients.
+    ///
+    /// # Errors
+    /// Returns the operation that isn't linear in them.
+    pub fn at(&self, values: &BTreeMap<String, f64>) -> Result<LinearCombination, NotLinear> {
+        self.terms.linear(self.root, |name| values.get(name).copied())
+    }
+
+    /// The number that the model gives; `None` where a name that is needed has no value.
+    pub fn value(&self, values: &BTreeMap<String, f64>) -> Option<f64> {
+        self.terms.value(self.root, |name| values.get(name).copied())
+    }
+}
+
+/// The text of a model; that of one that is named has the workload's sizes behind its name.
+fn whole(text: &str, sizes: &[String]) -> String {
+    match NAMED_MODELS.iter().find(|model| model.name == text) {
+        Some(model) if model.parameters.is_empty() => model.text.to_owned(),
+        Some(model) => {
+            let own = model.parameters.iter().map(|&name| name.to_owned());
+            let sizes: Vec<String> = if sizes.is_empty() { own.collect() } else { sizes.to_vec() };
+            format!("{text}({})", sizes.join(", "))
+        }
+        None => text.to_owned(),
+    }
+}
+
+/// `let name(parameters) = body`; without parameters it is a variable.
+fn definition(text: &str, functions: &[Function], variables: &[(String, Expr)]) -> Result<Function, ParseError> {
+    let wrong = |label: &str| ParseError {
+        span: TextSpan { start: 0, end: text.len() },
+        message: "expected 'let NAME = ...;' or 'let NAME(SIZE) = ...;'".to_owned(),
+        label: label.to_owned(),
+        help: None,
+    };
+    let rest = text.trim_start().strip_prefix("let ").ok_or_else(|| wrong("no 'let' here"))?;
+    let (head, body) = rest.split_once('=').ok_or_else(|| wrong("no '=' here"))?;
+    let at = text.len() - body.len();
+    let (name, parameters) = match head.trim().split_once('(') {
+        None => (head.trim(), Vec::new()),
+        Some((name, parameters)) => {
+            let list = parameters.trim_end().strip_suffix(')').ok_or_else(|| wrong("no ')' here"))?;
+            (name.trim(), list.split(',').map(|name| name.trim().to_owned()).collect())
+        }
+    };
+    let is_name = |name: &str| {
+        let mut characters = name.chars();
+        characters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+            && characters.all(|c| c.is_alphanumeric() || c == '_')
+    };
+    if let Some(bad) = parameters.iter().map(String::as_str).chain([name]).find(|name| !is_name(name)) {
+        return Err(wrong(&format!("{} is no name", quoted(bad))));
+    }
+    let moved = |error: ParseError| {
+        let span = TextSpan { start: error.span.start + at, end: error.span.end + at };
+        ParseError { span, ..error }
+    };
+    // A parameter hides a variable of its name.
+    let visible: Vec<_> = variables.iter().filter(|(name, _)| !parameters.contains(name)).cloned().collect();
+    let body = parse_with_functions(body, Dialect::Cost, functions).and_then(|body| with_variables(&body, &visible));
+    Ok(Function { name: name.to_owned(), parameters, body: body.map_err(moved)? })
+}
+
+/// How many nodes a model may have.
+const MOST_NODES: usize = 100_000;
+
+/// An expression with variables' expressions in their place. The last one of a name counts.
+fn with_variables(expr: &Expr, variables: &[(String, Expr)]) -> Result<Expr, ParseError> {
+    let part = |kind: &NodeKind| match kind {
+        NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) => {
+            variables.iter().rfind(|(known, _)| known == name).map(|(_, expr)| expr.clone())
+        }
+        _ => None,
+    };
+    expr.with_parts(MOST_NODES, part).ok_or_else(|| ParseError {
+        span: TextSpan { start: 0, end: 0 },
+        message: "the variables make the model too large".to_owned(),
+        label: format!("more than {MOST_NODES} nodes"),
+        help: None,
+    })
+}

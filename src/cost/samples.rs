@@ -1,0 +1,135 @@
+//! Makes one number of the repeated measurements of a size, and says how uncertain it is.
+
+/// Which number stands for the repeated measurements of a size.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Determinizer {
+    /// The middle one of the sorted measurements, or the mean of the middle two. The lower of the two, as
+    /// [`Percentile`](Self::Percentile) has it, is too low in all sizes, which repetitions don't mend.
+    #[default]
+    Median,
+    /// The measurement that so many percent are below: see [`percentile`].
+    Percentile(f64),
+    /// The mean.
+    Mean,
+}
+
+impl Determinizer {
+    /// The number that stands for these measurements; `None` where there are none.
+    pub fn value(self, samples: &[f64]) -> Option<f64> {
+        match self {
+            Self::Median => {
+                let reversed: Vec<f64> = samples.iter().map(|sample| -sample).collect();
+                Some(0.5 * (percentile(samples, 50.0)? - percentile(&reversed, 50.0)?))
+            }
+            Self::Percentile(percent) => percentile(samples, percent),
+            Self::Mean => moments(samples).map(|moments| moments.mean),
+        }
+    }
+
+    /// The variance of that number between repetitions of the whole; `None` of fewer than three measurements.
+    ///
+    /// Of a mean it is the samples' variance over their number. Of a median of Gaussian errors it is pi/2 of that, where the
+    /// variance comes from the distance of the quartiles, which a few measurements far off don't move (Kendall and Stuart,
+    /// "The Advanced Theory of Statistics", 10.10). Other percentiles are taken to be as uncertain as the median.
+    pub fn variance(self, samples: &[f64]) -> Option<f64> {
+        let count = samples.len() as f64;
+        if samples.len() < 3 {
+            return None;
+        }
+        match self {
+            Self::Mean => moments(samples).map(|moments| moments.variance / (count - 1.0)),
+            Self::Median | Self::Percentile(_) => {
+                let quartiles = percentile(samples, 75.0)? - percentile(samples, 25.0)?;
+                Some(std::f64::consts::FRAC_PI_2 * (quartiles / QUARTILES).powi(2) / count)
+            }
+        }
+    }
+}
+
+/// The distance of the quartiles of Gaussian errors, in standard deviations.
+const QUARTILES: f64 = 1.348_98;
+
+/// The element that stands at `percent` of the way from the first to the last of the sorted samples, without
+/// interpolation: the median of an even number is the lower one.
+pub fn percentile(samples: &[f64], percent: f64) -> Option<f64> {
+    let mut sorted = samples.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let place = percent.clamp(0.0, 100.0) / 100.0 * (sorted.len().checked_sub(1)?) as f64;
+    sorted.get(place.floor() as usize).copied()
+}
+
+/// The mean and the variance of samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SampleMoments {
+    /// The mean.
+    pub mean: f64,
+    /// The mean square of the differences from the mean: divided by the number of samples.
+    pub variance: f64,
+}
+
+/// The mean and the variance; `None` of no samples.
+pub fn moments(samples: &[f64]) -> Option<SampleMoments> {
+    let count = samples.len() as f64;
+    let mean = samples.iter().sum::<f64>() / count;
+    let variance = samples.iter().map(|sample| (sample - mean).powi(2)).sum::<f64>() / count;
+    (!samples.is_empty()).then_some(SampleMoments { mean, variance })
+}
+
+/// Which measurements lie within so many standard deviations of the mean of all.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Culled {
+    /// The least that is kept.
+    pub lower: f64,
+    /// The most that is kept.
+    pub upper: f64,
+    /// The places of those that are kept.
+    pub kept: Vec<usize>,
+}
+
+/// Keeps what lies within `sigmas` standard deviations of the mean, both ends included, once and not again for what is
+/// left.
+///
+/// Of different sizes it takes the largest ones away, not those that are odd.
+pub fn cull(times: &[f64], sigmas: f64) -> Culled {
+    let Some(SampleMoments { mean, variance }) = moments(times) else {
+        return Culled { lower: f64::NAN, upper: f64::NAN, kept: Vec::new() };
+    };
+    let width = sigmas * variance.sqrt();
+    let (lower, upper) = (mean - width, mean + width);
+    let kept = (0..times.len()).filter(|&place| (lower..=upper).contains(&times[place])).collect();
+    Culled { lower, upper, kept }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn four_samples_by_hand() {
+        let samples = [4.0, 1.0, 3.0, 2.0];
+        assert_eq!(percentile(&samples, 50.0), Some(2.0));
+        assert_eq!(percentile(&samples, 100.0), Some(4.0));
+        assert_eq!(Determinizer::Median.value(&samples), Some(2.5));
+        assert_eq!(Determinizer::Median.value(&samples[..3]), Some(3.0));
+        assert_eq!(moments(&samples), Some(SampleMoments { mean: 2.5, variance: 1.25 }));
+        // 1.25 * 4 / 3 is the variance of the samples, a fourth of it that of the mean.
+        assert_eq!(Determinizer::Mean.variance(&samples), Some(1.25 / 3.0));
+        assert_eq!(cull(&samples, 1.0).kept, [2, 3]);
+    }
+
+    #[test]
+    fn nothing_stands_for_no_samples() {
+        assert_eq!((percentile(&[], 50.0), moments(&[]), Determinizer::Mean.value(&[])), (None, None, None));
+        assert_eq!(Determinizer::default().variance(&[1.0, 2.0]), None);
+        assert!(cull(&[], 2.0).kept.is_empty());
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_percentile_is_one_of_the_samples(samples in proptest::collection::vec(-1e6..1e6_f64, 1..50), percent in 0.0..100.0_f64) {
+            let found = percentile(&samples, percent);
+            proptest::prop_assert!(found.is_some_and(|found| samples.contains(&found)));
+            proptest::prop_assert!(percentile(&samples, 0.0) <= found && found <= percentile(&samples, 100.0));
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! Reads and writes measurements of workloads: sizes, and what was measured at them.
+//!
+//! A file of JSON lines begins with a header, and has a line for each set of sizes:
+//!
+//! ```json
+//! {"perfprop_workload":1,"name":"sort","sizes":["n"],"command":["./sort","{n}"]}
+//! {"sizes":{"n":1000},"samples":{"time":[5210000,5190000],"instructions":[812345,812345]},"order":[0,7]}
+//! ```
+//!
+//! Times are in nanoseconds. A file of comma-separated values has a line of names, and a line for each measurement.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::names::{quoted, shown};
+
+/// The sizes of a workload, and what was measured at them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Workload {
+    /// The sizes by name.
+    pub sizes: BTreeMap<String, f64>,
+    /// The repeated measurements of each quantity: `time` in nanoseconds, events by name.
+    pub samples: BTreeMap<String, Vec<f64>>,
+    /// The place of each repetition in the order of all runs of the file; empty where that isn't known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<u32>,
+}
+
+/// What stands above the workloads of a file.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadHeader {
+    /// The version of the format: 1.
+    pub perfprop_workload: u32,
+    /// The name of the benchmark.
+    pub name: String,
+    /// The names of sizes, in the order that they were given.
+    pub sizes: Vec<String>,
+    /// The command that was measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// The machine, in words.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub machine: String,
+    /// The model that was named for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+}
+
+/// The workloads of a file.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WorkloadFile {
+    /// What stands above them.
+    pub header: WorkloadHeader,
+    /// The workloads.
+    pub workloads: Vec<Workload>,
+}
+
+/// The only version of the format.
+const VERSION: u32 = 1;
+/// The name of the quantity where nobody says which: wall time in nanoseconds.
+pub const TIME: &str = "time";
+
+/// Why a file's workloads can't be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WorkloadError {
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl fmt::Display for WorkloadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "line {}: {}", self.line, self.what)
+    }
+}
+
+impl std::error::Error for WorkloadError {}
+
+impl WorkloadFile {
+    /// Reads a file: JSON lines, or comma-separated values where it doesn't begin with a brace; `response` is then the
+    /// column that isn't a size.
+    ///
+    /// # Errors
+    /// Returns the first line that is wrong.
+    pub fn parse(text: &str, name: &str, response: &str) -> Result<Self, WorkloadError> {
+        let mut file = if text.trim_start().starts_with('{') { json(text)? } else { comma_separated(text, response)? };
+        if file.header.name.is_empty() {
+            file.header.name = name.to_owned();
+        }
+        Ok(file)
+    }
+
+    /// The file as JSON lines.
+    pub fn to_json_lines(&self) -> String {
+        let header = serde_json::to_string(&self.header).unwrap_or_default();
+        let lines = self.workloads.iter().map(|workload| serde_json::to_string(workload).unwrap_or_default());
+        std::iter::once(header).chain(lines).map(|line| line + "\n").collect()
+    }
+}
+
+fn wrong(line: usize, what: impl Into<String>) -> WorkloadError {
+    WorkloadError { line, what: what.into() }
+}
+
+fn json(text: &str) -> Result<WorkloadFile, WorkloadError> {
+    let mut lines =
+        text.lines().enumerate().map(|(place, line)| (place + 1, line)).filter(|(_, line)| !line.trim().is_empty());
+    let (place, first) = lines.next().ok_or_else(|| wrong(1, "there is nothing here"))?;
+    let header: WorkloadHeader = serde_json::from_str(first)
+        .map_err(|error| wrong(place, format!("no header of workloads: {}", shown(&error.to_string()))))?;
+    if header.perfprop_workload != VERSION {
+        return Err(wrong(
+            place,
+            format!("version {} of workloads; this perfprop reads {VERSION}", header.perfprop_workload),
+        ));
+    }
+    let mut workloads = Vec::new();
+    for (place, line) in lines {
+        let workload: Workload = serde_json::from_str(line)
+            .map_err(|error| wrong(place, format!("no workload: {}", shown(&error.to_string()))))?;
+        if let Some(missing) = header.sizes.iter().find(|name| !workload.sizes.contains_key(*name)) {
+            return Err(wrong(place, format!("no size {}", quoted(missing))));
+        }
+        workloads.push(workload);
+    }
+    Ok(WorkloadFile { header, workloads })
+}
+
+fn comma_separated(text: &str, response: &str) -> Result<WorkloadFile, WorkloadError> {
+    let mut lines =
+        text.lines().enumerate().map(|(place, line)| (place + 1, line)).filter(|(_, line)| !line.trim().is_empty());
+    let (first, names) = lines.next().ok_or_else(|| wrong(1, "there is nothing here"))?;
+    let names: Vec<String> = names.split(',').map(|name| name.trim().trim_matches('"').to_owned()).collect();
+    let column = names.iter().position(|name| name == response).ok_or_else(|| {
+        let known: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        wrong(
+            first,
+            format!("no column {}: there are {}; name one with --response", quoted(response), known.join(", ")),
+        )
+    })?;
+    let mut workloads: Vec<Workload> = Vec::new();
+    for (place, line) in lines {
+        let values: Vec<&str> = line.split(',').map(str::trim).collect();
+        if values.len() != names.len() {
+            return Err(wrong(place, format!("{} values for {} names", values.len(), names.len())));
+        }
+        let number = |(name, value): (&String, &&str)| {
+            let number = value.parse::<f64>().map_err(|_| wrong(place, format!("{} is no number", quoted(value))))?;
+            Ok((name.clone(), number))
+        };
+        let mut sizes: BTreeMap<String, f64> = names.iter().zip(&values).map(number).collect::<Result<_, _>>()?;
+        let value = sizes.remove(&names[column]).unwrap_or(f64::NAN);
+        match workloads.iter_mut().find(|workload| workload.sizes == sizes) {
+            Some(workload) => workload.samples.entry(response.to_owned()).or_default().push(value),
+            None => workloads.push(Workload {
+                sizes,
+                samples: BTreeMap::from([(response.to_owned(), vec![value])]),
+                order: Vec::new(),
+            }),
+        }
+    }
+    let sizes = names.iter().enumerate().filter(|(place, _)| *place != column).map(|(_, name)| name.clone()).collect();
+    Ok(WorkloadFile {
+        header: WorkloadHeader { perfprop_workload: VERSION, sizes, ..WorkloadHeader::default() },
+        workloads,
+    })
+}

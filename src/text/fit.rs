@@ -1,0 +1,146 @@
+//! Prints fitted cost models and their predictions for people.
+
+use crate::cost::{Choice, Fit, FittedModel, Prediction, TIME};
+use crate::names::shown;
+use crate::number::{grouped, percent, plain, si, time};
+
+/// A value of a quantity: a time, or a count.
+fn amount(response: &str, value: f64) -> String {
+    if response == TIME { time(value) } else { si(value) }
+}
+
+/// A coefficient: a time for each unit of what it stands before.
+fn coefficient(response: &str, value: f64) -> String {
+    match (response == TIME, value.abs()) {
+        (true, size) if size != 0.0 && size < 0.01 => format!("{value:.2e} ns"),
+        (false, size) if size != 0.0 && size < 0.01 => format!("{value:.2e}"),
+        (true, size) if value < 0.0 => format!("−{}", time(size)),
+        (true, _) => time(value),
+        (false, _) => si(value),
+    }
+}
+
+/// The coefficients with their intervals, how well the model fits, and what to be careful of.
+pub fn fit(fit: &Fit, width: usize) -> String {
+    let fitted = &fit.fitted;
+    let mut out = format!(" {} = {}\n\n", shown(&fitted.response), shown(&fitted.model));
+    out += &coefficients(fit);
+    out += &quality(fit);
+    out += &plot(fit, width);
+    out += &warnings(fit);
+    out
+}
+
+fn coefficients(fit: &Fit) -> String {
+    let fitted = &fit.fitted;
+    let level = format!("{}% INTERVAL", 100.0 * fitted.confidence);
+    let mut out = format!("{:>14}  {:>14}  {:>29}   COEFFICIENT\n", "VALUE", "STD. ERROR", level);
+    for found in &fitted.coefficients {
+        let text = |value: f64| coefficient(&fitted.response, value);
+        let interval =
+            found.interval.map_or_else(|| "—".to_owned(), |(low, high)| format!("{} to {}", text(low), text(high)));
+        let error = found.error.map_or_else(|| "—".to_owned(), text);
+        out += &format!("{:>14}  {error:>14}  {interval:>29}   {}\n", text(found.value), shown(&found.name));
+    }
+    for (name, value) in &fitted.known {
+        out += &format!("{:>14}  {:>14}  {:>29}   {}\n", coefficient(&fitted.response, *value), "", "set", shown(name));
+    }
+    out + "\n"
+}
+
+fn quality(fit: &Fit) -> String {
+    let samples: usize = fit.points.iter().map(|point| point.samples).sum();
+    let r_squared = fit.r_squared.map_or_else(|| "none, as nothing varies".to_owned(), |value| plain(value, 4));
+    let condition = fit.condition.map_or_else(|| "infinite".to_owned(), si);
+    format!(
+        " {} of sizes, {} measurements   R² {r_squared}   RMSE {}   condition number {condition}\n\n",
+        if fit.points.len() == 1 { "1 set".to_owned() } else { format!("{} sets", fit.points.len()) },
+        grouped(samples as u64),
+        amount(&fit.fitted.response, fit.rmse),
+    )
+}
+
+/// A line for each set of sizes: measured, predicted, and a bar of how far they are apart.
+fn plot(fit: &Fit, width: usize) -> String {
+    const FIXED: usize = 64;
+    let half = (width.saturating_sub(FIXED) / 2).clamp(5, 20);
+    let apart = |measured: f64, predicted: f64| if measured == 0.0 { 0.0 } else { predicted / measured - 1.0 };
+    let all = fit.points.iter().map(|point| apart(point.measured, point.predicted).abs());
+    let most = all.fold(0.0, f64::max).max(1e-9);
+    let mut out =
+        format!("{:>12}  {:>12}  {:>9}  {:^bar$}  SIZES\n", "MEASURED", "MODEL", "MODEL IS", "", bar = 2 * half + 1);
+    for point in &fit.points {
+        let off = apart(point.measured, point.predicted);
+        let cells = ((off.abs() / most) * half as f64).round() as usize;
+        let (left, right) = if off < 0.0 { (cells, 0) } else { (0, cells) };
+        let bar = format!("{:>half$}│{:<half$}", "█".repeat(left), "█".repeat(right));
+        let sizes: Vec<_> = point.sizes.iter().map(|(name, size)| format!("{}={}", shown(name), si(*size))).collect();
+        let sign = if off < 0.0 { "−" } else { "+" };
+        out += &format!(
+            "{:>12}  {:>12}  {:>9}  {bar}  {}\n",
+            amount(&fit.fitted.response, point.measured),
+            amount(&fit.fitted.response, point.predicted),
+            format!("{sign}{}", percent(off.abs())),
+            sizes.join(" "),
+        );
+    }
+    out
+}
+
+fn warnings(fit: &Fit) -> String {
+    let mut lines = Vec::new();
+    if fit.fitted.degrees == 0 {
+        lines.push("as many coefficients as sets of sizes: nothing tells how far they are off".to_owned());
+    }
+    for names in &fit.collinear {
+        let names: Vec<_> = names.iter().map(|name| shown(name).into_owned()).collect();
+        lines.push(format!("{} go along: the sizes hardly tell them apart", names.join(" and ")));
+    }
+    if fit.is_biased {
+        lines.push("this solver pulls coefficients towards 0: the intervals don't hold that".to_owned());
+    }
+    if !fit.culled.is_empty() {
+        let places: Vec<_> = fit.culled.iter().map(|place| (place + 1).to_string()).collect();
+        let what = "sets of sizes were left out for their times alone, which takes large sizes as well as odd ones";
+        lines.push(format!("{} {what}: number {}", fit.culled.len(), places.join(", ")));
+    }
+    let text: String = lines.iter().map(|line| format!(" ! {line}\n")).collect();
+    if text.is_empty() { text } else { format!("\n{text}") }
+}
+
+/// Models beside one another, the likeliest first.
+pub fn choices(choices: &[Choice]) -> String {
+    let mut out = format!("{:>10}  {:>14}  {:>8}   MODEL\n", "LIKELIHOOD", "LEFT-OUT ERROR", "R²");
+    for choice in choices {
+        let left_out = choice.left_out.map_or_else(|| "—".to_owned(), percent);
+        let r_squared = choice.fit.r_squared.map_or_else(|| "—".to_owned(), |value| plain(value, 4));
+        let likelihood = percent(choice.likelihood);
+        out += &format!("{likelihood:>10}  {left_out:>14}  {r_squared:>8}   {}\n", shown(choice.model.text()));
+    }
+    if let [first, second, ..] = choices {
+        let times = first.likelihood / second.likelihood;
+        let (first, second) = (shown(first.model.text()), shown(second.model.text()));
+        out += &match times {
+            times if times < 3.0 => format!("\n The measurements hardly tell {first} and {second} apart.\n"),
+            times if times > 1e6 => format!("\n {first}: more than a million times likelier than {second}.\n"),
+            times => format!("\n {first}: {} times likelier than {second}.\n", si(times)),
+        };
+    }
+    out + "\n"
+}
+
+/// A prediction, and which sizes weren't measured.
+pub fn prediction(fitted: &FittedModel, sizes: &[(String, f64)], prediction: &Prediction) -> String {
+    let text = |value: f64| amount(&fitted.response, value);
+    let words: Vec<_> = sizes.iter().map(|(name, size)| format!("{}={}", shown(name), si(*size))).collect();
+    let mut out = format!("{}  {}", words.join(" "), text(prediction.value));
+    let level = 100.0 * fitted.confidence;
+    match (prediction.interval, prediction.next) {
+        (Some((low, high)), Some((next_low, next_high))) => {
+            out += &format!("   {} to {} ({level}%)", text(low.max(0.0)), text(high));
+            out += &format!("   a measurement: {} to {}", text(next_low.max(0.0)), text(next_high));
+        }
+        _ => out += "   ±?",
+    }
+    out + "\n"
+}

@@ -1,0 +1,169 @@
+//! Tests how often the intervals of fitted cost models hold, by simulation, and that generated functions compute the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::Command;
+
+use perfprop::cost::samples::Determinizer;
+use perfprop::cost::solve::Solver;
+use perfprop::cost::{CostModel, Emitted, Fit, FitOptions, TIME, Workload, WorkloadFile, WorkloadHeader, choose, emit};
+
+use crate::folders::Folder;
+
+/// Uniform numbers between 0 and 1, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn uniform(&mut self) -> f64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let mixed = (self.0 ^ (self.0 >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);
+        ((mixed ^ (mixed >> 33)) >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    fn gaussian(&mut self) -> f64 {
+        (-2.0 * self.uniform().max(1e-300).ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
+    }
+
+    /// Student's t with 3 degrees of freedom.
+    fn student(&mut self) -> f64 {
+        let square: f64 = (0..3).map(|_| self.gaussian().powi(2)).sum();
+        self.gaussian() / (square / 3.0).sqrt()
+    }
+}
+
+/// How measurements are off.
+#[derive(Clone, Copy, Debug)]
+enum Noise {
+    /// By the same heavy-tailed amounts at all sizes.
+    Student,
+    /// By a tenth of their value.
+    Relative,
+    /// By amounts that go along with those of the run before, where runs are shuffled.
+    Correlated,
+}
+
+const INTERCEPT: f64 = 500.0;
+const FACTOR: f64 = 3.0;
+const SIZES: usize = 12;
+const RUNS: usize = 30;
+
+fn header() -> WorkloadHeader {
+    WorkloadHeader { perfprop_workload: 1, sizes: vec!["n".into()], ..WorkloadHeader::default() }
+}
+
+/// Twelve sizes with thirty runs each, in shuffled order.
+fn simulated(noise: Noise, random: &mut Random) -> WorkloadFile {
+    let size = |place: usize| (10.0 * 10f64.powf(place as f64 * 3.0 / (SIZES - 1) as f64)).round();
+    let mut order: Vec<usize> = (0..SIZES * RUNS).map(|run| run % SIZES).collect();
+    for place in (1..order.len()).rev() {
+        order.swap(place, (random.uniform() * (place + 1) as f64) as usize);
+    }
+    let mut samples = vec![Vec::new(); SIZES];
+    let mut before = 0.0;
+    let mut places = vec![Vec::new(); SIZES];
+    for (run, place) in order.into_iter().enumerate() {
+        places[place].push(run as u32);
+        let truth = INTERCEPT + FACTOR * size(place);
+        before = 0.5 * before + random.gaussian();
+        samples[place].push(
+            (truth
+                + match noise {
+                    Noise::Student => 40.0 * random.student(),
+                    Noise::Relative => truth * 0.1 * random.gaussian(),
+                    Noise::Correlated => 40.0 * before,
+                })
+            .max(0.0),
+        );
+    }
+    let workload = |(place, (samples, order)): (usize, (Vec<f64>, Vec<u32>))| Workload {
+        sizes: BTreeMap::from([("n".to_owned(), size(place))]),
+        samples: BTreeMap::from([(TIME.to_owned(), samples)]),
+        order,
+    };
+    WorkloadFile { header: header(), workloads: samples.into_iter().zip(places).enumerate().map(workload).collect() }
+}
+
+/// How many of the intervals of predictions and of both coefficients hold the truth.
+fn coverage(noise: Noise, solver: Solver, determinizer: Determinizer, fits: usize) -> [f64; 3] {
+    let model = CostModel::parse("a + b * n", &["n".into()]).unwrap();
+    let options = FitOptions { solver, determinizer, ..FitOptions::default() };
+    let mut random = Random(7);
+    let mut held = [0.0; 3];
+    for _ in 0..fits {
+        let fit = Fit::new(&model, &simulated(noise, &mut random), &options).unwrap().fitted;
+        let n = 10.0 * 10f64.powf(3.0 * random.uniform());
+        let prediction = fit.predict(&model, &BTreeMap::from([("n".to_owned(), n)])).unwrap().interval;
+        let intervals = [prediction, fit.coefficients[0].interval, fit.coefficients[1].interval];
+        for ((held, interval), truth) in held.iter_mut().zip(intervals).zip([INTERCEPT + FACTOR * n, INTERCEPT, FACTOR])
+        {
+            let (low, high) = interval.unwrap();
+            *held += f64::from(u8::from((low..=high).contains(&truth))) / fits as f64;
+        }
+    }
+    held
+}
+
+#[test]
+fn intervals_of_fits_hold_as_often_as_they_say() {
+    // 1,000 fits each make the table of docs/cost.md: PERFPROP_FITS=1000.
+    let fits = std::env::var("PERFPROP_FITS").ok().and_then(|fits| fits.parse().ok()).unwrap_or(200);
+    let solvers = [
+        ("nnls", Solver::NonNegative, Determinizer::default()),
+        ("robust", Solver::Robust, Determinizer::default()),
+        ("least squares", Solver::LeastSquares, Determinizer::default()),
+        ("least squares of means", Solver::LeastSquares, Determinizer::Mean),
+    ];
+    for noise in [Noise::Student, Noise::Relative, Noise::Correlated] {
+        for (name, solver, determinizer) in solvers {
+            let held = coverage(noise, solver, determinizer, fits);
+            println!("| {noise:?} | {name} | {:.3} | {:.3} | {:.3} |", held[0], held[1], held[2]);
+            // 0.92 less what 200 fits may be off by chance.
+            let least = 0.92 - 2.0 * (0.92 * 0.08 / fits as f64).sqrt();
+            assert!(held.iter().all(|held| *held >= least), "{noise:?} {name}: {held:?}");
+        }
+    }
+}
+
+/// Measurements of a model without errors.
+fn exact(sizes: &[f64], time: impl Fn(f64) -> f64) -> WorkloadFile {
+    let workload = |&n: &f64| Workload {
+        sizes: BTreeMap::from([("n".to_owned(), n)]),
+        samples: BTreeMap::from([(TIME.to_owned(), vec![time(n)])]),
+        order: Vec::new(),
+    };
+    WorkloadFile { header: header(), workloads: sizes.iter().map(workload).collect() }
+}
+
+#[test]
+fn the_model_that_made_the_data_is_the_likeliest() {
+    let file = exact(&[10.0, 30.0, 100.0, 300.0, 1000.0, 3000.0, 10_000.0], |n| 50.0 + 2.0 * n * (n + 1.0).log2());
+    let models = ["affine", "nlogn", "quadratic"].map(|name| CostModel::parse(name, &["n".into()]).unwrap());
+    let choices = choose(models.into(), &file, &FitOptions::default()).unwrap();
+    assert_eq!(choices[0].model.text(), "nlogn(n)");
+    assert!(choices[0].likelihood > 0.999 && choices[0].left_out.unwrap() < 1e-9);
+}
+
+#[test]
+fn generated_functions_compute_what_the_model_does() {
+    let text =
+        "let f(x) = x * sqrt(x); let big = n > 50; a + b * f(n) + c * (max(n, 7) if big else pow(n, 2) / 9) + c * f(n)";
+    let model = CostModel::parse(text, &["n".into()]).unwrap();
+    let file = exact(&[1.0, 5.0, 20.0, 60.0, 90.0, 200.0], |n| 5.0 + n * n);
+    let fit = Fit::new(&model, &file, &FitOptions { solver: Solver::LeastSquares, ..FitOptions::default() }).unwrap();
+    let folder = Folder::new();
+    let run = |program: &str, arguments: &[&str]| {
+        Command::new(program).args(arguments).current_dir(&*folder).output().ok().map(|output| output.status.success())
+    };
+    let forms = [(Emitted::C, "model.c"), (Emitted::Python, "model.py"), (Emitted::Rust, "model.rs")];
+    for (form, file) in forms {
+        fs::write(folder.join(file), emit(&fit.fitted, &model, form, "cost of it")).unwrap();
+    }
+    let rust = run("rustc", &["--test", "--edition=2021", "-o", "rust-test", "model.rs"]);
+    let c = run("cc", &["-DPERFPROP_TEST", "-o", "c-test", "model.c", "-lm"]);
+    assert_eq!((rust, run("./rust-test", &[])), (Some(true), Some(true)));
+    assert_eq!((c, run("./c-test", &[])), (Some(true), Some(true)));
+    match run("python3", &["model.py"]) {
+        Some(is_right) => assert!(is_right),
+        None => eprintln!("skipped: no python3"),
+    }
+}

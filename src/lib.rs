@@ -50,8 +50,10 @@
 //! - [`estimate`]: counts with intervals
 //! - [`monitor`]: all that a screen, a text or a file shows
 //! - [`compare`]: which differences between runs are more than chance
+//! - [`cost`]: how times and counts grow with sizes
 //! - [`machine`]: what can be counted here, and what forbids it
 //! - [`session`] and [`measure`]: running a measurement
+//! - [`bench`]: a command with many sizes
 //! - [`validate`]: whether intervals hold the truth on this machine
 //!
 //! To files and people:
@@ -111,6 +113,8 @@ pub mod machine;
 pub mod session;
 
 pub mod measure;
+
+pub mod bench;
 
 pub mod validate;
 

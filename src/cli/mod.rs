@@ -6,6 +6,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 mod appearance;
 mod args;
+mod bench;
 mod check;
 mod compare;
 mod error;
@@ -29,6 +30,7 @@ mod top;
 
 pub use error::Error;
 
+use bench::BenchArgs;
 use check::{CheckArgs, MixArgs};
 use estimate::EstimateArgs;
 use export::ExportArgs;
@@ -69,6 +71,8 @@ enum Verb {
     Relations(RelationsArgs),
     /// Convert call stacks between the formats of other tools, and draw flame graphs
     Export(ExportArgs),
+    /// Run a command with many sizes, and write what each run took
+    Bench(BenchArgs),
     /// Fit cost models to measurements: how a time or a count grows with sizes, and how sure that is
     Fit(FitArgs),
     /// Predict by a fitted model, with intervals
@@ -110,6 +114,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Check(args) => check::run(args),
         Verb::Relations(args) => relations::run(args),
         Verb::Export(args) => export::run(args),
+        Verb::Bench(args) => bench::run(args),
         Verb::Fit(args) => fit::run(args),
         Verb::Predict(args) => fit::predict(args),
         Verb::Estimate(args) => estimate::run(args),

@@ -15,6 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{quoted, shown};
+use crate::run::MeasuredMachine;
 
 /// The sizes of a workload, and what was measured at them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -40,9 +41,9 @@ pub struct WorkloadHeader {
     /// The command that was measured.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub command: Vec<String>,
-    /// The machine, in words.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub machine: String,
+    /// The machine that was measured on.
+    #[serde(default)]
+    pub machine: MeasuredMachine,
     /// The model that was named for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,

@@ -18,6 +18,7 @@ mod goldens;
 mod piped;
 
 mod cli;
+mod cost;
 mod emulate;
 mod export;
 mod learn;

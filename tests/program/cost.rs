@@ -1,0 +1,124 @@
+//! Tests `perfprop bench`, `fit` and `predict` as programs.
+
+use std::fs;
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+use crate::folders::Folder;
+
+fn perfprop(folder: &Folder, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
+    command.current_dir(&**folder).args(args).stdin(Stdio::null()).output().unwrap()
+}
+
+fn stdout(output: &Output) -> String {
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout.clone()).unwrap()
+}
+
+fn refused(folder: &Folder, args: &[&str], code: i32, words: &str) {
+    let output = perfprop(folder, args);
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {text}");
+    assert!(text.contains(words), "{args:?}: {text}");
+}
+
+/// 100 + 2 n, as five measurements of four sizes each that are off by up to 2.
+fn line() -> String {
+    let times = (1..=4).flat_map(|n| (0..5).map(move |run| (n * 100, 100 + 200 * n + run - 2)));
+    times.fold("n,time\n".to_owned(), |text, (n, time)| text + &format!("{n},{time}\n"))
+}
+
+#[test]
+fn a_sweep_writes_what_a_fit_reads() {
+    let folder = Folder::new();
+    let script = "i=0; while [ $i -lt {n} ]; do i=$((i + 1)); done";
+    let args = ["bench", "-P", "n=10,20", "-r", "3", "--warmup", "0", "-o", "loop.jsonl", "--", "sh", "-c", script];
+    let table = stdout(&perfprop(&folder, &args));
+    assert!(table.contains("n=10") && table.contains("n=20"), "{table}");
+    let lines: Vec<Value> = fs::read_to_string(folder.join("loop.jsonl"))
+        .unwrap()
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!((lines.len(), &lines[0]["sizes"][0]), (3, &Value::from("n")));
+    let mut order: Vec<u64> = Vec::new();
+    for line in &lines[1..] {
+        assert_eq!(line["samples"]["time"].as_array().unwrap().len(), 3);
+        order.extend(line["order"].as_array().unwrap().iter().map(|place| place.as_u64().unwrap()));
+    }
+    order.sort_unstable();
+    assert_eq!(order, [0, 1, 2, 3, 4, 5]);
+    assert!(stdout(&perfprop(&folder, &["fit", "loop.jsonl", "--model", "const"])).contains("intercept"));
+}
+
+#[test]
+fn a_command_that_fails_ends_the_sweep_and_keeps_what_was_measured() {
+    let folder = Folder::new();
+    let args = ["bench", "-P", "n=0,1", "-r", "2", "--warmup", "0", "-o", "out.jsonl", "--", "sh", "-c", "exit {n}"];
+    refused(&folder, &args, 125, "ended with code 1 at n=1");
+    assert!(fs::read_to_string(folder.join("out.jsonl")).unwrap().lines().count() <= 2);
+    refused(&folder, &["bench", "-P", "n=1", "--", "true"], 2, "the command has no {n}");
+    refused(&folder, &["bench", "-P", "n=1", "--", "no-such-command", "{n}"], 127, "command not found");
+    refused(&folder, &["bench", "-P", "n=1", "-e", "no-such-event", "--", "true", "{n}"], 2, "unknown event");
+    refused(&folder, &["bench", "-P", "n=log:0..5:3", "--", "true", "{n}"], 2, "0 < LOW < HIGH");
+}
+
+#[test]
+fn a_fitted_model_predicts() {
+    let folder = Folder::new().with("line.csv", &line());
+    let text = stdout(&perfprop(&folder, &["fit", "line.csv", "--model", "a + b * n"]));
+    assert!(text.contains("time = a + b * n") && text.contains("R² 1.0000"), "{text}");
+    let args = ["fit", "line.csv", "--model", "a + b * n", "--emit", "json", "-o", "line.model"];
+    stdout(&perfprop(&folder, &args));
+    let output = perfprop(&folder, &["predict", "line.model", "n=250,1000"]);
+    let text = stdout(&output);
+    assert!(text.starts_with("n=250  600 ns") && text.contains("n=1k  2.10 µs"), "{text}");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("n=1k is outside of what was measured (100 to 400)"), "{said}");
+    refused(&folder, &["predict", "line.model", "m=5"], 2, "the model needs n: give n=VALUE");
+    refused(&folder, &["predict", "line.csv", "n=5"], 2, "it is no fitted model");
+}
+
+#[test]
+fn files_of_a_folder_are_fitted_where_their_coefficients_are_known() {
+    let header = |name: &str, model: &str| {
+        format!("{{\"perfprop_workload\":1,\"name\":\"{name}\",\"sizes\":[\"n\"],\"model\":\"{model}\"}}\n")
+    };
+    let rows = |time: fn(u32) -> u32| -> String {
+        let row = |n: u32| format!("{{\"sizes\":{{\"n\":{n}}},\"samples\":{{\"time\":[{}]}}}}\n", time(n));
+        (1..6).map(row).collect()
+    };
+    let folder = Folder::new()
+        .with("runs/a.jsonl", &(header("a", "start + each * n") + &rows(|n| 30 + 7 * n)))
+        .with("runs/b.jsonl", &(header("b", "start") + &rows(|_| 30)));
+    let text = stdout(&perfprop(&folder, &["fit", "runs"]));
+    let (b, a) = (text.find("b.jsonl").unwrap(), text.find("a.jsonl").unwrap());
+    assert!(b < a, "{text}");
+    assert!(text.contains("set   start") && text.contains("7.00 ns"), "{text}");
+    refused(&folder, &["fit", "runs/a.jsonl", "--model", "x * x * n"], 2, "not linear in its coefficients: '*' has");
+}
+
+#[test]
+fn what_is_no_data_is_told_with_its_place() {
+    let folder = Folder::new()
+        .with("empty.csv", "")
+        .with("names.csv", "n,cycles\n1,2\n")
+        .with("nan.csv", "n,time\n1,2\n2,NaN\n")
+        .with("few.csv", "n,time\n1,2\n")
+        .with("cut.jsonl", "{\"perfprop_workload\":1,\"name\":\"x\",\"sizes\":[\"n\"]}\n{\"sizes\":{\"n\"\n")
+        .with("later.jsonl", "{\"perfprop_workload\":2,\"name\":\"x\",\"sizes\":[]}\n");
+    let told = [
+        ("empty.csv", "line 1: there is nothing here"),
+        ("names.csv", "no column 'time': there are 'n', 'cycles'; name one with --response"),
+        ("nan.csv", "NaN at n = 2 is no measurement"),
+        ("few.csv", "one set of sizes can't tell 2 coefficients ('coeff', 'intercept') apart"),
+        ("cut.jsonl", "line 2: no workload"),
+        ("later.jsonl", "line 1: version 2 of workloads; this perfprop reads 1"),
+        ("absent.csv", "No such file"),
+    ];
+    for (file, words) in told {
+        refused(&folder, &["fit", file, "--model", "affine"], 2, words);
+    }
+}

@@ -15,7 +15,7 @@ fn text(pointer: *const c_char) -> String {
     unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
 }
 
-fn begin(name: *const c_char, call: Call) -> u64 {
+fn begin(name: *const c_char, call: Call<'_>) -> u64 {
     enter_or_complain(&text(name), call).map_or(0, Entered::handle)
 }
 

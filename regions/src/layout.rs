@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The first eight bytes, written last: whoever sees them sees a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PPregion");
 /// Changes when anything below does.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
 /// Names there is room for, and bytes of all their text.
 pub const NAMES: usize = 32_768;
@@ -72,6 +72,10 @@ pub struct Header {
     pub events: AtomicU32,
     /// Names of events.
     pub event_names: [AtomicU32; EVENTS],
+    /// What an enter and a leave add to an event's count in their own region: an `f64`'s bits.
+    pub event_inner: [AtomicU64; EVENTS],
+    /// What they add to its count in the region around, as above.
+    pub event_outer: [AtomicU64; EVENTS],
     /// Names of the counters that the program counts; 0 for none.
     pub counter_names: [AtomicU32; COUNTERS],
 }
@@ -124,21 +128,28 @@ pub struct ThreadSlot {
     pub marks: [Mark; MARKS],
 }
 
-/// What one event counted in the calls of a node.
+/// What one event counted in the calls of a node. Where it was counted for a part of a call, the call's count is scaled by
+/// what part that was.
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct EventCell {
     /// Calls in which it was counted for all or a part of the time.
     pub calls: AtomicU64,
-    /// Counts.
+    /// Calls in which it wasn't counted at all.
+    pub missing: AtomicU64,
+    /// Counts, not scaled.
     pub sum: AtomicU64,
-    /// The least of a call.
+    /// The least of a call, scaled.
     pub min: AtomicU64,
-    /// The most of a call.
+    /// The most of a call, scaled.
     pub max: AtomicU64,
-    /// The sum of squares of the counts of calls: an `f64`'s bits.
+    /// The sum of scaled counts of calls: an `f64`'s bits.
+    pub scaled: AtomicU64,
+    /// The sum of their squares, as above.
     pub squares: AtomicU64,
-    /// Time that was to be counted, in nanoseconds.
+    /// The sum of squares of counts that aren't scaled, each divided by the nanoseconds that it was counted, as above.
+    pub squares_per_ns: AtomicU64,
+    /// Time that was to be counted, also in calls without a count, in nanoseconds.
     pub enabled_ns: AtomicU64,
     /// The part of it that was counted.
     pub running_ns: AtomicU64,

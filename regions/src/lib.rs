@@ -26,7 +26,10 @@
 
 mod c;
 mod clock;
+mod event_totals;
+mod events;
 mod histogram;
+mod instrument;
 pub mod layout;
 mod memory;
 mod output;
@@ -36,14 +39,15 @@ mod snapshot;
 mod table;
 mod thread;
 
+pub use event_totals::EventTotal;
+pub use events::{EVENTS, EVENTS_FILE};
+pub use instrument::Instrumented;
 pub use memory::{FOLDER, MEMFD, folder_of};
 pub use output::{CSV, JSON, csv, json};
-pub use region::{
-    AlreadyOpen, Counter, Guard, Instrumented, Region, Reverse, counter, phase, record, region, try_region,
-};
+pub use region::{AlreadyOpen, Counter, Guard, Region, Reverse, counter, phase, record, region, try_region};
 pub use report::{PathRow, Row, Spread, Times, WARM_UP};
 pub use snapshot::{
-    EventCounts, FILE_SIZE, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError, Source, ThreadRegions,
+    EventCounts, EventMarker, FILE_SIZE, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError, Source, ThreadRegions,
 };
 
 /// What the regions of this process counted so far; `None` before the first region.

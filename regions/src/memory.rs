@@ -35,8 +35,8 @@ pub const MEMFD: &str = "perfprop-regions";
 #[derive(Debug)]
 pub(crate) struct Memory {
     base: *const u8,
-    /// Whether somebody made a folder for it.
-    pub(crate) is_watched: bool,
+    /// The folder that somebody made for it, where its file is.
+    pub(crate) folder: Option<PathBuf>,
 }
 
 #[expect(unsafe_code, reason = "a pointer says nothing of who may use it")]
@@ -49,12 +49,13 @@ unsafe impl Sync for Memory {}
 impl Memory {
     /// Memory of zeros; `None` where there is none to be had.
     pub(crate) fn new() -> Option<Self> {
-        let named = folder().and_then(|folder| named(&folder)).filter(is_long);
-        let is_watched = named.is_some();
+        let folder = folder();
+        let named = folder.as_deref().and_then(named).filter(is_long);
+        let folder = folder.filter(|_| named.is_some());
         let file = named.or_else(|| unnamed().filter(is_long));
         // The file is left open, as that is how it is found.
         let file = file.map(std::os::fd::IntoRawFd::into_raw_fd);
-        map(file).map(|base| Self { base, is_watched })
+        map(file).map(|base| Self { base, folder })
     }
 
     #[expect(unsafe_code, reason = "the memory is a file's: the compiler knows nothing of what it holds")]

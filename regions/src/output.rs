@@ -4,8 +4,9 @@ use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::path::Path;
 
+use crate::event_totals::EventTotal;
 use crate::report::{PathRow, Row, Times};
-use crate::snapshot::Snapshot;
+use crate::snapshot::{EventCounts, Snapshot};
 
 /// Where CSV goes at exit: a file, or `-` for standard output.
 pub const CSV: &str = "PERFPROP_REGION_CSV";
@@ -14,26 +15,30 @@ pub const JSON: &str = "PERFPROP_REGION_JSON";
 
 /// The first columns are CmdStan's.
 const COLUMNS: &str = "name,thread_id,total_time,forward_time,reverse_time,chain_stack,no_chain_stack,autodiff_calls,\
-no_autodiff_calls,calls,self_time,mean_time,time_variance,min_time,max_time,p50_time,p99_time,warmup_calls,warmup_time";
+no_autodiff_calls,calls,self_time,mean_time,time_variance,min_time,max_time,p50_time,p99_time,warmup_calls,warmup_time,marker_time";
+/// The columns of an event are its name with each of these behind.
+const EVENT_COLUMNS: [&str; 8] = ["", "_error", "_self", "_mean", "_variance", "_min", "_max", "_missing_calls"];
 
 /// Rows by name and thread, a line each, with times in seconds.
 ///
 /// The first nine columns are those of CmdStan's profiles: `autodiff_calls` are runs backwards, `no_autodiff_calls` calls
-/// that recorded nothing, and `chain_stack` and `no_chain_stack` what the program counted under these names. Names are
-/// quoted where they need it.
+/// that recorded nothing, and `chain_stack` and `no_chain_stack` what the program counted under these names. `marker_time` is
+/// what the markers took, which was taken off `forward_time`. An event has a column of its name for the count, and others for
+/// half its 95 % interval, the count in the region alone, mean, variance, least and most of a call, and calls in which it
+/// wasn't counted. What isn't known is empty. Names are quoted where they need it.
 pub fn csv(snapshot: &Snapshot) -> String {
     let mut text = COLUMNS.to_owned();
-    for name in further(snapshot) {
+    for name in snapshot.counters.iter().filter(|name| !is_stack(name)) {
         let _ = write!(text, ",{}", quoted(name));
+    }
+    for name in &snapshot.events {
+        EVENT_COLUMNS.iter().for_each(|column| {
+            let _ = write!(text, ",{}", quoted(&format!("{name}{column}")));
+        });
     }
     text.push('\n');
     snapshot.rows().iter().for_each(|row| csv_line(&mut text, snapshot, row));
     text
-}
-
-/// What the program counted beside its stacks, and events.
-fn further(snapshot: &Snapshot) -> impl Iterator<Item = &String> {
-    snapshot.counters.iter().filter(|name| !is_stack(name)).chain(&snapshot.events)
 }
 
 fn is_stack(name: &str) -> bool {
@@ -68,15 +73,26 @@ fn csv_line(text: &mut String, snapshot: &Snapshot, row: &Row) {
     let _ = write!(text, ",{},{}", spread(|s| Some(s.min), 1e9), spread(|s| Some(s.max), 1e9));
     let _ = write!(text, ",{},{}", spread(|s| Some(s.p50), 1e9), spread(|s| Some(s.p99), 1e9));
     let _ = write!(text, ",{},{}", row.warm_up.calls, seconds(row.warm_up.forward_ns));
+    let _ = write!(text, ",{}", seconds(times.markers_ns));
     for (name, counted) in snapshot.counters.iter().zip(row.counters) {
         if !is_stack(name) {
             let _ = write!(text, ",{counted}");
         }
     }
-    row.events.iter().for_each(|event| {
-        let _ = write!(text, ",{}", event.sum);
-    });
+    for (event, total) in row.events.iter().zip(&row.totals) {
+        csv_event(text, event.missing, total.as_ref());
+    }
     text.push('\n');
+}
+
+fn csv_event(text: &mut String, missing: u64, total: Option<&EventTotal>) {
+    let field =
+        |of: fn(&EventTotal) -> Option<f64>, print: fn(f64) -> String| total.and_then(of).map_or(String::new(), print);
+    let whole = |value: f64| format!("{value:.0}");
+    let _ = write!(text, ",{},{}", field(|t| Some(t.count), whole), field(|t| t.error, significant));
+    let _ = write!(text, ",{},{}", field(|t| t.self_count, whole), field(|t| Some(t.mean), significant));
+    let _ = write!(text, ",{}", field(|t| t.variance, significant));
+    let _ = write!(text, ",{},{},{missing}", field(|t| Some(t.min), whole), field(|t| Some(t.max), whole));
 }
 
 /// A name as a field of CSV: in quotes where it needs them (RFC 4180).
@@ -106,12 +122,16 @@ fn significant(value: f64) -> String {
 /// Rows by path, thread and phase as JSON, with times in nanoseconds.
 pub fn json(snapshot: &Snapshot) -> String {
     let mut text = format!(
-        "{{\"version\":1,\"pid\":{},\"lost_calls\":{},\"marker_ns\":{{\"inner\":{},\"outer\":{}}},\"regions\":[",
+        "{{\"version\":1,\"pid\":{},\"lost_calls\":{},\"marker_ns\":{{\"inner\":{},\"outer\":{}}}",
         snapshot.pid,
         snapshot.lost,
         number(snapshot.marker.inner_ns),
         number(snapshot.marker.outer_ns)
     );
+    let markers = snapshot.events.iter().zip(&snapshot.event_markers).map(|(name, marker)| {
+        format!("{}:{{\"inner\":{},\"outer\":{}}}", string(name), number(marker.inner), number(marker.outer))
+    });
+    let _ = write!(text, ",\"marker_events\":{{{}}},\"regions\":[", markers.collect::<Vec<_>>().join(","));
     for (place, row) in snapshot.paths().iter().enumerate() {
         text.push_str(if place == 0 { "\n" } else { ",\n" });
         json_row(&mut text, snapshot, row);
@@ -129,23 +149,37 @@ fn json_row(text: &mut String, snapshot: &Snapshot, row: &PathRow) {
     for (name, counted) in snapshot.counters.iter().zip(row.counters) {
         let _ = write!(text, ",{}:{counted}", string(name));
     }
-    for (name, event) in snapshot.events.iter().zip(&row.events) {
-        let _ = write!(
-            text,
-            ",{}:{{\"count\":{},\"calls\":{},\"enabled_ns\":{},\"running_ns\":{}}}",
-            string(name),
-            event.sum,
-            event.calls,
-            event.enabled_ns,
-            event.running_ns
-        );
+    let events = snapshot.events.iter().zip(&row.events).zip(&row.totals);
+    let events =
+        events.map(|((name, counts), total)| format!("{}:{}", string(name), json_event(counts, total.as_ref())));
+    if !snapshot.events.is_empty() {
+        let _ = write!(text, ",\"events\":{{{}}}", events.collect::<Vec<_>>().join(","));
     }
     text.push('}');
+}
+
+/// An event; its numbers are null where it was never counted.
+fn json_event(counts: &EventCounts, total: Option<&EventTotal>) -> String {
+    let field = |of: fn(&EventTotal) -> Option<f64>| total.and_then(of).map_or("null".into(), number);
+    let fields: [(&str, fn(&EventTotal) -> Option<f64>); 7] = [
+        ("count", |total| Some(total.count)),
+        ("error", |total| total.error),
+        ("self", |total| total.self_count),
+        ("mean", |total| Some(total.mean)),
+        ("variance", |total| total.variance),
+        ("min", |total| Some(total.min)),
+        ("max", |total| Some(total.max)),
+    ];
+    let mut text: String = fields.map(|(name, of)| format!("\"{name}\":{},", field(of))).concat();
+    let _ = write!(text, "\"calls\":{},\"missing_calls\":{}", counts.calls, counts.missing);
+    let _ = write!(text, ",\"enabled_ns\":{},\"running_ns\":{}", counts.enabled_ns, counts.running_ns);
+    format!("{{{text}}}")
 }
 
 fn json_times(text: &mut String, times: &Times) {
     let _ = write!(text, ",\"calls\":{},\"recorded_calls\":{}", times.calls, times.recorded);
     let _ = write!(text, ",\"forward_ns\":{},\"self_ns\":{}", number(times.forward_ns), number(times.self_ns));
+    let _ = write!(text, ",\"markers_ns\":{}", number(times.markers_ns));
     let _ = write!(text, ",\"reverse_calls\":{},\"reverse_ns\":{}", times.reverse_calls, number(times.reverse_ns));
     let Some(spread) = &times.calls_ns else { return };
     let variance = spread.variance.map_or("null".into(), number);

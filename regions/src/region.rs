@@ -1,11 +1,8 @@
 //! Names parts of a program, and closes them when they go out of scope.
 
 use std::fmt;
-use std::future::Future;
 use std::marker::PhantomData;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::task::{Context, Poll};
 
 use crate::layout::COUNTERS;
 use crate::table::{Table, generation, table};
@@ -20,7 +17,7 @@ use crate::thread::{self, Call, Entered, Refusal};
 /// ```
 #[derive(Debug)]
 pub struct Region {
-    name: &'static str,
+    pub(crate) name: &'static str,
     /// The name's number, and above it one more than the generation of the table that gave it; 0 for none.
     number: AtomicU64,
 }
@@ -47,6 +44,22 @@ impl fmt::Display for AlreadyOpen {
 impl std::error::Error for AlreadyOpen {}
 
 /// An open region, which is closed when this goes out of scope, also by a panic.
+///
+/// It stays on its thread. A future that holds one over an await is therefore not `Send`, and an executor of several threads
+/// doesn't take it; [`Region::instrument`] is for that:
+///
+/// ```compile_fail,E0277
+/// use perfprop_regions::region;
+/// fn spawn(_: impl Future + Send) {}
+/// spawn(async {
+///     let _open = region("held");
+///     std::future::ready(()).await;
+/// });
+/// ```
+///
+/// An executor of one thread takes it: other tasks then run within the region, and find its name taken. That is said on
+/// standard error. Clippy finds it before, where `clippy.toml` has
+/// `await-holding-invalid-types = ["perfprop_regions::Guard"]`.
 #[derive(Debug)]
 #[must_use = "the region is closed where this goes out of scope: bind it to a name such as _open"]
 pub struct Guard {
@@ -85,7 +98,7 @@ impl Region {
     }
 
     #[inline]
-    fn number(&self, table: &Table) -> u32 {
+    pub(crate) fn number(&self, table: &Table) -> u32 {
         let (known, generation) = (self.number.load(Ordering::Relaxed), u64::from(generation()) + 1);
         if known >> 32 == generation {
             return known as u32;
@@ -109,7 +122,7 @@ impl Region {
     }
 
     #[inline]
-    fn open(&self, call: Call) -> Guard {
+    fn open(&self, call: Call<'_>) -> Guard {
         let entered = thread::enter(|table| self.number(table), call);
         if entered == Err(Refusal::AlreadyOpen) {
             complain(self.name);
@@ -129,21 +142,23 @@ impl Region {
     /// that of the outermost call.
     pub fn enter_recursive(&self) -> Guard {
         let entered = thread::enter(|table| self.number(table), Call::Plain);
-        if let (Err(Refusal::AlreadyOpen), Some(table)) = (entered, table()) {
-            thread::count_again(self.number(table));
+        if entered == Err(Refusal::AlreadyOpen) {
+            self.count_again();
         }
         Guard::new(entered.ok())
+    }
+
+    /// Counts one more call where it is open.
+    pub(crate) fn count_again(&self) {
+        if let Some(table) = table() {
+            thread::count_again(self.number(table));
+        }
     }
 
     /// Counts a run backwards of what was recorded in this region, until the value goes out of scope: the time is added to
     /// the region's reverse time.
     pub fn reverse(&self) -> Reverse<'_> {
         Reverse { region: self, start: thread::begin_reverse(), _thread: PhantomData }
-    }
-
-    /// Measures a future: its region is open while it is polled, and suspended while it waits. All of it is one call.
-    pub fn instrument<F: Future>(&'static self, future: F) -> Instrumented<F> {
-        Instrumented { region: self, future: Some(Box::pin(future)), spent: 0 }
     }
 }
 
@@ -164,45 +179,6 @@ impl Drop for Reverse<'_> {
     }
 }
 
-/// A future whose polls are a call of a region.
-#[derive(Debug)]
-pub struct Instrumented<F: Future> {
-    region: &'static Region,
-    future: Option<Pin<Box<F>>>,
-    /// Nanoseconds in polls so far.
-    spent: u64,
-}
-
-impl<F: Future> Future for Instrumented<F> {
-    type Output = F::Output;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
-        let (region, spent) = (self.region, self.spent);
-        let Some(future) = &mut self.future else { return Poll::Pending };
-        let entered = thread::enter(|table| region.number(table), Call::Resumed(spent));
-        let mut guard = Guard::new(entered.ok());
-        let polled = future.as_mut().poll(context);
-        match (&polled, guard.entered.take()) {
-            (Poll::Pending, Some(entered)) => self.spent = thread::suspend(entered),
-            (_, entered) => guard.entered = entered,
-        }
-        if polled.is_ready() {
-            (self.future, self.spent) = (None, 0);
-        }
-        polled
-    }
-}
-
-impl<F: Future> Drop for Instrumented<F> {
-    /// A future that is dropped before it is ready took its time all the same.
-    fn drop(&mut self) {
-        if self.spent > 0 {
-            let entered = thread::enter(|table| self.region.number(table), Call::Resumed(self.spent));
-            drop(Guard::new(entered.ok()));
-        }
-    }
-}
-
 /// Opens a region by a name that is known only when the program runs; [`Region`] is faster. Where one of the name is open
 /// on this thread, that is said on standard error the first time, and the guard does nothing.
 pub fn region(name: &str) -> Guard {
@@ -218,7 +194,7 @@ pub fn try_region(name: &str) -> Result<Guard, AlreadyOpen> {
 }
 
 /// Enters a region, or says that one of its name is open.
-pub(crate) fn enter_or_complain(name: &str, call: Call) -> Option<Entered> {
+pub(crate) fn enter_or_complain(name: &str, call: Call<'_>) -> Option<Entered> {
     let entered = thread::enter_named(name, call);
     if entered == Err(Refusal::AlreadyOpen) {
         complain(name);
@@ -236,7 +212,7 @@ fn given(entered: Result<Entered, Refusal>, name: &str) -> Result<Guard, Already
 /// Says once in a process that a region was open.
 #[cold]
 #[expect(clippy::print_stderr, reason = "the caller has no other way to learn of it")]
-fn complain(name: &str) {
+pub(crate) fn complain(name: &str) {
     static ONCE: std::sync::Once = std::sync::Once::new();
     let error = AlreadyOpen { name: name.to_owned() };
     ONCE.call_once(|| eprintln!("perfprop: {error}; it goes on, and this call isn't counted (told once)"));

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::event_totals::{EventSums, EventTotal, Within};
 use crate::histogram::quantile;
 use crate::layout::{BUCKETS, COUNTERS};
 use crate::snapshot::{EventCounts, Marker, NodeCounts, Snapshot};
@@ -24,6 +25,9 @@ pub struct Row {
     pub counters: [u64; COUNTERS],
     /// What events counted, in the order of [`Snapshot::events`].
     pub events: Vec<EventCounts>,
+    /// The same as numbers with intervals, without the markers'; `None` where an event was never counted.
+    pub totals: Vec<Option<EventTotal>>,
+    sums: EventSums,
 }
 
 /// What a region counted on a thread below other regions, in a phase.
@@ -41,6 +45,9 @@ pub struct PathRow {
     pub counters: [u64; COUNTERS],
     /// What events counted.
     pub events: Vec<EventCounts>,
+    /// The same as numbers with intervals, without the markers'; `None` where an event was never counted.
+    pub totals: Vec<Option<EventTotal>>,
+    sums: EventSums,
 }
 
 /// Calls, and what they took, in nanoseconds, without what the markers cost.
@@ -54,6 +61,8 @@ pub struct Times {
     pub forward_ns: f64,
     /// Time in the region alone.
     pub self_ns: f64,
+    /// What the markers of its calls, and of those within, took, which was taken off the time.
+    pub markers_ns: f64,
     /// Runs backwards.
     pub reverse_calls: u64,
     /// Their time.
@@ -123,11 +132,12 @@ impl Distribution {
 }
 
 impl Times {
-    fn add(&mut self, node: &NodeCounts, derived: Derived) {
+    fn add(&mut self, node: &NodeCounts, derived: &Derived) {
         self.calls += node.calls;
         self.recorded += node.recorded;
         self.forward_ns += derived.total_ns;
         self.self_ns += derived.self_ns;
+        self.markers_ns += derived.markers_ns;
         self.reverse_calls += node.reverse_calls;
         self.reverse_ns += node.reverse_ns as f64;
         self.distribution.add(node);
@@ -144,53 +154,40 @@ impl Times {
 }
 
 /// Times of a node without the markers'.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Derived {
     total_ns: f64,
     self_ns: f64,
-    /// Calls of all regions within.
-    within: u64,
+    markers_ns: f64,
+    within: Within,
 }
 
 /// The times of all nodes without what markers cost: their own, and those of all regions within.
 fn derived(snapshot: &Snapshot) -> Vec<Derived> {
     let mut found = vec![Derived::default(); snapshot.nodes.len()];
-    for (place, node) in snapshot.nodes.iter().enumerate() {
+    for node in &snapshot.nodes {
         let mut above = node.parent;
         for _ in 0..snapshot.nodes.len() {
             let Some(parent) = above else { break };
-            found[parent].within += node.calls;
+            found[parent].within.calls += node.calls;
             above = snapshot.nodes[parent].parent;
         }
-        found[place].total_ns = node.total_ns as f64 - node.calls as f64 * snapshot.marker.inner_ns;
     }
-    for each in &mut found {
-        each.total_ns = (each.total_ns - each.within as f64 * snapshot.marker.outer_ns).max(0.0);
+    for (each, node) in found.iter_mut().zip(&snapshot.nodes) {
+        let (inner, outer) = (snapshot.marker.inner_ns, snapshot.marker.outer_ns);
+        each.markers_ns = node.calls as f64 * inner + each.within.calls as f64 * outer;
+        each.total_ns = (node.total_ns as f64 - each.markers_ns).max(0.0);
         each.self_ns = each.total_ns;
     }
     for (place, node) in snapshot.nodes.iter().enumerate() {
         if let Some(parent) = node.parent {
             found[parent].self_ns -= found[place].total_ns;
+            found[parent].within.add_child(node.calls, &node.events);
         }
     }
     // A region that was closed after the one around it took time that the other didn't.
     found.iter_mut().for_each(|each| each.self_ns = each.self_ns.max(0.0));
     found
-}
-
-fn add_events(sums: &mut Vec<EventCounts>, events: &[EventCounts]) {
-    sums.resize(events.len().max(sums.len()), EventCounts { min: u64::MAX, ..EventCounts::default() });
-    for (sum, event) in sums.iter_mut().zip(events) {
-        *sum = EventCounts {
-            calls: sum.calls + event.calls,
-            sum: sum.sum + event.sum,
-            min: sum.min.min(event.min),
-            max: sum.max.max(event.max),
-            squares: sum.squares + event.squares,
-            enabled_ns: sum.enabled_ns + event.enabled_ns,
-            running_ns: sum.running_ns + event.running_ns,
-        };
-    }
 }
 
 impl Snapshot {
@@ -206,18 +203,21 @@ impl Snapshot {
                 warm_up: Times::default(),
                 counters: [0; COUNTERS],
                 events: Vec::new(),
+                totals: Vec::new(),
+                sums: EventSums::default(),
             });
-            row.times.add(node, derived);
+            row.times.add(node, &derived);
             if node.phase == WARM_UP {
-                row.warm_up.add(node, derived);
+                row.warm_up.add(node, &derived);
             }
             row.counters.iter_mut().zip(node.counters).for_each(|(sum, counted)| *sum += counted);
-            add_events(&mut row.events, &node.events);
+            row.sums.add(node.calls, &node.events, &derived.within);
         }
         let mut rows: Vec<Row> = rows.into_values().collect();
         for row in &mut rows {
             row.times.finish(&self.marker);
             row.warm_up.finish(&self.marker);
+            (row.events, row.totals) = (row.sums.all.clone(), row.sums.totals(self));
         }
         rows
     }
@@ -245,13 +245,18 @@ impl Snapshot {
                 times: Times::default(),
                 counters: [0; COUNTERS],
                 events: Vec::new(),
+                totals: Vec::new(),
+                sums: EventSums::default(),
             });
-            row.times.add(node, derived);
+            row.times.add(node, &derived);
             row.counters.iter_mut().zip(node.counters).for_each(|(sum, counted)| *sum += counted);
-            add_events(&mut row.events, &node.events);
+            row.sums.add(node.calls, &node.events, &derived.within);
         }
         let mut rows: Vec<PathRow> = rows.into_values().collect();
-        rows.iter_mut().for_each(|row| row.times.finish(&self.marker));
+        for row in &mut rows {
+            row.times.finish(&self.marker);
+            (row.events, row.totals) = (row.sums.all.clone(), row.sums.totals(self));
+        }
         rows
     }
 }

@@ -70,6 +70,8 @@ pub struct Snapshot {
     pub marker: Marker,
     /// Names of the events that are counted.
     pub events: Vec<String>,
+    /// What an enter and a leave add to the count of each event.
+    pub event_markers: Vec<EventMarker>,
     /// Names of the counters that the program counts.
     pub counters: Vec<String>,
     /// Threads, by slot; the first is all those that have ended and share one.
@@ -85,6 +87,15 @@ pub struct Marker {
     pub inner_ns: f64,
     /// To the time of the region around.
     pub outer_ns: f64,
+}
+
+/// What markers add to the count of an event.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EventMarker {
+    /// To that of their own region.
+    pub inner: f64,
+    /// To that of the region around.
+    pub outer: f64,
 }
 
 /// A thread.
@@ -135,20 +146,27 @@ pub struct NodeCounts {
     pub histogram: Box<[u32; BUCKETS]>,
 }
 
-/// What an event counted in the calls of a node.
+/// What an event counted in the calls of a node. Where it was counted for a part of a call, the call's count is scaled by
+/// what part that was.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct EventCounts {
-    /// Calls in which it was counted.
+    /// Calls in which it was counted for all or a part of the time.
     pub calls: u64,
-    /// Counts.
+    /// Calls in which it wasn't counted at all.
+    pub missing: u64,
+    /// Counts, not scaled.
     pub sum: u64,
-    /// The least of a call.
+    /// The least of a call, scaled.
     pub min: u64,
-    /// The most of a call.
+    /// The most of a call, scaled.
     pub max: u64,
-    /// The sum of squares.
+    /// The sum of scaled counts of calls.
+    pub scaled: f64,
+    /// The sum of their squares.
     pub squares: f64,
-    /// Time that was to be counted.
+    /// The sum of squares of counts that aren't scaled, each divided by the nanoseconds that it was counted.
+    pub squares_per_ns: f64,
+    /// Time that was to be counted, also in calls without a count.
     pub enabled_ns: u64,
     /// The part of it that was.
     pub running_ns: u64,
@@ -231,6 +249,10 @@ impl Snapshot {
         };
         let events = listed(offset_of!(Header, event_names), at(offset_of!(Header, events)).min(EVENTS))?;
         let counters = listed(offset_of!(Header, counter_names), COUNTERS)?;
+        let marker = |event: usize| EventMarker {
+            inner: header.f64(offset_of!(Header, event_inner) + 8 * event),
+            outer: header.f64(offset_of!(Header, event_outer) + 8 * event),
+        };
         let reader = NodesReader { names: &names, threads, events: events.len() };
         let (nodes, places) = reader.nodes(nodes)?;
         let threads = (0..threads).map(|slot| read_thread(source, slot, &places)).collect::<Result<Vec<_>, _>>()?;
@@ -242,6 +264,7 @@ impl Snapshot {
                 inner_ns: header.f64(offset_of!(Header, inner_ns)),
                 outer_ns: header.f64(offset_of!(Header, outer_ns)),
             },
+            event_markers: (0..events.len()).map(marker).collect(),
             events,
             counters,
             threads,
@@ -356,18 +379,6 @@ impl NodesReader<'_> {
         let mut histogram = Box::new([0; BUCKETS]);
         let at = offset_of!(Node, histogram);
         histogram.iter_mut().enumerate().for_each(|(bucket, calls)| *calls = bytes.u32(at + 4 * bucket));
-        let event = |event: usize| {
-            let at = offset_of!(Node, events) + event * size_of::<EventCell>();
-            EventCounts {
-                calls: bytes.u64(at + offset_of!(EventCell, calls)),
-                sum: bytes.u64(at + offset_of!(EventCell, sum)),
-                min: bytes.u64(at + offset_of!(EventCell, min)),
-                max: bytes.u64(at + offset_of!(EventCell, max)),
-                squares: bytes.f64(at + offset_of!(EventCell, squares)),
-                enabled_ns: bytes.u64(at + offset_of!(EventCell, enabled_ns)),
-                running_ns: bytes.u64(at + offset_of!(EventCell, running_ns)),
-            }
-        };
         Ok(Some(NodeCounts {
             number: number as u32,
             thread,
@@ -383,9 +394,25 @@ impl NodesReader<'_> {
             reverse_calls: bytes.u64(offset_of!(Node, reverse_calls)),
             reverse_ns: bytes.u64(offset_of!(Node, reverse_ns)),
             counters: std::array::from_fn(|place| bytes.u64(offset_of!(Node, counters) + 8 * place)),
-            events: (0..self.events).map(event).collect(),
+            events: (0..self.events).map(|event| event_counts(bytes, event)).collect(),
             histogram,
         }))
+    }
+}
+
+fn event_counts(bytes: &Bytes, event: usize) -> EventCounts {
+    let at = offset_of!(Node, events) + event * size_of::<EventCell>();
+    EventCounts {
+        calls: bytes.u64(at + offset_of!(EventCell, calls)),
+        missing: bytes.u64(at + offset_of!(EventCell, missing)),
+        sum: bytes.u64(at + offset_of!(EventCell, sum)),
+        min: bytes.u64(at + offset_of!(EventCell, min)),
+        max: bytes.u64(at + offset_of!(EventCell, max)),
+        scaled: bytes.f64(at + offset_of!(EventCell, scaled)),
+        squares: bytes.f64(at + offset_of!(EventCell, squares)),
+        squares_per_ns: bytes.f64(at + offset_of!(EventCell, squares_per_ns)),
+        enabled_ns: bytes.u64(at + offset_of!(EventCell, enabled_ns)),
+        running_ns: bytes.u64(at + offset_of!(EventCell, running_ns)),
     }
 }
 

@@ -3,10 +3,11 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use std::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
+use crate::events::{self, CountedEvent};
 use crate::layout::{
-    BY_PROGRAM, BY_WATCHER, DEPTH, MAGIC, NAMES, NODES, Node, TEXT, THREADS, ThreadSlot, VERSION, state,
+    BY_PROGRAM, BY_WATCHER, DEPTH, EventCell, MAGIC, NAMES, NODES, Node, TEXT, THREADS, ThreadSlot, VERSION, state,
 };
 use crate::memory::Memory;
 use crate::output;
@@ -21,6 +22,8 @@ const ENDED: usize = 256;
 pub(crate) struct Table {
     pub(crate) memory: Memory,
     registry: Mutex<Registry>,
+    /// What is counted in regions, from the first thread on that records.
+    events: OnceLock<Vec<CountedEvent>>,
 }
 
 /// What is where. Nodes of a thread are listed in the order in which they were made: a parent stands before its children.
@@ -65,7 +68,8 @@ fn make() -> Option<&'static Table> {
     if let Some(table) = present() {
         return Some(table);
     }
-    let table = Box::leak(Box::new(Table { memory: Memory::new()?, registry: Mutex::default() }));
+    let table =
+        Box::leak(Box::new(Table { memory: Memory::new()?, registry: Mutex::default(), events: OnceLock::new() }));
     table.begin();
     hook();
     TABLE.store(table, Release);
@@ -105,7 +109,7 @@ impl Table {
         self.name(OTHER);
         let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
         let by_program = if [output::CSV, output::JSON].into_iter().any(is_set) { BY_PROGRAM } else { 0 };
-        let by_watcher = if self.memory.is_watched { BY_WATCHER } else { 0 };
+        let by_watcher = if self.memory.folder.is_some() { BY_WATCHER } else { 0 };
         header.recording.store(by_program | by_watcher, Relaxed);
         header.magic.store(MAGIC, Release);
     }
@@ -151,6 +155,27 @@ impl Table {
         header.names.store(number + 1, Release);
         registry.names.insert(name.into(), number);
         number
+    }
+
+    /// The name of a number.
+    pub(crate) fn text_of(&self, number: u32) -> String {
+        let entry = self.memory.name(number);
+        let (offset, length) = (entry.offset.load(Relaxed) as usize, entry.length.load(Relaxed) as usize);
+        let bytes: Vec<u8> = (offset..offset + length).map(|place| self.memory.text(place).load(Relaxed)).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// The events that are counted in regions, which the first thread that asks chooses.
+    pub(crate) fn events(&self) -> &[CountedEvent] {
+        self.events.get_or_init(|| {
+            let chosen = events::chosen(self.memory.folder.as_deref());
+            let header = self.memory.header();
+            for (place, event) in header.event_names.iter().zip(&chosen) {
+                place.store(self.name(&event.name), Relaxed);
+            }
+            header.events.store(chosen.len() as u32, Release);
+            chosen
+        })
     }
 
     /// A slot for this thread; `None` where all are taken by threads that run.
@@ -294,12 +319,18 @@ pub(crate) fn raise(most: &AtomicU64, value: u64) {
 /// The sums of a node, in which the shortest and longest call aren't.
 fn sums(node: &Node) -> impl Iterator<Item = &AtomicU64> {
     let own = [&node.calls, &node.recorded, &node.total_ns, &node.reverse_calls, &node.reverse_ns];
-    let events = node.events.iter().flat_map(|event| [&event.calls, &event.sum, &event.enabled_ns, &event.running_ns]);
+    let events = node.events.iter().flat_map(event_sums);
     own.into_iter().chain(&node.counters).chain(events)
 }
 
-fn squares(node: &Node) -> impl Iterator<Item = &AtomicU64> {
-    std::iter::once(&node.squares).chain(node.events.iter().map(|event| &event.squares))
+fn event_sums(event: &EventCell) -> [&AtomicU64; 5] {
+    [&event.calls, &event.missing, &event.sum, &event.enabled_ns, &event.running_ns]
+}
+
+/// The sums of a node that are an `f64`'s bits.
+fn floats(node: &Node) -> impl Iterator<Item = &AtomicU64> {
+    let events = node.events.iter().flat_map(|event| [&event.scaled, &event.squares, &event.squares_per_ns]);
+    std::iter::once(&node.squares).chain(events)
 }
 
 fn least(node: &Node) -> impl Iterator<Item = &AtomicU64> {
@@ -312,7 +343,7 @@ fn most(node: &Node) -> impl Iterator<Item = &AtomicU64> {
 
 fn add(to: &Node, from: &Node) {
     sums(to).zip(sums(from)).for_each(|(to, from)| grow(to, from.load(Relaxed)));
-    squares(to).zip(squares(from)).for_each(|(to, from)| grow_float(to, f64::from_bits(from.load(Relaxed))));
+    floats(to).zip(floats(from)).for_each(|(to, from)| grow_float(to, f64::from_bits(from.load(Relaxed))));
     least(to).zip(least(from)).for_each(|(to, from)| lower(to, from.load(Relaxed)));
     most(to).zip(most(from)).for_each(|(to, from)| raise(to, from.load(Relaxed)));
     for (to, from) in to.histogram.iter().zip(&from.histogram) {
@@ -322,7 +353,7 @@ fn add(to: &Node, from: &Node) {
 
 fn clear(node: &Node) {
     node.name.store(0, Release);
-    sums(node).chain(squares(node)).chain(least(node)).chain(most(node)).for_each(|value| value.store(0, Relaxed));
+    sums(node).chain(floats(node)).chain(least(node)).chain(most(node)).for_each(|value| value.store(0, Relaxed));
     node.histogram.iter().for_each(|calls| calls.store(0, Relaxed));
 }
 

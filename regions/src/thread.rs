@@ -1,14 +1,19 @@
 //! Enters and leaves regions on a thread.
 
+mod events;
+mod marker;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::sync::Once;
+use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
 use crate::clock::now;
+use crate::events::Readings;
 use crate::histogram::bucket;
 use crate::layout::{MARKS, Node};
 use crate::table::{Table, generation, grow, grow_float, lower, raise, table};
+use events::ThreadEvents;
 
 thread_local! {
     static THREAD: RefCell<Option<Thread>> = const { RefCell::new(None) };
@@ -25,13 +30,31 @@ pub(crate) enum Refusal {
 
 /// What a call of a region is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Call {
+pub(crate) enum Call<'a> {
     /// The usual one.
     Plain,
     /// One that records operations for a run backwards.
     Recorded,
-    /// One that went on for so many nanoseconds before it was suspended.
-    Resumed(u64),
+    /// One that was suspended.
+    Resumed(&'a Suspended),
+}
+
+/// What a call took so far, and what was counted in it; `None` where that couldn't be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Spent {
+    ns: u64,
+    counted: Option<Readings>,
+}
+
+/// A call that goes on later, perhaps on another thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Suspended {
+    name: u32,
+    generation: u32,
+    /// The number of the thread that suspended it, and the node in which it was there.
+    thread: u64,
+    node: u32,
+    spent: Spent,
 }
 
 /// A region that was entered and is to be left.
@@ -58,7 +81,8 @@ impl Entered {
 struct Open {
     name: u32,
     node: u32,
-    call: Call,
+    is_recorded: bool,
+    /// When it was entered, less what it took before it was suspended.
     start: u64,
 }
 
@@ -70,9 +94,13 @@ const RECENT: usize = 64;
 struct Thread {
     table: &'static Table,
     generation: u32,
+    /// No other thread of the process has or had this number.
+    number: u64,
     /// `None` where all slots are taken.
     slot: Option<u32>,
     open: Vec<Open>,
+    /// `None` where no events are wanted.
+    events: Option<ThreadEvents>,
     /// A bit for each name: whether it is open.
     is_open: Vec<u64>,
     phase: u32,
@@ -86,11 +114,14 @@ struct Thread {
 
 impl Thread {
     fn new(table: &'static Table) -> Self {
+        static THREADS: AtomicU64 = AtomicU64::new(0);
         Self {
             table,
             generation: generation(),
+            number: THREADS.fetch_add(1, Relaxed),
             slot: table.begin_thread(),
             open: Vec::with_capacity(16),
+            events: ThreadEvents::new(table.events()),
             is_open: Vec::new(),
             phase: 0,
             recent: [(0, 0, 0); RECENT],
@@ -101,7 +132,7 @@ impl Thread {
     }
 
     /// The number of a name, without asking other threads twice.
-    fn number(&mut self, name: &str) -> u32 {
+    fn number_of(&mut self, name: &str) -> u32 {
         if let Some(&number) = self.names.get(name) {
             return number;
         }
@@ -153,46 +184,61 @@ impl Thread {
     }
 
     #[inline]
-    fn enter(&mut self, name: u32, call: Call) -> Result<Entered, Refusal> {
+    fn enter(&mut self, name: u32, call: Call<'_>) -> Result<Entered, Refusal> {
         if self.is_open(name) {
             return Err(Refusal::AlreadyOpen);
         }
+        let before = if let Call::Resumed(suspended) = call { Some(&suspended.spent) } else { None };
         let node = self.node(name);
         self.set_open(name, true);
-        self.open.push(Open { name, node, call, start: 0 });
+        self.open.push(Open { name, node, is_recorded: call == Call::Recorded, start: 0 });
         self.show(node);
+        // What the kernel takes to read events is in no time; what the clock takes is in the events, and measured.
+        if let Some(events) = &mut self.events {
+            events.begin(before.map(|spent| spent.counted));
+        }
         let start = now();
         self.mark(start, node, 1);
         if let Some(open) = self.open.last_mut() {
-            open.start = start;
+            open.start = start.wrapping_sub(before.map_or(0, |spent| spent.ns));
         }
         Ok(Entered { name, generation: self.generation })
     }
 
-    /// Leaves a region; gives its time with what it had before.
+    /// Leaves a region; gives what the call took.
     #[inline]
-    fn leave(&mut self, name: u32, end: u64) -> Option<(Open, u64)> {
+    fn leave(&mut self, name: u32, end: u64) -> Option<(Open, Spent)> {
+        let now = self.events.as_ref().and_then(ThreadEvents::read);
         let place = self.open.iter().rposition(|open| open.name == name)?;
         let open = self.open.remove(place);
+        let counted = self.events.as_mut().and_then(|events| events.end(place, now));
         self.set_open(name, false);
         self.mark(end, open.node, 0);
         let top = self.open.last().map_or(0, |open| open.node);
         self.show(top);
-        let before = if let Call::Resumed(before) = open.call { before } else { 0 };
-        Some((open, end.saturating_sub(open.start) + before))
+        let ns = (end.wrapping_sub(open.start) as i64).max(0) as u64;
+        Some((open, Spent { ns, counted }))
     }
 
     fn close(&mut self, name: u32, end: u64) {
-        let Some((open, ns)) = self.leave(name, end) else { return };
-        if open.node == 0 {
-            return self.table.lose(1);
-        }
-        let node = self.table.memory.node(open.node);
-        count(node, ns);
-        if open.call == Call::Recorded {
-            grow(&node.recorded, 1);
+        let Some((open, spent)) = self.leave(name, end) else { return };
+        self.count(open.node, &spent);
+        if open.is_recorded && open.node != 0 {
+            grow(&self.table.memory.node(open.node).recorded, 1);
             self.last.insert(name, open.node);
         }
+    }
+
+    /// Counts a call.
+    fn count(&self, node: u32, spent: &Spent) {
+        if node == 0 {
+            return self.table.lose(1);
+        }
+        let node = self.table.memory.node(node);
+        if let Some(events) = &self.events {
+            events.count(node, spent);
+        }
+        count(node, spent.ns);
     }
 
     fn show(&self, node: u32) {
@@ -249,9 +295,12 @@ fn with<T>(action: impl FnOnce(&mut Thread) -> T) -> Option<T> {
         let generation = generation();
         if thread.as_ref().is_none_or(|thread| thread.generation != generation) {
             // What belongs to the parent of a fork stays as it is.
-            std::mem::forget(thread.take());
+            if let Some(mut of_parent) = thread.take() {
+                of_parent.events.take().into_iter().for_each(ThreadEvents::abandon);
+                std::mem::forget(of_parent);
+            }
             *thread = Some(Thread::new(table));
-            thread.as_mut().into_iter().for_each(measure_marker);
+            thread.as_mut().into_iter().for_each(marker::measure);
         }
         thread.as_mut().map(action)
     });
@@ -260,7 +309,7 @@ fn with<T>(action: impl FnOnce(&mut Thread) -> T) -> Option<T> {
 
 /// Enters a region.
 #[inline]
-pub(crate) fn enter(name: impl FnOnce(&Table) -> u32, call: Call) -> Result<Entered, Refusal> {
+pub(crate) fn enter(name: impl FnOnce(&Table) -> u32, call: Call<'_>) -> Result<Entered, Refusal> {
     match table() {
         Some(table) if table.records() => {
             let name = name(table);
@@ -271,10 +320,10 @@ pub(crate) fn enter(name: impl FnOnce(&Table) -> u32, call: Call) -> Result<Ente
 }
 
 /// Enters a region by a name that is known only now.
-pub(crate) fn enter_named(name: &str, call: Call) -> Result<Entered, Refusal> {
+pub(crate) fn enter_named(name: &str, call: Call<'_>) -> Result<Entered, Refusal> {
     match table() {
         Some(table) if table.records() => with(|thread| {
-            let number = thread.number(name);
+            let number = thread.number_of(name);
             thread.enter(number, call)
         })
         .unwrap_or(Err(Refusal::Off)),
@@ -292,12 +341,29 @@ pub(crate) fn leave(entered: Entered) {
     }
 }
 
-/// Leaves a region that is to go on later; gives its time so far.
-pub(crate) fn suspend(entered: Entered) -> u64 {
+/// Leaves a region that is to go on later.
+pub(crate) fn suspend(entered: Entered) -> Option<Suspended> {
     let end = now();
-    let is_ours = entered.generation == generation();
-    let left = if is_ours { with(|thread| thread.leave(entered.name, end)).flatten() } else { None };
-    left.map_or(0, |(_, ns)| ns)
+    if entered.generation != generation() {
+        return None;
+    }
+    let suspended = with(|thread| {
+        let (Open { name, node, .. }, spent) = thread.leave(entered.name, end)?;
+        Some(Suspended { name, generation: thread.generation, thread: thread.number, node, spent })
+    });
+    suspended.flatten()
+}
+
+/// Counts a suspended call that won't go on: where it was, or where this thread is if that was another one.
+pub(crate) fn finish(suspended: &Suspended) {
+    if suspended.generation != generation() {
+        return;
+    }
+    with(|thread| {
+        let is_here = suspended.thread == thread.number;
+        let node = if is_here { suspended.node } else { thread.node(suspended.name) };
+        thread.count(node, &suspended.spent);
+    });
 }
 
 /// Counts one more call of a region that is open.
@@ -307,6 +373,15 @@ pub(crate) fn count_again(name: u32) {
             grow(&thread.table.memory.node(open.node).calls, 1);
         }
     });
+}
+
+/// The name of a region that was opened within another one and is still open.
+pub(crate) fn held_within(entered: Entered) -> Option<String> {
+    let held = with(|thread| {
+        let place = thread.open.iter().rposition(|open| open.name == entered.name)?;
+        thread.open.get(place + 1).map(|held| thread.table.text_of(held.name))
+    });
+    held.flatten()
 }
 
 /// Adds to what the program counts in an open region.
@@ -338,39 +413,4 @@ pub(crate) fn end_reverse(name: impl FnOnce(&Table) -> u32, start: u64) {
             }
         }
     });
-}
-
-/// Rounds of the measurement of a marker, and markers in each.
-const ROUNDS: usize = 16;
-const MARKERS: u64 = 32;
-
-/// Measures once what an enter and a leave cost, on the thread that is the first.
-fn measure_marker(thread: &mut Thread) {
-    static ONCE: Once = Once::new();
-    static GENERATION: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
-    let is_other = GENERATION.swap(thread.generation, Relaxed) != thread.generation;
-    let header = thread.table.memory.header();
-    let mut first = is_other;
-    ONCE.call_once(|| first = true);
-    let Some(slot) = thread.slot.filter(|_| first) else { return };
-    let name = thread.table.name("(marker)");
-    let mut outer = f64::INFINITY;
-    for _ in 0..ROUNDS {
-        let start = now();
-        for _ in 0..MARKERS {
-            let _ = thread.enter(name, Call::Plain);
-            thread.close(name, now());
-        }
-        outer = outer.min((now() - start) as f64 / MARKERS as f64);
-    }
-    let node = thread.node(name);
-    if node != 0 {
-        let inner = thread.table.memory.node(node).min_ns.load(Relaxed) as f64;
-        header.inner_ns.store(inner.to_bits(), Relaxed);
-        header.outer_ns.store(outer.max(inner).to_bits(), Relaxed);
-        thread.table.drop_node(slot, node);
-    }
-    thread.recent = [(0, 0, 0); RECENT];
-    thread.nodes.clear();
-    thread.table.memory.thread(slot).marked.store(0, Relaxed);
 }

@@ -1,0 +1,309 @@
+//! Computes what events counted in a row of regions, with an interval where they were counted in turns.
+
+use crate::snapshot::{EventCounts, EventMarker, Snapshot};
+
+/// What an event counted in the calls of a row, without what the markers add.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventTotal {
+    /// Counts in all calls. Where the event was counted for a part of the time, this is estimated.
+    pub count: f64,
+    /// Half the width of the 95 % interval of [`EventTotal::count`]: 0 where all was counted, `None` of a single call
+    /// that was counted for a part of the time.
+    pub error: Option<f64>,
+    /// Counts in the region alone, estimated in the same way. `None` where it was never counted there.
+    pub self_count: Option<f64>,
+    /// Of a call.
+    pub mean: f64,
+    /// Sample variance of calls that were counted, with the markers of regions within; `None` of one call.
+    pub variance: Option<f64>,
+    /// The least of a call that was counted.
+    pub min: f64,
+    /// The most, as above.
+    pub max: f64,
+    /// Calls in which it was counted for all or a part of the time.
+    pub calls: u64,
+    /// Calls in which it wasn't counted at all.
+    pub missing_calls: u64,
+    /// The part of the time of calls in which it was counted.
+    pub run_ratio: f64,
+    /// What the markers added, which was taken off.
+    pub markers: f64,
+    /// What was counted without being estimated: no total is less.
+    counted: f64,
+}
+
+impl EventTotal {
+    /// The 95 % interval; `None` where it isn't known.
+    pub fn interval(&self) -> Option<(f64, f64)> {
+        let error = self.error?;
+        Some(((self.count - error).max(self.counted), self.count + error))
+    }
+}
+
+/// What the events of a row sum up to, over its nodes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct EventSums {
+    /// By event, with those of regions within.
+    pub(crate) all: Vec<EventCounts>,
+    /// By event, in the regions alone.
+    alone: Vec<EventCounts>,
+    calls: u64,
+    /// Calls of all regions within, and of those directly within.
+    within: u64,
+    children: u64,
+}
+
+/// What is directly and indirectly within a node.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Within {
+    /// Calls of all regions within.
+    pub(crate) calls: u64,
+    children: u64,
+    /// By event, what those directly within counted.
+    events: Vec<EventCounts>,
+}
+
+impl Within {
+    /// Adds a region that is directly within.
+    pub(crate) fn add_child(&mut self, calls: u64, events: &[EventCounts]) {
+        self.children += calls;
+        add(&mut self.events, events);
+    }
+}
+
+impl EventSums {
+    /// Adds a node.
+    pub(crate) fn add(&mut self, calls: u64, events: &[EventCounts], within: &Within) {
+        add(&mut self.all, events);
+        let alone: Vec<_> =
+            events.iter().enumerate().map(|(place, all)| without(all, within.events.get(place))).collect();
+        add(&mut self.alone, &alone);
+        self.calls += calls;
+        self.within += within.calls;
+        self.children += within.children;
+    }
+
+    /// The total of each event; `None` where it was never counted.
+    pub(crate) fn totals(&self, snapshot: &Snapshot) -> Vec<Option<EventTotal>> {
+        let markers = snapshot.event_markers.iter().copied().chain(std::iter::repeat(EventMarker::default()));
+        let sums = self.all.iter().zip(&self.alone).zip(markers);
+        sums.map(|((all, alone), marker)| self.total(all, alone, &marker)).collect()
+    }
+
+    fn total(&self, all: &EventCounts, alone: &EventCounts, marker: &EventMarker) -> Option<EventTotal> {
+        let count = estimated(all)?;
+        let n = all.calls as f64;
+        let markers = self.calls as f64 * marker.inner + self.within as f64 * marker.outer;
+        let of_self = self.calls as f64 * marker.inner + self.children as f64 * (marker.outer - marker.inner);
+        let without = |count: f64, markers: f64| (count - markers).max(0.0);
+        let mean = all.scaled / n;
+        Some(EventTotal {
+            count: without(count, markers),
+            error: error(all),
+            self_count: estimated(alone).map(|count| without(count, of_self)),
+            mean: without(count, markers) / self.calls.max(1) as f64,
+            // Rounding may leave a little less than nothing.
+            variance: (all.calls > 1).then(|| ((all.squares - n * mean * mean) / (n - 1.0)).max(0.0)),
+            min: without(all.min as f64, marker.inner),
+            max: without(all.max as f64, marker.inner),
+            calls: all.calls,
+            missing_calls: all.missing,
+            run_ratio: if all.enabled_ns == 0 { 1.0 } else { all.running_ns as f64 / all.enabled_ns as f64 },
+            markers,
+            counted: without(all.sum as f64, markers),
+        })
+    }
+}
+
+/// Adds events one by one.
+fn add(sums: &mut Vec<EventCounts>, events: &[EventCounts]) {
+    sums.resize(events.len().max(sums.len()), EventCounts { min: u64::MAX, ..EventCounts::default() });
+    for (sum, event) in sums.iter_mut().zip(events) {
+        *sum = EventCounts {
+            calls: sum.calls.saturating_add(event.calls),
+            missing: sum.missing.saturating_add(event.missing),
+            sum: sum.sum.saturating_add(event.sum),
+            min: sum.min.min(event.min),
+            max: sum.max.max(event.max),
+            scaled: sum.scaled + event.scaled,
+            squares: sum.squares + event.squares,
+            squares_per_ns: sum.squares_per_ns + event.squares_per_ns,
+            enabled_ns: sum.enabled_ns.saturating_add(event.enabled_ns),
+            running_ns: sum.running_ns.saturating_add(event.running_ns),
+        };
+    }
+}
+
+/// What was counted outside of the regions within. One that was closed after the region around it may have more than that.
+fn without(all: &EventCounts, within: Option<&EventCounts>) -> EventCounts {
+    let Some(within) = within else { return *all };
+    EventCounts {
+        sum: all.sum.saturating_sub(within.sum),
+        enabled_ns: all.enabled_ns.saturating_sub(within.enabled_ns),
+        running_ns: all.running_ns.saturating_sub(within.running_ns),
+        ..*all
+    }
+}
+
+/// Counts in all the time that was to be counted: what was counted, over the part of the time that it took.
+fn estimated(counts: &EventCounts) -> Option<f64> {
+    let sum = counts.sum as f64;
+    match (counts.enabled_ns, counts.running_ns) {
+        _ if counts.calls == 0 => None,
+        (enabled, running) if enabled <= running => Some(sum),
+        (_, 0) => None,
+        (enabled, running) => Some(sum * (enabled as f64 / running as f64)),
+    }
+}
+
+/// Half the 95 % interval of [`estimated`], by the model in which the count of a call varies by its time: of calls counted
+/// `c` in `r` ns, with the sums `C` and `R`, of the time `E` that was to be counted,
+///
+/// ```text
+/// s² = (Σ c²/r - C²/R) / (n - 1),  error = t(n - 1) · √(s² · E · (E - R) / R)
+/// ```
+///
+/// This is the ratio estimator's error of R. M. Royall, "On finite population sampling theory under certain linear
+/// regression models", Biometrika 57 (1970), 377-387, whose variance grows with the size.
+fn error(counts: &EventCounts) -> Option<f64> {
+    let (enabled, running) = (counts.enabled_ns as f64, counts.running_ns as f64);
+    if enabled <= running {
+        return Some(0.0);
+    }
+    let freedom = counts.calls.checked_sub(1).filter(|&freedom| freedom > 0)? as f64;
+    let sum = counts.sum as f64;
+    let variance = ((counts.squares_per_ns - sum * sum / running) / freedom).max(0.0);
+    Some(student(freedom) * (variance * enabled * (enabled - running) / running).sqrt())
+}
+
+/// The 97.5 % quantile of Student's t distribution: exact for 1 and 2 degrees of freedom, else the series 26.7.5 of
+/// Abramowitz and Stegun, which is at most 0.8 % off.
+fn student(freedom: f64) -> f64 {
+    if freedom < 1.5 {
+        return 12.706_204_736;
+    }
+    if freedom < 2.5 {
+        return 4.302_652_730;
+    }
+    let z = 1.959_963_985_f64;
+    let power = |exponent| z.powi(exponent);
+    let first = (power(3) + z) / 4.0;
+    let second = (5.0 * power(5) + 16.0 * power(3) + 3.0 * z) / 96.0;
+    let third = (3.0 * power(7) + 19.0 * power(5) + 17.0 * power(3) - 15.0 * z) / 384.0;
+    z + first / freedom + second / freedom.powi(2) + third / freedom.powi(3)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic")]
+
+    use super::*;
+
+    /// Counts of calls, each with what was counted, in how long, of how long.
+    fn counts(calls: &[(u64, u64, u64)]) -> EventCounts {
+        let mut sums = EventCounts { min: u64::MAX, ..EventCounts::default() };
+        for &(count, running, enabled) in calls {
+            let scaled = if running == 0 { 0.0 } else { count as f64 * enabled as f64 / running as f64 };
+            let is_missing = running == 0;
+            let one = EventCounts {
+                calls: u64::from(!is_missing),
+                missing: u64::from(is_missing),
+                sum: count,
+                min: if is_missing { u64::MAX } else { scaled as u64 },
+                max: scaled as u64,
+                scaled,
+                squares: scaled * scaled,
+                squares_per_ns: if is_missing { 0.0 } else { (count * count) as f64 / running as f64 },
+                enabled_ns: enabled,
+                running_ns: running,
+            };
+            let mut both = vec![sums];
+            add(&mut both, &[one]);
+            sums = both[0];
+        }
+        sums
+    }
+
+    fn total(calls: &[(u64, u64, u64)], inner: f64) -> Option<EventTotal> {
+        let mut sums = EventSums::default();
+        sums.add(calls.len() as u64, &[counts(calls)], &Within::default());
+        let markers = vec![EventMarker { inner, outer: inner }];
+        sums.totals(&Snapshot { event_markers: markers, ..Snapshot::default() })[0]
+    }
+
+    #[test]
+    fn all_the_time_is_exact() {
+        let total = total(&[(30, 10, 10), (50, 10, 10), (40, 10, 10)], 10.0).unwrap();
+        assert_eq!((total.count, total.error, total.interval()), (90.0, Some(0.0), Some((90.0, 90.0))));
+        assert_eq!((total.mean, total.variance, total.min, total.max), (30.0, Some(100.0), 20.0, 40.0));
+        assert_eq!((total.markers, total.run_ratio, total.self_count), (30.0, 1.0, Some(90.0)));
+    }
+
+    #[test]
+    fn a_part_of_the_time_by_hand() {
+        // 10 and 20 in 10 ns each, of 40 ns: 60. s² = (10 + 40 - 900/20)/1 = 5; E (E - R)/R = 40·20/20 = 40.
+        let total = total(&[(10, 10, 10), (20, 10, 30)], 0.0).unwrap();
+        assert_eq!((total.count, total.mean, total.run_ratio), (60.0, 30.0, 0.5));
+        assert!((total.error.unwrap() - 12.706_204_736 * 200_f64.sqrt()).abs() < 1e-9, "{total:?}");
+        // No less than the 30 that were counted.
+        assert_eq!(total.interval().unwrap().0, 30.0);
+    }
+
+    #[test]
+    fn a_call_that_was_not_counted_is_missing_and_not_zero() {
+        let with = total(&[(10, 10, 10), (10, 10, 10), (0, 0, 10)], 0.0).unwrap();
+        assert_eq!((with.count, with.calls, with.missing_calls, with.min), (30.0, 2, 1, 10.0));
+        // Both calls counted the same: nothing says that the third differs.
+        assert_eq!(with.error, Some(0.0));
+        assert_eq!(total(&[(0, 0, 10)], 0.0), None);
+        assert_eq!(total(&[(7, 5, 10)], 0.0).unwrap().error, None);
+        assert_eq!(total(&[], 0.0), None);
+    }
+
+    #[test]
+    fn what_regions_within_counted_is_not_the_regions_own() {
+        let (outer, inner) = (counts(&[(100, 50, 50)]), counts(&[(30, 10, 10), (30, 10, 10)]));
+        let mut within = Within { calls: 2, ..Within::default() };
+        within.add_child(2, &[inner]);
+        let mut sums = EventSums::default();
+        sums.add(1, &[outer], &within);
+        let markers = vec![EventMarker { inner: 2.0, outer: 5.0 }];
+        let total = sums.totals(&Snapshot { event_markers: markers, ..Snapshot::default() })[0].unwrap();
+        // 100 less 2 and twice 5; within are 60 less twice 2; the rest is its own.
+        assert_eq!((total.count, total.self_count), (88.0, Some(88.0 - 56.0)));
+    }
+
+    #[test]
+    fn quantiles_are_those_of_the_tables() {
+        let table = [(1, 12.706), (2, 4.303), (3, 3.182), (5, 2.571), (10, 2.228), (30, 2.042), (120, 1.980)];
+        for (freedom, wanted) in table {
+            assert!((student(f64::from(freedom)) / wanted - 1.0).abs() < 0.008, "{freedom}");
+        }
+    }
+
+    /// Numbers that are the same in every run: a step of D. E. Knuth's generator.
+    fn drawn(state: &mut u64) -> f64 {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    #[test]
+    fn intervals_hold_the_truth_where_counts_vary_by_time() {
+        let (mut state, mut held) = (1, 0);
+        for _ in 0..1000 {
+            let mut truth = 0.0;
+            let calls: Vec<_> = (0..40)
+                .map(|_| {
+                    // A call of ten stretches, of which some are counted.
+                    let stretches: Vec<u64> = (0..10).map(|_| (drawn(&mut state) * 200.0) as u64).collect();
+                    let running = (drawn(&mut state) * 11.0) as usize;
+                    truth += stretches.iter().sum::<u64>() as f64;
+                    (stretches[..running].iter().sum(), 100 * running as u64, 1000)
+                })
+                .collect();
+            let (low, high) = total(&calls, 0.0).unwrap().interval().unwrap();
+            held += u32::from((low..=high).contains(&truth));
+        }
+        assert!((930..=970).contains(&held), "{held} of 1000");
+    }
+}

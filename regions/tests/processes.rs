@@ -2,45 +2,13 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
 
-use std::path::{Path, PathBuf};
+mod support;
+
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use perfprop_regions::layout::{NAMES_AT, NODES_AT, TEXT_AT, THREADS_AT};
 use perfprop_regions::{CSV, FILE_SIZE, FOLDER, Snapshot, Source, record, region};
-
-/// The folder that this test's program is in, and the library that was built with it.
-fn built() -> PathBuf {
-    std::env::current_exe().unwrap().parent().unwrap().to_owned()
-}
-
-/// A folder of its own, which goes with the value.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new() -> Self {
-        static NUMBER: AtomicU32 = AtomicU32::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("perfprop-regions-test-{}-{number}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        Self(path)
-    }
-
-    fn snapshots(&self) -> Vec<Snapshot> {
-        let files = std::fs::read_dir(&self.0).unwrap().map(|entry| entry.unwrap().path());
-        files.map(|file| Snapshot::read(&std::fs::File::open(file).unwrap()).unwrap()).collect()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
-}
-
-fn here(path: &str) -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
-}
+use support::{Folder, PART, built, here, library, part};
 
 /// Name, calls of each row of CSV.
 fn calls(output: &Output) -> Vec<(String, u64)> {
@@ -52,15 +20,6 @@ fn calls(output: &Output) -> Vec<(String, u64)> {
 
 fn named(names: &[(&str, u64)]) -> Vec<(String, u64)> {
     names.iter().map(|(name, calls)| ((*name).to_owned(), *calls)).collect()
-}
-
-/// The library as others link to it; `None` where this build made none.
-fn library() -> Option<PathBuf> {
-    let library = built().join("libperfprop_regions.so");
-    if !library.exists() {
-        eprintln!("skipped: no {}", library.display());
-    }
-    library.exists().then_some(library)
 }
 
 #[test]
@@ -93,16 +52,6 @@ fn a_program_in_python_has_regions() {
     let Ok(output) = output else { return eprintln!("skipped: no python3 here") };
     assert!(output.status.success(), "{output:?}");
     assert_eq!(calls(&output), named(&[("Counter", 10), ("depth", 21), ("dict", 10), ("round", 10)]));
-}
-
-/// Set for this program where it plays the part of a program with regions.
-const PART: &str = "PERFPROP_REGIONS_TEST_PART";
-
-/// This program once more, as one that has regions.
-fn part(what: &str) -> Command {
-    let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "plays_a_part", "--nocapture"]).env(PART, what);
-    command
 }
 
 #[test]

@@ -23,12 +23,15 @@ struct Attributes {
     config1: u64,
 }
 
+const DISABLED: u64 = 1;
 const EXCLUDE_USER: u64 = 1 << 4;
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 /// Times enabled and running, and all events of the group in one read.
 const GROUP_WITH_TIMES: u64 = 1 | 1 << 1 | 1 << 3;
 const CLOSE_ON_EXEC: u64 = 1 << 3;
+/// `PERF_EVENT_IOC_ENABLE`.
+const ENABLE: libc::Ioctl = 0x2400;
 /// The part of its descriptors that a program keeps for itself.
 const KEPT: libc::rlim_t = 2;
 
@@ -51,6 +54,8 @@ impl EventGroup {
         for event in events {
             files.push(open(event, files.first())?);
         }
+        // An event that joins a group which counts doesn't count before the thread runs the next time.
+        files.first().map_or(Ok(()), enable)?;
         // All of them or none: the kernel is asked once however many events it has to read.
         let pages: Option<Vec<_>> = files.iter().map(UserPage::of).collect();
         Ok(Self { files, pages: pages.unwrap_or_default() })
@@ -86,7 +91,8 @@ fn open(event: &CountedEvent, leader: Option<&OwnedFd>) -> io::Result<OwnedFd> {
         size: size_of::<Attributes>() as u32,
         config: event.config,
         read_format: if leader.is_none() { GROUP_WITH_TIMES } else { 0 },
-        flags: exclude(event.without_user, EXCLUDE_USER)
+        flags: exclude(leader.is_none(), DISABLED)
+            | exclude(event.without_user, EXCLUDE_USER)
             | exclude(event.without_kernel, EXCLUDE_KERNEL | EXCLUDE_HYPERVISOR),
         ..Attributes::default()
     };
@@ -102,6 +108,14 @@ fn open(event: &CountedEvent, leader: Option<&OwnedFd>) -> io::Result<OwnedFd> {
     // SAFETY: the kernel has just opened it for us.
     let owned = unsafe { OwnedFd::from_raw_fd(file) };
     if is_scarce(file) { Err(io::Error::from_raw_os_error(libc::EMFILE)) } else { Ok(owned) }
+}
+
+/// Begins to count.
+fn enable(leader: &OwnedFd) -> io::Result<()> {
+    #[expect(unsafe_code, reason = "a call of the kernel")]
+    // SAFETY: it takes a number.
+    let done = unsafe { libc::ioctl(leader.as_raw_fd(), ENABLE, 0) };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Whether so many descriptors are open that the program should have the rest.

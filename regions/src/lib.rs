@@ -50,6 +50,45 @@ pub use snapshot::{
     EventCounts, EventMarker, FILE_SIZE, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError, Source, ThreadRegions,
 };
 
+/// Makes each call of a function a region of the function's name, with the path of its module. Calls within calls count, and
+/// their time is the outermost one's. An `async` function is measured while it is polled.
+///
+/// ```
+/// use perfprop_regions::profile;
+///
+/// #[profile]
+/// fn fibonacci(n: u64) -> u64 {
+///     if n < 2 { n } else { fibonacci(n - 1) + fibonacci(n - 2) }
+/// }
+///
+/// /// Another name than the function's.
+/// #[profile("load")]
+/// async fn read(path: &str) -> std::io::Result<String> {
+///     std::fs::read_to_string(path)
+/// }
+/// # assert_eq!(fibonacci(10), 55);
+/// # drop(read(""));
+/// ```
+///
+/// A program that has this crate through another one says where: `#[profile(crate = perfprop::region)]`. A `const` function
+/// can't be a region.
+#[cfg(feature = "macros")]
+pub use perfprop_regions_macros::profile;
+
+/// Opens a region whose name is known when the program is written, which is registered once: the guard is that of
+/// [`Region::enter`].
+///
+/// ```
+/// let _open = perfprop_regions::region!("likelihood");
+/// ```
+#[macro_export]
+macro_rules! region {
+    ($name:expr $(,)?) => {{
+        static REGION: $crate::Region = $crate::Region::new($name);
+        REGION.enter()
+    }};
+}
+
 /// What the regions of this process counted so far; `None` before the first region.
 pub fn snapshot() -> Option<Snapshot> {
     table::present().and_then(|table| Snapshot::read(&table.memory).ok())

@@ -45,7 +45,7 @@
 //!
 //! From counts to estimates:
 //! - [`run`]: what was measured, where, and how it ended
-//! - [`regions`]: what the named regions of measured programs counted
+//! - [`regions`]: what the named regions of measured programs counted; [`region`](mod@region) names those of one's own
 //! - [`metrics`] and [`relations`]: formulas over events
 //! - [`estimate`]: counts with intervals
 //! - [`monitor`]: all that a screen, a text or a file shows
@@ -94,6 +94,18 @@ pub mod stacks;
 // From counts to estimates.
 pub mod run;
 
+/// Names the parts of a program of one's own, and counts what each costs: the crate `perfprop-regions`, which a program can
+/// also depend on alone.
+///
+/// ```
+/// let _guard = perfprop::region!("likelihood");
+/// {
+///     // The name may be known only when the program runs.
+///     let _guard = perfprop::region::region("prior");
+/// }
+/// ```
+pub use perfprop_regions as region;
+pub use perfprop_regions::region;
 pub mod regions;
 
 pub mod metrics;

@@ -7,7 +7,8 @@
  * In C++:  perfprop::region open("likelihood");
  *
  * Link with libperfprop_regions. Run the program under perfprop stat, or with PERFPROP_REGION_CSV=file (- is standard
- * output); otherwise a region costs some nanoseconds. Texts end with a zero and are UTF-8. All of it may be called on any
+ * output); otherwise a region costs some nanoseconds. PERFPROP_REGION_EVENTS=instructions,page-faults counts events in
+ * each region. Texts end with a zero and are UTF-8. All of it may be called on any
  * thread; a region ends on the thread on which it began. */
 
 #ifndef PERFPROP_H
@@ -45,6 +46,11 @@ void perfprop_phase(const char *name);
 
 /* Begins (1) or ends (0) to record regions for the program itself. */
 void perfprop_record(int on);
+
+/* Has a function called with what was counted as JSON, at each perfprop_report and at exit, on the thread that reports or
+ * exits; data is passed on. From now on regions are recorded. 0 as the function takes all of them back. */
+void perfprop_on_report(void (*call)(const char *json, void *data), void *data);
+void perfprop_report(void);
 
 #ifdef __cplusplus
 }

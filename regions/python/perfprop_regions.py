@@ -9,16 +9,20 @@
     def step(): ...
 
 Run the program under `perfprop stat -- python3 program.py`, or with PERFPROP_REGION_CSV=file (- is standard output).
+PERFPROP_REGION_EVENTS=instructions,page-faults counts events in each region.
 The library libperfprop_regions.so is looked for where PERFPROP_REGIONS_LIBRARY says, beside this file, and by the
 loader.
 """
 
+import atexit
 import ctypes
 import functools
+import json
 import os
 import pathlib
 
 _NAME = "libperfprop_regions.so"
+_REPORT = ctypes.CFUNCTYPE(None, ctypes.c_char_p, ctypes.c_void_p)
 
 
 def _load():
@@ -31,6 +35,8 @@ def _load():
     library.perfprop_end.argtypes = [ctypes.c_uint64]
     library.perfprop_phase.argtypes = [ctypes.c_char_p]
     library.perfprop_record.argtypes = [ctypes.c_int]
+    library.perfprop_on_report.argtypes = [_REPORT, ctypes.c_void_p]
+    library.perfprop_report.argtypes = []
     return library
 
 
@@ -78,3 +84,32 @@ def phase(name):
 def record(on=True):
     """Begins or ends to record regions for the program itself."""
     _library.perfprop_record(1 if on else 0)
+
+
+_reported = []
+
+
+def on_report(function):
+    """Has a function called with what was counted, as the dictionary that PERFPROP_REGION_JSON writes, at each report()
+    and when the interpreter exits. From now on regions are recorded."""
+    if not _reported:
+        # The library exits after the interpreter, which nothing may call then.
+        atexit.register(_at_exit)
+        _library.perfprop_on_report(_call, None)
+    _reported.append(function)
+
+
+@_REPORT
+def _call(text, _):
+    for function in _reported:
+        function(json.loads(text))
+
+
+def report():
+    """Calls the functions that on_report() was given."""
+    _library.perfprop_report()
+
+
+def _at_exit():
+    report()
+    _library.perfprop_on_report(_REPORT(), None)

@@ -1,8 +1,11 @@
 //! Gives C and what calls C the same regions; `include/perfprop.h` says how.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
+use crate::callback::{forget, on_report, report};
+use crate::output::json;
 use crate::region::{Counter, counter, enter_or_complain, enter_recursive, phase, record};
+use crate::snapshot::Snapshot;
 use crate::thread::{self, Call, Entered};
 
 /// Text of C; what isn't UTF-8 is replaced. Empty for a null pointer.
@@ -84,4 +87,37 @@ extern "C" fn perfprop_phase(name: *const c_char) {
 #[unsafe(no_mangle)]
 extern "C" fn perfprop_record(on: c_int) {
     record(on != 0);
+}
+
+/// What C wants to be called, and with what beside the rows.
+struct Report {
+    call: extern "C" fn(*const c_char, *mut c_void),
+    data: *mut c_void,
+}
+
+#[expect(unsafe_code, reason = "C knows what its pointer is")]
+// SAFETY: the header says that any thread may call it.
+unsafe impl Send for Report {}
+
+impl Report {
+    fn report(&self, snapshot: &Snapshot) {
+        // Zeros in names are escaped in JSON.
+        if let Ok(text) = CString::new(json(snapshot)) {
+            (self.call)(text.as_ptr(), self.data);
+        }
+    }
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_on_report(call: Option<extern "C" fn(*const c_char, *mut c_void)>, data: *mut c_void) {
+    let Some(call) = call else { return forget() };
+    let report = Report { call, data };
+    on_report(move |snapshot| report.report(snapshot));
+}
+
+#[expect(unsafe_code, reason = "C finds it by this name")]
+#[unsafe(no_mangle)]
+extern "C" fn perfprop_report() {
+    report();
 }

@@ -25,6 +25,7 @@
 //! while the program runs. Until then a region costs a load and a branch.
 
 mod c;
+mod callback;
 mod clock;
 mod event_totals;
 mod events;
@@ -39,6 +40,7 @@ mod snapshot;
 mod table;
 mod thread;
 
+pub use callback::{on_report, report};
 pub use event_totals::EventTotal;
 pub use events::{EVENTS, EVENTS_FILE};
 pub use instrument::Instrumented;

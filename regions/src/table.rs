@@ -10,7 +10,7 @@ use crate::layout::{
     BY_PROGRAM, BY_WATCHER, DEPTH, EventCell, MAGIC, NAMES, NODES, Node, TEXT, THREADS, ThreadSlot, VERSION, state,
 };
 use crate::memory::Memory;
-use crate::output;
+use crate::{callback, output};
 
 /// The name that stands for all that there is no room for.
 const OTHER: &str = "(other)";
@@ -86,6 +86,7 @@ fn hook() {
     extern "C" fn exit() {
         if let Some(snapshot) = crate::snapshot() {
             output::at_exit(&snapshot, generation() > 0);
+            callback::at_exit(&snapshot);
         }
     }
     static ONCE: std::sync::Once = std::sync::Once::new();

@@ -1,13 +1,13 @@
 //! Tests regions of whole programs: those of other languages, of children, and what is left when one crashes.
 
-#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests panic and say why they skip")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, clippy::print_stdout, reason = "tests panic and say why they skip")]
 
 mod support;
 
 use std::process::{Command, Output};
 
 use perfprop_regions::layout::{NAMES_AT, NODES_AT, TEXT_AT, THREADS_AT};
-use perfprop_regions::{CSV, FILE_SIZE, FOLDER, Snapshot, Source, record, region};
+use perfprop_regions::{CSV, FILE_SIZE, FOLDER, Snapshot, Source, on_report, record, region};
 use support::{Folder, PART, built, here, library, part};
 
 /// Name, calls of each row of CSV.
@@ -68,6 +68,12 @@ fn plays_a_part() {
             let mut again = part("ends");
             let error = std::os::unix::process::CommandExt::exec(&mut again);
             panic!("{error}");
+        }
+        "reports" => {
+            on_report(|snapshot| println!("reported {}", snapshot.rows().len()));
+            on_report(|_| panic!("a report that panics ends alone"));
+            on_report(|snapshot| println!("also {}", snapshot.rows().len()));
+            drop(region("after"));
         }
         "complains" => {
             let _open = region("open");
@@ -131,6 +137,38 @@ fn a_name_that_is_open_is_told_once() {
     let output = part("complains").env(CSV, "/dev/null").output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(told.matches("region 'open' is already open on this thread").count(), 1, "{told}");
+}
+
+#[test]
+fn a_program_is_handed_its_rows_at_exit() {
+    let output = part("reports").env_remove(CSV).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.ends_with("reported 1\nalso 1\n"), "{output:?}");
+}
+
+const REPORTS: &str = "
+from perfprop_regions import on_report, region, report
+on_report(lambda rows: print([row['path'] for row in rows['regions']]))
+with region('a'):
+    with region('b'):
+        report()
+report()
+with region('c'):
+    pass
+";
+
+#[test]
+fn a_program_in_python_is_handed_its_rows() {
+    let Some(library) = library() else { return };
+    let python = Command::new("python3")
+        .args(["-c", REPORTS])
+        .env("PERFPROP_REGIONS_LIBRARY", library)
+        .env("PYTHONPATH", here("python"))
+        .output();
+    let Ok(output) = python else { return eprintln!("skipped: no python3 here") };
+    let wanted = "[]\n[['a'], ['a', 'b']]\n[['a'], ['a', 'b'], ['c']]\n";
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(String::from_utf8_lossy(&output.stdout), wanted);
 }
 
 #[test]

@@ -5,8 +5,9 @@ use std::pin::Pin;
 use std::sync::Once;
 use std::task::{Context, Poll};
 
+use crate::progress::{Progress, Refused};
 use crate::region::{Region, complain as complain_of_open};
-use crate::thread::{self, Call, Entered, Refusal, Suspended};
+use crate::thread::{self, Entered};
 
 impl Region {
     /// Measures a future: its region is open while it is polled, and suspended while it waits. All of it is one call. Where
@@ -44,54 +45,6 @@ pub struct Instrumented<F: Future> {
     is_recursive: bool,
 }
 
-/// How far the call of a future is.
-#[derive(Debug)]
-enum Progress {
-    /// It hasn't begun.
-    New,
-    /// It goes on at the next poll.
-    Waits(Suspended),
-    /// It is a part of another call, or isn't counted at all.
-    Within,
-    /// It was counted, or is open.
-    Done,
-}
-
-impl Progress {
-    /// Opens the region for a poll.
-    fn enter(&mut self, region: &Region, is_recursive: bool) -> Option<Entered> {
-        let call = match self {
-            Self::New => Call::Plain,
-            Self::Waits(suspended) => Call::Resumed(suspended),
-            Self::Within | Self::Done => return None,
-        };
-        match (thread::enter(|table| region.number(table), call), &self) {
-            (Ok(entered), _) => {
-                *self = Self::Done;
-                Some(entered)
-            }
-            (Err(Refusal::AlreadyOpen), Self::New) => {
-                *self = Self::Within;
-                if is_recursive {
-                    region.count_again()
-                } else {
-                    complain_of_open(region.name)
-                }
-                None
-            }
-            _ => None,
-        }
-    }
-
-    /// Closes it for as long as the task waits.
-    fn suspend(&mut self, region: &Region, entered: Entered) {
-        if let Some(held) = thread::held_within(entered) {
-            complain(&held, region.name);
-        }
-        *self = thread::suspend(entered).map_or(Self::Done, Self::Waits);
-    }
-}
-
 /// Closes the region of a poll that panics.
 struct Open(Option<Entered>);
 
@@ -107,34 +60,40 @@ impl<F: Future> Future for Instrumented<F> {
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
         let this = &mut *self;
         let Some(future) = &mut this.future else { return Poll::Pending };
-        let mut open = Open(this.call.enter(this.region, this.is_recursive));
+        let mut open = Open(enter(&mut this.call, this.region, this.is_recursive));
         let polled = future.as_mut().poll(context);
         if polled.is_pending() {
             if let Some(entered) = open.0.take() {
-                this.call.suspend(this.region, entered);
+                if let Some(held) = thread::held_within(entered) {
+                    complain(&held, this.region.name);
+                }
+                this.call.suspend(entered);
             }
             return polled;
         }
         drop(open);
         // What couldn't be resumed at the end took its time all the same.
         this.future = None;
-        this.finish();
+        this.call.finish();
         polled
     }
 }
 
-impl<F: Future> Instrumented<F> {
-    fn finish(&mut self) {
-        if let Progress::Waits(suspended) = std::mem::replace(&mut self.call, Progress::Done) {
-            thread::finish(&suspended);
-        }
+/// Opens the region for a poll.
+fn enter(call: &mut Progress, region: &Region, is_recursive: bool) -> Option<Entered> {
+    match call.enter(|call| thread::enter(|table| region.number(table), call)) {
+        Ok(entered) => return Some(entered),
+        Err(Refused::Within) if is_recursive => region.count_again(),
+        Err(Refused::Within) => complain_of_open(region.name),
+        Err(Refused::Other) => {}
     }
+    None
 }
 
 impl<F: Future> Drop for Instrumented<F> {
     /// A future that is dropped before it is ready took its time all the same.
     fn drop(&mut self) {
-        self.finish();
+        self.call.finish();
     }
 }
 

@@ -34,11 +34,14 @@ mod instrument;
 pub mod layout;
 mod memory;
 mod output;
+mod progress;
 mod region;
 mod report;
 mod snapshot;
 mod table;
 mod thread;
+#[cfg(feature = "tracing")]
+mod tracing;
 
 pub use callback::{on_report, report};
 pub use event_totals::EventTotal;
@@ -51,6 +54,9 @@ pub use report::{PathRow, Row, Spread, Times, WARM_UP};
 pub use snapshot::{
     EventCounts, EventMarker, FILE_SIZE, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError, Source, ThreadRegions,
 };
+
+#[cfg(feature = "tracing")]
+pub use tracing::RegionLayer;
 
 /// Makes each call of a function a region of the function's name, with the path of its module. Calls within calls count, and
 /// their time is the outermost one's. An `async` function is measured while it is polled.

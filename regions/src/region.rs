@@ -221,8 +221,8 @@ pub(crate) fn complain(name: &str) {
 /// Enters a region, or counts one more call of it where it is open.
 pub(crate) fn enter_recursive(name: &str) -> Option<Entered> {
     let entered = thread::enter_named(name, Call::Plain);
-    if let (Err(Refusal::AlreadyOpen), Some(table)) = (entered, table()) {
-        thread::count_again(table.name(name));
+    if entered == Err(Refusal::AlreadyOpen) {
+        thread::count_again_named(name);
     }
     entered.ok()
 }

@@ -375,6 +375,20 @@ pub(crate) fn count_again(name: u32) {
     });
 }
 
+/// The same by a name that is known only now.
+pub(crate) fn count_again_named(name: &str) {
+    if let Some(number) = with(|thread| thread.number_of(name)) {
+        count_again(number);
+    }
+}
+
+/// Whether regions are to be recorded.
+#[cfg(feature = "tracing")]
+#[inline]
+pub(crate) fn records() -> bool {
+    table().is_some_and(Table::records)
+}
+
 /// The name of a region that was opened within another one and is still open.
 pub(crate) fn held_within(entered: Entered) -> Option<String> {
     let held = with(|thread| {

@@ -5,6 +5,7 @@ mod marker;
 
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::num::NonZeroU64;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::{Relaxed, Release};
 
@@ -29,7 +30,7 @@ pub(crate) enum Refusal {
 }
 
 /// What a call of a region is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Call<'a> {
     /// The usual one.
     Plain,
@@ -57,23 +58,48 @@ pub(crate) struct Suspended {
     spent: Spent,
 }
 
-/// A region that was entered and is to be left.
+/// A region that was entered and is to be left: the number of its name, and above it the table's generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Entered {
-    pub(crate) name: u32,
-    generation: u32,
-}
+pub(crate) struct Entered(NonZeroU64);
 
 impl Entered {
-    /// Both as a number that isn't 0, for other languages.
-    pub(crate) fn handle(self) -> u64 {
-        u64::from(self.generation) << 32 | u64::from(self.name)
+    fn name(self) -> u32 {
+        self.0.get() as u32
     }
 
-    /// What a number stands for; `None` for 0.
+    fn generation(self) -> u32 {
+        (self.0.get() >> 32) as u32
+    }
+
+    /// A number that isn't 0, for other languages.
+    pub(crate) fn handle(self) -> u64 {
+        self.0.get()
+    }
+
+    /// What a number stands for; `None` for 0 and what no region has.
+    #[inline]
     pub(crate) fn of_handle(handle: u64) -> Option<Self> {
-        let name = handle as u32;
-        (name != 0).then_some(Self { name, generation: (handle >> 32) as u32 })
+        NonZeroU64::new(handle).filter(|handle| handle.get() as u32 != 0).map(Self)
+    }
+}
+
+/// Whether a region was entered: a handle, or a number that is none. It fits a register, as an enum of these doesn't, and a
+/// call that waits for memory takes a third longer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Answer(u64);
+
+impl Answer {
+    const OFF: Self = Self(0);
+    const ALREADY_OPEN: Self = Self(1 << 32);
+
+    fn entered(name: u32, generation: u32) -> Self {
+        Self(u64::from(generation) << 32 | u64::from(name))
+    }
+
+    #[inline]
+    fn result(self) -> Result<Entered, Refusal> {
+        let refusal = if self == Self::ALREADY_OPEN { Refusal::AlreadyOpen } else { Refusal::Off };
+        Entered::of_handle(self.0).ok_or(refusal)
     }
 }
 
@@ -184,61 +210,94 @@ impl Thread {
     }
 
     #[inline]
-    fn enter(&mut self, name: u32, call: Call<'_>) -> Result<Entered, Refusal> {
+    fn enter(&mut self, name: u32, call: Call<'_>) -> Answer {
         if self.is_open(name) {
-            return Err(Refusal::AlreadyOpen);
+            return Answer::ALREADY_OPEN;
         }
         let before = if let Call::Resumed(suspended) = call { Some(&suspended.spent) } else { None };
         let node = self.node(name);
         self.set_open(name, true);
-        self.open.push(Open { name, node, is_recorded: call == Call::Recorded, start: 0 });
+        self.open.push(Open { name, node, is_recorded: matches!(call, Call::Recorded), start: 0 });
         self.show(node);
         // What the kernel takes to read events is in no time; what the clock takes is in the events, and measured.
         if let Some(events) = &mut self.events {
-            events.begin(before.map(|spent| spent.counted));
+            events.begin(before.map(|spent| &spent.counted));
         }
         let start = now();
         self.mark(start, node, 1);
         if let Some(open) = self.open.last_mut() {
             open.start = start.wrapping_sub(before.map_or(0, |spent| spent.ns));
         }
-        Ok(Entered { name, generation: self.generation })
+        Answer::entered(name, self.generation)
     }
 
-    /// Leaves a region; gives what the call took.
+    /// Leaves a region; gives it, its place among those that were open, and the call's time.
     #[inline]
-    fn leave(&mut self, name: u32, end: u64) -> Option<(Open, Spent)> {
-        let now = self.events.as_ref().and_then(ThreadEvents::read);
+    fn leave(&mut self, name: u32, end: u64) -> Option<(Open, usize, u64)> {
         let place = self.open.iter().rposition(|open| open.name == name)?;
         let open = self.open.remove(place);
-        let counted = self.events.as_mut().and_then(|events| events.end(place, now));
         self.set_open(name, false);
         self.mark(end, open.node, 0);
         let top = self.open.last().map_or(0, |open| open.node);
         self.show(top);
         let ns = (end.wrapping_sub(open.start) as i64).max(0) as u64;
-        Some((open, Spent { ns, counted }))
+        Some((open, place, ns))
     }
 
+    /// Leaves a region and counts its call.
+    #[inline]
     fn close(&mut self, name: u32, end: u64) {
-        let Some((open, spent)) = self.leave(name, end) else { return };
-        self.count(open.node, &spent);
-        if open.is_recorded && open.node != 0 {
-            grow(&self.table.memory.node(open.node).recorded, 1);
-            self.last.insert(name, open.node);
+        if self.events.is_some() {
+            return self.close_with_events(name, end);
+        }
+        if let Some((open, _, ns)) = self.leave(name, end) {
+            self.count_call(&open, ns);
         }
     }
 
-    /// Counts a call.
-    fn count(&self, node: u32, spent: &Spent) {
-        if node == 0 {
+    #[inline(never)]
+    fn close_with_events(&mut self, name: u32, end: u64) {
+        let now = self.events.as_ref().and_then(ThreadEvents::read);
+        let Some((open, place, ns)) = self.leave(name, end) else { return };
+        if let Some(events) = &mut self.events {
+            let counted = events.end(place, now);
+            if open.node != 0 {
+                events.count(self.table.memory.node(open.node), counted.as_ref(), ns);
+            }
+        }
+        self.count_call(&open, ns);
+    }
+
+    #[inline]
+    fn count_call(&mut self, open: &Open, ns: u64) {
+        if open.node == 0 {
             return self.table.lose(1);
         }
-        let node = self.table.memory.node(node);
-        if let Some(events) = &self.events {
-            events.count(node, spent);
+        let node = self.table.memory.node(open.node);
+        count(node, ns);
+        if open.is_recorded {
+            grow(&node.recorded, 1);
+            self.last.insert(open.name, open.node);
         }
-        count(node, spent.ns);
+    }
+
+    /// Leaves a region that is to go on.
+    fn suspend(&mut self, name: u32, end: u64) -> Option<Suspended> {
+        let now = self.events.as_ref().and_then(ThreadEvents::read);
+        let (Open { node, .. }, place, ns) = self.leave(name, end)?;
+        let counted = self.events.as_mut().and_then(|events| events.end(place, now));
+        let (generation, thread) = (self.generation, self.number);
+        Some(Suspended { name, generation, thread, node, spent: Spent { ns, counted } })
+    }
+
+    /// Counts a call that was suspended, where it was or, on another thread, where that one is.
+    fn finish(&mut self, suspended: &Suspended) {
+        let Suspended { name, spent, .. } = suspended;
+        let node = if suspended.thread == self.number { suspended.node } else { self.node(*name) };
+        if let Some(events) = self.events.as_ref().filter(|_| node != 0) {
+            events.count(self.table.memory.node(node), spent.counted.as_ref(), spent.ns);
+        }
+        self.count_call(&Open { name: *name, node, is_recorded: false, start: 0 }, spent.ns);
     }
 
     fn show(&self, node: u32) {
@@ -292,31 +351,37 @@ fn with<T>(action: impl FnOnce(&mut Thread) -> T) -> Option<T> {
     let done = THREAD.try_with(|thread| {
         // A signal handler that enters a region while one is entered finds it taken.
         let mut thread = thread.try_borrow_mut().ok()?;
-        let generation = generation();
-        if thread.as_ref().is_none_or(|thread| thread.generation != generation) {
-            // What belongs to the parent of a fork stays as it is.
-            if let Some(mut of_parent) = thread.take() {
-                of_parent.events.take().into_iter().for_each(ThreadEvents::abandon);
-                std::mem::forget(of_parent);
-            }
-            *thread = Some(Thread::new(table));
-            thread.as_mut().into_iter().for_each(marker::measure);
+        if thread.as_ref().is_none_or(|thread| thread.generation != generation()) {
+            begin(&mut thread, table);
         }
         thread.as_mut().map(action)
     });
     done.ok().flatten()
 }
 
+#[cold]
+fn begin(thread: &mut Option<Thread>, table: &'static Table) {
+    // What belongs to the parent of a fork stays as it is.
+    if let Some(mut of_parent) = thread.take() {
+        of_parent.events.take().into_iter().for_each(ThreadEvents::abandon);
+        std::mem::forget(of_parent);
+    }
+    marker::measure(thread.insert(Thread::new(table)));
+}
+
 /// Enters a region.
 #[inline]
 pub(crate) fn enter(name: impl FnOnce(&Table) -> u32, call: Call<'_>) -> Result<Entered, Refusal> {
     match table() {
-        Some(table) if table.records() => {
-            let name = name(table);
-            with(|thread| thread.enter(name, call)).unwrap_or(Err(Refusal::Off))
-        }
+        Some(table) if table.records() => enter_recorded(name(table), call).result(),
         _ => Err(Refusal::Off),
     }
+}
+
+/// Out of line, so that programs have only the question whether anything is recorded in theirs.
+#[inline(never)]
+fn enter_recorded(name: u32, call: Call<'_>) -> Answer {
+    with(|thread| thread.enter(name, call)).unwrap_or(Answer::OFF)
 }
 
 /// Enters a region by a name that is known only now.
@@ -326,7 +391,8 @@ pub(crate) fn enter_named(name: &str, call: Call<'_>) -> Result<Entered, Refusal
             let number = thread.number_of(name);
             thread.enter(number, call)
         })
-        .unwrap_or(Err(Refusal::Off)),
+        .unwrap_or(Answer::OFF)
+        .result(),
         _ => Err(Refusal::Off),
     }
 }
@@ -336,34 +402,25 @@ pub(crate) fn enter_named(name: &str, call: Call<'_>) -> Result<Entered, Refusal
 pub(crate) fn leave(entered: Entered) {
     let end = now();
     // In a child of the process that entered it, nothing is open.
-    if entered.generation == generation() {
-        with(|thread| thread.close(entered.name, end));
+    if entered.generation() == generation() {
+        with(|thread| thread.close(entered.name(), end));
     }
 }
 
 /// Leaves a region that is to go on later.
 pub(crate) fn suspend(entered: Entered) -> Option<Suspended> {
     let end = now();
-    if entered.generation != generation() {
+    if entered.generation() != generation() {
         return None;
     }
-    let suspended = with(|thread| {
-        let (Open { name, node, .. }, spent) = thread.leave(entered.name, end)?;
-        Some(Suspended { name, generation: thread.generation, thread: thread.number, node, spent })
-    });
-    suspended.flatten()
+    with(|thread| thread.suspend(entered.name(), end)).flatten()
 }
 
 /// Counts a suspended call that won't go on: where it was, or where this thread is if that was another one.
 pub(crate) fn finish(suspended: &Suspended) {
-    if suspended.generation != generation() {
-        return;
+    if suspended.generation == generation() {
+        with(|thread| thread.finish(suspended));
     }
-    with(|thread| {
-        let is_here = suspended.thread == thread.number;
-        let node = if is_here { suspended.node } else { thread.node(suspended.name) };
-        thread.count(node, &suspended.spent);
-    });
 }
 
 /// Counts one more call of a region that is open.
@@ -392,7 +449,7 @@ pub(crate) fn records() -> bool {
 /// The name of a region that was opened within another one and is still open.
 pub(crate) fn held_within(entered: Entered) -> Option<String> {
     let held = with(|thread| {
-        let place = thread.open.iter().rposition(|open| open.name == entered.name)?;
+        let place = thread.open.iter().rposition(|open| open.name == entered.name())?;
         thread.open.get(place + 1).map(|held| thread.table.text_of(held.name))
     });
     held.flatten()
@@ -401,7 +458,7 @@ pub(crate) fn held_within(entered: Entered) -> Option<String> {
 /// Adds to what the program counts in an open region.
 pub(crate) fn add(entered: Entered, counter: usize, by: u64) {
     with(|thread| {
-        let open = thread.open.iter().rev().find(|open| open.name == entered.name);
+        let open = thread.open.iter().rev().find(|open| open.name == entered.name());
         if let Some(open) = open.filter(|open| open.node != 0) {
             grow(&thread.table.memory.node(open.node).counters[counter], by);
         }

@@ -2,7 +2,6 @@
 
 use std::sync::Once;
 
-use super::Spent;
 use crate::events::{CountedEvent, EventGroup, Readings, say, why};
 use crate::layout::{EventCell, Node};
 use crate::table::{grow, grow_float, lower, raise};
@@ -42,11 +41,11 @@ impl ThreadEvents {
     }
 
     /// Begins to count in a region that is opened. One that was suspended goes on with what it had, if that is known.
-    #[inline]
-    pub(super) fn begin(&mut self, before: Option<Option<Readings>>) {
+    #[inline(never)]
+    pub(super) fn begin(&mut self, before: Option<&Option<Readings>>) {
         let start = match before {
             None => self.read(),
-            Some(before) => before.and_then(|before| Some(self.read()?.since(&before))),
+            Some(before) => before.as_ref().and_then(|before| Some(self.read()?.since(before))),
         };
         self.starts.push(start);
     }
@@ -58,14 +57,14 @@ impl ThreadEvents {
         Some(now?.since(&start))
     }
 
-    /// Adds what was counted in a call.
+    /// Adds what was counted in a call that took so long, if it was.
     #[inline]
-    pub(super) fn count(&self, node: &Node, spent: &Spent) {
+    pub(super) fn count(&self, node: &Node, counted: Option<&Readings>, ns: u64) {
         for (place, cell) in node.events.iter().enumerate().take(self.events) {
-            match &spent.counted {
+            match counted {
                 Some(counted) => add(cell, counted.values[place], counted.enabled_ns, counted.running_ns),
                 // It was to be counted all the time, and wasn't.
-                None => add_missing(cell, spent.ns),
+                None => add_missing(cell, ns),
             }
         }
     }

@@ -1,5 +1,6 @@
 //! Gives C and what calls C the same regions; `include/perfprop.h` says how.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 
 use crate::callback::{forget, on_report, report};
@@ -10,12 +11,12 @@ use crate::thread::{self, Call, Entered};
 
 /// Text of C; what isn't UTF-8 is replaced. Empty for a null pointer.
 #[expect(unsafe_code, reason = "C has no other texts")]
-fn text(pointer: *const c_char) -> String {
+fn text<'a>(pointer: *const c_char) -> Cow<'a, str> {
     if pointer.is_null() {
-        return String::new();
+        return Cow::Borrowed("");
     }
-    // SAFETY: the header asks for text that ends with a zero.
-    unsafe { CStr::from_ptr(pointer) }.to_string_lossy().into_owned()
+    // SAFETY: the header asks for text that ends with a zero, which is there for as long as the call.
+    unsafe { CStr::from_ptr(pointer) }.to_string_lossy()
 }
 
 fn begin(name: *const c_char, call: Call<'_>) -> u64 {

@@ -28,6 +28,8 @@ pub const NODES: usize = 65_536;
 pub const MARKS: usize = 2048;
 /// Regions of a thread that are open at once and shown; deeper ones are counted all the same.
 pub const DEPTH: usize = 64;
+/// Regions in the longest path. What is opened below begins a path of its own.
+pub const DEEPEST: u32 = 128;
 /// Counters that a program counts on its own.
 pub const COUNTERS: usize = 4;
 /// Events of the kernel or the CPU that are counted in each region.

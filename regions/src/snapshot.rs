@@ -4,8 +4,8 @@ use std::fmt;
 use std::mem::{offset_of, size_of};
 
 use crate::layout::{
-    BUCKETS, COUNTERS, DEPTH, EVENTS, EventCell, Header, MAGIC, MARKS, Mark, NAMES, NAMES_AT, NODES, NODES_AT, Name,
-    Node, SIZE, TEXT, TEXT_AT, THREADS, THREADS_AT, ThreadSlot, VERSION, state,
+    BUCKETS, COUNTERS, DEEPEST, DEPTH, EVENTS, EventCell, Header, MAGIC, MARKS, Mark, NAMES, NAMES_AT, NODES, NODES_AT,
+    Name, Node, SIZE, TEXT, TEXT_AT, THREADS, THREADS_AT, ThreadSlot, VERSION, state,
 };
 
 /// Where the bytes of the layout come from: a file, or the program's own memory.
@@ -210,17 +210,19 @@ impl Snapshot {
     /// When there are none to be read.
     pub fn read(source: &dyn Source) -> Result<Self, SnapshotError> {
         for _ in 0..ATTEMPTS {
-            if let (found, true) = Self::once(source)? {
+            let before = header(source)?;
+            if before.u64(offset_of!(Header, folding)).is_multiple_of(2)
+                && let (found, true) = Self::once(source, &before)?
+            {
                 return found;
             }
             std::thread::yield_now();
         }
-        Self::once(source)?.0
+        Self::once(source, &header(source)?)?.0
     }
 
     /// A snapshot, and whether no node moved while it was read.
-    fn once(source: &dyn Source) -> Result<(Result<Self, SnapshotError>, bool), SnapshotError> {
-        let before = header(source)?;
+    fn once(source: &dyn Source, before: &Bytes) -> Result<(Result<Self, SnapshotError>, bool), SnapshotError> {
         let count = before.u32(offset_of!(Header, nodes)) as usize;
         if count > NODES {
             return Err(SnapshotError::Corrupt);
@@ -229,7 +231,7 @@ impl Snapshot {
         let nodes = (1..count).map(bytes).collect::<Result<Vec<_>, SnapshotError>>()?;
         // After the nodes, so that all their names and threads are there.
         let after = header(source)?;
-        let folding = [&before, &after].map(|header| header.u64(offset_of!(Header, folding)));
+        let folding = [before, &after].map(|header| header.u64(offset_of!(Header, folding)));
         let is_still = folding[0] == folding[1] && folding[0] % 2 == 0;
         Ok((Self::of(source, &after, &nodes), is_still))
     }
@@ -360,7 +362,7 @@ impl NodesReader<'_> {
                 parent => *places.get(parent).ok_or(SnapshotError::Corrupt)?,
             };
         }
-        if (0..nodes.len()).any(|node| is_in_circle(&nodes, node)) {
+        if (0..nodes.len()).any(|node| is_too_deep(&nodes, node)) {
             return Err(SnapshotError::Corrupt);
         }
         Ok((nodes, places))
@@ -416,9 +418,9 @@ fn event_counts(bytes: &Bytes, event: usize) -> EventCounts {
     }
 }
 
-/// Whether the way up from a node comes to no end.
-fn is_in_circle(nodes: &[NodeCounts], node: usize) -> bool {
-    std::iter::successors(Some(node), |&node| nodes[node].parent).nth(nodes.len()).is_some()
+/// Whether the way up from a node is longer than any path, as in a circle.
+fn is_too_deep(nodes: &[NodeCounts], node: usize) -> bool {
+    std::iter::successors(Some(node), |&node| nodes[node].parent).nth(DEEPEST as usize).is_some()
 }
 
 /// The bytes that a file of regions has.

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 use crate::clock::now;
 use crate::events::Readings;
 use crate::histogram::bucket;
-use crate::layout::{MARKS, Node};
+use crate::layout::{DEEPEST, MARKS, Node};
 use crate::table::{Table, generation, grow, grow_float, lower, raise, table};
 use events::ThreadEvents;
 
@@ -107,6 +107,8 @@ impl Answer {
 struct Open {
     name: u32,
     node: u32,
+    /// How many regions its path has.
+    depth: u32,
     is_recorded: bool,
     /// When it was entered, less what it took before it was suspended.
     start: u64,
@@ -180,10 +182,18 @@ impl Thread {
         if open { self.is_open[place] |= bit } else { self.is_open[place] &= !bit }
     }
 
+    /// The node below which a region is opened, and how many regions its path has. Where regions overlap without end, as
+    /// each is closed after the next one began, a path is as well.
+    #[inline]
+    fn around(&self) -> (u32, u32) {
+        let last = self.open.last().filter(|open| open.depth < DEEPEST);
+        last.map_or((0, 0), |open| (open.node, open.depth))
+    }
+
     /// The node of a name below what is open; 0 where there is no room.
     #[inline]
     fn node(&mut self, name: u32) -> u32 {
-        let parent = self.open.last().map_or(0, |open| open.node);
+        let (parent, _) = self.around();
         let phase = self.table.memory.header().phase.load(Relaxed);
         if phase != self.phase {
             (self.phase, self.recent) = (phase, [(0, 0, 0); RECENT]);
@@ -215,9 +225,9 @@ impl Thread {
             return Answer::ALREADY_OPEN;
         }
         let before = if let Call::Resumed(suspended) = call { Some(&suspended.spent) } else { None };
-        let node = self.node(name);
+        let (node, depth) = (self.node(name), self.around().1 + 1);
         self.set_open(name, true);
-        self.open.push(Open { name, node, is_recorded: matches!(call, Call::Recorded), start: 0 });
+        self.open.push(Open { name, node, depth, is_recorded: matches!(call, Call::Recorded), start: 0 });
         self.show(node);
         // What the kernel takes to read events is in no time; what the clock takes is in the events, and measured.
         if let Some(events) = &mut self.events {
@@ -297,7 +307,7 @@ impl Thread {
         if let Some(events) = self.events.as_ref().filter(|_| node != 0) {
             events.count(self.table.memory.node(node), spent.counted.as_ref(), spent.ns);
         }
-        self.count_call(&Open { name: *name, node, is_recorded: false, start: 0 }, spent.ns);
+        self.count_call(&Open { name: *name, node, depth: 0, is_recorded: false, start: 0 }, spent.ns);
     }
 
     fn show(&self, node: u32) {

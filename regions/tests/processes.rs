@@ -4,10 +4,14 @@
 
 mod support;
 
+use std::cell::Cell;
+use std::future::Future;
+use std::pin::pin;
 use std::process::{Command, Output};
+use std::task::{Context, Poll, Waker};
 
 use perfprop_regions::layout::{NAMES_AT, NODES_AT, TEXT_AT, THREADS_AT};
-use perfprop_regions::{CSV, FILE_SIZE, FOLDER, Snapshot, Source, on_report, record, region};
+use perfprop_regions::{CSV, EVENTS, FILE_SIZE, FOLDER, Region, Snapshot, Source, on_report, record, region};
 use support::{Folder, PART, built, here, library, part};
 
 /// Name, calls of each row of CSV.
@@ -75,12 +79,67 @@ fn plays_a_part() {
             on_report(|snapshot| println!("also {}", snapshot.rows().len()));
             drop(region("after"));
         }
+        "waits with a guard" => wait_with_a_guard(),
+        "does much" => do_much(),
         "complains" => {
             let _open = region("open");
             (0..3).for_each(|_| drop(region("open")));
         }
         _ => {}
     }
+}
+
+/// A task of an executor of one thread that holds a guard over an await.
+fn wait_with_a_guard() {
+    static TASK: Region = Region::new("task");
+    let mut waited = 0;
+    let pause = std::future::poll_fn(move |_| {
+        waited += 1;
+        if waited > 3 { Poll::Ready(()) } else { Poll::Pending }
+    });
+    let mut task = pin!(TASK.instrument(async {
+        let _held = region("held");
+        pause.await;
+    }));
+    while task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {}
+}
+
+/// All that writes to the memory, from several threads, while it is read.
+fn do_much() {
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            std::thread::spawn(|| {
+                for number in 0..100 {
+                    let _outer = region(&format!("name {number}"));
+                    let _inner = region("inner");
+                    drop(perfprop_regions::snapshot().map(|snapshot| snapshot.rows()));
+                }
+            })
+        })
+        .collect();
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_guard_that_is_held_over_an_await_is_told_once() {
+    let output = part("waits with a guard").env(CSV, "-").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(told.matches("region 'held' is held over an await in 'task'").count(), 1, "{told}");
+    assert_eq!(calls(&output), named(&[("before", 1), ("held", 1), ("task", 1)]));
+}
+
+#[test]
+fn memcheck_finds_no_memory_that_is_wrong() {
+    let part = part("does much");
+    let mut valgrind = Command::new("valgrind");
+    valgrind.args(["--quiet", "--error-exitcode=9", "--leak-check=no"]).arg(part.get_program()).args(part.get_args());
+    valgrind
+        .envs(part.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .env(CSV, "-")
+        .env(EVENTS, "page-faults");
+    let Ok(output) = valgrind.output() else { return eprintln!("skipped: no valgrind here") };
+    assert!(output.status.success(), "{output:?}");
+    assert_eq!(calls(&output).iter().filter(|(name, _)| name == "inner").map(|(_, calls)| calls).sum::<u64>(), 400);
 }
 
 #[expect(unsafe_code, reason = "a test of fork")]
@@ -205,11 +264,12 @@ fn a_library_that_is_closed_while_its_threads_run_breaks_nothing() {
     }
 }
 
-/// A file of regions in which some bytes are others.
+/// A file of regions in which some bytes are others; counts what is read.
 struct Damaged<'a> {
     file: &'a std::fs::File,
     bytes: Vec<(usize, u8)>,
     length: usize,
+    read: Cell<usize>,
 }
 
 impl Source for Damaged<'_> {
@@ -217,6 +277,7 @@ impl Source for Damaged<'_> {
         if offset + length > self.length {
             return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
+        self.read.set(self.read.get() + length);
         let mut read = Source::read(self.file, offset, length)?;
         for &(place, byte) in self.bytes.iter().filter(|(place, _)| (offset..offset + length).contains(place)) {
             read[place - offset] = byte;
@@ -233,27 +294,39 @@ fn drawn(state: &mut u64, below: usize) -> usize {
 
 #[test]
 fn damaged_files_are_errors_or_numbers_and_nothing_worse() {
-    let folder = Folder::new();
-    assert!(part("forks").env(FOLDER, &folder.0).output().unwrap().status.success());
-    let path = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
-    let file = std::fs::File::open(path).unwrap();
+    for what in ["forks", "does much"] {
+        let folder = Folder::new();
+        assert!(part(what).env(FOLDER, &folder.0).env(EVENTS, "page-faults").output().unwrap().status.success());
+        let path = std::fs::read_dir(&folder.0).unwrap().next().unwrap().unwrap().path();
+        damage(&std::fs::File::open(path).unwrap());
+    }
+}
+
+/// Reads a file with some bytes that are others, again and again.
+fn damage(file: &std::fs::File) {
     // The header, some names, the beginning of their text, some threads and nodes.
-    let places = [(0, 256), (NAMES_AT, 128), (TEXT_AT, 64), (THREADS_AT, 1024), (NODES_AT, 8192)];
+    let places = [(0, 256), (NAMES_AT, 128), (TEXT_AT, 64), (THREADS_AT, 1024), (NODES_AT, 32_768)];
     let (mut state, mut read) = (1, 0);
-    for case in 0..2000 {
+    for case in 0..1000 {
+        // Small numbers are more often numbers of something than others.
         let bytes = (0..1 + case % 5).map(|_| {
             let (start, length) = places[drawn(&mut state, places.len())];
-            (start + drawn(&mut state, length), drawn(&mut state, 256) as u8)
+            let most = [4, 256][drawn(&mut state, 2)];
+            (start + drawn(&mut state, length), drawn(&mut state, most) as u8)
         });
-        let bytes = bytes.filter(|&(place, _)| !(8..12).contains(&place)).collect();
+        // Neither the magic number nor the version.
+        let bytes = bytes.filter(|&(place, _)| place >= 12).collect();
         let length = if case % 10 == 0 { drawn(&mut state, FILE_SIZE) } else { FILE_SIZE };
-        let damaged = Damaged { file: &file, bytes, length };
+        let damaged = Damaged { file, bytes, length, read: Cell::new(0) };
         if let Ok(snapshot) = Snapshot::read(&damaged) {
             read += 1;
-            assert!(snapshot.rows().iter().all(|row| row.times.forward_ns >= 0.0));
+            let rows = snapshot.rows();
+            assert!(rows.iter().all(|row| row.times.forward_ns >= 0.0));
+            assert!(rows.iter().flat_map(|row| row.totals.iter().flatten()).all(|total| total.count >= 0.0));
             drop((snapshot.paths(), perfprop_regions::csv(&snapshot), perfprop_regions::json(&snapshot)));
             drop(Snapshot::marks(&damaged, drawn(&mut state, 2000)));
         }
+        assert!(damaged.read.get() <= FILE_SIZE, "what takes longer than to read all of it once has no end");
     }
     assert!(read > 100, "{read}");
 }

@@ -160,6 +160,25 @@ fn a_future_that_waits_is_one_call_and_leaves_its_name_to_others() {
 }
 
 #[test]
+fn regions_that_overlap_without_end_have_paths_that_end() {
+    record(true);
+    std::thread::spawn(|| {
+        let mut last = region("0");
+        for number in 1..1000 {
+            // Each is closed after the next one was opened.
+            let next = region(&(number % 3).to_string());
+            drop(std::mem::replace(&mut last, next));
+        }
+        drop(last);
+        let (rows, paths) = (rows(), paths());
+        assert_eq!(rows.iter().map(|row| row.times.calls).sum::<u64>(), 1000);
+        assert!(paths.len() < 400 && paths.iter().all(|row| row.path.len() <= 128), "{}", paths.len());
+    })
+    .join()
+    .unwrap();
+}
+
+#[test]
 fn rows_of_threads_that_came_and_went_by_the_thousand_add_up() {
     record(true);
     for _ in 0..30 {

@@ -20,6 +20,8 @@
 //! regions within; the tree of [paths](Snapshot::paths) has each region's own. What markers cost is measured once and
 //! taken off ([`Marker`]).
 //!
+//! `PERFPROP_REGION_EVENTS` names events that are counted in each region ([`EVENTS`]); a row has their [totals](EventTotal).
+//!
 //! Nothing is recorded until somebody wants it: the program ([`record`]), its user (`PERFPROP_REGION_CSV=file`, or
 //! `PERFPROP_REGION_JSON=file`, `-` for standard output), or `perfprop top`, `stat` and `record`, which read the same memory
 //! while the program runs. Until then a region costs a load and a branch.

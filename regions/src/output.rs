@@ -160,17 +160,12 @@ fn json_row(text: &mut String, snapshot: &Snapshot, row: &PathRow) {
 
 /// An event; its numbers are null where it was never counted.
 fn json_event(counts: &EventCounts, total: Option<&EventTotal>) -> String {
-    let field = |of: fn(&EventTotal) -> Option<f64>| total.and_then(of).map_or("null".into(), number);
-    let fields: [(&str, fn(&EventTotal) -> Option<f64>); 7] = [
-        ("count", |total| Some(total.count)),
-        ("error", |total| total.error),
-        ("self", |total| total.self_count),
-        ("mean", |total| Some(total.mean)),
-        ("variance", |total| total.variance),
-        ("min", |total| Some(total.min)),
-        ("max", |total| Some(total.max)),
-    ];
-    let mut text: String = fields.map(|(name, of)| format!("\"{name}\":{},", field(of))).concat();
+    let names = ["count", "error", "self", "mean", "variance", "min", "max"];
+    let values = total.map_or([None; 7], |t| {
+        [Some(t.count), t.error, t.self_count, Some(t.mean), t.variance, Some(t.min), Some(t.max)]
+    });
+    let field = |(name, value): (&str, Option<f64>)| format!("\"{name}\":{},", value.map_or("null".into(), number));
+    let mut text: String = names.into_iter().zip(values).map(field).collect();
     let _ = write!(text, "\"calls\":{},\"missing_calls\":{}", counts.calls, counts.missing);
     let _ = write!(text, ",\"enabled_ns\":{},\"running_ns\":{}", counts.enabled_ns, counts.running_ns);
     format!("{{{text}}}")

@@ -75,7 +75,7 @@ impl Solver {
         _open: [u32; N],
     ) -> Result<u32, String>
     where
-        F: Clone,
+        [u32; N]: Copy,
     {
         self.steps = step(self.steps).ok_or("no step")?;
         Ok(self.steps + _open[0])

@@ -25,6 +25,8 @@
 //! # Ok::<(), perfprop::measure::Error>(())
 //! ```
 //!
+//! A program names its own parts with [`region`](mod@region).
+//!
 //! The modules stand in the order of the data; each imports only those above it.
 //!
 //! What everything uses:
@@ -45,7 +47,7 @@
 //!
 //! From counts to estimates:
 //! - [`run`]: what was measured, where, and how it ended
-//! - [`regions`]: what the named regions of measured programs counted; [`region`](mod@region) names those of one's own
+//! - [`regions`]: what the named regions of measured programs counted
 //! - [`metrics`] and [`relations`]: formulas over events
 //! - [`estimate`]: counts with intervals
 //! - [`monitor`]: all that a screen, a text or a file shows
@@ -94,18 +96,6 @@ pub mod stacks;
 // From counts to estimates.
 pub mod run;
 
-/// Names the parts of a program of one's own, and counts what each costs: the crate `perfprop-regions`, which a program can
-/// also depend on alone.
-///
-/// ```
-/// let _guard = perfprop::region!("likelihood");
-/// {
-///     // The name may be known only when the program runs.
-///     let _guard = perfprop::region::region("prior");
-/// }
-/// ```
-pub use perfprop_regions as region;
-pub use perfprop_regions::region;
 pub mod regions;
 
 pub mod metrics;
@@ -145,6 +135,19 @@ pub mod tui;
 pub mod cli;
 
 // Tests below `tests/` share these, which therefore name the crate.
+/// Names the parts of a program of one's own, and counts what each costs: the crate `perfprop-regions`, which a program can
+/// also depend on alone.
+///
+/// ```
+/// let _guard = perfprop::region!("likelihood");
+/// {
+///     // The name may be known only when the program runs.
+///     let _guard = perfprop::region::region("prior");
+/// }
+/// ```
+pub use perfprop_regions as region;
+pub use perfprop_regions::region;
+
 #[cfg(test)]
 extern crate self as perfprop;
 

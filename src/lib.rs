@@ -134,7 +134,6 @@ pub mod tui;
 #[cfg(feature = "cli")]
 pub mod cli;
 
-// Tests below `tests/` share these, which therefore name the crate.
 /// Names the parts of a program of one's own, and counts what each costs: the crate `perfprop-regions`, which a program can
 /// also depend on alone.
 ///
@@ -148,6 +147,7 @@ pub mod cli;
 pub use perfprop_regions as region;
 pub use perfprop_regions::region;
 
+// Tests below `tests/` share these, which therefore name the crate.
 #[cfg(test)]
 extern crate self as perfprop;
 

@@ -101,5 +101,5 @@ macro_rules! region {
 
 /// What the regions of this process counted so far; `None` before the first region.
 pub fn snapshot() -> Option<Snapshot> {
-    table::present().and_then(|table| Snapshot::read(&table.memory).ok())
+    table::present().and_then(table::Table::snapshot)
 }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::mem::{offset_of, size_of};
+use std::time::Duration;
 
 use crate::layout::{
     BUCKETS, COUNTERS, DEEPEST, DEPTH, EVENTS, EventCell, Header, MAGIC, MARKS, Mark, NAMES, NAMES_AT, NODES, NODES_AT,
@@ -202,6 +203,8 @@ impl Bytes {
 
 /// How often a snapshot is begun anew where nodes moved meanwhile.
 const ATTEMPTS: usize = 20;
+/// How long to wait until then: nodes of a thread move in less.
+const BETWEEN: Duration = Duration::from_micros(100);
 
 impl Snapshot {
     /// Reads all regions.
@@ -216,7 +219,7 @@ impl Snapshot {
             {
                 return found;
             }
-            std::thread::yield_now();
+            std::thread::sleep(BETWEEN);
         }
         Self::once(source, &header(source)?)?.0
     }

@@ -10,6 +10,7 @@ use crate::layout::{
     BY_PROGRAM, BY_WATCHER, DEPTH, EventCell, MAGIC, NAMES, NODES, Node, TEXT, THREADS, ThreadSlot, VERSION, state,
 };
 use crate::memory::Memory;
+use crate::snapshot::Snapshot;
 use crate::{callback, output};
 
 /// The name that stands for all that there is no room for.
@@ -117,6 +118,12 @@ impl Table {
 
     fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What was counted so far. No node moves meanwhile.
+    pub(crate) fn snapshot(&self) -> Option<Snapshot> {
+        let _held = self.registry();
+        Snapshot::read(&self.memory).ok()
     }
 
     /// Whether regions are to be recorded.

@@ -273,8 +273,8 @@ pub fn clipped(matrix: &Square, floor: f64) -> Square {
     let n = matrix.size;
     let (values, vectors) = eigenvalues(matrix);
     let mut result = Square::zeros(n);
-    for k in 0..n {
-        let value = values[k].max(floor);
+    for (k, value) in values.into_iter().enumerate() {
+        let value = value.max(floor);
         let vector = vectors.row(k).to_vec();
         for i in 0..n {
             for (to, other) in result.row_mut(i).iter_mut().zip(&vector) {

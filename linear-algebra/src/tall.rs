@@ -179,10 +179,10 @@ impl Tall {
     /// Many rows are added up to A'A first, which is several times as fast, if its factor says that no digits that matter
     /// are lost; else they are reflected.
     pub fn reduced(&self, t: &[f64]) -> Factored {
-        self.from_gram(t).unwrap_or_else(|| self.clone().factored(t.to_vec()))
+        self.by_products(t).unwrap_or_else(|| self.clone().factored(t.to_vec()))
     }
 
-    fn from_gram(&self, t: &[f64]) -> Option<Factored> {
+    fn by_products(&self, t: &[f64]) -> Option<Factored> {
         if self.rows < MANY_ROWS {
             return None;
         }
@@ -262,7 +262,7 @@ mod tests {
         let matrix = Tall::new(rows, (0..4).map(|j| (0..rows).map(|i| value(i, j)).collect()).collect());
         let t: Vec<f64> = (0..rows).map(|i| value(i, 9)).collect();
         let (fast, sure) = (matrix.reduced(&t), matrix.clone().factored(t.clone()));
-        assert!(matrix.from_gram(&t).is_some());
+        assert!(matrix.by_products(&t).is_some());
         assert!((fast.rest - sure.rest).abs() < 1e-9 * sure.rest);
         assert!(fast.solution().iter().zip(sure.solution()).all(|(a, b)| (a - b).abs() < 1e-9));
     }

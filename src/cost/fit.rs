@@ -375,8 +375,8 @@ fn sandwich(g: &Square, a: &Tall, v: &Square) -> Square {
     let mut product = Square::zeros(count);
     for (j, column) in columns.iter().enumerate() {
         let column = of_v(column);
-        for i in 0..count {
-            *product.at_mut(i, j) = dot(&columns[i], &column);
+        for (i, other) in columns.iter().enumerate() {
+            *product.at_mut(i, j) = dot(other, &column);
         }
     }
     product

@@ -116,7 +116,7 @@ fn intervals_of_fits_hold_as_often_as_they_say() {
     for noise in [Noise::Student, Noise::Relative, Noise::Correlated] {
         for (name, solver, determinizer) in solvers {
             let held = coverage(noise, solver, determinizer, fits);
-            println!("| {noise:?} | {name} | {:.3} | {:.3} | {:.3} |", held[0], held[1], held[2]);
+            eprintln!("| {noise:?} | {name} | {:.3} | {:.3} | {:.3} |", held[0], held[1], held[2]);
             // 0.92 less what 200 fits may be off by chance.
             let least = 0.92 - 2.0 * (0.92 * 0.08 / fits as f64).sqrt();
             assert!(held.iter().all(|held| *held >= least), "{noise:?} {name}: {held:?}");

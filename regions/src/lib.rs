@@ -54,7 +54,8 @@ pub use output::{CSV, JSON, csv, json};
 pub use region::{AlreadyOpen, Counter, Guard, Region, Reverse, counter, phase, record, region, try_region};
 pub use report::{PathRow, Row, Spread, Times, WARM_UP};
 pub use snapshot::{
-    EventCounts, EventMarker, FILE_SIZE, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError, Source, ThreadRegions,
+    Activity, EventCounts, EventMarker, FILE_SIZE, MarkOf, Marker, NodeCounts, Snapshot, SnapshotError, Source,
+    ThreadActivity, ThreadRegions,
 };
 
 #[cfg(feature = "tracing")]

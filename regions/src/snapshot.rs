@@ -428,3 +428,53 @@ fn is_too_deep(nodes: &[NodeCounts], node: usize) -> bool {
 
 /// The bytes that a file of regions has.
 pub const FILE_SIZE: usize = SIZE;
+
+/// How much a program has done with its regions: what stays the same while it does nothing with them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Activity {
+    /// Paths, moves of them between threads, and calls that are in none.
+    pub totals: [u64; 3],
+    /// Threads, by slot.
+    pub threads: Vec<ThreadActivity>,
+}
+
+/// How much a thread has done with its regions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadActivity {
+    /// The kernel's number of the thread.
+    pub tid: u32,
+    /// Regions that are open.
+    pub depth: u32,
+    /// Enters and leaves so far.
+    pub marked: u64,
+}
+
+impl Snapshot {
+    /// Reads how much was done, which is far less to read than all that was counted. Recursion that counts calls of a region
+    /// that stays open, and runs backwards, don't show.
+    ///
+    /// # Errors
+    /// When there are no regions to be read.
+    pub fn activity(source: &dyn Source) -> Result<Activity, SnapshotError> {
+        let header = header(source)?;
+        let threads = header.u32(offset_of!(Header, threads)) as usize;
+        if threads > THREADS {
+            return Err(SnapshotError::Corrupt);
+        }
+        let thread = |slot: usize| {
+            let bytes = Bytes(source.read(THREADS_AT + slot * size_of::<ThreadSlot>(), offset_of!(ThreadSlot, marks))?);
+            Ok(ThreadActivity {
+                tid: bytes.u32(offset_of!(ThreadSlot, tid)),
+                depth: bytes.u32(offset_of!(ThreadSlot, depth)),
+                marked: bytes.u64(offset_of!(ThreadSlot, marked)),
+            })
+        };
+        let threads = (0..threads).map(thread).collect::<Result<Vec<_>, SnapshotError>>()?;
+        let totals = [
+            u64::from(header.u32(offset_of!(Header, nodes))),
+            header.u64(offset_of!(Header, folding)),
+            header.u64(offset_of!(Header, lost)),
+        ];
+        Ok(Activity { totals, threads })
+    }
+}

@@ -119,6 +119,15 @@ pub fn open(path: &Path, expected: &ExpectedFile<'_>) -> Result<File, Refused> {
     expected.read(looked_at.map_err(system)?)
 }
 
+/// The same, to read and to write it.
+///
+/// # Errors
+/// As for [`open`].
+pub fn open_to_write(path: &Path, expected: &ExpectedFile<'_>) -> Result<File, Refused> {
+    let looked_at = openat(nix::fcntl::AT_FDCWD, path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty());
+    expected.open(looked_at.map_err(system)?, OFlag::O_RDWR)
+}
+
 /// Opens a regular file below a folder that was [looked at](folder): its path, and all links on the way, begin there.
 ///
 /// # Errors
@@ -148,8 +157,12 @@ impl ExpectedFile<'_> {
         Self { identity: Identity::default(), owners: None, most }
     }
 
-    /// Opens what was looked at, if it is as expected: nothing is opened before that is known.
     fn read(&self, looked_at: OwnedFd) -> Result<File, Refused> {
+        self.open(looked_at, OFlag::O_RDONLY)
+    }
+
+    /// Opens what was looked at, if it is as expected: nothing is opened before that is known.
+    fn open(&self, looked_at: OwnedFd, access: OFlag) -> Result<File, Refused> {
         let about = nix::sys::stat::fstat(&looked_at).map_err(system)?;
         if SFlag::from_bits_truncate(about.st_mode) & SFlag::S_IFMT != SFlag::S_IFREG {
             return Err(Refused::NotRegular);
@@ -167,7 +180,7 @@ impl ExpectedFile<'_> {
             return Err(Refused::TooLong(length));
         }
         // Without waiting for one who holds a lease on it.
-        let flags = OFlag::O_RDONLY | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+        let flags = access | OFlag::O_NONBLOCK | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let path = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
         openat(nix::fcntl::AT_FDCWD, path.as_str(), flags, Mode::empty()).map(File::from).map_err(system)
     }

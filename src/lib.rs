@@ -43,11 +43,11 @@
 //!
 //! Call stacks:
 //! - [`profile`] and [`callgrind`]: trees of call paths
+//! - [`regions`]: what the named regions of measured programs counted
 //! - [`stacks`]: sampled call stacks
 //!
 //! From counts to estimates:
 //! - [`run`]: what was measured, where, and how it ended
-//! - [`regions`]: what the named regions of measured programs counted
 //! - [`metrics`] and [`relations`]: formulas over events
 //! - [`estimate`]: counts with intervals
 //! - [`monitor`]: all that a screen, a text or a file shows
@@ -91,12 +91,12 @@ pub mod profile;
 
 pub mod callgrind;
 
+pub mod regions;
 pub mod stacks;
 
 // From counts to estimates.
 pub mod run;
 
-pub mod regions;
 
 pub mod metrics;
 

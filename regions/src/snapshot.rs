@@ -477,4 +477,13 @@ impl Snapshot {
         ];
         Ok(Activity { totals, threads })
     }
+
+    /// How many enters and leaves there were of a thread so far.
+    ///
+    /// # Errors
+    /// When that can't be read.
+    pub fn marks_so_far(source: &dyn Source, slot: usize) -> Result<u64, SnapshotError> {
+        let at = THREADS_AT + slot.min(THREADS - 1) * size_of::<ThreadSlot>() + offset_of!(ThreadSlot, marked);
+        Ok(Bytes(source.read(at, 8)?).u64(0))
+    }
 }

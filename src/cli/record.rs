@@ -13,10 +13,11 @@ use super::outcome::exit_code;
 use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
-use crate::measure::{self, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
+use crate::measure::{self, BatchChannels, Delivery, Measurement, RunEvent, RunOutcome, close, note_partial};
 use crate::names::shown;
 use crate::profile::TreeOptions;
 use crate::recording::Recorder;
+use crate::regions::{RegionTable, Wanted};
 use crate::run::{Header, MeasuredTarget};
 use crate::session::ChildIo;
 use crate::stacks::live::LiveStacks;
@@ -127,17 +128,26 @@ fn once(
         let done = match event {
             RunEvent::Round(round, lost) => recorder.round(round, lost),
             RunEvent::Stacks(batch) => recorder.stacks(batch),
+            RunEvent::Regions(batch) => recorder.regions(batch),
             RunEvent::Save => recorder.flush().inspect(|()| tell(&written, " so far")),
             RunEvent::Idle => recorder.flush(),
         };
         done.map_err(failed)
     };
-    let batches = session.stacks().map_or_else(never, |stacks| stacks.batches().clone());
+    let mut regions = session.watch_regions(period, Wanted::Marks).map_err(Error::System)?;
+    let batches = BatchChannels {
+        stacks: session.stacks().map_or_else(never, |stacks| stacks.batches().clone()),
+        regions: regions.as_ref().map_or_else(never, |regions| regions.batches().clone()),
+    };
     let take = |event: RunEvent<'_>| write(event).map(ControlFlow::Continue);
     let outcome = measure::run(&session, signals, batches, Delivery::Batched, take)?;
     if let Some(stacks) = session.stacks() {
         stacks.stop();
         stacks.batches().iter().try_for_each(|batch| write(RunEvent::Stacks(&batch)))?;
+    }
+    if let Some(regions) = &mut regions {
+        regions.stop();
+        regions.batches().iter().try_for_each(|batch| write(RunEvent::Regions(&batch)))?;
     }
     recorder.end(&outcome.end).map_err(failed)?;
     written.lost_rounds = outcome.end.lost_rounds;
@@ -152,6 +162,8 @@ struct Written {
     rounds: u64,
     lost_rounds: u64,
     samples: u64,
+    /// What named regions counted.
+    regions: RegionTable,
     /// Functions of a call graph that a model counted.
     functions: usize,
     losses: Losses,
@@ -193,6 +205,10 @@ impl Written {
                     let _ = tree.take(batch);
                 }
             }
+            RunEvent::Regions(batch) => {
+                // As above.
+                let _ = self.regions.take(batch);
+            }
             RunEvent::Save | RunEvent::Idle => {}
         }
     }
@@ -209,6 +225,11 @@ impl Written {
                 0 => format!(", {} samples with call stacks{losses}", self.samples),
                 functions => format!(", the calls of {functions} functions{losses}"),
             };
+        }
+        match self.regions.paths().iter().filter(|path| path.phase.is_empty()).count() {
+            0 => {}
+            1 => words += ", 1 region",
+            regions => words += &format!(", {regions} regions"),
         }
         words
     }

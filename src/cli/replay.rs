@@ -142,9 +142,9 @@ fn dump(
     let taken = recording.rounds.partition_point(|(round, _)| round.at <= at);
     let newest = &recording.rounds[taken.saturating_sub(usize::from(args.size.0))..taken];
     let rounds = newest.iter().map(|(round, _)| round.clone()).collect();
-    let profile = recording.stacks.as_ref().map(|stacks| {
-        let mut profile = Replayed::new(&stacks.sampled);
-        let (tree, quality) = profile.until(&stacks.sampled, &stacks.batches, at);
+    let profile = recording.profile().map(|recorded| {
+        let mut profile = Replayed::new(recorded);
+        let (tree, quality) = profile.until(recorded, at);
         (tree.clone(), quality.clone())
     });
     let screen = compare::first_screen(args, options.screen, compared.as_ref());
@@ -167,7 +167,7 @@ fn screens(args: &ReplayArgs, recording: Recording, setup: Setup, compared: Opti
     let player =
         Player::start(recording.rounds.clone(), speed, args.at.map_or(WallNs(0), seconds)).map_err(Error::System)?;
     let samples = player.samples().clone();
-    let profile = recording.stacks.as_ref().map(|stacks| Replayed::new(&stacks.sampled));
+    let profile = recording.profile().map(Replayed::new);
     let output = crossbeam_channel::never();
     let others = compared.map(Compared::others);
     let mut feed = Played { setup, recording, profile, samples, player: Some(player), output, others };
@@ -190,6 +190,7 @@ fn blocks(recording: &Recording, mut monitor: Monitor) -> Result<u8, Error> {
     if monitor.intervals() > intervals || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, Measure::default()))?;
     }
+    out.print(&text::regions(&recording.regions_until(WallNs(u64::MAX))))?;
     Ok(0)
 }
 
@@ -254,8 +255,12 @@ impl Feed for Played {
     }
 
     fn profile(&mut self, until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
-        if let (Some(profile), Some(stacks)) = (&mut self.profile, &self.recording.stacks) {
-            let (tree, quality) = profile.until(&stacks.sampled, &stacks.batches, until);
+        let Some((profile, recorded)) = self.profile.as_mut().zip(self.recording.profile()) else { return };
+        // What was read last comes a little later than the end.
+        let is_over = until >= end(&self.recording).at_ns;
+        let (tree, quality) = profile.until(recorded, if is_over { WallNs(u64::MAX) } else { until });
+        // As live: before its first region, a program without stacks has no profile.
+        if recorded.sampled.is_some() || tree.event_ids().next().is_some() {
             see(tree, quality);
         }
     }

@@ -1,34 +1,76 @@
-//! Gathers the call stacks of a measurement, and prints the functions in which most was sampled.
+//! Gathers the call stacks and the named regions of a measurement, and prints the functions in which most was sampled.
+
+use std::time::Duration;
 
 use super::Error;
 use crate::monitor::Monitor;
-use crate::profile::TreeOptions;
+use crate::profile::{Tree, TreeOptions};
+use crate::regions::{LiveRegions, Wanted};
 use crate::session::Session;
-use crate::stacks::Gathering;
+use crate::stacks::{Gathering, StackQuality, UnwindMethod};
 use crate::text;
 
-/// Puts what is sampled into a tree, if anything is.
-pub(super) fn gather(session: &Session) -> Result<Option<Gathering>, Error> {
-    let gathering = session
-        .stacks()
-        .map(|stacks| Gathering::start(stacks.batches().clone(), stacks.sampled().clone(), TreeOptions::default()));
-    gathering.transpose().map_err(Error::System)
+/// A profile that is gathered while it is measured.
+pub(super) struct LiveProfile {
+    regions: Option<LiveRegions>,
+    gathering: Option<Gathering>,
+    has_stacks: bool,
 }
 
-/// Ends sampling, and waits for what is on its way.
-pub(super) fn finish(session: &Session, profile: Option<&mut Gathering>) {
-    if let (Some(stacks), Some(profile)) = (session.stacks(), profile) {
-        stacks.stop();
-        profile.finish();
+/// Reads regions every `interval`; enters and leaves too where something is sampled that they can be held against.
+pub(super) fn watch_regions(session: &Session, interval: Duration) -> Result<Option<LiveRegions>, Error> {
+    let is_sampled = session.stacks().is_some_and(|stacks| stacks.sampled().call_graph != UnwindMethod::Modelled);
+    let wanted = if is_sampled { Wanted::Marks } else { Wanted::Counts };
+    session.watch_regions(interval, wanted).map_err(Error::System)
+}
+
+impl LiveProfile {
+    /// Puts what is sampled, and regions if there are any, into a tree.
+    pub(super) fn start(session: &Session, regions: Option<LiveRegions>) -> Result<Self, Error> {
+        let stacks = session.stacks().map(|stacks| (stacks.batches().clone(), stacks.sampled().clone()));
+        let (has_stacks, batches) = (stacks.is_some(), regions.as_ref().map(|regions| regions.batches().clone()));
+        let is_wanted = has_stacks || batches.is_some();
+        let gathering = is_wanted.then(|| Gathering::start(stacks, batches, TreeOptions::default()));
+        Ok(Self { regions, gathering: gathering.transpose().map_err(Error::System)?, has_stacks })
     }
-}
 
-/// The functions in which most was sampled; nothing if nothing is.
-pub(super) fn text(profile: Option<&Gathering>, monitor: &Monitor) -> String {
-    let stacks = |profile: &Gathering| {
-        let gathered = profile.look();
+    /// Ends sampling and reading; what was on its way still comes.
+    pub(super) fn stop(&mut self, session: &Session) {
+        if let Some(stacks) = session.stacks() {
+            stacks.stop();
+        }
+        if let Some(regions) = &mut self.regions {
+            regions.stop();
+        }
+    }
+
+    /// The same, and waits for what is on its way.
+    pub(super) fn finish(&mut self, session: &Session) {
+        self.stop(session);
+        if let Some(gathering) = &mut self.gathering {
+            gathering.finish();
+        }
+    }
+
+    /// Hands over what was gathered so far, if anything is sampled or a program has regions.
+    pub(super) fn look(&self, see: &mut dyn FnMut(&Tree, &StackQuality)) {
+        let Some(gathering) = &self.gathering else { return };
+        let gathered = gathering.look();
+        if self.has_stacks || gathered.tree().event_ids().next().is_some() {
+            see(gathered.tree(), gathered.quality());
+        }
+    }
+
+    /// Whether samples may still come.
+    pub(super) fn is_coming(&self) -> bool {
+        self.gathering.as_ref().is_some_and(Gathering::is_running)
+    }
+
+    /// The functions in which most was sampled; nothing if nothing is.
+    pub(super) fn text(&self, monitor: &Monitor) -> String {
+        let Some(gathering) = self.gathering.as_ref().filter(|_| self.has_stacks) else { return String::new() };
+        let gathered = gathering.look();
         let target = monitor.header().target.selection();
         format!("\n{}", text::stacks(gathered.tree(), gathered.quality(), &target))
-    };
-    profile.map(stacks).unwrap_or_default()
+    }
 }

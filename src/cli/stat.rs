@@ -19,6 +19,7 @@ use crate::measure::{
 use crate::monitor::{Finding, Monitor};
 use crate::names::shown;
 use crate::plan::Cohesion;
+use crate::regions::RegionTable;
 use crate::run::{End, Header};
 use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
@@ -143,7 +144,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     if let Some(session) = &open {
         let regions = session.regions();
         match Form::of(args) {
-            Form::People => out.print(&text::regions(&regions))?,
+            Form::People => out.print(&text::regions(&RegionTable::of(&regions)))?,
             Form::Json => out.print(&text::json_regions(&regions))?,
             // perf's fields have no place for them.
             Form::Fields(_) => {}

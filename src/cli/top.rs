@@ -9,16 +9,18 @@ use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, MeasurementArgs, milliseconds};
 use super::outcome::exit_code;
+use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, appearance, signals, stacks};
 use crate::measure::{Measurement, WatchEvent, close, ends_run, note_partial, watch};
 use crate::monitor::{Measure, Monitor};
 use crate::profile::Tree;
+use crate::regions::RegionTable;
 use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, OutputLine, Session};
 use crate::sources::Round;
-use crate::stacks::{Gathering, StackQuality};
+use crate::stacks::StackQuality;
 use crate::text::{self, Repeats};
 use crate::tui::{self, Config, Feed, Outcome};
 use crate::units::WallNs;
@@ -96,27 +98,31 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     let signals = signals::listen(&measurement.launch.stop).map_err(Error::System)?;
     let interval = interval(args, &appearance::for_text(&args.appearance)?);
     let (session, mut monitor) = start(&measurement, interval)?;
-    let mut profile = stacks::gather(&session)?;
+    let regions = match session.stacks() {
+        Some(_) => stacks::watch_regions(&session, interval)?,
+        None => None,
+    };
+    let mut profile = LiveProfile::start(&session, regions)?;
     let mut out = Stream::stdout();
     let (mut has_enough, mut has_last) = (false, false);
     let outcome = watch(&session, &signals, &mut monitor, |monitor, event| {
         match event {
             WatchEvent::Interval | WatchEvent::Save => {
                 let block = text::block(monitor, Measure::default());
-                out.print(&format!("{block}{}\n", stacks::text(profile.as_ref(), monitor)))?;
+                out.print(&format!("{block}{}\n", profile.text(monitor)))?;
             }
             WatchEvent::LastInterval => has_last = true,
         }
         has_enough |= event == WatchEvent::Interval && args.iterations == Some(monitor.intervals());
         Ok::<_, Error>(if has_enough { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     })?;
-    stacks::finish(&session, profile.as_mut());
+    profile.finish(&session);
     if has_last || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, Measure::default()))?;
     }
     // What was on its way when the last block was printed.
-    out.print(&stacks::text(profile.as_ref(), &monitor))?;
-    out.print(&text::regions(&session.regions()))?;
+    out.print(&profile.text(&monitor))?;
+    out.print(&text::regions(&RegionTable::of(&session.regions())))?;
     close(session, &signals, outcome.signal);
     // A command that was ended because enough was seen has not failed.
     Ok(if has_enough { 0 } else { exit_code(&outcome) })
@@ -131,7 +137,8 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     let signals = signals::listen_for_screens(&measurement.launch.stop).map_err(Error::System)?;
     let interval = interval(args, &appearance::config(&args.appearance)?.0);
     let (session, monitor) = start(&measurement, interval)?;
-    let mut live = Live { profile: stacks::gather(&session)?, session };
+    let profile = LiveProfile::start(&session, stacks::watch_regions(&session, interval)?)?;
+    let mut live = Live { profile, session };
     let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
     let ended_by = match outcome {
         Outcome::Signal(signal) => Some(signal),
@@ -140,9 +147,10 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     if ended_by.is_some() {
         live.session.terminate(&mut || ends_run(&signals));
     }
-    stacks::finish(&live.session, live.profile.as_mut());
+    live.profile.finish(&live.session);
     let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)));
-    let (stacks, regions) = (stacks::text(live.profile.as_ref(), &monitor), text::regions(&live.session.regions()));
+    let regions = text::regions(&RegionTable::of(&live.session.regions()));
+    let stacks = live.profile.text(&monitor);
     Stream::stderr().print(&format!("{summary}{stacks}{regions}"))?;
     close(live.session, &signals, ended_by);
     Ok(code(&monitor, outcome))
@@ -161,7 +169,7 @@ fn code(monitor: &Monitor, outcome: Outcome) -> u8 {
 /// A measurement that runs, and the profile that is gathered of it.
 struct Live {
     session: Session,
-    profile: Option<Gathering>,
+    profile: LiveProfile,
 }
 
 impl Feed for Live {
@@ -174,20 +182,15 @@ impl Feed for Live {
     }
 
     fn profile(&mut self, _until: WallNs, see: &mut dyn FnMut(&Tree, &StackQuality)) {
-        if let Some(profile) = &self.profile {
-            let gathered = profile.look();
-            see(gathered.tree(), gathered.quality());
-        }
+        self.profile.look(see);
     }
 
     fn is_profile_coming(&self) -> bool {
-        self.profile.as_ref().is_some_and(Gathering::is_running)
+        self.profile.is_coming()
     }
 
     fn end(&mut self, last: &Round, lost: u64) -> End {
-        if let Some(stacks) = self.session.stacks() {
-            stacks.stop();
-        }
+        self.profile.stop(&self.session);
         self.session.end(last, lost)
     }
 

@@ -14,6 +14,7 @@ use nix::libc::{SIGINT, SIGUSR1};
 use nix::sys::signal::Signal;
 
 use crate::monitor::Monitor;
+use crate::regions::RegionBatch;
 use crate::run::End;
 use crate::sampling::{SamplerMessage, SamplerRequest};
 use crate::session::Session;
@@ -53,6 +54,8 @@ pub enum RunEvent<'a> {
     Round(&'a Round, u64),
     /// Samples with their call stacks.
     Stacks(&'a StackBatch),
+    /// What is new of named regions.
+    Regions(&'a RegionBatch),
     /// A request to save what was measured so far: USR1.
     Save,
     /// Nothing more for now: what was handed on may be written out.
@@ -63,14 +66,37 @@ pub enum RunEvent<'a> {
 struct Channels<'a> {
     samples: &'a Receiver<SamplerMessage>,
     ended: &'a Receiver<Infallible>,
-    batches: Receiver<StackBatch>,
+    batches: BatchChannels,
     signals: Receiver<i32>,
+}
+
+/// Where batches come from that are handed on beside rounds.
+#[derive(Clone, Debug)]
+pub struct BatchChannels {
+    /// Samples with their call stacks.
+    pub stacks: Receiver<StackBatch>,
+    /// What is new of named regions.
+    pub regions: Receiver<RegionBatch>,
+}
+
+impl Default for BatchChannels {
+    /// Channels from which nothing comes.
+    fn default() -> Self {
+        Self { stacks: never(), regions: never() }
+    }
+}
+
+impl BatchChannels {
+    fn are_empty(&self) -> bool {
+        self.stacks.is_empty() && self.regions.is_empty()
+    }
 }
 
 /// What comes next out of the channels.
 enum Arrival {
     Round(Round, u64),
     Stacks(StackBatch),
+    Regions(RegionBatch),
     Signal(i32),
     /// All that waited is taken, and it is time to rest.
     Idle,
@@ -80,7 +106,7 @@ impl Channels<'_> {
     /// Hands all that comes to `on` until the end.
     fn drain<E>(mut self, delivery: Delivery, mut on: impl FnMut(Arrival) -> Result<(), E>) -> Result<(), E> {
         loop {
-            if delivery == Delivery::Batched && self.samples.is_empty() && self.batches.is_empty() {
+            if delivery == Delivery::Batched && self.samples.is_empty() && self.batches.are_empty() {
                 on(Arrival::Idle)?;
                 // For the end or a signal, but not for rounds and samples.
                 select! {
@@ -97,9 +123,13 @@ impl Channels<'_> {
                     Ok(SamplerMessage::Round { round, lost }) => on(Arrival::Round(round, lost))?,
                     Ok(SamplerMessage::End) | Err(_) => return Ok(()),
                 },
-                recv(self.batches) -> batch => match batch {
+                recv(self.batches.stacks) -> batch => match batch {
                     Ok(batch) => on(Arrival::Stacks(batch))?,
-                    Err(_) => self.batches = never(),
+                    Err(_) => self.batches.stacks = never(),
+                },
+                recv(self.batches.regions) -> batch => match batch {
+                    Ok(batch) => on(Arrival::Regions(batch))?,
+                    Err(_) => self.batches.regions = never(),
                 },
                 recv(self.signals) -> number => self.signal(number.ok(), &mut on)?,
             }
@@ -115,7 +145,7 @@ impl Channels<'_> {
     }
 }
 
-/// Hands every round, every batch of call stacks and every request to save to `take` until the measurement ends, a signal
+/// Hands every round, every batch of call stacks or regions and every request to save to `take` until the measurement ends, a signal
 /// comes, or `take` has enough after a round. Batches that are on their way at the end are left in their channel.
 ///
 /// # Errors
@@ -123,7 +153,7 @@ impl Channels<'_> {
 pub fn run<E>(
     session: &Session,
     signals: &Receiver<i32>,
-    batches: Receiver<StackBatch>,
+    batches: BatchChannels,
     delivery: Delivery,
     mut take: impl FnMut(RunEvent<'_>) -> Result<ControlFlow<()>, E>,
 ) -> Result<RunOutcome, E> {
@@ -144,6 +174,9 @@ pub fn run<E>(
             }
             Arrival::Stacks(batch) => {
                 let _ = take(RunEvent::Stacks(&batch))?;
+            }
+            Arrival::Regions(batch) => {
+                let _ = take(RunEvent::Regions(&batch))?;
             }
             Arrival::Signal(number) => signal = answer(number, session, signals, &mut take)?.or(signal),
             Arrival::Idle => {
@@ -193,7 +226,7 @@ pub fn watch_rounds<E>(
     mut show: impl FnMut(&Monitor, WatchEvent) -> Result<ControlFlow<()>, E>,
 ) -> Result<RunOutcome, E> {
     let mut has_enough = false;
-    let outcome = run(session, signals, never(), Delivery::Immediate, |event| {
+    let outcome = run(session, signals, BatchChannels::default(), Delivery::Immediate, |event| {
         let flow = match event {
             RunEvent::Round(round, lost) => {
                 take(round, lost);
@@ -201,7 +234,7 @@ pub fn watch_rounds<E>(
                 if closes { show(monitor, WatchEvent::Interval)? } else { ControlFlow::Continue(()) }
             }
             RunEvent::Save => show(monitor, WatchEvent::Save)?,
-            RunEvent::Stacks(_) | RunEvent::Idle => ControlFlow::Continue(()),
+            RunEvent::Stacks(_) | RunEvent::Regions(_) | RunEvent::Idle => ControlFlow::Continue(()),
         };
         has_enough |= flow.is_break();
         Ok(flow)
@@ -309,7 +342,7 @@ mod tests {
         let (sent, given, rests) = (RefCell::new((0, 0)), RefCell::new((0, 0)), RefCell::new(0));
         let take = |arrival: Arrival| {
             match arrival {
-                Arrival::Signal(_) => {}
+                Arrival::Signal(_) | Arrival::Regions(_) => {}
                 Arrival::Round(..) => given.borrow_mut().0 += 1,
                 Arrival::Stacks(_) => given.borrow_mut().1 += 1,
                 Arrival::Idle => {
@@ -327,6 +360,7 @@ mod tests {
             }
             Ok::<_, Infallible>(())
         };
+        let batches = BatchChannels { stacks: batches, ..BatchChannels::default() };
         let channels = Channels { samples: &samples, ended: &ended, batches, signals: never() };
         channels.drain(Delivery::Batched, take).unwrap();
         assert_eq!((given.into_inner(), rests.into_inner()), ((6, 6), 5));

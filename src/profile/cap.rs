@@ -28,6 +28,7 @@ impl Tree {
         let old_nodes = std::mem::take(&mut self.nodes);
         let old_columns: Vec<EventColumn> = self.columns.iter_mut().map(std::mem::take).collect();
         let old_edges = std::mem::take(&mut self.edges);
+        let old_times = std::mem::take(&mut self.times);
         self.placed.iter_mut().for_each(|placed| *placed = false);
         let mut new_ids: Vec<NodeId> = Vec::with_capacity(old_nodes.len());
         for (index, old) in old_nodes.iter().enumerate() {
@@ -57,6 +58,8 @@ impl Tree {
                 self.edges.insert((new_ids[from.index()], frame), new_ids[to.index()]);
             }
         }
+        let times = old_times.into_iter().filter(|(node, _)| kept[node.index()]);
+        self.times = times.map(|(node, times)| (new_ids[node.index()], times)).collect();
         self.threads.iter_mut().flatten().for_each(|position| *position = new_ids[position.index()]);
     }
 

@@ -34,6 +34,9 @@ impl Tree {
             };
             ids.push(id);
             self.add_numbers(id, node);
+            if let Some(times) = other.times.get(&NodeId(index as u32)) {
+                self.times.entry(id).or_default().add(times);
+            }
             for (&event, column) in events.iter().zip(&other.columns) {
                 self.add(id, event, column.get(index));
             }
@@ -56,6 +59,7 @@ impl Tree {
         for node in &mut tree.nodes {
             node.calls = 0;
         }
+        tree.times.clear();
         tree
     }
 }

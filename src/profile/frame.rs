@@ -14,6 +14,8 @@ pub enum FrameKind {
     Function,
     /// A process or a thread, above its functions.
     Process,
+    /// A part of a program that it names itself, above the functions that were sampled in it.
+    Region,
     /// What many small subtrees became.
     Other,
 }

@@ -1,6 +1,7 @@
 //! Stores what is known at one node of the tree.
 
 use super::frame::{Frame, FrameId};
+use super::times::CallTimes;
 use super::tree::Tree;
 use super::weight::{Amount, EventId};
 
@@ -87,6 +88,11 @@ impl<'a> NodeRef<'a> {
     /// How often the path was entered; sampled stacks have no calls.
     pub fn calls(&self) -> u64 {
         self.node().calls
+    }
+
+    /// What is known of the times of its calls; `None` where they weren't measured.
+    pub fn call_times(&self) -> Option<&'a CallTimes> {
+        self.tree.times.get(&self.id)
     }
 
     /// What was counted on the path itself, not below it.

@@ -10,6 +10,7 @@ use rustc_hash::FxBuildHasher;
 
 use super::frame::{Frame, FrameId, Frames};
 use super::node::{NodeId, NodeRef, TreeNode};
+use super::times::CallTimes;
 use super::weight::{Amount, EventColumn, EventId, ProfileEvent, SampleMeasure};
 
 /// What becomes of repeats at the end of a path.
@@ -55,7 +56,7 @@ impl Default for TreeOptions {
 pub struct ThreadId(u32);
 
 impl ThreadId {
-    fn index(self) -> usize {
+    pub(super) fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -78,6 +79,8 @@ pub struct Tree {
     /// Frames that stand in some path, by number.
     pub(super) placed: Vec<bool>,
     pub(super) has_calls: bool,
+    /// What is known of the times of calls, where they were measured.
+    pub(super) times: HashMap<NodeId, CallTimes, FxBuildHasher>,
     default_event: Option<EventId>,
 }
 
@@ -102,6 +105,7 @@ impl Tree {
             folds: 0,
             placed: vec![true],
             has_calls: false,
+            times: HashMap::default(),
             default_event: None,
         }
     }
@@ -153,6 +157,7 @@ impl Tree {
         self.placed = vec![true];
         self.has_calls = false;
         self.threads.iter_mut().for_each(|stack| stack.truncate(1));
+        self.times.clear();
     }
 
     /// The event of this name.

@@ -12,6 +12,8 @@ pub enum SampleMeasure {
     Weighted(Cow<'static, str>),
     /// Only a sum in this unit; how many samples went into it isn't known.
     Sum(Cow<'static, str>),
+    /// Nanoseconds that passed in calls that were all measured: [`CallTimes`](super::CallTimes) tells how they differ.
+    Timed,
 }
 
 /// Something that was sampled or added up.
@@ -34,12 +36,13 @@ impl ProfileEvent {
         match &self.measure {
             SampleMeasure::Samples => "count",
             SampleMeasure::Weighted(unit) | SampleMeasure::Sum(unit) => unit,
+            SampleMeasure::Timed => "nanoseconds",
         }
     }
 
     /// Whether the number of samples is known.
     pub fn has_samples(&self) -> bool {
-        !matches!(self.measure, SampleMeasure::Sum(_))
+        !matches!(self.measure, SampleMeasure::Sum(_) | SampleMeasure::Timed)
     }
 }
 

@@ -5,6 +5,7 @@
 //! {"type":"round", ...}    cumulative counts and times of every event, one line a round
 //! {"type":"sampled", ...}  which events were sampled with their call stacks, and how; once, if any were
 //! {"type":"stacks", ...}   samples in columns, and the frames, stacks and tasks that are new in them
+//! {"type":"regions", ...}  what is new of named regions: counts that changed, enters and leaves, in columns
 //! {"type":"end", ...}      how it ended, and the totals
 //! ```
 //!
@@ -22,11 +23,13 @@ use crate::units::{CpuNs, WallNs};
 mod check;
 mod player;
 mod reader;
+mod regions;
 mod stacks;
 mod writer;
 
 pub use player::{Player, Speed};
 pub use reader::{Cut, ReadError, RecordedStacks, Recording, read};
+use regions::RegionsLine;
 use stacks::StacksLine;
 pub use writer::{ON_DISK, Recorder};
 
@@ -38,6 +41,7 @@ enum Line {
     Round(RoundLine),
     Sampled(SamplingSetup),
     Stacks(Box<StacksLine>),
+    Regions(Box<RegionsLine>),
     End(End),
     /// A line of a type that this version doesn't know.
     #[serde(other)]

@@ -8,7 +8,9 @@ use serde::Deserialize;
 use super::{Line, StacksLine};
 use crate::run::{End, Header, VERSION};
 use crate::sources::Round;
-use crate::stacks::{SamplingSetup, StackBatch, StackTable};
+use crate::regions::{RegionBatch, RegionTable};
+use crate::stacks::{RecordedProfile, SamplingSetup, StackBatch, StackTable};
+use crate::units::WallNs;
 
 /// A line longer than this is no recording: 10,000 events take half a megabyte.
 const MAX_LINE: u64 = 64 << 20;
@@ -22,6 +24,8 @@ pub struct Recording {
     pub rounds: Vec<(Round, u64)>,
     /// The samples with their call stacks, if any were taken.
     pub stacks: Option<RecordedStacks>,
+    /// What named regions counted, as it came. All that they name is defined.
+    pub regions: Vec<RegionBatch>,
     /// How it ended; `None` if the recording was cut off.
     pub end: Option<End>,
     /// Where it was cut off within a line.
@@ -82,10 +86,11 @@ pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
         return Err(ReadError::Empty);
     }
     let header = header(&lines.text)?;
-    let mut recording = Recording { header, rounds: Vec::new(), stacks: None, end: None, cut: None };
+    let mut recording = Recording { header, rounds: Vec::new(), stacks: None, regions: Vec::new(), end: None, cut: None };
+    let mut known = RegionTable::default();
     while lines.next()? {
         match serde_json::from_slice(&lines.text) {
-            Ok(line) => recording.take(line).map_err(|reason| lines.error(reason))?,
+            Ok(line) => recording.take(line, &mut known).map_err(|reason| lines.error(reason))?,
             Err(error) => {
                 let (cut, reason) = (Cut { line: lines.number }, lines.error(error.to_string()));
                 // Whatever killed the writer, only a last line can be damaged by it.
@@ -102,7 +107,8 @@ pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
 }
 
 impl Recording {
-    fn take(&mut self, line: Line) -> Result<(), String> {
+    /// `known` is what regions are defined so far.
+    fn take(&mut self, line: Line, known: &mut RegionTable) -> Result<(), String> {
         match line {
             _ if self.end.is_some() => return Err("nothing may follow the end".into()),
             Line::Header(_) => return Err("a second header".into()),
@@ -120,10 +126,35 @@ impl Recording {
                 self.stacks = Some(RecordedStacks { sampled, batches: Vec::new(), table: StackTable::default() });
             }
             Line::Stacks(line) => self.stacks.as_mut().ok_or("samples of events that no line names")?.take(*line)?,
+            Line::Regions(line) => {
+                let batch = RegionBatch::try_from(*line)?;
+                known.take(&batch).map_err(|undefined| undefined.to_string())?;
+                self.regions.push(batch);
+            }
             Line::End(end) => self.end = Some(end),
             Line::Unknown => {}
         }
         Ok(())
+    }
+}
+
+impl Recording {
+    /// What it has for a profile; `None` where nothing was sampled and no program had regions.
+    pub fn profile(&self) -> Option<RecordedProfile<'_>> {
+        let stacks = self.stacks.as_ref();
+        let (sampled, batches) = (stacks.map(|stacks| &stacks.sampled), stacks.map(|stacks| stacks.batches.as_slice()));
+        let profile = RecordedProfile { sampled, batches: batches.unwrap_or_default(), regions: &self.regions };
+        (sampled.is_some() || !self.regions.is_empty()).then_some(profile)
+    }
+
+    /// What named regions counted up to and with a time.
+    pub fn regions_until(&self, until: WallNs) -> RegionTable {
+        let mut table = RegionTable::default();
+        for batch in self.regions.iter().take_while(|batch| batch.at <= until) {
+            // All that it names is defined.
+            let _ = table.take(batch);
+        }
+        table
     }
 }
 
@@ -268,7 +299,7 @@ mod tests {
         let end = End { at_ns: WallNs(30), exit: Some(Exit::Code(3)), ..End::default() };
         let rounds = vec![round(10, 5), round(20, 7)];
         let recording = read(&write(&rounds, Some(&end), 2)[..]).unwrap();
-        assert_eq!(recording, Recording { header: header(2), rounds, stacks: None, end: Some(end), cut: None });
+        assert_eq!(recording, Recording { header: header(2), rounds, stacks: None, regions: vec![], end: Some(end), cut: None });
     }
 
     fn sampled() -> SamplingSetup {

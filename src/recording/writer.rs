@@ -3,7 +3,8 @@
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-use super::{Line, RoundLine, StacksLine};
+use super::{Line, RegionsLine, RoundLine, StacksLine};
+use crate::regions::RegionBatch;
 use crate::run::{End, Header};
 use crate::sources::Round;
 use crate::stacks::{Losses, SamplingSetup, StackBatch};
@@ -17,6 +18,8 @@ pub struct Recorder<W: Write> {
     out: BufWriter<W>,
     /// Losses that the last line of samples reports.
     losses: Losses,
+    /// Whether the last line of regions says that none was called: that needs no second one.
+    is_idle: bool,
 }
 
 impl<W: Write> Recorder<W> {
@@ -25,7 +28,7 @@ impl<W: Write> Recorder<W> {
     /// # Errors
     /// Returns the writer's error.
     pub fn new(out: W, header: &Header) -> io::Result<Self> {
-        let mut recorder = Self { out: BufWriter::new(out), losses: Losses::default() };
+        let mut recorder = Self { out: BufWriter::new(out), losses: Losses::default(), is_idle: true };
         recorder.line(&Line::Header(Box::new(header.clone())))?;
         recorder.out.flush()?;
         Ok(recorder)
@@ -65,6 +68,16 @@ impl<W: Write> Recorder<W> {
         }
         self.losses = batch.losses;
         self.line(&Line::Stacks(Box::new(StacksLine::from(batch))))
+    }
+
+    /// Writes what is new of named regions. A batch that says nothing is left out.
+    ///
+    /// # Errors
+    /// Returns the writer's error.
+    pub fn regions(&mut self, batch: &RegionBatch) -> io::Result<()> {
+        let is_idle = batch.is_empty() && (batch.counted_since.is_none() || self.is_idle);
+        self.is_idle = if batch.counted_since.is_some() { batch.counts.is_empty() } else { self.is_idle };
+        if is_idle { Ok(()) } else { self.line(&Line::Regions(Box::new(RegionsLine::from(batch)))) }
     }
 
     /// Writes the last line.

@@ -1,15 +1,40 @@
 //! Reads the named regions of measured programs, which they share through the crate `perfprop-regions`.
 //!
-//! Each command has a [folder](SharedFolder), which is named after its process. Each process of it that has regions makes
-//! a file there and writes its counts into it as they come, so that they can be read at any time, and are still there
-//! when the process has crashed.
+//! ```text
+//! folder of a command ──┐                        ┌─ RegionTable: what was counted, and how fast it grows
+//!                       ├─ snapshots ── batches ─┤
+//! /proc/PID/fd ─────────┘   (source)    (live)   └─ OpenRegions: what was open on a thread at a time
+//! ```
+//!
+//! Each command has a folder, which is named after its process. Each process of it that has regions makes a file there and
+//! writes its counts into it as they come, so that they can be read at any time, and are still there when the process has
+//! crashed. A process that runs already has a file without a name, in which perfprop switches recording on. The same
+//! [batches](RegionBatch) come out of a [recording](crate::recording).
 
+mod attach;
+mod batch;
 mod folder;
+mod live;
+mod open;
+mod reader;
+mod source;
+mod table;
 
-pub use folder::SharedFolder;
+pub use batch::{
+    RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
+    ThreadMarks,
+};
+pub(crate) use live::clock;
+pub use live::{LiveRegions, Wanted};
+pub use open::OpenRegions;
 pub use perfprop_regions::{Marker, PathRow, Snapshot, SnapshotError, Spread, Times, json};
+pub use source::RegionSource;
+pub use table::{RegionTable, UndefinedRegion};
 
 use crate::files::Refused;
+
+/// The event of a profile tree that is the time of regions.
+pub const REGION_TIME: &str = "region-time";
 
 /// The regions of a process.
 #[derive(Debug)]
@@ -27,6 +52,10 @@ pub enum RegionsError {
     Refused(Refused),
     /// Their file doesn't hold what it should.
     Snapshot(SnapshotError),
+    /// Their file is another process's.
+    OfAnother,
+    /// What it was when the process was found.
+    Known(String),
 }
 
 impl std::fmt::Display for RegionsError {
@@ -34,8 +63,16 @@ impl std::fmt::Display for RegionsError {
         match self {
             Self::Refused(error) => error.fmt(f),
             Self::Snapshot(error) => error.fmt(f),
+            Self::OfAnother => f.write_str("it belongs to another process"),
+            Self::Known(error) => f.write_str(error),
         }
     }
 }
 
 impl std::error::Error for RegionsError {}
+
+impl From<std::io::Error> for RegionsError {
+    fn from(error: std::io::Error) -> Self {
+        Self::Refused(Refused::System(error))
+    }
+}

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::plan::Plan;
-use crate::regions::{ProcessRegions, SharedFolder};
+use crate::regions::{self, LiveRegions, ProcessRegions, RegionSource, Wanted};
 use crate::run::{End, MeasuredTarget, RotatedBy};
 use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
 use crate::sources::Round;
@@ -80,8 +80,10 @@ pub struct Session {
     output: Receiver<OutputLine>,
     #[cfg_attr(not(feature = "stacks"), expect(dead_code, reason = "there is nothing in it"))]
     stacks: stacks::Sampling,
-    /// Where the command and its children share their regions.
-    regions: Option<SharedFolder>,
+    /// Where the measured programs share their regions.
+    regions: Option<Arc<RegionSource>>,
+    /// The time of the kernel's clock that rounds count from.
+    began: u64,
     /// The kernel's rotation intervals that are restored at the end.
     intervals: Vec<Interval>,
     /// Time after which the session ends.
@@ -107,9 +109,9 @@ impl Session {
             let stacks = stacks::start(launch, &target)?;
             let mut opened = open(plan, launch, target, &Arc::default())?;
             opened.source.start_clock();
-            let described = described(launch, None);
+            let (described, regions) = (described(launch, None), attached(launch).map(Arc::new));
             let session = Self::sample(opened, launch, described, None, crossbeam_channel::never(), period)?;
-            return Ok(Self { stacks, ..session });
+            return Ok(Self { stacks, regions, ..session });
         };
         let mut emulator = emulator(launch)?;
         let ended = Ended::default();
@@ -117,7 +119,8 @@ impl Session {
         let held = PreparedCommand::spawn(command(&argv, line.io)).map_err(StartError::System)?;
         let pid = held.pid();
         // Without a folder, programs keep their regions to themselves.
-        let regions = SharedFolder::new(pid.as_raw().unsigned_abs()).ok();
+        let regions = attached(launch).or_else(|| RegionSource::of_command(pid.as_raw().unsigned_abs()).ok());
+        let regions = regions.map(Arc::new);
         let target = launch.target.clone().unwrap_or(TargetKind::Command(pid));
         let stacks = match &mut emulator {
             Some(emulator) => stacks::of_model(launch, plan, emulator)?,
@@ -158,6 +161,7 @@ impl Session {
         period: Duration,
     ) -> Result<Self, StartError> {
         let Opened { source, rows, rotated_by, model_log } = opened;
+        let began = regions::clock();
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
             let remote = sampler.remote();
@@ -190,6 +194,7 @@ impl Session {
             output,
             stacks,
             regions,
+            began,
             intervals,
             timeout,
             watches_all,
@@ -211,9 +216,22 @@ impl Session {
         self.model.as_ref()
     }
 
-    /// What the named regions of the command and its children counted so far.
+    /// What the named regions of the measured programs counted so far; of those that ran before, what they counted since.
     pub fn regions(&self) -> Vec<ProcessRegions> {
-        self.regions.as_ref().map(SharedFolder::read).unwrap_or_default()
+        self.regions.as_ref().map(|regions| regions.read()).unwrap_or_default()
+    }
+
+    /// Begins to read regions every `interval`, on the clock of the sampled stacks; `None` where programs can't share any.
+    ///
+    /// # Errors
+    /// Returns the operating system's error if no thread can be started.
+    pub fn watch_regions(&self, interval: Duration, wanted: Wanted) -> io::Result<Option<LiveRegions>> {
+        let Some(source) = &self.regions else { return Ok(None) };
+        #[cfg(feature = "stacks")]
+        let origin = self.stacks().map_or(self.began, live::LiveStacks::origin);
+        #[cfg(not(feature = "stacks"))]
+        let origin = self.began;
+        LiveRegions::start(Arc::clone(source), origin, interval, wanted).map(Some)
     }
 
     /// Who rotates the groups; `None` where nothing is multiplexed.
@@ -305,5 +323,13 @@ impl Session {
         }
         command.detached = true;
         command.drains.hand_over()
+    }
+}
+
+/// The regions of processes that run already, if those are measured.
+fn attached(launch: &Launch) -> Option<RegionSource> {
+    match &launch.target {
+        Some(TargetKind::Processes(pids)) => Some(RegionSource::of_processes(pids)),
+        _ => None,
     }
 }

@@ -8,16 +8,23 @@ use super::options::{ProcessNaming, ReadOptions};
 use super::selection::EventSelector;
 use crate::profile::{FrameId, Tree};
 use crate::recording;
+use crate::regions::REGION_TIME;
 use crate::stacks::{Naming, StackFrame, StackTree, Task, as_is};
 
 /// The tree is made anew: a recording says by itself what its events are.
 pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) -> Result<(), Fault> {
     let damaged = |reason: String| Fault::of_file(FaultKind::Recording(reason));
     let recording = recording::read(input).map_err(|error| damaged(error.to_string()))?;
-    let Some(stacks) = recording.stacks else { return Err(Fault::of_file(FaultKind::NoStacks)) };
+    let Some(recorded) = recording.profile() else { return Err(Fault::of_file(FaultKind::NoStacks)) };
     let mut chosen = EventSelector::new(&options.events);
-    let mut all = StackTree::new(&stacks.sampled, options.tree, naming(options), |event| chosen.takes(event));
-    for batch in &stacks.batches {
+    let sampled = recorded.setup();
+    let all = StackTree::new(&sampled, options.tree, naming(options), |event| chosen.takes(event));
+    let has_regions = recorded.regions.iter().any(|batch| !batch.counts.is_empty());
+    let mut all = all.with_region_time(has_regions && chosen.takes(REGION_TIME));
+    for batch in recorded.regions {
+        all.take_regions(batch).map_err(|undefined| damaged(undefined.to_string()))?;
+    }
+    for batch in recorded.batches {
         all.take(batch).map_err(|undefined| damaged(undefined.to_string()))?;
     }
     *tree = all.into_tree();

@@ -21,13 +21,14 @@ mod gather;
 #[cfg(feature = "stacks")]
 pub mod live;
 mod quality;
+mod regions;
 mod replayed;
 mod table;
 mod tree;
 
 pub use gather::{Gathered, Gathering};
 pub use quality::{Reach, StackOrigin, StackQuality};
-pub use replayed::Replayed;
+pub use replayed::{RecordedProfile, Replayed};
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
 

@@ -251,7 +251,7 @@ fn reach(tree: &Tree, event: EventId) -> Reach {
     let mut above = true;
     for node in tree.walk() {
         let frame = node.frame();
-        let is_above = node.depth() == 0 || frame.kind == FrameKind::Process;
+        let is_above = node.depth() == 0 || matches!(frame.kind, FrameKind::Process | FrameKind::Region);
         if is_above {
             (end, outermost, above) = (StackEnd::Unknown, None, true);
         } else if above || outermost.is_some_and(|depth| node.depth() <= depth) {

@@ -1,8 +1,34 @@
 //! Builds the profile tree of a recording at a given time.
 
+use super::gather::nothing_sampled;
 use super::{Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
+use crate::regions::RegionBatch;
 use crate::units::WallNs;
+
+/// What a recording has for a profile.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RecordedProfile<'a> {
+    /// Which events were sampled, and how; `None` where none were.
+    pub sampled: Option<&'a SamplingSetup>,
+    /// The samples.
+    pub batches: &'a [StackBatch],
+    /// What named regions counted.
+    pub regions: &'a [RegionBatch],
+}
+
+impl RecordedProfile<'_> {
+    /// Which events were sampled, and how; without events where none were.
+    pub fn setup(&self) -> SamplingSetup {
+        self.sampled.cloned().unwrap_or_else(nothing_sampled)
+    }
+
+    fn empty(&self) -> (StackTree, StackQuality) {
+        let sampled = self.setup();
+        let tree = StackTree::new(&sampled, TreeOptions::default(), Naming::default(), |_| true);
+        (tree, StackQuality::of(sampled.call_graph))
+    }
+}
 
 /// A profile that can be wound to any time.
 #[derive(Debug)]
@@ -14,20 +40,36 @@ pub struct Replayed {
     /// The first batch of which something is left, and how many of its samples are taken; `None` if it wasn't begun.
     next: usize,
     taken: Option<usize>,
+    /// Batches of regions that are taken.
+    regions: usize,
 }
 
 impl Replayed {
     /// A profile without samples yet.
-    pub fn new(sampled: &SamplingSetup) -> Self {
-        Self { stacks: empty(sampled), quality: StackQuality::of(sampled.call_graph), at: None, next: 0, taken: None }
+    pub fn new(recorded: RecordedProfile<'_>) -> Self {
+        let (stacks, quality) = recorded.empty();
+        Self { stacks, quality, at: None, next: 0, taken: None, regions: 0 }
     }
 
-    /// The tree of all samples up to and with a time, and what had gone missing by then. Always hand over the same
-    /// recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left out.
-    pub fn until(&mut self, sampled: &SamplingSetup, batches: &[StackBatch], until: WallNs) -> (&Tree, &StackQuality) {
+    /// The tree of all samples and regions up to and with a time, and what had gone missing by then. Always hand over the
+    /// same recording. Back from a later time, the tree is made anew. A batch that names what isn't defined is left out.
+    pub fn until(&mut self, recorded: RecordedProfile<'_>, until: WallNs) -> (&Tree, &StackQuality) {
         if self.at.is_some_and(|at| at > until) {
-            *self = Self::new(sampled);
+            *self = Self::new(recorded);
         }
+        while let Some(batch) = recorded.regions.get(self.regions).filter(|batch| batch.at <= until) {
+            let _ = self.stacks.take_regions(batch);
+            self.regions += 1;
+        }
+        // As live: samples wait until it is known which regions were open.
+        let known = recorded.regions.get(self.regions).map_or(until, |next| next.since.min(until));
+        self.take_samples(recorded.batches, known);
+        self.at = Some(until);
+        (self.stacks.tree(), &self.quality)
+    }
+
+    /// Takes the samples up to and with a time.
+    fn take_samples(&mut self, batches: &[StackBatch], until: WallNs) {
         while let Some(batch) = batches.get(self.next) {
             let left = &batch.samples[self.taken.unwrap_or(0)..];
             // Within a batch samples are in the order of time.
@@ -52,13 +94,7 @@ impl Replayed {
             }
             (self.next, self.taken) = (self.next + 1, None);
         }
-        self.at = Some(until);
-        (self.stacks.tree(), &self.quality)
     }
-}
-
-fn empty(sampled: &SamplingSetup) -> StackTree {
-    StackTree::new(sampled, TreeOptions::default(), Naming::default(), |_| true)
 }
 
 #[cfg(test)]
@@ -101,6 +137,10 @@ mod tests {
         times.iter().enumerate().map(batch).collect()
     }
 
+    fn recorded<'a>(sampled: &'a SamplingSetup, batches: &'a [StackBatch]) -> RecordedProfile<'a> {
+        RecordedProfile { sampled: Some(sampled), batches, regions: &[] }
+    }
+
     fn rows(tree: &Tree) -> Vec<(String, u64)> {
         let event = tree.find_event("e");
         tree.walk()
@@ -111,9 +151,9 @@ mod tests {
     #[test]
     fn a_batch_is_taken_as_far_as_the_time_has_come() {
         let batches = batches(&[vec![1, 2, 5], vec![], vec![6, 9]]);
-        let mut replayed = Replayed::new(&sampled());
+        let mut replayed = Replayed::new(recorded(&sampled(), &batches));
         let mut counted = |until: u64| {
-            let (tree, quality) = replayed.until(&sampled(), &batches, WallNs(until));
+            let (tree, quality) = replayed.until(recorded(&sampled(), &batches), WallNs(until));
             (tree.event_ids().map(|event| tree.total(event).samples).sum::<u64>(), quality.losses.lost)
         };
         assert_eq!([0, 2, 5, 6, 100].map(&mut counted), [(0, 0), (2, 0), (3, 1), (4, 2), (5, 2)]);
@@ -132,11 +172,11 @@ mod tests {
             let mut all = all.into_iter();
             times.iter_mut().for_each(|batch| batch.iter_mut().for_each(|at| *at = all.next().unwrap_or(0)));
             let batches = batches(&times);
-            let mut wound = Replayed::new(&sampled());
+            let mut wound = Replayed::new(recorded(&sampled(), &batches));
             for stop in stops {
-                let mut fresh = Replayed::new(&sampled());
-                let (at_once, losses) = fresh.until(&sampled(), &batches, WallNs(stop));
-                let (tree, also) = wound.until(&sampled(), &batches, WallNs(stop));
+                let mut fresh = Replayed::new(recorded(&sampled(), &batches));
+                let (at_once, losses) = fresh.until(recorded(&sampled(), &batches), WallNs(stop));
+                let (tree, also) = wound.until(recorded(&sampled(), &batches), WallNs(stop));
                 prop_assert_eq!(rows(tree), rows(at_once));
                 prop_assert_eq!(losses, also);
             }

@@ -6,12 +6,15 @@ use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
+use super::regions::RegionPaths;
 use super::{
     SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnwindMethod,
 };
 use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;
 use crate::profile::{self, Amount, EventId, FrameId, FrameKind, SampleMeasure, ThreadId, Tree, TreeOptions};
+use crate::regions::{RegionBatch, RegionPathId, RegionTable, UndefinedRegion};
+use crate::units::WallNs;
 
 /// A profile tree that grows with every batch.
 #[derive(Debug)]
@@ -31,6 +34,7 @@ pub struct StackTree {
     /// are made anew of it.
     sampled: Vec<(StackPlace, Amount)>,
     places: FxHashMap<StackPlace, usize>,
+    regions: RegionPaths,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
 }
@@ -40,6 +44,8 @@ pub struct StackTree {
 struct StackPlace {
     task: TaskId,
     stack: Option<StackId>,
+    /// The region that was open.
+    region: Option<RegionPathId>,
     event: EventId,
 }
 
@@ -104,7 +110,8 @@ impl StackTree {
         let events = chosen.collect();
         let (table, frames, tasks, path) = (StackTable::default(), Vec::new(), Vec::new(), Vec::new());
         let (sampled, places) = (Vec::new(), FxHashMap::default());
-        Self { tree, place, table, events, naming, frames, tasks, path, sampled, places, graphs: BTreeMap::new() }
+        let (regions, graphs) = (RegionPaths::default(), BTreeMap::new());
+        Self { tree, place, table, events, naming, frames, tasks, path, sampled, places, regions, graphs }
     }
 
     /// Adds the samples of a batch.
@@ -126,7 +133,9 @@ impl StackTree {
         self.rename(&batch.renamed);
         for sample in &batch.samples {
             let Some(event) = self.events[sample.event as usize] else { continue };
-            let place = StackPlace { task: sample.task, stack: sample.stack, event };
+            let task = self.table.task(sample.task);
+            let region = task.and_then(|task| self.regions.open.innermost(task.tid.cast_unsigned(), sample.at));
+            let place = StackPlace { task: sample.task, stack: sample.stack, region, event };
             self.add(place, Amount { samples: 1, weight: sample.weight });
             let next = self.sampled.len();
             let known = *self.places.entry(place).or_insert(next);
@@ -145,7 +154,10 @@ impl StackTree {
     fn add(&mut self, place: StackPlace, amount: Amount) {
         self.path.clear();
         self.path.extend(self.table.innermost_first(place.stack).map(|frame| self.frames[frame.0 as usize]));
-        self.path.extend(self.tasks[place.task.0 as usize]);
+        match place.region {
+            Some(region) => self.path.extend(self.regions.path(region).iter().rev()),
+            None => self.path.extend(self.tasks[place.task.0 as usize]),
+        }
         self.tree.stack(self.place, self.path.iter().rev().copied(), place.event, amount);
     }
 
@@ -161,7 +173,42 @@ impl StackTree {
             let sampled = std::mem::take(&mut self.sampled);
             sampled.iter().for_each(|&(place, amount)| self.add(place, amount));
             self.sampled = sampled;
+            self.regions.add_all(&mut self.tree, self.place);
         }
+    }
+
+    /// Whether the time of regions is an event of the tree; it is, unless this says otherwise before the first batch.
+    #[must_use]
+    pub fn with_region_time(mut self, is_event: bool) -> Self {
+        self.regions.is_event = is_event;
+        self
+    }
+
+    /// Adds what was counted of regions, and places what is sampled from now on below those that were open.
+    ///
+    /// # Errors
+    /// Fails if the batch names what no batch has defined; then nothing is added.
+    pub fn take_regions(&mut self, batch: &RegionBatch) -> Result<(), UndefinedRegion> {
+        self.regions.take(batch, &mut self.tree, &self.naming)?;
+        if batch.counted_since.is_some() {
+            self.regions.add_new(&mut self.tree, self.place, batch);
+        }
+        Ok(())
+    }
+
+    /// The regions so far.
+    pub fn regions(&self) -> &RegionTable {
+        &self.regions.table
+    }
+
+    /// The time up to which all is known of which regions were open.
+    pub fn knows_regions_until(&self) -> WallNs {
+        self.regions.open.known_until()
+    }
+
+    /// Forgets which regions were open before a time.
+    pub fn forget_open_before(&mut self, at: WallNs) {
+        self.regions.open.forget_before(at);
     }
 
     fn take_costs(&mut self, costs: &TaskCosts) {
@@ -184,6 +231,7 @@ impl StackTree {
         for (above, graph) in &self.graphs {
             graph.add_to(&mut self.tree, above.as_slice(), &self.frames, &self.events);
         }
+        self.regions.add_all(&mut self.tree, self.place);
     }
 
     /// The tree so far; of a model as it was [settled](Self::settle) last.
@@ -204,7 +252,6 @@ mod tests {
 
     use super::super::{Rate, SampledEvent, StackNode, StackSample, UnwindMethod};
     use super::*;
-    use crate::units::WallNs;
 
     fn sampled() -> SamplingSetup {
         let event = |name: &str, unit| SampledEvent { name: name.into(), unit, rate: Rate::Period(1) };

@@ -9,6 +9,7 @@ pub(super) const HUES: u32 = 18;
 pub(super) fn class(frame: &Frame<'_>) -> String {
     match frame.kind {
         FrameKind::Process | FrameKind::Other => "n".into(),
+        FrameKind::Region => format!("h{}", hash(frame.name) % HUES),
         FrameKind::Function if frame.module.is_empty() => "n".into(),
         FrameKind::Function if frame.is_kernel() => "k".into(),
         FrameKind::Function => format!("h{}", hash(frame.module) % HUES),

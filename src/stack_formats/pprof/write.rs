@@ -95,7 +95,9 @@ fn values(tree: &Tree) -> Vec<(SampleValue, String, String)> {
                 values.push(value(SampleValue::Samples(id), &samples, "count"));
                 values.push(value(SampleValue::Weight(id), &event.name, unit));
             }
-            SampleMeasure::Sum(unit) => values.push(value(SampleValue::Weight(id), &event.name, unit)),
+            SampleMeasure::Sum(_) | SampleMeasure::Timed => {
+                values.push(value(SampleValue::Weight(id), &event.name, event.unit()));
+            }
         }
     }
     values

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam_channel::{Receiver, bounded};
-use nix::time::{ClockId, clock_gettime};
 
 use super::{SamplingSetup, StackBatch};
+use crate::regions::clock;
 use crate::sources::perf::CountedTarget;
 
 mod demangle;
@@ -51,6 +51,8 @@ pub struct StackSource {
 pub struct LiveStacks {
     batches: Receiver<StackBatch>,
     sampled: SamplingSetup,
+    /// The time of the kernel's clock that samples count from.
+    origin: u64,
     unsampled: Vec<Unsampled>,
     /// `None` where nothing is sampled and a model counts.
     commands: Option<io::PipeWriter>,
@@ -100,7 +102,7 @@ impl StackSource {
         let worker = sampler::StackSampler::new(self.opened, origin, commands_out.into(), raw);
         thread::Builder::new().name("stacks".into()).spawn(move || worker.run())?;
         thread::Builder::new().name("symbols".into()).spawn(move || symbols::run(&raw_batches, &named))?;
-        let stacks = LiveStacks { batches, sampled, unsampled, commands: Some(commands) };
+        let stacks = LiveStacks { batches, sampled, origin, unsampled, commands: Some(commands) };
         if enable {
             stacks.remote()?.enable();
         }
@@ -117,6 +119,11 @@ impl LiveStacks {
     /// What is sampled, and how.
     pub fn sampled(&self) -> &SamplingSetup {
         &self.sampled
+    }
+
+    /// The time that samples count from, on the kernel's clock that never goes backwards, in nanoseconds.
+    pub fn origin(&self) -> u64 {
+        self.origin
     }
 
     /// Requested events that can't be sampled.
@@ -138,10 +145,4 @@ impl LiveStacks {
         // A thread that has ended needs no message.
         let _ = self.commands.as_ref().map(|mut commands| commands.write_all(&[sampler::END]));
     }
-}
-
-/// The kernel's clock that never goes backwards, in nanoseconds: that of the records.
-fn clock() -> u64 {
-    let now = clock_gettime(ClockId::CLOCK_MONOTONIC).map(Duration::from).unwrap_or_default();
-    u64::try_from(now.as_nanos()).unwrap_or(u64::MAX)
 }

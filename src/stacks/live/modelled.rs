@@ -11,6 +11,7 @@ use super::super::{
     Rate, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId, Task, TaskCosts, TaskId, UnwindMethod,
 };
 use super::{CAPACITY, LiveStacks, PATIENCE, Unsampled};
+use crate::regions::clock;
 use crate::callgrind::{self, CallgrindFile, CallgrindFunction, FunctionId};
 use crate::events::Event;
 use crate::events::emulate::{COSTS, Formula, cost};
@@ -40,7 +41,7 @@ impl LiveStacks {
         let formulas = modelled.into_iter().map(|(_, formula)| formula).collect();
         let (sender, batches) = bounded(CAPACITY);
         thread::Builder::new().name("calls".into()).spawn(move || GraphSender::new(formulas).run(&parts, &sender))?;
-        Ok(Self { batches, sampled, unsampled, commands: None })
+        Ok(Self { batches, sampled, origin: clock(), unsampled, commands: None })
     }
 }
 

@@ -46,7 +46,7 @@ impl FrameLabel {
             module: shown(module).into_owned(),
             file: shown(frame.file).into_owned(),
             origin: origin(frame),
-            module_hash: hash(frame.module),
+            module_hash: hash(if frame.kind == FrameKind::Region { frame.name } else { frame.module }),
             name_hash: hash(frame.name),
         }
     }
@@ -56,6 +56,7 @@ fn origin(frame: &Frame<'_>) -> FrameOrigin {
     let file = frame.module.rsplit('/').next().unwrap_or_default();
     match frame.kind {
         FrameKind::Process | FrameKind::Other => FrameOrigin::Unknown,
+        FrameKind::Region => FrameOrigin::User,
         FrameKind::Function if frame.is_kernel() => FrameOrigin::Kernel,
         FrameKind::Function if file.starts_with("perf-") && file.ends_with(".map") => FrameOrigin::Jit,
         FrameKind::Function if matches!(frame.module, "" | "[unknown]" | "//anon") => FrameOrigin::Unknown,

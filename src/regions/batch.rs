@@ -1,0 +1,131 @@
+//! Defines what is read of regions: what is new since the last time.
+
+use serde::{Deserialize, Serialize};
+
+use perfprop_regions::Spread;
+
+use crate::units::WallNs;
+
+/// The number of a [`RegionProgram`], from 0 in the order of definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RegionProgramId(pub u32);
+
+/// The number of a [`RegionPath`], from 0 in the order of definition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct RegionPathId(pub u32);
+
+/// A program that shares its regions. A process that is replaced by exec becomes another one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RegionProgram {
+    /// Its process.
+    pub pid: u32,
+    /// Name of the process (`comm`), which may hold any character; `None` where it had ended before anybody asked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// A region below other regions, in a phase.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct RegionPath {
+    /// Its program.
+    pub program: RegionProgramId,
+    /// The region around, in no phase; `None` for the outermost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parent: Option<RegionPathId>,
+    /// Name of the region, which may hold any character.
+    pub name: String,
+    /// Name of the phase; empty for none.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub phase: String,
+}
+
+/// What was counted on a path since its program began to record, on all threads. Times are in nanoseconds, without what
+/// markers cost.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RegionCounts {
+    /// The path.
+    pub path: RegionPathId,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Their time, with that of regions within.
+    pub time_ns: u64,
+    /// The part of it that passed in no region within. It never gets less.
+    pub self_ns: u64,
+    /// Runs backwards.
+    pub reverse_calls: u64,
+    /// Their time.
+    pub reverse_ns: u64,
+    /// How calls differ; `None` without one.
+    pub spread: Option<Spread>,
+}
+
+/// What is known of a program's regions beside their counts.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RegionState {
+    /// What measuring a call adds to the time of its own region, in nanoseconds; it is taken off.
+    #[serde(default)]
+    pub inner_ns: f64,
+    /// What it adds to the region around.
+    #[serde(default)]
+    pub outer_ns: f64,
+    /// Calls that were not counted, as there were too many regions.
+    #[serde(default)]
+    pub lost: u64,
+    /// Why nothing can be read, if that is so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// An enter or a leave of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RegionMark {
+    /// When.
+    pub at: WallNs,
+    /// What was entered or left.
+    pub path: RegionPathId,
+    /// Whether it was entered.
+    pub is_enter: bool,
+}
+
+/// What a thread entered and left since the last time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ThreadMarks {
+    /// Its process.
+    pub program: RegionProgramId,
+    /// The kernel's number of the thread.
+    pub tid: u32,
+    /// Enters and leaves before these that are gone: the ring is short.
+    pub missed: u64,
+    /// The others, in the order of time.
+    pub marks: Vec<RegionMark>,
+}
+
+/// What was new when regions were read.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct RegionBatch {
+    /// When they were read: all marks before are here, or missed.
+    pub at: WallNs,
+    /// When they were read the last time before: all marks here are later.
+    pub since: WallNs,
+    /// When the counts were read the last time before; `None` where they weren't read this time, but only marks.
+    pub counted_since: Option<WallNs>,
+    /// Programs that were not defined before.
+    pub programs: Vec<RegionProgram>,
+    /// Paths that were not defined before, those around first.
+    pub paths: Vec<RegionPath>,
+    /// Counts that changed.
+    pub counts: Vec<RegionCounts>,
+    /// What changed of programs.
+    pub states: Vec<(RegionProgramId, RegionState)>,
+    /// What threads entered and left.
+    pub marks: Vec<ThreadMarks>,
+}
+
+impl RegionBatch {
+    /// Whether it says nothing but when it was read.
+    pub fn is_empty(&self) -> bool {
+        *self == Self { at: self.at, since: self.since, counted_since: self.counted_since, ..Self::default() }
+    }
+}

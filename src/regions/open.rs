@@ -1,0 +1,165 @@
+//! Tells which region was open on a thread at a time, from what the thread entered and left.
+
+use rustc_hash::FxHashMap;
+
+use super::batch::{RegionBatch, RegionMark, RegionPathId, ThreadMarks};
+use crate::units::WallNs;
+
+/// The regions that were open on each thread, as far as marks tell.
+#[derive(Debug, Default)]
+pub struct OpenRegions {
+    /// The region around each path.
+    parents: Vec<Option<RegionPathId>>,
+    threads: FxHashMap<u32, ThreadHistory>,
+    at: WallNs,
+}
+
+/// What was innermost on a thread, from each time on.
+#[derive(Debug, Default)]
+struct ThreadHistory {
+    steps: Vec<(WallNs, Option<RegionPathId>)>,
+    /// What is open now, the innermost last.
+    open: Vec<RegionPathId>,
+}
+
+impl OpenRegions {
+    /// Takes what was entered and left. All that a batch names must be defined.
+    pub fn take(&mut self, batch: &RegionBatch) {
+        self.parents.extend(batch.paths.iter().map(|path| path.parent));
+        for thread in &batch.marks {
+            self.threads.entry(thread.tid).or_default().take(thread, &self.parents, batch.since);
+        }
+        self.at = batch.at;
+    }
+
+    /// The time up to which all is known that will ever be.
+    pub fn known_until(&self) -> WallNs {
+        self.at
+    }
+
+    /// The innermost region that was open on a thread; `None` where none was, or nobody knows.
+    pub fn innermost(&self, tid: u32, at: WallNs) -> Option<RegionPathId> {
+        let steps = &self.threads.get(&tid)?.steps;
+        steps[..steps.partition_point(|(from, _)| *from <= at)].last()?.1
+    }
+
+    /// Forgets what was open before a time.
+    pub fn forget_before(&mut self, at: WallNs) {
+        for ThreadHistory { steps, .. } in self.threads.values_mut() {
+            let first = steps.partition_point(|(from, _)| *from <= at).saturating_sub(1);
+            steps.drain(..first);
+        }
+    }
+}
+
+impl ThreadHistory {
+    /// `since` is the time at which marks were read before: what was missed came after.
+    fn take(&mut self, thread: &ThreadMarks, parents: &[Option<RegionPathId>], since: WallNs) {
+        if thread.missed > 0 {
+            self.open.clear();
+            self.step(since, None);
+        }
+        for (place, mark) in thread.marks.iter().enumerate() {
+            if place == 0 && thread.missed > 0 {
+                self.open = chain(*mark, parents);
+            } else if mark.is_enter {
+                self.open.push(mark.path);
+            } else if let Some(place) = self.open.iter().rposition(|open| *open == mark.path) {
+                self.open.remove(place);
+            }
+            self.step(mark.at, self.open.last().copied());
+        }
+    }
+
+    fn step(&mut self, at: WallNs, innermost: Option<RegionPathId>) {
+        // Marks of one thread are in the order of time, whatever a damaged file says.
+        let at = self.steps.last().map_or(at, |(last, _)| at.max(*last));
+        self.steps.push((at, innermost));
+    }
+}
+
+/// What is open after the first mark that is known: the regions around, and what was entered.
+fn chain(mark: RegionMark, parents: &[Option<RegionPathId>]) -> Vec<RegionPathId> {
+    let parent = |path: RegionPathId| parents.get(path.0 as usize).copied().flatten();
+    let innermost = if mark.is_enter { Some(mark.path) } else { parent(mark.path) };
+    let mut open: Vec<_> = std::iter::successors(innermost, |&path| parent(path)).collect();
+    open.reverse();
+    open
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::batch::{RegionPath, RegionProgramId};
+    use super::*;
+
+    fn paths(parents: &[Option<u32>]) -> Vec<RegionPath> {
+        let path = |parent: &Option<u32>| RegionPath {
+            program: RegionProgramId(0),
+            parent: parent.map(RegionPathId),
+            name: "r".into(),
+            phase: String::new(),
+        };
+        parents.iter().map(path).collect()
+    }
+
+    fn batch(at: u64, missed: u64, marks: &[(u64, u32, bool)]) -> RegionBatch {
+        let mark = |&(at, path, is_enter): &_| RegionMark { at: WallNs(at), path: RegionPathId(path), is_enter };
+        let marks = marks.iter().map(mark).collect();
+        let thread = ThreadMarks { program: RegionProgramId(0), tid: 1, missed, marks };
+        let (at, since) = (WallNs(at), WallNs(at.saturating_sub(100)));
+        RegionBatch { at, since, marks: vec![thread], ..RegionBatch::default() }
+    }
+
+    fn innermost(open: &OpenRegions, at: u64) -> Option<u32> {
+        open.innermost(1, WallNs(at)).map(|path| path.0)
+    }
+
+    #[test]
+    fn the_innermost_is_that_of_the_last_mark() {
+        let mut open = OpenRegions::default();
+        let first = batch(100, 0, &[(10, 0, true), (20, 1, true), (30, 1, false), (40, 0, false)]);
+        open.take(&RegionBatch { paths: paths(&[None, Some(0)]), ..first });
+        let at = |at| innermost(&open, at);
+        assert_eq!([9, 10, 20, 29, 30, 40].map(at), [None, Some(0), Some(1), Some(1), Some(0), None]);
+        assert_eq!(open.innermost(2, WallNs(20)), None);
+    }
+
+    #[test]
+    fn regions_that_close_in_another_order_leave_the_others_open() {
+        let mut open = OpenRegions::default();
+        let first = batch(100, 0, &[(10, 0, true), (20, 1, true), (30, 0, false), (40, 1, false)]);
+        open.take(&RegionBatch { paths: paths(&[None, Some(0)]), ..first });
+        assert_eq!([25, 35, 45].map(|at| innermost(&open, at)), [Some(1), Some(1), None]);
+    }
+
+    #[test]
+    fn nothing_is_known_of_what_was_missed() {
+        let mut open = OpenRegions::default();
+        open.take(&RegionBatch { paths: paths(&[None, Some(0), Some(1)]), ..batch(100, 0, &[(10, 0, true)]) });
+        open.take(&batch(200, 5, &[(150, 2, false), (160, 1, false)]));
+        let at = |at| innermost(&open, at);
+        assert_eq!([99, 100, 149, 150, 160].map(at), [Some(0), None, None, Some(1), Some(0)]);
+        open.take(&batch(300, 1, &[(250, 2, true)]));
+        assert_eq!([249, 250].map(|at| innermost(&open, at)), [None, Some(2)]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_forgotten_changes_nothing_later(
+            marks in prop::collection::vec((0u64..100, 0u32..3, any::<bool>()), 0..30), before in 0u64..100,
+        ) {
+            let of = || {
+                let mut open = OpenRegions::default();
+                open.take(&RegionBatch { paths: paths(&[None, Some(0), None]), ..batch(100, 0, &marks) });
+                open
+            };
+            let (all, mut rest) = (of(), of());
+            rest.forget_before(WallNs(before));
+            for at in before..101 {
+                prop_assert_eq!(innermost(&all, at), innermost(&rest, at));
+            }
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! Turns what is read of programs into batches: what is new since the last time.
+
+use std::fs::File;
+
+use perfprop_regions::layout::MARKS;
+use perfprop_regions::{Activity, MarkOf, PathRow, Snapshot, ThreadActivity};
+use rustc_hash::FxHashMap;
+
+use super::batch::{
+    RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
+    ThreadMarks,
+};
+use super::source::{ProgramKey, RegionSource};
+use super::table::RegionTable;
+use super::{ProcessRegions, RegionsError};
+use crate::sources::process;
+use crate::units::WallNs;
+
+/// The most enters and leaves of all threads in a batch: more are missed, the oldest first.
+const MOST_MARKS: usize = 4096;
+
+/// What is read each time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    /// What threads entered and left.
+    Marks,
+    /// What was counted.
+    Counts,
+    /// Both.
+    Both,
+}
+
+/// Reads the programs of a source, and knows what it has told of them.
+#[derive(Debug)]
+pub(super) struct RegionReader {
+    /// The time of the kernel's clock that times count from.
+    origin: u64,
+    programs: FxHashMap<ProgramKey, ReadProgram>,
+    paths: u32,
+    /// When anything was read last, and when counts were.
+    read: WallNs,
+    counted: WallNs,
+}
+
+/// What was told of a program.
+#[derive(Debug)]
+struct ReadProgram {
+    id: RegionProgramId,
+    file: Option<File>,
+    paths: FxHashMap<(Vec<String>, String), RegionPathId>,
+    /// The paths of nodes, without their phases.
+    nodes: FxHashMap<u32, RegionPathId>,
+    counts: FxHashMap<RegionPathId, RegionCounts>,
+    state: RegionState,
+    /// What it had done when counts were read last.
+    activity: Option<Activity>,
+    /// Enters and leaves of each thread that were told, by slot and thread.
+    marked: FxHashMap<(usize, u32), u64>,
+}
+
+impl RegionReader {
+    pub(super) fn new(origin: u64) -> Self {
+        Self { origin, programs: FxHashMap::default(), paths: 0, read: WallNs(0), counted: WallNs(0) }
+    }
+
+    /// What is new at a time of the kernel's clock.
+    pub(super) fn read(&mut self, source: &RegionSource, now: u64, part: Part) -> RegionBatch {
+        let at = self.time(now);
+        let mut batch = RegionBatch { at, since: std::mem::replace(&mut self.read, at), ..RegionBatch::default() };
+        if part != Part::Marks {
+            batch.counted_since = Some(std::mem::replace(&mut self.counted, batch.at));
+        }
+        for key in source.programs() {
+            self.know(key, &mut batch);
+            let read = self.read_program(source, key, part, &mut batch);
+            if let Err(error) = read {
+                self.say(key, RegionState { error: Some(error.to_string()), ..RegionState::default() }, &mut batch);
+            }
+        }
+        batch
+    }
+
+    fn time(&self, of_kernel: u64) -> WallNs {
+        WallNs(of_kernel.saturating_sub(self.origin))
+    }
+
+    /// Defines a program that is new.
+    fn know(&mut self, key: ProgramKey, batch: &mut RegionBatch) {
+        let next = RegionProgramId(self.programs.len() as u32);
+        self.programs.entry(key).or_insert_with(|| {
+            let name = process::name(nix::unistd::Pid::from_raw(key.0.cast_signed()));
+            batch.programs.push(RegionProgram { pid: key.0, name });
+            ReadProgram {
+                id: next,
+                file: None,
+                paths: FxHashMap::default(),
+                nodes: FxHashMap::default(),
+                counts: FxHashMap::default(),
+                state: RegionState::default(),
+                activity: None,
+                marked: FxHashMap::default(),
+            }
+        });
+    }
+
+    fn read_program(
+        &mut self,
+        source: &RegionSource,
+        key: ProgramKey,
+        part: Part,
+        batch: &mut RegionBatch,
+    ) -> Result<(), RegionsError> {
+        let Some(program) = self.programs.get_mut(&key) else { return Ok(()) };
+        let file = match program.file.take() {
+            Some(file) => file,
+            None => source.open(key)?,
+        };
+        let activity = Snapshot::activity(&file).map_err(RegionsError::Snapshot)?;
+        let is_new = program.activity.as_ref() != Some(&activity);
+        let mut fresh = Vec::new();
+        if part != Part::Counts {
+            fresh = program.marks(&file, &activity)?;
+        }
+        let is_unknown = |mark: &MarkOf| mark.node != 0 && !program.nodes.contains_key(&mark.node);
+        let needs_nodes = fresh.iter().any(|(_, _, marks)| marks.iter().any(is_unknown));
+        if (part != Part::Marks && is_new) || needs_nodes {
+            let snapshot = source.snapshot(key, &file)?;
+            self.number(key, &snapshot, batch);
+            if part != Part::Marks {
+                self.count(key, &snapshot, batch);
+            }
+        }
+        let origin = self.origin;
+        if let Some(program) = self.programs.get_mut(&key) {
+            batch.marks.extend(fresh.into_iter().map(|(tid, missed, marks)| program.told(tid, missed, &marks, origin)));
+            if part != Part::Marks {
+                program.activity = Some(activity);
+            }
+            program.file = Some(file);
+        }
+        Ok(())
+    }
+
+    /// Finds the path of each node.
+    fn number(&mut self, key: ProgramKey, snapshot: &Snapshot, batch: &mut RegionBatch) {
+        let Some(program) = self.programs.get_mut(&key) else { return };
+        program.nodes.clear();
+        for (place, node) in snapshot.nodes.iter().enumerate() {
+            let names: Vec<String> = snapshot.path(place).into_iter().map(str::to_owned).collect();
+            let path = program.path(&names, "", &mut self.paths, batch);
+            program.nodes.insert(node.number, path);
+        }
+    }
+
+    /// Tells the counts that changed.
+    fn count(&mut self, key: ProgramKey, snapshot: &Snapshot, batch: &mut RegionBatch) {
+        let Some(program) = self.programs.get_mut(&key) else { return };
+        for row in snapshot.paths_of_all_threads() {
+            let path = program.path(&row.path, &row.phase, &mut self.paths, batch);
+            let before = program.counts.get(&path);
+            let counts = counts(path, &row, before);
+            if before != Some(&counts) {
+                program.counts.insert(path, counts);
+                batch.counts.push(counts);
+            }
+        }
+        let Snapshot { marker, lost, .. } = snapshot;
+        let state = RegionState { inner_ns: marker.inner_ns, outer_ns: marker.outer_ns, lost: *lost, error: None };
+        self.say(key, state, batch);
+    }
+
+    /// Tells what changed of a program.
+    fn say(&mut self, key: ProgramKey, state: RegionState, batch: &mut RegionBatch) {
+        let Some(program) = self.programs.get_mut(&key).filter(|program| program.state != state) else { return };
+        program.state.clone_from(&state);
+        batch.states.push((program.id, state));
+    }
+}
+
+/// Rounded to nanoseconds, as a recording has them.
+fn counts(path: RegionPathId, row: &PathRow, before: Option<&RegionCounts>) -> RegionCounts {
+    let times = &row.times;
+    // While a region is open, those within have counted more already than it has.
+    let self_ns = (times.self_ns.round() as u64).max(before.map_or(0, |before| before.self_ns));
+    RegionCounts {
+        path,
+        calls: times.calls,
+        time_ns: times.forward_ns.round() as u64,
+        self_ns,
+        reverse_calls: times.reverse_calls,
+        reverse_ns: times.reverse_ns.round() as u64,
+        spread: times.calls_ns,
+    }
+}
+
+/// A thread, how many of its marks were missed, and the others.
+type FreshMarks = (u32, u64, Vec<MarkOf>);
+
+impl ReadProgram {
+    /// What is new on the threads that did anything.
+    fn marks(&mut self, file: &File, activity: &Activity) -> Result<Vec<FreshMarks>, RegionsError> {
+        let told = |slot: usize, thread: &ThreadActivity| {
+            let told = self.marked.get(&(slot, thread.tid)).copied().unwrap_or(0);
+            // A thread that begins measures its marker, and takes those marks back.
+            if told > thread.marked { 0 } else { told }
+        };
+        let threads = activity.threads.iter().enumerate().skip(1);
+        let busy: Vec<_> = threads
+            .map(|(slot, thread)| (slot, *thread, told(slot, thread)))
+            .filter(|(_, thread, told)| thread.marked > *told)
+            .collect();
+        let most = MOST_MARKS / busy.len().max(1);
+        let mut fresh = Vec::new();
+        for (slot, thread, told) in busy {
+            let (marks, all) = Snapshot::marks(file, slot).map_err(RegionsError::Snapshot)?;
+            // The program writes on while the ring is read.
+            let after = Snapshot::marks_so_far(file, slot).map_err(RegionsError::Snapshot)?;
+            if all < told {
+                continue;
+            }
+            let first = all - marks.len() as u64;
+            let whole = (after + 1).saturating_sub(MARKS as u64).max(first).max(told);
+            let kept = whole.max(all.saturating_sub(most as u64)).min(all);
+            self.marked.insert((slot, thread.tid), all);
+            fresh.push((thread.tid, kept - told, marks[(kept - first) as usize..].to_vec()));
+        }
+        Ok(fresh)
+    }
+
+    /// The marks of a thread by paths; from the last one on that has none, if one has none.
+    fn told(&self, tid: u32, mut missed: u64, fresh: &[MarkOf], origin: u64) -> ThreadMarks {
+        let mut marks = Vec::with_capacity(fresh.len());
+        for mark in fresh {
+            match self.nodes.get(&mark.node) {
+                Some(&path) => {
+                    let at = WallNs(mark.time_ns.saturating_sub(origin));
+                    marks.push(RegionMark { at, path, is_enter: mark.is_enter });
+                }
+                // It is of a region for which there was no room.
+                None => {
+                    missed += marks.len() as u64 + 1;
+                    marks.clear();
+                }
+            }
+        }
+        ThreadMarks { program: self.id, tid, missed, marks }
+    }
+
+    /// The number of a path, which is given at its first use, as those of the regions around are.
+    fn path(&mut self, names: &[String], phase: &str, next: &mut u32, batch: &mut RegionBatch) -> RegionPathId {
+        let key = (names.to_vec(), phase.to_owned());
+        if let Some(&known) = self.paths.get(&key) {
+            return known;
+        }
+        let mut parent = None;
+        for length in 1..names.len() {
+            parent = Some(self.define((names[..length].to_vec(), String::new()), parent, next, batch));
+        }
+        self.define(key, parent, next, batch)
+    }
+
+    fn define(
+        &mut self,
+        key: (Vec<String>, String),
+        parent: Option<RegionPathId>,
+        next: &mut u32,
+        batch: &mut RegionBatch,
+    ) -> RegionPathId {
+        if let Some(&known) = self.paths.get(&key) {
+            return known;
+        }
+        let id = RegionPathId(*next);
+        *next += 1;
+        let (name, phase) = (key.0.last().cloned().unwrap_or_default(), key.1.clone());
+        batch.paths.push(RegionPath { program: self.id, parent, name, phase });
+        self.paths.insert(key, id);
+        id
+    }
+}
+
+impl RegionTable {
+    /// All that programs counted.
+    pub fn of(processes: &[ProcessRegions]) -> Self {
+    let mut reader = RegionReader::new(0);
+    let mut batch = RegionBatch { counted_since: Some(WallNs(0)), ..RegionBatch::default() };
+    for (place, process) in processes.iter().enumerate() {
+        let key = (process.pid, place as u32);
+        reader.know(key, &mut batch);
+        match &process.regions {
+            Ok(snapshot) => reader.count(key, snapshot, &mut batch),
+            Err(error) => {
+                reader.say(key, RegionState { error: Some(error.to_string()), ..RegionState::default() }, &mut batch);
+            }
+        }
+    }
+    let mut table = Self::default();
+    // All that it names is defined above.
+    let _ = table.take(&batch);
+    table
+}
+}

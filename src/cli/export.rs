@@ -1,7 +1,7 @@
 //! Implements `perfprop export`: converts stacks from one tool's format to another's.
 
 use std::fs::File;
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
@@ -12,9 +12,10 @@ use super::stream::say;
 use crate::files::PartialFile;
 use crate::names::shown;
 use crate::profile::{Amount, Detail, EventId, RepeatFolding, Tree, TreeOptions};
+use crate::recording;
 use crate::stack_formats::{
     self, EventSelection, Fault, FaultKind, Imported, Names, OutputFormat, Periods, ProcessNaming, ReadOptions,
-    WriteError, WriteOptions, WrittenNumber,
+    TraceLength, WriteError, WriteOptions, WrittenNumber,
 };
 
 /// The arguments of `perfprop export`.
@@ -85,6 +86,23 @@ pub(super) enum ExportFormat {
     Svg,
     /// A flame graph as a page, with zoom and search
     Html,
+    /// JSON of the calls of regions one by one, for Perfetto and chrome://tracing
+    ChromeTrace,
+}
+
+impl ExportFormat {
+    /// What a tree is written as; `None` for what has each call on its own.
+    fn of_tree(self) -> Option<OutputFormat> {
+        match self {
+            Self::Folded => Some(OutputFormat::Folded),
+            Self::Pprof => Some(OutputFormat::Pprof),
+            Self::Firefox => Some(OutputFormat::Firefox),
+            Self::Speedscope => Some(OutputFormat::Speedscope),
+            Self::Svg => Some(OutputFormat::Svg),
+            Self::Html => Some(OutputFormat::Html),
+            Self::ChromeTrace => None,
+        }
+    }
 }
 
 /// A fault doesn't take away what stood before it, but it isn't hidden either.
@@ -94,6 +112,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     if args.kernel && args.to != ExportFormat::Folded {
         return Err(Error::Usage("--kernel is for --to folded; other formats tell the kernel by its module".into()));
     }
+    let Some(target) = args.to.of_tree() else { return trace(args) };
     let Imported { mut tree, fault, skipped_periods, .. } = read(args)?;
     let is_empty = tree.event_ids().all(|event| tree.total(event) == Amount::ZERO);
     let is_whole = fault.is_none();
@@ -115,24 +134,34 @@ pub(super) fn run(args: &ExportArgs) -> Result<u8, Error> {
     }
     let unit = if args.counts { WrittenNumber::Samples } else { WrittenNumber::Weights };
     let options = WriteOptions { unit, event, title: title(&args.file) };
-    write(args, &tree, &options)?;
+    write(args, &tree, target, &options)?;
     Ok(if is_whole { 0 } else { NOT_ALL })
 }
 
 fn read(args: &ExportArgs) -> Result<Imported, Error> {
+    Ok(stack_formats::read(input(args)?, &options(args)))
+}
+
+/// The calls of regions one by one, of which only recordings know.
+fn trace(args: &ExportArgs) -> Result<u8, Error> {
+    let failed = |source| Error::Recording { path: args.file.clone(), source };
+    let recording = recording::read(BufReader::new(input(args)?)).map_err(failed)?;
+    let mut length = TraceLength::default();
+    write_out(args, |out| stack_formats::write_trace(&recording, out).map(|written| length = written))?;
+    say(&length.to_string());
+    Ok(if recording.cut.is_none() { 0 } else { NOT_ALL })
+}
+
+fn input(args: &ExportArgs) -> Result<Box<dyn Read>, Error> {
     let failed =
         |source| Error::Stacks { path: args.file.clone(), source: Fault { line: None, what: FaultKind::Io(source) } };
-    let input: Box<dyn Read> = if args.file.as_os_str() == "-" {
-        if io::stdin().is_terminal() {
-            return Err(Error::Usage(
-                "give a file of stacks, or pipe one in: perf script | perfprop export ...".into(),
-            ));
-        }
-        Box::new(io::stdin().lock())
-    } else {
-        Box::new(File::open(&args.file).map_err(failed)?)
-    };
-    Ok(stack_formats::read(input, &options(args)))
+    if args.file.as_os_str() != "-" {
+        return Ok(Box::new(File::open(&args.file).map_err(failed)?));
+    }
+    if io::stdin().is_terminal() {
+        return Err(Error::Usage("give a file of stacks, or pipe one in: perf script | perfprop export ...".into()));
+    }
+    Ok(Box::new(io::stdin().lock()))
 }
 
 fn options(args: &ExportArgs) -> ReadOptions {
@@ -183,23 +212,19 @@ fn title(file: &Path) -> String {
     }
 }
 
-fn write(args: &ExportArgs, tree: &Tree, options: &WriteOptions) -> Result<(), Error> {
-    let target = match args.to {
-        ExportFormat::Folded => OutputFormat::Folded,
-        ExportFormat::Pprof => OutputFormat::Pprof,
-        ExportFormat::Firefox => OutputFormat::Firefox,
-        ExportFormat::Speedscope => OutputFormat::Speedscope,
-        ExportFormat::Svg => OutputFormat::Svg,
-        ExportFormat::Html => OutputFormat::Html,
-    };
+fn write(args: &ExportArgs, tree: &Tree, target: OutputFormat, options: &WriteOptions) -> Result<(), Error> {
     let to_stdout = args.output.as_os_str() == "-";
     if to_stdout && target == OutputFormat::Pprof && io::stdout().is_terminal() {
         return Err(Error::Usage("a terminal can't show pprof's format: give a file with -o, or pipe it on".into()));
     }
-    let written = if to_stdout {
-        stack_formats::write(tree, target, options, &mut buffered(io::stdout().lock()))
-    } else {
-        to_file(&args.output, |out| stack_formats::write(tree, target, options, out))
+    write_out(args, |out| stack_formats::write(tree, target, options, out))
+}
+
+/// Writes the file that was asked for.
+fn write_out(args: &ExportArgs, write: impl FnOnce(&mut dyn Write) -> Result<(), WriteError>) -> Result<(), Error> {
+    let written = match args.output.as_os_str() == "-" {
+        true => write(&mut buffered(io::stdout().lock())),
+        false => to_file(&args.output, |out| write(out)),
     };
     match written {
         Ok(()) => Ok(()),

@@ -104,6 +104,8 @@ pub enum WriteError {
     Io(io::Error),
     /// Samples were requested, but of this event only sums are known.
     NoSamples(String),
+    /// No enters and leaves of regions were recorded.
+    NoMarks,
     /// The numbers of this event are too large for the format.
     TooLarge(String),
 }
@@ -121,6 +123,7 @@ impl fmt::Display for WriteError {
         match self {
             Self::Io(error) => write!(f, "{error}"),
             Self::NoSamples(event) => write!(f, "of {event} the number of samples isn't known, only a sum"),
+            Self::NoMarks => write!(f, "no calls of regions were recorded: no program had any"),
             Self::TooLarge(event) => write!(f, "the numbers of {event} are too large for this format"),
         }
     }

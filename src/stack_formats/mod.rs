@@ -5,6 +5,7 @@
 
 mod cache;
 mod callgrind;
+mod chrome;
 mod error;
 mod firefox;
 mod flame;
@@ -22,6 +23,7 @@ use std::io::{self, Read, Write};
 
 use crate::profile::Tree;
 
+pub use chrome::{TraceLength, write_trace};
 pub use error::{Fault, FaultKind, WriteError};
 use lines::InputLines;
 pub use names::Names;

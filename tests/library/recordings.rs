@@ -216,9 +216,9 @@ fn monitor(recording: &Recording) -> Monitor {
 
 /// Everything that `replay` shows of a recording, at two times and two sizes.
 fn show(recording: &Recording) {
-    let profile = recording.stacks.as_ref().map(|stacks| {
-        let mut profile = Replayed::new(&stacks.sampled);
-        let (tree, quality) = profile.until(&stacks.sampled, &stacks.batches, WallNs(u64::MAX));
+    let profile = recording.profile().map(|recorded| {
+        let mut profile = Replayed::new(recorded);
+        let (tree, quality) = profile.until(recorded, WallNs(u64::MAX));
         (tree.clone(), quality.clone())
     });
     let rounds: Vec<_> = recording.rounds.iter().map(|(round, _)| round.clone()).collect();

@@ -4,11 +4,11 @@
 use std::hash::Hasher;
 use std::sync::Arc;
 
-use rustc_hash::FxHasher;
+use rustc_hash::{FxHashMap, FxHasher};
 
-use super::shape::PathTree;
+use super::shape::{PathTree, TreeNode};
 use crate::names::shown;
-use crate::profile::{Amount, EventId, Frame, FrameKind, NodeRef, Tree};
+use crate::profile::{Amount, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree};
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;
@@ -77,6 +77,8 @@ pub(in crate::tui) struct EventAmounts {
     /// Name as it was given; not escaped.
     pub(in crate::tui) name: String,
     pub(in crate::tui) has_samples: bool,
+    /// Whether its numbers are times of calls that were all measured.
+    pub(in crate::tui) is_timed: bool,
     /// What was counted on each node itself.
     pub(super) own: Arc<Vec<Amount>>,
 }
@@ -87,6 +89,8 @@ pub(in crate::tui) struct SampledTree {
     labels: Vec<FrameLabel>,
     pub(super) paths: Arc<PathTree>,
     pub(in crate::tui) events: Vec<EventAmounts>,
+    /// What is known of the calls of each node, where they were measured.
+    times: FxHashMap<u32, CallTimes>,
 }
 
 impl SampledTree {
@@ -107,11 +111,30 @@ impl SampledTree {
             let (frames, parents) = (tree.nodes().map(frame).collect(), tree.nodes().map(parent).collect());
             self.paths = Arc::new(PathTree { frames, parents });
         }
+        let times = tree.nodes().filter_map(|node| Some((node.id().index() as u32, *node.call_times()?)));
+        self.times = times.collect();
         self.events = tree.event_ids().map(|id| sampled(tree, id)).collect();
     }
 
     pub(in crate::tui) fn label(&self, frame: FrameIndex) -> &FrameLabel {
         &self.labels[frame as usize]
+    }
+
+    /// What is known of the calls of a node.
+    pub(super) fn times(&self, node: TreeNode) -> Option<&CallTimes> {
+        self.times.get(&node)
+    }
+
+    /// What is known of the calls of a frame on all paths.
+    pub(super) fn times_of_frame(&self, frame: FrameIndex) -> Option<CallTimes> {
+        let of_frame = self.times.iter().filter(|(node, _)| self.paths.frames.get(**node as usize) == Some(&frame));
+        // In the order of nodes, so that the same tree gives the same digits.
+        let mut of_frame: Vec<_> = of_frame.collect();
+        of_frame.sort_unstable_by_key(|(node, _)| **node);
+        let (_, first) = of_frame.first()?;
+        let mut all = **first;
+        of_frame[1..].iter().for_each(|(_, times)| all.add(times));
+        Some(all)
     }
 
     pub(super) fn labels(&self) -> &[FrameLabel] {
@@ -125,5 +148,5 @@ fn sampled(tree: &Tree, id: EventId) -> EventAmounts {
     let has_weight = tree.total(id).weight > 0;
     let own = |amount: Amount| if has_weight { amount } else { Amount { weight: amount.samples, ..amount } };
     let own = tree.nodes().map(|node| own(node.amount(id))).collect();
-    EventAmounts { name: event.name.clone(), has_samples: event.has_samples(), own: Arc::new(own) }
+    EventAmounts { name: event.name.clone(), has_samples: event.has_samples(), is_timed: event.measure == SampleMeasure::Timed, own: Arc::new(own) }
 }

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use crate::profile::{Amount, Tree};
+use crate::profile::{Amount, CallTimes, Tree};
 use crate::stacks::{Losses, Reach, StackQuality};
 
 mod calls;
@@ -188,6 +188,25 @@ impl ProfileState {
     /// Whether the number of samples of the event is known.
     pub(in crate::tui) fn has_samples(&self) -> bool {
         self.calls.events.get(self.event).is_some_and(|event| event.has_samples)
+    }
+
+    /// Whether the event's numbers are times of calls that were all measured.
+    pub(in crate::tui) fn is_timed(&self) -> bool {
+        self.calls.events.get(self.event).is_some_and(|event| event.is_timed)
+    }
+
+    /// What is known of the calls of a row of the tree; `None` where they weren't measured.
+    pub(in crate::tui) fn times_of_node(&self, node: TreeNode) -> Option<CallTimes> {
+        match self.listing {
+            Listing::Tree | Listing::Flat => self.calls.times(node).copied(),
+            // Times of calls are known of paths from the outermost on.
+            Listing::Callers => None,
+        }
+    }
+
+    /// What is known of all calls of a frame.
+    pub(in crate::tui) fn times_of_function(&self, frame: FrameIndex) -> Option<CallTimes> {
+        self.calls.times_of_frame(frame)
     }
 
     /// The row of the flat list that is selected.

@@ -5,7 +5,7 @@ use ratatui::text::Line;
 
 use super::page::{ScreenPage, VisibleRows, framed, make_room};
 use crate::names::shown;
-use crate::number::{share, si};
+use crate::number::{share, si, time};
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
 use crate::tui::model::Motion;
@@ -17,8 +17,9 @@ use crate::tui::theme::Role;
 
 mod icicle;
 mod table;
+mod timed;
 
-use table::ProfileColumns;
+use table::TableColumns;
 
 /// `focus` is whether the screen is the profile's alone.
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
@@ -52,7 +53,7 @@ pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
         make_room(&mut title, &hidden, parts.right);
         page.panel(parts.right, title, hidden, false);
     }
-    let columns = ProfileColumns::of(usize::from(parts.table.width));
+    let columns = TableColumns::of(usize::from(parts.table.width), profile);
     if parts.heads.height > 0 {
         table::draw_heads(page, parts.heads, profile, &columns);
     }
@@ -79,9 +80,12 @@ fn hidden(page: &ScreenPage<'_>, rows: VisibleRows) -> Line<'static> {
 fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let model = page.model;
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
-        (None, Mode::Live, _) => "no call stacks are sampled: -g samples them, as in perfprop top -g -- COMMAND",
+        (None, Mode::Live, _) => {
+            "no call stacks are sampled: -g samples them, as in perfprop top -g -- COMMAND; regions, where a program has \
+             any, are shown without"
+        }
         (None, Mode::Stacks { .. }, _) => "the file has no stacks",
-        (None, Mode::Replay { .. }, _) => "this recording has no call stacks; perfprop record -g records them",
+        (None, Mode::Replay { .. }, _) => "this recording has no call stacks and no regions; perfprop record -g records stacks",
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
         (Some(_), ..) => "no sample so far",
     };
@@ -155,6 +159,7 @@ fn samples(profile: &ProfileState) -> String {
     let lost: String = losses.map(|(count, what)| format!(", {} {what}", si(count as f64))).collect();
     match profile.has_samples() {
         true => format!("{} samples{lost}", si(whole.samples as f64)),
+        false if profile.is_timed() => format!("{} in all", time(whole.weight as f64)),
         false => format!("{} in all{lost}", si(whole.weight as f64)),
     }
 }
@@ -211,7 +216,12 @@ fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState,
         true => format!("{} of {} samples", total.samples, profile.whole().samples),
         false => share(profile.share(total)),
     };
+    let times = match profile.listing {
+        Listing::Flat => profile.times_of_function(frame),
+        Listing::Tree | Listing::Callers => profile.times_of_node(place.selected),
+    };
     let mut said = vec![numbers];
+    said.extend(times.iter().flat_map(|times| timed::words(page, times)));
     if profile.has_samples() && own.samples > 0 && own.samples < total.samples {
         said.push(format!("{} in itself", own.samples));
     }

@@ -4,8 +4,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::super::page::{ScreenPage, VisibleRows};
+use super::timed::TimedColumns;
 use crate::number;
-use crate::profile::{Amount, share_error};
+use crate::profile::{Amount, CallTimes, share_error};
 use crate::rates::{Error, Uncertain};
 use crate::tui::model::ClickTarget;
 use crate::tui::model::profile::{FrameIndex, FrameLabel, FunctionRow, Listing, ProfileState, TreeNode};
@@ -64,10 +65,43 @@ impl ProfileColumns {
     }
 }
 
-pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &ProfileState, columns: &ProfileColumns) {
-    let interval = format!("{} CI", page.model.monitor.confidence());
+/// The columns of what is shown.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum TableColumns {
+    /// Shares of samples with their intervals.
+    Sampled(ProfileColumns),
+    /// Times of calls.
+    Timed(TimedColumns),
+}
+
+impl TableColumns {
+    pub(super) fn of(room: usize, profile: &ProfileState) -> Self {
+        match profile.is_timed() {
+            true => Self::Timed(TimedColumns::of(room)),
+            false => Self::Sampled(ProfileColumns::of(room)),
+        }
+    }
+
+    fn name(&self) -> usize {
+        match self {
+            Self::Sampled(columns) => columns.name,
+            Self::Timed(columns) => columns.name(),
+        }
+    }
+}
+
+pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &ProfileState, columns: &TableColumns) {
     let next = format!("{} (t: {})", profile.listing.word().to_uppercase(), profile.listing.next().word());
-    let mut text = format!("  {} {}", left(&next, columns.name), right("TOTAL", SHARE));
+    let text = match columns {
+        TableColumns::Sampled(columns) => sampled_heads(page, columns, &next),
+        TableColumns::Timed(columns) => columns.heads(&next, &page.model.error_head()),
+    };
+    page.line(row, Line::from(page.span(Role::Header, text)));
+}
+
+fn sampled_heads(page: &ScreenPage<'_>, columns: &ProfileColumns, next: &str) -> String {
+    let interval = format!("{} CI", page.model.monitor.confidence());
+    let mut text = format!("  {} {}", left(next, columns.name), right("TOTAL", SHARE));
     if columns.intervals > 0 {
         text += &format!(" {}", right(&interval, INTERVAL));
     }
@@ -80,14 +114,14 @@ pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &Profile
     if columns.module > 0 {
         text += &format!("  {}", left("MODULE", columns.module));
     }
-    page.line(row, Line::from(page.span(Role::Header, text)));
+    text
 }
 
 pub(super) fn draw(
     page: &mut ScreenPage<'_>,
     area: Rect,
     profile: &ProfileState,
-    (columns, first): (&ProfileColumns, usize),
+    (columns, first): (&TableColumns, usize),
     focus: bool,
 ) {
     match profile.listing {
@@ -143,12 +177,12 @@ fn select(page: &mut ScreenPage<'_>, row: Rect, is_selected: bool) {
     }
 }
 
-fn draw_node(page: &mut ScreenPage<'_>, row: Rect, node: TreeNode, profile: &ProfileState, columns: &ProfileColumns) {
+fn draw_node(page: &mut ScreenPage<'_>, row: Rect, node: TreeNode, profile: &ProfileState, columns: &TableColumns) {
     let place = profile.place();
     let shape = &place.shape;
     let level = shape.depth(node) - shape.depth(place.root());
     // However deep, there is room for a name.
-    let indent = (level * INDENT).min(columns.name / 2);
+    let indent = (level * INDENT).min(columns.name() / 2);
     let is_cut = indent < level * INDENT;
     let mark = match (shape.has_children(node), place.is_open(node)) {
         (false, _) => " ",
@@ -157,7 +191,8 @@ fn draw_node(page: &mut ScreenPage<'_>, row: Rect, node: TreeNode, profile: &Pro
     };
     let before = format!("{}{}{mark} ", " ".repeat(indent - usize::from(is_cut)), if is_cut { "…" } else { "" });
     let name = FunctionName { before, frame: shape.frame(node), is_selected: node == place.selected };
-    draw_row(page, row, &name, (shape.total(node), shape.own(node)), profile, columns);
+    let times = profile.times_of_node(node);
+    draw_row(page, row, &name, &RowNumbers { total: shape.total(node), own: shape.own(node), times }, profile, columns);
     page.target(row, ClickTarget::Frame(node));
 }
 
@@ -166,12 +201,20 @@ fn draw_function(
     row: Rect,
     function: &FunctionRow,
     profile: &ProfileState,
-    columns: &ProfileColumns,
+    columns: &TableColumns,
 ) {
     let is_selected = function.frame == profile.function;
     let name = FunctionName { before: String::new(), frame: function.frame, is_selected };
-    draw_row(page, row, &name, (function.total, function.own), profile, columns);
+    let times = profile.times_of_function(function.frame);
+    draw_row(page, row, &name, &RowNumbers { total: function.total, own: function.own, times }, profile, columns);
     page.target(row, ClickTarget::Function(function.frame));
+}
+
+/// What a row shows beside its name.
+pub(super) struct RowNumbers {
+    pub(super) total: Amount,
+    pub(super) own: Amount,
+    pub(super) times: Option<CallTimes>,
 }
 
 struct FunctionName {
@@ -184,13 +227,13 @@ fn draw_row(
     page: &mut ScreenPage<'_>,
     row: Rect,
     name: &FunctionName,
-    (total, own): (Amount, Amount),
+    numbers: &RowNumbers,
     profile: &ProfileState,
-    columns: &ProfileColumns,
+    columns: &TableColumns,
 ) {
     let label = profile.calls.label(name.frame);
     let cursor = if name.is_selected { CURSOR } else { " " };
-    let room = columns.name.saturating_sub(width(&name.before));
+    let room = columns.name().saturating_sub(width(&name.before));
     let role = if profile.is_hit(name.frame) { Role::Match } else { Role::Text };
     let text = cut_middle(&label.name, room).into_owned();
     let rest = " ".repeat(room.saturating_sub(width(&text)) + 1);
@@ -200,15 +243,29 @@ fn draw_row(
         page.span(role, text),
         Span::raw(rest),
     ]);
-    line.spans.extend(share(page, total, profile, columns, Role::Title));
+    line.spans.extend(match columns {
+        TableColumns::Sampled(columns) => shares(page, label, numbers, profile, columns),
+        TableColumns::Timed(columns) => columns.numbers(page, numbers, profile),
+    });
+    page.line(row, line);
+}
+
+fn shares(
+    page: &ScreenPage<'_>,
+    label: &FrameLabel,
+    numbers: &RowNumbers,
+    profile: &ProfileState,
+    columns: &ProfileColumns,
+) -> Vec<Span<'static>> {
+    let mut spans = share(page, numbers.total, profile, columns, Role::Title);
     if columns.own > 0 {
-        line.push_span(Span::raw("  "));
-        line.spans.extend(share(page, own, profile, columns, Role::Text));
+        spans.push(Span::raw("  "));
+        spans.extend(share(page, numbers.own, profile, columns, Role::Text));
     }
     if columns.module > 0 {
-        line.push_span(page.span(Role::Dim, format!("  {}", left(&module(label, columns.module), columns.module))));
+        spans.push(page.span(Role::Dim, format!("  {}", left(&module(label, columns.module), columns.module))));
     }
-    page.line(row, line);
+    spans
 }
 
 fn module(label: &FrameLabel, room: usize) -> String {

@@ -1,0 +1,219 @@
+//! Writes the calls of regions one by one as Chrome's trace events, which Perfetto and chrome://tracing open.
+//!
+//! A call is an event of type `X`, with its beginning and its length in microseconds; one that had not ended an event `B`.
+//! Where enters and leaves were missed, an event `i` says how many.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::io::Write;
+
+use serde_json::{Value, json};
+
+use super::error::WriteError;
+use crate::number::grouped;
+use crate::recording::Recording;
+use crate::regions::{RegionMark, RegionPathId, RegionProgram, RegionTable, ThreadMarks};
+use crate::units::WallNs;
+
+/// How much of a run a trace has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceLength {
+    /// Calls that are in it, ended or not.
+    pub calls: u64,
+    /// Threads that made them.
+    pub threads: u64,
+    /// From the first enter or leave to the last.
+    pub time: WallNs,
+    /// Enters and leaves that are gone: threads keep their last ones, and a recording some of those.
+    pub missed: u64,
+}
+
+impl fmt::Display for TraceLength {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [calls, threads, missed] = [self.calls, self.threads, self.missed].map(grouped);
+        let plural = if self.threads == 1 { "" } else { "s" };
+        write!(f, "{calls} calls of {threads} thread{plural} in {:.1} s", self.time.as_secs())?;
+        match self.missed {
+            0 => write!(f, "; none is missing"),
+            _ => write!(f, "; {missed} enters and leaves are missing, which came too fast to be kept"),
+        }
+    }
+}
+
+/// Writes the calls of all regions of a recording.
+///
+/// # Errors
+/// Fails if it has none, or the output can't be written.
+pub fn write_trace(recording: &Recording, out: &mut dyn Write) -> Result<TraceLength, WriteError> {
+    let mut trace = Trace { out, table: RegionTable::default(), open: BTreeMap::new(), length: TraceLength::default() };
+    let (mut first, mut last) = (None, WallNs(0));
+    write!(trace.out, "{{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n{}", trace.process(0, "perfprop"))?;
+    for batch in &recording.regions {
+        // All that it names is defined.
+        let _ = trace.table.take(batch);
+        for program in &batch.programs {
+            let name = program.name.clone().unwrap_or_else(|| format!("process {}", program.pid));
+            let event = trace.process(program.pid, &name);
+            trace.event(&event)?;
+        }
+        for thread in &batch.marks {
+            let times = || thread.marks.iter().map(|mark| mark.at);
+            first = first.or(times().next());
+            last = times().fold(last, WallNs::max);
+            trace.thread(thread, batch.since)?;
+        }
+    }
+    trace.finish()?;
+    trace.length.time = last - first.unwrap_or(last);
+    write!(trace.out, "\n]}}\n")?;
+    trace.out.flush()?;
+    if first.is_none() { Err(WriteError::NoMarks) } else { Ok(trace.length) }
+}
+
+struct Trace<'a> {
+    out: &'a mut dyn Write,
+    table: RegionTable,
+    /// What is open on each thread of each process, and since when.
+    open: BTreeMap<(u32, u32), Vec<RegionMark>>,
+    length: TraceLength,
+}
+
+impl Trace<'_> {
+    fn event(&mut self, event: &Value) -> Result<(), WriteError> {
+        Ok(write!(self.out, ",\n{event}")?)
+    }
+
+    /// The name of a process.
+    fn process(&self, pid: u32, name: &str) -> Value {
+        json!({ "ph": "M", "name": "process_name", "pid": pid, "args": { "name": name } })
+    }
+
+    fn thread(&mut self, thread: &ThreadMarks, since: WallNs) -> Result<(), WriteError> {
+        let pid = self.table.program(thread.program).map_or(0, |RegionProgram { pid, .. }| *pid);
+        let key = (pid, thread.tid);
+        if thread.missed > 0 {
+            // Whether what was open was left since, nobody knows.
+            self.open.remove(&key);
+            self.length.missed += thread.missed;
+            let name = format!("{} enters and leaves are missing", grouped(thread.missed));
+            self.event(&json!({ "ph": "i", "s": "t", "name": name, "pid": pid, "tid": key.1, "ts": microseconds(since) }))?;
+        }
+        for mark in &thread.marks {
+            let open = self.open.entry(key).or_default();
+            if mark.is_enter {
+                open.push(*mark);
+            } else if let Some(place) = open.iter().rposition(|open| open.path == mark.path) {
+                let enter = open.remove(place);
+                self.call(key, enter, Some(mark.at))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn call(
+        &mut self,
+        (pid, tid): (u32, u32),
+        enter: RegionMark,
+        end: Option<WallNs>,
+    ) -> Result<(), WriteError> {
+        self.length.calls += 1;
+        let name = self.name(enter.path);
+        let ts = microseconds(enter.at);
+        match end {
+            Some(end) => {
+                let dur = microseconds(end - enter.at);
+                self.event(&json!({ "ph": "X", "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": dur }))
+            }
+            None => self.event(&json!({ "ph": "B", "name": name, "pid": pid, "tid": tid, "ts": ts })),
+        }
+    }
+
+    fn name(&self, path: RegionPathId) -> String {
+        self.table.names(path).last().copied().unwrap_or_default().to_owned()
+    }
+
+    /// Writes the calls that had not ended.
+    fn finish(&mut self) -> Result<(), WriteError> {
+        let open = std::mem::take(&mut self.open);
+        self.length.threads = open.keys().collect::<BTreeSet<_>>().len() as u64;
+        for (key, marks) in open {
+            for mark in marks {
+                self.call(key, mark, None)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn microseconds(time: WallNs) -> f64 {
+    time.0 as f64 / 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::regions::{RegionBatch, RegionPath, RegionProgramId};
+    use crate::run::{Header, MeasuredTarget};
+
+    fn recording(regions: Vec<RegionBatch>) -> Recording {
+        let header = Header::new(MeasuredTarget::File { path: "x".into() }, "scale");
+        Recording { header, rounds: vec![], stacks: None, regions, end: None, cut: None }
+    }
+
+    fn path(parent: Option<u32>, name: &str) -> RegionPath {
+        let parent = parent.map(RegionPathId);
+        RegionPath { program: RegionProgramId(0), parent, name: name.into(), phase: String::new() }
+    }
+
+    fn marks(missed: u64, marks: &[(u64, u32, bool)]) -> Vec<ThreadMarks> {
+        let mark = |&(at, path, is_enter): &_| RegionMark { at: WallNs(at), path: RegionPathId(path), is_enter };
+        let marks = marks.iter().map(mark).collect();
+        vec![ThreadMarks { program: RegionProgramId(0), tid: 8, missed, marks }]
+    }
+
+    fn events(regions: Vec<RegionBatch>) -> (Vec<(String, String, Value, Value)>, TraceLength) {
+        let mut out = Vec::new();
+        let length = write_trace(&recording(regions), &mut out).unwrap();
+        let trace: Value = serde_json::from_slice(&out).unwrap();
+        let text = |event: &Value, key: &str| event[key].as_str().unwrap_or_default().to_owned();
+        let all = trace["traceEvents"].as_array().unwrap().iter();
+        let all = all.filter(|event| event["ph"] != "M");
+        let all = all.map(|event| (text(event, "ph"), text(event, "name"), event["ts"].clone(), event["dur"].clone()));
+        (all.collect(), length)
+    }
+
+    #[test]
+    fn calls_have_a_beginning_and_a_length() {
+        let first = RegionBatch {
+            programs: vec![RegionProgram { pid: 7, name: Some("p".into()) }],
+            paths: vec![path(None, "a\"b"), path(Some(0), "c")],
+            marks: marks(0, &[(1000, 0, true), (1500, 1, true), (2500, 1, false)]),
+            ..RegionBatch::default()
+        };
+        let gap = RegionBatch {
+            since: WallNs(3000),
+            marks: marks(4, &[(5000, 0, false), (6000, 0, true)]),
+            ..RegionBatch::default()
+        };
+        let (events, length) = events(vec![first, gap]);
+        let event = |ph: &str, name: &str, ts: f64, dur: Value| (ph.into(), name.into(), json!(ts), dur);
+        assert_eq!(
+            events,
+            [
+                event("X", "c", 1.5, json!(1.0)),
+                event("i", "4 enters and leaves are missing", 3.0, Value::Null),
+                event("B", "a\"b", 6.0, Value::Null),
+            ]
+        );
+        assert_eq!(length, TraceLength { calls: 2, threads: 1, time: WallNs(5000), missed: 4 });
+        assert!(length.to_string().contains("4 enters and leaves are missing"), "{length}");
+    }
+
+    #[test]
+    fn a_recording_without_regions_says_so() {
+        let error = write_trace(&recording(vec![]), &mut Vec::new()).unwrap_err();
+        assert!(error.to_string().contains("no program had any"));
+    }
+}

@@ -19,7 +19,7 @@ use crate::measure::{
 use crate::monitor::{Finding, Monitor};
 use crate::names::shown;
 use crate::plan::Cohesion;
-use crate::regions::RegionTable;
+use crate::regions::{RegionTable, Wanted};
 use crate::run::{End, Header};
 use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
@@ -89,6 +89,9 @@ pub(super) struct StatArgs {
 
 /// Intervals of a run whose intervals nobody sees.
 const UNSEEN_INTERVAL: Duration = Duration::from_millis(100);
+
+/// How often processes that run already are asked whether they have regions by now.
+const LOOK_INTERVAL: Duration = Duration::from_millis(250);
 
 /// What each `-d` counts beside the rest: perf's sets.
 const DETAILED: [&str; 3] = [
@@ -260,6 +263,7 @@ fn once(
     if is_first {
         note_partial(&header, &mut say);
     }
+    let _regions = session.watch_regions(LOOK_INTERVAL, Wanted::Nothing).map_err(Error::System)?;
     let mut monitor = beginning.measurement.monitor(header).without_history();
     let prints = args.interval.is_some() && !args.whole_run;
     let (form, digits) = (Form::of(args), digits(args));

@@ -18,6 +18,8 @@ const MARKS_PERIOD: Duration = Duration::from_millis(100);
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 /// Reading takes one part in so many of the time at most.
 const MOST_TIME: u32 = 20;
+/// How long before the end of an interval it is read at most.
+const MOST_AHEAD: Duration = Duration::from_millis(20);
 /// Batches that may wait for their taker. More are dropped; what they would have said comes with the next.
 const CAPACITY: usize = 64;
 /// How long the last batch may wait for room.
@@ -26,6 +28,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// What of regions is wanted while programs run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wanted {
+    /// Only that programs are found, and record: what they counted is read at the end.
+    Nothing,
     /// What was counted.
     Counts,
     /// What threads entered and left, too.
@@ -91,38 +95,108 @@ struct Reading {
 impl Reading {
     fn run(&self, origin: u64, batches: &Sender<RegionBatch>, stopped: &Receiver<()>) {
         let mut reader = RegionReader::new(origin);
-        let period = match self.wanted {
-            Wanted::Counts => self.interval,
-            Wanted::Marks => self.interval.min(MARKS_PERIOD),
-        };
-        let (mut pause, start) = (period, Instant::now());
-        let (mut looked, mut counted) = (start, start);
-        while stopped.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+        let beat = Beat::new(self.interval, self.wanted);
+        let start = Instant::now() - Duration::from_nanos(clock().saturating_sub(origin));
+        let (mut tick, mut looked, mut rest) = (1, start, Duration::ZERO);
+        loop {
+            tick = beat.next(tick, start.elapsed() + rest);
+            let pause = (start + beat.due(tick)).saturating_duration_since(Instant::now());
+            if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
+                break;
+            }
             let now = Instant::now();
             if now - looked >= LOOK_PERIOD.min(self.interval) {
                 self.source.look();
                 looked = now;
             }
             // What found no room comes with the next batch: nothing is read until there is some.
-            if !batches.is_full() {
-                let counts = now - counted + period / 2 >= self.interval;
-                counted = if counts { now } else { counted };
-                let batch = reader.read(&self.source, clock(), self.part(counts));
-                if batches.try_send(batch).is_err() {
-                    return;
-                }
+            if let Some(part) = self.part(beat.counts(tick))
+                && !batches.is_full()
+                && batches.try_send(reader.read(&self.source, clock(), part)).is_err()
+            {
+                return;
             }
-            pause = period.max(now.elapsed() * MOST_TIME);
+            rest = now.elapsed() * MOST_TIME;
+            tick += 1;
         }
-        let last = reader.read(&self.source, clock(), self.part(true));
-        let _ = batches.send_timeout(last, PATIENCE);
+        if let Some(part) = self.part(true) {
+            let _ = batches.send_timeout(reader.read(&self.source, clock(), part), PATIENCE);
+        }
     }
 
-    fn part(&self, counts: bool) -> Part {
+    fn part(&self, counts: bool) -> Option<Part> {
         match (self.wanted, counts) {
-            (Wanted::Counts, _) => Part::Counts,
-            (Wanted::Marks, true) => Part::Both,
-            (Wanted::Marks, false) => Part::Marks,
+            (Wanted::Nothing, _) => None,
+            (Wanted::Counts, _) => Some(Part::Counts),
+            (Wanted::Marks, true) => Some(Part::Both),
+            (Wanted::Marks, false) => Some(Part::Marks),
         }
+    }
+}
+
+/// When regions are read: a little before each interval ends, so that screens have them with the rest of it.
+#[derive(Clone, Copy, Debug)]
+struct Beat {
+    period: Duration,
+    /// How many periods an interval has.
+    ticks: u32,
+}
+
+impl Beat {
+    fn new(interval: Duration, wanted: Wanted) -> Self {
+        let ticks = match wanted {
+            Wanted::Nothing | Wanted::Counts => 1,
+            Wanted::Marks => u32::try_from(interval.as_nanos().div_ceil(MARKS_PERIOD.as_nanos())).unwrap_or(u32::MAX),
+        };
+        let ticks = ticks.max(1);
+        Self { period: (interval / ticks).max(Duration::from_millis(1)), ticks }
+    }
+
+    /// When a tick is due, from the start on.
+    fn due(&self, tick: u32) -> Duration {
+        (self.period * tick).saturating_sub((self.period / 10).min(MOST_AHEAD))
+    }
+
+    /// The tick that follows, this one or a later one, at a time. Of those that are over by then it is the last that reads
+    /// counts, else the last.
+    fn next(&self, tick: u32, now: Duration) -> u32 {
+        let over = u32::try_from(now.as_nanos() / self.period.as_nanos()).unwrap_or(u32::MAX - self.ticks);
+        if over < tick {
+            return tick;
+        }
+        let counted = over / self.ticks * self.ticks;
+        if counted > tick { counted } else { over }
+    }
+
+    /// Whether counts are read at a tick, or only marks.
+    fn counts(&self, tick: u32) -> bool {
+        tick.is_multiple_of(self.ticks)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    #[test]
+    fn marks_are_read_ten_times_a_second_and_counts_at_the_end_of_intervals() {
+        let beat = Beat::new(MS(1000), Wanted::Marks);
+        assert_eq!((beat.period, beat.ticks), (MS(100), 10));
+        assert_eq!((1..=20).filter(|&tick| beat.counts(tick)).collect::<Vec<_>>(), [10, 20]);
+        assert_eq!([1, 10].map(|tick| beat.due(tick)), [MS(90), MS(990)]);
+        let counts = Beat::new(MS(1000), Wanted::Counts);
+        assert!(counts.counts(1) && counts.due(1) == MS(980));
+        assert_eq!(Beat::new(MS(50), Wanted::Marks).period, MS(50));
+        assert_eq!(Beat::new(MS(250), Wanted::Marks).ticks, 3);
+    }
+
+    #[test]
+    fn who_is_late_leaves_out_ticks_but_reads_counts() {
+        let beat = Beat::new(MS(1000), Wanted::Marks);
+        assert_eq!([beat.next(3, MS(250)), beat.next(3, MS(310)), beat.next(3, MS(510))], [3, 3, 5]);
+        // The tenth counts, and is read late rather than never.
+        assert_eq!([beat.next(9, MS(1250)), beat.next(11, MS(1550)), beat.next(9, MS(3450))], [10, 15, 30]);
     }
 }

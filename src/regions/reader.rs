@@ -48,6 +48,7 @@ struct ReadProgram {
     id: RegionProgramId,
     file: Option<File>,
     paths: FxHashMap<(Vec<String>, String), RegionPathId>,
+    parents: FxHashMap<RegionPathId, RegionPathId>,
     /// The paths of nodes, without their phases.
     nodes: FxHashMap<u32, RegionPathId>,
     counts: FxHashMap<RegionPathId, RegionCounts>,
@@ -94,6 +95,7 @@ impl RegionReader {
                 id: next,
                 file: None,
                 paths: FxHashMap::default(),
+                parents: FxHashMap::default(),
                 nodes: FxHashMap::default(),
                 counts: FxHashMap::default(),
                 state: RegionState::default(),
@@ -243,7 +245,31 @@ impl ReadProgram {
                 }
             }
         }
+        // What came before anything was watched says only what was open then.
+        let before = fresh.partition_point(|mark| mark.time_ns < origin).min(marks.len());
+        if before > 0 {
+            let enter = |path| RegionMark { at: WallNs(0), path, is_enter: true };
+            let open: Vec<_> = self.open_after(&marks[..before], missed > 0).into_iter().map(enter).collect();
+            marks.splice(..before, open);
+            missed = 0;
+        }
         ThreadMarks { program: self.id, tid, missed, marks }
+    }
+
+    /// What is open after these marks, the innermost last; where marks before them are missing, what is around the first.
+    fn open_after(&self, marks: &[RegionMark], are_missing: bool) -> Vec<RegionPathId> {
+        let parent = |path: &RegionPathId| self.parents.get(path).copied();
+        let around = marks.first().filter(|_| are_missing).map(|first| std::iter::successors(parent(&first.path), parent));
+        let mut open: Vec<_> = around.into_iter().flatten().collect();
+        open.reverse();
+        for mark in marks {
+            if mark.is_enter {
+                open.push(mark.path);
+            } else if let Some(place) = open.iter().rposition(|open| *open == mark.path) {
+                open.remove(place);
+            }
+        }
+        open
     }
 
     /// The number of a path, which is given at its first use, as those of the regions around are.
@@ -274,6 +300,7 @@ impl ReadProgram {
         let (name, phase) = (key.0.last().cloned().unwrap_or_default(), key.1.clone());
         batch.paths.push(RegionPath { program: self.id, parent, name, phase });
         self.paths.insert(key, id);
+        self.parents.extend(parent.map(|parent| (id, parent)));
         id
     }
 }

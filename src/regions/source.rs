@@ -41,6 +41,11 @@ impl RegionSource {
         source
     }
 
+    /// Whether processes may have regions later that have to be looked for.
+    pub fn has_to_look(&self) -> bool {
+        matches!(self.0, Place::Processes { .. })
+    }
+
     /// Looks for processes that have regions now, and had none before.
     pub(super) fn look(&self) {
         let Place::Processes { pids, found } = &self.0 else { return };

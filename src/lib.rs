@@ -97,7 +97,6 @@ pub mod stacks;
 // From counts to estimates.
 pub mod run;
 
-
 pub mod metrics;
 
 pub mod relations;

@@ -47,7 +47,9 @@ pub use plan::DefaultEvents;
 pub use relations::{LoadedRelations, RelationOptions, recorded_relations};
 pub use resolver::{can_count, resolver};
 pub use rotation::ScheduleOption;
-pub use run::{BATCH, BatchChannels, Delivery, RunEvent, RunOutcome, WatchEvent, close, ends_run, run, watch, watch_rounds};
+pub use run::{
+    BATCH, BatchChannels, Delivery, RunEvent, RunOutcome, WatchEvent, close, ends_run, run, watch, watch_rounds,
+};
 #[cfg(feature = "stacks")]
 pub use sampling::{SampleRate, StackOptions};
 

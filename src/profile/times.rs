@@ -45,12 +45,7 @@ impl CallTimes {
 
 impl Tree {
     /// Says what the times of calls on a path were, outermost frame first; what was said of it before is forgotten.
-    pub fn set_call_times(
-        &mut self,
-        sampled: ThreadId,
-        frames: impl IntoIterator<Item = FrameId>,
-        times: CallTimes,
-    ) {
+    pub fn set_call_times(&mut self, sampled: ThreadId, frames: impl IntoIterator<Item = FrameId>, times: CallTimes) {
         let depth = self.threads[sampled.index()].len();
         self.stand(sampled, frames);
         let node = self.top(sampled);

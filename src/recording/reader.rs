@@ -6,9 +6,9 @@ use std::io::{self, BufRead};
 use serde::Deserialize;
 
 use super::{Line, StacksLine};
+use crate::regions::{RegionBatch, RegionTable};
 use crate::run::{End, Header, VERSION};
 use crate::sources::Round;
-use crate::regions::{RegionBatch, RegionTable};
 use crate::stacks::{RecordedProfile, SamplingSetup, StackBatch, StackTable};
 use crate::units::WallNs;
 
@@ -86,7 +86,8 @@ pub fn read(mut input: impl BufRead) -> Result<Recording, ReadError> {
         return Err(ReadError::Empty);
     }
     let header = header(&lines.text)?;
-    let mut recording = Recording { header, rounds: Vec::new(), stacks: None, regions: Vec::new(), end: None, cut: None };
+    let mut recording =
+        Recording { header, rounds: Vec::new(), stacks: None, regions: Vec::new(), end: None, cut: None };
     let mut known = RegionTable::default();
     while lines.next()? {
         match serde_json::from_slice(&lines.text) {
@@ -299,7 +300,10 @@ mod tests {
         let end = End { at_ns: WallNs(30), exit: Some(Exit::Code(3)), ..End::default() };
         let rounds = vec![round(10, 5), round(20, 7)];
         let recording = read(&write(&rounds, Some(&end), 2)[..]).unwrap();
-        assert_eq!(recording, Recording { header: header(2), rounds, stacks: None, regions: vec![], end: Some(end), cut: None });
+        assert_eq!(
+            recording,
+            Recording { header: header(2), rounds, stacks: None, regions: vec![], end: Some(end), cut: None }
+        );
     }
 
     fn sampled() -> SamplingSetup {

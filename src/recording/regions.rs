@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::regions::{
-    RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState, Spread,
-    ThreadMarks,
+    RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
+    Spread, ThreadMarks,
 };
 use crate::units::WallNs;
 
@@ -66,9 +66,7 @@ impl CountsColumns {
     fn of(counts: &[RegionCounts]) -> Self {
         let has_reverse = counts.iter().any(|counts| counts.reverse_calls > 0);
         let reverse = counts.iter().filter(|_| has_reverse).map(|counts| (counts.reverse_calls, counts.reverse_ns));
-        let spread = |spread: Spread| {
-            (spread.mean, spread.variance, spread.min, spread.max, spread.p50, spread.p99)
-        };
+        let spread = |spread: Spread| (spread.mean, spread.variance, spread.min, spread.max, spread.p50, spread.p99);
         Self {
             path: counts.iter().map(|counts| counts.path).collect(),
             calls: counts.iter().map(|counts| counts.calls).collect(),
@@ -95,7 +93,14 @@ impl CountsColumns {
                 self_ns: self.self_ns[i],
                 reverse_calls,
                 reverse_ns,
-                spread: spread.map(|(mean, variance, min, max, p50, p99)| Spread { mean, variance, min, max, p50, p99 }),
+                spread: spread.map(|(mean, variance, min, max, p50, p99)| Spread {
+                    mean,
+                    variance,
+                    min,
+                    max,
+                    p50,
+                    p99,
+                }),
             }
         };
         Ok((0..count).map(of).collect())
@@ -112,7 +117,10 @@ impl From<&ThreadMarks> for MarksColumns {
             tid: thread.tid,
             missed: thread.missed,
             at_ns: first,
-            after_ns: marks().zip(before).map(|(mark, before)| mark.at.0.wrapping_sub(before.0).cast_signed()).collect(),
+            after_ns: marks()
+                .zip(before)
+                .map(|(mark, before)| mark.at.0.wrapping_sub(before.0).cast_signed())
+                .collect(),
             path_and_enter: marks().map(|mark| 2 * u64::from(mark.path.0) + u64::from(mark.is_enter)).collect(),
         }
     }

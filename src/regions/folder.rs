@@ -53,8 +53,10 @@ impl SharedFolder {
 
     /// The programs that have files, the first one first, each with its process and its number there.
     pub(super) fn programs(&self) -> Vec<ProgramKey> {
-        let names =
-            fs::read_dir(&self.path).into_iter().flatten().filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+        let names = fs::read_dir(&self.path)
+            .into_iter()
+            .flatten()
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok());
         let number = |name: String| {
             let (pid, file) = name.split_once('.')?;
             Some((pid.parse::<u32>().ok()?, file.parse::<u32>().ok()?))

@@ -259,7 +259,8 @@ impl ReadProgram {
     /// What is open after these marks, the innermost last; where marks before them are missing, what is around the first.
     fn open_after(&self, marks: &[RegionMark], are_missing: bool) -> Vec<RegionPathId> {
         let parent = |path: &RegionPathId| self.parents.get(path).copied();
-        let around = marks.first().filter(|_| are_missing).map(|first| std::iter::successors(parent(&first.path), parent));
+        let around =
+            marks.first().filter(|_| are_missing).map(|first| std::iter::successors(parent(&first.path), parent));
         let mut open: Vec<_> = around.into_iter().flatten().collect();
         open.reverse();
         for mark in marks {
@@ -308,21 +309,25 @@ impl ReadProgram {
 impl RegionTable {
     /// All that programs counted.
     pub fn of(processes: &[ProcessRegions]) -> Self {
-    let mut reader = RegionReader::new(0);
-    let mut batch = RegionBatch { counted_since: Some(WallNs(0)), ..RegionBatch::default() };
-    for (place, process) in processes.iter().enumerate() {
-        let key = (process.pid, place as u32);
-        reader.know(key, &mut batch);
-        match &process.regions {
-            Ok(snapshot) => reader.count(key, snapshot, &mut batch),
-            Err(error) => {
-                reader.say(key, RegionState { error: Some(error.to_string()), ..RegionState::default() }, &mut batch);
+        let mut reader = RegionReader::new(0);
+        let mut batch = RegionBatch { counted_since: Some(WallNs(0)), ..RegionBatch::default() };
+        for (place, process) in processes.iter().enumerate() {
+            let key = (process.pid, place as u32);
+            reader.know(key, &mut batch);
+            match &process.regions {
+                Ok(snapshot) => reader.count(key, snapshot, &mut batch),
+                Err(error) => {
+                    reader.say(
+                        key,
+                        RegionState { error: Some(error.to_string()), ..RegionState::default() },
+                        &mut batch,
+                    );
+                }
             }
         }
+        let mut table = Self::default();
+        // All that it names is defined above.
+        let _ = table.take(&batch);
+        table
     }
-    let mut table = Self::default();
-    // All that it names is defined above.
-    let _ = table.take(&batch);
-    table
-}
 }

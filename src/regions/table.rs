@@ -2,9 +2,7 @@
 
 use std::fmt;
 
-use super::batch::{
-    RegionBatch, RegionCounts, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
-};
+use super::batch::{RegionBatch, RegionCounts, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState};
 use crate::units::WallNs;
 
 /// The regions of all programs at one time.

@@ -226,7 +226,8 @@ impl Session {
     /// # Errors
     /// Returns the operating system's error if no thread can be started.
     pub fn watch_regions(&self, interval: Duration, wanted: Wanted) -> io::Result<Option<LiveRegions>> {
-        let Some(source) = self.regions.as_ref().filter(|source| wanted != Wanted::Nothing || source.has_to_look()) else {
+        let Some(source) = self.regions.as_ref().filter(|source| wanted != Wanted::Nothing || source.has_to_look())
+        else {
             return Ok(None);
         };
         #[cfg(feature = "stacks")]

@@ -96,7 +96,9 @@ impl Trace<'_> {
             self.open.remove(&key);
             self.length.missed += thread.missed;
             let name = format!("{} enters and leaves are missing", grouped(thread.missed));
-            self.event(&json!({ "ph": "i", "s": "t", "name": name, "pid": pid, "tid": key.1, "ts": microseconds(since) }))?;
+            self.event(
+                &json!({ "ph": "i", "s": "t", "name": name, "pid": pid, "tid": key.1, "ts": microseconds(since) }),
+            )?;
         }
         for mark in &thread.marks {
             let open = self.open.entry(key).or_default();
@@ -110,12 +112,7 @@ impl Trace<'_> {
         Ok(())
     }
 
-    fn call(
-        &mut self,
-        (pid, tid): (u32, u32),
-        enter: RegionMark,
-        end: Option<WallNs>,
-    ) -> Result<(), WriteError> {
+    fn call(&mut self, (pid, tid): (u32, u32), enter: RegionMark, end: Option<WallNs>) -> Result<(), WriteError> {
         self.length.calls += 1;
         let name = self.name(enter.path);
         let ts = microseconds(enter.at);

@@ -2,9 +2,7 @@
 
 use crate::names::shown;
 use crate::number::{grouped, time};
-use crate::regions::{
-    ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable,
-};
+use crate::regions::{ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable};
 
 /// A table for each process that has regions: calls, time in all, in the region alone and of a call, indented as they nest.
 /// Empty where none has any.

@@ -12,7 +12,9 @@ use crossbeam_channel::Receiver;
 use super::truth::Curve;
 use crate::estimate::EstimatorKind;
 use crate::events::{self, GroupBinding};
-use crate::measure::{self, BatchChannels, Delivery, Error, Estimation, LoadedRelations, Measurement, RunEvent, RunOutcome};
+use crate::measure::{
+    self, BatchChannels, Delivery, Error, Estimation, LoadedRelations, Measurement, RunEvent, RunOutcome,
+};
 use crate::monitor::{Monitor, Row};
 use crate::plan::{Plan, RowIndex};
 use crate::rates::{self, Uncertain};
@@ -72,12 +74,13 @@ pub(super) struct Reads<'a> {
 pub(super) fn run(measurement: &Measurement, reads: &Reads<'_>, note: &mut dyn FnMut(&str)) -> Result<ReadRun, Error> {
     let (session, header) = measurement.start(reads.period, reads.interval, note)?;
     let mut rounds = Vec::new();
-    let Ok(outcome) = measure::run::<Infallible>(&session, reads.signals, BatchChannels::default(), Delivery::Batched, |event| {
-        if let RunEvent::Round(round, lost) = event {
-            rounds.push((round.clone(), lost));
-        }
-        Ok(ControlFlow::Continue(()))
-    });
+    let Ok(outcome) =
+        measure::run::<Infallible>(&session, reads.signals, BatchChannels::default(), Delivery::Batched, |event| {
+            if let RunEvent::Round(round, lost) = event {
+                rounds.push((round.clone(), lost));
+            }
+            Ok(ControlFlow::Continue(()))
+        });
     Ok(ReadRun { header, rounds, outcome })
 }
 

@@ -23,4 +23,5 @@ mod emulate;
 mod export;
 mod learn;
 mod perf_stat;
+mod regions;
 mod replay_stacks;

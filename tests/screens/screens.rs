@@ -16,13 +16,20 @@ use perfprop::plan::EventIndex;
 use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, Speed};
+use perfprop::regions::{
+    RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, Spread,
+    ThreadMarks,
+};
 use perfprop::relations::Relation;
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula};
 use perfprop::sampling::SamplerMessage;
 use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
-use perfprop::stacks::{self, Losses};
+use perfprop::stacks::{
+    self, Losses, Naming, Rate, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId, StackId, StackNode,
+    StackSample, StackTree, Task, TaskId, UnwindMethod,
+};
 use perfprop::tui::{
     self, Config, Depth, Feed, GlyphSet, Mode, Outcome, Picture, PictureFormat, Scene, Screen, ScreenOptions, Terminal,
     TerminalScript, Theme, Timeline,
@@ -863,6 +870,115 @@ fn profiles_at_all_sizes() {
                 session.script.keys(keys);
                 golden(&format!("{name}-{size}"), &session.script.screen());
             }
+            session.signals.send(15).unwrap();
+        });
+    }
+}
+
+/// Regions of a fit: the likelihood most of the time, and one that was never left.
+fn regions() -> Vec<RegionBatch> {
+    let path = |parent: Option<u32>, name: &str, phase: &str| RegionPath {
+        program: RegionProgramId(0),
+        parent: parent.map(RegionPathId),
+        name: name.into(),
+        phase: phase.into(),
+    };
+    let counts = |path, calls: u64, time_ns: u64, self_ns: u64| {
+        let mean = time_ns as f64 / calls as f64;
+        let variance = Some(mean * mean * 0.09);
+        let spread = Spread { mean, variance, min: mean / 2.0, max: mean * 3.0, p50: mean, p99: mean * 2.0 };
+        let path = RegionPathId(path);
+        RegionCounts { path, calls, time_ns, self_ns, reverse_calls: 0, reverse_ns: 0, spread: Some(spread) }
+    };
+    let mark = |at, path| RegionMark { at: WallNs(at), path: RegionPathId(path), is_enter: true };
+    let marks = ThreadMarks { program: RegionProgramId(0), tid: 1, missed: 0, marks: vec![mark(1, 0), mark(2, 2)] };
+    let first = RegionBatch {
+        at: WallNs(38 * SECOND),
+        counted_since: Some(WallNs(37 * SECOND)),
+        programs: vec![RegionProgram { pid: 1, name: Some("fit".into()) }],
+        paths: vec![
+            path(None, "fit", ""),
+            path(Some(0), "model", ""),
+            path(Some(1), "likelihood", ""),
+            path(Some(1), "prior\n\x1b[2J", ""),
+            path(None, "write", ""),
+            path(None, "write", "warmup"),
+        ],
+        counts: vec![counts(5, 1, 40_000_000, 40_000_000)],
+        marks: vec![marks],
+        ..RegionBatch::default()
+    };
+    let second = RegionBatch {
+        at: WallNs(39 * SECOND),
+        since: first.at,
+        counted_since: Some(first.at),
+        counts: vec![
+            counts(1, 52_000, 31_000_000_000, 900_000_000),
+            counts(2, 52_000, 28_000_000_000, 28_000_000_000),
+            counts(3, 52_000, 2_100_000_000, 2_100_000_000),
+            counts(4, 1, 60_000_000, 60_000_000),
+        ],
+        ..RegionBatch::default()
+    };
+    vec![first, second]
+}
+
+/// The tree of these regions, with samples in them or none.
+fn with_regions(sampled: &SamplingSetup, batch: &StackBatch) -> Tree {
+    let mut tree = StackTree::new(sampled, profile::TreeOptions::default(), Naming::default(), |_| true);
+    regions().iter().for_each(|regions| tree.take_regions(regions).unwrap());
+    tree.take(batch).unwrap();
+    tree.into_tree()
+}
+
+#[test]
+fn regions_fill_the_profile_where_nothing_is_sampled() {
+    for (width, height) in SIZES {
+        let nothing = SamplingSetup { events: vec![], call_graph: UnwindMethod::Fp };
+        let tree = with_regions(&nothing, &StackBatch::default());
+        with_profile((width, height), options(), shared(tree), move |session| {
+            session.rounds(&rounds(40));
+            for (keys, name) in [("4jjj", "regions"), ("t", "regions-flat"), ("t", "regions-callers")] {
+                session.script.keys(keys);
+                golden(&format!("{name}-{width}x{height}"), &session.script.screen());
+            }
+            session.signals.send(15).unwrap();
+        });
+    }
+}
+
+#[test]
+fn samples_stand_below_the_region_that_was_open() {
+    let event = SampledEvent { name: "cycles".into(), unit: Unit::Count, rate: Rate::Frequency(99) };
+    let sampled = SamplingSetup { events: vec![event], call_graph: UnwindMethod::Fp };
+    let sample = |at, task| StackSample {
+        at: WallNs(at),
+        task: TaskId(task),
+        cpu: 0,
+        event: 0,
+        weight: 1000,
+        stack: Some(StackId(0)),
+    };
+    let task = |tid, comm: &str| Task { pid: 1, tid, comm: comm.into() };
+    let batch = StackBatch {
+        frames: vec![StackFrame { name: "dot".into(), module: "/bin/fit".into(), ..StackFrame::default() }],
+        stacks: vec![StackNode { caller: None, frame: StackFrameId(0) }],
+        tasks: vec![task(1, "worker"), task(2, "other")],
+        samples: [(0, 0), (1, 0), (2, 0), (3, 0), (3, 0), (3, 1)].map(|(at, task)| sample(at, task)).to_vec(),
+        ..StackBatch::default()
+    };
+    let tree = with_regions(&sampled, &batch);
+    let cycles = tree.find_event("cycles").unwrap();
+    let found = tree.nodes().filter(|node| node.samples(cycles) > 0);
+    let mut found: Vec<_> = found.map(|node| (tree.names(node.id())[1..].join(";"), node.samples(cycles))).collect();
+    found.sort();
+    let wanted = [("fit;fit;dot", 1), ("fit;fit;model;likelihood;dot", 3), ("other;dot", 1), ("worker;dot", 1)];
+    assert_eq!(found, wanted.map(|(path, samples)| (path.to_owned(), samples)));
+    for (width, height) in [(80, 24), (120, 40)] {
+        with_profile((width, height), options(), shared(tree.clone()), move |session| {
+            session.rounds(&rounds(40));
+            session.script.keys("4jjjj");
+            golden(&format!("regions-sampled-{width}x{height}"), &session.script.screen());
             session.signals.send(15).unwrap();
         });
     }

@@ -11,10 +11,10 @@ use super::super::{
     Rate, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId, Task, TaskCosts, TaskId, UnwindMethod,
 };
 use super::{CAPACITY, LiveStacks, PATIENCE, Unsampled};
-use crate::regions::clock;
 use crate::callgrind::{self, CallgrindFile, CallgrindFunction, FunctionId};
 use crate::events::Event;
 use crate::events::emulate::{COSTS, Formula, cost};
+use crate::regions::clock;
 use crate::sources::emulate::ProgramPart;
 
 /// The time between batches: names and sums are written twice a second at most.

@@ -148,5 +148,10 @@ fn sampled(tree: &Tree, id: EventId) -> EventAmounts {
     let has_weight = tree.total(id).weight > 0;
     let own = |amount: Amount| if has_weight { amount } else { Amount { weight: amount.samples, ..amount } };
     let own = tree.nodes().map(|node| own(node.amount(id))).collect();
-    EventAmounts { name: event.name.clone(), has_samples: event.has_samples(), is_timed: event.measure == SampleMeasure::Timed, own: Arc::new(own) }
+    EventAmounts {
+        name: event.name.clone(),
+        has_samples: event.has_samples(),
+        is_timed: event.measure == SampleMeasure::Timed,
+        own: Arc::new(own),
+    }
 }

@@ -85,7 +85,9 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
              any, are shown without"
         }
         (None, Mode::Stacks { .. }, _) => "the file has no stacks",
-        (None, Mode::Replay { .. }, _) => "this recording has no call stacks and no regions; perfprop record -g records stacks",
+        (None, Mode::Replay { .. }, _) => {
+            "this recording has no call stacks and no regions; perfprop record -g records stacks"
+        }
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
         (Some(_), ..) => "no sample so far",
     };

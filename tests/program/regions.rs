@@ -1,0 +1,301 @@
+//! Tests what perfprop shows of programs with named regions: those that it starts, and those that run already.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use perfprop_regions::{Snapshot, folder_of, region};
+
+use crate::folders::Folder;
+
+/// Set for this program where it plays the part of a program with regions.
+const PART: &str = "PERFPROP_TEST_REGIONS";
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+#[test]
+fn plays_a_part() {
+    let Ok(part) = std::env::var(PART) else { return };
+    match part.as_str() {
+        "calls" => (0..20).for_each(|_| call()),
+        "goes on" => loop {
+            call();
+            std::thread::sleep(Duration::from_millis(1));
+        },
+        "is foreign" => {
+            let _file = nix::sys::memfd::memfd_create(c"perfprop-regions", nix::sys::memfd::MFdFlags::empty()).unwrap();
+            std::thread::sleep(PATIENCE);
+        }
+        other => panic!("no part {other}"),
+    }
+}
+
+/// A region, and in it another one twice.
+fn call() {
+    let _outer = region("outer");
+    for _ in 0..2 {
+        let _inner = region("inner, \"quoted\"");
+    }
+}
+
+/// The words of a command that plays a part.
+fn part() -> [String; 4] {
+    let program = std::env::current_exe().unwrap().display().to_string();
+    [program, "--exact".into(), "regions::plays_a_part".into(), "--nocapture".into()]
+}
+
+fn perfprop(part_of_command: &str, args: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
+    command.args(args).env(PART, part_of_command).stdin(Stdio::null()).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes)).join("\n")
+}
+
+/// A sandbox may forbid even software events; then it is said why a test is skipped.
+fn can_count() -> bool {
+    let output = perfprop("", &["stat", "-e", "task-clock", "--", "true"]);
+    if !output.status.success() {
+        eprintln!("skipped: this machine counts no software events: {}", text(&output));
+    }
+    output.status.success()
+}
+
+/// The calls and the names, with their indentation, of a table of regions.
+fn table(text: &str) -> Vec<(u64, String)> {
+    let lines = text.lines().skip_while(|line| !line.contains("MEAN CALL")).skip(1);
+    let row = |line: &str| {
+        let calls = line.split_whitespace().next()?.replace(',', "").parse().ok()?;
+        Some((calls, line.chars().skip(71).collect()))
+    };
+    lines.map_while(row).collect()
+}
+
+fn rows(wanted: &[(u64, &str)]) -> Vec<(u64, String)> {
+    wanted.iter().map(|(calls, name)| (*calls, (*name).to_owned())).collect()
+}
+
+/// What [`call`] gives when it is called 20 times.
+fn all_calls() -> Vec<(u64, String)> {
+    rows(&[(20, "outer"), (40, "  inner, \"quoted\"")])
+}
+
+/// Waits until something is there.
+fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let start = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(start.elapsed() < PATIENCE, "{what} never came");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// A program that runs already, and ends with the value.
+struct Running(Child);
+
+impl Running {
+    fn new(what: &str) -> Self {
+        let [program, args @ ..] = part();
+        Self(Command::new(program).args(args).env(PART, what).stdout(Stdio::null()).spawn().unwrap())
+    }
+
+    /// The file of its regions.
+    fn memory(&self) -> PathBuf {
+        let files = format!("/proc/{}/fd", self.0.id());
+        let is_memory =
+            |path: &PathBuf| fs::read_link(path).is_ok_and(|to| to.starts_with("/memfd:perfprop-regions (deleted)"));
+        until("a region", || fs::read_dir(&files).ok()?.filter_map(|file| Some(file.ok()?.path())).find(is_memory))
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let file = fs::File::open(self.memory()).unwrap();
+        until("a header", || Snapshot::read(&file).ok())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn stat_prints_the_regions_of_a_command() {
+    if !can_count() {
+        return;
+    }
+    let words = part();
+    let words: Vec<&str> =
+        ["stat", "-e", "task-clock", "--"].into_iter().chain(words.iter().map(String::as_str)).collect();
+    let output = perfprop("calls", &words);
+    assert_eq!(table(&text(&output)), all_calls(), "{}", text(&output));
+}
+
+/// The library as other languages load it; `None` where this build made none.
+fn library() -> Option<PathBuf> {
+    let library = std::env::current_exe().unwrap().parent().unwrap().join("libperfprop_regions.so");
+    if !library.exists() {
+        eprintln!("skipped: no {}", library.display());
+    }
+    library.exists().then_some(library)
+}
+
+fn of_crate(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("regions").join(path)
+}
+
+#[test]
+fn stat_prints_the_regions_of_a_python_program() {
+    let Some(library) = library().filter(|_| can_count()) else { return };
+    let output = Command::new(env!("CARGO_BIN_EXE_perfprop"))
+        .args(["stat", "-e", "task-clock", "--", "python3"])
+        .arg(of_crate("examples/words.py"))
+        .env("PERFPROP_REGIONS_LIBRARY", library)
+        .env("PYTHONPATH", of_crate("python"))
+        .output()
+        .unwrap();
+    if !output.status.success() {
+        return eprintln!("skipped: no python3 here");
+    }
+    let wanted = [(21, "depth"), (10, "round"), (10, "  Counter"), (10, "  dict")];
+    assert_eq!(table(&text(&output)), rows(&wanted), "{}", text(&output));
+}
+
+#[test]
+fn stat_prints_the_regions_of_a_program_in_cpp() {
+    let Some(library) = library().filter(|_| can_count()) else { return };
+    let folder = Folder::new();
+    let program = folder.join("sort");
+    let compiled = Command::new("c++")
+        .arg("-I")
+        .args([of_crate("include"), of_crate("examples/sort.cpp"), library.clone(), "-o".into(), program.clone()])
+        .status();
+    if !compiled.is_ok_and(|status| status.success()) {
+        return eprintln!("skipped: no C++ compiler here");
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_perfprop"))
+        .args(["stat", "-e", "task-clock", "--"])
+        .arg(program)
+        .env("LD_LIBRARY_PATH", library.parent().unwrap())
+        .output()
+        .unwrap();
+    let found = table(&text(&output));
+    let wanted = rows(&[(20, "round"), (20, "  sort"), (20, "  stable_sort"), (1, "throws")]);
+    assert!(wanted.iter().all(|row| found.contains(row)), "{}", text(&output));
+}
+
+#[test]
+fn a_recording_keeps_regions_for_replays_and_other_formats() {
+    if !can_count() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.join("r.jsonl").display().to_string();
+    let words = part();
+    let options = ["record", "-e", "task-clock", "-o", &file, "--"].into_iter();
+    let output = perfprop("calls", &options.chain(words.iter().map(String::as_str)).collect::<Vec<_>>());
+    assert!(text(&output).contains(", 2 regions in "), "{}", text(&output));
+    assert_eq!(table(&text(&perfprop("", &["replay", "--print", &file]))), all_calls());
+    let screen = text(&perfprop("", &["replay", "--dump", "txt", "--screen", "profile", &file]));
+    assert!(screen.contains("region-time") && screen.contains("− outer"), "{screen}");
+    let folded = text(&perfprop("", &["export", "--to", "folded", "--no-process", &file]));
+    assert!(folded.contains("outer;inner, \"quoted\" "), "{folded}");
+    let trace = perfprop("", &["export", "--to", "chrome-trace", &file]);
+    assert!(text(&trace).contains("60 calls of 1 thread in ") && text(&trace).contains("none is missing"));
+    let trace: serde_json::Value = serde_json::from_slice(&trace.stdout).unwrap();
+    let calls = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["ph"] == "X");
+    assert_eq!(calls.filter(|call| call["name"] == "outer").count(), 20);
+    // Recordings of before have no regions, and say so.
+    let lines = fs::read_to_string(&file).unwrap();
+    let without = lines.lines().filter(|line| !line.starts_with(r#"{"type":"regions""#));
+    folder.write("old.jsonl", &(without.collect::<Vec<_>>().join("\n") + "\n"));
+    let old = folder.join("old.jsonl").display().to_string();
+    assert!(!text(&perfprop("", &["replay", "--print", &old])).contains("Regions"));
+    assert!(text(&perfprop("", &["export", "--to", "chrome-trace", &old])).contains("no program had any"));
+}
+
+#[test]
+fn a_program_that_runs_records_while_it_is_watched_and_no_longer() {
+    if !can_count() {
+        return;
+    }
+    let running = Running::new("goes on");
+    let pid = running.0.id().to_string();
+    assert_eq!(running.snapshot().recording, 0);
+    let watch = |options: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
+        command.args(["stat", "-e", "task-clock", "-p", &pid]).args(options).stdin(Stdio::null());
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let is_recorded =
+        |wanted: bool| until("recording", || ((running.snapshot().recording != 0) == wanted).then_some(()));
+    // Two at once: the one that ends first doesn't switch the other off.
+    let mut long = watch(&[]);
+    is_recorded(true);
+    let short = text(&watch(&["--timeout", "100"]).wait_with_output().unwrap());
+    let found = table(&short);
+    assert_eq!(found.iter().map(|(_, name)| name.as_str()).collect::<Vec<_>>(), ["outer", "  inner, \"quoted\""]);
+    assert_ne!(running.snapshot().recording, 0);
+    // One that is killed can't switch it off; the next one knows, and does.
+    long.kill().unwrap();
+    long.wait().unwrap();
+    assert_ne!(running.snapshot().recording, 0);
+    let before = running.snapshot().nodes.iter().map(|node| node.calls).sum::<u64>();
+    let next = text(&watch(&["--timeout", "100"]).wait_with_output().unwrap());
+    is_recorded(false);
+    // What was counted before isn't this one's.
+    let calls: u64 = table(&next).iter().map(|(calls, _)| calls).sum();
+    let after = running.snapshot().nodes.iter().map(|node| node.calls).sum::<u64>();
+    assert!(calls > 0 && calls <= after - before, "{calls} of {before} to {after}: {next}");
+    // A signal that ends it does so too.
+    let mut ended = watch(&[]);
+    is_recorded(true);
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(ended.id().cast_signed()), nix::sys::signal::SIGTERM).unwrap();
+    ended.wait().unwrap();
+    is_recorded(false);
+}
+
+#[test]
+fn a_file_that_is_none_of_regions_is_told() {
+    if !can_count() {
+        return;
+    }
+    let running = Running::new("is foreign");
+    running.memory();
+    let pid = running.0.id().to_string();
+    let output = perfprop("", &["stat", "-e", "task-clock", "-p", &pid, "--timeout", "50"]);
+    let wanted = format!("Regions of process {pid} can't be read: it holds no regions");
+    assert!(text(&output).contains(&wanted), "{}", text(&output));
+}
+
+#[test]
+fn what_a_killed_perfprop_left_is_removed_by_the_next() {
+    if !can_count() {
+        return;
+    }
+    let mut killed = Command::new(env!("CARGO_BIN_EXE_perfprop"))
+        .args(["stat", "-e", "task-clock", "--", "sleep", "1000"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let children = format!("/proc/{0}/task/{0}/children", killed.id());
+    let command = until("the command", || {
+        let pid: u32 = fs::read_to_string(&children).ok()?.split_whitespace().next()?.parse().ok()?;
+        folder_of(pid).exists().then_some(pid)
+    });
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(folder_of(command).exists());
+    let _ = nix::sys::signal::kill(nix::unistd::Pid::from_raw(command.cast_signed()), nix::sys::signal::SIGKILL);
+    let is_gone = || !Path::new(&format!("/proc/{command}")).exists();
+    until("its end", || is_gone().then_some(()));
+    perfprop("", &["stat", "-e", "task-clock", "--", "true"]);
+    assert!(!folder_of(command).exists());
+}

@@ -226,7 +226,7 @@ impl Written {
                 functions => format!(", the calls of {functions} functions{losses}"),
             };
         }
-        match self.regions.paths().iter().filter(|path| path.phase.is_empty()).count() {
+        match self.regions.distinct() {
             0 => {}
             1 => words += ", 1 region",
             regions => words += &format!(", {regions} regions"),

@@ -42,9 +42,9 @@ impl AttachedProgram {
     /// # Errors
     /// When there is a file of that name which isn't one of regions, or can't be opened.
     pub(super) fn find(pid: Pid) -> Option<Result<Self, RegionsError>> {
-        let found = descriptors(pid).into_iter().map(|path| Self::open(&path, pid));
+        let mut found = descriptors(pid).into_iter().map(|path| Self::open(&path, pid));
         // A process that was forked has its parent's file too.
-        found.filter(|found| !matches!(found, Err(RegionsError::OfAnother))).last()
+        found.rfind(|found| !matches!(found, Err(RegionsError::OfAnother)))
     }
 
     fn open(path: &Path, pid: Pid) -> Result<Self, RegionsError> {

@@ -119,6 +119,12 @@ impl RegionTable {
         names
     }
 
+    /// How many regions there are: those of two processes with the same names around them are one.
+    pub fn distinct(&self) -> usize {
+        let paths = (0..self.paths.len() as u32).map(|path| self.names(RegionPathId(path)));
+        paths.collect::<std::collections::BTreeSet<_>>().len()
+    }
+
     /// The path and those around it.
     fn upwards(&self, path: RegionPathId) -> impl Iterator<Item = &RegionPath> {
         let get = |id: RegionPathId| self.paths.get(id.0 as usize);
@@ -192,6 +198,7 @@ mod tests {
         table.take(&batch(4, vec![counts(0, 1)])).unwrap();
         let names: Vec<_> = table.rows(RegionProgramId(0)).iter().map(|row| table.names(row.path).join("/")).collect();
         assert_eq!(names, ["a", "z", "z/inner"]);
+        assert_eq!(table.distinct(), 3);
     }
 
     #[test]

@@ -130,7 +130,7 @@ const VERBS: [Replacement; 8] = [
     (&["diff"], "what differs by more than chance:  perfprop replay --a FILE FILE ... --b FILE FILE ..."),
     (&["annotate"], "functions and their callers:  perfprop replay FILE --screen profile"),
     (&["probe"], "events on functions need no preparation:  -e uprobe:/path/to/program:function"),
-    (&["bench", "test", "version"], "the version:  perfprop -V; what can be counted here:  perfprop check"),
+    (&["test", "version"], "the version:  perfprop -V; what can be counted here:  perfprop check"),
     (&["trace", "sched", "lock", "kmem", "ftrace", "timechart"], "count the tracepoints:  perfprop stat -e 'sched:*'"),
     (
         &["mem", "c2c", "kvm", "intel-pt", "inject", "buildid-cache", "buildid-list"],

@@ -147,9 +147,9 @@ pub(super) fn since(mut later: Snapshot, earlier: &Snapshot) -> Snapshot {
 }
 
 /// Names of the regions of a path, its phase, and the thread's number.
-type NodeKey<'a> = (Vec<&'a str>, &'a str, u32);
+type PathKey<'a> = (Vec<&'a str>, &'a str, u32);
 
-fn places(snapshot: &Snapshot) -> FxHashMap<NodeKey<'_>, usize> {
+fn places(snapshot: &Snapshot) -> FxHashMap<PathKey<'_>, usize> {
     let tid = |node: &NodeCounts| snapshot.threads.get(node.thread).map_or(0, |thread| thread.tid);
     let all = snapshot.nodes.iter().enumerate();
     all.map(|(place, node)| ((snapshot.path(place), node.phase.as_str(), tid(node)), place)).collect()

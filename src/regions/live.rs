@@ -52,7 +52,7 @@ impl LiveRegions {
     pub fn start(source: Arc<RegionSource>, origin: u64, interval: Duration, wanted: Wanted) -> io::Result<Self> {
         let (sender, batches) = bounded(CAPACITY);
         let (stop, stopped) = bounded(0);
-        let work = move || Reading { source, interval, wanted }.run(origin, &sender, &stopped);
+        let work = move || ReaderThread { source, interval, wanted }.run(origin, &sender, &stopped);
         let thread = thread::Builder::new().name("regions".into()).spawn(work)?;
         Ok(Self { batches, stop: Some(stop), thread: Some(thread) })
     }
@@ -86,13 +86,13 @@ pub(crate) fn clock() -> u64 {
 }
 
 /// The work of the thread.
-struct Reading {
+struct ReaderThread {
     source: Arc<RegionSource>,
     interval: Duration,
     wanted: Wanted,
 }
 
-impl Reading {
+impl ReaderThread {
     fn run(&self, origin: u64, batches: &Sender<RegionBatch>, stopped: &Receiver<()>) {
         let mut reader = RegionReader::new(origin);
         let beat = Beat::new(self.interval, self.wanted);

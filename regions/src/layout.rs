@@ -37,7 +37,8 @@ pub const EVENTS: usize = 8;
 
 /// The bit of [`Header::recording`] that is set by the program itself.
 pub const BY_PROGRAM: u32 = 1;
-/// The bit of [`Header::recording`] that whoever watches sets.
+/// The bit of [`Header::recording`] that is set in the file of a program whose command perfprop started. Who watches a
+/// program that runs already sets one of the word's three other bytes.
 pub const BY_WATCHER: u32 = 2;
 
 /// What is at the beginning.
@@ -48,7 +49,7 @@ pub struct Header {
     pub magic: AtomicU64,
     /// [`VERSION`].
     pub version: AtomicU32,
-    /// Whether regions are recorded: [`BY_PROGRAM`], [`BY_WATCHER`] or both.
+    /// Regions are recorded where this isn't 0: [`BY_PROGRAM`], [`BY_WATCHER`], and a byte for each of three watchers.
     pub recording: AtomicU32,
     /// The process that writes.
     pub pid: AtomicU32,

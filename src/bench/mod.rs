@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use crossbeam_channel::Receiver;
 
-use crate::cost::{TIME, Workload, WorkloadFile, WorkloadHeader};
+use crate::cost::{TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
 use crate::measure::{self, DefaultEvents, MeasureOptions, Measurement, watch};
 use crate::names::shown;
-use crate::number::shortest;
 use crate::run::MeasuredMachine;
 use crate::session::{ChildIo, Launch, Needs};
 use crate::sources::command::Exit;
@@ -171,12 +170,12 @@ fn run(options: &SweepOptions, sizes: &Sizes, signals: &Receiver<i32>) -> Result
         return Ok(Ran::Signal(signal));
     }
     if let Some(exit) = outcome.end.exit.filter(|exit| *exit != Exit::Code(0) && !options.ignores_failure) {
-        let words: Vec<_> = sizes.iter().map(|(name, value)| format!("{name}={}", value.text)).collect();
+        let numbers = sizes.iter().map(|(name, value)| (name.clone(), value.number)).collect();
         let exit = match exit {
             Exit::Code(code) => format!("ended with code {code}"),
             Exit::Signal(signal) => format!("was ended by signal {signal}"),
         };
-        return Err(SweepError::Failed { sizes: words.join(" "), exit });
+        return Err(SweepError::Failed { sizes: sizes_in_words(&numbers), exit });
     }
     let mut counts = vec![(TIME.to_owned(), outcome.end.at_ns.0 as f64)];
     for row in monitor.rows() {
@@ -185,10 +184,4 @@ fn run(options: &SweepOptions, sizes: &Sizes, signals: &Receiver<i32>) -> Result
         counts.push((name, count.value));
     }
     Ok(Ran::Counted(counts))
-}
-
-/// `n=1000 m=0.5`.
-pub fn in_words(sizes: &BTreeMap<String, f64>) -> String {
-    let words: Vec<_> = sizes.iter().map(|(name, size)| format!("{}={}", shown(name), shortest(*size))).collect();
-    words.join(" ")
 }

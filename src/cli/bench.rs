@@ -9,9 +9,9 @@ use clap::Args;
 use super::Error;
 use super::signals::listen;
 use super::stream::{Stream, say};
-use crate::bench::{SizeValues, SweepError, SweepOptions, SweepProgress, Swept, in_words, sweep};
+use crate::bench::{SizeValues, SweepError, SweepOptions, SweepProgress, Swept, sweep};
 use crate::cost::samples::Determinizer;
-use crate::cost::{TIME, Workload, WorkloadFile};
+use crate::cost::{TIME, Workload, WorkloadFile, sizes_in_words};
 use crate::measure::check_command;
 use crate::number::{si, time};
 use crate::sources::perf::Stop;
@@ -139,7 +139,7 @@ fn table(file: &WorkloadFile) -> String {
     for workload in &file.workloads {
         names.iter().for_each(|name| out += &format!("{:>20}", cell(workload, name)));
         let runs = workload.order.len();
-        out += &format!("{runs:>6}   {}\n", in_words(&workload.sizes));
+        out += &format!("{runs:>6}   {}\n", sizes_in_words(&workload.sizes));
     }
     out
 }

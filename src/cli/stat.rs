@@ -58,6 +58,9 @@ pub(super) struct StatArgs {
     /// Print how far the scaled and corrected counts are from the truth; needs --counters
     #[arg(long, requires = "counters")]
     pub(super) truth: bool,
+    /// Count these events in each named region of the command, too: names of perf's hardware, cache and software events
+    #[arg(long, value_name = "EVENTS")]
+    pub(super) region_events: Option<String>,
     /// Count cache events too, as perf does; `-d -d` and `-d -d -d` count more
     #[arg(short, long, action = ArgAction::Count)]
     pub(super) detailed: u8,
@@ -107,7 +110,10 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let launch = args.target.launch(ChildIo::Inherit)?;
+    let launch = Launch { region_events: args.region_events.clone(), ..args.target.launch(ChildIo::Inherit)? };
+    if launch.region_events.is_some() && launch.command.is_none() {
+        return Err(Error::Usage("--region-events asks a command that perfprop starts, and there is none".into()));
+    }
     if args.repeat > 1 && launch.command.is_none() {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
@@ -147,7 +153,9 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     if let Some(session) = &open {
         let regions = session.regions();
         match Form::of(args) {
-            Form::People => out.print(&text::regions(&RegionTable::of(&regions)))?,
+            Form::People => {
+                out.print(&(text::regions(&RegionTable::of(&regions)) + &text::region_events(&regions)))?;
+            }
             Form::Json => out.print(&text::json_regions(&regions))?,
             // perf's fields have no place for them.
             Form::Fields(_) => {}

@@ -18,7 +18,7 @@ use super::model::CostModel;
 use super::samples::{Determinizer, cull};
 use super::solve::{Equations, Solver, huber_weights};
 use super::term::NotLinear;
-use super::workload::WorkloadFile;
+use super::workload::{WorkloadFile, sizes_in_words};
 use crate::names::quoted;
 
 /// How a fit is made.
@@ -150,12 +150,6 @@ impl fmt::Display for FitError {
 }
 
 impl std::error::Error for FitError {}
-
-/// `n = 1000, m = 5`.
-pub(super) fn sizes_in_words(sizes: &BTreeMap<String, f64>) -> String {
-    let words: Vec<_> = sizes.iter().map(|(name, size)| format!("{} = {size}", crate::names::shown(name))).collect();
-    words.join(", ")
-}
 
 /// A workload as a row of the regression.
 struct Row {

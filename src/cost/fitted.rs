@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::fit::{FitError, sizes_in_words};
+use super::fit::FitError;
 use super::model::{CostModel, ModelError};
+use super::workload::sizes_in_words;
 use crate::compare::two_sided_quantile;
 
 /// A coefficient that was found.

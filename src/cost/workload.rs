@@ -15,6 +15,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::names::{quoted, shown};
+use crate::number::shortest;
 use crate::run::MeasuredMachine;
 
 /// The sizes of a workload, and what was measured at them.
@@ -62,6 +63,12 @@ pub struct WorkloadFile {
 const VERSION: u32 = 1;
 /// The name of the quantity where nobody says which: wall time in nanoseconds.
 pub const TIME: &str = "time";
+
+/// Sizes as they are given to a command: `m=0.5 n=1000`.
+pub fn sizes_in_words(sizes: &BTreeMap<String, f64>) -> String {
+    let words: Vec<_> = sizes.iter().map(|(name, size)| format!("{}={}", shown(name), shortest(*size))).collect();
+    words.join(" ")
+}
 
 /// Why a file's workloads can't be used.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -169,9 +169,12 @@ fn subtract(node: &mut NodeCounts, before: &NodeCounts) {
     }
     for (event, before) in node.events.iter_mut().zip(&before.events) {
         less(&mut event.calls, before.calls);
+        less(&mut event.missing, before.missing);
         less(&mut event.sum, before.sum);
         less(&mut event.enabled_ns, before.enabled_ns);
         less(&mut event.running_ns, before.running_ns);
+        event.scaled = (event.scaled - before.scaled).max(0.0);
         event.squares = (event.squares - before.squares).max(0.0);
+        event.squares_per_ns = (event.squares_per_ns - before.squares_per_ns).max(0.0);
     }
 }

@@ -1,12 +1,12 @@
 //! Makes a folder for the files of regions.
 
 use std::fs::{self, DirBuilder, File};
-use std::io;
+use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use nix::fcntl::{Flock, FlockArg, OFlag};
-use perfprop_regions::{FILE_SIZE, folder_of};
+use perfprop_regions::{EVENTS_FILE, FILE_SIZE, folder_of};
 
 use super::RegionsError;
 use super::source::ProgramKey;
@@ -49,6 +49,13 @@ impl SharedFolder {
         }
         let _lock = lock(&path);
         Ok(Self { path, _lock })
+    }
+
+    /// Asks all programs to count these events in their regions.
+    pub(super) fn ask_for(&self, events: &str) -> io::Result<()> {
+        let path = self.path.join(EVENTS_FILE);
+        let mut file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+        file.write_all(events.as_bytes())
     }
 
     /// The programs that have files, the first one first, each with its process and its number there.

@@ -27,7 +27,7 @@ pub use batch::{
 pub(crate) use live::clock;
 pub use live::{LiveRegions, Wanted};
 pub use open::OpenRegions;
-pub use perfprop_regions::{Marker, PathRow, Snapshot, SnapshotError, Spread, Times, json};
+pub use perfprop_regions::{EventTotal, Marker, PathRow, Snapshot, SnapshotError, Spread, Times, json};
 pub use source::RegionSource;
 pub use table::{RegionTable, UndefinedRegion};
 

@@ -25,12 +25,15 @@ enum Place {
 }
 
 impl RegionSource {
-    /// The regions of a command with this process, and of all that it starts.
+    /// The regions of a command with this process, and of all that it starts. They count these events, separated by
+    /// commas, if the command has no list of its own.
     ///
     /// # Errors
     /// Returns the operating system's error when no folder can be made for them.
-    pub fn of_command(pid: u32) -> io::Result<Self> {
-        SharedFolder::new(pid).map(|folder| Self(Place::Folder(folder)))
+    pub fn of_command(pid: u32, events: Option<&str>) -> io::Result<Self> {
+        let folder = SharedFolder::new(pid)?;
+        events.map_or(Ok(()), |events| folder.ask_for(events))?;
+        Ok(Self(Place::Folder(folder)))
     }
 
     /// The regions of processes that run already. They record from now on, for as long as this is there, and what they
@@ -121,7 +124,7 @@ mod tests {
     fn what_is_no_file_of_regions_is_an_error() {
         // A number that no process has.
         let pid = u32::MAX - 1;
-        let source = RegionSource::of_command(pid).unwrap();
+        let source = RegionSource::of_command(pid, None).unwrap();
         let path = |name: &str| perfprop_regions::folder_of(pid).join(name);
         fs::write(path("1.0"), "").unwrap();
         fs::write(path("2.0"), [7; 8192]).unwrap();

@@ -40,6 +40,8 @@ pub struct Launch {
     pub schedule: Schedule,
     /// How many of the events have to be counted.
     pub needs: Needs,
+    /// The events that each named region of a command counts, separated by commas.
+    pub region_events: Option<String>,
     /// Asks not to begin, while counters are opened.
     pub stop: Stop,
 }
@@ -66,6 +68,7 @@ impl Launch {
             counters: None,
             schedule: Schedule::default(),
             needs: Needs::default(),
+            region_events: None,
             stop: Stop::default(),
         }
     }

@@ -119,7 +119,8 @@ impl Session {
         let held = PreparedCommand::spawn(command(&argv, line.io)).map_err(StartError::System)?;
         let pid = held.pid();
         // Without a folder, programs keep their regions to themselves.
-        let regions = attached(launch).or_else(|| RegionSource::of_command(pid.as_raw().unsigned_abs()).ok());
+        let events = launch.region_events.as_deref();
+        let regions = attached(launch).or_else(|| RegionSource::of_command(pid.as_raw().unsigned_abs(), events).ok());
         let regions = regions.map(Arc::new);
         let target = launch.target.clone().unwrap_or(TargetKind::Command(pid));
         let stacks = match &mut emulator {

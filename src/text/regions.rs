@@ -1,8 +1,10 @@
 //! Prints the named regions of programs as a table.
 
 use crate::names::shown;
-use crate::number::{grouped, time};
-use crate::regions::{ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable};
+use crate::number::{grouped, plus_minus_part, si, time};
+use crate::regions::{
+    EventTotal, ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable, Snapshot,
+};
 
 /// A table for each process that has regions: calls, time in all, in the region alone and of a call, indented as they nest.
 /// Empty where none has any.
@@ -17,6 +19,53 @@ pub fn regions(table: &RegionTable) -> String {
         }
     }
     out
+}
+
+/// A table for each process whose regions counted events: in all calls, in the region alone, and of a call. Empty where
+/// none did.
+pub fn region_events(processes: &[ProcessRegions]) -> String {
+    let read = processes.iter().filter_map(|process| process.regions.as_ref().ok());
+    read.filter(|snapshot| !snapshot.events.is_empty()).map(events_of_program).collect()
+}
+
+fn events_of_program(snapshot: &Snapshot) -> String {
+    let rows = snapshot.paths_of_all_threads();
+    let mut out = format!(" Events in regions of process {}:\n\n", snapshot.pid);
+    out += &format!(
+        "{:>13} {:>8} {:>13} {:>11} {:>10} {:>10}   EVENT IN REGION\n",
+        "COUNT", "±95%", "SELF", "MEAN CALL", "LEAST", "MOST"
+    );
+    for (row, (place, event)) in
+        rows.iter().flat_map(|row| snapshot.events.iter().enumerate().map(move |event| (row, event)))
+    {
+        let total = row.totals.get(place).copied().flatten();
+        let indent = "  ".repeat(row.path.len().saturating_sub(1));
+        let name = row.path.last().map_or("", String::as_str);
+        let phase = if row.phase.is_empty() { String::new() } else { format!("  ({})", shown(&row.phase)) };
+        out += &format!("{}   {indent}{} in {}{phase}\n", event_cells(total.as_ref()), shown(event), shown(name));
+    }
+    out + "\n"
+}
+
+/// What an event counted in a region; it wasn't counted where this is `None`, which is not 0.
+fn event_cells(total: Option<&EventTotal>) -> String {
+    let Some(total) = total else {
+        return format!("{:>13} {:>8} {:>13} {:>11} {:>10} {:>10}", "—", "", "—", "—", "—", "—");
+    };
+    let count = |value: f64| grouped(value.round() as u64);
+    let error = match total.error {
+        Some(0.0) => "exact".to_owned(),
+        Some(error) if total.count > 0.0 => plus_minus_part(error / total.count),
+        _ => "±?".to_owned(),
+    };
+    format!(
+        "{:>13} {error:>8} {:>13} {:>11} {:>10} {:>10}",
+        count(total.count),
+        total.self_count.map_or_else(|| "—".to_owned(), count),
+        si(total.mean),
+        si(total.min),
+        si(total.max)
+    )
 }
 
 /// A line of JSON for each process that has regions.

@@ -112,7 +112,7 @@ fn what_is_no_data_is_told_with_its_place() {
     let told = [
         ("empty.csv", "line 1: there is nothing here"),
         ("names.csv", "no column 'time': there are 'n', 'cycles'; name one with --response"),
-        ("nan.csv", "NaN at n = 2 is no measurement"),
+        ("nan.csv", "NaN at n=2 is no measurement"),
         ("few.csv", "one set of sizes can't tell 2 coefficients ('coeff', 'intercept') apart"),
         ("cut.jsonl", "line 2: no workload"),
         ("later.jsonl", "line 1: version 2 of workloads; this perfprop reads 1"),

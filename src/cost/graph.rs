@@ -171,3 +171,32 @@ fn order(count: usize, edges: &BTreeSet<(usize, usize)>) -> Result<Vec<usize>, V
     }
     if order.len() == count { Ok(order) } else { Err((0..count).filter(|&place| needs[place] > 0).collect()) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn fit(name: &str, variables: &[&str]) -> GraphNode {
+        GraphNode { name: name.into(), variables: variables.iter().map(|&name| name.to_owned()).collect() }
+    }
+
+    #[test]
+    fn a_timer_comes_before_what_it_is_in() {
+        let graph = DependencyGraph::new(&[fit("sort", &["timer", "swap"]), fit("clock", &["timer"])]);
+        let names: Vec<_> = graph.iter().flat_map(|graph| &graph.nodes).map(|node| node.name.as_str()).collect();
+        assert_eq!(names, ["clock", "sort"]);
+    }
+
+    #[test]
+    fn no_fits_have_an_order_and_two_of_a_name_have_none() {
+        assert!(DependencyGraph::new(&[]).is_ok_and(|graph| graph.nodes.is_empty()));
+        let twice = DependencyGraph::new(&[fit("a", &["x"]), fit("a", &["y"])]);
+        assert_eq!(twice, Err(GraphError::SameName("a".into())));
+    }
+
+    #[test]
+    fn a_coefficient_that_two_find_is_told() {
+        let graph = DependencyGraph::new(&[fit("a", &["x"]), fit("b", &["x"])]);
+        assert!(graph.is_ok_and(|graph| graph.ambiguous["x"].len() == 2 && graph.edges.is_empty()));
+    }
+}

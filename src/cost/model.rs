@@ -236,3 +236,62 @@ fn with_variables(expr: &Expr, variables: &[(String, Expr)]) -> Result<Expr, Par
         help: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    fn value(text: &str, values: &[(&str, f64)]) -> Option<f64> {
+        let model = CostModel::parse(text, &["n".to_owned()]).unwrap();
+        model.value(&values.iter().map(|&(name, value)| (name.to_owned(), value)).collect())
+    }
+
+    fn error(text: &str) -> String {
+        CostModel::parse(text, &["n".to_owned()]).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn functions_and_variables_stand_in_their_place() {
+        let text = "let half = n / 2; let f(x, y) = x * y + half; f(n, f(1, 2))";
+        // half is 2, f(1, 2) is 4, f(4, 4) is 18.
+        assert_eq!(value(text, &[("n", 4.0)]), Some(18.0));
+        assert_eq!(value("let n(x) = x + n; n(1)", &[("n", 4.0)]), Some(5.0), "a function and a size may share a name");
+        assert_eq!(value("let x = 1; let f(x) = x * 2; f(5) + x", &[]), Some(11.0), "a parameter hides a variable");
+        assert_eq!(value("n-1", &[("n", 4.0)]), Some(3.0));
+    }
+
+    #[test]
+    fn every_named_model_can_be_read_and_computed() {
+        let values: BTreeMap<String, f64> = NAMED_MODELS
+            .iter()
+            .flat_map(|model| model.parameters)
+            .chain(&["intercept", "coeff", "coeff1", "coeff2", "coeff3", "linear_coeff", "log_coeff"])
+            .map(|&name| (name.to_owned(), 3.0))
+            .collect();
+        for model in &NAMED_MODELS {
+            let parsed = CostModel::parse(model.name, &[]).unwrap();
+            assert!(parsed.value(&values).is_some_and(f64::is_finite), "{}", model.name);
+            assert!(model.numbers <= model.parameters.len());
+        }
+        // 2 * 10 up to 10, and 5 a piece for the 20 above.
+        let sizes = [("n", 30.0), ("coeff1", 2.0), ("coeff2", 5.0)];
+        assert_eq!(value("breakdown(n, 10)", &sizes), Some(120.0));
+    }
+
+    #[test]
+    fn mistakes_have_their_place_in_the_whole_text() {
+        assert!(
+            error("let f(x) = x * ; f(n)").starts_with("model 'let f(x) = x * ; f(n)', character 15"),
+            "{}",
+            error("let f(x) = x * ; f(n)")
+        );
+        assert!(error("a + n^2").contains("a power is written pow(n, 2)"));
+        assert!(error("f(x) = x; n").contains("no 'let' here"));
+        assert!(error("let 2x = 1; n").contains("'2x' is no name"));
+        assert!(error("").contains("there is nothing here"));
+        let doubling: String = (0..30).map(|_| "let x = x + x;").collect();
+        assert!(error(&(doubling + "x")).contains("too large"));
+    }
+}

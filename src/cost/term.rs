@@ -332,3 +332,71 @@ fn applied(operation: &'static Operation, a: &LinearCombination, b: &LinearCombi
         _ => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::expr::{Dialect, parse};
+
+    fn built(text: &str) -> (Terms, TermId) {
+        let mut terms = Terms::default();
+        let term = terms.of_expression(&parse(text, Dialect::Cost).unwrap()).unwrap();
+        (terms, term)
+    }
+
+    fn at_eight(name: &str) -> Option<f64> {
+        (name == "n").then_some(8.0)
+    }
+
+    #[test]
+    fn a_merge_sort_by_hand() {
+        let (terms, term) = built("a + b * n * log2(n) - n / 4");
+        let found = terms.linear(term, at_eight).unwrap();
+        let expected = BTreeMap::from([("a".to_owned(), 1.0), ("b".to_owned(), 24.0)]);
+        assert_eq!(found, LinearCombination { constant: -2.0, coefficients: expected });
+        assert_eq!(terms.value(term, at_eight), None, "a and b have no value");
+        let all = |name: &str| at_eight(name).or(Some(2.0));
+        assert_eq!(terms.value(term, all), Some(48.0));
+    }
+
+    #[test]
+    fn equal_parts_are_one_node() {
+        let (terms, _) = built("(n + 1) * (n + 1) + (n + 1)");
+        // n, 1, n + 1, their product, the sum.
+        assert_eq!(terms.len(), 5);
+    }
+
+    #[test]
+    fn what_is_not_linear_says_where() {
+        for (text, operation, start) in [("a * b", "*", 0), ("1 + max(a, n)", "max", 4), ("n / a", "/", 0)] {
+            let (terms, term) = built(text);
+            let error = terms.linear(term, at_eight).unwrap_err();
+            assert_eq!((error.operation, error.span.unwrap().start), (operation, start), "{text}");
+        }
+        let (terms, term) = built("a * b if n > 9 else a - a + 0 * b");
+        assert_eq!(terms.linear(term, at_eight).unwrap().as_constant(), Some(0.0), "the other branch costs nothing");
+    }
+
+    #[test]
+    fn names_are_replaced_all_at_once() {
+        let (mut terms, term) = built("x - y");
+        let (x, y) = (terms.name("x"), terms.name("y"));
+        let swapped = terms.substitute(term, &BTreeMap::from([("x", y), ("y", x)]));
+        let value = |name: &str| Some(if name == "x" { 5.0 } else { 3.0 });
+        assert_eq!((terms.value(term, value), terms.value(swapped, value)), (Some(2.0), Some(-2.0)));
+    }
+
+    proptest::proptest! {
+        /// A combination has the value of its term, whatever the coefficients are.
+        #[test]
+        fn a_combination_has_the_terms_value(n in 1.0..1e6_f64, a in -1e3..1e3_f64, b in -1e3..1e3_f64) {
+            let (terms, term) = built("a * (n + 3) + (b if n > 1000 else 2 * b) * sqrt(n) - n");
+            let found = terms.linear(term, |name| (name == "n").then_some(n)).unwrap();
+            let sum = found.constant + found.coefficients["a"] * a + found.coefficients["b"] * b;
+            let whole = terms.value(term, |name| Some(match name { "n" => n, "a" => a, _ => b })).unwrap();
+            proptest::prop_assert!((sum - whole).abs() <= 1e-9 * (1.0 + whole.abs()));
+        }
+    }
+}

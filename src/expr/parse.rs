@@ -354,8 +354,11 @@ impl<'a> Parser<'a> {
 
     /// Puts the body of a function in place of its arguments, whose nodes begin at `first`.
     fn put_body(&mut self, function: &Function, first: &[usize], span: TextSpan) -> Result<TextSpan, ParseError> {
-        let parts: Vec<Expr> =
-            first.iter().rev().map(|&at| Expr::new(self.dialect, self.nodes.split_off(at))).rev().collect();
+        let mut parts: Vec<Expr> = Vec::new();
+        for &at in first.iter().rev() {
+            parts.push(Expr::new(self.dialect, self.nodes.split_off(at)));
+        }
+        parts.reverse();
         let part = |kind: &NodeKind| match kind {
             NodeKind::Variable(Variable { subject: Subject::Event(name), .. }) => {
                 let place = function.parameters.iter().position(|parameter| parameter == name)?;

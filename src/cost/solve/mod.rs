@@ -78,3 +78,89 @@ impl Equations {
         Tall::new(2 * size, columns).factored(target).solution()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn equations(columns: &[&[f64]], target: &[f64]) -> Equations {
+        let columns = columns.iter().map(|column| column.to_vec()).collect();
+        Equations { matrix: Tall::new(target.len(), columns), target: target.to_vec() }
+    }
+
+    fn near(found: &[f64], expected: &[f64]) -> bool {
+        found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9)
+    }
+
+    const ONES: [f64; 4] = [1.0; 4];
+    const SIZES: [f64; 4] = [0.0, 1.0, 2.0, 3.0];
+
+    #[test]
+    fn a_falling_line_by_hand() {
+        // 9 - 2 n: without negative coefficients the best is the mean, 6.
+        let falling = equations(&[&ONES, &SIZES], &[9.0, 7.0, 5.0, 3.0]);
+        assert!(near(&falling.solve(Solver::LeastSquares), &[9.0, -2.0]));
+        assert!(near(&falling.solve(Solver::NonNegative), &[6.0, 0.0]));
+        assert!(near(&falling.solve(Solver::Lasso { alpha: 0.0, is_positive: true }), &[6.0, 0.0]));
+    }
+
+    #[test]
+    fn one_column_by_hand() {
+        // a't = 20 and a'a = 10: 20 / (10 + 10), and (20 - 4 * 1.5) / 10 of four rows.
+        let one = equations(&[&[1.0, 2.0, 2.0, 1.0]], &[2.0, 4.0, 4.0, 2.0]);
+        assert!(near(&one.solve(Solver::Ridge { alpha: 10.0 }), &[1.0]));
+        assert!(near(&one.solve(Solver::Lasso { alpha: 1.5, is_positive: false }), &[1.4]));
+        // A price above the product makes it 0.
+        assert!(near(&one.solve(Solver::Lasso { alpha: 5.1, is_positive: false }), &[0.0]));
+    }
+
+    #[test]
+    fn one_measurement_far_off_moves_robust_lines_little() {
+        let mut target: Vec<f64> = (0..20).map(|n| 5.0 + 3.0 * f64::from(n) + f64::from(n % 3) * 0.1).collect();
+        target[15] += 1000.0;
+        let sizes: Vec<f64> = (0..20).map(f64::from).collect();
+        let line = equations(&[&[1.0; 20], &sizes], &target);
+        let [plain, robust] = [Solver::LeastSquares, Solver::Robust].map(|solver| line.solve(solver)[1]);
+        assert!((plain - 3.0).abs() > 5.0 && (robust - 3.0).abs() < 0.02, "{plain} {robust}");
+        // Two standard deviations off: the weight is 1.345 of 2.
+        let weights = huber_weights(&[-1.0, 1.0, -1.0, 1.0, 2.0 * 1.4826], 0);
+        assert!((weights[4] - 1.345 / 2.0).abs() < 1e-12 && weights[0] == 1.0);
+    }
+
+    #[test]
+    fn without_columns_or_with_empty_ones_nothing_is_found() {
+        for solver in [
+            Solver::LeastSquares,
+            Solver::NonNegative,
+            Solver::Ridge { alpha: 1.0 },
+            Solver::Lasso { alpha: 1.0, is_positive: false },
+            Solver::Robust,
+        ] {
+            assert!(equations(&[], &ONES).solve(solver).is_empty(), "{solver:?}");
+            assert!(near(&equations(&[&[0.0; 4]], &ONES).solve(solver), &[0.0]), "{solver:?}");
+            assert!(near(&equations(&[&ONES], &[0.0; 4]).solve(solver), &[0.0]), "{solver:?}");
+        }
+    }
+
+    proptest! {
+        /// The conditions of Karush, Kuhn and Tucker: no free coefficient can be bettered, none at 0 helps.
+        #[test]
+        fn nothing_betters_a_nonnegative_or_lasso_solution(
+            values in prop::collection::vec(-5.0..5.0_f64, 40),
+            target in prop::collection::vec(-5.0..5.0_f64, 10),
+            alpha in 0.0..1.0_f64,
+        ) {
+            let columns: Vec<&[f64]> = values.chunks(10).collect();
+            let problem = equations(&columns, &target);
+            for (solver, price) in [(Solver::NonNegative, 0.0), (Solver::Lasso { alpha, is_positive: true }, alpha * 10.0)] {
+                let x = problem.solve(solver);
+                let gains = problem.matrix.transposed_times(&problem.residuals(&x));
+                for (x, gain) in x.iter().zip(gains) {
+                    prop_assert!(*x >= 0.0 && gain <= price + 1e-7 && (*x == 0.0 || gain >= price - 1e-7), "{x} {gain} {price}");
+                }
+            }
+        }
+    }
+}

@@ -216,8 +216,8 @@ fn fit_file(args: &FitArgs) -> Result<String, Error> {
     Ok(compared + &text::fit(&best.fit, WIDTH))
 }
 
-/// The width of reports.
-const WIDTH: usize = 100;
+/// The width of reports: that of the smallest terminal in use.
+const WIDTH: usize = 80;
 
 /// A file of a folder, with its model.
 struct OfFolder {

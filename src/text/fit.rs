@@ -53,7 +53,7 @@ fn quality(fit: &Fit) -> String {
     let r_squared = fit.r_squared.map_or_else(|| "none, as nothing varies".to_owned(), |value| plain(value, 4));
     let condition = fit.condition.map_or_else(|| "infinite".to_owned(), si);
     format!(
-        " {} of sizes, {} measurements   R² {r_squared}   RMSE {}   condition number {condition}\n\n",
+        " {} of sizes, {} runs   R² {r_squared}   RMSE {}   condition number {condition}\n\n",
         if fit.points.len() == 1 { "1 set".to_owned() } else { format!("{} sets", fit.points.len()) },
         grouped(samples as u64),
         amount(&fit.fitted.response, fit.rmse),

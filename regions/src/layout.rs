@@ -111,6 +111,8 @@ pub mod state {
     pub const RUNS: u32 = 1;
     /// Its thread has ended, and its counts are kept.
     pub const ENDED: u32 = 2;
+    /// Its thread measures what markers cost: what is counted and marked there is none of the program's.
+    pub const MEASURES: u32 = 3;
 }
 
 /// A thread.

@@ -258,9 +258,10 @@ impl Snapshot {
             inner: header.f64(offset_of!(Header, event_inner) + 8 * event),
             outer: header.f64(offset_of!(Header, event_outer) + 8 * event),
         };
-        let reader = NodesReader { names: &names, threads, events: events.len() };
+        let threads = (0..threads).map(|slot| read_thread(source, slot)).collect::<Result<Vec<_>, _>>()?;
+        let reader = NodesReader { names: &names, threads: &threads, events: events.len() };
         let (nodes, places) = reader.nodes(nodes)?;
-        let threads = (0..threads).map(|slot| read_thread(source, slot, &places)).collect::<Result<Vec<_>, _>>()?;
+        let threads = threads.iter().map(|thread| thread.told(&places)).collect();
         Ok(Self {
             pid: header.u32(offset_of!(Header, pid)),
             recording: header.u32(offset_of!(Header, recording)),
@@ -329,21 +330,38 @@ fn read_names(source: &dyn Source, count: usize, text: usize) -> Result<Vec<Stri
     (0..count).map(name).collect()
 }
 
-fn read_thread(source: &dyn Source, slot: usize, places: &[Option<usize>]) -> Result<ThreadRegions, SnapshotError> {
+/// A thread whose innermost region has no place yet.
+struct ThreadRead {
+    tid: u32,
+    state: u32,
+    innermost: Option<usize>,
+}
+
+impl ThreadRead {
+    fn told(&self, places: &[Option<usize>]) -> ThreadRegions {
+        ThreadRegions {
+            tid: self.tid,
+            runs: matches!(self.state, state::RUNS | state::MEASURES),
+            open: self.innermost.and_then(|node| places.get(node).copied().flatten()),
+        }
+    }
+}
+
+fn read_thread(source: &dyn Source, slot: usize) -> Result<ThreadRead, SnapshotError> {
     let bytes = Bytes(source.read(THREADS_AT + slot * size_of::<ThreadSlot>(), offset_of!(ThreadSlot, marked))?);
     let depth = (bytes.u32(offset_of!(ThreadSlot, depth)) as usize).min(DEPTH);
     let innermost = depth.checked_sub(1).map(|place| bytes.u32(offset_of!(ThreadSlot, open) + 4 * place) as usize);
-    Ok(ThreadRegions {
+    Ok(ThreadRead {
         tid: bytes.u32(offset_of!(ThreadSlot, tid)),
-        runs: bytes.u32(offset_of!(ThreadSlot, state)) == state::RUNS,
-        open: innermost.and_then(|node| places.get(node).copied().flatten()),
+        state: bytes.u32(offset_of!(ThreadSlot, state)),
+        innermost,
     })
 }
 
 /// Reads nodes, whose names and threads there must be.
 struct NodesReader<'a> {
     names: &'a [String],
-    threads: usize,
+    threads: &'a [ThreadRead],
     events: usize,
 }
 
@@ -378,8 +396,8 @@ impl NodesReader<'_> {
         if bytes.u32(offset_of!(Node, name)) == 0 {
             return Ok(None);
         }
-        if thread >= self.threads {
-            return Err(SnapshotError::Corrupt);
+        if self.threads.get(thread).ok_or(SnapshotError::Corrupt)?.state == state::MEASURES {
+            return Ok(None);
         }
         let mut histogram = Box::new([0; BUCKETS]);
         let at = offset_of!(Node, histogram);
@@ -463,11 +481,12 @@ impl Snapshot {
         }
         let thread = |slot: usize| {
             let bytes = Bytes(source.read(THREADS_AT + slot * size_of::<ThreadSlot>(), offset_of!(ThreadSlot, marks))?);
-            Ok(ThreadActivity {
-                tid: bytes.u32(offset_of!(ThreadSlot, tid)),
-                depth: bytes.u32(offset_of!(ThreadSlot, depth)),
-                marked: bytes.u64(offset_of!(ThreadSlot, marked)),
-            })
+            let tid = bytes.u32(offset_of!(ThreadSlot, tid));
+            if bytes.u32(offset_of!(ThreadSlot, state)) == state::MEASURES {
+                return Ok(ThreadActivity { tid, depth: 0, marked: 0 });
+            }
+            let (depth, marked) = (offset_of!(ThreadSlot, depth), offset_of!(ThreadSlot, marked));
+            Ok(ThreadActivity { tid, depth: bytes.u32(depth), marked: bytes.u64(marked) })
         };
         let threads = (0..threads).map(thread).collect::<Result<Vec<_>, SnapshotError>>()?;
         let totals = [

@@ -206,6 +206,20 @@ impl Table {
         Some(slot)
     }
 
+    /// What a thread counts and marks from now on is none of the program's.
+    pub(crate) fn begin_measuring(&self, slot: u32) {
+        self.memory.thread(slot).state.store(state::MEASURES, Release);
+    }
+
+    /// Forgets the marks of the measurement.
+    pub(crate) fn end_measuring(&self, slot: u32) {
+        let thread = self.memory.thread(slot);
+        thread.marked.store(0, Relaxed);
+        thread.state.store(state::RUNS, Release);
+        // Who reads counts meanwhile begins anew.
+        self.memory.header().folding.fetch_add(2, Release);
+    }
+
     /// Keeps what a thread counted that ends now.
     pub(crate) fn end_thread(&self, slot: u32) {
         let mut registry = self.registry();
@@ -370,4 +384,33 @@ fn clear(node: &Node) {
 fn tid() -> u32 {
     // SAFETY: it takes nothing, and can't fail.
     unsafe { libc::gettid() }.unsigned_abs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_thread_counts_while_it_measures_is_read_by_nobody() {
+        let table = Table { memory: Memory::new().unwrap(), registry: Mutex::default(), events: OnceLock::new() };
+        table.begin();
+        let slot = table.begin_thread().unwrap();
+        table.begin_measuring(slot);
+        let name = table.name("measured");
+        let node = table.node(slot, (0, name, 0)).unwrap();
+        table.memory.thread(slot).marked.store(2, Relaxed);
+        assert_eq!(Snapshot::activity(&table.memory).unwrap().threads[slot as usize].marked, 0);
+        let seen = Snapshot::read(&table.memory).unwrap();
+        assert_eq!((seen.nodes.len(), seen.threads[slot as usize].runs), (0, true));
+        table.drop_node(slot, node);
+        let before = Snapshot::activity(&table.memory).unwrap();
+        table.end_measuring(slot);
+        let after = Snapshot::activity(&table.memory).unwrap();
+        assert_eq!(after.threads[slot as usize].marked, 0);
+        assert_ne!(before.totals, after.totals, "whoever reads meanwhile sees that it ended");
+        table.node(slot, (0, name, 0)).unwrap();
+        table.memory.thread(slot).marked.store(2, Relaxed);
+        assert_eq!(Snapshot::activity(&table.memory).unwrap().threads[slot as usize].marked, 2);
+        assert_eq!(Snapshot::read(&table.memory).unwrap().nodes.len(), 1);
+    }
 }

@@ -203,7 +203,7 @@ impl ReadProgram {
     fn marks(&mut self, file: &File, activity: &Activity) -> Result<Vec<FreshMarks>, RegionsError> {
         let told = |slot: usize, thread: &ThreadActivity| {
             let told = self.marked.get(&(slot, thread.tid)).copied().unwrap_or(0);
-            // A thread that begins measures its marker, and takes those marks back.
+            // A slot counts from zero for its next thread, which may have the number of the one before.
             if told > thread.marked { 0 } else { told }
         };
         let threads = activity.threads.iter().enumerate().skip(1);

@@ -10,6 +10,7 @@ use super::launch::begin;
 use super::{Launch, Needs, StartError, schedule};
 use crate::events::EventKind;
 use crate::plan::{KERNEL_SLICE, Plan};
+use crate::regions;
 use crate::run::{CpuTime, RotatedBy};
 use crate::sources::command::Exit;
 use crate::sources::emulate::{self, Emulator, ModelLog};
@@ -29,6 +30,12 @@ pub(super) struct Opened {
 }
 
 impl Opened {
+    /// Has rounds counted from now on. Returns that time of the kernel's clock that never goes backwards.
+    pub(super) fn start_clock(&mut self) -> u64 {
+        self.source.start_clock();
+        regions::clock()
+    }
+
     /// A source as it is, or limited to some counters with slices of this length.
     fn new(
         source: impl CounterSource + 'static,

@@ -15,7 +15,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
 use crate::plan::Plan;
-use crate::regions::{self, LiveRegions, ProcessRegions, RegionSource, Wanted};
+use crate::regions::{LiveRegions, ProcessRegions, RegionSource, Wanted};
 use crate::run::{End, MeasuredTarget, RotatedBy};
 use crate::sampling::{Sampler, SamplerMessage, SamplerRequest};
 use crate::sources::Round;
@@ -108,10 +108,10 @@ impl Session {
             let target = launch.target.clone().ok_or(StartError::NoTarget)?;
             let stacks = stacks::start(launch, &target)?;
             let mut opened = open(plan, launch, target, &Arc::default())?;
-            opened.source.start_clock();
+            let began = opened.start_clock();
             let (described, regions) = (described(launch, None), attached(launch).map(Arc::new));
             let session = Self::sample(opened, launch, described, None, crossbeam_channel::never(), period)?;
-            return Ok(Self { stacks, regions, ..session });
+            return Ok(Self { stacks, regions, began, ..session });
         };
         let mut emulator = emulator(launch)?;
         let ended = Ended::default();
@@ -133,7 +133,7 @@ impl Session {
         };
         let before = children_cpu_time();
         let failed = |source| StartError::Command { command: line.argv[0].clone(), source };
-        opened.source.start_clock();
+        let began = opened.start_clock();
         let mut child = held.release().map_err(failed)?;
         opened.source.has_executed();
         // From here on whatever goes wrong ends the command: dropping the running one does.
@@ -150,7 +150,7 @@ impl Session {
         let remote = session.sampler.remote();
         let wait = move || wait(child, before, &ended, || remote.request(SamplerRequest::Stop));
         thread::Builder::new().name("wait".into()).spawn(wait).map_err(StartError::System)?;
-        Ok(Self { stacks, regions, ..session })
+        Ok(Self { stacks, regions, began, ..session })
     }
 
     fn sample(
@@ -162,7 +162,6 @@ impl Session {
         period: Duration,
     ) -> Result<Self, StartError> {
         let Opened { source, rows, rotated_by, model_log } = opened;
-        let began = regions::clock();
         let sampler = Sampler::start(source, period).map_err(StartError::System)?;
         if let Some(delay) = launch.delay {
             let remote = sampler.remote();
@@ -195,7 +194,7 @@ impl Session {
             output,
             stacks,
             regions,
-            began,
+            began: 0,
             intervals,
             timeout,
             watches_all,

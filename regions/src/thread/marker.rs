@@ -26,6 +26,7 @@ pub(super) fn measure(thread: &mut Thread) {
     let mut is_first = GENERATION.swap(thread.generation, Relaxed) != thread.generation;
     ONCE.call_once(|| is_first = true);
     let Some(slot) = thread.slot.filter(|_| is_first) else { return };
+    thread.table.begin_measuring(slot);
     let name = thread.table.name("(marker)");
     let mut outer = Outer { ns: f64::INFINITY, counts: [f64::INFINITY; EVENTS] };
     for _ in 0..ROUNDS {
@@ -38,7 +39,7 @@ pub(super) fn measure(thread: &mut Thread) {
     }
     thread.recent = [(0, 0, 0); RECENT];
     thread.nodes.clear();
-    thread.table.memory.thread(slot).marked.store(0, Relaxed);
+    thread.table.end_measuring(slot);
 }
 
 impl Outer {

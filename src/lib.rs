@@ -60,6 +60,7 @@
 //!
 //! To files and people:
 //! - [`recording`] and [`stack_formats`]: files of rounds and of call stacks
+//! - [`charts`]: pictures of points and lines
 //! - [`text`], [`tui`] and [`cli`]: texts, screens, the program
 
 // What everything uses. Blank lines keep this order.
@@ -124,6 +125,8 @@ pub mod recording;
 
 #[cfg(feature = "export")]
 pub mod stack_formats;
+
+pub mod charts;
 
 pub mod text;
 

@@ -1,6 +1,6 @@
 //! Implements `perfprop fit` and `perfprop predict`: cost models from measurements, and what they give.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,12 @@ use clap::{Args, ValueEnum};
 
 use super::Error;
 use super::stream::{Stream, say};
+use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, GraphNode, WorkloadFile, candidates, choose,
-    emit,
+    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, GraphNode, NoRelation, WorkloadFile, candidates,
+    choose, emit, emit_relation, unknown_breakpoints,
 };
 use crate::names::{quoted, shown};
 use crate::text;
@@ -56,6 +57,12 @@ pub(super) struct FitArgs {
     /// Write the fitted model in a form
     #[arg(long, value_enum, value_name = "FORM")]
     emit: Option<EmittedName>,
+    /// Draw measurements, model and what is left as a picture (SVG)
+    #[arg(long, value_name = "FILE.svg")]
+    plot: Option<PathBuf>,
+    /// Print which file of a folder finds coefficients for which, and fit nothing
+    #[arg(long, value_enum, value_name = "FORM", num_args = 0..=1, default_missing_value = "text")]
+    graph: Option<GraphForm>,
     /// Write to a file instead of standard output
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -90,6 +97,15 @@ enum SolverName {
     Robust,
 }
 
+/// The forms of a graph.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum GraphForm {
+    /// A line for each file, in the order in which they are fitted
+    Text,
+    /// Graphviz
+    Dot,
+}
+
 /// The names of forms.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum EmittedName {
@@ -103,17 +119,26 @@ enum EmittedName {
     C,
     /// A function in Python, with its test
     Python,
+    /// A relation file: the event as a function of other events
+    Relations,
 }
 
-impl From<EmittedName> for Emitted {
+/// What fits are written as.
+enum FitForm {
+    Emitted(Emitted),
+    Relation,
+}
+
+impl From<EmittedName> for FitForm {
     fn from(name: EmittedName) -> Self {
-        match name {
-            EmittedName::Json => Self::Json,
-            EmittedName::Csv => Self::Csv,
-            EmittedName::Rust => Self::Rust,
-            EmittedName::C => Self::C,
-            EmittedName::Python => Self::Python,
-        }
+        Self::Emitted(match name {
+            EmittedName::Json => Emitted::Json,
+            EmittedName::Csv => Emitted::Csv,
+            EmittedName::Rust => Emitted::Rust,
+            EmittedName::C => Emitted::C,
+            EmittedName::Python => Emitted::Python,
+            EmittedName::Relations => return Self::Relation,
+        })
     }
 }
 
@@ -155,7 +180,14 @@ fn values(text: &str) -> Result<(String, Vec<f64>), String> {
 }
 
 pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
-    let text = if args.from.is_dir() { fit_folder(args)? } else { fit_file(args)? };
+    let is_folder = args.from.is_dir();
+    if args.graph.is_some() && !is_folder {
+        return Err(Error::Usage("--graph is for a folder of measurements".into()));
+    }
+    if args.plot.is_some() && is_folder {
+        return Err(Error::Usage("--plot is for one file of measurements: name one of the folder's".into()));
+    }
+    let text = if is_folder { fit_folder(args)? } else { fit_file(args)? };
     let mut stream = args.output.as_deref().map_or_else(|| Ok(Stream::stdout()), |path| Stream::file(path, false))?;
     stream.print(&text)?;
     Ok(0)
@@ -209,11 +241,21 @@ fn fit_file(args: &FitArgs) -> Result<String, Error> {
     let models = models(args, &file, &args.from)?;
     let choices = choose(models, &file, &options(args)).map_err(|error| in_file(&args.from, error))?;
     let Some(best) = choices.first() else { return Ok(String::new()) };
+    if let Some(path) = &args.plot {
+        Stream::file(path, false)?.print(&fit_picture(&best.fit, &best.model))?;
+    }
     if let Some(form) = args.emit {
-        return Ok(emit(&best.fit.fitted, &best.model, form.into(), &file.header.name));
+        return emitted(form, &best.fit, &best.model, &file.header.name).map_err(|what| in_file(&args.from, what));
     }
     let compared = if choices.len() > 1 { text::choices(&choices) } else { String::new() };
     Ok(compared + &text::fit(&best.fit, WIDTH))
+}
+
+fn emitted(form: EmittedName, fit: &Fit, model: &CostModel, name: &str) -> Result<String, NoRelation> {
+    match form.into() {
+        FitForm::Emitted(form) => Ok(emit(&fit.fitted, model, form, name)),
+        FitForm::Relation => emit_relation(fit, model),
+    }
 }
 
 /// The width of reports: that of the smallest terminal in use.
@@ -244,21 +286,18 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
     let mut options = options(args);
     let node = |one: &OfFolder| GraphNode {
         name: one.path.to_string_lossy().into_owned(),
-        variables: one
-            .model
-            .names()
-            .into_iter()
-            .filter(|name| {
-                !one.file.header.sizes.iter().any(|size| size == name) && !options.overrides.contains_key(*name)
-            })
-            .map(str::to_owned)
-            .collect(),
+        variables: coefficients(one, &options),
     };
     let nodes: Vec<GraphNode> = all.iter().map(node).collect();
     let graph = DependencyGraph::new(&nodes).map_err(|error| in_file(&args.from, error))?;
     for (name, places) in &graph.ambiguous {
         let names: Vec<_> = places.iter().map(|&place| quoted(&graph.nodes[place].name)).collect();
         say(&format!("{} is found by {}: the first one counts", shown(name), names.join(" and ")));
+    }
+    match args.graph {
+        Some(GraphForm::Text) => return Ok(text::fit_graph(&graph)),
+        Some(GraphForm::Dot) => return Ok(text::fit_graph_dot(&graph)),
+        None => {}
     }
     let mut out = String::new();
     let mut found: BTreeMap<String, f64> = options.overrides.clone();
@@ -274,11 +313,27 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
             }
         }
         out += &match args.emit {
-            Some(form) => emit(&fit.fitted, &one.model, form.into(), &one.file.header.name),
+            Some(form) => {
+                emitted(form, &fit, &one.model, &one.file.header.name).map_err(|what| in_file(&one.path, what))?
+            }
             None => format!("{}\n{}\n", shown(&node.name), text::fit(&fit, WIDTH)),
         };
     }
     Ok(out)
+}
+
+/// The names of a model that are no sizes, no quantities that were measured, and not known; nor breakpoints, which are
+/// each file's own.
+fn coefficients(one: &OfFolder, options: &FitOptions) -> BTreeSet<String> {
+    let breakpoints = unknown_breakpoints(&one.model, &one.file, options);
+    let quantities = one.file.quantities();
+    let is_found = |name: &&str| {
+        !one.file.header.sizes.iter().any(|size| size == name)
+            && !quantities.contains_key(*name)
+            && !options.overrides.contains_key(*name)
+            && !breakpoints.contains(*name)
+    };
+    one.model.names().into_iter().filter(is_found).map(str::to_owned).collect()
 }
 
 fn is_workload(path: &Path) -> bool {

@@ -18,7 +18,7 @@ pub struct Choice {
     pub likelihood: f64,
 }
 
-/// The models of one size that `auto` compares, by rising growth.
+/// The models of one size that `auto` compares, by rising growth; the last one's growth changes at a size.
 pub fn candidates(sizes: &[String]) -> Vec<String> {
     let [n] = sizes else {
         let linear: Vec<String> =
@@ -36,7 +36,8 @@ pub fn candidates(sizes: &[String]) -> Vec<String> {
         "pow({n}, 3)",
     ];
     let with_constant = forms.iter().map(|form| format!("intercept + coeff * {}", form.replace("{n}", n)));
-    std::iter::once("intercept".to_owned()).chain(with_constant).collect()
+    let broken = format!("breakdown_const({n}, break)");
+    std::iter::once("intercept".to_owned()).chain(with_constant).chain([broken]).collect()
 }
 
 /// Fits each model and orders them, the likeliest first.
@@ -63,7 +64,7 @@ pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions)
     let all: f64 = choices.iter().map(|(criterion, ..)| weight(*criterion)).sum();
     choices.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let choice = |(criterion, model, fit): (f64, CostModel, Fit)| Choice {
-        left_out: left_out(&model, file, options),
+        left_out: left_out(&fit, &model, file, options),
         likelihood: weight(criterion) / all,
         model,
         fit,
@@ -74,7 +75,7 @@ pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions)
 /// Akaike's corrected criterion; the variance of what is left is weighted as in the fit.
 fn criterion(fit: &Fit) -> f64 {
     let count = fit.points.len() as f64;
-    let parameters = fit.fitted.coefficients.len() as f64 + 1.0;
+    let parameters = (fit.fitted.coefficients.len() + fit.fitted.breakpoints.len()) as f64 + 1.0;
     let squares: f64 = fit.points.iter().map(|point| point.weight * (point.measured - point.predicted).powi(2)).sum();
     // What fits exactly is told apart no further than numbers are.
     let scale: f64 = fit.points.iter().map(|point| point.weight * point.measured.powi(2)).sum();
@@ -85,17 +86,19 @@ fn criterion(fit: &Fit) -> f64 {
 }
 
 /// Fits to all sets of sizes but one, and predicts that one.
-fn left_out(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Option<f64> {
-    let count = file.workloads.len();
+fn left_out(fit: &Fit, model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Option<f64> {
+    let kept: Vec<usize> = (0..file.workloads.len()).filter(|place| !fit.culled.contains(place)).collect();
+    let measured =
+        |place: &usize| file.workloads[*place].samples.get(&options.response).is_some_and(|all| !all.is_empty());
+    let kept: Vec<usize> = kept.into_iter().filter(measured).collect();
     let mut squares = 0.0;
-    for place in 0..count {
+    for (&place, point) in kept.iter().zip(&fit.points) {
         let mut others = file.clone();
-        let workload = others.workloads.remove(place);
-        let measured = options.determinizer.value(workload.samples.get(&options.response)?)?;
+        others.workloads.remove(place);
         let fit = Fit::new(model, &others, options).ok()?;
-        let predicted = fit.fitted.predict(model, &workload.sizes).ok()?.value;
-        squares += ((predicted - measured) / measured).powi(2);
+        let predicted = fit.fitted.predict(model, &point.sizes).ok()?.value;
+        squares += ((predicted - point.measured) / point.measured).powi(2);
     }
-    let mean = (squares / count as f64).sqrt();
+    let mean = (squares / kept.len() as f64).sqrt();
     mean.is_finite().then_some(mean)
 }

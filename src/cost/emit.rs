@@ -1,11 +1,15 @@
 //! Writes a fitted model as a function for other programs.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
+use super::fit::Fit;
 use super::fitted::FittedModel;
 use super::model::CostModel;
 use super::term::{TermId, TermNode, Terms};
+use super::workload::TIME;
+use crate::expr::{Subject, escaped_name};
+use crate::names::quoted;
 use crate::number::shortest;
 
 /// What a model is written as.
@@ -22,6 +26,86 @@ pub enum Emitted {
     /// A function in Python, with a test.
     Python,
 }
+
+/// The model as a file of one relation between events, which `top` and other verbs load: the fitted event as a function of
+/// other ones. Its tolerance is the root of the mean square of the parts by which the model was off.
+///
+/// # Errors
+/// Returns why events can't be related so: relations are of rates, which know no sizes and no constant.
+pub fn emit_relation(fit: &Fit, model: &CostModel) -> Result<String, NoRelation> {
+    let fitted = &fit.fitted;
+    if fitted.response == TIME {
+        return Err(NoRelation::OfTime);
+    }
+    let values = fitted.values();
+    if let Some(size) =
+        model.names().into_iter().find(|name| !values.contains_key(*name) && !fitted.quantities.contains_key(*name))
+    {
+        return Err(NoRelation::Size(size.to_owned()));
+    }
+    let at_nothing =
+        |name: &str| if fitted.quantities.contains_key(name) { Some(0.0) } else { values.get(name).copied() };
+    let constant = model.value(at_nothing).unwrap_or(f64::NAN);
+    if constant != 0.0 {
+        return Err(NoRelation::Constant(constant));
+    }
+    // No measurement has more digits.
+    let rounded = |value: f64| format!("{value:.8e}").parse().unwrap_or(value);
+    let number = |value: f64| if value < 0.0 { format!("(0 - {})", shortest(-value)) } else { shortest(value) };
+    let text = model.expression().text_with(|variable| match &variable.subject {
+        Subject::Event(name) => match (values.get(name), fitted.quantities.get(name)) {
+            (Some(value), _) => number(rounded(*value)),
+            (None, quantity) => escaped_name(quantity.unwrap_or(name)),
+        },
+        Subject::From => String::new(),
+    });
+    let off =
+        fit.points.iter().map(|point| (point.predicted / point.measured - 1.0).powi(2)).filter(|off| off.is_finite());
+    let tolerance = (off.sum::<f64>() / fit.points.len().max(1) as f64).sqrt();
+    let relation = serde_json::json!([{
+        "id": format!("fitted-{}", identifier(&fitted.response)),
+        "relation": format!("{} = {text}", escaped_name(&fitted.response)),
+        "tolerance": format!("{:.2}%", 100.0 * tolerance.clamp(0.0001, 1.0)),
+    }]);
+    Ok(serde_json::to_string_pretty(&relation).unwrap_or_default() + "\n")
+}
+
+/// Why a fitted model is no relation between events.
+#[derive(Clone, Debug, PartialEq)]
+pub enum NoRelation {
+    /// It is a model of time.
+    OfTime,
+    /// It names a size.
+    Size(String),
+    /// It has a value where all events are 0.
+    Constant(f64),
+}
+
+impl fmt::Display for NoRelation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfTime => {
+                f.write_str("a relation is between events, and time is none: fit an event (--response EVENT)")
+            }
+            Self::Size(name) => {
+                write!(
+                    f,
+                    "a relation is between events, and {} is a size: name events that were measured instead",
+                    quoted(name)
+                )
+            }
+            Self::Constant(value) => {
+                write!(
+                    f,
+                    "a relation holds for rates, which have no constant, and this is {} without any event: leave the constant out",
+                    shortest(*value)
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoRelation {}
 
 /// The model's text in a form; the function has this name.
 pub fn emit(fitted: &FittedModel, model: &CostModel, form: Emitted, name: &str) -> String {
@@ -74,7 +158,7 @@ impl<'a> Code<'a> {
         let arguments: Vec<_> = self.sizes.iter().map(|name| self.number(example[name])).collect();
         let arguments = arguments.join(", ");
         let all: BTreeMap<String, f64> = self.fitted.values().into_iter().chain(example).collect();
-        let expected = self.number(self.model.value(&all).unwrap_or(f64::NAN));
+        let expected = self.number(self.model.value(|name| all.get(name).copied()).unwrap_or(f64::NAN));
         let name = &self.name;
         match self.form {
             Emitted::C => format!(

@@ -2,7 +2,7 @@
 //!
 //! Each set of sizes counts as one measurement. Where sizes were measured again and again, one that is less certain counts
 //! for less: its variance is taken from a power of the value that is fitted to all sizes' variances (Carroll and Ruppert,
-//! "Transformation and Weighting in Regression", 1988, chapter 3), as the variance of one size alone is hardly known.
+//! "Transformation and Weighting in LinearEquations", 1988, chapter 3), as the variance of one size alone is hardly known.
 //! What is left after the fit says how far off measurements are, so that a disturbance that all repetitions of a size
 //! shared is in the intervals, too. These are Student's t with as many degrees of freedom as there are sizes less
 //! coefficients.
@@ -12,12 +12,13 @@ use std::fmt;
 
 use perfprop_linear_algebra::{Square, Tall, dot, eigenvalues};
 
+use super::breakpoints::{self, Breakpoint};
 use super::correlation::{SizeErrors, of_neighbours, of_sizes};
-use super::fitted::{Coefficient, FittedModel, VERSION, VarianceFunction};
+use super::fitted::{Coefficient, FittedModel, VERSION, VarianceFunction, slope};
 use super::model::CostModel;
 use super::samples::{Determinizer, cull};
 use super::solve::{Equations, Solver, huber_weights};
-use super::term::NotLinear;
+use super::term::{LinearCombination, NotLinear};
 use super::workload::{WorkloadFile, sizes_in_words};
 use crate::names::quoted;
 
@@ -111,6 +112,18 @@ pub enum FitError {
         /// These sizes.
         sizes: String,
     },
+    /// A quantity that the model names wasn't measured everywhere.
+    NoQuantity {
+        /// The quantity.
+        quantity: String,
+        /// The sizes at which it is missing.
+        sizes: String,
+    },
+    /// There are too few sizes for breakpoints among them.
+    NoRoomForBreakpoints {
+        /// The breakpoints.
+        names: Vec<String>,
+    },
     /// There are fewer sets of sizes than coefficients.
     TooFew {
         /// How many sets.
@@ -131,7 +144,23 @@ impl fmt::Display for FitError {
                 write!(f, "there are no measurements of {}; there are of {}", quoted(response), known.join(", "))
             }
             Self::BadValue { sizes, value } => write!(f, "{value} at {sizes} is no measurement: remove it"),
-            Self::NotLinear(error) => write!(f, "the model is not linear in its coefficients: {error}"),
+            Self::NotLinear(error) => {
+                write!(
+                    f,
+                    "the model is not linear in its coefficients: {error}; change it, or set one (--set NAME=VALUE)"
+                )
+            }
+            Self::NoQuantity { quantity, sizes } => {
+                write!(f, "the model names {}, which was not measured at {sizes}", quoted(quantity))
+            }
+            Self::NoRoomForBreakpoints { names } => {
+                let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
+                write!(
+                    f,
+                    "too few sizes to look for {} among them: measure at least two on each side, or set it (--set NAME=VALUE)",
+                    names.join(" and ")
+                )
+            }
             Self::NoValue { sizes } => {
                 write!(f, "the model has no value at {sizes}: leave these sizes out, or mend the model")
             }
@@ -151,14 +180,100 @@ impl fmt::Display for FitError {
 
 impl std::error::Error for FitError {}
 
-/// A workload as a row of the regression.
-struct Row {
+/// What was measured at a set of sizes.
+struct Measured {
     point: FittedPoint,
     samples: Vec<f64>,
     order: Vec<u32>,
     variance: Option<f64>,
+}
+
+/// What was measured, however it is fitted.
+pub(super) struct Measurements {
+    all: Vec<Measured>,
+    culled: Vec<usize>,
+    spread: VarianceFunction,
+}
+
+/// The model at a set of sizes.
+struct ModelAtSizes {
     constant: f64,
     factors: BTreeMap<String, f64>,
+}
+
+/// The equations of a model that is linear in all that is to be found.
+pub(super) struct LinearEquations<'a> {
+    measurements: &'a Measurements,
+    rows: Vec<ModelAtSizes>,
+    names: Vec<String>,
+    equations: Equations,
+    weighted: Equations,
+}
+
+impl<'a> LinearEquations<'a> {
+    /// The equations where names have these values.
+    pub(super) fn new(
+        model: &CostModel,
+        measurements: &'a Measurements,
+        known: &BTreeMap<String, f64>,
+    ) -> Result<Self, FitError> {
+        let row = |measured: &Measured| {
+            let sizes = &measured.point.sizes;
+            let value = |name: &str| sizes.get(name).or_else(|| known.get(name)).copied();
+            let LinearCombination { constant, coefficients: factors } = model.at(value).map_err(FitError::NotLinear)?;
+            let is_finite = constant.is_finite() && factors.values().all(|factor| factor.is_finite());
+            is_finite
+                .then_some(ModelAtSizes { constant, factors })
+                .ok_or_else(|| FitError::NoValue { sizes: sizes_in_words(sizes) })
+        };
+        let rows: Vec<ModelAtSizes> = measurements.all.iter().map(row).collect::<Result<_, _>>()?;
+        let names: BTreeSet<&String> = rows.iter().flat_map(|row| row.factors.keys()).collect();
+        let names: Vec<String> = names.into_iter().cloned().collect();
+        if rows.len() < names.len() {
+            return Err(FitError::TooFew { points: rows.len(), coefficients: names });
+        }
+        let column = |name: &String| rows.iter().map(|row| row.factors.get(name).copied().unwrap_or(0.0)).collect();
+        let target =
+            measurements.all.iter().zip(&rows).map(|(measured, row)| measured.point.measured - row.constant).collect();
+        let equations = Equations { matrix: Tall::new(rows.len(), names.iter().map(column).collect()), target };
+        let roots: Vec<f64> = measurements.all.iter().map(|measured| measured.point.weight.sqrt()).collect();
+        let weighted = equations.scaled_rows(&roots);
+        Ok(Self { measurements, rows, names, equations, weighted })
+    }
+
+    /// Sets of sizes less coefficients.
+    pub(super) fn degrees(&self) -> usize {
+        self.rows.len() - self.names.len()
+    }
+
+    /// The squares of what is left of the weighted equations, added up.
+    pub(super) fn left(&self, solver: Solver) -> f64 {
+        let residuals = self.weighted.residuals(&self.weighted.solve(solver));
+        dot(&residuals, &residuals)
+    }
+
+    /// The weighted equations with a column behind the others for each of these names, which have values: how the
+    /// model changes with it where the coefficients are those that fit.
+    pub(super) fn with_slopes(
+        &self,
+        model: &CostModel,
+        known: &BTreeMap<String, f64>,
+        solver: Solver,
+        names: &[&str],
+    ) -> Equations {
+        let mut columns = self.weighted.matrix.columns().to_vec();
+        let mut values = known.clone();
+        values.extend(self.names.iter().cloned().zip(self.weighted.solve(solver)));
+        let column = |name: &&str| {
+            let slope = |Measured { point, .. }: &Measured| {
+                let value = |name: &str| point.sizes.get(name).or_else(|| values.get(name)).copied();
+                point.weight.sqrt() * slope(model, value, name).unwrap_or(0.0)
+            };
+            self.measurements.all.iter().map(slope).collect()
+        };
+        columns.extend(names.iter().map(column));
+        Equations { matrix: Tall::new(self.rows.len(), columns), target: self.weighted.target.clone() }
+    }
 }
 
 impl Fit {
@@ -167,48 +282,77 @@ impl Fit {
     /// # Errors
     /// Returns why there is nothing to fit, or the model can't be.
     pub fn new(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
-        let (rows, culled) = rows(model, file, options)?;
-        let names: Vec<String> =
-            rows.iter().flat_map(|row| row.factors.keys().cloned()).collect::<BTreeSet<_>>().into_iter().collect();
-        if rows.len() < names.len() {
-            return Err(FitError::TooFew { points: rows.len(), coefficients: names });
-        }
-        let equations = equations(&rows, &names);
-        let weights = weights(&rows);
-        let roots: Vec<f64> = weights.0.iter().map(|weight| weight.sqrt()).collect();
-        let weighted = equations.scaled_rows(&roots);
-        let values = weighted.solve(options.solver);
-        let fitted = equations.matrix.times(&values);
-        let errors: Vec<SizeErrors> =
-            rows.iter().zip(&fitted).map(|(row, fitted)| row.errors(row.constant + fitted, weights.1)).collect();
-        let covariance = covariance(&weighted, &values, options.solver, &errors);
-        let points: Vec<FittedPoint> = (rows.into_iter().zip(fitted).zip(weights.0))
-            .map(|((row, fitted), weight)| FittedPoint { predicted: row.constant + fitted, weight, ..row.point })
-            .collect();
+        let measurements = Measurements::of(model, file, options)?;
+        let breakpoints = breakpoints::find(model, &measurements, options)?;
+        let mut known = options.overrides.clone();
+        known.extend(breakpoints.iter().map(|found| (found.name.clone(), found.value)));
+        let regression = LinearEquations::new(model, &measurements, &known)?;
+        let Some(degrees) = regression.degrees().checked_sub(breakpoints.len()) else {
+            let names = regression.names.into_iter().chain(breakpoints.into_iter().map(|found| found.name));
+            return Err(FitError::TooFew { points: regression.rows.len(), coefficients: names.collect() });
+        };
+        let values = regression.weighted.solve(options.solver);
         let mut fitted = FittedModel {
             perfprop_model: VERSION,
             model: model.expression().to_string(),
             response: options.response.clone(),
             coefficients: Vec::new(),
+            breakpoints: breakpoints.into_iter().map(Coefficient::from).collect(),
             known: options.overrides.clone(),
-            covariance: covariance.map(|covariance| (0..names.len()).map(|i| covariance.row(i).to_vec()).collect()),
-            degrees: points.len() - names.len(),
+            quantities: quantities(model, file, options),
+            covariance: None,
+            degrees,
             confidence: options.confidence,
-            spread: VarianceFunction { factor: weights.1.factor * left(&points, names.len()), ..weights.1 },
-            measured: measured_sizes(&points),
+            spread: measurements.spread,
+            measured: BTreeMap::new(),
         };
-        fitted.coefficients = coefficients(&fitted, &names, &values, options.solver);
-        let (condition, collinear) = collinearity(&weighted.matrix, &names);
+        let names: Vec<&str> = fitted.breakpoints.iter().map(|found| found.name.as_str()).collect();
+        let weighted = regression.with_slopes(model, &known, options.solver, &names);
+        fitted.covariance = covariances(&regression, &weighted, &values, options.solver);
+        fitted.coefficients = coefficients(&fitted, &regression.names, &values, options.solver);
+        let first = fitted.coefficients.len();
+        for (place, breakpoint) in fitted.breakpoints.iter_mut().enumerate() {
+            breakpoint.error =
+                fitted.covariance.as_ref().map(|rows| rows[first + place][first + place].max(0.0).sqrt());
+        }
+        let (condition, collinear) = collinearity(&regression.weighted.matrix, &regression.names);
+        let points = regression.points(&values);
+        fitted.spread.factor *= left(&points, points.len() - degrees);
+        fitted.measured = measured_sizes(&points);
         Ok(Self {
             r_squared: r_squared(&points),
             rmse: (squares(&points) / points.len().max(1) as f64).sqrt(),
             points,
             condition,
             collinear,
-            culled,
+            culled: measurements.culled,
             is_biased: matches!(options.solver, Solver::Ridge { .. } | Solver::Lasso { .. }),
             fitted,
         })
+    }
+}
+
+/// The covariances of the coefficients, and behind them of the breakpoints.
+fn covariances(
+    regression: &LinearEquations<'_>,
+    weighted: &Equations,
+    values: &[f64],
+    solver: Solver,
+) -> Option<Vec<Vec<f64>>> {
+    let mut all = values.to_vec();
+    all.resize(weighted.matrix.columns().len(), 0.0);
+    let predicted = regression.equations.matrix.times(values);
+    let Measurements { all: measured, spread, .. } = regression.measurements;
+    let errors: Vec<SizeErrors> = (measured.iter().zip(&regression.rows).zip(predicted))
+        .map(|((measured, row), fitted)| measured.errors(row.constant + fitted, *spread))
+        .collect();
+    let covariance = covariance(weighted, &all, solver, &errors)?;
+    Some((0..all.len()).map(|i| covariance.row(i).to_vec()).collect())
+}
+
+impl From<Breakpoint> for Coefficient {
+    fn from(found: Breakpoint) -> Self {
+        Self { name: found.name, value: found.value, error: None, interval: found.interval }
     }
 }
 
@@ -246,7 +390,19 @@ fn measured_sizes(points: &[FittedPoint]) -> BTreeMap<String, (f64, f64)> {
     sizes
 }
 
-impl Row {
+impl LinearEquations<'_> {
+    /// What was measured beside what the model gives with these coefficients.
+    fn points(&self, values: &[f64]) -> Vec<FittedPoint> {
+        let fitted = self.equations.matrix.times(values);
+        let point = |((measured, row), fitted): ((&Measured, &ModelAtSizes), f64)| FittedPoint {
+            predicted: row.constant + fitted,
+            ..measured.point.clone()
+        };
+        self.measurements.all.iter().zip(&self.rows).zip(fitted).map(point).collect()
+    }
+}
+
+impl Measured {
     /// How far the runs are off what the model gives, in standard deviations but for a factor that all sizes share.
     fn errors(&self, predicted: f64, spread: VarianceFunction) -> SizeErrors {
         let deviation = spread.at(predicted).sqrt();
@@ -255,72 +411,108 @@ impl Row {
     }
 }
 
-/// The rows of the regression, and the places of workloads that were left out.
-fn rows(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<(Vec<Row>, Vec<usize>), FitError> {
-    let samples =
-        |place: &usize| file.workloads[*place].samples.get(&options.response).filter(|samples| !samples.is_empty());
-    let mut places: Vec<usize> = (0..file.workloads.len()).filter(|place| samples(place).is_some()).collect();
-    let value = |place: usize| options.determinizer.value(samples(&place)?);
-    let mut culled = Vec::new();
-    if let Some(sigmas) = options.cull {
-        let times: Vec<f64> = places.iter().filter_map(|&place| value(place)).collect();
-        let kept = cull(&times, sigmas).kept;
-        culled = (0..places.len()).filter(|place| !kept.contains(place)).map(|place| places[place]).collect();
-        places = kept.into_iter().map(|place| places[place]).collect();
+impl Measurements {
+    /// What was measured of the response, with the quantities that the model names among the sizes.
+    pub(super) fn of(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
+        let has_samples = |place: &usize| !samples(file, *place, &options.response).is_empty();
+        let mut places: Vec<usize> = (0..file.workloads.len()).filter(has_samples).collect();
+        let mut culled = Vec::new();
+        if let Some(sigmas) = options.cull {
+            let value = |&place: &usize| options.determinizer.value(samples(file, place, &options.response));
+            let kept = cull(&places.iter().filter_map(value).collect::<Vec<_>>(), sigmas).kept;
+            culled = (0..places.len()).filter(|place| !kept.contains(place)).map(|place| places[place]).collect();
+            places = kept.into_iter().map(|place| places[place]).collect();
+        }
+        if places.is_empty() {
+            let known: BTreeSet<_> =
+                file.workloads.iter().flat_map(|workload| workload.samples.keys().cloned()).collect();
+            return Err(FitError::NoData { response: options.response.clone(), known: known.into_iter().collect() });
+        }
+        let quantities = quantities(model, file, options);
+        let measured = |place: usize| Measured::of(file, place, &quantities, options);
+        let mut all: Vec<Measured> = places.into_iter().map(measured).collect::<Result<_, _>>()?;
+        let spread = weigh(&mut all);
+        Ok(Self { all, culled, spread })
     }
-    if places.is_empty() {
-        let known: BTreeSet<_> = file.workloads.iter().flat_map(|workload| workload.samples.keys().cloned()).collect();
-        return Err(FitError::NoData { response: options.response.clone(), known: known.into_iter().collect() });
+
+    /// The values of some sizes, in rising order and each once.
+    pub(super) fn sizes(&self, names: &BTreeSet<String>) -> Vec<f64> {
+        let of = |measured: &Measured| {
+            names.iter().filter_map(|name| measured.point.sizes.get(name).copied()).collect::<Vec<_>>()
+        };
+        let mut all: Vec<f64> = self.all.iter().flat_map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
     }
-    let row = |place: usize| {
-        let sizes = file.workloads[place].sizes.clone();
-        let samples = samples(&place).map_or(&[][..], Vec::as_slice);
+
+    /// Whether a name is that of a size, or of a quantity that the model names like one.
+    pub(super) fn has_size(&self, name: &str) -> bool {
+        self.all.first().is_some_and(|measured| measured.point.sizes.contains_key(name))
+    }
+}
+
+impl Measured {
+    fn of(
+        file: &WorkloadFile,
+        place: usize,
+        quantities: &BTreeMap<String, String>,
+        options: &FitOptions,
+    ) -> Result<Self, FitError> {
+        let workload = &file.workloads[place];
+        let mut sizes = workload.sizes.clone();
+        for (name, quantity) in quantities {
+            let value = options.determinizer.value(samples(file, place, quantity));
+            let missing =
+                || FitError::NoQuantity { quantity: quantity.clone(), sizes: sizes_in_words(&workload.sizes) };
+            sizes.insert(name.clone(), value.ok_or_else(missing)?);
+        }
+        let samples = samples(file, place, &options.response);
         if let Some(&value) = samples.iter().find(|value| !value.is_finite() || **value < 0.0) {
-            return Err(FitError::BadValue { sizes: sizes_in_words(&sizes), value });
+            return Err(FitError::BadValue { sizes: sizes_in_words(&workload.sizes), value });
         }
-        let measured = value(place).unwrap_or(f64::NAN);
-        let mut values = options.overrides.clone();
-        values.extend(sizes.clone());
-        let combination = model.at(&values).map_err(FitError::NotLinear)?;
-        if !combination.constant.is_finite() || combination.coefficients.values().any(|factor| !factor.is_finite()) {
-            return Err(FitError::NoValue { sizes: sizes_in_words(&sizes) });
-        }
-        Ok(Row {
+        let measured = options.determinizer.value(samples).unwrap_or(f64::NAN);
+        Ok(Self {
             point: FittedPoint { sizes, measured, predicted: f64::NAN, samples: samples.len(), weight: 1.0 },
             variance: options.determinizer.variance(samples),
             samples: samples.to_vec(),
-            order: file.workloads[place].order.clone(),
-            constant: combination.constant,
-            factors: combination.coefficients,
+            order: workload.order.clone(),
         })
+    }
+}
+
+/// What was measured of a quantity; nothing where it wasn't.
+fn samples<'a>(file: &'a WorkloadFile, place: usize, quantity: &str) -> &'a [f64] {
+    file.workloads[place].samples.get(quantity).map_or(&[], Vec::as_slice)
+}
+
+/// The measured quantities that a model names, by the names that it gives them.
+fn quantities(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> BTreeMap<String, String> {
+    let names = model.names();
+    let is_named = |name: &String, quantity: &String| {
+        names.contains(name.as_str()) && *quantity != options.response && !options.overrides.contains_key(name)
     };
-    Ok((places.into_iter().map(row).collect::<Result<_, _>>()?, culled))
+    file.quantities().into_iter().filter(|(name, quantity)| is_named(name, quantity)).collect()
 }
 
-fn equations(rows: &[Row], names: &[String]) -> Equations {
-    let column = |name: &String| rows.iter().map(|row| row.factors.get(name).copied().unwrap_or(0.0)).collect();
-    let target = rows.iter().map(|row| row.point.measured - row.constant).collect();
-    Equations { matrix: Tall::new(rows.len(), names.iter().map(column).collect()), target }
-}
-
-/// The weights of rows, 1 on average, and the variance of a row of weight 1 over that at large, as a function of the
-/// value.
-fn weights(rows: &[Row]) -> (Vec<f64>, VarianceFunction) {
-    let function = variance_function(rows);
-    let weights: Vec<f64> = rows.iter().map(|row| function.at(row.point.measured).recip()).collect();
-    let mean = weights.iter().sum::<f64>() / weights.len().max(1) as f64;
-    let relative = VarianceFunction { factor: function.factor * mean, ..function };
-    (weights.iter().map(|weight| weight / mean).collect(), relative)
+/// Gives each its weight, 1 on average, and returns the variance of one of weight 1 over that at large, as a function of
+/// the value.
+fn weigh(all: &mut [Measured]) -> VarianceFunction {
+    let function = variance_function(all);
+    let weight = |measured: &Measured| function.at(measured.point.measured).recip();
+    let mean = all.iter().map(weight).sum::<f64>() / all.len().max(1) as f64;
+    all.iter_mut().for_each(|measured| measured.point.weight = weight(measured) / mean);
+    VarianceFunction { factor: function.factor * mean, ..function }
 }
 
 /// Fits the variance as a power of the value by least squares of logarithms; the same for all where fewer than three
 /// sizes have a variance. The power is at most that of errors that are a part of the value.
-fn variance_function(rows: &[Row]) -> VarianceFunction {
-    let point = |row: &Row| {
-        let (value, variance) = (row.point.measured, row.variance?);
+fn variance_function(all: &[Measured]) -> VarianceFunction {
+    let point = |measured: &Measured| {
+        let (value, variance) = (measured.point.measured, measured.variance?);
         (value > 0.0 && variance > 0.0).then(|| (value.ln(), variance.ln()))
     };
-    let points: Vec<(f64, f64)> = rows.iter().filter_map(point).collect();
+    let points: Vec<(f64, f64)> = all.iter().filter_map(point).collect();
     let columns = vec![vec![1.0; points.len()], points.iter().map(|(value, _)| *value).collect()];
     let line = Tall::new(points.len(), columns).factored(points.iter().map(|(_, variance)| *variance).collect());
     if points.len() < 3 || line.rank() < 2 {
@@ -396,7 +588,7 @@ fn r_squared(points: &[FittedPoint]) -> Option<f64> {
     (points.len() > 1 && total > 0.0).then(|| 1.0 - left / total)
 }
 
-/// From this condition number on, columns are said to go along (Belsley, Kuh and Welsch, "Regression Diagnostics", 1980).
+/// From this condition number on, columns are said to go along (Belsley, Kuh and Welsch, "LinearEquations Diagnostics", 1980).
 const GO_ALONG: f64 = 30.0;
 
 /// The condition number of columns of length 1, and the names of those that nearly follow from one another.

@@ -50,11 +50,17 @@ pub struct FittedModel {
     pub response: String,
     /// The coefficients, in the order of the alphabet.
     pub coefficients: Vec<Coefficient>,
+    /// The sizes at which the cost changes, where the model has such names and the fit found them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub breakpoints: Vec<Coefficient>,
     /// The coefficients that were known before.
     pub known: BTreeMap<String, f64>,
-    /// The covariances of the coefficients that were found.
+    /// The measured quantities that the model names like sizes, by the names that it gives them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub quantities: BTreeMap<String, String>,
+    /// The covariances of the coefficients that were found, and behind them of the breakpoints.
     pub covariance: Option<Vec<Vec<f64>>>,
-    /// Sets of sizes less coefficients.
+    /// Sets of sizes less coefficients and breakpoints.
     pub degrees: usize,
     /// The confidence level of intervals.
     pub confidence: f64,
@@ -66,6 +72,15 @@ pub struct FittedModel {
 
 /// The version of the format.
 pub(super) const VERSION: u32 = 1;
+
+/// How much a model changes where one of these values is one more; `None` where it has no value.
+pub(super) fn slope(model: &CostModel, values: impl Fn(&str) -> Option<f64>, name: &str) -> Option<f64> {
+    let at = values(name)?;
+    let step = 1e-6 * at.abs().max(f64::MIN_POSITIVE);
+    let moved = |by: f64| model.value(|other| if other == name { Some(at + by) } else { values(other) });
+    let slope = (moved(step)? - moved(-step)?) / (2.0 * step);
+    slope.is_finite().then_some(slope)
+}
 
 /// A prediction of a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -89,7 +104,8 @@ impl FittedModel {
 
     /// The coefficients by name, those that were known before among them.
     pub fn values(&self) -> BTreeMap<String, f64> {
-        let found = self.coefficients.iter().map(|coefficient| (coefficient.name.clone(), coefficient.value));
+        let found = self.coefficients.iter().chain(&self.breakpoints);
+        let found = found.map(|coefficient| (coefficient.name.clone(), coefficient.value));
         self.known.clone().into_iter().chain(found).collect()
     }
 
@@ -103,16 +119,21 @@ impl FittedModel {
     /// # Errors
     /// Returns where the model isn't linear, or has no value.
     pub fn predict(&self, model: &CostModel, sizes: &BTreeMap<String, f64>) -> Result<Prediction, FitError> {
-        let values = self.known.clone().into_iter().chain(sizes.clone()).collect();
-        let row = model.at(&values).map_err(FitError::NotLinear)?;
+        let breakpoints = self.breakpoints.iter().map(|found| (found.name.clone(), found.value));
+        let values: BTreeMap<String, f64> =
+            self.known.clone().into_iter().chain(breakpoints).chain(sizes.clone()).collect();
+        let row = model.at(|name| values.get(name).copied()).map_err(FitError::NotLinear)?;
         let factor = |name: &String| row.coefficients.get(name).copied().unwrap_or(0.0);
-        let factors: Vec<f64> = self.coefficients.iter().map(|coefficient| factor(&coefficient.name)).collect();
+        let mut factors: Vec<f64> = self.coefficients.iter().map(|coefficient| factor(&coefficient.name)).collect();
         let found = self.coefficients.iter().zip(&factors).map(|(coefficient, factor)| coefficient.value * factor);
         let value = row.constant + found.sum::<f64>();
         let is_known = row.coefficients.keys().all(|name| self.coefficients.iter().any(|known| known.name == *name));
         if !value.is_finite() || !is_known {
             return Err(FitError::NoValue { sizes: sizes_in_words(sizes) });
         }
+        let all: BTreeMap<String, f64> = self.values().into_iter().chain(sizes.clone()).collect();
+        let of_name = |name: &str| all.get(name).copied();
+        factors.extend(self.breakpoints.iter().map(|found| slope(model, of_name, &found.name).unwrap_or(0.0)));
         let variance = self.covariance.as_ref().map(|covariance| {
             let row = |row: &Vec<f64>| row.iter().zip(&factors).map(|(value, factor)| value * factor).sum::<f64>();
             covariance.iter().zip(&factors).map(|(values, factor)| factor * row(values)).sum::<f64>().max(0.0)

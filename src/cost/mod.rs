@@ -1,5 +1,6 @@
 //! Fits cost models to measurements: how a time or a count grows with sizes, and how sure that is.
 
+mod breakpoints;
 mod choose;
 mod correlation;
 mod emit;
@@ -12,8 +13,9 @@ pub mod solve;
 mod term;
 mod workload;
 
+pub use breakpoints::unknown_breakpoints;
 pub use choose::{Choice, candidates, choose};
-pub use emit::{Emitted, emit};
+pub use emit::{Emitted, NoRelation, emit, emit_relation};
 pub use fit::{Fit, FitError, FitOptions, FittedPoint};
 pub use fitted::{Coefficient, FittedModel, Prediction, VarianceFunction};
 pub use graph::{DependencyGraph, GraphError, GraphNode, SolvedNode};

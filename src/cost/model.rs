@@ -7,7 +7,7 @@
 //!
 //! A name that a workload has a size for is a size; every other one is a coefficient that a fit is to find.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -65,8 +65,8 @@ const fn named(
     NamedModel { name, parameters, text, numbers }
 }
 
-/// The models that tezos-snoop knows by name.
-pub static NAMED_MODELS: [NamedModel; 22] = [
+/// The models that have names: those of tezos-snoop, and `breakdown_const`.
+pub static NAMED_MODELS: [NamedModel; 23] = [
     named("const", &[], 0, "intercept"),
     named("linear", &["n"], 0, "coeff * n"),
     named("affine", &["n"], 0, "intercept + coeff * n"),
@@ -86,6 +86,7 @@ pub static NAMED_MODELS: [NamedModel; 22] = [
     named("n_plus_logm", &["n", "m"], 0, "intercept + linear_coeff * n + log_coeff * log2(1 + m)"),
     named("trilinear", &["n", "m", "k"], 0, "coeff1 * n + coeff2 * m + coeff3 * k"),
     named("breakdown", &["n", "at"], 1, "coeff1 * min(n, at) + coeff2 * max(0, n - at)"),
+    named("breakdown_const", &["n", "at"], 1, "intercept + coeff1 * min(n, at) + coeff2 * max(0, n - at)"),
     named("breakdown2", &["n", "at1", "at2"], 2, BREAKDOWN2),
     named("breakdown2_const", &["n", "at1", "at2"], 2, BREAKDOWN2_CONST),
     named("breakdown2_const_offset", &["n", "at1", "at2", "offset"], 3, BREAKDOWN2_OFFSET),
@@ -155,17 +156,22 @@ impl CostModel {
         self.terms.names(self.root)
     }
 
-    /// The model at some sizes, as a linear combination of the coefficients.
+    /// The names that each comparison, least or most of the model compares, also where something is added to them.
+    pub fn compared(&self) -> Vec<BTreeSet<String>> {
+        self.terms.compared(self.root)
+    }
+
+    /// The model where names have these values, as a linear combination of the others.
     ///
     /// # Errors
     /// Returns the operation that isn't linear in them.
-    pub fn at(&self, values: &BTreeMap<String, f64>) -> Result<LinearCombination, NotLinear> {
-        self.terms.linear(self.root, |name| values.get(name).copied())
+    pub fn at(&self, values: impl Fn(&str) -> Option<f64>) -> Result<LinearCombination, NotLinear> {
+        self.terms.linear(self.root, values)
     }
 
-    /// The number that the model gives; `None` where a name that is needed has no value.
-    pub fn value(&self, values: &BTreeMap<String, f64>) -> Option<f64> {
-        self.terms.value(self.root, |name| values.get(name).copied())
+    /// The number that the model gives where names have these values; `None` where one that is needed has none.
+    pub fn value(&self, values: impl Fn(&str) -> Option<f64>) -> Option<f64> {
+        self.terms.value(self.root, values)
     }
 }
 
@@ -174,9 +180,11 @@ fn whole(text: &str, sizes: &[String]) -> String {
     match NAMED_MODELS.iter().find(|model| model.name == text) {
         Some(model) if model.parameters.is_empty() => model.text.to_owned(),
         Some(model) => {
-            let own = model.parameters.iter().map(|&name| name.to_owned());
-            let sizes: Vec<String> = if sizes.is_empty() { own.collect() } else { sizes.to_vec() };
-            format!("{text}({})", sizes.join(", "))
+            let (own, numbers) = model.parameters.split_at(model.parameters.len() - model.numbers);
+            let own = own.iter().map(|&name| name.to_owned());
+            let mut names: Vec<String> = if sizes.is_empty() { own.collect() } else { sizes.to_vec() };
+            names.extend(numbers.iter().map(|&name| name.to_owned()));
+            format!("{text}({})", names.join(", "))
         }
         None => text.to_owned(),
     }
@@ -241,11 +249,13 @@ fn with_variables(expr: &Expr, variables: &[(String, Expr)]) -> Result<Expr, Par
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use std::collections::BTreeMap;
+
     use super::*;
 
     fn value(text: &str, values: &[(&str, f64)]) -> Option<f64> {
         let model = CostModel::parse(text, &["n".to_owned()]).unwrap();
-        model.value(&values.iter().map(|&(name, value)| (name.to_owned(), value)).collect())
+        model.value(|name| values.iter().find(|(known, _)| *known == name).map(|(_, value)| *value))
     }
 
     fn error(text: &str) -> String {
@@ -272,7 +282,7 @@ mod tests {
             .collect();
         for model in &NAMED_MODELS {
             let parsed = CostModel::parse(model.name, &[]).unwrap();
-            assert!(parsed.value(&values).is_some_and(f64::is_finite), "{}", model.name);
+            assert!(parsed.value(|name| values.get(name).copied()).is_some_and(f64::is_finite), "{}", model.name);
             assert!(model.numbers <= model.parameters.len());
         }
         // 2 * 10 up to 10, and 5 a piece for the 20 above.

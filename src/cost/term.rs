@@ -46,6 +46,9 @@ pub struct Terms {
     shift: Option<TermId>,
 }
 
+/// Operations that compare their operands.
+const COMPARES: [&str; 8] = ["min", "max", "<", ">", "<=", ">=", "==", "!="];
+
 /// A number plus a multiple of each of some names.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LinearCombination {
@@ -189,6 +192,33 @@ impl Terms {
             }
         }
         order
+    }
+
+    /// The names that each comparison, least or most in a term compares, also where something is added to them.
+    pub fn compared(&self, term: TermId) -> Vec<BTreeSet<String>> {
+        let is_comparison = |node: &TermId| match &self.nodes[node.0] {
+            TermNode::Operation(operation, _) => COMPARES.contains(&operation.name),
+            _ => false,
+        };
+        self.reached(&[term]).into_iter().filter(is_comparison).map(|node| self.added(node)).collect()
+    }
+
+    /// The names to which nothing but sums, differences, leasts and mosts are applied.
+    fn added(&self, term: TermId) -> BTreeSet<String> {
+        let mut names = BTreeSet::new();
+        let (mut waiting, mut seen) = (vec![term], BTreeSet::from([term]));
+        while let Some(node) = waiting.pop() {
+            match &self.nodes[node.0] {
+                TermNode::Name(name) => drop(names.insert(name.clone())),
+                TermNode::Operation(operation, operands)
+                    if node == term || ["+", "-", "min", "max"].contains(&operation.name) =>
+                {
+                    waiting.extend(operands.iter().copied().filter(|&operand| seen.insert(operand)));
+                }
+                _ => {}
+            }
+        }
+        names
     }
 
     pub(super) fn operands(&self, term: TermId) -> &[TermId] {

@@ -88,6 +88,17 @@ impl fmt::Display for WorkloadError {
 impl std::error::Error for WorkloadError {}
 
 impl WorkloadFile {
+    /// The measured quantities that a model may name like sizes, by their names in models: `cache_misses` for
+    /// `cache-misses`. A size hides a quantity of its name.
+    pub fn quantities(&self) -> BTreeMap<String, String> {
+        let name = |quantity: &String| {
+            let plain = |c: char| if c.is_alphanumeric() { c } else { '_' };
+            (quantity.chars().map(plain).collect::<String>(), quantity.clone())
+        };
+        let all = self.workloads.iter().flat_map(|workload| workload.samples.keys());
+        all.map(name).filter(|(name, _)| !self.header.sizes.contains(name)).collect()
+    }
+
     /// Reads a file: JSON lines, or comma-separated values where it doesn't begin with a brace; `response` is then the
     /// column that isn't a size.
     ///

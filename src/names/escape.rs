@@ -35,6 +35,24 @@ pub fn push_shown(out: &mut String, c: char) {
     }
 }
 
+/// `text` escaped as XML and HTML take it, its hidden characters written out.
+pub fn markup(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in shown(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            // No characters of XML.
+            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
 /// `text` in single quotes, escaped and cut to a length that fits into a message.
 pub fn quoted(text: &str) -> String {
     match text.char_indices().nth(MAX_QUOTED) {

@@ -1,6 +1,8 @@
 //! Prints fitted cost models and their predictions for people.
 
-use crate::cost::{Choice, Fit, FittedModel, Prediction, TIME};
+use std::collections::BTreeSet;
+
+use crate::cost::{Choice, DependencyGraph, Fit, FittedModel, Prediction, TIME};
 use crate::names::shown;
 use crate::number::{grouped, percent, plain, si, time};
 
@@ -41,6 +43,13 @@ fn coefficients(fit: &Fit) -> String {
             found.interval.map_or_else(|| "—".to_owned(), |(low, high)| format!("{} to {}", text(low), text(high)));
         let error = found.error.map_or_else(|| "—".to_owned(), text);
         out += &format!("{:>14}  {error:>14}  {interval:>29}   {}\n", text(found.value), shown(&found.name));
+    }
+    for found in &fitted.breakpoints {
+        let interval =
+            found.interval.map_or_else(|| "—".to_owned(), |(low, high)| format!("{} to {}", si(low), si(high)));
+        let error = found.error.map_or_else(|| "—".to_owned(), si);
+        let name = shown(&found.name);
+        out += &format!("{:>14}  {error:>14}  {interval:>29}   {name}, where it changes\n", si(found.value));
     }
     for (name, value) in &fitted.known {
         out += &format!("{:>14}  {:>14}  {:>29}   {}\n", coefficient(&fitted.response, *value), "", "set", shown(name));
@@ -127,6 +136,36 @@ pub fn choices(choices: &[Choice]) -> String {
         };
     }
     out + "\n"
+}
+
+/// Which fit finds coefficients for which, in the order in which fits run.
+pub fn fit_graph(graph: &DependencyGraph) -> String {
+    let list =
+        |names: &BTreeSet<String>| names.iter().map(|name| shown(name).into_owned()).collect::<Vec<_>>().join(", ");
+    let mut out = String::new();
+    for (place, node) in graph.nodes.iter().enumerate() {
+        out += &format!("{:>4}. {} finds {}\n", place + 1, shown(&node.name), list(&node.provides));
+        for &(from, _) in graph.edges.iter().filter(|(_, to)| *to == place) {
+            let taken = graph.nodes[from].provides.intersection(&node.dependencies).cloned().collect();
+            out += &format!("      with {} of {}\n", list(&taken), shown(&graph.nodes[from].name));
+        }
+    }
+    out
+}
+
+/// The same for Graphviz.
+pub fn fit_graph_dot(graph: &DependencyGraph) -> String {
+    let text = |text: &str| format!("\"{}\"", shown(text).replace('\\', "\\\\").replace('"', "\\\""));
+    let mut out = "digraph fits {\n  rankdir=LR;\n  node [shape=box];\n".to_owned();
+    for node in &graph.nodes {
+        out += &format!("  {};\n", text(&node.name));
+    }
+    for &(from, to) in &graph.edges {
+        let (from, to) = (&graph.nodes[from], &graph.nodes[to]);
+        let names: Vec<_> = from.provides.intersection(&to.dependencies).cloned().collect();
+        out += &format!("  {} -> {} [label={}];\n", text(&from.name), text(&to.name), text(&names.join(", ")));
+    }
+    out + "}\n"
 }
 
 /// A prediction, and which sizes weren't measured.

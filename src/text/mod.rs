@@ -17,7 +17,7 @@ mod truth;
 pub use block::block;
 pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
-pub use fit::{choices, fit, prediction};
+pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use regions::{json_regions, region_events, regions};
 pub use repeats::Repeats;

@@ -122,3 +122,88 @@ fn what_is_no_data_is_told_with_its_place() {
         refused(&folder, &["fit", file, "--model", "affine"], 2, words);
     }
 }
+
+/// 100 + n up to 1,000, and 9 a piece from there on, off by up to 2 parts in 1,000.
+fn broken_line() -> String {
+    let time = |n: f64| 100.0 + n.min(1000.0) + 9.0 * (n - 1000.0).max(0.0);
+    let rows = (0..16).flat_map(|step| (0..3).map(move |run| (100.0 * f64::from(step).mul_add(0.3, 0.0).exp2(), run)));
+    rows.fold("n,time\n".to_owned(), |text, (n, run)| {
+        text + &format!("{n},{}\n", time(n) * (1.0 + 0.002 * f64::from(run - 1)))
+    })
+}
+
+#[test]
+fn where_a_cost_changes_is_found_named_and_drawn() {
+    let folder = Folder::new().with("walk.csv", &broken_line());
+    let text = stdout(&perfprop(&folder, &["fit", "walk.csv", "--model", "auto", "--plot", "walk.svg"]));
+    assert!(text.lines().nth(1).unwrap().ends_with("breakdown_const(n, break)"), "{text}");
+    let line = text.lines().find(|line| line.ends_with("break, where it changes")).unwrap();
+    assert!(line.trim_start().starts_with("1k "), "{line}");
+    let picture = fs::read_to_string(folder.join("walk.svg")).unwrap();
+    assert!(picture.contains("break = 1k") && picture.ends_with("</svg>\n"), "{picture}");
+    // The break is in the model that predicts, and in its intervals.
+    stdout(&perfprop(
+        &folder,
+        &["fit", "walk.csv", "--model", "breakdown_const", "--emit", "json", "-o", "walk.model"],
+    ));
+    let text = stdout(&perfprop(&folder, &["predict", "walk.model", "n=2000"]));
+    assert!(text.starts_with("n=2k  10.1 µs   "), "{text}");
+    refused(&folder, &["fit", ".", "--model", "n", "--plot", "a.svg"], 2, "--plot is for one file");
+}
+
+#[test]
+fn an_event_as_a_function_of_others_is_a_relation() {
+    let sample = |n: u32| {
+        let (instructions, misses) = (1000 * n, 7 * n + n * n);
+        let cycles = 2 * instructions + 30 * misses;
+        format!(
+            r#"{{"sizes":{{"n":{n}}},"samples":{{"cycles":[{cycles}],"instructions":[{instructions}],"cache-misses":[{misses}]}}}}"#
+        )
+    };
+    let header = r#"{"perfprop_workload":1,"name":"walk","sizes":["n"]}"#.to_owned();
+    let lines = (1..=6).fold(header + "\n", |text, n| text + &sample(n) + "\n");
+    let folder = Folder::new().with("walk.jsonl", &lines);
+    let fit = |model: &str, more: &[&str]| {
+        let options = ["fit", "walk.jsonl", "--response", "cycles", "--model", model];
+        perfprop(&folder, &[&options, more].concat())
+    };
+    let model = "cpi * instructions + penalty * cache_misses";
+    stdout(&fit(model, &["--emit", "relations", "-o", "cycles.json"]));
+    let text = stdout(&perfprop(&folder, &["relations", "show", "cycles.json"]));
+    assert!(text.contains("cycles = 2 * instructions + 30 * cache-misses"), "{text}");
+    for (model, more, words) in [
+        (
+            "cpi * instructions + constant",
+            &["--set", "constant=5", "--emit", "relations"][..],
+            "leave the constant out",
+        ),
+        ("cost * n", &["--emit", "relations"], "'n' is a size"),
+    ] {
+        let said = String::from_utf8(fit(model, more).stderr).unwrap();
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn a_folder_shows_which_file_finds_what_for_which() {
+    let clock = "n,time\n1,20\n2,20\n3,20\n";
+    let folder = Folder::new().with("a.csv", clock).with("b.csv", clock);
+    let with_model = |name: &str, model: &str| {
+        let header = format!(r#"{{"perfprop_workload":1,"name":"{name}","sizes":["n"],"model":"{model}"}}"#);
+        let line = |n: u32| format!(r#"{{"sizes":{{"n":{n}}},"samples":{{"time":[{}]}}}}"#, 20 + 3 * n);
+        (1..=4).fold(header, |text, n| text + "\n" + &line(n))
+    };
+    let folder_of_two = folder.join("two");
+    fs::create_dir(&folder_of_two).unwrap();
+    fs::write(folder_of_two.join("clock.jsonl"), with_model("clock", "timer")).unwrap();
+    fs::write(folder_of_two.join("sort.jsonl"), with_model("sort", "timer + swap * n")).unwrap();
+    let text = stdout(&perfprop(&folder, &["fit", "two", "--graph"]));
+    assert!(text.contains("1. two/clock.jsonl finds timer") && text.contains("2. two/sort.jsonl finds swap"), "{text}");
+    assert!(text.contains("with timer of two/clock.jsonl"), "{text}");
+    let dot = stdout(&perfprop(&folder, &["fit", "two", "--graph", "dot"]));
+    assert!(
+        dot.starts_with("digraph") && dot.contains(r#""two/clock.jsonl" -> "two/sort.jsonl" [label="timer"]"#),
+        "{dot}"
+    );
+    refused(&folder, &["fit", "a.csv", "--graph"], 2, "--graph is for a folder");
+}

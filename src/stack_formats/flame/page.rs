@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use super::color;
 use super::layout::{FlameBox, FlameLayout, layout};
-use crate::names::shown;
+use crate::names::{markup, shown};
 use crate::profile::{EventId, Frame, Tree};
 use crate::stack_formats::options::WriteOptions;
 
@@ -28,7 +28,7 @@ pub(in crate::stack_formats) fn svg(tree: &Tree, options: &WriteOptions, out: &m
 
 /// Writes a page. Nodes down to a tenth of a pixel are in it, so that zooming in shows more.
 pub(in crate::stack_formats) fn html(tree: &Tree, options: &WriteOptions, out: &mut dyn Write) -> io::Result<()> {
-    let title = escape(&options.title);
+    let title = markup(&options.title);
     writeln!(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">")?;
     writeln!(out, "<meta name=\"viewport\" content=\"width=device-width\">\n<title>{title}</title>")?;
     writeln!(out, "<style>{STYLE}{}</style>\n</head>\n<body>", color::rules())?;
@@ -79,8 +79,8 @@ fn head(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let total = layout.places.first().map_or(0, |place| place.number);
-    let (name, unit) = (escape(&tree.event_of(event).name), escape(options.unit.name(tree, event)));
-    writeln!(out, "<text x=\"4\" y=\"16\">{}: {total} {unit} of {name}</text>", escape(&options.title))?;
+    let (name, unit) = (markup(&tree.event_of(event).name), markup(options.unit.name(tree, event)));
+    writeln!(out, "<text x=\"4\" y=\"16\">{}: {total} {unit} of {name}</text>", markup(&options.title))?;
     writeln!(out, "<text id=\"words\" class=\"dim\" x=\"4\" y=\"35\">click: zoom, Esc: back, /: search</text>")?;
     if alone {
         writeln!(out, "<text id=\"reset\" class=\"button\" x=\"1048\" y=\"16\">reset zoom</text>")?;
@@ -99,9 +99,9 @@ fn rectangle(
 ) -> io::Result<()> {
     let node = tree.node(place.node);
     let frame = node.frame();
-    let name = if place.row == 0 { "all".into() } else { escape(frame.name) };
+    let name = if place.row == 0 { "all".into() } else { markup(frame.name) };
     let share = 100.0 * place.number as f64 / total.max(1) as f64;
-    let (number, unit, own) = (place.number, escape(options.unit.name(tree, event)), options.unit.of(&node, event));
+    let (number, unit, own) = (place.number, markup(options.unit.name(tree, event)), options.unit.of(&node, event));
     // A seam between neighbours.
     let (x, width) = (place.left * WIDTH, place.width * WIDTH);
     let y = TOP + place.row * ROW;
@@ -118,7 +118,7 @@ fn rectangle(
         ROW - 1
     )?;
     let plain = if place.row == 0 { "all".into() } else { shown(frame.name) };
-    let text = escape(&middle(&plain, ((width - 6.0) / CHARACTER) as usize));
+    let text = markup(&middle(&plain, ((width - 6.0) / CHARACTER) as usize));
     writeln!(out, "<text x=\"{:.2}\" y=\"{}\">{text}</text></g>", x + 3.0, y + 13)
 }
 
@@ -126,10 +126,10 @@ fn rectangle(
 fn origin(frame: &Frame<'_>) -> String {
     let mut words = String::new();
     if !frame.module.is_empty() {
-        let _ = write!(words, " ({})", escape(frame.module));
+        let _ = write!(words, " ({})", markup(frame.module));
     }
     if !frame.file.is_empty() {
-        let _ = write!(words, " {}", escape(frame.file));
+        let _ = write!(words, " {}", markup(frame.file));
     }
     if let Some(line) = frame.line {
         let _ = write!(words, ":{line}");
@@ -162,24 +162,6 @@ fn middle(name: &str, room: usize) -> String {
     name.chars().take(before).chain(['…']).chain(name.chars().skip(length - after)).collect()
 }
 
-/// Text as XML and HTML take it.
-fn escape(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in shown(text).chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            // No characters of XML.
-            '\u{fffe}' | '\u{ffff}' => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -193,6 +175,6 @@ mod tests {
 
     #[test]
     fn names_are_text_and_nothing_else() {
-        assert_eq!(escape("a<b>\"&'\u{1b}[2J"), "a&lt;b&gt;&quot;&amp;&#39;\\x1b[2J");
+        assert_eq!(markup("a<b>\"&'\u{1b}[2J"), "a&lt;b&gt;&quot;&amp;&#39;\\x1b[2J");
     }
 }

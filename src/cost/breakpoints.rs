@@ -1,0 +1,322 @@
+//! Finds the sizes at which a cost changes: names of a model that sizes are compared with.
+//!
+//! A model such as `a * min(n, at) + b * max(0, n - at)` isn't linear in `at`. Where all breakpoints have values the rest
+//! is, so that they are searched: those for which least is left. The interval of one holds the values for which not much
+//! more is left, whatever the other coefficients are then (Seber and Wild, "Nonlinear LinearEquations", 1989, 5.4): at most
+//! 1 + t^2 / degrees times the least, with Student's t.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::fit::{FitError, FitOptions, LinearEquations, Measurements};
+use super::model::CostModel;
+use super::solve::Solver;
+use super::workload::WorkloadFile;
+use crate::compare::two_sided_quantile;
+
+/// The most breakpoints that are searched at once.
+const MOST: usize = 2;
+/// How many of the best gaps or pairs of gaps are searched, and in how many steps at most.
+const STARTS: [usize; MOST] = [4, 40];
+const STEPS: usize = 30;
+
+/// A breakpoint that was found.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Breakpoint {
+    pub(super) name: String,
+    pub(super) value: f64,
+    /// The ends of its interval; `None` where too little was measured to say.
+    pub(super) interval: Option<(f64, f64)>,
+}
+
+/// The breakpoints of a model of which no value is known; none where it has none, or too many.
+pub(super) fn find(
+    model: &CostModel,
+    measurements: &Measurements,
+    options: &FitOptions,
+) -> Result<Vec<Breakpoint>, FitError> {
+    let names = unknown(model, options, &|name| measurements.has_size(name));
+    if names.is_empty() || names.len() > MOST {
+        return Ok(Vec::new());
+    }
+    BreakpointSearch { model, measurements, options, names }.run()
+}
+
+/// The names of a model that a fit would search as breakpoints.
+pub fn unknown_breakpoints(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> BTreeSet<String> {
+    let quantities = file.quantities();
+    let is_size = |name: &str| file.header.sizes.iter().any(|size| size == name) || quantities.contains_key(name);
+    let names = unknown(model, options, &is_size);
+    if names.len() > MOST { BTreeSet::new() } else { names.into_keys().collect() }
+}
+
+/// The breakpoints without a value, each with the sizes that are compared with it.
+fn unknown(
+    model: &CostModel,
+    options: &FitOptions,
+    is_size: &dyn Fn(&str) -> bool,
+) -> BTreeMap<String, BTreeSet<String>> {
+    let mut found: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for compared in model.compared() {
+        let (with, names): (BTreeSet<String>, BTreeSet<String>) = compared.into_iter().partition(|name| is_size(name));
+        let names = names.into_iter().filter(|name| !with.is_empty() && !options.overrides.contains_key(name));
+        names.for_each(|name| found.entry(name).or_default().extend(with.clone()));
+    }
+    found
+}
+
+struct BreakpointSearch<'a> {
+    model: &'a CostModel,
+    measurements: &'a Measurements,
+    options: &'a FitOptions,
+    names: BTreeMap<String, BTreeSet<String>>,
+}
+
+impl BreakpointSearch<'_> {
+    fn run(&self) -> Result<Vec<Breakpoint>, FitError> {
+        let gaps: Vec<Vec<Gap>> = self.names.values().map(|sizes| self.gaps(sizes)).collect();
+        let mut tried = Vec::new();
+        let mut degrees = None;
+        for chosen in all_of(&gaps) {
+            let middles: Vec<f64> = chosen.iter().map(|gap| gap.middle()).collect();
+            // What is wrong with the rest is told.
+            let (left, free) = self.left(&middles)?;
+            degrees = free;
+            tried.push((left, middles, chosen));
+        }
+        tried.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
+        tried.truncate(STARTS[self.names.len() - 1]);
+        let better = |(left, middles, chosen): (f64, Vec<f64>, Vec<Gap>)| self.bettered((left, middles), &chosen);
+        let bettered = tried.into_iter().map(better).collect::<Result<Vec<_>, FitError>>()?;
+        let Some(best) = bettered.into_iter().min_by(|(a, _), (b, _)| a.total_cmp(b)) else {
+            return Err(FitError::NoRoomForBreakpoints { names: self.names.keys().cloned().collect() });
+        };
+        let most = degrees.map(|degrees| {
+            best.0 * (1.0 + two_sided_quantile(1.0 - self.options.confidence, degrees).powi(2) / degrees)
+        });
+        let breakpoint = |(place, name): (usize, &String)| {
+            let interval = most.map(|most| self.interval(&best.1, place, &gaps[place], most)).transpose()?;
+            Ok(Breakpoint { name: name.clone(), value: best.1[place], interval })
+        };
+        self.names.keys().enumerate().map(breakpoint).collect()
+    }
+
+    /// The gaps between sizes but for the outermost ones: a side wants two sizes to have a slope.
+    fn gaps(&self, sizes: &BTreeSet<String>) -> Vec<Gap> {
+        let all = self.measurements.sizes(sizes);
+        let inner = all.get(1..all.len().saturating_sub(1)).unwrap_or_default();
+        inner.windows(2).map(|pair| Gap { low: pair[0], high: pair[1] }).collect()
+    }
+
+    fn with(&self, values: &[f64]) -> BTreeMap<String, f64> {
+        let mut known = self.options.overrides.clone();
+        known.extend(self.names.keys().cloned().zip(values.iter().copied()));
+        known
+    }
+
+    /// What is left with breakpoints in these places, and with how many degrees of freedom.
+    fn left(&self, values: &[f64]) -> Result<(f64, Option<f64>), FitError> {
+        let regression = LinearEquations::new(self.model, self.measurements, &self.with(values))?;
+        let degrees = regression.degrees().checked_sub(self.names.len()).filter(|&degrees| degrees > 0);
+        Ok((regression.left(self.options.solver), degrees.map(|degrees| degrees as f64)))
+    }
+
+    /// Moves breakpoints within their gaps, in which the model has no corner, to where less is left: as if it were
+    /// linear in them, and half as far until it is less (Muggeo, "Estimating regression models with unknown
+    /// break-points", 2003).
+    fn bettered(&self, start: (f64, Vec<f64>), gaps: &[Gap]) -> Result<(f64, Vec<f64>), FitError> {
+        let (mut least, mut values) = start;
+        let names: Vec<&str> = self.names.keys().map(String::as_str).collect();
+        for _ in 0..STEPS {
+            let known = self.with(&values);
+            let regression = LinearEquations::new(self.model, self.measurements, &known)?;
+            let slopes = regression.with_slopes(self.model, &known, self.options.solver, &names);
+            let found = slopes.solve(Solver::LeastSquares);
+            let moves = &found[found.len() - names.len()..];
+            let Some((left, moved)) = self.moved((least, &values), moves, gaps)? else { break };
+            let gain = least - left;
+            (least, values) = (left, moved);
+            if gain <= 1e-9 * least {
+                break;
+            }
+        }
+        Ok((least, values))
+    }
+
+    /// The first of ever shorter moves after which less is left.
+    fn moved(
+        &self,
+        (least, values): (f64, &[f64]),
+        moves: &[f64],
+        gaps: &[Gap],
+    ) -> Result<Option<(f64, Vec<f64>)>, FitError> {
+        for part in [1.0, 0.5, 0.25, 0.125, 0.03] {
+            let to = |((value, by), gap): ((&f64, &f64), &Gap)| (value + part * by).clamp(gap.low, gap.high);
+            let moved: Vec<f64> = values.iter().zip(moves).zip(gaps).map(to).collect();
+            let left = self.left(&moved)?.0;
+            if left < least {
+                return Ok(Some((left, moved)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The values around a breakpoint for which no more than `most` is left, whatever the others are.
+    fn interval(&self, values: &[f64], place: usize, gaps: &[Gap], most: f64) -> Result<(f64, f64), FitError> {
+        let now = values[place];
+        let mut ends = [now; 2];
+        let below = gaps.iter().rev().map(|gap| gap.low).filter(|low| *low < now).collect::<Vec<_>>();
+        let above = gaps.iter().map(|gap| gap.high).filter(|high| *high > now).collect();
+        for (end, way) in ends.iter_mut().zip([below, above]) {
+            for next in way {
+                if self.profile(values, place, next)? > most {
+                    *end = self.crossing(values, place, (*end, next), most)?;
+                    break;
+                }
+                *end = next;
+            }
+        }
+        Ok((ends[0], ends[1]))
+    }
+
+    /// What is left with one breakpoint at a value, and the other where least is left then.
+    fn profile(&self, values: &[f64], place: usize, value: f64) -> Result<f64, FitError> {
+        let mut values = values.to_vec();
+        values[place] = value;
+        let mut least = self.left(&values)?.0;
+        for (other, sizes) in self.names.values().enumerate().filter(|(other, _)| *other != place) {
+            for gap in self.gaps(sizes) {
+                values[other] = gap.middle();
+                least = least.min(self.left(&values)?.0);
+            }
+        }
+        Ok(least)
+    }
+
+    /// Where what is left passes `most`, by halving.
+    fn crossing(
+        &self,
+        values: &[f64],
+        place: usize,
+        (mut inside, mut outside): (f64, f64),
+        most: f64,
+    ) -> Result<f64, FitError> {
+        for _ in 0..12 {
+            let middle = 0.5 * (inside + outside);
+            if self.profile(values, place, middle)? <= most { inside = middle } else { outside = middle }
+        }
+        Ok(inside)
+    }
+}
+
+/// Two sizes, one next to the other.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Gap {
+    low: f64,
+    high: f64,
+}
+
+impl Gap {
+    /// The middle; of sizes above 0 on a scale of logarithms.
+    fn middle(self) -> f64 {
+        if self.low > 0.0 { (self.low * self.high).sqrt() } else { 0.5 * (self.low + self.high) }
+    }
+}
+
+/// All choices of one gap for each breakpoint, in rising order.
+fn all_of(gaps: &[Vec<Gap>]) -> Vec<Vec<Gap>> {
+    gaps.iter().fold(vec![Vec::new()], |before, gaps| {
+        let with = |one: &Vec<Gap>| {
+            let behind = one.last().map_or(f64::NEG_INFINITY, |gap| gap.high);
+            let higher = gaps.iter().filter(|gap| gap.low >= behind);
+            higher.map(|&gap| one.iter().copied().chain([gap]).collect()).collect::<Vec<_>>()
+        };
+        before.iter().flat_map(with).collect()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::cost::{Fit, TIME, Workload};
+
+    const SIZES: [f64; 8] = [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0];
+
+    fn file(sizes: &[f64], time: impl Fn(f64) -> f64) -> WorkloadFile {
+        let mut file = WorkloadFile::parse("n,time\n1,1\n", "walk", TIME).unwrap();
+        file.workloads = (sizes.iter())
+            .map(|&n| Workload {
+                sizes: BTreeMap::from([("n".to_owned(), n)]),
+                samples: BTreeMap::from([(TIME.to_owned(), vec![time(n)])]),
+                order: Vec::new(),
+            })
+            .collect();
+        file
+    }
+
+    fn found(file: &WorkloadFile, text: &str) -> Result<Vec<Breakpoint>, FitError> {
+        let model = CostModel::parse(text, &["n".to_owned()]).unwrap();
+        let options = FitOptions::default();
+        find(&model, &Measurements::of(&model, file, &options)?, &options)
+    }
+
+    /// 2 a piece up to `at`, 10 above.
+    fn broken(n: f64, at: f64) -> f64 {
+        2.0 * n.min(at) + 10.0 * (n - at).max(0.0)
+    }
+
+    #[test]
+    fn a_break_between_two_sizes_is_found_exactly() {
+        let file = file(&SIZES, |n| broken(n, 12.0));
+        let found = found(&file, "breakdown").unwrap();
+        assert_eq!((found.len(), found[0].name.as_str()), (1, "at"));
+        assert!((found[0].value - 12.0).abs() < 1e-3, "{found:?}");
+        let model = CostModel::parse("breakdown", &["n".to_owned()]).unwrap();
+        let fit = Fit::new(&model, &file, &FitOptions::default()).unwrap();
+        let values = fit.fitted.values();
+        assert!((values["coeff1"] - 2.0).abs() < 1e-3 && (values["coeff2"] - 10.0).abs() < 1e-3, "{values:?}");
+        assert_eq!(fit.fitted.degrees, 8 - 3);
+    }
+
+    #[test]
+    fn two_breaks_are_found_in_their_order() {
+        let sizes: Vec<f64> = (0..16).map(|step| f64::from(step).exp2()).collect();
+        let file =
+            file(&sizes, |n| n.min(100.0) + 5.0 * (n.min(3000.0) - 100.0).max(0.0) + 40.0 * (n - 3000.0).max(0.0));
+        let found = found(&file, "breakdown2").unwrap();
+        let values: Vec<f64> = found.iter().map(|breakpoint| breakpoint.value).collect();
+        assert!((values[0] - 100.0).abs() < 0.1 && (values[1] - 3000.0).abs() < 0.1, "{values:?}");
+    }
+
+    #[test]
+    fn what_is_not_compared_with_a_size_is_no_breakpoint() {
+        for text in ["a + b * n", "max(a * 2, n * b)", "a * max(b * n, 3)", "nlogn"] {
+            assert_eq!(found(&file(&SIZES, |n| n), text), Ok(Vec::new()), "{text}");
+        }
+        assert!(matches!(found(&file(&[1.0, 2.0], |n| n), "breakdown"), Err(FitError::NoRoomForBreakpoints { .. })));
+    }
+
+    #[test]
+    fn a_breakpoint_that_is_set_is_not_searched() {
+        let file = file(&SIZES, |n| broken(n, 12.0));
+        let options = FitOptions { overrides: BTreeMap::from([("at".to_owned(), 16.0)]), ..FitOptions::default() };
+        let model = CostModel::parse("breakdown", &["n".to_owned()]).unwrap();
+        assert!(unknown_breakpoints(&model, &file, &options).is_empty());
+        assert!(Fit::new(&model, &file, &options).unwrap().fitted.breakpoints.is_empty());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(24))]
+        /// Wherever it lies between the measured sizes, it is found, and within its interval.
+        #[test]
+        fn a_break_anywhere_is_found(at in 2.5..60.0_f64) {
+            let found = found(&file(&SIZES, |n| broken(n, at)), "breakdown").unwrap();
+            let (low, high) = found[0].interval.unwrap();
+            prop_assert!((found[0].value / at - 1.0).abs() < 0.01, "{found:?}");
+            prop_assert!(low <= found[0].value && found[0].value <= high);
+        }
+    }
+}

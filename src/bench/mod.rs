@@ -1,5 +1,6 @@
 //! Runs a command with many sizes, and keeps what each run took as workloads for a fit.
 
+mod closures;
 mod sweep;
 
 use std::collections::BTreeMap;
@@ -16,6 +17,7 @@ use crate::run::MeasuredMachine;
 use crate::session::{ChildIo, Launch, Needs};
 use crate::sources::command::Exit;
 
+pub use closures::{ClosureBench, PairedChange, paired, timer_latency};
 pub use sweep::{SizeValue, SizeValues, Sizes, filled, order, points};
 
 /// What is run.

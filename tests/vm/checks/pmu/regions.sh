@@ -1,0 +1,34 @@
+# Events of named regions, counted all the time and in turns with others.
+. checks/lib.sh
+
+# of REGION COLUMN FILE: a column of a region in the CSV that a program writes.
+of() {
+  awk -F, -v region="$1" -v column="$2" \
+    'NR == 1 { for (i = 1; i <= NF; i++) place[$i] = i } $1 == region { printf "%.6g", $place[column] }' "$3"
+}
+
+PERFPROP_REGION_EVENTS=instructions:u,cycles:u PERFPROP_REGION_CSV=/tmp/regions two_lengths
+short=$(of short instructions:u_mean /tmp/regions)
+long=$(of long instructions:u_mean /tmp/regions)
+near 'three times the steps are three times the instructions' "3 * $short" "$long" 0.01
+check 'events that have a counter all the time are exact' 0 "$(of long instructions:u_error /tmp/regions)"
+check 'no call is missing' 0 "$(of long instructions:u_missing_calls /tmp/regions)"
+perf stat -x, -e instructions:u -o /tmp/perf -- two_lengths
+whole=$(perfs instructions:u /tmp/perf)
+near 'regions have nearly all instructions of the program' "$whole" "40 * ($short + $long)" 0.1
+
+# Eight more groups want the counters, so that those of the regions take turns with them.
+busy=cycles:u,instructions:u,branches:u,branch-misses:u,cache-references:u,cache-misses:u
+( while :; do :; done ) &
+loop=$!
+perf stat -a -e "{$busy}" -e "{$busy}" -- sleep 600 2> /dev/null &
+others=$!
+PERFPROP_REGION_EVENTS=instructions:u,cycles:u PERFPROP_REGION_CSV=/tmp/turns two_lengths
+kill $loop $others
+error=$(of long instructions:u_error /tmp/turns)
+found=$(of long instructions:u_mean /tmp/turns)
+holds 'events that take turns have an error' "$error > 0"
+holds 'what was counted in turns is within four times its error' \
+  "($found - $long) * 40 < 4 * $error && ($long - $found) * 40 < 4 * $error"
+perfprop stat -e cycles:u --region-events instructions:u -- two_lengths 2> /tmp/text > /dev/null
+has 'stat prints events of regions' /tmp/text 'instructions:u in long'

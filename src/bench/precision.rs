@@ -1,0 +1,57 @@
+//! Says how sure the number of some runs is, and when it is sure enough to stop.
+
+use crate::cost::samples::Determinizer;
+use crate::rates::{Confidence, Error, Uncertain};
+
+/// Fewer runs say too little about their own spread to stop by it.
+pub const LEAST_RUNS: usize = 10;
+
+/// The number that stands for repeated measurements, with its 95 % interval by Student's t; `None` without measurements.
+/// Fewer than three don't say how far off they are.
+pub fn determined(determinizer: Determinizer, samples: &[f64]) -> Option<Uncertain> {
+    let value = determinizer.value(samples)?;
+    let degrees = samples.len().saturating_sub(1) as u64;
+    let half = |variance: f64| Error::of(Confidence::DEFAULT.student(degrees) * variance.sqrt());
+    let error = determinizer.variance(samples).map_or(Error::Unknown, half);
+    Some(Uncertain { value, error })
+}
+
+/// Whether measurements are known to this part of their number, so that no more of them are needed.
+pub(super) fn is_narrow(determinizer: Determinizer, samples: &[f64], part: f64) -> bool {
+    let width = || determined(determinizer, samples)?.error.half_width().zip(determinizer.value(samples));
+    samples.len() >= LEAST_RUNS && width().is_some_and(|(half, value)| half <= part * value.abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_runs_by_hand() {
+        // Variance of the mean: 2/3 over 2; t with 2 degrees is 4.30265.
+        let found = determined(Determinizer::Mean, &[1.0, 2.0, 3.0]);
+        let half = found.and_then(|found| found.error.half_width()).unwrap_or_default();
+        assert!((half - 4.302_65 * (1.0_f64 / 3.0).sqrt()).abs() < 1e-4, "{half}");
+        assert_eq!(determined(Determinizer::Mean, &[1.0, 2.0]), Some(Uncertain { value: 1.5, error: Error::Unknown }));
+        assert_eq!(determined(Determinizer::Median, &[]), None);
+    }
+
+    #[test]
+    fn runs_are_enough_once_their_interval_is_narrow() {
+        let samples: Vec<f64> = (0..40).map(|run| 100.0 + f64::from(run % 5)).collect();
+        // Quartiles 101 and 103: sqrt(pi/2 / 40) * 2 / 1.349 * 2.02 is 0.594 of 102.
+        assert!(
+            is_narrow(Determinizer::Median, &samples, 0.0059) && !is_narrow(Determinizer::Median, &samples, 0.0058)
+        );
+        assert!(!is_narrow(Determinizer::Median, &[5.0; LEAST_RUNS - 1], 0.5), "too few");
+        assert!(is_narrow(Determinizer::Median, &[5.0; LEAST_RUNS], 0.0) && !is_narrow(Determinizer::Mean, &[], 1.0));
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_wider_tolerance_never_takes_more_runs(samples in proptest::collection::vec(1.0..1e6_f64, 0..40), part in 0.0..1.0_f64) {
+            let narrow = is_narrow(Determinizer::Median, &samples, part);
+            proptest::prop_assert!(!narrow || is_narrow(Determinizer::Median, &samples, part * 2.0));
+        }
+    }
+}

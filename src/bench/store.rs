@@ -84,6 +84,15 @@ impl SweepStore {
         self.paths.iter().all(|path| fs::metadata(path).map_or(true, |found| found.is_file()))
     }
 
+    /// Finds out whether the files can be written, before anything is measured. What is there stays.
+    ///
+    /// # Errors
+    /// The file that can't be written, with the operating system's error.
+    pub fn check(&self) -> Result<(), (PathBuf, io::Error)> {
+        let one = |path: &PathBuf| PartialFile::create(path).map(drop).map_err(|error| (path.clone(), error));
+        self.paths.iter().try_for_each(one)
+    }
+
     /// Writes all files, each under its name once it is whole. Sizes without a run are left out.
     ///
     /// # Errors
@@ -131,7 +140,7 @@ fn in_file_name(c: char) -> char {
 
 /// The file without sizes that have no run yet.
 pub(super) fn without_empty(file: &WorkloadFile) -> WorkloadFile {
-    let workloads = file.workloads.iter().filter(|workload| !workload.samples.is_empty()).cloned().collect();
+    let workloads = file.workloads.iter().filter(|workload| !workload.order.is_empty()).cloned().collect();
     WorkloadFile { header: file.header.clone(), workloads }
 }
 
@@ -185,8 +194,8 @@ fn same(then: &SweepRecord, now: &SweepRecord) -> Result<(), NotResumedReason> {
     let of = |text: &dyn Fn(&SweepRecord) -> String| (text(then), text(now));
     let all = [
         ("the command", of(&commands)),
-        ("the sizes", of(&sizes)),
-        ("the words", of(&words)),
+        ("the list of sizes", of(&sizes)),
+        ("the list of words", of(&words)),
         ("the list of events", of(&|sweep| sweep.events.join(","))),
         ("the seed", of(&|sweep| sweep.seed.to_string())),
         ("the CPU", of(&cpu)),
@@ -194,4 +203,129 @@ fn same(then: &SweepRecord, now: &SweepRecord) -> Result<(), NotResumedReason> {
     ];
     let different = all.into_iter().find(|(_, (then, now))| then != now);
     different.map_or(Ok(()), |(what, (then, now))| Err(NotResumedReason::Different(what, then, now)))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::collections::BTreeMap;
+
+    use super::super::design::variants;
+    use super::super::parameter::Parameter;
+    use super::*;
+    use crate::cost::{TIME, Workload, WorkloadHeader};
+
+    fn paths(commands: &[&str], parameters: &[&str], output: &str) -> Vec<String> {
+        let commands: Vec<_> = commands.iter().map(|word| vec![(*word).to_owned()]).collect();
+        let parameters: Vec<_> = parameters.iter().map(|text| Parameter::parse(text).unwrap()).collect();
+        let store = SweepStore::new(Path::new(output), &variants(&commands, &parameters));
+        store.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
+    }
+
+    #[test]
+    fn each_command_has_its_file() {
+        assert_eq!(paths(&["./a {n}"], &["n=1,2"], "x/s.jsonl"), ["x/s.jsonl"]);
+        assert_eq!(
+            paths(&["./s"], &["algo=quick,merge"], "x/s.jsonl"),
+            ["x/s-algo=quick.jsonl", "x/s-algo=merge.jsonl"]
+        );
+        assert_eq!(paths(&["bin/a", "b"], &[], "s"), ["s-a", "s-b"]);
+        let odd = paths(&["a"], &["k=../x,.._x,a b"], "s.jsonl");
+        assert_eq!(
+            odd,
+            ["s-k=.._x.jsonl", "s-k=.._x-2.jsonl", "s-k=a-b.jsonl"],
+            "no name leads elsewhere, and none is taken twice"
+        );
+    }
+
+    /// A file of `a {n}` with n = 1 and 2 and these runs at each.
+    fn file(runs: [&[u32]; 2], change: impl Fn(&mut SweepRecord)) -> WorkloadFile {
+        let mut sweep = SweepRecord {
+            seed: 1,
+            commands: vec![vec!["a".into(), "{n}".into()]],
+            values: BTreeMap::from([("n".to_owned(), vec![1.0, 2.0])]),
+            ..SweepRecord::default()
+        };
+        change(&mut sweep);
+        let workload = |(n, runs): (f64, &[u32])| Workload {
+            sizes: BTreeMap::from([("n".to_owned(), n)]),
+            samples: BTreeMap::from([(TIME.to_owned(), runs.iter().map(|run| f64::from(*run) * 10.0).collect())]),
+            order: runs.to_vec(),
+        };
+        let header =
+            WorkloadHeader { command: sweep.commands[0].clone(), sweep: Some(sweep), ..WorkloadHeader::default() };
+        WorkloadFile { header, workloads: [1.0, 2.0].into_iter().zip(runs).map(workload).collect() }
+    }
+
+    const ORDER: [usize; 6] = [2, 3, 3, 2, 2, 3];
+
+    #[test]
+    fn runs_are_taken_over_from_the_same_sweep() {
+        let mut now = file([&[], &[]], |sweep| sweep.started = 9.0);
+        let then = file([&[0, 4], &[1]], |sweep| sweep.started = 5.0);
+        take_over(&mut now, then.clone(), 2, &ORDER).unwrap();
+        assert_eq!(now, then, "also when it began");
+        // Fewer repetitions than there were are no other sweep.
+        take_over(&mut now, then, 2, &ORDER[..2]).unwrap();
+    }
+
+    #[test]
+    fn another_sweep_is_refused() {
+        type Change = fn(&mut SweepRecord);
+        let changes: [(&str, Change); 7] = [
+            ("the seed was '2' and is '1' now", |sweep| sweep.seed = 2),
+            ("the command was 'b' and is 'a {n}' now", |sweep| sweep.commands = vec![vec!["b".into()]]),
+            ("the list of sizes was 'n=3' and is 'n=1,2' now", |sweep| {
+                drop(sweep.values.insert("n".into(), vec![3.0]))
+            }),
+            ("the list of words was 'k=x' and is '' now", |sweep| {
+                drop(sweep.words.insert("k".into(), vec!["x".into()]))
+            }),
+            ("the list of events was 'faults' and is '' now", |sweep| sweep.events.push("faults".into())),
+            ("the CPU was '3' and is 'any' now", |sweep| sweep.cpu = Some(3)),
+            ("what runs around runs was '--setup x' and is '' now", |sweep| {
+                drop(sweep.hooks.insert("--setup".into(), "x".into()));
+            }),
+        ];
+        let refused = |before: WorkloadFile| {
+            let why = take_over(&mut file([&[], &[]], |_| {}), before, 2, &ORDER).unwrap_err();
+            NotResumed { path: "f".into(), why }.to_string()
+        };
+        for (words, change) in changes {
+            let text = refused(file([&[0], &[1]], change));
+            assert!(text.contains(words), "{text}");
+        }
+        let text = refused(WorkloadFile { header: WorkloadHeader::default(), ..file([&[0], &[1]], |_| {}) });
+        assert!(text.contains("doesn't say how it was measured"), "{text}");
+        // A run of the other size, a run that has no measurement, a size that there isn't.
+        let mut cut = file([&[0, 3], &[1]], |_| {});
+        cut.workloads[0].samples.get_mut(TIME).unwrap().pop();
+        let mut odd = file([&[0], &[1]], |_| {});
+        odd.workloads[0].sizes = BTreeMap::new();
+        for before in [file([&[1], &[]], |_| {}), cut, odd] {
+            assert!(refused(before).contains("its runs are in another order"));
+        }
+    }
+
+    #[test]
+    fn files_are_written_and_read() {
+        let folder = std::env::temp_dir().join(format!("perfprop-store-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let store = SweepStore { paths: vec![folder.join("a.jsonl"), folder.join("b.jsonl")] };
+        store.check().unwrap();
+        assert!(store.read().unwrap().iter().all(Option::is_none) && store.is_replaceable());
+        let begun = file([&[0], &[]], |_| {});
+        store.write(&[begun.clone()]).unwrap();
+        let read = store.read().unwrap();
+        assert_eq!((read[0].clone(), read[1].is_none()), (Some(without_empty(&begun)), true));
+        for (text, words) in [("n,time\n1,2\n", "doesn't say how"), ("{\"x\":1}\n", "line 1: no header")] {
+            fs::write(&store.paths[1], text).unwrap();
+            let error = store.read().unwrap_err().to_string();
+            assert!(error.contains(words), "{error}");
+        }
+        let error = SweepStore { paths: vec![folder.join("none/a.jsonl")] }.check().unwrap_err();
+        assert_eq!(error.1.kind(), io::ErrorKind::NotFound);
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

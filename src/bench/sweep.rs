@@ -25,9 +25,6 @@ pub const EXIT_CODE: &str = "exit_code";
 /// A command that does nothing: what it takes is what starting a process takes.
 const NOTHING: &str = "true";
 
-/// The most runs of a command that does nothing.
-const MOST_STARTS: usize = 30;
-
 /// So often the files are written, or after each run where runs take longer.
 const WRITES: Duration = Duration::from_millis(500);
 
@@ -75,6 +72,7 @@ pub fn sweep(
     if resumes {
         sweep.resume()?;
     }
+    store.map_or(Ok(()), SweepStore::check).map_err(|(path, error)| SweepError::Write(path, error))?;
     let mut stop = sweep.run_all().err();
     let cleaned = sweep.clean_up();
     stop = stop.or(cleaned.err());
@@ -176,12 +174,16 @@ impl<'a> Sweep<'a> {
         let missing: BTreeSet<usize> = turns.iter().map(|&(_, cell)| cell).collect();
         let warmups = order(self.variants.len() * self.points.len(), self.options.warmups, self.options.seed);
         let warmups: Vec<usize> = warmups.into_iter().filter(|cell| missing.contains(cell)).collect();
-        let starts = if turns.is_empty() { 0 } else { self.starts() };
-        self.progress.of = starts + warmups.len() + turns.len();
-        self.measure_start(starts)?;
+        let starts = self.missing_starts(&turns);
+        self.progress.of = starts.len() + warmups.len() + turns.len();
         for cell in warmups {
             self.run(cell)?;
         }
+        self.keep_runs(turns, starts)
+    }
+
+    /// Makes the runs that are kept, each with its place in the order, and one of a command that does nothing in each round.
+    fn keep_runs(&mut self, turns: Vec<(u32, usize)>, mut starts: BTreeSet<u32>) -> Result<(), Stopped> {
         for (run, cell) in turns {
             let (variant, point) = self.place(cell);
             if self.is_narrow(&self.files[variant].workloads[point]) {
@@ -189,10 +191,11 @@ impl<'a> Sweep<'a> {
                 self.progress.of -= 1;
                 continue;
             }
+            if starts.remove(&self.round(run)) {
+                self.measure_start(self.round(run))?;
+            }
             let counts = self.run(cell)?;
-            let workload = &mut self.files[variant].workloads[point];
-            workload.order.push(run);
-            counts.into_iter().for_each(|(name, count)| workload.samples.entry(name).or_default().push(count));
+            keep(&mut self.files[variant].workloads[point], run, counts);
             if self.saved_at.elapsed() >= WRITES && self.store.is_some_and(SweepStore::is_replaceable) {
                 self.save()?;
             }
@@ -214,28 +217,28 @@ impl<'a> Sweep<'a> {
         self.options.until.is_some_and(|part| is_narrow(self.options.determinizer, samples, part))
     }
 
-    /// How many runs of a command that does nothing are to be made, the warm-ups among them; none where an earlier sweep
-    /// has made them, or there is no such command.
-    fn starts(&self) -> usize {
-        let has = self.files.iter().all(|file| file.header.sweep.as_ref().is_some_and(|it| it.process_start.is_some()));
-        let is_possible = !has && find_command(&NOTHING.into()).is_some_and(|path| path.exists());
-        if is_possible { self.options.warmups.min(MOST_STARTS) + self.options.repeats.min(MOST_STARTS) } else { 0 }
+    /// The round of a run that is kept: each cell has a turn in it.
+    fn round(&self, run: u32) -> u32 {
+        run / (self.variants.len() * self.points.len()).max(1) as u32
+    }
+
+    /// The rounds in which a command that does nothing is to be run; none where there is no such command.
+    fn missing_starts(&self, turns: &[(u32, usize)]) -> BTreeSet<u32> {
+        if find_command(&NOTHING.into()).is_none_or(|path| !path.exists()) {
+            return BTreeSet::new();
+        }
+        let records = self.files.iter().filter_map(|file| file.header.sweep.as_ref());
+        let done = records.filter_map(|sweep| sweep.process_start.as_ref()).flat_map(|start| &start.order);
+        let done: BTreeSet<u32> = done.copied().collect();
+        turns.iter().map(|&(run, _)| self.round(run)).filter(|round| !done.contains(round)).collect()
     }
 
     /// Measures what starting a process takes, as everything else is measured.
-    fn measure_start(&mut self, runs: usize) -> Result<(), Stopped> {
-        let mut start = Workload { sizes: BTreeMap::new(), samples: BTreeMap::new(), order: Vec::new() };
-        let warmups = runs.saturating_sub(self.options.repeats.min(MOST_STARTS));
-        for run in 0..runs {
-            let (counts, _) = self.measure(&[NOTHING.to_owned()])?;
-            if run >= warmups {
-                start.order.push((run - warmups) as u32);
-                counts.into_iter().for_each(|(name, count)| start.samples.entry(name).or_default().push(count));
-            }
-        }
-        if runs > 0 {
-            let sweeps = self.files.iter_mut().filter_map(|file| file.header.sweep.as_mut());
-            sweeps.for_each(|sweep| sweep.process_start = Some(start.clone()));
+    fn measure_start(&mut self, round: u32) -> Result<(), Stopped> {
+        let (counts, _) = self.measure(&[NOTHING.to_owned()])?;
+        for sweep in self.files.iter_mut().filter_map(|file| file.header.sweep.as_mut()) {
+            let empty = Workload { sizes: BTreeMap::new(), samples: BTreeMap::new(), order: Vec::new() };
+            keep(sweep.process_start.get_or_insert(empty), round, counts.clone());
         }
         Ok(())
     }
@@ -303,8 +306,11 @@ impl<'a> Sweep<'a> {
         }
     }
 
-    /// Notes the conditions until now, and writes the files if there is something to write.
+    /// Notes the conditions until now, and writes the files, if something was measured.
     fn save(&mut self) -> Result<(), SweepError> {
+        if self.progress.done == 0 {
+            return Ok(());
+        }
         let seen = self.conditions.conditions();
         for sweep in self.files.iter_mut().filter_map(|file| file.header.sweep.as_mut()) {
             sweep.conditions.truncate(self.earlier);
@@ -316,6 +322,12 @@ impl<'a> Sweep<'a> {
         self.saved_at = Instant::now();
         Ok(())
     }
+}
+
+/// Keeps a run of this place in the order.
+fn keep(workload: &mut Workload, run: u32, counts: BTreeMap<String, f64>) {
+    workload.order.push(run);
+    counts.into_iter().for_each(|(name, count)| workload.samples.entry(name).or_default().push(count));
 }
 
 fn numbers(sizes: &Sizes) -> BTreeMap<String, f64> {

@@ -11,11 +11,13 @@ use super::error::code_of;
 use super::signals::listen;
 use super::stream::{Stream, say};
 use crate::bench::{
-    Hooks, Parameter, SweepError, SweepOptions, SweepProgress, SweepStore, Swept, sweep, variants, warnings,
+    Hooks, Parameter, SweepError, SweepOptions, SweepProgress, SweepStore, Swept, determined, sweep, variants, warnings,
 };
 use crate::cost::samples::Determinizer;
+use crate::cost::{TIME, Workload, WorkloadFile};
 use crate::host::HostFiles;
 use crate::measure::check_command;
+use crate::names::shown;
 use crate::number::{percent, time};
 use crate::sources::perf::Stop;
 use crate::text;
@@ -23,16 +25,17 @@ use crate::text;
 /// The arguments of `perfprop bench`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  perfprop bench -P n=1e3,1e4,1e5 -o sort.jsonl -- ./sort {n}           30 runs of each size
-  perfprop fit sort.jsonl --model auto                                  how the time grows
-  perfprop bench -P n=log:10..1e6:12 -e page-faults -o a.jsonl -- ./a {n}
-  perfprop bench -P n=1e4,1e5 -- ./before {n} --vs ./after {n}          which one is faster, and how sure that is
-  perfprop bench -P n=1e5 -P algo=quick,merge -- ./sort --{algo} {n}    the same of words
-  perfprop bench -P n=1e6 --until 1% -r 300 --cpu 1 -- ./sort {n}       as many runs as it takes, up to 300
-  perfprop bench -P n=1e3,1e6 --setup 'head -c {n} /dev/urandom > in-{n}' --cleanup 'rm in-{n}' -- gzip -k in-{n} -c
-  perfprop bench -P n=log:1e3..1e8:30 -o long.jsonl --resume -- ./long {n}  goes on where it was interrupted")]
+  perfprop bench -P N=1e3,1e4,1e5 -o sort.jsonl -- ./sort {N}         30 runs of each size
+  perfprop fit sort.jsonl --model auto                                how the time grows
+  perfprop bench -P N=log:10..1e6:12 -e page-faults -- ./sort {N}     count events, too
+  perfprop bench -P N=1e4,1e5 -- ./before {N} --vs ./after {N}        which one is faster
+  perfprop bench -P N=1e5 -P algo=quick,merge -- ./sort {algo} {N}    the same of words
+  perfprop bench -P N=1e6 --until 1% -r 300 --cpu 1 -- ./sort {N}     as many runs as it takes
+  perfprop bench -P N=9,99 --prepare 'gen {N} > in' -- ./sort in      a new input for each run
+  perfprop bench -P N=1e3,1e8 -o all.jsonl --resume -- ./sort {N}     go on after an interrupt")]
+// Help has no {n}: clap makes a new line of it.
 pub(super) struct BenchArgs {
-    /// A size and its values, as in n=1e3,1e4, n=log:1..1e6:20 or n=lin:0..100:11; or words, as in algo=quick,merge, each of which is a command to compare. {n} in the command is replaced by each
+    /// A size and its values, as in N=1e3,1e4, N=log:1..1e6:20 or N=lin:0..100:11; or words, as in algo=quick,merge, each of which makes a command to compare. {N} in the command is replaced by each
     #[arg(short = 'P', long = "parameter", value_name = "NAME=VALUES", value_parser = Parameter::parse, help_heading = SWEEP)]
     parameters: Vec<Parameter>,
     /// How often each command is measured with each size, at the most
@@ -80,14 +83,14 @@ pub(super) struct BenchArgs {
     /// Write a table in Markdown
     #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
     export_markdown: Option<PathBuf>,
-    /// The command; {n} stands for the value of n. Behind each --vs stands another one, which is compared with the first
+    /// The command; {N} stands for the value of N. Behind each --vs stands another one, which is compared with the first
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 const SWEEP: &str = "What is run";
 const MEASURING: &str = "What is measured";
-const AROUND: &str = "Commands around runs ({n} is replaced; words are quoted for the shell)";
+const AROUND: &str = "Commands around runs ({N} is replaced; words are quoted for the shell)";
 const OUTPUT: &str = "Output";
 
 /// What stands between two commands.
@@ -120,6 +123,7 @@ pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
     progress.clear();
     let swept = match swept {
         Err(SweepError::Measure(error)) => return Err(Error::Measure(error)),
+        Err(SweepError::Write(path, source)) => return Err(Error::Write { path, source }),
         Err(error) => return Err(Error::Usage(error.to_string())),
         Ok(swept) => swept,
     };
@@ -184,7 +188,7 @@ fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<
         return Ok(());
     }
     if args.output.as_deref().is_some_and(is_stdout) {
-        let text: String = swept.files.iter().map(crate::cost::WorkloadFile::to_json_lines).collect();
+        let text: String = swept.files.iter().map(WorkloadFile::to_json_lines).collect();
         Stream::stdout().print(&text)?;
     } else {
         Stream::stdout().print(&text::sweep(swept, args.determinize))?;
@@ -201,16 +205,22 @@ fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<
 
 /// What is worth knowing beside the numbers.
 fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
-    let SweepProgress { of, saved, resumed, .. } = swept.progress;
+    let SweepProgress { saved, resumed, .. } = swept.progress;
+    let workloads = || swept.files.iter().flat_map(|file| &file.workloads);
+    let kept: usize = workloads().map(|workload| workload.order.len()).sum();
     if resumed > 0 {
-        say(&format!("{resumed} runs were there already, {of} were made now"));
+        say(&format!("{resumed} runs were there already, {} were made now", kept.saturating_sub(resumed)));
     }
     if let Some(part) = args.until {
-        say(&format!("{saved} runs of {} each weren't needed for ±{}", args.repeat, percent(part)));
-        let wide = wide(args, swept, part);
+        say(&format!("{saved} of {} runs weren't needed for ±{}", saved + kept, percent(part)));
+        let wide = workloads().filter(|workload| is_wide(args, workload, part)).count();
         if wide > 0 {
-            say(&format!("{wide} of the intervals are wider than that after {} runs: allow more (-r)", args.repeat));
+            say(&format!("{wide} intervals are wider than that after {} runs: allow more (-r)", args.repeat));
         }
+    }
+    if let Some(store) = store.filter(|store| store.paths.len() > 1) {
+        let names: Vec<_> = store.paths.iter().map(|path| shown(&path.to_string_lossy()).into_owned()).collect();
+        say(&format!("a file for each command: {}", names.join(", ")));
     }
     let Some(file) = swept.files.first() else { return };
     let sweep = file.header.sweep.iter();
@@ -222,29 +232,29 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
     }
 }
 
-/// How many commands at how many sizes have all their runs, and an interval that is too wide still.
-fn wide(args: &BenchArgs, swept: &Swept, part: f64) -> usize {
-    let workloads = swept.files.iter().flat_map(|file| &file.workloads);
-    let is_wide = |samples: &[f64]| {
-        let found = crate::bench::determined(args.determinize, samples);
-        let error = found.and_then(|found| found.error.relative_to(found.value));
-        samples.len() >= args.repeat as usize && error.is_none_or(|error| error > part)
-    };
-    let times = workloads.filter_map(|workload| workload.samples.get(crate::cost::TIME));
-    times.filter(|samples| is_wide(samples)).count()
+/// Whether all runs of a command at a size leave the interval of its time wider than this part.
+fn is_wide(args: &BenchArgs, workload: &Workload, part: f64) -> bool {
+    let samples = workload.samples.get(TIME).map_or(&[][..], Vec::as_slice);
+    let error = determined(args.determinize, samples).and_then(|found| found.error.relative_to(found.value));
+    samples.len() >= args.repeat as usize && error.is_none_or(|error| error > part)
 }
 
 /// Says why the sweep ended, if not by itself.
 fn end(swept: Swept, is_kept: bool) -> Result<u8, Error> {
     match (swept.error, swept.signal) {
         (Some(SweepError::Measure(error)), _) => Err(Error::Measure(error)),
+        (Some(SweepError::Write(path, source)), _) => Err(Error::Write { path, source }),
         (Some(error), _) => {
             say(&error.to_string());
             Ok(125)
         }
         (None, Some(signal)) => {
-            let how = if is_kept { "; the same with --resume goes on" } else { "" };
-            say(&format!("interrupted: what was measured until then is above{how}"));
+            let has_any = swept.files.iter().any(|file| !file.workloads.is_empty());
+            say(match (has_any, is_kept) {
+                (false, _) => "interrupted: nothing was measured",
+                (true, false) => "interrupted: what was measured until then is above",
+                (true, true) => "interrupted: what was measured until then is kept; the same with --resume goes on",
+            });
             Ok(code_of(signal))
         }
         (None, None) => Ok(0),

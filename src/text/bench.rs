@@ -135,7 +135,7 @@ fn comparison(variants: &[Variant], compared: &[VariantComparison]) -> String {
 /// The ratio and the ends of its interval, with digits that the interval leaves.
 fn ratio((ratio, interval): (Option<f64>, Option<(f64, f64)>)) -> (String, String) {
     let width = interval.map_or(0.01, |(low, high)| high - low);
-    let decimals = (1.0 - width.max(1e-9).log10().floor()).clamp(0.0, 6.0) as usize;
+    let decimals = (1.0 - width.max(1e-9).log10().floor()).clamp(2.0, 6.0) as usize;
     let text = |number: f64| format!("{number:.decimals$}");
     let missing = || "—".to_owned();
     let ends = interval.map_or_else(missing, |(low, high)| format!("{} to {}", text(low), text(high)));
@@ -212,7 +212,7 @@ pub(super) mod tests {
 
     #[test]
     fn two_commands_side_by_side() {
-        insta::assert_snapshot!("two_commands", sweep(&two_commands(), Determinizer::Median));
+        crate::goldens::assert_golden!("bench", "two_commands", sweep(&two_commands(), Determinizer::Median));
         let start = process_start(&two_commands().files[0], Some("sort.jsonl"), Determinizer::Mean).unwrap();
         assert!(start.contains("502 µs ±") && start.ends_with("--model affine --set intercept=502.0us"), "{start}");
     }
@@ -236,7 +236,7 @@ pub(super) mod tests {
             format!("{value}: {ends}")
         };
         assert_eq!(text(1.5234, 1.48, 1.57), "1.523: 1.480 to 1.570");
-        assert_eq!(text(12.34, 9.0, 15.9), "12.3: 9.0 to 15.9");
+        assert_eq!(text(12.34, 9.0, 15.9), "12.34: 9.00 to 15.90");
         assert_eq!(text(1.0, 0.9999, 1.0001), "1.00000: 0.99990 to 1.00010");
         assert_eq!(ratio((None, None)), ("—".to_owned(), "—".to_owned()));
     }

@@ -127,10 +127,14 @@ mod tests {
     #[test]
     fn two_commands_in_hyperfines_forms() {
         let swept = two_commands();
-        insta::assert_snapshot!("hyperfine_markdown", hyperfine_markdown(&swept, Determinizer::Median));
+        crate::goldens::assert_golden!("bench", "hyperfine_markdown", hyperfine_markdown(&swept, Determinizer::Median));
         let json: Value = serde_json::from_str(&hyperfine_json(&swept)).unwrap();
         assert_eq!(json["results"].as_array().unwrap().len(), 4);
-        insta::assert_snapshot!("hyperfine_json", serde_json::to_string_pretty(&json["results"][2]).unwrap());
+        crate::goldens::assert_golden!(
+            "bench",
+            "hyperfine_json",
+            serde_json::to_string_pretty(&json["results"][2]).unwrap()
+        );
     }
 
     #[test]

@@ -253,8 +253,12 @@ mod tests {
             samples: BTreeMap::from([(TIME.to_owned(), runs.iter().map(|run| f64::from(*run) * 10.0).collect())]),
             order: runs.to_vec(),
         };
-        let header =
-            WorkloadHeader { command: sweep.commands[0].clone(), sweep: Some(sweep), ..WorkloadHeader::default() };
+        let header = WorkloadHeader {
+            perfprop_workload: 1,
+            command: sweep.commands[0].clone(),
+            sweep: Some(sweep),
+            ..WorkloadHeader::default()
+        };
         WorkloadFile { header, workloads: [1.0, 2.0].into_iter().zip(runs).map(workload).collect() }
     }
 

@@ -150,8 +150,9 @@ fn verdict(verdict: Verdict) -> String {
 fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
     let first = variants.first().map_or("", |variant| &variant.label);
     format!(
-        "ratio: of the means of runs, to {}; higher, lower: more than chance by a t-test; with 95% none of these is wrong,\n\
-         of {} tested (P and INTERVAL are corrected for that); can't tell (N runs): so many of each show it, if it is as it seems\n",
+        "ratio: of the means of runs, to {}; higher, lower: more than chance by a t-test;\n\
+         with 95% none of them is wrong, of {} tested (P and INTERVAL are corrected for that);\n\
+         can't tell (N runs): so many of each show it, if it is as it seems\n",
         shown(first),
         compared.len()
     )

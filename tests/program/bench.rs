@@ -136,10 +136,10 @@ fn an_interrupted_sweep_goes_on_with_the_runs_that_are_missing() {
 #[test]
 fn runs_end_once_intervals_are_narrow() {
     let folder = Folder::new();
-    let (_, said) = ended(&folder, &["--until", "100%", "-r", "20", "-o", "a.jsonl", "--", "true"], 0);
+    let (_, said) = ended(&folder, &["--until", "100%", "-r", "40", "-o", "a.jsonl", "--", "true"], 0);
     let kept = places(&folder, &["a.jsonl"]).len();
-    assert!((10..=20).contains(&kept), "{kept}");
-    assert!(said.contains(&format!("{} of 20 runs weren't needed for ±100%", 20 - kept)), "{said}");
+    assert!((20..=40).contains(&kept), "{kept}");
+    assert!(said.contains(&format!("{} of 40 runs weren't needed for ±100%", 40 - kept)), "{said}");
 }
 
 #[test]

@@ -7,6 +7,7 @@ use nix::sys::time::TimeValLike;
 
 use crate::cost::MachineConditions;
 use crate::host::HostFiles;
+use crate::number::percent;
 use crate::units::CpuNs;
 
 /// What was read at one time.
@@ -105,7 +106,7 @@ pub fn warnings(conditions: &MachineConditions, cpu: Option<u32>) -> Vec<String>
     let mut all = Vec::new();
     if let Some(busy) = conditions.others_busy.filter(|busy| *busy > MUCH * conditions.cpus as f64) {
         let busy = match cpu {
-            Some(cpu) => format!("CPU {cpu} busy for {} of the time", crate::number::percent(busy)),
+            Some(cpu) => format!("CPU {cpu} busy for {} of the time", percent(busy)),
             None => format!("{busy:.1} of {} CPUs busy", conditions.cpus),
         };
         let instead = if cpu.is_none() { ", or keep the command on a quiet CPU (--cpu N)" } else { "" };

@@ -29,7 +29,7 @@ pub struct Hooks {
 }
 
 /// Which of the commands around runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HookKind {
     /// Before the first run.
     Setup,

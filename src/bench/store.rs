@@ -320,7 +320,7 @@ mod tests {
         store.check().unwrap();
         assert!(store.read().unwrap().iter().all(Option::is_none) && store.is_replaceable());
         let begun = file([&[0], &[]], |_| {});
-        store.write(&[begun.clone()]).unwrap();
+        store.write(std::slice::from_ref(&begun)).unwrap();
         let read = store.read().unwrap();
         assert_eq!((read[0].clone(), read[1].is_none()), (Some(without_empty(&begun)), true));
         for (text, words) in [("n,time\n1,2\n", "doesn't say how"), ("{\"x\":1}\n", "line 1: no header")] {

@@ -1,5 +1,7 @@
 //! Writes what commands took in the forms that hyperfine has: JSON, and tables in Markdown.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Value, json};
 
 use crate::bench::{CPU_TIMES, EXIT_CODE, Swept, Variant, VariantComparison, command_line, comparisons, determined};
@@ -36,7 +38,7 @@ fn result(variant: &Variant, workload: &Workload) -> Value {
     // Without it a run counts only if it ended with 0.
     let codes: Vec<i64> = codes.unwrap_or_else(|| vec![0.0; all.len()]).iter().map(|code| *code as i64).collect();
     let sizes = workload.sizes.iter().map(|(name, size)| (name.clone(), size.to_string()));
-    let parameters: std::collections::BTreeMap<String, String> = sizes.chain(variant.words.clone()).collect();
+    let parameters: BTreeMap<String, String> = sizes.chain(variant.words.clone()).collect();
     let [user, system] = CPU_TIMES.map(mean);
     json!({
         "command": command_line(variant, &workload.sizes),

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
+mod load;
+
 /// The longest file that is read; `/proc/cpuinfo` of hundreds of CPUs is cut.
 const LONGEST_FILE: u64 = 1 << 20;
 

@@ -55,7 +55,7 @@
 //! - [`cost`]: how times and counts grow with sizes
 //! - [`machine`]: what can be counted here, and what forbids it
 //! - [`session`] and [`measure`]: running a measurement
-//! - [`bench`](mod@bench): a command with many sizes
+//! - [`bench`](mod@bench): commands with many sizes, beside one another
 //! - [`validate`]: whether intervals hold the truth on this machine
 //!
 //! To files and people:

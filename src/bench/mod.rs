@@ -1,53 +1,97 @@
-//! Runs a command with many sizes, and keeps what each run took as workloads for a fit.
+//! Runs commands with many sizes, and keeps what each run took as workloads for a fit.
+//!
+//! ```text
+//! commands, words ── variants ┐
+//!                             ├─ cells, in shuffled turns ── runs ── a file for each variant, whole after each run
+//! sizes ───────────── points ─┘
+//! ```
 
 mod closures;
+mod comparison;
+mod conditions;
+mod design;
+mod hooks;
+mod parameter;
+mod precision;
+mod runner;
+mod store;
 mod sweep;
 
-use std::collections::BTreeMap;
-use std::ffi::OsString;
-use std::ops::ControlFlow;
-use std::time::Duration;
-
-use crossbeam_channel::Receiver;
-
-use crate::cost::{TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
-use crate::measure::{self, DefaultEvents, MeasureOptions, Measurement, watch};
-use crate::names::shown;
-use crate::run::MeasuredMachine;
-use crate::session::{ChildIo, Launch, Needs};
-use crate::sources::command::Exit;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
 
 pub use closures::{ClosureBench, PairedChange, paired, timer_latency};
-pub use sweep::{SizeValue, SizeValues, Sizes, filled, order, points};
+pub use comparison::{VariantComparison, comparisons, quantities, unit};
+pub use conditions::warnings;
+pub use design::{Sizes, Variant, command_at, command_line, filled, order, points, shell_text, variants};
+pub use hooks::{HookFailure, HookKind, Hooks};
+pub use parameter::{Parameter, ParameterValues, SizeValue};
+pub use precision::{LEAST_RUNS, determined};
+pub use runner::CPU_TIMES;
+pub use store::{NotResumed, NotResumedReason, SweepStore};
+pub use sweep::{EXIT_CODE, SweepProgress, Swept, sweep};
+
+use crate::cost::samples::Determinizer;
+use crate::measure;
+use crate::names::{quoted, shown};
 
 /// What is run.
 #[derive(Clone, Debug)]
 pub struct SweepOptions {
-    /// The name of the benchmark.
-    pub name: String,
-    /// The command; a size's name in braces stands for its value.
-    pub command: Vec<String>,
-    /// The sizes.
-    pub sizes: Vec<SizeValues>,
+    /// The commands, which are compared with the first; a parameter's name in braces stands for its value.
+    pub commands: Vec<Vec<String>>,
+    /// The sizes and words.
+    pub parameters: Vec<Parameter>,
     /// The events that are counted.
     pub events: Vec<String>,
-    /// How often each set of sizes is measured, and how often it is run before that.
+    /// How often each command is measured with each set of sizes, at the most.
     pub repeats: usize,
-    /// How often the command is run with each set of sizes before anything is kept.
+    /// How often it is run before anything is kept.
     pub warmups: usize,
+    /// Runs end once the time is known to this part of it.
+    pub until: Option<f64>,
+    /// What stands for the repetitions of a run.
+    pub determinizer: Determinizer,
     /// What the order of runs is drawn by.
     pub seed: u64,
     /// Whether a run counts that ends with another exit code than 0.
     pub ignores_failure: bool,
+    /// The CPU that commands are kept on.
+    pub cpu: Option<u32>,
+    /// What runs around runs.
+    pub hooks: Hooks,
 }
 
-/// How far a sweep is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SweepProgress {
-    /// Runs that are done.
-    pub done: usize,
-    /// Runs in all.
-    pub of: usize,
+impl SweepOptions {
+    /// Finds what is wrong with the options before anything is started.
+    ///
+    /// # Errors
+    /// Says what is wrong, and what to do.
+    pub fn check(&self) -> Result<(), String> {
+        if self.commands.is_empty() || self.commands.iter().any(Vec::is_empty) {
+            return Err("a command is missing: write one after -- and after each --vs".into());
+        }
+        for (place, parameter) in self.parameters.iter().enumerate() {
+            let name = &parameter.name;
+            if self.parameters[..place].iter().any(|other| other.name == *name) {
+                return Err(format!("parameter {name} is given twice"));
+            }
+            let braced = format!("{{{name}}}");
+            // What prepares a run may be all that depends on it.
+            let prepares = [&self.hooks.setup, &self.hooks.prepare].into_iter().flatten();
+            if prepares.into_iter().any(|text| text.contains(&braced)) {
+                continue;
+            }
+            let without = self.commands.iter().find(|command| !command.iter().any(|word| word.contains(&braced)));
+            if let Some(command) = without {
+                let which =
+                    if self.commands.len() == 1 { String::new() } else { format!(" {}", quoted(&command.join(" "))) };
+                return Err(format!("the command{which} has no {braced}: write it where the value goes"));
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Why a sweep can't go on. What was measured is kept.
@@ -57,6 +101,8 @@ pub enum SweepError {
     Measure(measure::Error),
     /// The command failed.
     Failed {
+        /// The command with its sizes.
+        command: String,
         /// The sizes, in words.
         sizes: String,
         /// How it ended.
@@ -64,126 +110,68 @@ pub enum SweepError {
     },
     /// An event wasn't counted.
     NotCounted(String),
+    /// A command around runs failed.
+    Hook(HookFailure),
+    /// What an earlier sweep left isn't of this one.
+    NotResumed(NotResumed),
+    /// A file can't be written.
+    Write(PathBuf, io::Error),
+    /// The operating system can't do something as usual as starting a shell.
+    System(io::Error),
 }
 
-impl std::fmt::Display for SweepError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for SweepError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Measure(error) => error.fmt(f),
-            Self::Failed { sizes, exit } => {
-                write!(f, "the command {exit} at {sizes}: mend it, or count such runs as well (--ignore-failure)")
+            Self::Failed { command, sizes, exit } => {
+                let at = if sizes.is_empty() { String::new() } else { format!(" at {sizes}") };
+                write!(f, "the command {exit}{at}: mend it, or count such runs as well (--ignore-failure)")?;
+                write!(f, "\n      {}", shown(command))
             }
             Self::NotCounted(event) => {
                 write!(f, "{} could not be counted: leave it out, or see perfprop check", shown(event))
             }
+            Self::Hook(failure) => failure.fmt(f),
+            Self::NotResumed(error) => error.fmt(f),
+            Self::Write(path, error) => write!(f, "cannot write {}: {error}", shown(&path.to_string_lossy())),
+            Self::System(error) => error.fmt(f),
         }
     }
 }
 
 impl std::error::Error for SweepError {}
 
-/// A sweep, and how it ended.
-#[derive(Debug)]
-pub struct Swept {
-    /// What was measured.
-    pub file: WorkloadFile,
-    /// Why it didn't come to its end.
-    pub error: Option<SweepError>,
-    /// The signal that ended it.
-    pub signal: Option<i32>,
-}
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-/// Runs a sweep. `on_run` hears of each run that is done.
-pub fn sweep(options: &SweepOptions, signals: &Receiver<i32>, on_run: &mut dyn FnMut(SweepProgress)) -> Swept {
-    let points = points(&options.sizes);
-    let workload = |sizes: &Sizes| Workload {
-        sizes: sizes.iter().map(|(name, value)| (name.clone(), value.number)).collect(),
-        samples: BTreeMap::new(),
-        order: Vec::new(),
-    };
-    let header = WorkloadHeader {
-        perfprop_workload: 1,
-        name: options.name.clone(),
-        sizes: options.sizes.iter().map(|size| size.name.clone()).collect(),
-        command: options.command.clone(),
-        machine: MeasuredMachine::this(),
-        model: None,
-    };
-    let mut swept = Swept {
-        file: WorkloadFile { header, workloads: points.iter().map(workload).collect() },
-        error: None,
-        signal: None,
-    };
-    let mut runs = order(points.len(), options.warmups, options.seed);
-    let warmups = runs.len();
-    runs.extend(order(points.len(), options.repeats, options.seed.wrapping_add(1)));
-    for (done, &place) in runs.iter().enumerate() {
-        match run(options, &points[place], signals) {
-            Ok(Ran::Counted(counts)) if done >= warmups => {
-                let workload = &mut swept.file.workloads[place];
-                workload.order.push((done - warmups) as u32);
-                counts.into_iter().for_each(|(name, count)| workload.samples.entry(name).or_default().push(count));
-            }
-            Ok(Ran::Counted(_)) => {}
-            Ok(Ran::Signal(signal)) => {
-                swept.signal = Some(signal);
-                break;
-            }
-            Err(error) => {
-                swept.error = Some(error);
-                break;
-            }
-        }
-        on_run(SweepProgress { done: done + 1, of: runs.len() });
-    }
-    swept.file.workloads.retain(|workload| !workload.samples.is_empty());
-    swept
-}
+    use super::*;
 
-/// How a run ended.
-enum Ran {
-    /// The wall time in nanoseconds and the counts of events.
-    Counted(Vec<(String, f64)>),
-    /// By a signal to perfprop.
-    Signal(i32),
-}
-
-/// No interval ends while a command of a sweep runs.
-const INTERVAL: Duration = Duration::from_secs(3600);
-
-fn run(options: &SweepOptions, sizes: &Sizes, signals: &Receiver<i32>) -> Result<Ran, SweepError> {
-    let argv: Vec<OsString> = options.command.iter().map(|word| filled(word, sizes).into()).collect();
-    let needs = if options.events.is_empty() { Needs::Nothing } else { Needs::All };
-    let launch = Launch { needs, ..Launch::command(argv, ChildIo::Discard) };
-    let measured = MeasureOptions {
-        events: options.events.clone(),
-        default_events: DefaultEvents::Nothing,
-        ..MeasureOptions::default()
-    };
-    let mut quiet = |_: &str| {};
-    let measurement = Measurement::new(&measured, launch, &mut quiet).map_err(SweepError::Measure)?;
-    let (session, header) = measurement
-        .start(measurement.period(Duration::from_millis(100)), INTERVAL, &mut quiet)
-        .map_err(SweepError::Measure)?;
-    let mut monitor = measurement.monitor(header);
-    let outcome = watch::<measure::Error>(&session, signals, &mut monitor, |_, _| Ok(ControlFlow::Continue(())))
-        .map_err(SweepError::Measure)?;
-    if let Some(signal) = outcome.signal {
-        return Ok(Ran::Signal(signal));
-    }
-    if let Some(exit) = outcome.end.exit.filter(|exit| *exit != Exit::Code(0) && !options.ignores_failure) {
-        let numbers = sizes.iter().map(|(name, value)| (name.clone(), value.number)).collect();
-        let exit = match exit {
-            Exit::Code(code) => format!("ended with code {code}"),
-            Exit::Signal(signal) => format!("was ended by signal {signal}"),
+    #[test]
+    fn options_that_cannot_be_meant_are_refused() {
+        let of = |commands: &[&str], parameters: &[&str], prepare: Option<&str>| {
+            let words = |command: &&str| command.split_whitespace().map(str::to_owned).collect();
+            let options = SweepOptions {
+                commands: commands.iter().map(words).collect(),
+                parameters: parameters.iter().map(|text| Parameter::parse(text).unwrap()).collect(),
+                events: Vec::new(),
+                repeats: 3,
+                warmups: 0,
+                until: None,
+                determinizer: Determinizer::Median,
+                seed: 1,
+                ignores_failure: false,
+                cpu: None,
+                hooks: Hooks { prepare: prepare.map(str::to_owned), ..Hooks::default() },
+            };
+            options.check().err().unwrap_or_default()
         };
-        return Err(SweepError::Failed { sizes: sizes_in_words(&numbers), exit });
+        assert_eq!(of(&["a {n}", "b {n}"], &["n=1"], None), "");
+        assert_eq!(of(&["a"], &["n=1"], Some("gen {n}")), "");
+        assert_eq!(of(&["a"], &["n=1"], None), "the command has no {n}: write it where the value goes");
+        assert_eq!(of(&["a {n}", "b"], &["n=1"], None), "the command 'b' has no {n}: write it where the value goes");
+        assert_eq!(of(&["a {n}"], &["n=1", "n=x"], None), "parameter n is given twice");
+        assert_eq!(of(&["a", ""], &[], None), "a command is missing: write one after -- and after each --vs");
     }
-    let mut counts = vec![(TIME.to_owned(), outcome.end.at_ns.0 as f64)];
-    for row in monitor.rows() {
-        let name = row.event.event.name.clone();
-        let count = row.best().ok_or_else(|| SweepError::NotCounted(name.clone()))?;
-        counts.push((name, count.value));
-    }
-    Ok(Ran::Counted(counts))
 }

@@ -1,158 +1,373 @@
-//! Plans a sweep: which commands are run with which sizes, how often, and in which order.
+//! Runs the commands of a sweep in shuffled turns, and keeps what each run took.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant, SystemTime};
 
-use crate::names::quoted;
+use crossbeam_channel::Receiver;
+use nix::libc::SIGUSR1;
 
-/// A size and the values that it takes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SizeValues {
-    /// The name, which stands in braces in the command.
-    pub name: String,
-    /// The values, each with how it is written in the command.
-    pub values: Vec<SizeValue>,
+use super::conditions::ConditionWatch;
+use super::design::{Sizes, Variant, command_at, order, points, shell_text, variants};
+use super::hooks::{self, HookEnd, HookKind};
+use super::precision::is_narrow;
+use super::runner::{Ran, Runner};
+use super::store::{SweepStore, take_over, without_empty};
+use super::{NotResumed, SweepError, SweepOptions};
+use crate::cost::{SweepRecord, TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
+use crate::host::HostFiles;
+use crate::run::MeasuredMachine;
+use crate::session::find_command;
+use crate::sources::command::Exit;
+
+/// The exit code of a run, where runs count that fail: what is measured under this name.
+pub const EXIT_CODE: &str = "exit_code";
+
+/// A command that does nothing: what it takes is what starting a process takes.
+const NOTHING: &str = "true";
+
+/// So often the files are written, or after each run where runs take longer.
+const WRITES: Duration = Duration::from_millis(500);
+
+/// How far a sweep is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SweepProgress {
+    /// Runs that are done.
+    pub done: usize,
+    /// Runs in all.
+    pub of: usize,
+    /// Runs that weren't needed, as intervals were narrow enough.
+    pub saved: usize,
+    /// Runs that an earlier sweep had done.
+    pub resumed: usize,
 }
 
-/// A value of a size.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SizeValue {
-    /// The number.
-    pub number: f64,
-    /// The text that replaces the name: `1e3` is written 1000, as few programs read powers of ten.
-    pub text: String,
+/// A sweep, and how it ended.
+#[derive(Debug)]
+pub struct Swept {
+    /// The commands.
+    pub variants: Vec<Variant>,
+    /// What was measured of each.
+    pub files: Vec<WorkloadFile>,
+    /// How many runs there were.
+    pub progress: SweepProgress,
+    /// Why it didn't come to its end.
+    pub error: Option<SweepError>,
+    /// The signal that ended it.
+    pub signal: Option<i32>,
 }
 
-/// The most values that a size may have.
-const MOST_VALUES: usize = 10_000;
-
-impl SizeValues {
-    /// Reads `n=1000,2000`, `n=log:1..1e6:20` or `n=lin:0..100:11`: values, or so many between two, evenly spread by their
-    /// logarithms or by themselves, as whole numbers where both ends are.
-    ///
-    /// # Errors
-    /// Returns what is wrong with the text.
-    pub fn parse(text: &str) -> Result<Self, String> {
-        let (name, list) = text.split_once('=').ok_or("expected SIZE=VALUES, such as n=1e3,1e4")?;
-        let name = name.trim();
-        let is_name = |c: char| c.is_alphanumeric() || c == '_';
-        if name.is_empty() || !name.chars().all(is_name) || name.starts_with(|c: char| c.is_ascii_digit()) {
-            return Err(format!("{} is no name of a size: use letters, digits and '_'", quoted(name)));
-        }
-        let numbers = match (list.strip_prefix("log:"), list.strip_prefix("lin:")) {
-            (Some(range), _) => spread(range, |low, high, part| low * (high / low).powf(part), true)?,
-            (_, Some(range)) => spread(range, |low, high, part| low + (high - low) * part, false)?,
-            _ => list.split(',').map(|value| number(value.trim())).collect::<Result<Vec<f64>, _>>()?,
-        };
-        let value = |number: f64| SizeValue { number, text: number.to_string() };
-        Ok(Self { name: name.to_owned(), values: numbers.into_iter().map(value).collect() })
+/// Runs a sweep, and writes it to the files of `store` as it goes. `resumes` goes on with what these hold already. `on_run`
+/// hears of each run that is done.
+///
+/// # Errors
+/// The reason why nothing was run: events that can't be counted, files of another sweep.
+pub fn sweep(
+    options: &SweepOptions,
+    store: Option<&SweepStore>,
+    resumes: bool,
+    signals: &Receiver<i32>,
+    on_run: &mut dyn FnMut(SweepProgress),
+) -> Result<Swept, SweepError> {
+    let mut sweep = Sweep::new(options, store, signals, on_run)?;
+    if resumes {
+        sweep.resume()?;
     }
-}
-
-fn number(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|number: &f64| number.is_finite());
-    number.ok_or_else(|| format!("{} is no number", quoted(text)))
-}
-
-/// `LOW..HIGH:COUNT`.
-fn spread(range: &str, at: impl Fn(f64, f64, f64) -> f64, is_log: bool) -> Result<Vec<f64>, String> {
-    let parts = range.split_once(':').and_then(|(ends, count)| Some((ends.split_once("..")?, count)));
-    let ((low, high), count) = parts.ok_or("expected LOW..HIGH:COUNT, such as log:1..1e6:20")?;
-    let (low, high) = (number(low)?, number(high)?);
-    let count: usize =
-        count.parse().ok().filter(|count| (2..=MOST_VALUES).contains(count)).ok_or("COUNT is from 2 to 10000")?;
-    if low >= high || is_log && low <= 0.0 {
-        return Err(if is_log { "expected 0 < LOW < HIGH".into() } else { "expected LOW < HIGH".into() });
-    }
-    let is_whole = low.fract() == 0.0 && high.fract() == 0.0;
-    let value = |place: usize| {
-        let value = at(low, high, place as f64 / (count - 1) as f64);
-        if is_whole { value.round() } else { value }
+    store.map_or(Ok(()), SweepStore::check).map_err(|(path, error)| SweepError::Write(path, error))?;
+    let mut stop = sweep.run_all().err();
+    let cleaned = sweep.clean_up();
+    stop = stop.or(cleaned.err());
+    let saved = sweep.save();
+    stop = stop.or(saved.err().map(Stopped::Error));
+    let (error, signal) = match stop {
+        None => (None, None),
+        Some(Stopped::Signal(signal)) => (None, Some(signal)),
+        Some(Stopped::Error(error)) => (Some(error), None),
     };
-    let mut values: Vec<f64> = (0..count).map(value).collect();
-    values.dedup();
-    Ok(values)
+    let files = sweep.files.iter().map(without_empty).collect();
+    Ok(Swept { variants: sweep.variants, files, progress: sweep.progress, error, signal })
 }
 
-/// A set of sizes.
-pub type Sizes = BTreeMap<String, SizeValue>;
+/// Why a sweep ends before its last run.
+enum Stopped {
+    Signal(i32),
+    Error(SweepError),
+}
 
-/// Each value of each size with each of the others, the first size slowest.
-pub fn points(sizes: &[SizeValues]) -> Vec<Sizes> {
-    sizes.iter().fold(vec![Sizes::new()], |before, size| {
-        let with = |one: &Sizes, value: &SizeValue| {
-            one.clone().into_iter().chain([(size.name.clone(), value.clone())]).collect()
+impl From<SweepError> for Stopped {
+    fn from(error: SweepError) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// A sweep on its way. A cell is a command at a set of sizes; cells of one command are neighbours.
+struct Sweep<'a> {
+    options: &'a SweepOptions,
+    store: Option<&'a SweepStore>,
+    signals: &'a Receiver<i32>,
+    on_run: &'a mut dyn FnMut(SweepProgress),
+    runner: Runner,
+    variants: Vec<Variant>,
+    points: Vec<Sizes>,
+    files: Vec<WorkloadFile>,
+    /// Which cell has its turn in each run that is kept.
+    order: Vec<usize>,
+    /// The texts of commands before the first run that have run, and of those after all runs that are to.
+    set_up: BTreeSet<String>,
+    to_clean_up: Vec<String>,
+    conditions: ConditionWatch,
+    /// How many sweeps before this one left their conditions.
+    earlier: usize,
+    saved_at: Instant,
+    progress: SweepProgress,
+}
+
+impl<'a> Sweep<'a> {
+    fn new(
+        options: &'a SweepOptions,
+        store: Option<&'a SweepStore>,
+        signals: &'a Receiver<i32>,
+        on_run: &'a mut dyn FnMut(SweepProgress),
+    ) -> Result<Self, SweepError> {
+        let runner = Runner::new(&options.events, options.cpu)?;
+        let (variants, points) = (variants(&options.commands, &options.parameters), points(&options.parameters));
+        let record = record(options, runner.events());
+        let files = variants.iter().map(|variant| file(variant, options, &points, &record)).collect();
+        let order = order(variants.len() * points.len(), options.repeats, options.seed.wrapping_add(1));
+        let conditions = ConditionWatch::new(HostFiles::here(), options.cpu);
+        Ok(Self {
+            options,
+            store,
+            signals,
+            on_run,
+            runner,
+            variants,
+            points,
+            files,
+            order,
+            set_up: BTreeSet::new(),
+            to_clean_up: Vec::new(),
+            conditions,
+            earlier: 0,
+            saved_at: Instant::now(),
+            progress: SweepProgress::default(),
+        })
+    }
+
+    /// Takes over what earlier sweeps left in the files.
+    fn resume(&mut self) -> Result<(), SweepError> {
+        let Some(store) = self.store else { return Ok(()) };
+        let before = store.read().map_err(SweepError::NotResumed)?;
+        for (place, (file, before)) in self.files.iter_mut().zip(before).enumerate() {
+            let Some(before) = before else { continue };
+            let taken = take_over(file, before, place * self.points.len(), &self.order);
+            let path = || store.paths[place].clone();
+            taken.map_err(|why| SweepError::NotResumed(NotResumed { path: path(), why }))?;
+            self.earlier = file.header.sweep.as_ref().map_or(0, |sweep| sweep.conditions.len());
+            self.progress.resumed += file.workloads.iter().map(|workload| workload.order.len()).sum::<usize>();
+        }
+        Ok(())
+    }
+
+    fn run_all(&mut self) -> Result<(), Stopped> {
+        let done: BTreeSet<u32> = self.workloads().flat_map(|workload| workload.order.iter().copied()).collect();
+        let turns: Vec<(u32, usize)> = (0..).zip(self.order.clone()).filter(|(run, _)| !done.contains(run)).collect();
+        let missing: BTreeSet<usize> = turns.iter().map(|&(_, cell)| cell).collect();
+        let warmups = order(self.variants.len() * self.points.len(), self.options.warmups, self.options.seed);
+        let warmups: Vec<usize> = warmups.into_iter().filter(|cell| missing.contains(cell)).collect();
+        let starts = self.missing_starts(&turns);
+        self.progress.of = starts.len() + warmups.len() + turns.len();
+        for cell in warmups {
+            self.run(cell)?;
+        }
+        self.keep_runs(turns, starts)
+    }
+
+    /// Makes the runs that are kept, each with its place in the order, and one of a command that does nothing in each round.
+    fn keep_runs(&mut self, turns: Vec<(u32, usize)>, mut starts: BTreeSet<u32>) -> Result<(), Stopped> {
+        for (run, cell) in turns {
+            let (variant, point) = self.place(cell);
+            if self.is_narrow(&self.files[variant].workloads[point]) {
+                self.progress.saved += 1;
+                self.progress.of -= 1;
+                continue;
+            }
+            if starts.remove(&self.round(run)) {
+                self.measure_start(self.round(run))?;
+            }
+            let counts = self.run(cell)?;
+            keep(&mut self.files[variant].workloads[point], run, counts);
+            if self.saved_at.elapsed() >= WRITES && self.store.is_some_and(SweepStore::is_replaceable) {
+                self.save()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn workloads(&self) -> impl Iterator<Item = &Workload> {
+        self.files.iter().flat_map(|file| &file.workloads)
+    }
+
+    /// The command and the set of sizes of a cell.
+    fn place(&self, cell: usize) -> (usize, usize) {
+        (cell / self.points.len(), cell % self.points.len())
+    }
+
+    fn is_narrow(&self, workload: &Workload) -> bool {
+        let samples = workload.samples.get(TIME).map_or(&[][..], Vec::as_slice);
+        self.options.until.is_some_and(|part| is_narrow(self.options.determinizer, samples, part))
+    }
+
+    /// The round of a run that is kept: each cell has a turn in it.
+    fn round(&self, run: u32) -> u32 {
+        run / (self.variants.len() * self.points.len()).max(1) as u32
+    }
+
+    /// The rounds in which a command that does nothing is to be run; none where there is no such command.
+    fn missing_starts(&self, turns: &[(u32, usize)]) -> BTreeSet<u32> {
+        if find_command(&NOTHING.into()).is_none_or(|path| !path.exists()) {
+            return BTreeSet::new();
+        }
+        let records = self.files.iter().filter_map(|file| file.header.sweep.as_ref());
+        let done = records.filter_map(|sweep| sweep.process_start.as_ref()).flat_map(|start| &start.order);
+        let done: BTreeSet<u32> = done.copied().collect();
+        turns.iter().map(|&(run, _)| self.round(run)).filter(|round| !done.contains(round)).collect()
+    }
+
+    /// Measures what starting a process takes, as everything else is measured.
+    fn measure_start(&mut self, round: u32) -> Result<(), Stopped> {
+        let (counts, _) = self.measure(&[NOTHING.to_owned()])?;
+        for sweep in self.files.iter_mut().filter_map(|file| file.header.sweep.as_mut()) {
+            let empty = Workload { sizes: BTreeMap::new(), samples: BTreeMap::new(), order: Vec::new() };
+            keep(sweep.process_start.get_or_insert(empty), round, counts.clone());
+        }
+        Ok(())
+    }
+
+    /// Runs a cell's command, with what has to run before it.
+    fn run(&mut self, cell: usize) -> Result<BTreeMap<String, f64>, Stopped> {
+        let (variant, point) = self.place(cell);
+        self.begin(variant, point)?;
+        let command = command_at(&self.variants[variant], &self.points[point]);
+        let (mut counts, exit) = self.measure(&command)?;
+        if self.options.ignores_failure {
+            counts.insert(EXIT_CODE.to_owned(), f64::from(exit.shell_code()));
+        } else if exit != Exit::Code(0) {
+            let exit = match exit {
+                Exit::Code(code) => format!("ended with code {code}"),
+                Exit::Signal(_) => format!("was ended by {exit}"),
+            };
+            let sizes = sizes_in_words(&numbers(&self.points[point]));
+            return Err(SweepError::Failed { command: command.join(" "), sizes, exit }.into());
+        }
+        Ok(counts)
+    }
+
+    /// Runs what has to run before a run.
+    fn begin(&mut self, variant: usize, point: usize) -> Result<(), Stopped> {
+        let text = |kind| {
+            let text = self.options.hooks.text(kind)?;
+            Some(shell_text(text, &self.variants[variant], &self.points[point]))
         };
-        before.iter().flat_map(|one| size.values.iter().map(|value| with(one, value)).collect::<Vec<_>>()).collect()
-    })
+        let [setup, prepare, cleanup] = HookKind::ALL.map(text);
+        self.to_clean_up.extend(cleanup.filter(|text| !self.to_clean_up.contains(text)));
+        if let Some(setup) = setup.filter(|text| self.set_up.insert(text.clone())) {
+            self.hook(HookKind::Setup, &setup)?;
+        }
+        prepare.map_or(Ok(()), |prepare| self.hook(HookKind::Prepare, &prepare))
+    }
+
+    fn hook(&self, kind: HookKind, text: &str) -> Result<(), Stopped> {
+        match hooks::run(kind, text, self.signals).map_err(SweepError::System)? {
+            HookEnd::Done => Ok(()),
+            HookEnd::Failed(failure) => Err(SweepError::Hook(failure).into()),
+            HookEnd::Interrupted(signal) => Err(Stopped::Signal(signal)),
+        }
+    }
+
+    /// Cleans up after all that was begun, also after a failure; returns the first failure of cleaning up.
+    fn clean_up(&mut self) -> Result<(), Stopped> {
+        let texts = std::mem::take(&mut self.to_clean_up);
+        let ends: Vec<_> = texts.iter().map(|text| self.hook(HookKind::Cleanup, text)).collect();
+        ends.into_iter().find(Result::is_err).unwrap_or(Ok(()))
+    }
+
+    fn measure(&mut self, command: &[String]) -> Result<(BTreeMap<String, f64>, Exit), Stopped> {
+        if let Some(signal) = self.signals.try_iter().find(|signal| *signal != SIGUSR1) {
+            return Err(Stopped::Signal(signal));
+        }
+        match self.runner.run(command, self.signals)? {
+            Ran::Interrupted(signal) => Err(Stopped::Signal(signal)),
+            Ran::Whole { counts, exit } => {
+                self.conditions.after_run();
+                self.progress.done += 1;
+                (self.on_run)(self.progress);
+                Ok((counts, exit))
+            }
+        }
+    }
+
+    /// Notes the conditions until now, and writes the files, if something was measured.
+    fn save(&mut self) -> Result<(), SweepError> {
+        if self.progress.done == 0 {
+            return Ok(());
+        }
+        let seen = self.conditions.conditions();
+        for sweep in self.files.iter_mut().filter_map(|file| file.header.sweep.as_mut()) {
+            sweep.conditions.truncate(self.earlier);
+            sweep.conditions.push(seen.clone());
+        }
+        if let Some(store) = self.store.filter(|_| self.workloads().any(|workload| !workload.order.is_empty())) {
+            store.write(&self.files).map_err(|(path, error)| SweepError::Write(path, error))?;
+        }
+        self.saved_at = Instant::now();
+        Ok(())
+    }
 }
 
-/// A word of a command with the sizes in place of their names in braces; other braces stay.
-pub fn filled(word: &str, sizes: &Sizes) -> String {
-    sizes.iter().fold(word.to_owned(), |word, (name, value)| word.replace(&format!("{{{name}}}"), &value.text))
+/// Keeps a run of this place in the order.
+fn keep(workload: &mut Workload, run: u32, counts: BTreeMap<String, f64>) {
+    workload.order.push(run);
+    counts.into_iter().for_each(|(name, count)| workload.samples.entry(name).or_default().push(count));
 }
 
-/// The places of points in the order of runs: each of them `repeats` times, shuffled anew for each repetition, so that a
-/// drift of the machine is in all points alike.
-pub fn order(points: usize, repeats: usize, seed: u64) -> Vec<usize> {
-    let mut state = seed;
-    let mut next = move || {
-        // Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators" (2014): SplitMix64.
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+fn numbers(sizes: &Sizes) -> BTreeMap<String, f64> {
+    sizes.iter().map(|(name, value)| (name.clone(), value.number)).collect()
+}
+
+/// The file of a command, without a run.
+fn file(variant: &Variant, options: &SweepOptions, points: &[Sizes], record: &SweepRecord) -> WorkloadFile {
+    let sizes = options.parameters.iter().filter(|parameter| parameter.sizes().is_some());
+    let header = WorkloadHeader {
+        perfprop_workload: 1,
+        name: variant.name(),
+        sizes: sizes.map(|parameter| parameter.name.clone()).collect(),
+        command: variant.command.clone(),
+        words: variant.words.clone(),
+        machine: MeasuredMachine::this(),
+        sweep: Some(record.clone()),
+        model: None,
     };
-    let mut all = Vec::with_capacity(points * repeats);
-    for _ in 0..repeats {
-        let mut round: Vec<usize> = (0..points).collect();
-        for place in (1..points).rev() {
-            round.swap(place, (next() % (place as u64 + 1)) as usize);
-        }
-        all.append(&mut round);
-    }
-    all
+    let workload = |sizes: &Sizes| Workload { sizes: numbers(sizes), samples: BTreeMap::new(), order: Vec::new() };
+    WorkloadFile { header, workloads: points.iter().map(workload).collect() }
 }
 
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
-
-    use super::*;
-
-    fn numbers(text: &str) -> Vec<f64> {
-        SizeValues::parse(text).unwrap().values.iter().map(|value| value.number).collect()
-    }
-
-    #[test]
-    fn values_are_listed_or_spread() {
-        assert_eq!(numbers("n=1e3,20"), [1000.0, 20.0]);
-        assert_eq!(numbers("n=log:1..1000:4"), [1.0, 10.0, 100.0, 1000.0]);
-        assert_eq!(numbers("n=log:1..4:9"), [1.0, 2.0, 3.0, 4.0], "whole numbers, each once");
-        assert_eq!(numbers("n=lin:0..0.5:3"), [0.0, 0.25, 0.5]);
-        for wrong in ["n", "n=", "=1", "2n=1", "n=log:0..5:3", "n=log:1..5", "n=lin:5..1:3", "n=1,x", "n=log:1..2:1"] {
-            assert!(SizeValues::parse(wrong).is_err(), "{wrong}");
-        }
-    }
-
-    #[test]
-    fn commands_are_filled_with_plain_numbers() {
-        let sizes = [SizeValues::parse("n=1e6").unwrap(), SizeValues::parse("m=0.5").unwrap()];
-        let points = points(&sizes);
-        assert_eq!(points.len(), 1);
-        assert_eq!(filled("--size={n} {m} {k} {{n}", &points[0]), "--size=1000000 0.5 {k} {1000000");
-        assert_eq!(super::points(&[]).len(), 1, "without sizes there is one point");
-    }
-
-    #[test]
-    fn each_repetition_runs_each_point_once_and_the_seed_alone_decides() {
-        let order = super::order(5, 3, 7);
-        for round in order.chunks(5) {
-            let mut round = round.to_vec();
-            round.sort_unstable();
-            assert_eq!(round, [0, 1, 2, 3, 4]);
-        }
-        assert_eq!(order, super::order(5, 3, 7));
-        assert_ne!(order, super::order(5, 3, 8));
-        assert!(super::order(0, 3, 1).is_empty());
+fn record(options: &SweepOptions, events: Vec<String>) -> SweepRecord {
+    let numbers = |parameter: &super::Parameter| {
+        let values = parameter.sizes()?.iter().map(|value| value.number).collect();
+        Some((parameter.name.clone(), values))
+    };
+    let hook = |kind: HookKind| Some((kind.option().to_owned(), options.hooks.text(kind)?.to_owned()));
+    let words = options.parameters.iter();
+    SweepRecord {
+        started: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        seed: options.seed,
+        commands: options.commands.clone(),
+        words: words.filter_map(|one| Some((one.name.clone(), one.words()?.to_vec()))).collect(),
+        values: options.parameters.iter().filter_map(numbers).collect(),
+        events,
+        cpu: options.cpu,
+        hooks: HookKind::ALL.into_iter().filter_map(hook).collect(),
+        process_start: None,
+        conditions: Vec::new(),
     }
 }

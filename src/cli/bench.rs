@@ -1,4 +1,4 @@
-//! Implements `perfprop bench`: runs a command with many sizes, and writes what each run took.
+//! Implements `perfprop bench`: runs commands with many sizes, writes what each run took, and compares the commands.
 
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
@@ -7,94 +7,255 @@ use std::time::Instant;
 use clap::Args;
 
 use super::Error;
+use super::error::code_of;
 use super::signals::listen;
 use super::stream::{Stream, say};
-use crate::bench::{SizeValues, SweepError, SweepOptions, SweepProgress, Swept, sweep};
+use crate::bench::{
+    Hooks, Parameter, SweepError, SweepOptions, SweepProgress, SweepStore, Swept, determined, sweep, variants, warnings,
+};
 use crate::cost::samples::Determinizer;
-use crate::cost::{TIME, Workload, WorkloadFile, sizes_in_words};
+use crate::cost::{TIME, Workload, WorkloadFile};
+use crate::host::HostFiles;
 use crate::measure::check_command;
-use crate::number::{si, time};
+use crate::names::shown;
+use crate::number::{percent, time};
 use crate::sources::perf::Stop;
+use crate::text;
 
 /// The arguments of `perfprop bench`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  perfprop bench -P n=1e3,1e4,1e5 -o sort.jsonl -- ./sort {n}           30 runs of each size
-  perfprop bench -P n=log:10..1e6:12 -e page-faults -o a.jsonl -- ./a {n}
-  perfprop fit sort.jsonl --model auto                                  how the time grows")]
+  perfprop bench -P N=1e3,1e4,1e5 -o sort.jsonl -- ./sort {N}         30 runs of each size
+  perfprop fit sort.jsonl --model auto                                how the time grows
+  perfprop bench -P N=log:10..1e6:12 -e page-faults -- ./sort {N}     count events, too
+  perfprop bench -P N=1e4,1e5 -- ./before {N} --vs ./after {N}        which one is faster
+  perfprop bench -P N=1e5 -P algo=quick,merge -- ./sort {algo} {N}    the same of words
+  perfprop bench -P N=1e6 --until 1% -r 300 --cpu 1 -- ./sort {N}     as many runs as it takes
+  perfprop bench -P N=9,99 --prepare 'gen {N} > in' -- ./sort in      a new input for each run
+  perfprop bench -P N=1e3,1e8 -o all.jsonl --resume -- ./sort {N}     go on after an interrupt")]
+// Help has no {n}: clap makes a new line of it.
 pub(super) struct BenchArgs {
-    /// A size and its values, as in n=1e3,1e4, n=log:1..1e6:20 or n=lin:0..100:11; {n} in the command is replaced by each
-    #[arg(short = 'P', long = "parameter", value_name = "SIZE=VALUES", value_parser = SizeValues::parse)]
-    sizes: Vec<SizeValues>,
-    /// Events that are counted beside the time
-    #[arg(short, long, value_name = "EVENTS")]
-    events: Vec<String>,
-    /// How often each size is measured
-    #[arg(short, long, value_name = "RUNS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    /// A size and its values, as in N=1e3,1e4, N=log:1..1e6:20 or N=lin:0..100:11; or words, as in algo=quick,merge, each of which makes a command to compare. {N} in the command is replaced by each
+    #[arg(short = 'P', long = "parameter", value_name = "NAME=VALUES", value_parser = Parameter::parse, help_heading = SWEEP)]
+    parameters: Vec<Parameter>,
+    /// How often each command is measured with each size, at the most
+    #[arg(short, long, value_name = "RUNS", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = SWEEP)]
     repeat: u32,
-    /// How often each size is run before anything is measured
-    #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100_000))]
+    /// How often each is run before anything is measured
+    #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100_000), help_heading = SWEEP)]
     warmup: u32,
+    /// Stop a command at a size once its time is known to this part, as in 2%; --repeat is the most runs
+    #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = SWEEP)]
+    until: Option<f64>,
     /// What the shuffled order of runs is drawn by
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, default_value_t = 1, help_heading = SWEEP)]
     seed: u64,
+    /// Events that are counted beside the time
+    #[arg(short, long, value_name = "EVENTS", help_heading = MEASURING)]
+    events: Vec<String>,
+    /// Keep the commands on this CPU
+    #[arg(long, value_name = "CPU", help_heading = MEASURING)]
+    cpu: Option<u32>,
     /// Count runs that end with another exit code than 0, too
-    #[arg(long)]
+    #[arg(long, help_heading = MEASURING)]
     ignore_failure: bool,
-    /// The file for the measurements (JSON lines), for perfprop fit
-    #[arg(short, long, value_name = "FILE")]
+    /// Run this in a shell before the first run with each set of sizes and words; once where several give the same text
+    #[arg(long, value_name = "COMMAND", help_heading = AROUND)]
+    setup: Option<String>,
+    /// Run this in a shell before each run, warm-ups among them
+    #[arg(long, value_name = "COMMAND", help_heading = AROUND)]
+    prepare: Option<String>,
+    /// Run this in a shell after all runs, for each set of sizes and words, also after a failure or an interrupt
+    #[arg(long, value_name = "COMMAND", help_heading = AROUND)]
+    cleanup: Option<String>,
+    /// The file for the measurements (JSON lines), for perfprop fit; of several commands each has its own, NAME-COMMAND.jsonl
+    #[arg(short, long, value_name = "FILE", help_heading = OUTPUT)]
     output: Option<PathBuf>,
-    /// The command; {n} stands for the value of size n
+    /// Go on with what the file holds: only the runs that are missing are made
+    #[arg(long, requires = "output", help_heading = OUTPUT)]
+    resume: bool,
+    /// What is printed of repeated runs: mean, median, or a percentile (p0 is the fastest)
+    #[arg(long, value_name = "mean|median|pN", default_value = "median", value_parser = determinizer, help_heading = OUTPUT)]
+    determinize: Determinizer,
+    /// Write hyperfine's JSON
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    export_hyperfine: Option<PathBuf>,
+    /// Write a table in Markdown
+    #[arg(long, value_name = "FILE", help_heading = OUTPUT)]
+    export_markdown: Option<PathBuf>,
+    /// The command; {N} stands for the value of N. Behind each --vs stands another one, which is compared with the first
     #[arg(last = true, required = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
+const SWEEP: &str = "What is run";
+const MEASURING: &str = "What is measured";
+const AROUND: &str = "Commands around runs ({N} is replaced; words are quoted for the shell)";
+const OUTPUT: &str = "Output";
+
+/// What stands between two commands.
+const VERSUS: &str = "--vs";
+
+/// A part in percent: `2%`, `0.5`.
+fn part(text: &str) -> Result<f64, String> {
+    let number = text.trim().trim_end_matches('%').trim().parse().ok();
+    let percent = number.filter(|percent: &f64| (0.001..=100.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage from 0.001% to 100%".into())
+}
+
+fn determinizer(text: &str) -> Result<Determinizer, String> {
+    match text {
+        "mean" => return Ok(Determinizer::Mean),
+        "median" => return Ok(Determinizer::Median),
+        _ => {}
+    }
+    let percent = text.strip_prefix('p').and_then(|number| number.parse().ok());
+    let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+    percent.map(Determinizer::Percentile).ok_or_else(|| "expected mean, median, or p0 to p100".into())
+}
+
 pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {
-    if let Some(twice) = args
-        .sizes
-        .iter()
-        .enumerate()
-        .find(|(place, size)| args.sizes[..*place].iter().any(|other| other.name == size.name))
-    {
-        return Err(Error::Usage(format!("size {} is given twice", twice.1.name)));
-    }
-    for size in &args.sizes {
-        let name = format!("{{{}}}", size.name);
-        if !args.command.iter().any(|word| word.contains(&name)) {
-            return Err(Error::Usage(format!("the command has no {name}: write it where the size goes")));
-        }
-    }
-    check_command(&args.command[0].clone().into()).map_err(Error::Measure)?;
-    let name = Path::new(&args.command[0]).file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let options = options(args)?;
+    let store = store(args, &options)?;
+    let signals = listen(&Stop::default()).map_err(Error::System)?;
+    let mut progress = Progress { since: Instant::now(), is_shown: std::io::stderr().is_terminal() };
+    let swept = sweep(&options, store.as_ref(), args.resume, &signals, &mut |now| progress.show(now));
+    progress.clear();
+    let swept = match swept {
+        Err(SweepError::Measure(error)) => return Err(Error::Measure(error)),
+        Err(SweepError::Write(path, source)) => return Err(Error::Write { path, source }),
+        Err(error) => return Err(Error::Usage(error.to_string())),
+        Ok(swept) => swept,
+    };
+    print(args, &swept, store.as_ref())?;
+    end(swept, store.is_some())
+}
+
+fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
+    let commands: Vec<Vec<String>> = args.command.split(|word| word == VERSUS).map(<[String]>::to_vec).collect();
+    let hooks = Hooks { setup: args.setup.clone(), prepare: args.prepare.clone(), cleanup: args.cleanup.clone() };
     let options = SweepOptions {
-        name,
-        command: args.command.clone(),
-        sizes: args.sizes.clone(),
+        commands,
+        parameters: args.parameters.clone(),
         events: args.events.clone(),
         repeats: args.repeat as usize,
         warmups: args.warmup as usize,
+        until: args.until,
+        determinizer: args.determinize,
         seed: args.seed,
         ignores_failure: args.ignore_failure,
+        cpu: args.cpu,
+        hooks,
     };
-    let signals = listen(&Stop::default()).map_err(Error::System)?;
-    let mut progress = Progress { since: Instant::now(), is_shown: std::io::stderr().is_terminal() };
-    let Swept { file, error, signal } = sweep(&options, &signals, &mut |now| progress.show(now));
-    progress.clear();
-    if let Some(path) = &args.output {
-        Stream::file(path, false)?.print(&file.to_json_lines())?;
+    options.check().map_err(Error::Usage)?;
+    if let Some(cpu) = args.cpu {
+        let online = HostFiles::here().online_cpus().unwrap_or_default();
+        if !online.is_empty() && !online.contains(&cpu) {
+            return Err(Error::Usage(format!("--cpu {cpu}: there is no such CPU, or it is offline")));
+        }
     }
-    if !file.workloads.is_empty() {
-        Stream::stdout().print(&table(&file))?;
+    // A program's name may depend on sizes: then its first run says whether it is there.
+    for variant in variants(&options.commands, &options.parameters) {
+        if !variant.command[0].contains('{') {
+            check_command(&variant.command[0].clone().into()).map_err(Error::Measure)?;
+        }
     }
-    match (error, signal) {
+    Ok(options)
+}
+
+/// The files of the sweep; none where it is to be printed.
+fn store(args: &BenchArgs, options: &SweepOptions) -> Result<Option<SweepStore>, Error> {
+    let Some(path) = &args.output else { return Ok(None) };
+    let variants = variants(&options.commands, &options.parameters);
+    if !is_stdout(path) {
+        return Ok(Some(SweepStore::new(path, &variants)));
+    }
+    if args.resume || variants.len() > 1 {
+        let why = if args.resume { "nothing can be resumed from" } else { "several commands don't go to" };
+        return Err(Error::Usage(format!("{why} standard output: give -o the name of a file")));
+    }
+    Ok(None)
+}
+
+fn is_stdout(path: &Path) -> bool {
+    path.as_os_str() == "-"
+}
+
+/// The tables, or the file itself where that goes to standard output; then the exports.
+fn print(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) -> Result<(), Error> {
+    let has_any = swept.files.iter().any(|file| !file.workloads.is_empty());
+    if !has_any {
+        return Ok(());
+    }
+    if args.output.as_deref().is_some_and(is_stdout) {
+        let text: String = swept.files.iter().map(WorkloadFile::to_json_lines).collect();
+        Stream::stdout().print(&text)?;
+    } else {
+        Stream::stdout().print(&text::sweep(swept, args.determinize))?;
+    }
+    if let Some(path) = &args.export_hyperfine {
+        Stream::file(path, false)?.print(&text::hyperfine_json(swept))?;
+    }
+    if let Some(path) = &args.export_markdown {
+        Stream::file(path, false)?.print(&text::hyperfine_markdown(swept, args.determinize))?;
+    }
+    notes(args, swept, store);
+    Ok(())
+}
+
+/// What is worth knowing beside the numbers.
+fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
+    let SweepProgress { saved, resumed, .. } = swept.progress;
+    let workloads = || swept.files.iter().flat_map(|file| &file.workloads);
+    let kept: usize = workloads().map(|workload| workload.order.len()).sum();
+    if resumed > 0 {
+        say(&format!("{resumed} runs were there already, {} were made now", kept.saturating_sub(resumed)));
+    }
+    if let Some(part) = args.until {
+        say(&format!("{saved} of {} runs weren't needed for ±{}", saved + kept, percent(part)));
+        let wide = workloads().filter(|workload| is_wide(args, workload, part)).count();
+        if wide > 0 {
+            say(&format!("{wide} intervals are wider than that after {} runs: allow more (-r)", args.repeat));
+        }
+    }
+    if let Some(store) = store.filter(|store| store.paths.len() > 1) {
+        let names: Vec<_> = store.paths.iter().map(|path| shown(&path.to_string_lossy()).into_owned()).collect();
+        say(&format!("a file for each command: {}", names.join(", ")));
+    }
+    let Some(file) = swept.files.first() else { return };
+    let sweep = file.header.sweep.iter();
+    let conditions = sweep.filter_map(|sweep| sweep.conditions.last());
+    conditions.flat_map(|seen| warnings(seen, args.cpu)).for_each(|warning| say(&warning));
+    let path = store.and_then(|store| store.paths.first()).map(|path| path.to_string_lossy());
+    if let Some(start) = text::process_start(file, path.as_deref(), args.determinize).filter(|_| path.is_some()) {
+        say(&start);
+    }
+}
+
+/// Whether all runs of a command at a size leave the interval of its time wider than this part.
+fn is_wide(args: &BenchArgs, workload: &Workload, part: f64) -> bool {
+    let samples = workload.samples.get(TIME).map_or(&[][..], Vec::as_slice);
+    let error = determined(args.determinize, samples).and_then(|found| found.error.relative_to(found.value));
+    samples.len() >= args.repeat as usize && error.is_none_or(|error| error > part)
+}
+
+/// Says why the sweep ended, if not by itself.
+fn end(swept: Swept, is_kept: bool) -> Result<u8, Error> {
+    match (swept.error, swept.signal) {
         (Some(SweepError::Measure(error)), _) => Err(Error::Measure(error)),
+        (Some(SweepError::Write(path, source)), _) => Err(Error::Write { path, source }),
         (Some(error), _) => {
             say(&error.to_string());
             Ok(125)
         }
         (None, Some(signal)) => {
-            say("interrupted: what was measured until then is above");
-            Ok(128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)))
+            let has_any = swept.files.iter().any(|file| !file.workloads.is_empty());
+            say(match (has_any, is_kept) {
+                (false, _) => "interrupted: nothing was measured",
+                (true, false) => "interrupted: what was measured until then is above",
+                (true, true) => "interrupted: what was measured until then is kept; the same with --resume goes on",
+            });
+            Ok(code_of(signal))
         }
         (None, None) => Ok(0),
     }
@@ -109,7 +270,8 @@ struct Progress {
 impl Progress {
     fn show(&mut self, now: SweepProgress) {
         if self.is_shown {
-            let left = self.since.elapsed().as_nanos() as f64 / now.done as f64 * (now.of - now.done) as f64;
+            let left =
+                self.since.elapsed().as_nanos() as f64 / now.done as f64 * now.of.saturating_sub(now.done) as f64;
             say_over(&format!("run {} of {}, {} left", now.done, now.of, time(left)));
         }
     }
@@ -127,31 +289,15 @@ fn say_over(text: &str) {
     eprint!("\r\x1b[K{text}");
 }
 
-/// A line for each set of sizes: the median of each quantity, and how far it may be off.
-fn table(file: &WorkloadFile) -> String {
-    let names: Vec<&String> =
-        file.workloads.first().map(|workload| workload.samples.keys().collect()).unwrap_or_default();
-    let mut out = String::new();
-    for name in &names {
-        out += &format!("{:>20}", crate::names::shown(name).to_uppercase());
-    }
-    out += &format!("{:>6}   SIZES\n", "RUNS");
-    for workload in &file.workloads {
-        names.iter().for_each(|name| out += &format!("{:>20}", cell(workload, name)));
-        let runs = workload.order.len();
-        out += &format!("{runs:>6}   {}\n", sizes_in_words(&workload.sizes));
-    }
-    out
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
 
-fn cell(workload: &Workload, name: &str) -> String {
-    let samples = workload.samples.get(name).map_or(&[][..], Vec::as_slice);
-    let Some(median) = Determinizer::Median.value(samples) else { return "—".to_owned() };
-    let is_time = name == TIME || ["task-clock", "cpu-clock"].contains(&name);
-    let text = if is_time { time(median) } else { si(median) };
-    match Determinizer::Median.variance(samples).filter(|_| median > 0.0) {
-        // Two standard errors are 95 %.
-        Some(variance) => format!("{text} {}", crate::number::plus_minus_part(1.96 * variance.sqrt() / median)),
-        None => text,
+    #[test]
+    fn percentages_and_determinizers_are_read() {
+        assert_eq!([part("2%"), part("0.5")], [Ok(0.02), Ok(0.005)]);
+        assert!(["0", "-1%", "200%", "x", "%"].iter().all(|text| part(text).is_err()));
+        assert_eq!(determinizer("p0"), Ok(Determinizer::Percentile(0.0)));
+        assert!(["p101", "50", "p", "Mean"].iter().all(|text| determinizer(text).is_err()));
     }
 }

@@ -71,7 +71,7 @@ enum Verb {
     Relations(RelationsArgs),
     /// Convert call stacks between the formats of other tools, and draw flame graphs
     Export(ExportArgs),
-    /// Run a command with many sizes, and write what each run took
+    /// Run commands with many sizes, write what each run took, and compare them
     Bench(BenchArgs),
     /// Fit cost models to measurements: how a time or a count grows with sizes, and how sure that is
     Fit(FitArgs),

@@ -248,6 +248,57 @@ pub fn compare(a: &[&Monitor], b: &[&Monitor], measure: Measure, basis: Compared
     let confidence = a.first().map_or_else(Confidence::default, |monitor| monitor.confidence());
     let alpha = 1.0 - confidence.level();
     let mut events = matched([a, b], measure, basis);
+    let tested = judge(&mut events, confidence);
+    let runs = [a.len(), b.len()];
+    RunComparison {
+        events,
+        runs,
+        tested,
+        needs: enough(tested.max(1), alpha),
+        is_enough: is_enough(runs, tested, alpha),
+        is_one_after_other: is_one_after_other(a, b),
+        confidence,
+    }
+}
+
+/// Numbers of single runs, to be compared without recordings.
+#[derive(Clone, Debug, PartialEq)]
+pub struct NumbersOfRuns {
+    /// What they are numbers of.
+    pub name: String,
+    /// Their unit.
+    pub unit: Unit,
+    /// A number of each run of the first side.
+    pub a: Vec<f64>,
+    /// A number of each run of the second side.
+    pub b: Vec<f64>,
+}
+
+/// Compares numbers of runs as [`compare`] compares those of recordings: all together have at most one wrong verdict in so
+/// many cases as the confidence leaves. A side without numbers has no verdict.
+pub fn compare_numbers(all: Vec<NumbersOfRuns>, confidence: Confidence) -> Vec<ComparedEvent> {
+    let runs = |numbers: Vec<f64>| Runs {
+        is_listed: !numbers.is_empty(),
+        numbers: numbers.into_iter().map(Uncertain::exact).collect(),
+        ..Runs::default()
+    };
+    let event = |one: NumbersOfRuns| ComparedEvent {
+        name: one.name,
+        unit: one.unit,
+        a: runs(one.a),
+        b: runs(one.b),
+        verdict: Verdict::NoNumber,
+        p: None,
+        interval: None,
+    };
+    let mut events: Vec<ComparedEvent> = all.into_iter().map(event).collect();
+    judge(&mut events, confidence);
+    events
+}
+
+/// Gives a verdict to each event that both sides counted; returns how many these are.
+fn judge(events: &mut [ComparedEvent], confidence: Confidence) -> usize {
+    let alpha = 1.0 - confidence.level();
     let both =
         |one: &ComparedEvent| (!one.a.is_partial && !one.b.is_partial).then(|| one.a.spread().zip(one.b.spread()));
     let (places, pairs): (Vec<_>, Vec<_>) =
@@ -266,16 +317,7 @@ pub fn compare(a: &[&Monitor], b: &[&Monitor], measure: Measure, basis: Compared
             }
         };
     }
-    let runs = [a.len(), b.len()];
-    RunComparison {
-        events,
-        runs,
-        tested: pairs.len(),
-        needs: enough(pairs.len().max(1), alpha),
-        is_enough: is_enough(runs, pairs.len(), alpha),
-        is_one_after_other: is_one_after_other(a, b),
-        confidence,
-    }
+    pairs.len()
 }
 
 /// Whether the means are the same as they are shown.

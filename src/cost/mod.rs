@@ -21,4 +21,6 @@ pub use fitted::{Coefficient, FittedModel, Prediction, VarianceFunction};
 pub use graph::{DependencyGraph, GraphError, GraphNode, SolvedNode};
 pub use model::{CostModel, ModelError, NAMED_MODELS, NamedModel};
 pub use term::{LinearCombination, NotLinear, TermId, TermNode, Terms};
-pub use workload::{TIME, Workload, WorkloadError, WorkloadFile, WorkloadHeader, sizes_in_words};
+pub use workload::{
+    MachineConditions, SweepRecord, TIME, Workload, WorkloadError, WorkloadFile, WorkloadHeader, sizes_in_words,
+};

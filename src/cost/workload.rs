@@ -45,9 +45,59 @@ pub struct WorkloadHeader {
     /// The machine that was measured on.
     #[serde(default)]
     pub machine: MeasuredMachine,
+    /// The words that the command was filled with, by the names of parameters: `algo` is `quick`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub words: BTreeMap<String, String>,
+    /// How it was measured, if perfprop did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sweep: Option<SweepRecord>,
     /// The model that was named for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+}
+
+/// How the workloads of a file were measured.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SweepRecord {
+    /// When it began, in seconds since 1970.
+    pub started: f64,
+    /// What the order of runs was drawn by.
+    pub seed: u64,
+    /// All commands of the sweep, which took turns.
+    pub commands: Vec<Vec<String>>,
+    /// All words of each parameter that has words.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub words: BTreeMap<String, Vec<String>>,
+    /// All values of each size.
+    pub values: BTreeMap<String, Vec<f64>>,
+    /// The events that were counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
+    /// The CPU that the commands ran on; any where `None`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// The shell's commands that ran before and after, by the names of their options.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub hooks: BTreeMap<String, String>,
+    /// What was measured of a command that does nothing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub process_start: Option<Workload>,
+    /// What the machine did meanwhile, for each time that the sweep was begun or went on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<MachineConditions>,
+}
+
+/// What the machine did while commands were measured, that may have disturbed them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MachineConditions {
+    /// The CPUs that this is about.
+    pub cpus: usize,
+    /// How many of these CPUs were kept busy by what wasn't measured, on average; `None` where that isn't known.
+    pub others_busy: Option<f64>,
+    /// The lowest and the highest frequency in hertz after runs, of the fastest of these CPUs.
+    pub frequency: Option<(f64, f64)>,
+    /// How often these CPUs were slowed down because they were too hot.
+    pub throttled: Option<u64>,
 }
 
 /// The workloads of a file.

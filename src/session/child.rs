@@ -10,6 +10,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use nix::sched::{CpuSet, sched_setaffinity};
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::time::{TimeVal, TimeValLike};
@@ -91,6 +92,13 @@ pub(super) fn command(argv: &[OsString], io: ChildIo) -> Command {
         }
     }
     command
+}
+
+/// Keeps a child that is held before exec on a CPU, and so all that it starts.
+pub(super) fn keep_on(pid: Pid, cpu: u32) -> io::Result<()> {
+    let mut cpus = CpuSet::new();
+    let kept = cpus.set(cpu as usize).and_then(|()| sched_setaffinity(pid, &cpus));
+    kept.map_err(|error| io::Error::other(format!("the command can't be kept on CPU {cpu}: {error}")))
 }
 
 /// Runs in a thread of its own until the command ends.

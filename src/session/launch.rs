@@ -21,6 +21,8 @@ pub struct Launch {
     pub target: Option<TargetKind>,
     /// Only what runs on these CPUs; on any where `None`.
     pub cpus: Option<Vec<u32>>,
+    /// The CPU that the command is kept on, with all that it starts; the scheduler chooses where `None`.
+    pub pinned_to: Option<u32>,
     /// Whether threads and processes that start later are measured too.
     pub inherit: bool,
     /// Whether there is one count an event or several.
@@ -58,6 +60,7 @@ impl Launch {
             command: None,
             target: target.into(),
             cpus: None,
+            pinned_to: None,
             inherit: true,
             split: Split::Sum,
             delay: None,

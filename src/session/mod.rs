@@ -34,7 +34,7 @@ pub mod schedule;
 mod stacks;
 
 pub use child::find_command;
-use child::{Ended, Running, children_cpu_time, command, terminate, wait};
+use child::{Ended, Running, children_cpu_time, command, keep_on, terminate, wait};
 use counters::{Opened, emulated, emulator, open};
 use launch::described;
 pub use launch::{ChildIo, CommandLine, Launch, Needs};
@@ -118,6 +118,9 @@ impl Session {
         let argv = emulator.as_ref().map_or_else(|| line.argv.clone(), |emulator| emulator.command_line(&line.argv));
         let held = PreparedCommand::spawn(command(&argv, line.io)).map_err(StartError::System)?;
         let pid = held.pid();
+        if let Some(cpu) = launch.pinned_to {
+            keep_on(pid, cpu).map_err(StartError::System)?;
+        }
         // Without a folder, programs keep their regions to themselves.
         let events = launch.region_events.as_deref();
         let regions = attached(launch).or_else(|| RegionSource::of_command(pid.as_raw().unsigned_abs(), events).ok());

@@ -1,10 +1,12 @@
 //! Prints a monitor as plain text for people without screens, and as CSV and JSON for programs.
 
+mod bench;
 mod block;
 mod compare;
 mod csv;
 pub mod difference;
 mod fit;
+mod hyperfine;
 mod json;
 mod metric;
 mod perf_metric;
@@ -14,10 +16,12 @@ mod stacks;
 mod summary;
 mod truth;
 
+pub use bench::{process_start, sweep};
 pub use block::block;
 pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
+pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use regions::{json_regions, region_events, regions};
 pub use repeats::Repeats;

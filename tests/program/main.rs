@@ -17,6 +17,7 @@ mod goldens;
 #[path = "../support/piped.rs"]
 mod piped;
 
+mod bench;
 mod cli;
 mod cost;
 mod emulate;

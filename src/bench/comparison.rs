@@ -1,0 +1,116 @@
+//! Compares what commands took, each with the first one at the same sizes.
+
+use std::collections::BTreeMap;
+
+use crate::compare::{ComparedEvent, NumbersOfRuns, compare_numbers};
+use crate::cost::{TIME, WorkloadFile};
+use crate::events::Unit;
+use crate::rates::Confidence;
+
+/// A command beside the first one, at one set of sizes.
+#[derive(Clone, Debug)]
+pub struct VariantComparison {
+    /// The place of the command's file.
+    pub variant: usize,
+    /// The sizes.
+    pub sizes: BTreeMap<String, f64>,
+    /// What was compared, with the verdict; A is the first command.
+    pub event: ComparedEvent,
+}
+
+impl VariantComparison {
+    /// How many times the first command's mean this one's is, and the interval of that.
+    pub fn ratio(&self) -> (Option<f64>, Option<(f64, f64)>) {
+        let interval = self.event.interval.map(|(low, high)| (low + 1.0, high + 1.0));
+        (self.event.change().map(|change| change + 1.0), interval)
+    }
+}
+
+/// What is shown of a file: the time, and the events that were asked for.
+pub fn quantities(file: &WorkloadFile) -> Vec<&str> {
+    let events = file.header.sweep.iter().flat_map(|sweep| &sweep.events);
+    std::iter::once(TIME).chain(events.map(String::as_str)).collect()
+}
+
+/// The unit of what was measured under this name.
+pub fn unit(name: &str) -> Unit {
+    let times = [TIME, "task-clock", "cpu-clock", "duration_time", "user_time", "system_time"];
+    let bare = name.split(':').next().unwrap_or(name);
+    if times.contains(&bare) { Unit::Nanoseconds } else { Unit::Count }
+}
+
+/// Compares each file with the first, at each set of sizes that both have. All verdicts together are at most in one of
+/// twenty sweeps wrong.
+pub fn comparisons(files: &[WorkloadFile]) -> Vec<VariantComparison> {
+    let Some((first, others)) = files.split_first() else { return Vec::new() };
+    let (mut places, mut numbers) = (Vec::new(), Vec::new());
+    for (variant, file) in others.iter().enumerate() {
+        for workload in &file.workloads {
+            let same = first.workloads.iter().find(|other| other.sizes == workload.sizes);
+            for name in same.into_iter().flat_map(|_| quantities(file)) {
+                let samples = |samples: &BTreeMap<String, Vec<f64>>| samples.get(name).cloned().unwrap_or_default();
+                places.push((variant + 1, &workload.sizes));
+                numbers.push(NumbersOfRuns {
+                    name: name.to_owned(),
+                    unit: unit(name),
+                    a: same.map_or_else(Vec::new, |same| samples(&same.samples)),
+                    b: samples(&workload.samples),
+                });
+            }
+        }
+    }
+    let compared = compare_numbers(numbers, Confidence::DEFAULT).into_iter();
+    let all = places.into_iter().zip(compared);
+    all.map(|((variant, sizes), event)| VariantComparison { variant, sizes: sizes.clone(), event }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::compare::Verdict;
+    use crate::cost::Workload;
+
+    fn file(points: &[(f64, &[f64])]) -> WorkloadFile {
+        let workload = |(n, times): &(f64, &[f64])| Workload {
+            sizes: BTreeMap::from([("n".to_owned(), *n)]),
+            samples: BTreeMap::from([(TIME.to_owned(), times.to_vec())]),
+            order: Vec::new(),
+        };
+        WorkloadFile { workloads: points.iter().map(workload).collect(), ..WorkloadFile::default() }
+    }
+
+    #[test]
+    fn two_commands_by_hand() {
+        let a = file(&[(1.0, &[1.0, 2.0, 3.0, 4.0, 5.0]), (2.0, &[7.0; 5]), (3.0, &[1.0; 5])]);
+        let b = file(&[(1.0, &[7.0, 8.0, 9.0, 10.0, 11.0]), (2.0, &[7.0; 5]), (4.0, &[1.0; 5])]);
+        let found = comparisons(&[a, b]);
+        assert_eq!(found.len(), 2, "sizes that only one has aren't compared");
+        assert_eq!(found.iter().map(|one| one.event.verdict).collect::<Vec<_>>(), [Verdict::Higher, Verdict::Equal]);
+        // The means are 3 and 9. As in compare::verdict, but two are tested: 0.05 / 2 with 8 degrees, t is 2.75152.
+        let (ratio, interval) = found[0].ratio();
+        assert_eq!((found[0].variant, ratio, found[1].ratio()), (1, Some(3.0), (Some(1.0), None)));
+        let (low, high) = interval.unwrap();
+        let (square, scale) = (2.751_524_f64.powi(2), 9.0 - 2.751_524_f64.powi(2) / 2.0);
+        let root = (square * (40.5 + 0.5 * scale)).sqrt();
+        assert!(
+            (low - (27.0 - root) / scale).abs() < 1e-4 && (high - (27.0 + root) / scale).abs() < 1e-3,
+            "{low} {high}"
+        );
+        assert!((found[0].event.p.unwrap() - 2.0 * 0.002_065).abs() < 1e-5);
+    }
+
+    #[test]
+    fn one_command_is_compared_with_nothing() {
+        assert!(comparisons(&[]).is_empty() && comparisons(&[file(&[(1.0, &[1.0])])]).is_empty());
+        let few = comparisons(&[file(&[(1.0, &[1.0])]), file(&[(1.0, &[2.0])])]);
+        assert!(matches!(few[0].event.verdict, Verdict::TooFewRuns { needs: 3 }), "{few:?}");
+    }
+
+    #[test]
+    fn times_are_in_nanoseconds() {
+        assert_eq!(unit("task-clock:u"), Unit::Nanoseconds);
+        assert_eq!(unit("page-faults"), Unit::Count);
+    }
+}

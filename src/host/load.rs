@@ -1,0 +1,76 @@
+//! Reads how busy the CPUs were, how fast they run, and how often heat slowed them down.
+
+use std::collections::BTreeMap;
+
+use nix::unistd::{SysconfVar, sysconf};
+
+use super::HostFiles;
+use crate::units::CpuNs;
+
+/// Numbers of CPUs that were slowed down by heat, of a core and of a package.
+const THROTTLES: [&str; 2] = ["core_throttle_count", "package_throttle_count"];
+
+impl HostFiles {
+    /// How long each CPU has been busy since the machine started, also for other virtual machines; empty where the
+    /// kernel doesn't say.
+    pub fn busy(&self) -> BTreeMap<u32, CpuNs> {
+        let text = self.text("proc/stat").unwrap_or_default();
+        text.lines().filter_map(busy_of_line).collect()
+    }
+
+    /// The frequency of a CPU in hertz.
+    pub fn frequency(&self, cpu: u32) -> Option<f64> {
+        let path = format!("sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_cur_freq");
+        let kilohertz: f64 = self.text(&path)?.parse().ok()?;
+        Some(kilohertz * 1e3)
+    }
+
+    /// How often heat has slowed a CPU down, by itself or with its package; `None` where the kernel doesn't count that.
+    pub fn throttles(&self, cpu: u32) -> Option<u64> {
+        let count = |name| self.text(&format!("sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{name}"))?.parse().ok();
+        let counts: Vec<u64> = THROTTLES.into_iter().filter_map(count).collect();
+        (!counts.is_empty()).then(|| counts.iter().sum())
+    }
+}
+
+/// A line `cpuN user nice system idle iowait irq softirq steal` of proc(5), in ticks.
+fn busy_of_line(line: &str) -> Option<(u32, CpuNs)> {
+    let mut fields = line.strip_prefix("cpu")?.split(' ');
+    let cpu = fields.next()?.parse().ok()?;
+    let ticks: Vec<u64> = fields.map_while(|field| field.parse().ok()).collect();
+    let [user, nice, system, _idle, _waits, rest @ ..] = &ticks[..] else { return None };
+    let busy = user + nice + system + rest.iter().take(3).sum::<u64>();
+    let a_second = sysconf(SysconfVar::CLK_TCK).ok().flatten().and_then(|ticks| u64::try_from(ticks).ok());
+    Some((cpu, CpuNs(busy * (1_000_000_000 / a_second.unwrap_or(100).max(1)))))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn loads_by_hand() {
+        let root = std::env::temp_dir().join(format!("perfprop-load-{}", std::process::id()));
+        for (path, text) in [
+            ("proc/stat", "cpu  30 0 0 0 0 0 0 0 0 0\ncpu0 1 2 3 1000 1000 4 5 6 7 8\ncpu3 9 0 0 1\nintr 5\n"),
+            ("sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq", "2400000\n"),
+            ("sys/devices/system/cpu/cpu0/thermal_throttle/core_throttle_count", "3\n"),
+            ("sys/devices/system/cpu/cpu0/thermal_throttle/package_throttle_count", "4\n"),
+        ] {
+            fs::create_dir_all(root.join(path).parent().unwrap()).unwrap();
+            fs::write(root.join(path), text).unwrap();
+        }
+        let host = HostFiles::under(&root);
+        // 21 ticks of 10 ms; what guests use is in the user's time already. A line that is cut says nothing.
+        assert_eq!(host.busy(), BTreeMap::from([(0, CpuNs(210_000_000))]));
+        assert_eq!((host.frequency(0), host.throttles(0)), (Some(2.4e9), Some(7)));
+        assert_eq!((host.frequency(3), host.throttles(3)), (None, None));
+        fs::remove_dir_all(root).unwrap();
+        assert!(HostFiles::under(Path::new("/nonexistent")).busy().is_empty());
+    }
+}

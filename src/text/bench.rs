@@ -1,0 +1,244 @@
+//! Prints what commands took at each set of sizes, and how they compare, as tables of plain text.
+
+use std::collections::BTreeMap;
+
+use super::difference::p_value;
+use crate::bench::{EXIT_CODE, Swept, Variant, VariantComparison, comparisons, determined, quantities, unit};
+use crate::compare::Verdict;
+use crate::cost::samples::Determinizer;
+use crate::cost::{TIME, Workload, WorkloadFile, sizes_in_words};
+use crate::names::shown;
+use crate::number::{amount, plus_minus};
+
+/// What was measured, a line for each command and set of sizes, then how the commands compare with the first.
+pub fn sweep(swept: &Swept, determinizer: Determinizer) -> String {
+    let (variants, files) = (&swept.variants[..], &swept.files[..]);
+    let mut out = legend(variants);
+    out += &measured(variants, files, determinizer);
+    out += &failures(files);
+    let compared = comparisons(files);
+    if !compared.is_empty() {
+        out += &comparison(variants, &compared);
+    }
+    out
+}
+
+/// Which command a label stands for, where words alone don't say it.
+fn legend(variants: &[Variant]) -> String {
+    let mut commands: Vec<(&str, String)> = Vec::new();
+    for variant in variants {
+        let label = variant.label.split(' ').next().unwrap_or_default();
+        if variant.label.is_empty() || label.contains('=') {
+            continue;
+        }
+        if variants.iter().all(|other| other.words.is_empty()) {
+            commands.push((label, variant.command.join(" ")));
+        }
+    }
+    let width = commands.iter().map(|(label, _)| shown(label).chars().count()).max().unwrap_or(0);
+    let lines = commands.iter().map(|(label, command)| format!("{:<width$}  {}\n", shown(label), shown(command)));
+    lines.collect::<String>() + if commands.is_empty() { "" } else { "\n" }
+}
+
+/// The sets of sizes of all files, in the order of the first that has them.
+fn all_sizes(files: &[WorkloadFile]) -> Vec<&BTreeMap<String, f64>> {
+    let mut all: Vec<&BTreeMap<String, f64>> = Vec::new();
+    for workload in files.iter().flat_map(|file| &file.workloads) {
+        if !all.contains(&&workload.sizes) {
+            all.push(&workload.sizes);
+        }
+    }
+    all
+}
+
+fn measured(variants: &[Variant], files: &[WorkloadFile], determinizer: Determinizer) -> String {
+    let names = files.first().map(quantities).unwrap_or_default();
+    let width = width_of(variants);
+    let mut out = String::new();
+    for name in &names {
+        out += &format!("{:>20}", shown(name).to_uppercase());
+    }
+    out += &format!("{:>6}   ", "RUNS");
+    if width > 0 {
+        out += &format!("{:<width$}  ", "COMMAND");
+    }
+    out += "SIZES\n";
+    for sizes in all_sizes(files) {
+        for (variant, file) in variants.iter().zip(files) {
+            let Some(workload) = file.workloads.iter().find(|workload| workload.sizes == *sizes) else { continue };
+            names.iter().for_each(|name| out += &format!("{:>20}", cell(workload, name, determinizer)));
+            let label = if width > 0 { format!("{:<width$}  ", shown(&variant.label)) } else { String::new() };
+            let line = format!("{:>6}   {label}{}", runs(workload), sizes_in_words(sizes));
+            out += line.trim_end();
+            out.push('\n');
+        }
+    }
+    out
+}
+
+/// The width of the column of labels; 0 where nothing has to be told apart.
+fn width_of(variants: &[Variant]) -> usize {
+    let longest = variants.iter().map(|variant| shown(&variant.label).chars().count()).max().unwrap_or(0);
+    if longest == 0 { 0 } else { longest.max("COMMAND".len()) }
+}
+
+fn runs(workload: &Workload) -> usize {
+    workload.samples.get(TIME).map_or(0, Vec::len)
+}
+
+fn cell(workload: &Workload, name: &str, determinizer: Determinizer) -> String {
+    let samples = workload.samples.get(name).map_or(&[][..], Vec::as_slice);
+    let unit = unit(name);
+    let number = determined(determinizer, samples);
+    number.map_or_else(|| "—".into(), |number| format!("{} {}", amount(number.value, &unit), plus_minus(number, &unit)))
+}
+
+/// How many runs failed, if some did.
+fn failures(files: &[WorkloadFile]) -> String {
+    let workloads = files.iter().flat_map(|file| &file.workloads);
+    let codes: Vec<f64> = workloads.filter_map(|workload| workload.samples.get(EXIT_CODE)).flatten().copied().collect();
+    match codes.iter().filter(|code| **code != 0.0).count() {
+        0 => String::new(),
+        failed => format!("{failed} of {} runs ended with another exit code than 0\n", codes.len()),
+    }
+}
+
+fn comparison(variants: &[Variant], compared: &[VariantComparison]) -> String {
+    let label = |one: &VariantComparison| shown(variants.get(one.variant).map_or("", |it| &it.label)).into_owned();
+    let of = |title: &str, text: &dyn Fn(&VariantComparison) -> String| {
+        let mut column: Vec<String> = compared.iter().map(text).collect();
+        column.insert(0, title.to_owned());
+        column
+    };
+    let left = [
+        of("QUANTITY", &|one| shown(&one.event.name).into_owned()),
+        of("COMMAND", &label),
+        of("SIZES", &|one| sizes_in_words(&one.sizes)),
+    ];
+    let right = [of("RATIO", &|one| ratio(one.ratio()).0), of("INTERVAL", &|one| ratio(one.ratio()).1)];
+    let p = of("P", &|one| one.event.p.map_or_else(|| "—".into(), p_value));
+    let verdicts = of("IS", &|one| verdict(one.event.verdict));
+    let mut out = String::from("\n");
+    let width = |column: &[String]| column.iter().map(|text| text.chars().count()).max().unwrap_or(0);
+    for line in 0..=compared.len() {
+        for column in left.iter().filter(|column| column[1..].iter().any(|text| !text.is_empty())) {
+            out += &format!("{:<width$}  ", column[line], width = width(column));
+        }
+        for column in &right {
+            out += &format!("{:>width$}  ", column[line], width = width(column));
+        }
+        out += &format!("{:>5}  {}\n", p[line], verdicts[line]);
+    }
+    out + &notes(variants, compared)
+}
+
+/// The ratio and the ends of its interval, with digits that the interval leaves.
+fn ratio((ratio, interval): (Option<f64>, Option<(f64, f64)>)) -> (String, String) {
+    let width = interval.map_or(0.01, |(low, high)| high - low);
+    let decimals = (1.0 - width.max(1e-9).log10().floor()).clamp(2.0, 6.0) as usize;
+    let text = |number: f64| format!("{number:.decimals$}");
+    let missing = || "—".to_owned();
+    let ends = interval.map_or_else(missing, |(low, high)| format!("{} to {}", text(low), text(high)));
+    (ratio.map_or_else(missing, text), ends)
+}
+
+fn verdict(verdict: Verdict) -> String {
+    let needs = verdict.needs().map_or_else(String::new, |runs| format!(" ({runs} runs)"));
+    format!("{}{needs}", verdict.word())
+}
+
+fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
+    let first = variants.first().map_or("", |variant| &variant.label);
+    format!(
+        "ratio: of the means of runs, to {}; higher, lower: more than chance by a t-test;\n\
+         with 95% none of them is wrong, of {} tested (P and INTERVAL are corrected for that);\n\
+         can't tell (N runs): so many of each show it, if it is as it seems\n",
+        shown(first),
+        compared.len()
+    )
+}
+
+/// What starting a process takes, and how a fit is told; `None` where it wasn't measured.
+pub fn process_start(file: &WorkloadFile, path: Option<&str>, determinizer: Determinizer) -> Option<String> {
+    let start = file.header.sweep.as_ref()?.process_start.as_ref()?;
+    let number = determined(determinizer, start.samples.get(TIME)?)?;
+    let unit = unit(TIME);
+    let model = if file.header.sizes.len() == 1 { "affine" } else { "MODEL" };
+    Some(format!(
+        "a process that does nothing takes {} {}; to have it as the constant of a model:\n      \
+         perfprop fit {} --model {model} --set intercept={:.1}us",
+        amount(number.value, &unit),
+        plus_minus(number, &unit),
+        path.map_or_else(|| "FILE".into(), shown),
+        number.value / 1e3,
+    ))
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+    use crate::bench::{Parameter, SweepProgress, variants};
+    use crate::cost::{SweepRecord, WorkloadHeader};
+
+    /// Two commands at two sizes, five runs each.
+    pub(in crate::text) fn two_commands() -> Swept {
+        let command = ["./sort", "--by=a|b", "{algo}", "{n}"].map(str::to_owned).to_vec();
+        let variants = variants(&[command], &[Parameter::parse("algo=quick,merge").unwrap()]);
+        let workload = |n: f64, first: f64, step: f64| Workload {
+            sizes: BTreeMap::from([("n".to_owned(), n)]),
+            samples: BTreeMap::from([
+                (TIME.to_owned(), (0..5).map(|run| (first + step * f64::from(run)) * 1e6).collect()),
+                ("page-faults".to_owned(), vec![83.0; 5]),
+                ("user_time".to_owned(), vec![5e5; 5]),
+            ]),
+            order: (0..5).collect(),
+        };
+        let sweep = SweepRecord {
+            events: vec!["page-faults".into()],
+            process_start: Some(workload(0.0, 0.5, 0.001)),
+            ..SweepRecord::default()
+        };
+        let file = |workloads: Vec<Workload>| WorkloadFile {
+            header: WorkloadHeader { sizes: vec!["n".into()], sweep: Some(sweep.clone()), ..WorkloadHeader::default() },
+            workloads,
+        };
+        let files = vec![
+            file(vec![workload(10.0, 1.0, 0.1), workload(20.0, 2.0, 0.1)]),
+            file(vec![workload(10.0, 3.0, 0.1), workload(20.0, 2.01, 0.1)]),
+        ];
+        Swept { variants, files, progress: SweepProgress::default(), error: None, signal: None }
+    }
+
+    #[test]
+    fn two_commands_side_by_side() {
+        crate::goldens::assert_golden!("bench", "two_commands", sweep(&two_commands(), Determinizer::Median));
+        let start = process_start(&two_commands().files[0], Some("sort.jsonl"), Determinizer::Mean).unwrap();
+        assert!(start.contains("502 µs ±") && start.ends_with("--model affine --set intercept=502.0us"), "{start}");
+    }
+
+    #[test]
+    fn one_command_has_no_comparison_and_failures_are_told() {
+        let mut swept = two_commands();
+        swept.variants.truncate(1);
+        swept.variants[0].label.clear();
+        swept.files.truncate(1);
+        swept.files[0].workloads[0].samples.insert(EXIT_CODE.into(), vec![0.0, 1.0, 0.0, 2.0, 0.0]);
+        let text = sweep(&swept, Determinizer::Percentile(0.0));
+        assert!(!text.contains("RATIO") && !text.contains("COMMAND"), "{text}");
+        assert!(text.contains("1.00 ms ±") && text.contains("2 of 5 runs ended"), "{text}");
+    }
+
+    #[test]
+    fn ratios_have_the_digits_that_their_interval_leaves() {
+        let text = |value: f64, low: f64, high: f64| {
+            let (value, ends) = ratio((Some(value), Some((low, high))));
+            format!("{value}: {ends}")
+        };
+        assert_eq!(text(1.5234, 1.48, 1.57), "1.523: 1.480 to 1.570");
+        assert_eq!(text(12.34, 9.0, 15.9), "12.34: 9.00 to 15.90");
+        assert_eq!(text(1.0, 0.9999, 1.0001), "1.00000: 0.99990 to 1.00010");
+        assert_eq!(ratio((None, None)), ("—".to_owned(), "—".to_owned()));
+    }
+}

@@ -35,6 +35,7 @@ pub use sweep::{EXIT_CODE, SweepProgress, Swept, sweep};
 use crate::cost::samples::Determinizer;
 use crate::measure;
 use crate::names::{quoted, shown};
+use crate::sources::Counter;
 
 /// What is run.
 #[derive(Clone, Debug)]
@@ -57,6 +58,8 @@ pub struct SweepOptions {
     pub seed: u64,
     /// Whether a run counts that ends with another exit code than 0.
     pub ignores_failure: bool,
+    /// What counts: this machine, or a model.
+    pub counter: Counter,
     /// The CPU that commands are kept on.
     pub cpu: Option<u32>,
     /// What runs around runs.
@@ -64,6 +67,14 @@ pub struct SweepOptions {
 }
 
 impl SweepOptions {
+    /// The caches of the model, if one counts.
+    fn caches(&self) -> Option<String> {
+        match &self.counter {
+            Counter::Kernel => None,
+            Counter::Model(model) => Some(model.to_string()),
+        }
+    }
+
     /// Finds what is wrong with the options before anything is started.
     ///
     /// # Errors
@@ -162,6 +173,7 @@ mod tests {
                 determinizer: Determinizer::Median,
                 seed: 1,
                 ignores_failure: false,
+                counter: Counter::Kernel,
                 cpu: None,
                 hooks: Hooks { prepare: prepare.map(str::to_owned), ..Hooks::default() },
             };

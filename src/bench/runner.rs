@@ -11,6 +11,7 @@ use super::SweepError;
 use crate::cost::TIME;
 use crate::measure::{self, DefaultEvents, MeasureOptions, Measurement, watch};
 use crate::session::{ChildIo, CommandLine, Launch, Needs};
+use crate::sources::Counter;
 use crate::sources::command::Exit;
 
 /// The CPU time of a run in user space and in the kernel, beside whatever is counted.
@@ -37,9 +38,9 @@ const INTERVAL: Duration = Duration::from_secs(3600);
 const PERIOD: Duration = Duration::from_millis(100);
 
 impl Runner {
-    pub(super) fn new(events: &[String], cpu: Option<u32>) -> Result<Self, SweepError> {
+    pub(super) fn new(events: &[String], counter: Counter, cpu: Option<u32>) -> Result<Self, SweepError> {
         let needs = if events.is_empty() { Needs::Nothing } else { Needs::All };
-        let launch = Launch { needs, pinned_to: cpu, ..Launch::attach(None) };
+        let launch = Launch { needs, counter, pinned_to: cpu, ..Launch::attach(None) };
         let measured = MeasureOptions {
             events: events.to_vec(),
             default_events: DefaultEvents::Nothing,

@@ -190,6 +190,7 @@ fn same(then: &SweepRecord, now: &SweepRecord) -> Result<(), NotResumedReason> {
     let hooks = |sweep: &SweepRecord| {
         sweep.hooks.iter().map(|(option, text)| format!("{option} {text}")).collect::<Vec<_>>().join(" ")
     };
+    let model = |sweep: &SweepRecord| sweep.model.clone().unwrap_or_else(|| "none".to_owned());
     let cpu = |sweep: &SweepRecord| sweep.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
     let of = |text: &dyn Fn(&SweepRecord) -> String| (text(then), text(now));
     let all = [
@@ -199,6 +200,7 @@ fn same(then: &SweepRecord, now: &SweepRecord) -> Result<(), NotResumedReason> {
         ("the list of events", of(&|sweep| sweep.events.join(","))),
         ("the seed", of(&|sweep| sweep.seed.to_string())),
         ("the CPU", of(&cpu)),
+        ("the model", of(&model)),
         ("what runs around runs", of(&hooks)),
     ];
     let different = all.into_iter().find(|(_, (then, now))| then != now);

@@ -128,7 +128,7 @@ impl<'a> Sweep<'a> {
         signals: &'a Receiver<i32>,
         on_run: &'a mut dyn FnMut(SweepProgress),
     ) -> Result<Self, SweepError> {
-        let runner = Runner::new(&options.events, options.cpu)?;
+        let runner = Runner::new(&options.events, options.counter.clone(), options.cpu)?;
         let (variants, points) = (variants(&options.commands, &options.parameters), points(&options.parameters));
         let record = record(options, runner.events());
         let files = variants.iter().map(|variant| file(variant, options, &points, &record)).collect();
@@ -365,6 +365,7 @@ fn record(options: &SweepOptions, events: Vec<String>) -> SweepRecord {
         words: words.filter_map(|one| Some((one.name.clone(), one.words()?.to_vec()))).collect(),
         values: options.parameters.iter().filter_map(numbers).collect(),
         events,
+        model: options.caches(),
         cpu: options.cpu,
         hooks: HookKind::ALL.into_iter().filter_map(hook).collect(),
         process_start: None,

@@ -7,6 +7,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::Error;
+use super::args::CounterArgs;
 use super::error::code_of;
 use super::signals::listen;
 use super::stream::{Stream, say};
@@ -53,6 +54,8 @@ pub(super) struct BenchArgs {
     /// Events that are counted beside the time
     #[arg(short, long, value_name = "EVENTS", help_heading = MEASURING)]
     events: Vec<String>,
+    #[command(flatten)]
+    by: CounterArgs,
     /// Keep the commands on this CPU
     #[arg(long, value_name = "CPU", help_heading = MEASURING)]
     cpu: Option<u32>,
@@ -144,6 +147,7 @@ fn options(args: &BenchArgs) -> Result<SweepOptions, Error> {
         determinizer: args.determinize,
         seed: args.seed,
         ignores_failure: args.ignore_failure,
+        counter: args.by.counter()?,
         cpu: args.cpu,
         hooks,
     };
@@ -223,6 +227,9 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
         say(&format!("a file for each command: {}", names.join(", ")));
     }
     let Some(file) = swept.files.first() else { return };
+    if file.header.sweep.as_ref().is_some_and(|sweep| sweep.model.is_some()) {
+        say("times are those of the emulation; counts are the model's");
+    }
     let sweep = file.header.sweep.iter();
     let conditions = sweep.filter_map(|sweep| sweep.conditions.last());
     conditions.flat_map(|seen| warnings(seen, args.cpu)).for_each(|warning| say(&warning));

@@ -73,6 +73,9 @@ pub struct SweepRecord {
     /// The events that were counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
+    /// The caches of the model that counted, where this machine didn't; times are then those of the emulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// The CPU that the commands ran on; any where `None`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u32>,

@@ -45,15 +45,22 @@ pub(crate) struct EventArgs {
     pub(crate) corrections: CorrectionArgs,
 }
 
-/// Who counts.
+/// This machine or a model.
 #[derive(Debug, Args)]
-pub(crate) struct CountingArgs {
+pub(crate) struct CounterArgs {
     /// What counts: this machine's counters, or a model of a CPU in valgrind, which needs no hardware counters
     #[arg(long, value_name = "NAME", default_value = "perf")]
     pub(crate) source: SourceName,
     /// The caches of the model as size, associativity and line size: `i1=32k,8,64,d1=32k,8,64,ll=8m,16,64`
     #[arg(long, value_name = "CACHES")]
     pub(crate) model: Option<String>,
+}
+
+/// Who counts.
+#[derive(Debug, Args)]
+pub(crate) struct CountingArgs {
+    #[command(flatten)]
+    pub(crate) by: CounterArgs,
     /// Let all events share this many counters, and count the truth as well, to see the error of multiplexing
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) counters: Option<u16>,
@@ -115,7 +122,7 @@ pub(crate) fn method(
     corrections: &CorrectionArgs,
 ) -> Result<MeasureOptions, Error> {
     Ok(MeasureOptions {
-        counter: counting.counter()?,
+        counter: counting.by.counter()?,
         counters: counting.counters.map(usize::from),
         schedule: rotation.schedule(counting)?,
         relations: corrections.relations(),
@@ -137,7 +144,7 @@ impl RotationArgs {
         let usage = |text: &str| Err(Error::Usage(text.to_owned()));
         let is_asked = self.is_given();
         match (self.schedule, self.mux) {
-            _ if is_asked && counting.source == SourceName::Emulate => {
+            _ if is_asked && counting.by.source == SourceName::Emulate => {
                 usage("--schedule and --mux are about the counters of this machine: --source emulate has no turns")
             }
             _ if is_asked && counting.counters.is_some() => {
@@ -154,7 +161,7 @@ impl RotationArgs {
     }
 }
 
-impl CountingArgs {
+impl CounterArgs {
     /// What is to count.
     pub(crate) fn counter(&self) -> Result<Counter, Error> {
         match (self.source, &self.model) {

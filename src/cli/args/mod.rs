@@ -10,7 +10,7 @@ mod target;
 
 pub(super) use appearance::{AppearanceArgs, FirstScreen, When};
 pub(super) use corrections::CorrectionArgs;
-pub(super) use events::{CountingArgs, EventArgs, RotationArgs, SourceName, method};
+pub(super) use events::{CounterArgs, CountingArgs, EventArgs, RotationArgs, SourceName, method};
 pub(super) use measurement::MeasurementArgs;
 pub(super) use stack_format::StackFormat;
 pub(super) use stacks::StackArgs;

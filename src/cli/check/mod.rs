@@ -85,7 +85,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         Stream::stdout().print(&theme_of_base16(&scheme).map_err(|error| failed(error.to_string()))?)?;
         return Ok(0);
     }
-    let resolver = match counting.source {
+    let resolver = match counting.by.source {
         SourceName::Perf => resolver(args.event_tables.as_deref())?,
         SourceName::Emulate => Resolver::new(Machine::emulated()),
     };
@@ -99,7 +99,7 @@ pub(super) fn run(args: &CheckArgs) -> Result<u8, Error> {
         let relations: Vec<_> = files.iter().flat_map(CheckedFile::relations).cloned().collect();
         let plan = CheckedPlan { relations: &relations, counters: counting.counters.map(usize::from) };
         let events = (!args.events.is_empty()).then(|| Events::try_out(&text, &host, &ThisKernel, plan));
-        let facts = if counting.source == SourceName::Perf { facts(&host, &ThisKernel) } else { Vec::new() };
+        let facts = if counting.by.source == SourceName::Perf { facts(&host, &ThisKernel) } else { Vec::new() };
         Report { facts, events, files }
     };
     let text = if args.json { report.json() } else { report.text(paint) };

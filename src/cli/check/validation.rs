@@ -73,12 +73,13 @@ impl ValidateArgs {
     /// What has no meaning without `--validate`, or without events to check.
     pub(super) fn check(&self, has_events: bool) -> Result<(), Error> {
         let Self { counting, rotation, corrections, .. } = self;
-        let planned = [("--source", counting.source != SourceName::Perf), ("--counters", counting.counters.is_some())];
+        let planned =
+            [("--source", counting.by.source != SourceName::Perf), ("--counters", counting.counters.is_some())];
         if let Some((option, _)) = planned.iter().find(|(_, is_given)| *is_given && !self.validate && !has_events) {
             return Err(Error::Usage(format!("{option} is about events, which check takes with -e or --validate")));
         }
         let given = [
-            ("--model", counting.model.is_some()),
+            ("--model", counting.by.model.is_some()),
             ("--schedule or --mux", rotation.is_given()),
             ("--relations", !corrections.relations.is_empty()),
             ("--estimator", corrections.estimator.is_some()),
@@ -93,7 +94,7 @@ impl ValidateArgs {
     }
 
     fn is_modelled(&self) -> bool {
-        self.counting.source == SourceName::Emulate
+        self.counting.by.source == SourceName::Emulate
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::batch::{RegionBatch, RegionCounts, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState};
 use crate::units::WallNs;
+use perfprop_regions::EventSums;
 
 /// The regions of all programs at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,9 +12,38 @@ pub struct RegionTable {
     programs: Vec<(RegionProgram, RegionState)>,
     paths: Vec<RegionPath>,
     counts: Vec<Option<RegionCounts>>,
-    /// Calls a second of each path between the last two times that counts were read.
-    rates: Vec<f64>,
+    /// What each path counted between the last two times that counts were read.
+    of_late: Vec<Option<OfLate>>,
     at: WallNs,
+}
+
+/// What a path counted in a time.
+#[derive(Clone, Debug, PartialEq)]
+struct OfLate {
+    seconds: f64,
+    calls: u64,
+    events: Vec<EventSums>,
+}
+
+impl OfLate {
+    fn between(earlier: Option<&RegionCounts>, later: &RegionCounts, seconds: f64) -> Option<Self> {
+        let before = |place: usize| earlier.and_then(|earlier| earlier.events.get(place));
+        let since = |(place, event): (usize, &EventSums)| before(place).map_or(*event, |before| event.since(before));
+        (seconds > 0.0).then(|| Self {
+            seconds,
+            calls: later.calls.saturating_sub(earlier.map_or(0, |earlier| earlier.calls)),
+            events: later.events.iter().enumerate().map(since).collect(),
+        })
+    }
+}
+
+/// How much an event is counted in a region a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventRate {
+    /// Counts a second.
+    pub per_second: f64,
+    /// Half the width of its 95 % interval, as [`EventTotal::error`](super::EventTotal::error).
+    pub error: Option<f64>,
 }
 
 /// A batch of regions names something that no batch has defined.
@@ -44,20 +74,17 @@ impl RegionTable {
         self.programs.extend(batch.programs.iter().map(|program| (program.clone(), RegionState::default())));
         self.paths.extend_from_slice(&batch.paths);
         self.counts.resize(self.paths.len(), None);
-        self.rates.resize(self.paths.len(), 0.0);
+        self.of_late.resize(self.paths.len(), None);
         for (program, state) in &batch.states {
             self.programs[program.0 as usize].1.clone_from(state);
         }
         if let Some(since) = batch.counted_since {
-            self.rates.fill(0.0);
+            self.of_late.fill(None);
             let seconds = (batch.at - since).as_secs();
             for counts in &batch.counts {
                 let place = counts.path.0 as usize;
-                let before = self.counts[place].map_or(0, |before| before.calls);
-                if seconds > 0.0 {
-                    self.rates[place] = counts.calls.saturating_sub(before) as f64 / seconds;
-                }
-                self.counts[place] = Some(*counts);
+                let before = self.counts[place].replace(counts.clone());
+                self.of_late[place] = OfLate::between(before.as_ref(), counts, seconds);
             }
         }
         Ok(())
@@ -73,13 +100,29 @@ impl RegionTable {
             // Those around come first, so that none can be around itself.
             new.parent.map_or(Ok(()), |parent| defined("region", parent.0, number))?;
         }
-        batch.counts.iter().try_for_each(|counts| path(counts.path))?;
         batch.states.iter().try_for_each(|(id, _)| program(*id))?;
+        for counts in &batch.counts {
+            path(counts.path)?;
+            counts
+                .events
+                .len()
+                .checked_sub(1)
+                .map_or(Ok(()), |last| defined("event", last as u32, self.events_with(batch, counts.path)))?;
+        }
         for thread in &batch.marks {
             program(thread.program)?;
             thread.marks.iter().try_for_each(|mark| path(mark.path))?;
         }
         Ok(())
+    }
+
+    /// How many events a path's program has once a batch is taken.
+    fn events_with(&self, batch: &RegionBatch, path: RegionPathId) -> usize {
+        let new = (path.0 as usize).checked_sub(self.paths.len()).and_then(|place| batch.paths.get(place));
+        let Some(path) = self.paths.get(path.0 as usize).or(new) else { return 0 };
+        let of_batch = batch.states.iter().rfind(|(program, _)| *program == path.program).map(|(_, state)| state);
+        let state = of_batch.or_else(|| self.programs.get(path.program.0 as usize).map(|(_, state)| state));
+        state.map_or(0, |state| state.events.len())
     }
 
     /// When it was read last.
@@ -109,7 +152,31 @@ impl RegionTable {
 
     /// Calls a second of a path between the last two times that counts were read.
     pub fn per_second(&self, path: RegionPathId) -> f64 {
-        self.rates.get(path.0 as usize).copied().unwrap_or(0.0)
+        self.of_late(path).map_or(0.0, |of_late| of_late.calls as f64 / of_late.seconds)
+    }
+
+    /// Counts of an event a second on a path in the same time; `None` where it wasn't counted then.
+    pub fn event_per_second(&self, path: RegionPathId, place: usize) -> Option<EventRate> {
+        let nothing = EventRate { per_second: 0.0, error: Some(0.0) };
+        self.counts(path)?.events.get(place)?;
+        let Some(of_late) = self.of_late(path) else { return Some(nothing) };
+        let sums = of_late.events.get(place)?;
+        if sums.all.calls + sums.all.missing == 0 {
+            return Some(nothing);
+        }
+        let total = sums.total(of_late.calls)?;
+        let error = total.error.map(|error| error / of_late.seconds);
+        Some(EventRate { per_second: total.count / of_late.seconds, error })
+    }
+
+    fn of_late(&self, path: RegionPathId) -> Option<&OfLate> {
+        self.of_late.get(path.0 as usize)?.as_ref()
+    }
+
+    /// Names of the events that are counted on a path, in the order of [`RegionCounts::events`].
+    pub fn events(&self, path: RegionPathId) -> &[String] {
+        let program = self.paths.get(path.0 as usize).and_then(|path| self.programs.get(path.program.0 as usize));
+        program.map_or(&[], |(_, state)| state.events.as_slice())
     }
 
     /// Names of the regions from the outermost to this one.
@@ -161,7 +228,16 @@ mod tests {
 
     fn counts(path: u32, calls: u64) -> RegionCounts {
         let path = RegionPathId(path);
-        RegionCounts { path, calls, time_ns: 0, self_ns: 0, reverse_calls: 0, reverse_ns: 0, spread: None }
+        RegionCounts {
+            path,
+            calls,
+            time_ns: 0,
+            self_ns: 0,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            spread: None,
+            events: Vec::new(),
+        }
     }
 
     fn batch(seconds: u64, of: Vec<RegionCounts>) -> RegionBatch {

@@ -19,7 +19,7 @@ pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
 pub use json::{interval as json_interval, totals as json_totals};
-pub use regions::{json_regions, region_events, regions};
+pub use regions::{json_regions, regions};
 pub use repeats::Repeats;
 pub use stacks::stacks;
 pub use summary::{Digits, interval, interval_heading, interval_in, summary, summary_in};

@@ -888,7 +888,16 @@ fn regions() -> Vec<RegionBatch> {
         let variance = Some(mean * mean * 0.09);
         let spread = Spread { mean, variance, min: mean / 2.0, max: mean * 3.0, p50: mean, p99: mean * 2.0 };
         let path = RegionPathId(path);
-        RegionCounts { path, calls, time_ns, self_ns, reverse_calls: 0, reverse_ns: 0, spread: Some(spread) }
+        RegionCounts {
+            path,
+            calls,
+            time_ns,
+            self_ns,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            spread: Some(spread),
+            events: Vec::new(),
+        }
     };
     let mark = |at, path| RegionMark { at: WallNs(at), path: RegionPathId(path), is_enter: true };
     let marks = ThreadMarks { program: RegionProgramId(0), tid: 1, missed: 0, marks: vec![mark(1, 0), mark(2, 2)] };

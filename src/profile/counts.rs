@@ -22,6 +22,8 @@ pub struct CallCounts {
     pub variance: Option<f64>,
     /// Degrees of freedom of that variance.
     pub degrees: u64,
+    /// Counts a second of late; `None` where that isn't known.
+    pub per_second: Option<f64>,
 }
 
 impl CallCounts {
@@ -38,6 +40,7 @@ impl CallCounts {
             counted: self.counted + other.counted,
             variance: both(self.variance, other.variance),
             degrees: degrees(self).min(degrees(other)),
+            per_second: both(self.per_second, other.per_second),
         };
     }
 
@@ -89,7 +92,16 @@ mod tests {
     use super::*;
 
     fn exact(calls: u64, count: f64) -> CallCounts {
-        CallCounts { calls, measured: calls, count, own: Some(count), counted: count, variance: Some(0.0), degrees: 0 }
+        CallCounts {
+            calls,
+            measured: calls,
+            count,
+            own: Some(count),
+            counted: count,
+            variance: Some(0.0),
+            degrees: 0,
+            per_second: None,
+        }
     }
 
     #[test]
@@ -103,6 +115,7 @@ mod tests {
             counted: 50.0,
             variance: Some(25.0),
             degrees: 3,
+            per_second: None,
         };
         let Error::Within { below, above } = counts.error(Confidence::DEFAULT) else { panic!("it has an error") };
         assert!((above - 15.91).abs() < 0.01 && below == 10.0, "{below} {above}");
@@ -143,7 +156,7 @@ mod tests {
             parts in prop::collection::vec((0.0..1e6_f64, 0.1..1e6_f64), 1..10), degrees in 30u64..1000,
         ) {
             let of = |&(count, variance): &(f64, f64)| CallCounts {
-                calls: degrees, measured: degrees, count, own: None, counted: 0.0, variance: Some(variance), degrees,
+                calls: degrees, measured: degrees, count, own: None, counted: 0.0, variance: Some(variance), degrees, per_second: None,
             };
             let above = |counts: &CallCounts| match counts.error(Confidence::DEFAULT) {
                 Error::Within { above, .. } => above,

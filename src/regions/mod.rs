@@ -31,7 +31,7 @@ pub use perfprop_regions::{
     CountedPart, EventCounts, EventSums, EventTotal, Marker, PathRow, Snapshot, SnapshotError, Spread, Times, json,
 };
 pub use source::RegionSource;
-pub use table::{EventRate, RegionTable, UndefinedRegion};
+pub use table::{EventRate, RegionTable, UndefinedRegion, UnreadRegions};
 
 use crate::events::Unit;
 use crate::files::Refused;

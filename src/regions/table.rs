@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::batch::{RegionBatch, RegionCounts, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState};
+use crate::names::shown;
 use crate::units::WallNs;
 use perfprop_regions::EventSums;
 
@@ -63,7 +64,31 @@ impl fmt::Display for UndefinedRegion {
 
 impl std::error::Error for UndefinedRegion {}
 
+/// A program whose regions can't be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadRegions {
+    /// Its process.
+    pub pid: u32,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for UnreadRegions {
+    /// `Regions of process 7 can't be read: it holds no regions`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Regions of process {} can't be read: {}", self.pid, shown(&self.why))
+    }
+}
+
 impl RegionTable {
+    /// The programs whose regions can't be read now.
+    pub fn unread(&self) -> Vec<UnreadRegions> {
+        let unread = |(program, state): &(RegionProgram, RegionState)| {
+            Some(UnreadRegions { pid: program.pid, why: state.error.clone()? })
+        };
+        self.programs.iter().filter_map(unread).collect()
+    }
+
     /// Takes over what a batch defines and counts.
     ///
     /// # Errors

@@ -168,7 +168,8 @@ impl RegionPaths {
             }
             for (number, event) in self.events_of(id).iter().enumerate() {
                 let Some(event) = event else { continue };
-                let new = call_counts(counts, number);
+                let rate = self.table.event_per_second(id, number).map(|rate| rate.per_second);
+                let new = call_counts(counts, number, rate);
                 counted.entry((frames, *event)).and_modify(|known| known.add(&new)).or_insert(new);
             }
         }
@@ -188,7 +189,7 @@ fn call_times(counts: &RegionCounts, per_second: f64) -> CallTimes {
 }
 
 /// What an event counted; without any certainty where it was never counted.
-fn call_counts(counts: &RegionCounts, event: usize) -> CallCounts {
+fn call_counts(counts: &RegionCounts, event: usize, per_second: Option<f64>) -> CallCounts {
     let calls = counts.calls;
     counts.event(event).map_or(CallCounts { calls, ..CallCounts::default() }, |total| CallCounts {
         calls,
@@ -198,6 +199,7 @@ fn call_counts(counts: &RegionCounts, event: usize) -> CallCounts {
         counted: total.counted,
         variance: total.standard_error.map(|error| error * error),
         degrees: total.degrees,
+        per_second,
     })
 }
 

@@ -10,17 +10,12 @@ use crate::regions::{
 /// and another one of the events that its regions counted. Empty where none has any.
 pub fn regions(table: &RegionTable) -> String {
     let mut out = String::new();
-    for ((program, state), number) in table.programs().zip(0..) {
-        match &state.error {
-            None => {
-                out += &of_program(table, program, state, RegionProgramId(number));
-                out += &events_of_program(table, program, state, RegionProgramId(number));
-            }
-            Some(error) => {
-                out += &format!(" Regions of process {} can't be read: {}\n\n", program.pid, shown(error));
-            }
-        }
+    let read = table.programs().zip(0..).filter(|((_, state), _)| state.error.is_none());
+    for ((program, state), number) in read {
+        out += &of_program(table, program, state, RegionProgramId(number));
+        out += &events_of_program(table, program, state, RegionProgramId(number));
     }
+    table.unread().iter().for_each(|unread| out += &format!(" {unread}\n\n"));
     out
 }
 

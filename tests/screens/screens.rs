@@ -18,7 +18,7 @@ use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, Speed};
 use perfprop::regions::{
     CountedPart, EventCounts, EventSums, RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId,
-    RegionProgram, RegionProgramId, RegionState, Spread, ThreadMarks,
+    RegionProgram, RegionProgramId, RegionState, RegionTable, Spread, ThreadMarks,
 };
 use perfprop::relations::Relation;
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula};
@@ -978,6 +978,8 @@ fn regions_fill_the_profile_where_nothing_is_sampled() {
                 ("t]", "regions-faults"),
                 ("]", "regions-instructions"),
                 ("t", "regions-instructions-flat"),
+                ("r", "regions-narrowed"),
+                ("jr", "regions-again"),
             ] {
                 session.script.keys(keys);
                 golden(&format!("{name}-{width}x{height}"), &session.script.screen());
@@ -985,6 +987,53 @@ fn regions_fill_the_profile_where_nothing_is_sampled() {
             session.signals.send(15).unwrap();
         });
     }
+}
+
+#[test]
+fn a_region_without_events_says_what_counts_them() {
+    let mut without = regions();
+    without.iter_mut().for_each(|batch| {
+        batch.states.clear();
+        batch.counts.iter_mut().for_each(|counts| counts.events.clear());
+    });
+    let nothing = SamplingSetup { events: vec![], call_graph: UnwindMethod::Fp };
+    let mut tree = StackTree::new(&nothing, profile::TreeOptions::default(), Naming::default(), |_| true);
+    without.iter().for_each(|regions| tree.take_regions(regions).unwrap());
+    with_profile((80, 24), options(), shared(tree.into_tree()), move |session| {
+        session.rounds(&rounds(40));
+        // The process above the regions is none.
+        session.script.keys("4jr");
+        assert!(session.script.screen().contains("the selected row is no region"), "{}", session.script.screen());
+        session.script.keys("jjr");
+        golden("regions-no-events-80x24", &session.script.screen());
+        // Lists have nothing to move in, and the first key back is the profile's.
+        session.script.keys("j");
+        assert!(session.script.screen().contains("1 shows all events"), "{}", session.script.screen());
+        session.script.keys("<Esc>");
+        assert!(session.script.screen().contains("[4 Profile]"));
+        session.script.keys("r1");
+        assert!(session.script.screen().contains("Events ─ as given"), "{}", session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn regions_that_cannot_be_read_are_said_in_the_log() {
+    let error = Some("it holds no\u{1b} regions".to_owned());
+    let batch = RegionBatch {
+        programs: vec![RegionProgram { pid: 7, name: None }],
+        states: vec![(RegionProgramId(0), RegionState { error, ..RegionState::default() })],
+        ..RegionBatch::default()
+    };
+    let mut table = RegionTable::default();
+    table.take(&batch).unwrap();
+    let mut quality = stacks::StackQuality::default();
+    (0..2).for_each(|_| quality.take_regions(&table));
+    let wanted = Picture { size: (120, 40), profile: Some((Tree::default(), quality)), ..Picture::default() };
+    let text = |screen| tui::picture(monitor(20), &wanted, &ScreenOptions { screen, ..ScreenOptions::default() });
+    let log = text(Screen::Log);
+    assert_eq!(log.matches("Regions of process 7 can't be read: it holds no\\x1b regions").count(), 1, "{log}");
+    assert!(text(Screen::Profile).contains("no region can be read; Log says why"));
 }
 
 #[test]

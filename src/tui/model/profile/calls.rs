@@ -34,6 +34,8 @@ pub(in crate::tui) struct FrameLabel {
     /// The source file, if it is known.
     pub(in crate::tui) file: String,
     pub(in crate::tui) origin: FrameOrigin,
+    /// Whether it is a named region, which counts calls.
+    pub(in crate::tui) is_region: bool,
     /// Hash that is the same for all frames of the module, and for all of the name.
     pub(in crate::tui) module_hash: u32,
     pub(in crate::tui) name_hash: u32,
@@ -47,6 +49,7 @@ impl FrameLabel {
             module: shown(module).into_owned(),
             file: shown(frame.file).into_owned(),
             origin: origin(frame),
+            is_region: frame.kind == FrameKind::Region,
             module_hash: hash(if frame.kind == FrameKind::Region { frame.name } else { frame.module }),
             name_hash: hash(frame.name),
         }
@@ -157,6 +160,11 @@ impl SampledTree {
 
     pub(in crate::tui) fn label(&self, frame: FrameIndex) -> &FrameLabel {
         &self.labels[frame as usize]
+    }
+
+    /// The nodes whose calls were measured, in no order.
+    pub(super) fn measured(&self) -> impl Iterator<Item = TreeNode> + '_ {
+        self.times.keys().copied()
     }
 
     /// Whether the calls of a node were measured.

@@ -15,6 +15,7 @@ use crate::stacks::{Losses, Reach, StackQuality};
 mod calls;
 mod functions;
 mod place;
+mod region;
 mod search;
 mod shape;
 
@@ -22,6 +23,7 @@ pub(in crate::tui) use calls::{CallMeasure, FrameIndex, FrameLabel, FrameOrigin,
 pub(in crate::tui) use functions::FunctionRow;
 use place::SiblingOrder;
 pub(in crate::tui) use place::TreePlace;
+pub(in crate::tui) use region::{ChosenRegion, RegionEvent};
 pub(in crate::tui) use search::Search;
 pub(in crate::tui) use shape::{Shape, TreeNode};
 
@@ -75,7 +77,7 @@ pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) losses: Losses,
     /// How far the stacks of each event go, where that is known.
     reach: Vec<Option<Reach>>,
-    /// What the reader should know of all stacks.
+    /// What the reader should know of all stacks and regions.
     pub(in crate::tui) findings: Vec<String>,
     /// The place of the event in [`SampledTree::events`].
     pub(in crate::tui) event: usize,
@@ -113,6 +115,7 @@ impl ProfileState {
         self.losses = quality.losses;
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
         self.findings = quality.findings(tree, target);
+        self.findings.extend(quality.unread.iter().map(ToString::to_string));
         if let Some(event) = tree.default_event().filter(|_| is_first) {
             self.event = event.index();
         }

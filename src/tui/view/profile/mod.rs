@@ -93,6 +93,9 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         (None, Mode::Replay { .. }, _) => {
             "this recording has no call stacks and no regions; perfprop record -g records stacks"
         }
+        (Some(profile), ..) if profile.calls.events.is_empty() => {
+            "nothing is sampled, and no region can be read; Log says why"
+        }
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
         (Some(_), ..) => "no sample so far",
     };

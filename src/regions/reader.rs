@@ -344,3 +344,17 @@ impl RegionTable {
         table
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_counts_never_get_less_while_regions_within_are_ahead() {
+        let of = |sum, enabled_ns, running_ns| CountedPart { sum, enabled_ns, running_ns };
+        assert_eq!(no_less(of(5, 60, 30), of(4, 50, 30)), of(5, 60, 30));
+        // A region that is open has less than those within, which have ended: what was told stays as a whole.
+        assert_eq!(no_less(of(0, 60, 30), of(4, 50, 30)), of(4, 50, 30));
+        assert_eq!(no_less(of(5, 60, 20), of(4, 50, 30)), of(4, 50, 30));
+    }
+}

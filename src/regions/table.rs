@@ -240,6 +240,8 @@ fn defined(kind: &'static str, id: u32, count: usize) -> Result<(), UndefinedReg
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use perfprop_regions::{CountedPart, EventCounts};
+
     use super::*;
 
     fn path(parent: Option<u32>, name: &str) -> RegionPath {
@@ -290,6 +292,49 @@ mod tests {
         table.take(&batch(4, vec![counts(2, 7)])).unwrap();
         assert_eq!(rates(&table), [0.0, 1.5]);
         assert_eq!(table.counts(RegionPathId(1)).unwrap().calls, 10);
+    }
+
+    /// Sums of an event that counted so much in a part of the time.
+    fn sums(calls: u64, sum: u64, running_ns: u64, enabled_ns: u64) -> EventSums {
+        let all = EventCounts { calls, sum, running_ns, enabled_ns, ..EventCounts::default() };
+        EventSums { all, alone: CountedPart { sum, enabled_ns, running_ns }, ..EventSums::default() }
+    }
+
+    #[test]
+    fn events_have_totals_of_all_calls_and_rates_of_the_newest() {
+        let state = RegionState { events: vec!["page-faults".into()], ..RegionState::default() };
+        let of = |calls: u64, sums: EventSums| RegionCounts { events: vec![sums], ..counts(1, calls) };
+        let mut table = RegionTable::default();
+        let begun = RegionBatch { states: vec![(RegionProgramId(0), state)], ..first() };
+        table.take(&RegionBatch { counts: vec![of(2, sums(2, 60, 20, 20))], ..begun }).unwrap();
+        let path = RegionPathId(1);
+        assert_eq!(table.events(path), ["page-faults"]);
+        // 60 in 2 s, all of which were counted.
+        assert_eq!(table.event_per_second(path, 0), Some(EventRate { per_second: 30.0, error: Some(0.0) }));
+        // 20 more in 10 of 40 ns: 80 in 2 s. Of all calls 80 in 30 of 60 ns: 160.
+        table.take(&batch(4, vec![of(3, sums(3, 80, 30, 60))])).unwrap();
+        let rate = table.event_per_second(path, 0).unwrap();
+        assert_eq!((rate.per_second, rate.error), (40.0, None));
+        let total = table.counts(path).unwrap().event(0).unwrap();
+        assert_eq!((total.count, total.run_ratio), (160.0, 0.5));
+        // A call that wasn't counted says nothing of the rate; no call is none.
+        let missing = EventSums {
+            all: EventCounts { missing: 1, enabled_ns: 70, ..sums(3, 80, 30, 60).all },
+            ..sums(3, 80, 30, 60)
+        };
+        table.take(&batch(6, vec![of(4, missing)])).unwrap();
+        assert_eq!(table.event_per_second(path, 0), None);
+        table.take(&batch(8, vec![])).unwrap();
+        assert_eq!(table.event_per_second(path, 0).unwrap().per_second, 0.0);
+        assert_eq!(table.event_per_second(path, 1), None);
+    }
+
+    #[test]
+    fn more_events_than_have_names_are_an_error() {
+        let mut table = RegionTable::default();
+        let nameless = RegionCounts { events: vec![sums(1, 1, 1, 1)], ..counts(1, 1) };
+        let error = table.take(&RegionBatch { counts: vec![nameless], ..first() }).unwrap_err();
+        assert_eq!((error.to_string(), table), ("event 0 is not defined".into(), RegionTable::default()));
     }
 
     #[test]

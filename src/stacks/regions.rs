@@ -209,3 +209,113 @@ fn task(program: &RegionProgram) -> Task {
     let comm = program.name.clone().unwrap_or_else(|| format!("process {pid}"));
     Task { pid, tid: pid, comm }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::super::gather::nothing_sampled;
+    use super::super::{StackTree, as_is};
+    use super::*;
+    use crate::profile::TreeOptions;
+    use crate::rates::{Confidence, Error};
+    use crate::regions::{CountedPart, EventCounts, EventSums, RegionPath, RegionProgramId, RegionState};
+    use crate::units::WallNs;
+
+    /// A region, another one in it, and the first one in a phase.
+    fn batch(seconds: u64, counts: Vec<RegionCounts>) -> RegionBatch {
+        let at = WallNs(seconds * 1_000_000_000);
+        RegionBatch { at, counted_since: Some(WallNs(at.0 - 1_000_000_000)), counts, ..RegionBatch::default() }
+    }
+
+    fn first(counts: Vec<RegionCounts>) -> RegionBatch {
+        let path = |parent: Option<u32>, name: &str, phase: &str| RegionPath {
+            program: RegionProgramId(0),
+            parent: parent.map(RegionPathId),
+            name: name.into(),
+            phase: phase.into(),
+        };
+        let state = RegionState { events: vec!["page-faults".into(), "task-clock:u".into()], ..RegionState::default() };
+        RegionBatch {
+            programs: vec![RegionProgram { pid: 7, name: Some("p".into()) }],
+            paths: vec![path(None, "outer", ""), path(Some(0), "inner", ""), path(None, "outer", "warmup")],
+            states: vec![(RegionProgramId(0), state)],
+            ..batch(1, counts)
+        }
+    }
+
+    /// Of two calls; `own` and `sum` in a part of the time.
+    fn counts(path: u32, sum: u64, own: u64, running_ns: u64) -> RegionCounts {
+        let all = EventCounts { calls: 2, sum, enabled_ns: 100, running_ns, ..EventCounts::default() };
+        let squares_per_ns = sum as f64 * sum as f64 / running_ns as f64 + 8.0;
+        let all = EventCounts { squares_per_ns, ..all };
+        let sums =
+            EventSums { all, alone: CountedPart { sum: own, enabled_ns: 100, running_ns }, ..EventSums::default() };
+        let never = EventSums { all: EventCounts { missing: 2, enabled_ns: 100, ..EventCounts::default() }, ..sums };
+        RegionCounts {
+            path: RegionPathId(path),
+            calls: 2,
+            time_ns: 0,
+            self_ns: 0,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            spread: None,
+            events: vec![sums, never],
+        }
+    }
+
+    fn tree() -> StackTree {
+        let naming = Naming { task: Box::new(|task| Some(task.comm.clone())), frame: Box::new(as_is) };
+        StackTree::new(&nothing_sampled(), TreeOptions::default(), naming, |_| true)
+    }
+
+    /// The own counts of `outer` and `inner`.
+    fn own(tree: &Tree, event: &str) -> [u64; 2] {
+        let event = tree.find_event(event).unwrap();
+        let of = |name: &str| tree.walk().find(|node| node.frame().name == name).unwrap().weight(event);
+        ["outer", "inner"].map(of)
+    }
+
+    #[test]
+    fn own_counts_are_the_trees_and_estimates_may_become_less() {
+        let mut all = tree();
+        all.take_regions(&first(vec![counts(0, 60, 10, 50), counts(1, 50, 50, 50)])).unwrap();
+        // Half of the time.
+        assert_eq!(own(all.tree(), "region-page-faults"), [20, 100]);
+        // All of it: 55 of 100 ns.
+        all.take_regions(&batch(2, vec![counts(1, 55, 55, 100)])).unwrap();
+        assert_eq!(own(all.tree(), "region-page-faults"), [20, 55]);
+        // Phases are one path.
+        all.take_regions(&batch(3, vec![counts(2, 7, 7, 100)])).unwrap();
+        assert_eq!(own(all.tree(), "region-page-faults"), [27, 55]);
+    }
+
+    #[test]
+    fn calls_have_the_count_of_the_table_and_its_error() {
+        let mut all = tree();
+        all.take_regions(&first(vec![counts(0, 60, 10, 50)])).unwrap();
+        let tree = all.tree();
+        let outer = tree.walk().find(|node| node.frame().name == "outer").unwrap();
+        let faults = tree.find_event("region-page-faults").unwrap();
+        let found = *outer.call_counts(faults).unwrap();
+        // s² = 8, E (E - R)/R = 100 · 50/50: the variance is 800, with one degree of freedom: t = 12.706.
+        assert_eq!((found.calls, found.count, found.own, found.degrees), (2, 120.0, Some(20.0), 1));
+        let Error::Within { below, above } = found.error(Confidence::DEFAULT) else { panic!("{found:?}") };
+        assert!((above - 12.706 * 800_f64.sqrt()).abs() < 0.1 && below == 60.0, "{below} {above}");
+        assert_eq!(found.per_second, Some(120.0));
+        // What was never counted has no number.
+        let clock = tree.find_event("region-task-clock:u").unwrap();
+        assert_eq!((outer.call_counts(clock), tree.event_of(clock).unit()), (None, "nanoseconds"));
+    }
+
+    #[test]
+    fn events_that_are_not_chosen_are_left_out() {
+        let mut chosen = tree().with_region_events(["region-page-faults".to_owned()]);
+        chosen.take_regions(&first(vec![counts(0, 60, 10, 50)])).unwrap();
+        let names: Vec<_> = chosen.tree().event_ids().map(|id| chosen.tree().event_of(id).name.clone()).collect();
+        assert_eq!(names, ["region-page-faults"]);
+        let mut none = tree().with_region_events([]);
+        none.take_regions(&first(vec![counts(0, 60, 10, 50)])).unwrap();
+        assert_eq!((none.tree().event_ids().count(), none.tree().len()), (0, 1));
+    }
+}

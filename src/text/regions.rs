@@ -1,9 +1,10 @@
 //! Prints the named regions of programs as a table.
 
+use crate::events::Unit;
 use crate::names::shown;
-use crate::number::{grouped, plus_minus_part, si, time};
+use crate::number::{amount, grouped, plus_minus_part, time};
 use crate::regions::{
-    EventTotal, ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable,
+    EventTotal, ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable, unit_of,
 };
 
 /// A table for each process that has regions: calls, time in all, in the region alone and of a call, indented as they nest;
@@ -33,7 +34,7 @@ fn events_of_program(table: &RegionTable, program: &RegionProgram, state: &Regio
     for row in rows {
         let (indent, name, phase) = name_of(table, row);
         for (place, event) in state.events.iter().enumerate() {
-            let cells = event_cells(row.event(place).as_ref());
+            let cells = event_cells(row.event(place).as_ref(), &unit_of(event));
             out += &format!("{cells}   {indent}{} in {name}{phase}\n", shown(event));
         }
     }
@@ -41,11 +42,14 @@ fn events_of_program(table: &RegionTable, program: &RegionProgram, state: &Regio
 }
 
 /// What an event counted in a region; it wasn't counted where this is `None`, which is not 0.
-fn event_cells(total: Option<&EventTotal>) -> String {
+fn event_cells(total: Option<&EventTotal>, unit: &Unit) -> String {
     let Some(total) = total else {
         return format!("{:>13} {:>8} {:>13} {:>11} {:>10} {:>10}", "—", "", "—", "—", "—", "—");
     };
-    let count = |value: f64| grouped(value.round() as u64);
+    let count = |value: f64| match unit {
+        Unit::Nanoseconds => time(value),
+        _ => grouped(value.round() as u64),
+    };
     let error = match total.error {
         Some(0.0) => "exact".to_owned(),
         Some(error) if total.count > 0.0 => plus_minus_part(error / total.count),
@@ -55,9 +59,9 @@ fn event_cells(total: Option<&EventTotal>) -> String {
         "{:>13} {error:>8} {:>13} {:>11} {:>10} {:>10}",
         count(total.count),
         total.self_count.map_or_else(|| "—".to_owned(), count),
-        si(total.mean),
-        si(total.min),
-        si(total.max)
+        amount(total.mean, unit),
+        amount(total.min, unit),
+        amount(total.max, unit)
     )
 }
 

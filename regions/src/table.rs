@@ -388,6 +388,8 @@ fn tid() -> u32 {
 
 #[cfg(test)]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests panic")]
+
     use super::*;
 
     #[test]

@@ -261,7 +261,9 @@ fn events_in_regions_are_recorded_and_replayed_and_exported() {
     let pprof = folder.join("r.pb.gz").display().to_string();
     assert!(perfprop("", &["export", "--to", "pprof", "-o", &pprof, &file]).status.success());
     let filter = ["export", "--to", "folded", "--no-process", "--event-filter", &event, &pprof];
-    assert_eq!(text(&perfprop("", &filter)).trim(), format!("touch {count}"));
+    // A file of pprof has the process on the path.
+    let folded = text(&perfprop("", &filter));
+    assert!(folded.trim().ends_with(&format!(";touch {count}")), "{folded}");
     let screen = text(&perfprop("", &["replay", "--dump", "txt", "--screen", "profile", &file]));
     assert!(screen.contains("region-time (1 of 2)"), "{screen}");
     // Recordings of before know of no events.

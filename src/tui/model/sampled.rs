@@ -98,11 +98,28 @@ fn is_of(sampled: &str, event: &str) -> bool {
 
 /// Whether an action is about the lines of a list of events.
 fn is_of_list(action: Action) -> bool {
-    match action {
-        Action::Up | Action::Down | Action::PageUp | Action::PageDown | Action::HalfUp | Action::HalfDown => true,
-        Action::First | Action::Last | Action::Open | Action::Filter | Action::Copy => true,
-        Action::NextColumn | Action::PreviousColumn | Action::Invert | Action::Basis | Action::Measure => true,
-        Action::Toggle | Action::Unfold | Action::Fold | Action::UnfoldAll | Action::FoldAll => true,
-        _ => false,
-    }
+    use Action::*;
+    matches!(
+        action,
+        Up | Down
+            | PageUp
+            | PageDown
+            | HalfUp
+            | HalfDown
+            | First
+            | Last
+            | Open
+            | Filter
+            | Copy
+            | NextColumn
+            | PreviousColumn
+            | Invert
+            | Basis
+            | Measure
+            | Toggle
+            | Unfold
+            | Fold
+            | UnfoldAll
+            | FoldAll
+    )
 }

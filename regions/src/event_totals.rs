@@ -10,6 +10,10 @@ pub struct EventTotal {
     /// Half the width of the 95 % interval of [`EventTotal::count`]: 0 where all was counted, `None` of a single call
     /// that was counted for a part of the time.
     pub error: Option<f64>,
+    /// The standard error of [`EventTotal::count`], from which that follows.
+    pub standard_error: Option<f64>,
+    /// Its degrees of freedom.
+    pub degrees: u64,
     /// Counts in the region alone, estimated in the same way. `None` where it was never counted there.
     pub self_count: Option<f64>,
     /// Of a call.
@@ -29,7 +33,7 @@ pub struct EventTotal {
     /// What the markers added, which was taken off.
     pub markers: f64,
     /// What was counted without being estimated: no total is less.
-    counted: f64,
+    pub counted: f64,
 }
 
 impl EventTotal {
@@ -40,17 +44,187 @@ impl EventTotal {
     }
 }
 
-/// What the events of a row sum up to, over its nodes.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct EventSums {
-    /// By event, with those of regions within.
-    pub(crate) all: Vec<EventCounts>,
-    /// By event, in the regions alone.
-    alone: Vec<EventCounts>,
+/// What an event counted in the calls of a row: the sums that its [total](Self::total) follows from. All of it grows while
+/// the program runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct EventSums {
+    /// In the region, with those within.
+    pub all: EventCounts,
+    /// In the region alone.
+    pub alone: CountedPart,
+    /// What the markers added to [`EventSums::all`].
+    pub markers: f64,
+    /// What they added to [`EventSums::alone`].
+    pub self_markers: f64,
+    /// What they add to the count of a call.
+    pub call_marker: f64,
+}
+
+/// What was counted, and in what part of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CountedPart {
+    /// Counts, not scaled.
+    pub sum: u64,
+    /// Time that was to be counted, in nanoseconds.
+    pub enabled_ns: u64,
+    /// The part of it that was.
+    pub running_ns: u64,
+}
+
+impl EventSums {
+    /// What no call adds up to.
+    const NOTHING: Self = Self {
+        all: EventCounts {
+            calls: 0,
+            missing: 0,
+            sum: 0,
+            min: u64::MAX,
+            max: 0,
+            scaled: 0.0,
+            squares: 0.0,
+            squares_per_ns: 0.0,
+            enabled_ns: 0,
+            running_ns: 0,
+        },
+        alone: CountedPart { sum: 0, enabled_ns: 0, running_ns: 0 },
+        markers: 0.0,
+        self_markers: 0.0,
+        call_marker: 0.0,
+    };
+
+    /// The total of a row with so many calls; `None` where the event was never counted.
+    pub fn total(&self, calls: u64) -> Option<EventTotal> {
+        let all = &self.all;
+        let whole = all.part();
+        let count = whole.estimated().filter(|_| all.calls > 0)?;
+        let n = all.calls as f64;
+        let without = |count: f64, markers: f64| (count - markers).max(0.0);
+        let mean = all.scaled / n;
+        Some(EventTotal {
+            count: without(count, self.markers),
+            error: standard_error(all).map(|error| error * student(freedom(all))),
+            standard_error: standard_error(all),
+            degrees: all.calls.saturating_sub(1),
+            self_count: self.alone.estimated().map(|count| without(count, self.self_markers)),
+            mean: without(count, self.markers) / calls.max(1) as f64,
+            // Rounding may leave a little less than nothing.
+            variance: (all.calls > 1).then(|| ((all.squares - n * mean * mean) / (n - 1.0)).max(0.0)),
+            min: without(all.min as f64, self.call_marker),
+            max: without(all.max as f64, self.call_marker),
+            calls: all.calls,
+            missing_calls: all.missing,
+            run_ratio: if all.enabled_ns == 0 { 1.0 } else { all.running_ns as f64 / all.enabled_ns as f64 },
+            markers: self.markers,
+            counted: without(all.sum as f64, self.markers),
+        })
+    }
+
+    /// What was counted since earlier sums of the same row. The least and the most of a call stay those of all calls.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            all: self.all.since(&earlier.all),
+            alone: self.alone.without(earlier.alone),
+            markers: self.markers - earlier.markers,
+            self_markers: self.self_markers - earlier.self_markers,
+            call_marker: self.call_marker,
+        }
+    }
+
+    /// Adds what a node counted in so many calls.
+    fn add(&mut self, calls: u64, event: &EventCounts, within: (&Within, usize), marker: &EventMarker) {
+        let (within, place) = within;
+        let of_those = within.events.get(place).map_or_else(CountedPart::default, EventCounts::part);
+        let (calls, children) = (calls as f64, within.children as f64);
+        self.all = self.all.plus(event);
+        // A region that was closed after the one around it may have more than that.
+        self.alone = self.alone.plus(event.part().without(of_those));
+        self.markers += calls * marker.inner + within.calls as f64 * marker.outer;
+        self.self_markers += calls * marker.inner + children * (marker.outer - marker.inner);
+        self.call_marker = marker.inner;
+    }
+}
+
+impl CountedPart {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            sum: self.sum.saturating_add(other.sum),
+            enabled_ns: self.enabled_ns.saturating_add(other.enabled_ns),
+            running_ns: self.running_ns.saturating_add(other.running_ns),
+        }
+    }
+
+    fn without(self, other: Self) -> Self {
+        Self {
+            sum: self.sum.saturating_sub(other.sum),
+            enabled_ns: self.enabled_ns.saturating_sub(other.enabled_ns),
+            running_ns: self.running_ns.saturating_sub(other.running_ns),
+        }
+    }
+
+    /// Counts in all the time that was to be counted: what was counted, over the part of the time that it took. `None`
+    /// where it was never counted.
+    fn estimated(self) -> Option<f64> {
+        let sum = self.sum as f64;
+        match (self.enabled_ns, self.running_ns) {
+            (enabled, running) if enabled <= running => Some(sum),
+            (_, 0) => None,
+            (enabled, running) => Some(sum * (enabled as f64 / running as f64)),
+        }
+    }
+}
+
+impl EventCounts {
+    /// What was counted later than these earlier counts. The least and the most of a call stay those of all calls.
+    #[must_use]
+    pub fn since(&self, earlier: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_sub(earlier.calls),
+            missing: self.missing.saturating_sub(earlier.missing),
+            sum: self.sum.saturating_sub(earlier.sum),
+            min: self.min,
+            max: self.max,
+            scaled: (self.scaled - earlier.scaled).max(0.0),
+            squares: (self.squares - earlier.squares).max(0.0),
+            squares_per_ns: (self.squares_per_ns - earlier.squares_per_ns).max(0.0),
+            enabled_ns: self.enabled_ns.saturating_sub(earlier.enabled_ns),
+            running_ns: self.running_ns.saturating_sub(earlier.running_ns),
+        }
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        Self {
+            calls: self.calls.saturating_add(other.calls),
+            missing: self.missing.saturating_add(other.missing),
+            sum: self.sum.saturating_add(other.sum),
+            min: self.min.min(other.min),
+            max: self.max.max(other.max),
+            scaled: self.scaled + other.scaled,
+            squares: self.squares + other.squares,
+            squares_per_ns: self.squares_per_ns + other.squares_per_ns,
+            enabled_ns: self.enabled_ns.saturating_add(other.enabled_ns),
+            running_ns: self.running_ns.saturating_add(other.running_ns),
+        }
+    }
+
+    fn part(&self) -> CountedPart {
+        CountedPart { sum: self.sum, enabled_ns: self.enabled_ns, running_ns: self.running_ns }
+    }
+}
+
+/// Adds what a node counted in so many calls to the sums of each event.
+pub(crate) fn add_events(
+    sums: &mut Vec<EventSums>,
     calls: u64,
-    /// Calls of all regions within, and of those directly within.
-    within: u64,
-    children: u64,
+    events: &[EventCounts],
+    within: &Within,
+    snapshot: &Snapshot,
+) {
+    sums.resize(events.len().max(sums.len()), EventSums::NOTHING);
+    for (place, (sum, event)) in sums.iter_mut().zip(events).enumerate() {
+        let marker = snapshot.event_markers.get(place).copied().unwrap_or_default();
+        sum.add(calls, event, (within, place), &marker);
+    }
 }
 
 /// What is directly and indirectly within a node.
@@ -67,113 +241,34 @@ impl Within {
     /// Adds a region that is directly within.
     pub(crate) fn add_child(&mut self, calls: u64, events: &[EventCounts]) {
         self.children += calls;
-        add(&mut self.events, events);
+        self.events.resize(events.len().max(self.events.len()), EventCounts::default());
+        self.events.iter_mut().zip(events).for_each(|(sum, event)| *sum = sum.plus(event));
     }
 }
 
-impl EventSums {
-    /// Adds a node.
-    pub(crate) fn add(&mut self, calls: u64, events: &[EventCounts], within: &Within) {
-        add(&mut self.all, events);
-        let alone: Vec<_> =
-            events.iter().enumerate().map(|(place, all)| without(all, within.events.get(place))).collect();
-        add(&mut self.alone, &alone);
-        self.calls += calls;
-        self.within += within.calls;
-        self.children += within.children;
-    }
-
-    /// The total of each event; `None` where it was never counted.
-    pub(crate) fn totals(&self, snapshot: &Snapshot) -> Vec<Option<EventTotal>> {
-        let markers = snapshot.event_markers.iter().copied().chain(std::iter::repeat(EventMarker::default()));
-        let sums = self.all.iter().zip(&self.alone).zip(markers);
-        sums.map(|((all, alone), marker)| self.total(all, alone, &marker)).collect()
-    }
-
-    fn total(&self, all: &EventCounts, alone: &EventCounts, marker: &EventMarker) -> Option<EventTotal> {
-        let count = estimated(all)?;
-        let n = all.calls as f64;
-        let markers = self.calls as f64 * marker.inner + self.within as f64 * marker.outer;
-        let of_self = self.calls as f64 * marker.inner + self.children as f64 * (marker.outer - marker.inner);
-        let without = |count: f64, markers: f64| (count - markers).max(0.0);
-        let mean = all.scaled / n;
-        Some(EventTotal {
-            count: without(count, markers),
-            error: error(all),
-            self_count: estimated(alone).map(|count| without(count, of_self)),
-            mean: without(count, markers) / self.calls.max(1) as f64,
-            // Rounding may leave a little less than nothing.
-            variance: (all.calls > 1).then(|| ((all.squares - n * mean * mean) / (n - 1.0)).max(0.0)),
-            min: without(all.min as f64, marker.inner),
-            max: without(all.max as f64, marker.inner),
-            calls: all.calls,
-            missing_calls: all.missing,
-            run_ratio: if all.enabled_ns == 0 { 1.0 } else { all.running_ns as f64 / all.enabled_ns as f64 },
-            markers,
-            counted: without(all.sum as f64, markers),
-        })
-    }
-}
-
-/// Adds events one by one.
-fn add(sums: &mut Vec<EventCounts>, events: &[EventCounts]) {
-    sums.resize(events.len().max(sums.len()), EventCounts { min: u64::MAX, ..EventCounts::default() });
-    for (sum, event) in sums.iter_mut().zip(events) {
-        *sum = EventCounts {
-            calls: sum.calls.saturating_add(event.calls),
-            missing: sum.missing.saturating_add(event.missing),
-            sum: sum.sum.saturating_add(event.sum),
-            min: sum.min.min(event.min),
-            max: sum.max.max(event.max),
-            scaled: sum.scaled + event.scaled,
-            squares: sum.squares + event.squares,
-            squares_per_ns: sum.squares_per_ns + event.squares_per_ns,
-            enabled_ns: sum.enabled_ns.saturating_add(event.enabled_ns),
-            running_ns: sum.running_ns.saturating_add(event.running_ns),
-        };
-    }
-}
-
-/// What was counted outside of the regions within. One that was closed after the region around it may have more than that.
-fn without(all: &EventCounts, within: Option<&EventCounts>) -> EventCounts {
-    let Some(within) = within else { return *all };
-    EventCounts {
-        sum: all.sum.saturating_sub(within.sum),
-        enabled_ns: all.enabled_ns.saturating_sub(within.enabled_ns),
-        running_ns: all.running_ns.saturating_sub(within.running_ns),
-        ..*all
-    }
-}
-
-/// Counts in all the time that was to be counted: what was counted, over the part of the time that it took.
-fn estimated(counts: &EventCounts) -> Option<f64> {
-    let sum = counts.sum as f64;
-    match (counts.enabled_ns, counts.running_ns) {
-        _ if counts.calls == 0 => None,
-        (enabled, running) if enabled <= running => Some(sum),
-        (_, 0) => None,
-        (enabled, running) => Some(sum * (enabled as f64 / running as f64)),
-    }
-}
-
-/// Half the 95 % interval of [`estimated`], by the model in which the count of a call varies by its time: of calls counted
-/// `c` in `r` ns, with the sums `C` and `R`, of the time `E` that was to be counted,
+/// The standard error of [`CountedPart::estimated`], by the model in which the count of a call varies by its time: of
+/// calls counted `c` in `r` ns, with the sums `C` and `R`, of the time `E` that was to be counted,
 ///
 /// ```text
-/// s² = (Σ c²/r - C²/R) / (n - 1),  error = t(n - 1) · √(s² · E · (E - R) / R)
+/// s² = (Σ c²/r - C²/R) / (n - 1),  error = √(s² · E · (E - R) / R)
 /// ```
 ///
 /// This is the ratio estimator's error of R. M. Royall, "On finite population sampling theory under certain linear
-/// regression models", Biometrika 57 (1970), 377-387, whose variance grows with the size.
-fn error(counts: &EventCounts) -> Option<f64> {
+/// regression models", Biometrika 57 (1970), 377-387, whose variance grows with the size. Half the 95 % interval is t(n - 1)
+/// of it.
+fn standard_error(counts: &EventCounts) -> Option<f64> {
     let (enabled, running) = (counts.enabled_ns as f64, counts.running_ns as f64);
     if enabled <= running {
         return Some(0.0);
     }
-    let freedom = counts.calls.checked_sub(1).filter(|&freedom| freedom > 0)? as f64;
+    let freedom = Some(freedom(counts)).filter(|&freedom| freedom > 0.0)?;
     let sum = counts.sum as f64;
     let variance = ((counts.squares_per_ns - sum * sum / running) / freedom).max(0.0);
-    Some(student(freedom) * (variance * enabled * (enabled - running) / running).sqrt())
+    Some((variance * enabled * (enabled - running) / running).sqrt())
+}
+
+fn freedom(counts: &EventCounts) -> f64 {
+    counts.calls.saturating_sub(1) as f64
 }
 
 /// The 97.5 % quantile of Student's t distribution: exact for 1 and 2 degrees of freedom, else the series 26.7.5 of
@@ -201,7 +296,7 @@ mod tests {
 
     /// Counts of calls, each with what was counted, in how long, of how long.
     fn counts(calls: &[(u64, u64, u64)]) -> EventCounts {
-        let mut sums = EventCounts { min: u64::MAX, ..EventCounts::default() };
+        let mut sums = EventSums::NOTHING.all;
         for &(count, running, enabled) in calls {
             let scaled = if running == 0 { 0.0 } else { count as f64 * enabled as f64 / running as f64 };
             let is_missing = running == 0;
@@ -217,18 +312,16 @@ mod tests {
                 enabled_ns: enabled,
                 running_ns: running,
             };
-            let mut both = vec![sums];
-            add(&mut both, &[one]);
-            sums = both[0];
+            sums = sums.plus(&one);
         }
         sums
     }
 
     fn total(calls: &[(u64, u64, u64)], inner: f64) -> Option<EventTotal> {
-        let mut sums = EventSums::default();
-        sums.add(calls.len() as u64, &[counts(calls)], &Within::default());
-        let markers = vec![EventMarker { inner, outer: inner }];
-        sums.totals(&Snapshot { event_markers: markers, ..Snapshot::default() })[0]
+        let mut sums = EventSums::NOTHING;
+        let marker = EventMarker { inner, outer: inner };
+        sums.add(calls.len() as u64, &counts(calls), (&Within::default(), 0), &marker);
+        sums.total(calls.len() as u64)
     }
 
     #[test]
@@ -265,12 +358,26 @@ mod tests {
         let (outer, inner) = (counts(&[(100, 50, 50)]), counts(&[(30, 10, 10), (30, 10, 10)]));
         let mut within = Within { calls: 2, ..Within::default() };
         within.add_child(2, &[inner]);
-        let mut sums = EventSums::default();
-        sums.add(1, &[outer], &within);
-        let markers = vec![EventMarker { inner: 2.0, outer: 5.0 }];
-        let total = sums.totals(&Snapshot { event_markers: markers, ..Snapshot::default() })[0].unwrap();
+        let mut sums = EventSums::NOTHING;
+        sums.add(1, &outer, (&within, 0), &EventMarker { inner: 2.0, outer: 5.0 });
+        let total = sums.total(1).unwrap();
         // 100 less 2 and twice 5; within are 60 less twice 2; the rest is its own.
         assert_eq!((total.count, total.self_count), (88.0, Some(88.0 - 56.0)));
+    }
+
+    #[test]
+    fn what_came_since_is_estimated_by_itself() {
+        let sums = |calls: &[(u64, u64, u64)]| {
+            let mut sums = EventSums::NOTHING;
+            sums.add(calls.len() as u64, &counts(calls), (&Within::default(), 0), &EventMarker::default());
+            sums
+        };
+        let earlier = [(10, 10, 10), (20, 10, 20)];
+        let later = sums(&[&earlier[..], &[(30, 10, 10), (10, 5, 10)]].concat()).since(&sums(&earlier));
+        // 40 in 15 of 20 ns.
+        let total = later.total(2).unwrap();
+        assert!((total.count - 160.0 / 3.0).abs() < 1e-9 && (total.calls, total.run_ratio) == (2, 0.75), "{total:?}");
+        assert_eq!(sums(&earlier).since(&sums(&earlier)).total(0), None);
     }
 
     #[test]

@@ -20,7 +20,8 @@
 //! regions within; the tree of [paths](Snapshot::paths) has each region's own. What markers cost is measured once and
 //! taken off ([`Marker`]).
 //!
-//! `PERFPROP_REGION_EVENTS` names events that are counted in each region ([`EVENTS`]); a row has their [totals](EventTotal).
+//! `PERFPROP_REGION_EVENTS` names events that are counted in each region ([`EVENTS`]); a row has their [sums](EventSums), from
+//! which their [totals](EventTotal) follow.
 //!
 //! Nothing is recorded until somebody wants it: the program ([`record`]), its user (`PERFPROP_REGION_CSV=file`, or
 //! `PERFPROP_REGION_JSON=file`, `-` for standard output), or `perfprop top`, `stat` and `record`, which read the same memory
@@ -46,7 +47,7 @@ mod thread;
 mod tracing;
 
 pub use callback::{on_report, report};
-pub use event_totals::EventTotal;
+pub use event_totals::{CountedPart, EventSums, EventTotal};
 pub use events::{EVENTS, EVENTS_FILE};
 pub use instrument::Instrumented;
 pub use memory::{FOLDER, MEMFD, folder_of};

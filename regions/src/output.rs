@@ -79,8 +79,8 @@ fn csv_line(text: &mut String, snapshot: &Snapshot, row: &Row) {
             let _ = write!(text, ",{counted}");
         }
     }
-    for (event, total) in row.events.iter().zip(&row.totals) {
-        csv_event(text, event.missing, total.as_ref());
+    for event in &row.events {
+        csv_event(text, event.all.missing, event.total(times.calls).as_ref());
     }
     text.push('\n');
 }
@@ -149,9 +149,10 @@ fn json_row(text: &mut String, snapshot: &Snapshot, row: &PathRow) {
     for (name, counted) in snapshot.counters.iter().zip(row.counters) {
         let _ = write!(text, ",{}:{counted}", string(name));
     }
-    let events = snapshot.events.iter().zip(&row.events).zip(&row.totals);
+    let events = snapshot.events.iter().zip(&row.events);
+    let calls = row.times.calls;
     let events =
-        events.map(|((name, counts), total)| format!("{}:{}", string(name), json_event(counts, total.as_ref())));
+        events.map(|(name, event)| format!("{}:{}", string(name), json_event(&event.all, event.total(calls).as_ref())));
     if !snapshot.events.is_empty() {
         let _ = write!(text, ",\"events\":{{{}}}", events.collect::<Vec<_>>().join(","));
     }

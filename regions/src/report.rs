@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use crate::event_totals::{EventSums, EventTotal, Within};
+use crate::event_totals::{EventSums, Within, add_events};
 use crate::histogram::quantile;
 use crate::layout::{BUCKETS, COUNTERS};
-use crate::snapshot::{EventCounts, Marker, NodeCounts, Snapshot};
+use crate::snapshot::{Marker, NodeCounts, Snapshot};
 
 /// The phase whose calls a row counts apart as well.
 pub const WARM_UP: &str = "warmup";
@@ -24,10 +24,7 @@ pub struct Row {
     /// What the program counted, in the order of [`Snapshot::counters`].
     pub counters: [u64; COUNTERS],
     /// What events counted, in the order of [`Snapshot::events`].
-    pub events: Vec<EventCounts>,
-    /// The same as numbers with intervals, without the markers'; `None` where an event was never counted.
-    pub totals: Vec<Option<EventTotal>>,
-    sums: EventSums,
+    pub events: Vec<EventSums>,
 }
 
 /// What a region counted on a thread below other regions, in a phase.
@@ -43,11 +40,8 @@ pub struct PathRow {
     pub times: Times,
     /// What the program counted.
     pub counters: [u64; COUNTERS],
-    /// What events counted.
-    pub events: Vec<EventCounts>,
-    /// The same as numbers with intervals, without the markers'; `None` where an event was never counted.
-    pub totals: Vec<Option<EventTotal>>,
-    sums: EventSums,
+    /// What events counted, in the order of [`Snapshot::events`].
+    pub events: Vec<EventSums>,
 }
 
 /// Calls, and what they took, in nanoseconds, without what the markers cost.
@@ -203,21 +197,18 @@ impl Snapshot {
                 warm_up: Times::default(),
                 counters: [0; COUNTERS],
                 events: Vec::new(),
-                totals: Vec::new(),
-                sums: EventSums::default(),
             });
             row.times.add(node, &derived);
             if node.phase == WARM_UP {
                 row.warm_up.add(node, &derived);
             }
             row.counters.iter_mut().zip(node.counters).for_each(|(sum, counted)| *sum += counted);
-            row.sums.add(node.calls, &node.events, &derived.within);
+            add_events(&mut row.events, node.calls, &node.events, &derived.within, self);
         }
         let mut rows: Vec<Row> = rows.into_values().collect();
         for row in &mut rows {
             row.times.finish(&self.marker);
             row.warm_up.finish(&self.marker);
-            (row.events, row.totals) = (row.sums.all.clone(), row.sums.totals(self));
         }
         rows
     }
@@ -245,18 +236,13 @@ impl Snapshot {
                 times: Times::default(),
                 counters: [0; COUNTERS],
                 events: Vec::new(),
-                totals: Vec::new(),
-                sums: EventSums::default(),
             });
             row.times.add(node, &derived);
             row.counters.iter_mut().zip(node.counters).for_each(|(sum, counted)| *sum += counted);
-            row.sums.add(node.calls, &node.events, &derived.within);
+            add_events(&mut row.events, node.calls, &node.events, &derived.within, self);
         }
         let mut rows: Vec<PathRow> = rows.into_values().collect();
-        for row in &mut rows {
-            row.times.finish(&self.marker);
-            (row.events, row.totals) = (row.sums.all.clone(), row.sums.totals(self));
-        }
+        rows.iter_mut().for_each(|row| row.times.finish(&self.marker));
         rows
     }
 }

@@ -35,7 +35,7 @@ pub enum SnapshotError {
     Foreign,
     /// It is of another version of this crate.
     Version(u32),
-    /// A number in it points past its end.
+    /// A number in it points past its end, or is none.
     Corrupt,
 }
 
@@ -45,7 +45,7 @@ impl fmt::Display for SnapshotError {
             Self::Io(error) => write!(f, "{error}"),
             Self::Foreign => f.write_str("it holds no regions"),
             Self::Version(version) => write!(f, "its program has version {version} of the regions, not {VERSION}"),
-            Self::Corrupt => f.write_str("it is damaged: a number in it points past its end"),
+            Self::Corrupt => f.write_str("it is damaged: a number in it can't be"),
         }
     }
 }
@@ -196,8 +196,8 @@ impl Bytes {
         self.0.get(offset..offset + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_ne_bytes)
     }
 
-    fn f64(&self, offset: usize) -> f64 {
-        f64::from_bits(self.u64(offset))
+    fn f64(&self, offset: usize) -> Result<f64, SnapshotError> {
+        Some(f64::from_bits(self.u64(offset))).filter(|number| number.is_finite()).ok_or(SnapshotError::Corrupt)
     }
 }
 
@@ -254,9 +254,9 @@ impl Snapshot {
         };
         let events = listed(offset_of!(Header, event_names), at(offset_of!(Header, events)).min(EVENTS))?;
         let counters = listed(offset_of!(Header, counter_names), COUNTERS)?;
-        let marker = |event: usize| EventMarker {
-            inner: header.f64(offset_of!(Header, event_inner) + 8 * event),
-            outer: header.f64(offset_of!(Header, event_outer) + 8 * event),
+        let marker = |event: usize| {
+            let inner = header.f64(offset_of!(Header, event_inner) + 8 * event)?;
+            Ok(EventMarker { inner, outer: header.f64(offset_of!(Header, event_outer) + 8 * event)? })
         };
         let threads = (0..threads).map(|slot| read_thread(source, slot)).collect::<Result<Vec<_>, _>>()?;
         let reader = NodesReader { names: &names, threads: &threads, events: events.len() };
@@ -267,10 +267,10 @@ impl Snapshot {
             recording: header.u32(offset_of!(Header, recording)),
             lost: header.u64(offset_of!(Header, lost)),
             marker: Marker {
-                inner_ns: header.f64(offset_of!(Header, inner_ns)),
-                outer_ns: header.f64(offset_of!(Header, outer_ns)),
+                inner_ns: header.f64(offset_of!(Header, inner_ns))?,
+                outer_ns: header.f64(offset_of!(Header, outer_ns))?,
             },
-            event_markers: (0..events.len()).map(marker).collect(),
+            event_markers: (0..events.len()).map(marker).collect::<Result<_, SnapshotError>>()?,
             events,
             counters,
             threads,
@@ -413,30 +413,30 @@ impl NodesReader<'_> {
             total_ns: bytes.u64(offset_of!(Node, total_ns)),
             min_ns: bytes.u64(offset_of!(Node, min_ns)),
             max_ns: bytes.u64(offset_of!(Node, max_ns)),
-            squares: bytes.f64(offset_of!(Node, squares)),
+            squares: bytes.f64(offset_of!(Node, squares))?,
             reverse_calls: bytes.u64(offset_of!(Node, reverse_calls)),
             reverse_ns: bytes.u64(offset_of!(Node, reverse_ns)),
             counters: std::array::from_fn(|place| bytes.u64(offset_of!(Node, counters) + 8 * place)),
-            events: (0..self.events).map(|event| event_counts(bytes, event)).collect(),
+            events: (0..self.events).map(|event| event_counts(bytes, event)).collect::<Result<_, _>>()?,
             histogram,
         }))
     }
 }
 
-fn event_counts(bytes: &Bytes, event: usize) -> EventCounts {
+fn event_counts(bytes: &Bytes, event: usize) -> Result<EventCounts, SnapshotError> {
     let at = offset_of!(Node, events) + event * size_of::<EventCell>();
-    EventCounts {
+    Ok(EventCounts {
         calls: bytes.u64(at + offset_of!(EventCell, calls)),
         missing: bytes.u64(at + offset_of!(EventCell, missing)),
         sum: bytes.u64(at + offset_of!(EventCell, sum)),
         min: bytes.u64(at + offset_of!(EventCell, min)),
         max: bytes.u64(at + offset_of!(EventCell, max)),
-        scaled: bytes.f64(at + offset_of!(EventCell, scaled)),
-        squares: bytes.f64(at + offset_of!(EventCell, squares)),
-        squares_per_ns: bytes.f64(at + offset_of!(EventCell, squares_per_ns)),
+        scaled: bytes.f64(at + offset_of!(EventCell, scaled))?,
+        squares: bytes.f64(at + offset_of!(EventCell, squares))?,
+        squares_per_ns: bytes.f64(at + offset_of!(EventCell, squares_per_ns))?,
         enabled_ns: bytes.u64(at + offset_of!(EventCell, enabled_ns)),
         running_ns: bytes.u64(at + offset_of!(EventCell, running_ns)),
-    }
+    })
 }
 
 /// Whether the way up from a node is longer than any path, as in a circle.

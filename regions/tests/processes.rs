@@ -371,7 +371,8 @@ fn damage(file: &std::fs::File) {
             read += 1;
             let rows = snapshot.rows();
             assert!(rows.iter().all(|row| row.times.forward_ns >= 0.0));
-            assert!(rows.iter().flat_map(|row| row.totals.iter().flatten()).all(|total| total.count >= 0.0));
+            let totals = rows.iter().flat_map(|row| row.events.iter().filter_map(|event| event.total(row.times.calls)));
+            assert!(totals.map(|total| total.count).all(|count| count >= 0.0));
             drop((snapshot.paths(), perfprop_regions::csv(&snapshot), perfprop_regions::json(&snapshot)));
             drop(Snapshot::marks(&damaged, drawn(&mut state, 2000)));
         }

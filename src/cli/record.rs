@@ -181,10 +181,11 @@ impl Written {
         Self { sampled, ..Self::default() }
     }
 
-    /// What is to be known of the call stacks.
+    /// What is to be known of the call stacks and of regions.
     fn findings(&self, target: &MeasuredTarget) -> Vec<String> {
         let findings = |(tree, quality): &(StackTree, StackQuality)| quality.findings(tree.tree(), &target.selection());
-        self.sampled.as_ref().map(findings).unwrap_or_default()
+        let unread = self.regions.unread().into_iter().map(|unread| unread.to_string());
+        self.sampled.as_ref().map(findings).unwrap_or_default().into_iter().chain(unread).collect()
     }
 
     fn note(&mut self, event: RunEvent<'_>) {

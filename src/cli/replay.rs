@@ -260,7 +260,7 @@ impl Feed for Played {
         let is_over = until >= end(&self.recording).at_ns;
         let (tree, quality) = profile.until(recorded, if is_over { WallNs(u64::MAX) } else { until });
         // As live: before its first region, a program without stacks has no profile.
-        if recorded.sampled.is_some() || tree.event_ids().next().is_some() {
+        if recorded.sampled.is_some() || tree.event_ids().next().is_some() || !quality.unread.is_empty() {
             see(tree, quality);
         }
     }

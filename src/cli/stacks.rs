@@ -56,7 +56,7 @@ impl LiveProfile {
     pub(super) fn look(&self, see: &mut dyn FnMut(&Tree, &StackQuality)) {
         let Some(gathering) = &self.gathering else { return };
         let gathered = gathering.look();
-        if self.has_stacks || gathered.tree().event_ids().next().is_some() {
+        if self.has_stacks || gathered.has_any() {
             see(gathered.tree(), gathered.quality());
         }
     }

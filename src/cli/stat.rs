@@ -58,9 +58,6 @@ pub(super) struct StatArgs {
     /// Print how far the scaled and corrected counts are from the truth; needs --counters
     #[arg(long, requires = "counters")]
     pub(super) truth: bool,
-    /// Count these events in each named region of the command, too: names of perf's hardware, cache and software events
-    #[arg(long, value_name = "EVENTS")]
-    pub(super) region_events: Option<String>,
     /// Count cache events too, as perf does; `-d -d` and `-d -d -d` count more
     #[arg(short, long, action = ArgAction::Count)]
     pub(super) detailed: u8,
@@ -110,10 +107,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
     if args.quiet {
         hush();
     }
-    let launch = Launch { region_events: args.region_events.clone(), ..args.target.launch(ChildIo::Inherit)? };
-    if launch.region_events.is_some() && launch.command.is_none() {
-        return Err(Error::Usage("--region-events asks a command that perfprop starts, and there is none".into()));
-    }
+    let launch = args.target.launch(ChildIo::Inherit)?;
     if args.repeat > 1 && launch.command.is_none() {
         return Err(Error::Usage("-r repeats a command, and there is none".into()));
     }
@@ -154,7 +148,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         let regions = session.regions();
         match Form::of(args) {
             Form::People => {
-                out.print(&(text::regions(&RegionTable::of(&regions)) + &text::region_events(&regions)))?;
+                out.print(&text::regions(&RegionTable::of(&regions)))?;
             }
             Form::Json => out.print(&text::json_regions(&regions))?,
             // perf's fields have no place for them.

@@ -28,7 +28,7 @@ impl Tree {
         let old_nodes = std::mem::take(&mut self.nodes);
         let old_columns: Vec<EventColumn> = self.columns.iter_mut().map(std::mem::take).collect();
         let old_edges = std::mem::take(&mut self.edges);
-        let old_times = std::mem::take(&mut self.times);
+        let (old_times, old_counts) = (std::mem::take(&mut self.times), std::mem::take(&mut self.counts));
         self.placed.iter_mut().for_each(|placed| *placed = false);
         let mut new_ids: Vec<NodeId> = Vec::with_capacity(old_nodes.len());
         for (index, old) in old_nodes.iter().enumerate() {
@@ -60,6 +60,8 @@ impl Tree {
         }
         let times = old_times.into_iter().filter(|(node, _)| kept[node.index()]);
         self.times = times.map(|(node, times)| (new_ids[node.index()], times)).collect();
+        let counts = old_counts.into_iter().filter(|((node, _), _)| kept[node.index()]);
+        self.counts = counts.map(|((node, event), counts)| ((new_ids[node.index()], event), counts)).collect();
         self.threads.iter_mut().flatten().for_each(|position| *position = new_ids[position.index()]);
     }
 

@@ -37,8 +37,11 @@ impl Tree {
             if let Some(times) = other.times.get(&NodeId(index as u32)) {
                 self.times.entry(id).or_default().add(times);
             }
-            for (&event, column) in events.iter().zip(&other.columns) {
+            for (place, (&event, column)) in events.iter().zip(&other.columns).enumerate() {
                 self.add(id, event, column.get(index));
+                if let Some(counts) = other.counts.get(&(NodeId(index as u32), EventId(place as u32))) {
+                    self.counts.entry((id, event)).and_modify(|known| known.add(counts)).or_insert(*counts);
+                }
             }
         }
         self.set_cap(cap);
@@ -60,6 +63,7 @@ impl Tree {
             node.calls = 0;
         }
         tree.times.clear();
+        tree.counts.clear();
         tree
     }
 }

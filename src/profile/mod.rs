@@ -36,6 +36,7 @@
 
 mod cap;
 mod combine;
+mod counts;
 mod frame;
 mod node;
 mod reduce;
@@ -46,6 +47,7 @@ mod walk;
 mod weight;
 
 pub use combine::{AmountChange, Difference};
+pub use counts::CallCounts;
 pub use frame::{Frame, FrameId, FrameKind};
 pub use node::{NodeId, NodeRef};
 pub use share::share_error;

@@ -1,5 +1,6 @@
 //! Stores what is known at one node of the tree.
 
+use super::counts::CallCounts;
 use super::frame::{Frame, FrameId};
 use super::times::CallTimes;
 use super::tree::Tree;
@@ -93,6 +94,11 @@ impl<'a> NodeRef<'a> {
     /// What is known of the times of its calls; `None` where they weren't measured.
     pub fn call_times(&self) -> Option<&'a CallTimes> {
         self.tree.times.get(&self.id)
+    }
+
+    /// What an event counted in its calls; `None` where it wasn't counted in calls.
+    pub fn call_counts(&self, event: EventId) -> Option<&'a CallCounts> {
+        self.tree.counts.get(&(self.id, event))
     }
 
     /// What was counted on the path itself, not below it.

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 
 use rustc_hash::FxBuildHasher;
 
+use super::counts::CallCounts;
 use super::frame::{Frame, FrameId, Frames};
 use super::node::{NodeId, NodeRef, TreeNode};
 use super::times::CallTimes;
@@ -81,6 +82,8 @@ pub struct Tree {
     pub(super) has_calls: bool,
     /// What is known of the times of calls, where they were measured.
     pub(super) times: HashMap<NodeId, CallTimes, FxBuildHasher>,
+    /// What events counted in calls.
+    pub(super) counts: HashMap<(NodeId, EventId), CallCounts, FxBuildHasher>,
     default_event: Option<EventId>,
 }
 
@@ -106,6 +109,7 @@ impl Tree {
             placed: vec![true],
             has_calls: false,
             times: HashMap::default(),
+            counts: HashMap::default(),
             default_event: None,
         }
     }
@@ -158,6 +162,7 @@ impl Tree {
         self.has_calls = false;
         self.threads.iter_mut().for_each(|stack| stack.truncate(1));
         self.times.clear();
+        self.counts.clear();
     }
 
     /// The event of this name.
@@ -291,6 +296,21 @@ impl Tree {
             self.add(node, event, amount);
         }
         self.threads[sampled.index()].truncate(1);
+    }
+
+    /// Takes off a path what was tallied there of an event, and was too much: estimates may become less.
+    pub fn take_off(
+        &mut self,
+        sampled: ThreadId,
+        frames: impl IntoIterator<Item = FrameId>,
+        event: EventId,
+        weight: u64,
+    ) {
+        let depth = self.threads[sampled.index()].len();
+        self.stand(sampled, frames);
+        let node = self.top(sampled);
+        self.columns[event.index()].take_off(node.index(), weight);
+        self.threads[sampled.index()].truncate(depth);
     }
 
     /// A place for [`Tree::stack`] and [`Tree::tally`]: a thread that counts no calls.

@@ -14,6 +14,9 @@ pub enum SampleMeasure {
     Sum(Cow<'static, str>),
     /// Nanoseconds that passed in calls that were all measured: [`CallTimes`](super::CallTimes) tells how they differ.
     Timed,
+    /// What was counted in calls, in this unit, all the time or for a part of it: [`CallCounts`](super::CallCounts) tells how
+    /// sure that is.
+    Counted(Cow<'static, str>),
 }
 
 /// Something that was sampled or added up.
@@ -35,14 +38,19 @@ impl ProfileEvent {
     pub fn unit(&self) -> &str {
         match &self.measure {
             SampleMeasure::Samples => "count",
-            SampleMeasure::Weighted(unit) | SampleMeasure::Sum(unit) => unit,
+            SampleMeasure::Weighted(unit) | SampleMeasure::Sum(unit) | SampleMeasure::Counted(unit) => unit,
             SampleMeasure::Timed => "nanoseconds",
         }
     }
 
     /// Whether the number of samples is known.
     pub fn has_samples(&self) -> bool {
-        !matches!(self.measure, SampleMeasure::Sum(_) | SampleMeasure::Timed)
+        matches!(self.measure, SampleMeasure::Samples | SampleMeasure::Weighted(_))
+    }
+
+    /// Whether calls were measured, and nothing sampled.
+    pub fn is_of_calls(&self) -> bool {
+        matches!(self.measure, SampleMeasure::Timed | SampleMeasure::Counted(_))
     }
 }
 
@@ -98,6 +106,12 @@ impl EventColumn {
             self.0.resize(node + 1, Amount::ZERO);
         }
         self.0[node] = self.0[node].plus(amount);
+    }
+
+    pub(super) fn take_off(&mut self, node: usize, weight: u64) {
+        if let Some(amount) = self.0.get_mut(node) {
+            amount.weight = amount.weight.saturating_sub(weight);
+        }
     }
 
     pub(super) fn set(&mut self, node: usize, amount: Amount) {

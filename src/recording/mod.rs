@@ -9,6 +9,9 @@
 //! {"type":"end", ...}      how it ended, and the totals
 //! ```
 //!
+//! Where events were counted in regions, `counts` of a line of regions has a column `events` for each of their sums, and
+//! `states` has their names.
+//!
 //! A recording holds what was read and nothing that was derived: estimates are made anew by
 //! whoever reads it. Lines of another type are passed over: a later version may write more of them. A file
 //! that was cut off is good up to its last whole line.
@@ -23,6 +26,7 @@ use crate::units::{CpuNs, WallNs};
 mod check;
 mod player;
 mod reader;
+mod region_events;
 mod regions;
 mod stacks;
 mod writer;

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::region_events::EventColumns;
 use crate::regions::{
-    RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
-    Spread, ThreadMarks,
+    EventSums, RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId,
+    RegionState, Spread, ThreadMarks,
 };
 use crate::units::WallNs;
 
@@ -39,6 +40,9 @@ struct CountsColumns {
     reverse: Vec<(u64, u64)>,
     /// Mean, variance, the shortest, the longest, and the times that 50 % and 99 % of calls stay below.
     spread: Vec<Option<SpreadColumns>>,
+    /// What events counted; empty where none were counted, as in recordings of before.
+    #[serde(default, skip_serializing_if = "EventColumns::is_empty")]
+    events: EventColumns,
 }
 
 type SpreadColumns = (f64, Option<f64>, f64, f64, f64, f64);
@@ -74,16 +78,16 @@ impl CountsColumns {
             self_ns: counts.iter().map(|counts| counts.self_ns).collect(),
             reverse: reverse.collect(),
             spread: counts.iter().map(|counts| counts.spread.map(spread)).collect(),
+            events: EventColumns::of(counts.iter().map(|counts| counts.events.as_slice())),
         }
     }
 
     fn counts(&self) -> Result<Vec<RegionCounts>, String> {
         let count = self.path.len();
         let fit = [self.calls.len(), self.time_ns.len(), self.self_ns.len(), self.spread.len()] == [count; 4];
-        if !fit || !(self.reverse.is_empty() || self.reverse.len() == count) {
-            return Err(format!("the columns of {count} regions are not all of that length"));
-        }
-        let of = |i: usize| {
+        let events = self.events.rows(count).filter(|_| fit && [0, count].contains(&self.reverse.len()));
+        let events = events.ok_or_else(|| format!("the columns of {count} regions are not all of that length"))?;
+        let of = |(i, events): (usize, Vec<EventSums>)| {
             let (reverse_calls, reverse_ns) = self.reverse.get(i).copied().unwrap_or_default();
             let spread = self.spread[i];
             RegionCounts {
@@ -101,9 +105,10 @@ impl CountsColumns {
                     p50,
                     p99,
                 }),
+                events,
             }
         };
-        Ok((0..count).map(of).collect())
+        Ok(events.into_iter().enumerate().map(of).collect())
     }
 }
 
@@ -175,6 +180,7 @@ mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
     use super::*;
+    use crate::regions::{CountedPart, EventCounts};
 
     fn batch() -> RegionBatch {
         let spread = Spread { mean: 2.5, variance: None, min: 1.0, max: 4.0, p50: 2.0, p99: 4.0 };
@@ -186,6 +192,7 @@ mod tests {
             reverse_calls: 0,
             reverse_ns: 0,
             spread,
+            events: Vec::new(),
         };
         let path = |parent, name: &str| RegionPath {
             program: RegionProgramId(0),
@@ -213,18 +220,39 @@ mod tests {
 
     #[test]
     fn batches_read_back_as_they_were_written() {
-        let backward = RegionCounts { reverse_calls: 1, reverse_ns: 9, ..batch().counts[0] };
-        for batch in [batch(), RegionBatch { counts: vec![backward], ..batch() }, RegionBatch::default()] {
+        let backward = RegionCounts { reverse_calls: 1, reverse_ns: 9, ..batch().counts[0].clone() };
+        let backward = RegionBatch { counts: vec![backward], ..batch() };
+        for batch in [batch(), backward, with_events(), RegionBatch::default()] {
             let line = serde_json::to_string(&RegionsLine::from(&batch)).unwrap();
             let read: RegionsLine = serde_json::from_str(&line).unwrap();
             assert_eq!(RegionBatch::try_from(read).unwrap(), batch, "{line}");
         }
     }
 
+    /// The same, with two events in the first region and none in the second.
+    fn with_events() -> RegionBatch {
+        let all =
+            EventCounts { calls: 2, missing: 1, sum: 70, min: 30, max: 80, scaled: 110.0, ..EventCounts::default() };
+        let all = EventCounts { squares: 7300.0, squares_per_ns: 250.5, enabled_ns: 80, running_ns: 20, ..all };
+        let alone = CountedPart { sum: 60, enabled_ns: 70, running_ns: 10 };
+        let sums = EventSums { all, alone, markers: 2.5, self_markers: -1.0, call_marker: 0.5 };
+        let never = EventSums { all: EventCounts { min: u64::MAX, ..EventCounts::default() }, ..EventSums::default() };
+        let mut batch = batch();
+        batch.counts[0].events = vec![sums, never];
+        batch.states[0].1.events = vec!["page-faults".into(), "r1\u{1b}".into()];
+        batch
+    }
+
     #[test]
     fn columns_that_differ_in_length_are_damage() {
-        let line = serde_json::to_string(&RegionsLine::from(&batch())).unwrap();
-        for (whole, damaged) in [("\"calls\":[2,2]", "\"calls\":[2]"), ("\"after_ns\":[0,20]", "\"after_ns\":[0]")] {
+        let line = serde_json::to_string(&RegionsLine::from(&with_events())).unwrap();
+        for (whole, damaged) in [
+            ("\"calls\":[2,2]", "\"calls\":[2]"),
+            ("\"after_ns\":[0,20]", "\"after_ns\":[0]"),
+            ("\"sum\":[70,0]", "\"sum\":[70]"),
+            ("\"events\":[2,0]", "\"events\":[1,0]"),
+            ("\"events\":[2,0]", "\"events\":[2]"),
+        ] {
             assert!(line.contains(whole), "{line}");
             let read: RegionsLine = serde_json::from_str(&line.replace(whole, damaged)).unwrap();
             assert!(RegionBatch::try_from(read).unwrap_err().contains("of"), "{damaged}");

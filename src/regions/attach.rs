@@ -167,14 +167,5 @@ fn subtract(node: &mut NodeCounts, before: &NodeCounts) {
     for (calls, before) in node.histogram.iter_mut().zip(before.histogram.iter()) {
         *calls = calls.saturating_sub(*before);
     }
-    for (event, before) in node.events.iter_mut().zip(&before.events) {
-        less(&mut event.calls, before.calls);
-        less(&mut event.missing, before.missing);
-        less(&mut event.sum, before.sum);
-        less(&mut event.enabled_ns, before.enabled_ns);
-        less(&mut event.running_ns, before.running_ns);
-        event.scaled = (event.scaled - before.scaled).max(0.0);
-        event.squares = (event.squares - before.squares).max(0.0);
-        event.squares_per_ns = (event.squares_per_ns - before.squares_per_ns).max(0.0);
-    }
+    node.events.iter_mut().zip(&before.events).for_each(|(event, before)| *event = event.since(before));
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use perfprop_regions::Spread;
+use perfprop_regions::{EventSums, EventTotal, Spread};
 
 use crate::units::WallNs;
 
@@ -43,7 +43,7 @@ pub struct RegionPath {
 
 /// What was counted on a path since its program began to record, on all threads. Times are in nanoseconds, without what
 /// markers cost.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RegionCounts {
     /// The path.
     pub path: RegionPathId,
@@ -59,6 +59,15 @@ pub struct RegionCounts {
     pub reverse_ns: u64,
     /// How calls differ; `None` without one.
     pub spread: Option<Spread>,
+    /// What events counted, in the order of [`RegionState::events`].
+    pub events: Vec<EventSums>,
+}
+
+impl RegionCounts {
+    /// Numbers of an event with their interval; `None` where it was never counted, which is not 0.
+    pub fn event(&self, place: usize) -> Option<EventTotal> {
+        self.events.get(place)?.total(self.calls)
+    }
 }
 
 /// What is known of a program's regions beside their counts.
@@ -73,6 +82,9 @@ pub struct RegionState {
     /// Calls that were not counted, as there were too many regions.
     #[serde(default)]
     pub lost: u64,
+    /// Names of the events that are counted in regions, each of which may hold any character.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// Why nothing can be read, if that is so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,

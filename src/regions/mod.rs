@@ -27,14 +27,29 @@ pub use batch::{
 pub(crate) use live::clock;
 pub use live::{LiveRegions, Wanted};
 pub use open::OpenRegions;
-pub use perfprop_regions::{EventTotal, Marker, PathRow, Snapshot, SnapshotError, Spread, Times, json};
+pub use perfprop_regions::{
+    CountedPart, EventCounts, EventSums, EventTotal, Marker, PathRow, Snapshot, SnapshotError, Spread, Times, json,
+};
 pub use source::RegionSource;
-pub use table::{RegionTable, UndefinedRegion};
+pub use table::{EventRate, RegionTable, UndefinedRegion, UnreadRegions};
 
+use crate::events::Unit;
 use crate::files::Refused;
 
 /// The event of a profile tree that is the time of regions.
 pub const REGION_TIME: &str = "region-time";
+
+/// The event of a profile tree that is an event which regions count: `region-page-faults`. The same event may be sampled, too.
+pub fn region_event(name: &str) -> String {
+    format!("region-{name}")
+}
+
+/// What an event of this name is counted in.
+pub fn unit_of(event: &str) -> Unit {
+    let (name, _) = event.split_once(':').unwrap_or((event, ""));
+    let is_clock = ["cpu-clock", "task-clock"].iter().any(|clock| clock.eq_ignore_ascii_case(name));
+    if is_clock { Unit::Nanoseconds } else { Unit::Count }
+}
 
 /// The regions of a process.
 #[derive(Debug)]

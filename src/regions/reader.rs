@@ -3,7 +3,7 @@
 use std::fs::File;
 
 use perfprop_regions::layout::MARKS;
-use perfprop_regions::{Activity, MarkOf, PathRow, Snapshot, ThreadActivity};
+use perfprop_regions::{Activity, CountedPart, EventSums, MarkOf, PathRow, Snapshot, ThreadActivity};
 use rustc_hash::FxHashMap;
 
 use super::batch::{
@@ -75,7 +75,7 @@ impl RegionReader {
             self.know(key, &mut batch);
             let read = self.read_program(source, key, part, &mut batch);
             if let Err(error) = read {
-                self.say(key, RegionState { error: Some(error.to_string()), ..RegionState::default() }, &mut batch);
+                self.fail(key, &error, &mut batch);
             }
         }
         batch
@@ -162,13 +162,20 @@ impl RegionReader {
             let before = program.counts.get(&path);
             let counts = counts(path, &row, before);
             if before != Some(&counts) {
+                batch.counts.push(counts.clone());
                 program.counts.insert(path, counts);
-                batch.counts.push(counts);
             }
         }
-        let Snapshot { marker, lost, .. } = snapshot;
-        let state = RegionState { inner_ns: marker.inner_ns, outer_ns: marker.outer_ns, lost: *lost, error: None };
+        let Snapshot { marker, lost, events, .. } = snapshot;
+        let (inner_ns, outer_ns) = (marker.inner_ns, marker.outer_ns);
+        let state = RegionState { inner_ns, outer_ns, lost: *lost, events: events.clone(), error: None };
         self.say(key, state, batch);
+    }
+
+    /// Tells that a program can't be read; what it told before stays.
+    fn fail(&mut self, key: ProgramKey, error: &RegionsError, batch: &mut RegionBatch) {
+        let known = self.programs.get(&key).map(|program| program.state.clone()).unwrap_or_default();
+        self.say(key, RegionState { error: Some(error.to_string()), ..known }, batch);
     }
 
     /// Tells what changed of a program.
@@ -184,6 +191,11 @@ fn counts(path: RegionPathId, row: &PathRow, before: Option<&RegionCounts>) -> R
     let times = &row.times;
     // While a region is open, those within have counted more already than it has.
     let self_ns = (times.self_ns.round() as u64).max(before.map_or(0, |before| before.self_ns));
+    let before_of = |place: usize| before.and_then(|before| before.events.get(place));
+    let event = |(place, event): (usize, &EventSums)| EventSums {
+        alone: before_of(place).map_or(event.alone, |before| no_less(event.alone, before.alone)),
+        ..*event
+    };
     RegionCounts {
         path,
         calls: times.calls,
@@ -192,7 +204,14 @@ fn counts(path: RegionPathId, row: &PathRow, before: Option<&RegionCounts>) -> R
         reverse_calls: times.reverse_calls,
         reverse_ns: times.reverse_ns.round() as u64,
         spread: times.calls_ns,
+        events: row.events.iter().enumerate().map(event).collect(),
     }
+}
+
+/// What was counted, unless it is less than before.
+fn no_less(now: CountedPart, before: CountedPart) -> CountedPart {
+    let is_less = now.sum < before.sum || now.enabled_ns < before.enabled_ns || now.running_ns < before.running_ns;
+    if is_less { before } else { now }
 }
 
 /// A thread, how many of its marks were missed, and the others.
@@ -316,18 +335,26 @@ impl RegionTable {
             reader.know(key, &mut batch);
             match &process.regions {
                 Ok(snapshot) => reader.count(key, snapshot, &mut batch),
-                Err(error) => {
-                    reader.say(
-                        key,
-                        RegionState { error: Some(error.to_string()), ..RegionState::default() },
-                        &mut batch,
-                    );
-                }
+                Err(error) => reader.fail(key, error, &mut batch),
             }
         }
         let mut table = Self::default();
         // All that it names is defined above.
         let _ = table.take(&batch);
         table
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn own_counts_never_get_less_while_regions_within_are_ahead() {
+        let of = |sum, enabled_ns, running_ns| CountedPart { sum, enabled_ns, running_ns };
+        assert_eq!(no_less(of(5, 60, 30), of(4, 50, 30)), of(5, 60, 30));
+        // A region that is open has less than those within, which have ended: what was told stays as a whole.
+        assert_eq!(no_less(of(0, 60, 30), of(4, 50, 30)), of(4, 50, 30));
+        assert_eq!(no_less(of(5, 60, 20), of(4, 50, 30)), of(4, 50, 30));
     }
 }

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use super::batch::{RegionBatch, RegionCounts, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState};
+use crate::names::shown;
 use crate::units::WallNs;
+use perfprop_regions::EventSums;
 
 /// The regions of all programs at one time.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -11,9 +13,38 @@ pub struct RegionTable {
     programs: Vec<(RegionProgram, RegionState)>,
     paths: Vec<RegionPath>,
     counts: Vec<Option<RegionCounts>>,
-    /// Calls a second of each path between the last two times that counts were read.
-    rates: Vec<f64>,
+    /// What each path counted between the last two times that counts were read.
+    of_late: Vec<Option<OfLate>>,
     at: WallNs,
+}
+
+/// What a path counted in a time.
+#[derive(Clone, Debug, PartialEq)]
+struct OfLate {
+    seconds: f64,
+    calls: u64,
+    events: Vec<EventSums>,
+}
+
+impl OfLate {
+    fn between(earlier: Option<&RegionCounts>, later: &RegionCounts, seconds: f64) -> Option<Self> {
+        let before = |place: usize| earlier.and_then(|earlier| earlier.events.get(place));
+        let since = |(place, event): (usize, &EventSums)| before(place).map_or(*event, |before| event.since(before));
+        (seconds > 0.0).then(|| Self {
+            seconds,
+            calls: later.calls.saturating_sub(earlier.map_or(0, |earlier| earlier.calls)),
+            events: later.events.iter().enumerate().map(since).collect(),
+        })
+    }
+}
+
+/// How much an event is counted in a region a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EventRate {
+    /// Counts a second.
+    pub per_second: f64,
+    /// Half the width of its 95 % interval, as [`EventTotal::error`](super::EventTotal::error).
+    pub error: Option<f64>,
 }
 
 /// A batch of regions names something that no batch has defined.
@@ -33,7 +64,31 @@ impl fmt::Display for UndefinedRegion {
 
 impl std::error::Error for UndefinedRegion {}
 
+/// A program whose regions can't be read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct UnreadRegions {
+    /// Its process.
+    pub pid: u32,
+    /// Why.
+    pub why: String,
+}
+
+impl fmt::Display for UnreadRegions {
+    /// `Regions of process 7 can't be read: it holds no regions`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Regions of process {} can't be read: {}", self.pid, shown(&self.why))
+    }
+}
+
 impl RegionTable {
+    /// The programs whose regions can't be read now.
+    pub fn unread(&self) -> Vec<UnreadRegions> {
+        let unread = |(program, state): &(RegionProgram, RegionState)| {
+            Some(UnreadRegions { pid: program.pid, why: state.error.clone()? })
+        };
+        self.programs.iter().filter_map(unread).collect()
+    }
+
     /// Takes over what a batch defines and counts.
     ///
     /// # Errors
@@ -44,20 +99,17 @@ impl RegionTable {
         self.programs.extend(batch.programs.iter().map(|program| (program.clone(), RegionState::default())));
         self.paths.extend_from_slice(&batch.paths);
         self.counts.resize(self.paths.len(), None);
-        self.rates.resize(self.paths.len(), 0.0);
+        self.of_late.resize(self.paths.len(), None);
         for (program, state) in &batch.states {
             self.programs[program.0 as usize].1.clone_from(state);
         }
         if let Some(since) = batch.counted_since {
-            self.rates.fill(0.0);
+            self.of_late.fill(None);
             let seconds = (batch.at - since).as_secs();
             for counts in &batch.counts {
                 let place = counts.path.0 as usize;
-                let before = self.counts[place].map_or(0, |before| before.calls);
-                if seconds > 0.0 {
-                    self.rates[place] = counts.calls.saturating_sub(before) as f64 / seconds;
-                }
-                self.counts[place] = Some(*counts);
+                let before = self.counts[place].replace(counts.clone());
+                self.of_late[place] = OfLate::between(before.as_ref(), counts, seconds);
             }
         }
         Ok(())
@@ -73,13 +125,29 @@ impl RegionTable {
             // Those around come first, so that none can be around itself.
             new.parent.map_or(Ok(()), |parent| defined("region", parent.0, number))?;
         }
-        batch.counts.iter().try_for_each(|counts| path(counts.path))?;
         batch.states.iter().try_for_each(|(id, _)| program(*id))?;
+        for counts in &batch.counts {
+            path(counts.path)?;
+            counts
+                .events
+                .len()
+                .checked_sub(1)
+                .map_or(Ok(()), |last| defined("event", last as u32, self.events_with(batch, counts.path)))?;
+        }
         for thread in &batch.marks {
             program(thread.program)?;
             thread.marks.iter().try_for_each(|mark| path(mark.path))?;
         }
         Ok(())
+    }
+
+    /// How many events a path's program has once a batch is taken.
+    fn events_with(&self, batch: &RegionBatch, path: RegionPathId) -> usize {
+        let new = (path.0 as usize).checked_sub(self.paths.len()).and_then(|place| batch.paths.get(place));
+        let Some(path) = self.paths.get(path.0 as usize).or(new) else { return 0 };
+        let of_batch = batch.states.iter().rfind(|(program, _)| *program == path.program).map(|(_, state)| state);
+        let state = of_batch.or_else(|| self.programs.get(path.program.0 as usize).map(|(_, state)| state));
+        state.map_or(0, |state| state.events.len())
     }
 
     /// When it was read last.
@@ -109,7 +177,31 @@ impl RegionTable {
 
     /// Calls a second of a path between the last two times that counts were read.
     pub fn per_second(&self, path: RegionPathId) -> f64 {
-        self.rates.get(path.0 as usize).copied().unwrap_or(0.0)
+        self.of_late(path).map_or(0.0, |of_late| of_late.calls as f64 / of_late.seconds)
+    }
+
+    /// Counts of an event a second on a path in the same time; `None` where it wasn't counted then.
+    pub fn event_per_second(&self, path: RegionPathId, place: usize) -> Option<EventRate> {
+        let nothing = EventRate { per_second: 0.0, error: Some(0.0) };
+        self.counts(path)?.events.get(place)?;
+        let Some(of_late) = self.of_late(path) else { return Some(nothing) };
+        let sums = of_late.events.get(place)?;
+        if sums.all.calls + sums.all.missing == 0 {
+            return Some(nothing);
+        }
+        let total = sums.total(of_late.calls)?;
+        let error = total.error.map(|error| error / of_late.seconds);
+        Some(EventRate { per_second: total.count / of_late.seconds, error })
+    }
+
+    fn of_late(&self, path: RegionPathId) -> Option<&OfLate> {
+        self.of_late.get(path.0 as usize)?.as_ref()
+    }
+
+    /// Names of the events that are counted on a path, in the order of [`RegionCounts::events`].
+    pub fn events(&self, path: RegionPathId) -> &[String] {
+        let program = self.paths.get(path.0 as usize).and_then(|path| self.programs.get(path.program.0 as usize));
+        program.map_or(&[], |(_, state)| state.events.as_slice())
     }
 
     /// Names of the regions from the outermost to this one.
@@ -148,6 +240,8 @@ fn defined(kind: &'static str, id: u32, count: usize) -> Result<(), UndefinedReg
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use perfprop_regions::{CountedPart, EventCounts};
+
     use super::*;
 
     fn path(parent: Option<u32>, name: &str) -> RegionPath {
@@ -161,7 +255,16 @@ mod tests {
 
     fn counts(path: u32, calls: u64) -> RegionCounts {
         let path = RegionPathId(path);
-        RegionCounts { path, calls, time_ns: 0, self_ns: 0, reverse_calls: 0, reverse_ns: 0, spread: None }
+        RegionCounts {
+            path,
+            calls,
+            time_ns: 0,
+            self_ns: 0,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            spread: None,
+            events: Vec::new(),
+        }
     }
 
     fn batch(seconds: u64, of: Vec<RegionCounts>) -> RegionBatch {
@@ -189,6 +292,49 @@ mod tests {
         table.take(&batch(4, vec![counts(2, 7)])).unwrap();
         assert_eq!(rates(&table), [0.0, 1.5]);
         assert_eq!(table.counts(RegionPathId(1)).unwrap().calls, 10);
+    }
+
+    /// Sums of an event that counted so much in a part of the time.
+    fn sums(calls: u64, sum: u64, running_ns: u64, enabled_ns: u64) -> EventSums {
+        let all = EventCounts { calls, sum, running_ns, enabled_ns, ..EventCounts::default() };
+        EventSums { all, alone: CountedPart { sum, enabled_ns, running_ns }, ..EventSums::default() }
+    }
+
+    #[test]
+    fn events_have_totals_of_all_calls_and_rates_of_the_newest() {
+        let state = RegionState { events: vec!["page-faults".into()], ..RegionState::default() };
+        let of = |calls: u64, sums: EventSums| RegionCounts { events: vec![sums], ..counts(1, calls) };
+        let mut table = RegionTable::default();
+        let begun = RegionBatch { states: vec![(RegionProgramId(0), state)], ..first() };
+        table.take(&RegionBatch { counts: vec![of(2, sums(2, 60, 20, 20))], ..begun }).unwrap();
+        let path = RegionPathId(1);
+        assert_eq!(table.events(path), ["page-faults"]);
+        // 60 in 2 s, all of which were counted.
+        assert_eq!(table.event_per_second(path, 0), Some(EventRate { per_second: 30.0, error: Some(0.0) }));
+        // 20 more in 10 of 40 ns: 80 in 2 s. Of all calls 80 in 30 of 60 ns: 160.
+        table.take(&batch(4, vec![of(3, sums(3, 80, 30, 60))])).unwrap();
+        let rate = table.event_per_second(path, 0).unwrap();
+        assert_eq!((rate.per_second, rate.error), (40.0, None));
+        let total = table.counts(path).unwrap().event(0).unwrap();
+        assert_eq!((total.count, total.run_ratio), (160.0, 0.5));
+        // A call that wasn't counted says nothing of the rate; no call is none.
+        let missing = EventSums {
+            all: EventCounts { missing: 1, enabled_ns: 70, ..sums(3, 80, 30, 60).all },
+            ..sums(3, 80, 30, 60)
+        };
+        table.take(&batch(6, vec![of(4, missing)])).unwrap();
+        assert_eq!(table.event_per_second(path, 0), None);
+        table.take(&batch(8, vec![])).unwrap();
+        assert_eq!(table.event_per_second(path, 0).unwrap().per_second, 0.0);
+        assert_eq!(table.event_per_second(path, 1), None);
+    }
+
+    #[test]
+    fn more_events_than_have_names_are_an_error() {
+        let mut table = RegionTable::default();
+        let nameless = RegionCounts { events: vec![sums(1, 1, 1, 1)], ..counts(1, 1) };
+        let error = table.take(&RegionBatch { counts: vec![nameless], ..first() }).unwrap_err();
+        assert_eq!((error.to_string(), table), ("event 0 is not defined".into(), RegionTable::default()));
     }
 
     #[test]

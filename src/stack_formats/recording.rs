@@ -8,7 +8,7 @@ use super::options::{ProcessNaming, ReadOptions};
 use super::selection::EventSelector;
 use crate::profile::{FrameId, Tree};
 use crate::recording;
-use crate::regions::REGION_TIME;
+use crate::regions::{REGION_TIME, RegionBatch, region_event};
 use crate::stacks::{Naming, StackFrame, StackTree, Task, as_is};
 
 /// The tree is made anew: a recording says by itself what its events are.
@@ -19,8 +19,8 @@ pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) 
     let mut chosen = EventSelector::new(&options.events);
     let sampled = recorded.setup();
     let all = StackTree::new(&sampled, options.tree, naming(options), |event| chosen.takes(event));
-    let has_regions = recorded.regions.iter().any(|batch| !batch.counts.is_empty());
-    let mut all = all.with_region_time(has_regions && chosen.takes(REGION_TIME));
+    let of_regions = region_events(recorded.regions);
+    let mut all = all.with_region_events(of_regions.into_iter().filter(|event| chosen.takes(event)));
     for batch in recorded.regions {
         all.take_regions(batch).map_err(|undefined| damaged(undefined.to_string()))?;
     }
@@ -32,6 +32,21 @@ pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) 
     recording
         .cut
         .map_or(Ok(()), |cut| Err(Fault::at(cut.line as u64, FaultKind::Recording("the file is cut off there".into()))))
+}
+
+/// Names of the events that a tree may have of regions.
+fn region_events(batches: &[RegionBatch]) -> Vec<String> {
+    let mut names = Vec::new();
+    if batches.iter().any(|batch| !batch.counts.is_empty()) {
+        names.push(REGION_TIME.to_owned());
+    }
+    for event in batches.iter().flat_map(|batch| &batch.states).flat_map(|(_, state)| &state.events) {
+        let name = region_event(event);
+        if !names.is_empty() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
 }
 
 fn naming(options: &ReadOptions) -> Naming {

@@ -34,6 +34,11 @@ impl Gathered {
         self.stacks.tree()
     }
 
+    /// Whether anything was sampled or counted so far, or it is to be said why not.
+    pub fn has_any(&self) -> bool {
+        self.tree().event_ids().next().is_some() || !self.quality.unread.is_empty()
+    }
+
     /// How good what was gathered is.
     pub fn quality(&self) -> &StackQuality {
         &self.quality
@@ -50,6 +55,7 @@ impl Gathered {
         if self.stacks.take_regions(batch).is_err() {
             self.quality.losses.malformed += 1;
         }
+        self.quality.take_regions(self.stacks.regions());
         self.place(self.stacks.knows_regions_until());
     }
 

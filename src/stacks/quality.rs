@@ -6,6 +6,7 @@ use std::fmt;
 use super::{Losses, StackBatch, UnnamedFile, UnwindMethod};
 use crate::names::shown;
 use crate::profile::{EventId, Frame, FrameKind, Tree};
+use crate::regions::{RegionTable, UnreadRegions};
 
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;
@@ -153,6 +154,8 @@ pub struct StackQuality {
     pub losses: Losses,
     /// Files that give no names.
     pub unnamed: Vec<UnnamedFile>,
+    /// Programs whose regions can't be read.
+    pub unread: Vec<UnreadRegions>,
     /// How stacks came to be known.
     pub origin: StackOrigin,
 }
@@ -167,6 +170,11 @@ impl StackQuality {
     pub fn take(&mut self, batch: &StackBatch) {
         self.losses = batch.losses;
         self.unnamed.extend_from_slice(&batch.unnamed);
+    }
+
+    /// Takes what is known of regions.
+    pub fn take_regions(&mut self, table: &RegionTable) {
+        self.unread = table.unread();
     }
 
     /// How far the stacks of an event go; `None` where nothing tells it.

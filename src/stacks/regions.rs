@@ -1,42 +1,59 @@
 //! Adds named regions to a profile tree: their calls and times on paths of their own, above what was sampled in them.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Naming, Task};
+use crate::events::Unit;
 use crate::profile::{
-    Amount, CallTimes, EventId, Frame, FrameId, FrameKind, ProfileEvent, SampleMeasure, ThreadId, Tree,
+    Amount, CallCounts, CallTimes, EventId, Frame, FrameId, FrameKind, ProfileEvent, SampleMeasure, ThreadId, Tree,
 };
 use crate::regions::{
     OpenRegions, REGION_TIME, RegionBatch, RegionCounts, RegionPathId, RegionProgram, RegionTable, UndefinedRegion,
+    region_event, unit_of,
 };
 
+/// Which events of regions a tree has.
+#[derive(Debug, Default)]
+pub(super) enum RegionEvents {
+    /// All.
+    #[default]
+    All,
+    /// Those of these names: `region-time`, `region-page-faults`.
+    Named(FxHashSet<String>),
+}
+
+impl RegionEvents {
+    fn has(&self, name: &str) -> bool {
+        match self {
+            Self::All => true,
+            Self::Named(names) => names.contains(name),
+        }
+    }
+}
+
 /// The paths of regions in a tree, and what of them is in it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct RegionPaths {
     pub(super) table: RegionTable,
     pub(super) open: OpenRegions,
-    pub(super) is_event: bool,
-    event: Option<EventId>,
+    pub(super) chosen: RegionEvents,
+    /// The tree's event of times, and those of the events that each program counts in its regions.
+    time: Option<EventId>,
+    events: Vec<Vec<Option<EventId>>>,
     /// The frame above all of a program.
     programs: Vec<Option<FrameId>>,
     /// The frames of each path, the outermost first.
     paths: Vec<Vec<FrameId>>,
-    /// Calls and time of each path that are in the tree.
-    added: Vec<(u64, u64)>,
+    /// What of each path is in the tree.
+    added: Vec<AddedCounts>,
 }
 
-impl Default for RegionPaths {
-    fn default() -> Self {
-        Self {
-            table: RegionTable::default(),
-            open: OpenRegions::default(),
-            is_event: true,
-            event: None,
-            programs: Vec::new(),
-            paths: Vec::new(),
-            added: Vec::new(),
-        }
-    }
+/// What of a path is in a tree.
+#[derive(Clone, Debug, Default)]
+struct AddedCounts {
+    calls: u64,
+    self_ns: u64,
+    events: Vec<u64>,
 }
 
 impl RegionPaths {
@@ -53,6 +70,7 @@ impl RegionPaths {
             let name = (naming.task)(&task(program));
             let name = name.map(|name| tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function(&name) }));
             self.programs.push(name);
+            self.events.push(Vec::new());
         }
         for path in &batch.paths {
             let frame = tree.frame(&Frame { kind: FrameKind::Region, ..Frame::function(&path.name) });
@@ -62,12 +80,27 @@ impl RegionPaths {
             };
             frames.push(frame);
             self.paths.push(frames);
-            self.added.push((0, 0));
+            self.added.push(AddedCounts::default());
         }
-        if self.event.is_none() && self.is_event && !batch.counts.is_empty() {
-            self.event = Some(tree.event(&ProfileEvent::new(REGION_TIME, SampleMeasure::Timed)));
+        if !batch.counts.is_empty() {
+            self.name_events(tree);
         }
         Ok(())
+    }
+
+    /// Gives the events that are new a place in the tree.
+    fn name_events(&mut self, tree: &mut Tree) {
+        if self.time.is_none() && self.chosen.has(REGION_TIME) {
+            self.time = Some(tree.event(&ProfileEvent::new(REGION_TIME, SampleMeasure::Timed)));
+        }
+        for ((_, state), known) in self.table.programs().zip(&mut self.events) {
+            for event in state.events.iter().skip(known.len()) {
+                let name = region_event(event);
+                let unit = if unit_of(event) == Unit::Nanoseconds { "nanoseconds" } else { "count" };
+                let id = || tree.event(&ProfileEvent::new(&name, SampleMeasure::Counted(unit.into())));
+                known.push(self.chosen.has(&name).then(id));
+            }
+        }
     }
 
     /// The frames of a path, the outermost first.
@@ -78,43 +111,73 @@ impl RegionPaths {
     /// Adds what a batch counted.
     pub(super) fn add_new(&mut self, tree: &mut Tree, place: ThreadId, batch: &RegionBatch) {
         batch.counts.iter().for_each(|counts| self.add(tree, place, counts));
-        self.set_times(tree, place);
+        self.tell_calls(tree, place);
     }
 
     /// Adds all to a tree in which there is nothing.
     pub(super) fn add_all(&mut self, tree: &mut Tree, place: ThreadId) {
-        self.added.fill((0, 0));
+        self.added.fill(AddedCounts::default());
         for path in (0..self.paths.len() as u32).map(RegionPathId) {
-            if let Some(counts) = self.table.counts(path).copied() {
+            if let Some(counts) = self.table.counts(path).cloned() {
                 self.add(tree, place, &counts);
             }
         }
-        self.set_times(tree, place);
+        self.tell_calls(tree, place);
+    }
+
+    /// The tree's events of a path's program.
+    fn events_of(&self, path: RegionPathId) -> &[Option<EventId>] {
+        let program = self.table.paths().get(path.0 as usize).map(|path| path.program.0 as usize);
+        program.and_then(|program| self.events.get(program)).map_or(&[], Vec::as_slice)
     }
 
     fn add(&mut self, tree: &mut Tree, place: ThreadId, counts: &RegionCounts) {
-        let Some(event) = self.event else { return };
-        let path = counts.path.0 as usize;
-        let (calls, self_ns) = self.added[path];
-        let more = Amount { samples: 0, weight: counts.self_ns.saturating_sub(self_ns) };
-        tree.tally(place, self.paths[path].iter().copied(), counts.calls.saturating_sub(calls), &[(event, more)]);
-        self.added[path] = (counts.calls, counts.self_ns);
-    }
-
-    /// How long calls took, by the frames of their paths: those of all phases and of processes with one name together.
-    fn set_times(&self, tree: &mut Tree, place: ThreadId) {
-        if self.event.is_none() {
+        let events = self.events_of(counts.path).to_vec();
+        if self.time.is_none() && events.iter().all(Option::is_none) {
             return;
         }
-        let mut all: FxHashMap<&[FrameId], CallTimes> = FxHashMap::default();
+        let path = counts.path.0 as usize;
+        let (frames, added) = (&self.paths[path], &mut self.added[path]);
+        let more = |event, weight: u64| (event, Amount { samples: 0, weight });
+        let mut amounts = Vec::with_capacity(1 + events.len());
+        amounts.extend(self.time.map(|time| more(time, counts.self_ns.saturating_sub(added.self_ns))));
+        added.events.resize(events.len(), 0);
+        for (number, event) in events.into_iter().enumerate() {
+            let Some(event) = event else { continue };
+            let own = counts.event(number).and_then(|total| total.self_count).map_or(0, |own| own.round() as u64);
+            let before = std::mem::replace(&mut added.events[number], own);
+            amounts.push(more(event, own.saturating_sub(before)));
+            if before > own {
+                tree.take_off(place, frames.iter().copied(), event, before - own);
+            }
+        }
+        tree.tally(place, frames.iter().copied(), counts.calls.saturating_sub(added.calls), &amounts);
+        (added.calls, added.self_ns) = (counts.calls, counts.self_ns);
+    }
+
+    /// How long calls took and what was counted in them, by the frames of their paths: those of all phases and of processes
+    /// with one name together.
+    fn tell_calls(&self, tree: &mut Tree, place: ThreadId) {
+        let mut times: FxHashMap<&[FrameId], CallTimes> = FxHashMap::default();
+        let mut counted: FxHashMap<(&[FrameId], EventId), CallCounts> = FxHashMap::default();
         for (path, frames) in self.paths.iter().enumerate() {
             let id = RegionPathId(path as u32);
             let Some(counts) = self.table.counts(id) else { continue };
-            let times = call_times(counts, self.table.per_second(id));
-            all.entry(frames).or_default().add(&times);
+            if self.time.is_some() || self.events_of(id).iter().any(Option::is_some) {
+                times.entry(frames).or_default().add(&call_times(counts, self.table.per_second(id)));
+            }
+            for (number, event) in self.events_of(id).iter().enumerate() {
+                let Some(event) = event else { continue };
+                let rate = self.table.event_per_second(id, number).map(|rate| rate.per_second);
+                let new = call_counts(counts, number, rate);
+                counted.entry((frames, *event)).and_modify(|known| known.add(&new)).or_insert(new);
+            }
         }
-        for (frames, times) in all {
+        for (frames, times) in times {
             tree.set_call_times(place, frames.iter().copied(), times);
+        }
+        for ((frames, event), counts) in counted.into_iter().filter(|(_, counts)| counts.is_counted()) {
+            tree.set_call_counts(place, frames.iter().copied(), event, counts);
         }
     }
 }
@@ -125,9 +188,134 @@ fn call_times(counts: &RegionCounts, per_second: f64) -> CallTimes {
     CallTimes { calls: counts.calls, mean_ns, squares, per_second }
 }
 
+/// What an event counted; without any certainty where it was never counted.
+fn call_counts(counts: &RegionCounts, event: usize, per_second: Option<f64>) -> CallCounts {
+    let calls = counts.calls;
+    counts.event(event).map_or(CallCounts { calls, ..CallCounts::default() }, |total| CallCounts {
+        calls,
+        measured: total.calls,
+        count: total.count,
+        own: total.self_count,
+        counted: total.counted,
+        variance: total.standard_error.map(|error| error * error),
+        degrees: total.degrees,
+        per_second,
+    })
+}
+
 /// The task that stands for a program: its main thread.
 fn task(program: &RegionProgram) -> Task {
     let pid = program.pid.cast_signed();
     let comm = program.name.clone().unwrap_or_else(|| format!("process {pid}"));
     Task { pid, tid: pid, comm }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::super::gather::nothing_sampled;
+    use super::super::{StackTree, as_is};
+    use super::*;
+    use crate::profile::TreeOptions;
+    use crate::rates::{Confidence, Error};
+    use crate::regions::{CountedPart, EventCounts, EventSums, RegionPath, RegionProgramId, RegionState};
+    use crate::units::WallNs;
+
+    /// A region, another one in it, and the first one in a phase.
+    fn batch(seconds: u64, counts: Vec<RegionCounts>) -> RegionBatch {
+        let at = WallNs(seconds * 1_000_000_000);
+        RegionBatch { at, counted_since: Some(WallNs(at.0 - 1_000_000_000)), counts, ..RegionBatch::default() }
+    }
+
+    fn first(counts: Vec<RegionCounts>) -> RegionBatch {
+        let path = |parent: Option<u32>, name: &str, phase: &str| RegionPath {
+            program: RegionProgramId(0),
+            parent: parent.map(RegionPathId),
+            name: name.into(),
+            phase: phase.into(),
+        };
+        let state = RegionState { events: vec!["page-faults".into(), "task-clock:u".into()], ..RegionState::default() };
+        RegionBatch {
+            programs: vec![RegionProgram { pid: 7, name: Some("p".into()) }],
+            paths: vec![path(None, "outer", ""), path(Some(0), "inner", ""), path(None, "outer", "warmup")],
+            states: vec![(RegionProgramId(0), state)],
+            ..batch(1, counts)
+        }
+    }
+
+    /// Of two calls; `own` and `sum` in a part of the time.
+    fn counts(path: u32, sum: u64, own: u64, running_ns: u64) -> RegionCounts {
+        let all = EventCounts { calls: 2, sum, enabled_ns: 100, running_ns, ..EventCounts::default() };
+        let squares_per_ns = sum as f64 * sum as f64 / running_ns as f64 + 8.0;
+        let all = EventCounts { squares_per_ns, ..all };
+        let sums =
+            EventSums { all, alone: CountedPart { sum: own, enabled_ns: 100, running_ns }, ..EventSums::default() };
+        let never = EventSums { all: EventCounts { missing: 2, enabled_ns: 100, ..EventCounts::default() }, ..sums };
+        RegionCounts {
+            path: RegionPathId(path),
+            calls: 2,
+            time_ns: 0,
+            self_ns: 0,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            spread: None,
+            events: vec![sums, never],
+        }
+    }
+
+    fn tree() -> StackTree {
+        let naming = Naming { task: Box::new(|task| Some(task.comm.clone())), frame: Box::new(as_is) };
+        StackTree::new(&nothing_sampled(), TreeOptions::default(), naming, |_| true)
+    }
+
+    /// The own counts of `outer` and `inner`.
+    fn own(tree: &Tree, event: &str) -> [u64; 2] {
+        let event = tree.find_event(event).unwrap();
+        let of = |name: &str| tree.walk().find(|node| node.frame().name == name).unwrap().weight(event);
+        ["outer", "inner"].map(of)
+    }
+
+    #[test]
+    fn own_counts_are_the_trees_and_estimates_may_become_less() {
+        let mut all = tree();
+        all.take_regions(&first(vec![counts(0, 60, 10, 50), counts(1, 50, 50, 50)])).unwrap();
+        // Half of the time.
+        assert_eq!(own(all.tree(), "region-page-faults"), [20, 100]);
+        // All of it: 55 of 100 ns.
+        all.take_regions(&batch(2, vec![counts(1, 55, 55, 100)])).unwrap();
+        assert_eq!(own(all.tree(), "region-page-faults"), [20, 55]);
+        // Phases are one path.
+        all.take_regions(&batch(3, vec![counts(2, 7, 7, 100)])).unwrap();
+        assert_eq!(own(all.tree(), "region-page-faults"), [27, 55]);
+    }
+
+    #[test]
+    fn calls_have_the_count_of_the_table_and_its_error() {
+        let mut all = tree();
+        all.take_regions(&first(vec![counts(0, 60, 10, 50)])).unwrap();
+        let tree = all.tree();
+        let outer = tree.walk().find(|node| node.frame().name == "outer").unwrap();
+        let faults = tree.find_event("region-page-faults").unwrap();
+        let found = *outer.call_counts(faults).unwrap();
+        // s² = 8, E (E - R)/R = 100 · 50/50: the variance is 800, with one degree of freedom: t = 12.706.
+        assert_eq!((found.calls, found.count, found.own, found.degrees), (2, 120.0, Some(20.0), 1));
+        let Error::Within { below, above } = found.error(Confidence::DEFAULT) else { panic!("{found:?}") };
+        assert!((above - 12.706 * 800_f64.sqrt()).abs() < 0.1 && below == 60.0, "{below} {above}");
+        assert_eq!(found.per_second, Some(120.0));
+        // What was never counted has no number.
+        let clock = tree.find_event("region-task-clock:u").unwrap();
+        assert_eq!((outer.call_counts(clock), tree.event_of(clock).unit()), (None, "nanoseconds"));
+    }
+
+    #[test]
+    fn events_that_are_not_chosen_are_left_out() {
+        let mut chosen = tree().with_region_events(["region-page-faults".to_owned()]);
+        chosen.take_regions(&first(vec![counts(0, 60, 10, 50)])).unwrap();
+        let names: Vec<_> = chosen.tree().event_ids().map(|id| chosen.tree().event_of(id).name.clone()).collect();
+        assert_eq!(names, ["region-page-faults"]);
+        let mut none = tree().with_region_events([]);
+        none.take_regions(&first(vec![counts(0, 60, 10, 50)])).unwrap();
+        assert_eq!((none.tree().event_ids().count(), none.tree().len()), (0, 1));
+    }
 }

@@ -59,6 +59,7 @@ impl Replayed {
         }
         while let Some(batch) = recorded.regions.get(self.regions).filter(|batch| batch.at <= until) {
             let _ = self.stacks.take_regions(batch);
+            self.quality.take_regions(self.stacks.regions());
             self.regions += 1;
         }
         // As live: samples wait until it is known which regions were open.

@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 
 use rustc_hash::FxHashMap;
 
-use super::regions::RegionPaths;
+use super::regions::{RegionEvents, RegionPaths};
 use super::{
     SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnwindMethod,
 };
@@ -177,10 +177,11 @@ impl StackTree {
         }
     }
 
-    /// Whether the time of regions is an event of the tree; it is, unless this says otherwise before the first batch.
+    /// Which events of regions the tree has, by name: `region-time`, `region-page-faults`. All, unless this chooses before
+    /// the first batch.
     #[must_use]
-    pub fn with_region_time(mut self, is_event: bool) -> Self {
-        self.regions.is_event = is_event;
+    pub fn with_region_events(mut self, names: impl IntoIterator<Item = String>) -> Self {
+        self.regions.chosen = RegionEvents::Named(names.into_iter().collect());
         self
     }
 

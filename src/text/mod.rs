@@ -23,7 +23,7 @@ pub use csv::{interval as csv_interval, totals as csv_totals};
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
 pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
-pub use regions::{json_regions, region_events, regions};
+pub use regions::{json_regions, regions};
 pub use repeats::Repeats;
 pub use stacks::stacks;
 pub use summary::{Digits, interval, interval_heading, interval_in, summary, summary_in};

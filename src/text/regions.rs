@@ -1,58 +1,55 @@
 //! Prints the named regions of programs as a table.
 
+use crate::events::Unit;
 use crate::names::shown;
-use crate::number::{grouped, plus_minus_part, si, time};
+use crate::number::{amount, grouped, plus_minus_part, time};
 use crate::regions::{
-    EventTotal, ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable, Snapshot,
+    EventTotal, ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable, unit_of,
 };
 
-/// A table for each process that has regions: calls, time in all, in the region alone and of a call, indented as they nest.
-/// Empty where none has any.
+/// A table for each process that has regions: calls, time in all, in the region alone and of a call, indented as they nest;
+/// and another one of the events that its regions counted. Empty where none has any.
 pub fn regions(table: &RegionTable) -> String {
     let mut out = String::new();
-    for ((program, state), number) in table.programs().zip(0..) {
-        match &state.error {
-            None => out += &of_program(table, program, state, RegionProgramId(number)),
-            Some(error) => {
-                out += &format!(" Regions of process {} can't be read: {}\n\n", program.pid, shown(error));
-            }
-        }
+    let read = table.programs().zip(0..).filter(|((_, state), _)| state.error.is_none());
+    for ((program, state), number) in read {
+        out += &of_program(table, program, state, RegionProgramId(number));
+        out += &events_of_program(table, program, state, RegionProgramId(number));
     }
+    table.unread().iter().for_each(|unread| out += &format!(" {unread}\n\n"));
     out
 }
 
-/// A table for each process whose regions counted events: in all calls, in the region alone, and of a call. Empty where
-/// none did.
-pub fn region_events(processes: &[ProcessRegions]) -> String {
-    let read = processes.iter().filter_map(|process| process.regions.as_ref().ok());
-    read.filter(|snapshot| !snapshot.events.is_empty()).map(events_of_program).collect()
-}
-
-fn events_of_program(snapshot: &Snapshot) -> String {
-    let rows = snapshot.paths_of_all_threads();
-    let mut out = format!(" Events in regions of process {}:\n\n", snapshot.pid);
+/// What events counted in the regions of a program: in all calls, in the region alone, and of a call. Empty where it has none.
+fn events_of_program(table: &RegionTable, program: &RegionProgram, state: &RegionState, id: RegionProgramId) -> String {
+    let rows = table.rows(id);
+    if rows.is_empty() || state.events.is_empty() {
+        return String::new();
+    }
+    let mut out = format!(" Events in regions of process {}:\n\n", program.pid);
     out += &format!(
         "{:>13} {:>8} {:>13} {:>11} {:>10} {:>10}   EVENT IN REGION\n",
         "COUNT", "±95%", "SELF", "MEAN CALL", "LEAST", "MOST"
     );
-    for (row, (place, event)) in
-        rows.iter().flat_map(|row| snapshot.events.iter().enumerate().map(move |event| (row, event)))
-    {
-        let total = row.totals.get(place).copied().flatten();
-        let indent = "  ".repeat(row.path.len().saturating_sub(1));
-        let name = row.path.last().map_or("", String::as_str);
-        let phase = if row.phase.is_empty() { String::new() } else { format!("  ({})", shown(&row.phase)) };
-        out += &format!("{}   {indent}{} in {}{phase}\n", event_cells(total.as_ref()), shown(event), shown(name));
+    for row in rows {
+        let (indent, name, phase) = name_of(table, row);
+        for (place, event) in state.events.iter().enumerate() {
+            let cells = event_cells(row.event(place).as_ref(), &unit_of(event));
+            out += &format!("{cells}   {indent}{} in {name}{phase}\n", shown(event));
+        }
     }
     out + "\n"
 }
 
 /// What an event counted in a region; it wasn't counted where this is `None`, which is not 0.
-fn event_cells(total: Option<&EventTotal>) -> String {
+fn event_cells(total: Option<&EventTotal>, unit: &Unit) -> String {
     let Some(total) = total else {
         return format!("{:>13} {:>8} {:>13} {:>11} {:>10} {:>10}", "—", "", "—", "—", "—", "—");
     };
-    let count = |value: f64| grouped(value.round() as u64);
+    let count = |value: f64| match unit {
+        Unit::Nanoseconds => time(value),
+        _ => grouped(value.round() as u64),
+    };
     let error = match total.error {
         Some(0.0) => "exact".to_owned(),
         Some(error) if total.count > 0.0 => plus_minus_part(error / total.count),
@@ -62,9 +59,9 @@ fn event_cells(total: Option<&EventTotal>) -> String {
         "{:>13} {error:>8} {:>13} {:>11} {:>10} {:>10}",
         count(total.count),
         total.self_count.map_or_else(|| "—".to_owned(), count),
-        si(total.mean),
-        si(total.min),
-        si(total.max)
+        amount(total.mean, unit),
+        amount(total.min, unit),
+        amount(total.max, unit)
     )
 }
 
@@ -99,23 +96,27 @@ fn of_program(table: &RegionTable, program: &RegionProgram, state: &RegionState,
 
 fn line(table: &RegionTable, row: &RegionCounts) -> String {
     let of_call = |value: Option<f64>| value.map_or_else(|| "-".into(), time);
-    let (spread, names) = (row.spread, table.names(row.path));
-    let name = names.last().copied().unwrap_or_default();
-    let indent = "  ".repeat(names.len().saturating_sub(1));
-    let phase = table.paths().get(row.path.0 as usize).map_or("", |path| path.phase.as_str());
-    let phase = if phase.is_empty() { String::new() } else { format!("  ({})", shown(phase)) };
+    let (spread, (indent, name, phase)) = (row.spread, name_of(table, row));
     let reverse = match row.reverse_calls {
         0 => String::new(),
         calls => format!("  backward: {} in {} runs", time(row.reverse_ns as f64), grouped(calls)),
     };
     format!(
-        "{:>13} {:>10} {:>10} {:>10} {:>10} {:>10}   {indent}{}{phase}{reverse}\n",
+        "{:>13} {:>10} {:>10} {:>10} {:>10} {:>10}   {indent}{name}{phase}{reverse}\n",
         grouped(row.calls),
         time(row.time_ns as f64),
         time(row.self_ns as f64),
         of_call(spread.map(|spread| spread.mean)),
         of_call(spread.map(|spread| spread.p50)),
         of_call(spread.map(|spread| spread.p99)),
-        shown(name),
     )
+}
+
+/// The indentation of a row, its name, and its phase if it has one.
+fn name_of(table: &RegionTable, row: &RegionCounts) -> (String, String, String) {
+    let names = table.names(row.path);
+    let name = shown(names.last().copied().unwrap_or_default()).into_owned();
+    let phase = table.paths().get(row.path.0 as usize).map_or("", |path| path.phase.as_str());
+    let phase = if phase.is_empty() { String::new() } else { format!("  ({})", shown(phase)) };
+    ("  ".repeat(names.len().saturating_sub(1)), name, phase)
 }

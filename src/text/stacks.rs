@@ -17,7 +17,7 @@ pub fn stacks(tree: &Tree, quality: &StackQuality, target: &str) -> String {
     let losses = quality.losses.to_string();
     let missing = if losses.is_empty() { losses } else { format!(" ({losses})") };
     let mut out = String::new();
-    let is_sampled = |event: &EventId| tree.event_of(*event).measure != SampleMeasure::Timed;
+    let is_sampled = |event: &EventId| !tree.event_of(*event).is_of_calls();
     for event in tree.event_ids().filter(is_sampled) {
         let total = tree.total(event);
         let name = shown(&tree.event_of(event).name).into_owned();

@@ -52,6 +52,8 @@ pub(super) enum Action {
     UnfoldAll,
     NextSampled,
     PreviousSampled,
+    Narrow,
+    Widen,
     Pause,
     StepBack,
     StepForward,
@@ -157,6 +159,8 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::NextSampled, "next-sampled", [key(']')], "the next sampled event", None, PROFILE;
     Action::PreviousSampled, "previous-sampled", [key('[')], "the previous sampled event", None, PROFILE;
     Action::Emphasis, "enlarge", [key('m')], "show the icicle, the table, or both", Some("enlarge"), PROFILE;
+    Action::Narrow, "region-events", [key('r')], "what events counted in the selected region", Some("region's events"), PROFILE;
+    Action::Widen, "region-back", [key('r')], "back from a region's events to the profile", None, &[Screen::Events];
     Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];
     Action::Basis, "values", [key('c')], "show corrected numbers, raw numbers, or both", Some("raw"), &[];
     Action::Measure, "units", [key('u')], "unit: per CPU second, second, 1,000 instructions, total", Some("units"), &[];

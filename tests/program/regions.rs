@@ -20,6 +20,7 @@ fn plays_a_part() {
     let Ok(part) = std::env::var(PART) else { return };
     match part.as_str() {
         "calls" => (0..20).for_each(|_| call()),
+        "touches" => (0..5).for_each(|_| touch()),
         "goes on" => loop {
             call();
             std::thread::sleep(Duration::from_millis(1));
@@ -38,6 +39,14 @@ fn call() {
     for _ in 0..2 {
         let _inner = region("inner, \"quoted\"");
     }
+}
+
+/// A region that writes pages for the first time.
+fn touch() {
+    let _open = region("touch");
+    let mut pages = vec![0_u8; 4 << 20];
+    pages.iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+    std::hint::black_box(&pages);
 }
 
 /// The words of a command that plays a part.
@@ -218,6 +227,63 @@ fn a_recording_keeps_regions_for_replays_and_other_formats() {
     let old = folder.join("old.jsonl").display().to_string();
     assert!(!text(&perfprop("", &["replay", "--print", &old])).contains("Regions"));
     assert!(text(&perfprop("", &["export", "--to", "chrome-trace", &old])).contains("no program had any"));
+}
+
+/// The counts of an event by region, of a table of events in regions.
+fn events(text: &str) -> Vec<(u64, String)> {
+    let lines = text.lines().skip_while(|line| !line.contains("EVENT IN REGION")).skip(1);
+    let row = |line: &str| {
+        let count = line.split_whitespace().next()?.replace(',', "").parse().ok()?;
+        Some((count, line.chars().skip(73).collect::<String>()))
+    };
+    lines.map_while(row).collect()
+}
+
+#[test]
+fn events_in_regions_are_recorded_and_replayed_and_exported() {
+    if !can_count() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.join("r.jsonl").display().to_string();
+    let words = part();
+    let options = ["record", "-e", "task-clock", "--region-events", "page-faults", "-o", &file, "--"].into_iter();
+    let output = text(&perfprop("touches", &options.chain(words.iter().map(String::as_str)).collect::<Vec<_>>()));
+    if output.contains("PERFPROP_REGION_EVENTS: ") {
+        return eprintln!("skipped: {output}");
+    }
+    let printed = text(&perfprop("", &["replay", "--print", &file]));
+    let [(count, name)] = &events(&printed)[..] else { panic!("{printed}") };
+    assert!(*count >= 5 && name.starts_with("page-faults") && name.ends_with(" in touch"), "{printed}");
+    let event = format!("region-{}", name.split(' ').next().unwrap());
+    let filter = ["export", "--to", "folded", "--no-process", "--event-filter", &event, &file];
+    assert_eq!(text(&perfprop("", &filter)).trim(), format!("touch {count}"));
+    let pprof = folder.join("r.pb.gz").display().to_string();
+    assert!(perfprop("", &["export", "--to", "pprof", "-o", &pprof, &file]).status.success());
+    let filter = ["export", "--to", "folded", "--no-process", "--event-filter", &event, &pprof];
+    // A file of pprof has the process on the path.
+    let folded = text(&perfprop("", &filter));
+    assert!(folded.trim().ends_with(&format!(";touch {count}")), "{folded}");
+    let screen = text(&perfprop("", &["replay", "--dump", "txt", "--screen", "profile", &file]));
+    assert!(screen.contains("region-time (1 of 2)"), "{screen}");
+    // Recordings of before know of no events.
+    let lines = fs::read_to_string(&file).unwrap();
+    let older = lines.lines().map(without_events).collect::<Vec<_>>().join("\n") + "\n";
+    folder.write("old.jsonl", &older);
+    let old = text(&perfprop("", &["replay", "--print", &folder.join("old.jsonl").display().to_string()]));
+    assert_eq!((table(&old), events(&old)), (rows(&[(5, "touch")]), vec![]), "{old}");
+}
+
+/// A line of a recording without what events counted in regions.
+fn without_events(line: &str) -> String {
+    let mut line: serde_json::Value = serde_json::from_str(line).unwrap();
+    if line["type"] == "regions" {
+        line["counts"].as_object_mut().map(|counts| counts.remove("events"));
+        for state in line["states"].as_array_mut().into_iter().flatten() {
+            state[1].as_object_mut().map(|state| state.remove("events"));
+        }
+    }
+    line.to_string()
 }
 
 #[test]

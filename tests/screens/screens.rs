@@ -17,8 +17,8 @@ use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, Speed};
 use perfprop::regions::{
-    RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, Spread,
-    ThreadMarks,
+    CountedPart, EventCounts, EventSums, RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId,
+    RegionProgram, RegionProgramId, RegionState, RegionTable, Spread, ThreadMarks,
 };
 use perfprop::relations::Relation;
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula};
@@ -875,6 +875,28 @@ fn profiles_at_all_sizes() {
     }
 }
 
+/// Counts of two events in the calls of a region: page faults all the time, and instructions a third of the time, but for a
+/// single call, in which they weren't counted. Each number is with the regions within, and without.
+fn region_events(calls: u64, faults: (u64, u64), instructions: (u64, u64)) -> Vec<EventSums> {
+    let ns = calls * 1000;
+    let sums = |(sum, own): (u64, u64), running_ns: u64| {
+        // A little more than where all calls count as much.
+        let squares_per_ns = sum as f64 * sum as f64 / running_ns as f64 * 1.5;
+        let all =
+            EventCounts { calls, sum, max: sum, enabled_ns: ns, running_ns, squares_per_ns, ..EventCounts::default() };
+        let alone = CountedPart { sum: own, enabled_ns: ns, running_ns };
+        EventSums { all, alone, ..EventSums::default() }
+    };
+    let never = EventCounts { missing: calls, enabled_ns: ns, ..EventCounts::default() };
+    let never = EventSums {
+        all: never,
+        alone: CountedPart { enabled_ns: ns, ..CountedPart::default() },
+        ..EventSums::default()
+    };
+    let instructions = if calls > 1 { sums(instructions, ns / 3) } else { never };
+    vec![sums(faults, ns), instructions]
+}
+
 /// Regions of a fit: the likelihood most of the time, and one that was never left.
 fn regions() -> Vec<RegionBatch> {
     let path = |parent: Option<u32>, name: &str, phase: &str| RegionPath {
@@ -883,15 +905,25 @@ fn regions() -> Vec<RegionBatch> {
         name: name.into(),
         phase: phase.into(),
     };
-    let counts = |path, calls: u64, time_ns: u64, self_ns: u64| {
+    let counts = |path, calls: u64, time_ns: u64, self_ns: u64, faults: (u64, u64)| {
         let mean = time_ns as f64 / calls as f64;
         let variance = Some(mean * mean * 0.09);
         let spread = Spread { mean, variance, min: mean / 2.0, max: mean * 3.0, p50: mean, p99: mean * 2.0 };
         let path = RegionPathId(path);
-        RegionCounts { path, calls, time_ns, self_ns, reverse_calls: 0, reverse_ns: 0, spread: Some(spread) }
+        RegionCounts {
+            path,
+            calls,
+            time_ns,
+            self_ns,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            spread: Some(spread),
+            events: region_events(calls, faults, (calls * time_ns / 100_000_000, calls * self_ns / 100_000_000)),
+        }
     };
     let mark = |at, path| RegionMark { at: WallNs(at), path: RegionPathId(path), is_enter: true };
     let marks = ThreadMarks { program: RegionProgramId(0), tid: 1, missed: 0, marks: vec![mark(1, 0), mark(2, 2)] };
+    let events = vec!["page-faults".into(), "instructions:u".into()];
     let first = RegionBatch {
         at: WallNs(38 * SECOND),
         counted_since: Some(WallNs(37 * SECOND)),
@@ -904,8 +936,9 @@ fn regions() -> Vec<RegionBatch> {
             path(None, "write", ""),
             path(None, "write", "warmup"),
         ],
-        counts: vec![counts(5, 1, 40_000_000, 40_000_000)],
+        counts: vec![counts(5, 1, 40_000_000, 40_000_000, (12, 12))],
         marks: vec![marks],
+        states: vec![(RegionProgramId(0), RegionState { events, ..RegionState::default() })],
         ..RegionBatch::default()
     };
     let second = RegionBatch {
@@ -913,10 +946,10 @@ fn regions() -> Vec<RegionBatch> {
         since: first.at,
         counted_since: Some(first.at),
         counts: vec![
-            counts(1, 52_000, 31_000_000_000, 900_000_000),
-            counts(2, 52_000, 28_000_000_000, 28_000_000_000),
-            counts(3, 52_000, 2_100_000_000, 2_100_000_000),
-            counts(4, 1, 60_000_000, 60_000_000),
+            counts(1, 52_000, 31_000_000_000, 900_000_000, (109_000, 1_000)),
+            counts(2, 52_000, 28_000_000_000, 28_000_000_000, (104_000, 104_000)),
+            counts(3, 52_000, 2_100_000_000, 2_100_000_000, (4_000, 4_000)),
+            counts(4, 1, 60_000_000, 60_000_000, (30, 30)),
         ],
         ..RegionBatch::default()
     };
@@ -938,13 +971,69 @@ fn regions_fill_the_profile_where_nothing_is_sampled() {
         let tree = with_regions(&nothing, &StackBatch::default());
         with_profile((width, height), options(), shared(tree), move |session| {
             session.rounds(&rounds(40));
-            for (keys, name) in [("4jjj", "regions"), ("t", "regions-flat"), ("t", "regions-callers")] {
+            for (keys, name) in [
+                ("4jjj", "regions"),
+                ("t", "regions-flat"),
+                ("t", "regions-callers"),
+                ("t]", "regions-faults"),
+                ("]", "regions-instructions"),
+                ("t", "regions-instructions-flat"),
+                ("r", "regions-narrowed"),
+                ("jr", "regions-again"),
+            ] {
                 session.script.keys(keys);
                 golden(&format!("{name}-{width}x{height}"), &session.script.screen());
             }
             session.signals.send(15).unwrap();
         });
     }
+}
+
+#[test]
+fn a_region_without_events_says_what_counts_them() {
+    let mut without = regions();
+    without.iter_mut().for_each(|batch| {
+        batch.states.clear();
+        batch.counts.iter_mut().for_each(|counts| counts.events.clear());
+    });
+    let nothing = SamplingSetup { events: vec![], call_graph: UnwindMethod::Fp };
+    let mut tree = StackTree::new(&nothing, profile::TreeOptions::default(), Naming::default(), |_| true);
+    without.iter().for_each(|regions| tree.take_regions(regions).unwrap());
+    with_profile((80, 24), options(), shared(tree.into_tree()), move |session| {
+        session.rounds(&rounds(40));
+        // The process above the regions is none.
+        session.script.keys("4jr");
+        assert!(session.script.screen().contains("the selected row is no region"), "{}", session.script.screen());
+        session.script.keys("jjr");
+        golden("regions-no-events-80x24", &session.script.screen());
+        // Lists have nothing to move in, and the first key back is the profile's.
+        session.script.keys("j");
+        assert!(session.script.screen().contains("1 shows all events"), "{}", session.script.screen());
+        session.script.keys("<Esc>");
+        assert!(session.script.screen().contains("[4 Profile]"));
+        session.script.keys("r1");
+        assert!(session.script.screen().contains("Events ─ as given"), "{}", session.script.screen());
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn regions_that_cannot_be_read_are_said_in_the_log() {
+    let error = Some("it holds no\u{1b} regions".to_owned());
+    let batch = RegionBatch {
+        programs: vec![RegionProgram { pid: 7, name: None }],
+        states: vec![(RegionProgramId(0), RegionState { error, ..RegionState::default() })],
+        ..RegionBatch::default()
+    };
+    let mut table = RegionTable::default();
+    table.take(&batch).unwrap();
+    let mut quality = stacks::StackQuality::default();
+    (0..2).for_each(|_| quality.take_regions(&table));
+    let wanted = Picture { size: (120, 40), profile: Some((Tree::default(), quality)), ..Picture::default() };
+    let text = |screen| tui::picture(monitor(20), &wanted, &ScreenOptions { screen, ..ScreenOptions::default() });
+    let log = text(Screen::Log);
+    assert_eq!(log.matches("Regions of process 7 can't be read: it holds no\\x1b regions").count(), 1, "{log}");
+    assert!(text(Screen::Profile).contains("no region can be read; Log says why"));
 }
 
 #[test]

@@ -49,6 +49,9 @@ pub(crate) struct TargetArgs {
     /// Stop after this many milliseconds
     #[arg(long, value_name = "MS", value_parser = milliseconds())]
     pub(crate) timeout: Option<u64>,
+    /// Count these events in each named region of the command, too: names of perf's hardware, cache and software events
+    #[arg(long, value_name = "EVENTS", help_heading = "Events")]
+    pub(crate) region_events: Option<String>,
     /// The command to measure, after `--`; with another target it only sets how long to count
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
@@ -65,12 +68,16 @@ impl TargetArgs {
         if let Some(command) = self.command.first() {
             check_command(command)?;
         }
+        if self.region_events.is_some() && self.command.is_empty() {
+            return Err(Error::Usage("--region-events asks a command that perfprop starts, and there is none".into()));
+        }
         let argv = self.command.clone();
         let command = (!argv.is_empty()).then_some(CommandLine { argv, io });
         let delay = self.delay.map(Duration::from_millis);
         let timeout = self.timeout.map(Duration::from_millis);
         let (cpus, split, inherit) = (self.cpus()?, self.split()?, !self.no_inherit);
-        Ok(Launch { command, cpus, inherit, split, delay, timeout, ..Launch::attach(target) })
+        let region_events = self.region_events.clone();
+        Ok(Launch { command, cpus, inherit, split, delay, timeout, region_events, ..Launch::attach(target) })
     }
 
     fn split(&self) -> Result<Split, Error> {

@@ -95,7 +95,7 @@ fn values(tree: &Tree) -> Vec<(SampleValue, String, String)> {
                 values.push(value(SampleValue::Samples(id), &samples, "count"));
                 values.push(value(SampleValue::Weight(id), &event.name, unit));
             }
-            SampleMeasure::Sum(_) | SampleMeasure::Timed => {
+            SampleMeasure::Sum(_) | SampleMeasure::Timed | SampleMeasure::Counted(_) => {
                 values.push(value(SampleValue::Weight(id), &event.name, event.unit()));
             }
         }

@@ -43,7 +43,7 @@ pub(super) use log::{Log, LogEntry, Output, Pane};
 pub(super) use message::{LoopCommand, Message};
 pub(super) use order::{Sort, SortColumn};
 pub(super) use pointer::ClickTarget;
-pub(super) use profile::ProfileState;
+pub(super) use profile::{ChosenRegion, ProfileState};
 use relation_graph::RelationGraph;
 pub(super) use round_buffer::RoundBuffer;
 pub(super) use step::Tail;
@@ -120,6 +120,8 @@ pub(super) struct ScreenModel {
     pub(super) relation_graph: RelationGraph,
     /// `None` where no call stacks are sampled.
     pub(super) profile: Option<ProfileState>,
+    /// The region to which the Events screen is narrowed.
+    pub(super) region: Option<ChosenRegion>,
     /// Whether the profile is that of an interval before the last.
     pub(super) profile_is_old: bool,
     /// The recordings to compare with, and the list of what differs.
@@ -170,6 +172,7 @@ impl ScreenModel {
             graph: true,
             relation_graph: RelationGraph::of(&monitor.header().events, monitor.relations()),
             profile: None,
+            region: None,
             profile_is_old: true,
             others: None,
             comparison: ComparisonList::default(),

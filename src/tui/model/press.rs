@@ -80,6 +80,10 @@ impl ScreenModel {
     }
 
     fn act(&mut self, action: Action) -> Option<LoopCommand> {
+        if self.screen == Screen::Events && !self.has_use_for(action) {
+            self.notice = Some(Notice::Failed("1 shows all events, r goes back to the region".into()));
+            return None;
+        }
         match action {
             Action::Quit => return Some(LoopCommand::Quit),
             Action::Save if matches!(self.options.mode, Mode::Stacks { .. }) => {
@@ -113,7 +117,12 @@ impl ScreenModel {
             Action::Go(screen) if !self.screens().any(|other| other == screen) => {
                 self.notice = Some(Notice::Failed("a file of stacks has the screens Profile and Log".into()));
             }
-            Action::Go(screen) => self.screen = screen,
+            Action::Go(screen) => {
+                self.region = None;
+                self.screen = screen;
+            }
+            Action::Narrow => self.narrow(),
+            Action::Widen => self.widen(),
             Action::NextScreen => self.screen = neighbour(&self.screens().collect::<Vec<_>>(), self.screen, 1),
             Action::PreviousScreen => {
                 self.screen = neighbour(&self.screens().rev().collect::<Vec<_>>(), self.screen, 1)
@@ -200,6 +209,9 @@ impl ScreenModel {
 
     /// Goes back by one level.
     fn back(&mut self) {
+        if self.screen == Screen::Events && self.region.is_some() {
+            return self.widen();
+        }
         let height = self.profile_rows();
         if let (Screen::Profile, Some(profile)) = (self.screen, &mut self.profile)
             && profile.back(height)
@@ -259,14 +271,15 @@ impl ScreenModel {
 
     fn steer_profile(&mut self, action: Action) {
         let height = self.profile_rows();
-        let Some(profile) = self.profile.as_mut().filter(|profile| !profile.is_empty()) else {
+        let is_for_all = matches!(action, Action::NextSampled | Action::PreviousSampled);
+        let Some(profile) = self.profile.as_mut().filter(|profile| is_for_all || !profile.is_empty()) else {
             self.notice = Some(Notice::Failed("there is no profile yet".into()));
             return;
         };
         if let Err(reason) = profile.act(action, height) {
             self.notice = Some(Notice::Failed(reason.into()));
         }
-        if matches!(action, Action::NextSampled | Action::PreviousSampled) {
+        if is_for_all {
             self.follow_profile();
         }
     }

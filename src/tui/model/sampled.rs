@@ -1,8 +1,9 @@
 //! Keeps the profile and the selected event of the other screens together.
 
-use super::{EventLine, ProfileState, ScreenModel};
+use super::{ChosenRegion, EventLine, Notice, ProfileState, ScreenModel};
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
+use crate::tui::keys::Action;
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::table_rows;
 use crate::tui::screen::Screen;
@@ -43,8 +44,44 @@ impl ScreenModel {
     pub(in crate::tui) fn shows_profile(&self) -> bool {
         match self.screen {
             Screen::Profile => true,
-            Screen::Events => Room::on(self.size) == Room::Large,
+            Screen::Events => self.region.is_some() || Room::on(self.size) == Room::Large,
             Screen::Detail | Screen::Relations | Screen::Groups | Screen::Log | Screen::Compare => false,
+        }
+    }
+
+    /// Whether there is anything on the screen that an action is about: the list of all events isn't there while a region's
+    /// are, and not every row of a profile is a region.
+    pub(in crate::tui) fn has_use_for(&self, action: Action) -> bool {
+        match (self.screen, action) {
+            (Screen::Events, action) => self.region.is_none() || !is_of_list(action),
+            (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
+            _ => true,
+        }
+    }
+
+    fn selected_region(&self) -> Option<ChosenRegion> {
+        self.profile.as_ref().filter(|profile| !profile.is_empty())?.chosen_region()
+    }
+
+    /// Narrows the Events screen to the region that is selected in the profile.
+    pub(super) fn narrow(&mut self) {
+        self.region = self.selected_region();
+        match self.region {
+            Some(_) => self.screen = Screen::Events,
+            None => {
+                self.notice = Some(Notice::Failed("the selected row is no region, which has events of its own".into()))
+            }
+        }
+    }
+
+    /// Goes back from the events of a region to the profile.
+    pub(super) fn widen(&mut self) {
+        match self.region.take() {
+            Some(_) => self.screen = Screen::Profile,
+            None => {
+                self.notice =
+                    Some(Notice::Failed("these are all events; r on a region in Profile shows its own".into()))
+            }
         }
     }
 
@@ -57,4 +94,32 @@ impl ScreenModel {
 /// Whether a sampled event is this one: it has `:u` behind its name where only user space is sampled.
 fn is_of(sampled: &str, event: &str) -> bool {
     sampled == event || sampled.strip_suffix(":u") == Some(event)
+}
+
+/// Whether an action is about the lines of a list of events.
+fn is_of_list(action: Action) -> bool {
+    use Action::*;
+    matches!(
+        action,
+        Up | Down
+            | PageUp
+            | PageDown
+            | HalfUp
+            | HalfDown
+            | First
+            | Last
+            | Open
+            | Filter
+            | Copy
+            | NextColumn
+            | PreviousColumn
+            | Invert
+            | Basis
+            | Measure
+            | Toggle
+            | Unfold
+            | Fold
+            | UnfoldAll
+            | FoldAll
+    )
 }

@@ -100,7 +100,8 @@ fn draw_hints(page: &mut ScreenPage<'_>, area: Rect) {
     }
     let screen = page.model.screen;
     let keymap = &page.model.options.keymap;
-    let hints = keymap.on(screen).filter_map(|bound| {
+    let useful = keymap.on(screen).filter(|bound| page.model.has_use_for(bound.binding.action));
+    let hints = useful.filter_map(|bound| {
         let words = match bound.binding.hint? {
             "raw" => page.model.basis.next().word(),
             words => words,

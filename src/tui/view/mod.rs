@@ -27,6 +27,7 @@ mod metrics;
 mod page;
 mod profile;
 mod quit;
+mod region_events;
 mod relations;
 mod sparkline;
 mod strip;
@@ -78,6 +79,10 @@ fn draw_and_find(model: &ScreenModel, area: Rect, buffer: &mut Buffer) -> Vec<(R
 }
 
 fn screen(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
+    let model = page.model;
+    if let (Screen::Events, Some(region), Some(profile)) = (model.screen, &model.region, &model.profile) {
+        return region_events::draw(page, area, profile, region);
+    }
     match (page.model.screen, room) {
         (Screen::Events, Room::Lines) => events::lines(page, area),
         (Screen::Events, Room::Small) => {

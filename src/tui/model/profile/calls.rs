@@ -7,8 +7,9 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::shape::{PathTree, TreeNode};
+use crate::events::Unit;
 use crate::names::shown;
-use crate::profile::{Amount, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree};
+use crate::profile::{Amount, CallCounts, CallTimes, EventId, Frame, FrameKind, NodeRef, SampleMeasure, Tree};
 
 /// The number of a frame in its tree.
 pub(in crate::tui) type FrameIndex = u32;
@@ -33,6 +34,8 @@ pub(in crate::tui) struct FrameLabel {
     /// The source file, if it is known.
     pub(in crate::tui) file: String,
     pub(in crate::tui) origin: FrameOrigin,
+    /// Whether it is a named region, which counts calls.
+    pub(in crate::tui) is_region: bool,
     /// Hash that is the same for all frames of the module, and for all of the name.
     pub(in crate::tui) module_hash: u32,
     pub(in crate::tui) name_hash: u32,
@@ -46,6 +49,7 @@ impl FrameLabel {
             module: shown(module).into_owned(),
             file: shown(frame.file).into_owned(),
             origin: origin(frame),
+            is_region: frame.kind == FrameKind::Region,
             module_hash: hash(if frame.kind == FrameKind::Region { frame.name } else { frame.module }),
             name_hash: hash(frame.name),
         }
@@ -77,10 +81,48 @@ pub(in crate::tui) struct EventAmounts {
     /// Name as it was given; not escaped.
     pub(in crate::tui) name: String,
     pub(in crate::tui) has_samples: bool,
-    /// Whether its numbers are times of calls that were all measured.
-    pub(in crate::tui) is_timed: bool,
+    /// Where it was measured of calls, whether as their times or as counts in them.
+    pub(in crate::tui) of_calls: Option<CallMeasure>,
     /// What was counted on each node itself.
     pub(super) own: Arc<Vec<Amount>>,
+    /// What was counted in the calls of each node.
+    counts: FxHashMap<TreeNode, CallCounts>,
+}
+
+/// What is measured of calls.
+#[derive(Clone, Debug, PartialEq)]
+pub(in crate::tui) enum CallMeasure {
+    /// How long they take.
+    Time,
+    /// What an event counts in them, in its unit.
+    Count(Unit),
+}
+
+impl CallMeasure {
+    /// What it is measured in.
+    pub(in crate::tui) fn unit(&self) -> &Unit {
+        match self {
+            Self::Time => &Unit::Nanoseconds,
+            Self::Count(unit) => unit,
+        }
+    }
+}
+
+/// What is known of the calls of a row.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(in crate::tui) struct RowCalls {
+    /// Their times.
+    pub(in crate::tui) times: CallTimes,
+    /// What the event that is shown counted in them; nothing where it counts no calls, or wasn't counted.
+    pub(in crate::tui) counts: CallCounts,
+}
+
+impl RowCalls {
+    /// What is known of these and other calls together.
+    pub(super) fn add(&mut self, other: &Self) {
+        self.times.add(&other.times);
+        self.counts.add(&other.counts);
+    }
 }
 
 /// A tree at one moment.
@@ -120,21 +162,39 @@ impl SampledTree {
         &self.labels[frame as usize]
     }
 
-    /// What is known of the calls of a node.
-    pub(super) fn times(&self, node: TreeNode) -> Option<&CallTimes> {
-        self.times.get(&node)
+    /// The nodes whose calls were measured, in no order.
+    pub(super) fn measured(&self) -> impl Iterator<Item = TreeNode> + '_ {
+        self.times.keys().copied()
+    }
+
+    /// Whether the calls of a node were measured.
+    pub(super) fn has_calls(&self, node: TreeNode) -> bool {
+        self.times.contains_key(&node)
+    }
+
+    /// What is known of the calls of a node, and of an event in them.
+    pub(super) fn of_calls(&self, node: TreeNode, event: usize) -> Option<RowCalls> {
+        let times = *self.times.get(&node)?;
+        let counts = self.events.get(event).and_then(|event| event.counts.get(&node).copied());
+        Some(RowCalls { times, counts: counts.unwrap_or(CallCounts { calls: times.calls, ..CallCounts::default() }) })
     }
 
     /// What is known of the calls of a frame on all paths.
-    pub(super) fn times_of_frame(&self, frame: FrameIndex) -> Option<CallTimes> {
-        let of_frame = self.times.iter().filter(|(node, _)| self.paths.frames.get(**node as usize) == Some(&frame));
+    pub(super) fn of_calls_of_frame(&self, frame: FrameIndex, event: usize) -> Option<RowCalls> {
+        let is_of_frame = |node: &&TreeNode| self.paths.frames.get(**node as usize) == Some(&frame);
         // In the order of nodes, so that the same tree gives the same digits.
-        let mut of_frame: Vec<_> = of_frame.collect();
-        of_frame.sort_unstable_by_key(|(node, _)| **node);
-        let (_, first) = of_frame.first()?;
-        let mut all = **first;
-        of_frame[1..].iter().for_each(|(_, times)| all.add(times));
-        Some(all)
+        let mut nodes: Vec<TreeNode> = self.times.keys().filter(is_of_frame).copied().collect();
+        nodes.sort_unstable();
+        self.of_calls_of(&nodes, event)
+    }
+
+    /// What is known of the calls of all these nodes.
+    pub(super) fn of_calls_of(&self, nodes: &[TreeNode], event: usize) -> Option<RowCalls> {
+        let all = nodes.iter().filter_map(|&node| self.of_calls(node, event));
+        all.reduce(|mut sum, calls| {
+            sum.add(&calls);
+            sum
+        })
     }
 
     pub(super) fn labels(&self) -> &[FrameLabel] {
@@ -148,10 +208,18 @@ fn sampled(tree: &Tree, id: EventId) -> EventAmounts {
     let has_weight = tree.total(id).weight > 0;
     let own = |amount: Amount| if has_weight { amount } else { Amount { weight: amount.samples, ..amount } };
     let own = tree.nodes().map(|node| own(node.amount(id))).collect();
+    let of_calls = match &event.measure {
+        SampleMeasure::Timed => Some(CallMeasure::Time),
+        SampleMeasure::Counted(unit) if unit == "nanoseconds" => Some(CallMeasure::Count(Unit::Nanoseconds)),
+        SampleMeasure::Counted(_) => Some(CallMeasure::Count(Unit::Count)),
+        SampleMeasure::Samples | SampleMeasure::Weighted(_) | SampleMeasure::Sum(_) => None,
+    };
+    let counts = tree.nodes().filter_map(|node| Some((node.id().index() as TreeNode, *node.call_counts(id)?)));
     EventAmounts {
         name: event.name.clone(),
         has_samples: event.has_samples(),
-        is_timed: event.measure == SampleMeasure::Timed,
+        counts: counts.collect(),
+        of_calls,
         own: Arc::new(own),
     }
 }

@@ -63,8 +63,15 @@ pub(super) type CountedPaths = (Arc<PathTree>, Arc<Vec<Amount>>, Vec<Amount>);
 /// Who called a function, who called those, and so on: the function is the root. A sample in which it stands more
 /// than once counts for its outermost call. The own numbers of a path are those of the function itself when it was
 /// called so.
-pub(super) fn callers(shape: &Shape, function: FrameIndex) -> CountedPaths {
+///
+/// With it come, for each of its nodes, the nodes of the function that were called so, if `is_wanted`.
+pub(super) fn callers(
+    shape: &Shape,
+    function: FrameIndex,
+    is_wanted: impl Fn(TreeNode) -> bool,
+) -> (CountedPaths, Vec<Vec<TreeNode>>) {
     let mut paths = PathTree { frames: vec![function], parents: vec![0] };
+    let mut callees: Vec<(TreeNode, TreeNode)> = Vec::new();
     let mut edges: FxHashMap<(TreeNode, FrameIndex), TreeNode> = FxHashMap::default();
     let (mut own, mut total) = (vec![Amount::ZERO], vec![Amount::ZERO]);
     let mut outer: Option<(TreeNode, usize)> = None;
@@ -90,9 +97,28 @@ pub(super) fn callers(shape: &Shape, function: FrameIndex) -> CountedPaths {
             (node, at as usize)
         });
         own[end] = own[end].plus(shape.own(node));
+        if is_wanted(node) {
+            callees.push((end as TreeNode, node));
+        }
     }
     let (own, total) = (paths.add_up(&own), paths.add_up(&total));
-    (Arc::new(paths), Arc::new(own), total)
+    let callees = below(&paths, &callees);
+    ((Arc::new(paths), Arc::new(own), total), callees)
+}
+
+/// For each path, what stands at its end and at those of all longer ones.
+fn below(paths: &PathTree, ends: &[(TreeNode, TreeNode)]) -> Vec<Vec<TreeNode>> {
+    let mut all = vec![Vec::new(); paths.frames.len()];
+    for &(end, node) in ends {
+        let mut at = end;
+        all[at as usize].push(node);
+        while at != 0 {
+            at = paths.parents[at as usize];
+            all[at as usize].push(node);
+        }
+    }
+    all.iter_mut().for_each(|nodes| nodes.sort_unstable());
+    all
 }
 
 #[cfg(test)]
@@ -122,11 +148,14 @@ mod tests {
 
     #[test]
     fn callers_add_up_to_the_function() {
-        let (paths, own, total) = callers(&shape(), 3);
+        let ((paths, own, total), callees) = callers(&shape(), 3, |_| true);
+        // Both calls of g, the one by main, and the one by f, which main called.
+        assert_eq!(callees, [vec![3, 5], vec![5], vec![3], vec![3]]);
         assert_eq!((&paths.frames, &paths.parents), (&vec![3, 1, 2, 1], &vec![0, 0, 0, 2]));
         let samples = |numbers: &[Amount]| numbers.iter().map(|amount| amount.samples).collect::<Vec<_>>();
         assert_eq!((samples(&own), samples(&total)), (vec![20, 16, 4, 4], vec![28, 16, 12, 12]));
-        let (paths, own, total) = callers(&shape(), 2);
+        let ((paths, own, total), callees) = callers(&shape(), 2, |_| false);
         assert_eq!((&paths.frames, samples(&own), samples(&total)), (&vec![2, 1], vec![10, 10], vec![14, 14]));
+        assert!(callees.iter().all(Vec::is_empty));
     }
 }

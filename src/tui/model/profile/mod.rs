@@ -9,19 +9,21 @@
 
 use std::sync::Arc;
 
-use crate::profile::{Amount, CallTimes, Tree};
+use crate::profile::{Amount, Tree};
 use crate::stacks::{Losses, Reach, StackQuality};
 
 mod calls;
 mod functions;
 mod place;
+mod region;
 mod search;
 mod shape;
 
-pub(in crate::tui) use calls::{FrameIndex, FrameLabel, FrameOrigin, SampledTree};
+pub(in crate::tui) use calls::{CallMeasure, FrameIndex, FrameLabel, FrameOrigin, RowCalls, SampledTree};
 pub(in crate::tui) use functions::FunctionRow;
 use place::SiblingOrder;
 pub(in crate::tui) use place::TreePlace;
+pub(in crate::tui) use region::{ChosenRegion, RegionEvent};
 pub(in crate::tui) use search::Search;
 pub(in crate::tui) use shape::{Shape, TreeNode};
 
@@ -75,7 +77,7 @@ pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) losses: Losses,
     /// How far the stacks of each event go, where that is known.
     reach: Vec<Option<Reach>>,
-    /// What the reader should know of all stacks.
+    /// What the reader should know of all stacks and regions.
     pub(in crate::tui) findings: Vec<String>,
     /// The place of the event in [`SampledTree::events`].
     pub(in crate::tui) event: usize,
@@ -83,6 +85,8 @@ pub(in crate::tui) struct ProfileState {
     pub(in crate::tui) emphasis: Emphasis,
     pub(in crate::tui) tree: TreePlace,
     pub(in crate::tui) callers: TreePlace,
+    /// By the nodes of callers, where in the tree the function stands that they called.
+    callees: Vec<Vec<TreeNode>>,
     pub(in crate::tui) functions: Vec<FunctionRow>,
     /// The function that is selected in the flat list, and whose callers are shown.
     pub(in crate::tui) function: FrameIndex,
@@ -111,6 +115,7 @@ impl ProfileState {
         self.losses = quality.losses;
         self.reach = tree.event_ids().map(|event| quality.reach(tree, event)).collect();
         self.findings = quality.findings(tree, target);
+        self.findings.extend(quality.unread.iter().map(ToString::to_string));
         if let Some(event) = tree.default_event().filter(|_| is_first) {
             self.event = event.index();
         }
@@ -140,7 +145,10 @@ impl ProfileState {
                 }
             }
             Listing::Callers => {
-                self.callers.take(functions::callers(&self.tree.shape, self.function), order);
+                let has_calls = |node| self.calls.has_calls(node);
+                let (paths, callees) = functions::callers(&self.tree.shape, self.function, has_calls);
+                self.callers.take(paths, order);
+                self.callees = callees;
             }
         }
         self.find();
@@ -190,23 +198,26 @@ impl ProfileState {
         self.calls.events.get(self.event).is_some_and(|event| event.has_samples)
     }
 
-    /// Whether the event's numbers are times of calls that were all measured.
-    pub(in crate::tui) fn is_timed(&self) -> bool {
-        self.calls.events.get(self.event).is_some_and(|event| event.is_timed)
+    /// What the event measures of calls, if it does.
+    pub(in crate::tui) fn call_measure(&self) -> Option<&CallMeasure> {
+        self.calls.events.get(self.event)?.of_calls.as_ref()
     }
 
-    /// What is known of the calls of a row of the tree; `None` where they weren't measured.
-    pub(in crate::tui) fn times_of_node(&self, node: TreeNode) -> Option<CallTimes> {
+    /// What is known of the calls of a row of the tree; `None` where they weren't measured. Of callers, these are the calls
+    /// of the function that they made.
+    pub(in crate::tui) fn calls_of_node(&self, node: TreeNode) -> Option<RowCalls> {
         match self.listing {
-            Listing::Tree | Listing::Flat => self.calls.times(node).copied(),
-            // Times of calls are known of paths from the outermost on.
-            Listing::Callers => None,
+            Listing::Tree | Listing::Flat => self.calls.of_calls(node, self.event),
+            Listing::Callers => {
+                let made = self.callees.get(node as usize).map_or(&[][..], Vec::as_slice);
+                self.calls.of_calls_of(made, self.event)
+            }
         }
     }
 
     /// What is known of all calls of a frame.
-    pub(in crate::tui) fn times_of_function(&self, frame: FrameIndex) -> Option<CallTimes> {
-        self.calls.times_of_frame(frame)
+    pub(in crate::tui) fn calls_of_function(&self, frame: FrameIndex) -> Option<RowCalls> {
+        self.calls.of_calls_of_frame(frame, self.event)
     }
 
     /// The row of the flat list that is selected.
@@ -371,7 +382,7 @@ impl ProfileState {
     fn next_event(&mut self, step: usize) -> Result<(), &'static str> {
         let count = self.calls.events.len();
         if count < 2 {
-            return Err("one event was sampled: -e a,b -g samples both");
+            return Err("the profile has one event: -e a,b -g samples both");
         }
         self.set_event((self.event + step) % count);
         Ok(())

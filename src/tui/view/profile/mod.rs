@@ -5,19 +5,19 @@ use ratatui::text::Line;
 
 use super::page::{ScreenPage, VisibleRows, framed, make_room};
 use crate::names::shown;
-use crate::number::{share, si, time};
+use crate::number::{amount, share, si};
 use crate::tui::layout::Room;
 use crate::tui::layout::profile::ProfileLayout;
 use crate::tui::model::Motion;
-use crate::tui::model::profile::{Listing, ProfileState};
+use crate::tui::model::profile::{CallMeasure, Listing, ProfileState};
 use crate::tui::options::Mode;
 use crate::tui::symbols::FROZEN;
 use crate::tui::text::{cut_middle, width, wrap};
 use crate::tui::theme::Role;
 
+mod called;
 mod icicle;
 mod table;
-mod timed;
 
 use table::TableColumns;
 
@@ -79,6 +79,11 @@ fn hidden(page: &ScreenPage<'_>, rows: VisibleRows) -> Line<'static> {
 /// Says why there is no profile.
 fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
     let model = page.model;
+    let of_calls = model.profile.as_ref().filter(|profile| profile.call_measure().is_some());
+    if let Some(event) = of_calls.and_then(ProfileState::event_name) {
+        let words = format!("no region has counted any {} so far; ] shows another event", shown(event));
+        return words_alone(page, area, room, &words);
+    }
     let words = match (&model.profile, model.options.mode, model.monitor.ended()) {
         (None, Mode::Live, _) => {
             "no call stacks are sampled: -g samples them, as in perfprop top -g -- COMMAND; regions, where a program has \
@@ -88,9 +93,17 @@ fn nothing(page: &mut ScreenPage<'_>, area: Rect, room: Room) {
         (None, Mode::Replay { .. }, _) => {
             "this recording has no call stacks and no regions; perfprop record -g records stacks"
         }
+        (Some(profile), ..) if profile.calls.events.is_empty() => {
+            "nothing is sampled, and no region can be read; Log says why"
+        }
         (Some(_), Mode::Live, None) => "no sample yet: a program that sleeps isn't sampled",
         (Some(_), ..) => "no sample so far",
     };
+    words_alone(page, area, room, words);
+}
+
+/// Words where the profile would be.
+fn words_alone(page: &mut ScreenPage<'_>, area: Rect, room: Room, words: &str) {
     let inner = match room {
         Room::Lines => area,
         _ => {
@@ -159,10 +172,10 @@ fn samples(profile: &ProfileState) -> String {
     let losses = [(profile.losses.samples(), "lost"), (profile.losses.throttled, "times throttled")];
     let losses = losses.into_iter().filter(|&(count, _)| count > 0);
     let lost: String = losses.map(|(count, what)| format!(", {} {what}", si(count as f64))).collect();
-    match profile.has_samples() {
-        true => format!("{} samples{lost}", si(whole.samples as f64)),
-        false if profile.is_timed() => format!("{} in all", time(whole.weight as f64)),
-        false => format!("{} in all{lost}", si(whole.weight as f64)),
+    match profile.call_measure() {
+        Some(measure) => format!("{} in all", amount(whole.weight as f64, measure.unit())),
+        None if profile.has_samples() => format!("{} samples{lost}", si(whole.samples as f64)),
+        None => format!("{} in all{lost}", si(whole.weight as f64)),
     }
 }
 
@@ -218,12 +231,14 @@ fn draw_selected(page: &mut ScreenPage<'_>, panel: Rect, profile: &ProfileState,
         true => format!("{} of {} samples", total.samples, profile.whole().samples),
         false => share(profile.share(total)),
     };
-    let times = match profile.listing {
-        Listing::Flat => profile.times_of_function(frame),
-        Listing::Tree | Listing::Callers => profile.times_of_node(place.selected),
+    let calls = match profile.listing {
+        Listing::Flat => profile.calls_of_function(frame),
+        Listing::Tree | Listing::Callers => profile.calls_of_node(place.selected),
     };
+    // Beside what was sampled of an event stands how long the calls took.
+    let measure = profile.call_measure().unwrap_or(&CallMeasure::Time);
     let mut said = vec![numbers];
-    said.extend(times.iter().flat_map(|times| timed::words(page, times)));
+    said.extend(calls.iter().flat_map(|calls| called::words(page, calls, measure)));
     if profile.has_samples() && own.samples > 0 && own.samples < total.samples {
         said.push(format!("{} in itself", own.samples));
     }

@@ -4,12 +4,14 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
 use super::super::page::{ScreenPage, VisibleRows};
-use super::timed::TimedColumns;
+use super::called::CallColumns;
 use crate::number;
-use crate::profile::{Amount, CallTimes, share_error};
+use crate::profile::{Amount, share_error};
 use crate::rates::{Error, Uncertain};
 use crate::tui::model::ClickTarget;
-use crate::tui::model::profile::{FrameIndex, FrameLabel, FunctionRow, Listing, ProfileState, TreeNode};
+use crate::tui::model::profile::{
+    CallMeasure, FrameIndex, FrameLabel, FunctionRow, Listing, ProfileState, RowCalls, TreeNode,
+};
 use crate::tui::symbols::{CURSOR, MISSING};
 use crate::tui::text::{cut_middle, left, right, width};
 use crate::tui::theme::Role;
@@ -70,22 +72,22 @@ impl ProfileColumns {
 pub(super) enum TableColumns {
     /// Shares of samples with their intervals.
     Sampled(ProfileColumns),
-    /// Times of calls.
-    Timed(TimedColumns),
+    /// What was measured of calls.
+    Called(CallColumns),
 }
 
 impl TableColumns {
     pub(super) fn of(room: usize, profile: &ProfileState) -> Self {
-        match profile.is_timed() {
-            true => Self::Timed(TimedColumns::of(room)),
-            false => Self::Sampled(ProfileColumns::of(room)),
+        match profile.call_measure() {
+            Some(_) => Self::Called(CallColumns::of(room)),
+            None => Self::Sampled(ProfileColumns::of(room)),
         }
     }
 
     fn name(&self) -> usize {
         match self {
             Self::Sampled(columns) => columns.name,
-            Self::Timed(columns) => columns.name(),
+            Self::Called(columns) => columns.name(),
         }
     }
 }
@@ -94,7 +96,10 @@ pub(super) fn draw_heads(page: &mut ScreenPage<'_>, row: Rect, profile: &Profile
     let next = format!("{} (t: {})", profile.listing.word().to_uppercase(), profile.listing.next().word());
     let text = match columns {
         TableColumns::Sampled(columns) => sampled_heads(page, columns, &next),
-        TableColumns::Timed(columns) => columns.heads(&next, &page.model.error_head()),
+        TableColumns::Called(columns) => {
+            let measure = profile.call_measure().unwrap_or(&CallMeasure::Time);
+            columns.heads(&next, &page.model.error_head(), measure)
+        }
     };
     page.line(row, Line::from(page.span(Role::Header, text)));
 }
@@ -191,8 +196,8 @@ fn draw_node(page: &mut ScreenPage<'_>, row: Rect, node: TreeNode, profile: &Pro
     };
     let before = format!("{}{}{mark} ", " ".repeat(indent - usize::from(is_cut)), if is_cut { "…" } else { "" });
     let name = FunctionName { before, frame: shape.frame(node), is_selected: node == place.selected };
-    let times = profile.times_of_node(node);
-    draw_row(page, row, &name, &RowNumbers { total: shape.total(node), own: shape.own(node), times }, profile, columns);
+    let calls = profile.calls_of_node(node);
+    draw_row(page, row, &name, &RowNumbers { total: shape.total(node), own: shape.own(node), calls }, profile, columns);
     page.target(row, ClickTarget::Frame(node));
 }
 
@@ -205,8 +210,8 @@ fn draw_function(
 ) {
     let is_selected = function.frame == profile.function;
     let name = FunctionName { before: String::new(), frame: function.frame, is_selected };
-    let times = profile.times_of_function(function.frame);
-    draw_row(page, row, &name, &RowNumbers { total: function.total, own: function.own, times }, profile, columns);
+    let calls = profile.calls_of_function(function.frame);
+    draw_row(page, row, &name, &RowNumbers { total: function.total, own: function.own, calls }, profile, columns);
     page.target(row, ClickTarget::Function(function.frame));
 }
 
@@ -214,7 +219,7 @@ fn draw_function(
 pub(super) struct RowNumbers {
     pub(super) total: Amount,
     pub(super) own: Amount,
-    pub(super) times: Option<CallTimes>,
+    pub(super) calls: Option<RowCalls>,
 }
 
 struct FunctionName {
@@ -245,7 +250,7 @@ fn draw_row(
     ]);
     line.spans.extend(match columns {
         TableColumns::Sampled(columns) => shares(page, label, numbers, profile, columns),
-        TableColumns::Timed(columns) => columns.numbers(page, numbers, profile),
+        TableColumns::Called(columns) => columns.numbers(page, numbers, profile),
     });
     page.line(row, line);
 }

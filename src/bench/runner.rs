@@ -40,10 +40,11 @@ const PERIOD: Duration = Duration::from_millis(100);
 impl Runner {
     pub(super) fn new(events: &[String], counter: Counter, cpu: Option<u32>) -> Result<Self, SweepError> {
         let needs = if events.is_empty() { Needs::Nothing } else { Needs::All };
-        let launch = Launch { needs, counter, pinned_to: cpu, ..Launch::attach(None) };
+        let launch = Launch { needs, counter: counter.clone(), pinned_to: cpu, ..Launch::attach(None) };
         let measured = MeasureOptions {
             events: events.to_vec(),
             default_events: DefaultEvents::Nothing,
+            counter,
             ..MeasureOptions::default()
         };
         let measurement = Measurement::new(&measured, launch, &mut |_| {}).map_err(SweepError::Measure)?;

@@ -69,6 +69,11 @@ impl ChartAxis {
             }
             Scale::Logarithmic => {
                 let (first, last) = (low.log10().ceil() as i32, high.log10().floor() as i32);
+                if last - first < 2 {
+                    let digits = |power: i32| [1.0, 2.0, 5.0].map(|digit| digit * 10_f64.powi(power));
+                    let all = (first - 1..=last).flat_map(digits);
+                    return all.filter(|tick| (low..=high).contains(tick)).collect();
+                }
                 let every = ((last - first + 1).max(1) as usize).div_ceil(most.max(1));
                 (first..=last).step_by(every).map(|power| 10_f64.powi(power)).collect()
             }
@@ -115,6 +120,7 @@ mod tests {
         assert!((near.place(46.8).unwrap_or(0.0) - 0.5).abs() < 1e-12);
         let wide = axis(&[1.0, 1e4]);
         assert_eq!((wide.scale, wide.ticks(5)), (Scale::Logarithmic, vec![1.0, 10.0, 100.0, 1e3, 1e4]));
+        assert_eq!(axis(&[10.0, 400.0]).ticks(5), [10.0, 20.0, 50.0, 100.0, 200.0]);
         assert!((wide.place(100.0).unwrap_or(0.0) - 0.5).abs() < 1e-12);
     }
 

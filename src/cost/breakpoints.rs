@@ -282,6 +282,16 @@ mod tests {
     }
 
     #[test]
+    fn a_jump_is_found_between_two_sizes_and_has_no_slope() {
+        let file = file(&SIZES, |n| if n <= 12.0 { 2.0 * n } else { 5.0 * n });
+        let model = CostModel::parse("a * n if n <= end else b * n", &["n".to_owned()]).unwrap();
+        let fit = Fit::new(&model, &file, &FitOptions::default()).unwrap();
+        let [end] = fit.fitted.breakpoints.as_slice() else { panic!("{:?}", fit.fitted.breakpoints) };
+        assert!(end.value > 8.0 && end.value < 16.0 && end.error.is_none(), "{end:?}");
+        assert!(fit.fitted.coefficients.iter().all(|found| found.error.is_some()), "{:?}", fit.fitted.coefficients);
+    }
+
+    #[test]
     fn two_breaks_are_found_in_their_order() {
         let sizes: Vec<f64> = (0..16).map(|step| f64::from(step).exp2()).collect();
         let file =

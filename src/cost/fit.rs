@@ -312,8 +312,8 @@ impl Fit {
         fitted.coefficients = coefficients(&fitted, &regression.names, &values, options.solver);
         let first = fitted.coefficients.len();
         for (place, breakpoint) in fitted.breakpoints.iter_mut().enumerate() {
-            breakpoint.error =
-                fitted.covariance.as_ref().map(|rows| rows[first + place][first + place].max(0.0).sqrt());
+            let variance = fitted.covariance.as_ref().map(|rows| rows[first + place][first + place]);
+            breakpoint.error = variance.filter(|variance| *variance > 0.0).map(f64::sqrt);
         }
         let (condition, collinear) = collinearity(&regression.weighted.matrix, &regression.names);
         let points = regression.points(&values);
@@ -346,8 +346,18 @@ fn covariances(
     let errors: Vec<SizeErrors> = (measured.iter().zip(&regression.rows).zip(predicted))
         .map(|((measured, row), fitted)| measured.errors(row.constant + fitted, *spread))
         .collect();
-    let covariance = covariance(weighted, &all, solver, &errors)?;
-    Some((0..all.len()).map(|i| covariance.row(i).to_vec()).collect())
+    // Where the model jumps at a breakpoint it has no slope there, which says nothing of the breakpoint's error.
+    let columns = weighted.matrix.columns();
+    let has_slope = |place: &usize| *place < values.len() || columns[*place].iter().any(|slope| *slope != 0.0);
+    let kept: Vec<usize> = (0..columns.len()).filter(has_slope).collect();
+    let with_slopes = Equations { matrix: weighted.matrix.select(&kept), target: weighted.target.clone() };
+    all.truncate(kept.len());
+    let covariance = covariance(&with_slopes, &all, solver, &errors)?;
+    let mut rows = vec![vec![0.0; columns.len()]; columns.len()];
+    for (i, &row) in kept.iter().enumerate() {
+        kept.iter().enumerate().for_each(|(j, &column)| rows[row][column] = covariance.at(i, j));
+    }
+    Some(rows)
 }
 
 impl From<Breakpoint> for Coefficient {

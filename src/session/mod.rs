@@ -121,9 +121,7 @@ impl Session {
         if let Some(cpu) = launch.pinned_to {
             keep_on(pid, cpu).map_err(StartError::System)?;
         }
-        // Without a folder, programs keep their regions to themselves.
-        let events = launch.region_events.as_deref();
-        let regions = attached(launch).or_else(|| RegionSource::of_command(pid.as_raw().unsigned_abs(), events).ok());
+        let regions = attached(launch).map_or_else(|| shared_by(pid, launch), |attached| Ok(Some(attached)))?;
         let regions = regions.map(Arc::new);
         let target = launch.target.clone().unwrap_or(TargetKind::Command(pid));
         let stacks = match &mut emulator {
@@ -329,6 +327,21 @@ impl Session {
         }
         command.detached = true;
         command.drains.hand_over()
+    }
+}
+
+/// Where a command shares its regions. Without a folder, programs keep them to themselves; that is an error where events
+/// were asked for.
+fn shared_by(pid: Pid, launch: &Launch) -> Result<Option<RegionSource>, StartError> {
+    let events = launch.region_events.as_deref();
+    match RegionSource::of_command(pid.as_raw().unsigned_abs(), events) {
+        Ok(source) => Ok(Some(source)),
+        Err(_) if events.is_none() => Ok(None),
+        Err(source) => {
+            let what =
+                format!("events of regions are shared in a folder below /dev/shm, which can't be made: {source}");
+            Err(StartError::System(io::Error::new(source.kind(), what)))
+        }
     }
 }
 

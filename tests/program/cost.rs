@@ -209,3 +209,61 @@ fn a_folder_shows_which_file_finds_what_for_which() {
     );
     refused(&folder, &["fit", "a.csv", "--graph"], 2, "--graph is for a folder");
 }
+
+/// The program of an example, which `cargo test` builds beside the tests.
+fn example(name: &str) -> Option<String> {
+    let program = std::env::current_exe().ok()?.parent()?.parent()?.join("examples").join(name);
+    program.exists().then(|| program.display().to_string())
+}
+
+/// The growth of instructions of a merge sort under the emulated PMU, with numbers that a seed draws: the value and the
+/// interval of what each n log2(1 + n) costs.
+fn merge_sort(folder: &Folder, program: &str, seed: &str) -> (f64, f64, f64) {
+    let file = format!("sort-{seed}.jsonl");
+    let sizes = "n=log:300..6000:6";
+    let options = ["bench", "-P", sizes, "-r", "1", "--warmup", "0", "-e", "instructions", "--source", "emulate"];
+    let output = perfprop(folder, &[&options[..], &["-o", &file, "--", program, "{n}", seed]].concat());
+    let said = String::from_utf8(output.stderr.clone()).unwrap();
+    assert!(said.contains("times are those of the emulation"), "{said}");
+    let model = stdout(&perfprop(
+        folder,
+        &[
+            "fit",
+            &file,
+            "--response",
+            "instructions",
+            "--model",
+            "a + b * n + theta1 * n * log2(1 + n)",
+            "--emit",
+            "json",
+        ],
+    ));
+    let model: Value = serde_json::from_str(&model).unwrap();
+    let coefficients = model["coefficients"].as_array().unwrap();
+    let theta = coefficients.iter().find(|found| found["name"] == "theta1").unwrap();
+    let number = |value: &Value| value.as_f64().unwrap();
+    (number(&theta["value"]), number(&theta["interval"][0]), number(&theta["interval"][1]))
+}
+
+#[test]
+fn the_growth_of_a_merge_sort_is_found_and_found_again() {
+    let Some(program) = example("merge_sort") else {
+        eprintln!("skipped: the example merge_sort isn't built (cargo build --example merge_sort)");
+        return;
+    };
+    let folder = Folder::new();
+    let probe = perfprop(&folder, &["stat", "--source", "emulate", "-e", "instructions", "--", "true"]);
+    if !probe.status.success() {
+        eprintln!("skipped: nothing is emulated here: {}", String::from_utf8_lossy(&probe.stderr));
+        return;
+    }
+    let (first, low, high) = merge_sort(&folder, &program, "1");
+    let (second, ..) = merge_sort(&folder, &program, "2");
+    assert!(low <= second && second <= high, "{second} is not within {low} to {high}");
+    assert!(low > 0.0 && high < 2.0 * first, "{low} to {high}");
+    // A sort of twice as many numbers costs what the growth says: no quadratic one, no line.
+    let file = "sort-1.jsonl";
+    let auto = stdout(&perfprop(&folder, &["fit", file, "--response", "instructions", "--model", "auto"]));
+    let best = auto.lines().nth(1).unwrap();
+    assert!(best.contains("log2(1 + n)") || best.contains("pow(n, 1.2)"), "{auto}");
+}

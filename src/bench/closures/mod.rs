@@ -7,7 +7,7 @@
 //! let mut bench = ClosureBench::new("sort", &["n"]).repeats(5);
 //! for n in [100, 200, 400, 800] {
 //!     // What is made for a call isn't in its time.
-//!     let numbers = || (0..n).map(|i| i * 7919 % n).collect::<Vec<u64>>();
+//!     let numbers = move || (0..n).map(|i| i * 7919 % n).collect::<Vec<u64>>();
 //!     bench.with_context(&[n as f64], numbers, |numbers| numbers.sort_unstable());
 //! }
 //! let file = bench.run();

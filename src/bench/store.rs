@@ -59,6 +59,15 @@ impl fmt::Display for NotResumed {
     }
 }
 
+/// What becomes of what the files of a sweep held before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PreviousSweep {
+    /// It is another sweep's.
+    Kept,
+    /// It is this one's.
+    Replaced,
+}
+
 impl SweepStore {
     /// The file itself for one command; for several `NAME-LABEL.jsonl` beside it.
     pub fn new(output: &Path, variants: &[Variant]) -> Self {
@@ -93,15 +102,20 @@ impl SweepStore {
         self.paths.iter().try_for_each(one)
     }
 
-    /// Writes all files, each under its name once it is whole. Sizes without a run are left out.
+    /// Writes all files, each under its name once it is whole. Sizes without a run are left out. What is there is another
+    /// sweep's where it is to be kept, as `FILE.old`.
     ///
     /// # Errors
     /// The file that can't be written, with the operating system's error.
-    pub fn write(&self, files: &[WorkloadFile]) -> Result<(), (PathBuf, io::Error)> {
+    pub fn write(&self, files: &[WorkloadFile], before: PreviousSweep) -> Result<(), (PathBuf, io::Error)> {
         for (path, file) in self.paths.iter().zip(files) {
             let write = |mut part: PartialFile| {
                 part.write_all(without_empty(file).to_json_lines().as_bytes())?;
-                part.put().map(|_| ())
+                match before {
+                    PreviousSweep::Kept => part.put_keeping_old(),
+                    PreviousSweep::Replaced => part.put(),
+                }
+                .map(drop)
             };
             PartialFile::create(path).and_then(write).map_err(|error| (path.clone(), error))?;
         }
@@ -322,7 +336,7 @@ mod tests {
         store.check().unwrap();
         assert!(store.read().unwrap().iter().all(Option::is_none) && store.is_replaceable());
         let begun = file([&[0], &[]], |_| {});
-        store.write(std::slice::from_ref(&begun)).unwrap();
+        store.write(std::slice::from_ref(&begun), PreviousSweep::Kept).unwrap();
         let read = store.read().unwrap();
         assert_eq!((read[0].clone(), read[1].is_none()), (Some(without_empty(&begun)), true));
         for (text, words) in [("n,time\n1,2\n", "doesn't say how"), ("{\"x\":1}\n", "line 1: no header")] {

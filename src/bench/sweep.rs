@@ -11,7 +11,7 @@ use super::design::{Sizes, Variant, command_at, order, points, shell_text, varia
 use super::hooks::{self, HookEnd, HookKind};
 use super::precision::is_narrow;
 use super::runner::{Ran, Runner};
-use super::store::{SweepStore, take_over, without_empty};
+use super::store::{PreviousSweep, SweepStore, take_over, without_empty};
 use super::{NotResumed, SweepError, SweepOptions};
 use crate::cost::{SweepRecord, TIME, Workload, WorkloadFile, WorkloadHeader, sizes_in_words};
 use crate::host::HostFiles;
@@ -117,6 +117,8 @@ struct Sweep<'a> {
     conditions: ConditionWatch,
     /// How many sweeps before this one left their conditions.
     earlier: usize,
+    /// What becomes of what the files hold.
+    before: PreviousSweep,
     saved_at: Instant,
     progress: SweepProgress,
 }
@@ -148,6 +150,7 @@ impl<'a> Sweep<'a> {
             to_clean_up: Vec::new(),
             conditions,
             earlier: 0,
+            before: PreviousSweep::Kept,
             saved_at: Instant::now(),
             progress: SweepProgress::default(),
         })
@@ -156,6 +159,7 @@ impl<'a> Sweep<'a> {
     /// Takes over what earlier sweeps left in the files.
     fn resume(&mut self) -> Result<(), SweepError> {
         let Some(store) = self.store else { return Ok(()) };
+        self.before = PreviousSweep::Replaced;
         let before = store.read().map_err(SweepError::NotResumed)?;
         for (place, (file, before)) in self.files.iter_mut().zip(before).enumerate() {
             let Some(before) = before else { continue };
@@ -317,8 +321,9 @@ impl<'a> Sweep<'a> {
             sweep.conditions.push(seen.clone());
         }
         if let Some(store) = self.store.filter(|_| self.workloads().any(|workload| !workload.order.is_empty())) {
-            store.write(&self.files).map_err(|(path, error)| SweepError::Write(path, error))?;
+            store.write(&self.files, self.before).map_err(|(path, error)| SweepError::Write(path, error))?;
         }
+        self.before = PreviousSweep::Replaced;
         self.saved_at = Instant::now();
         Ok(())
     }

@@ -12,7 +12,8 @@ use super::error::code_of;
 use super::signals::listen;
 use super::stream::{Stream, say};
 use crate::bench::{
-    Hooks, Parameter, SweepError, SweepOptions, SweepProgress, SweepStore, Swept, determined, sweep, variants, warnings,
+    Hooks, LEAST_RUNS, Parameter, SweepError, SweepOptions, SweepProgress, SweepStore, Swept, determined, sweep,
+    variants, warnings,
 };
 use crate::cost::samples::Determinizer;
 use crate::cost::{TIME, Workload, WorkloadFile};
@@ -45,7 +46,7 @@ pub(super) struct BenchArgs {
     /// How often each is run before anything is measured
     #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=100_000), help_heading = SWEEP)]
     warmup: u32,
-    /// Stop a command at a size once its time is known to this part, as in 2%; --repeat is the most runs
+    /// Stop a command at a size once its time is known to this part, as in 2%, after 20 runs at least; --repeat is the most runs
     #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = SWEEP)]
     until: Option<f64>,
     /// What the shuffled order of runs is drawn by
@@ -219,7 +220,10 @@ fn notes(args: &BenchArgs, swept: &Swept, store: Option<&SweepStore>) {
         say(&format!("{saved} of {} runs weren't needed for ±{}", saved + kept, percent(part)));
         let wide = workloads().filter(|workload| is_wide(args, workload, part)).count();
         if wide > 0 {
-            say(&format!("{wide} intervals are wider than that after {} runs: allow more (-r)", args.repeat));
+            say(&format!(
+                "intervals wider than that after {} runs: {wide}; allow more (-r), of which {LEAST_RUNS} are the least",
+                args.repeat
+            ));
         }
     }
     if let Some(store) = store.filter(|store| store.paths.len() > 1) {

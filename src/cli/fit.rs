@@ -48,8 +48,8 @@ pub(super) struct FitArgs {
     /// What is fitted: time, or an event that was counted
     #[arg(long, value_name = "NAME", default_value = crate::cost::TIME)]
     response: String,
-    /// What stands for the repetitions of a size: the median, the mean, or a percentile (0 is the fastest)
-    #[arg(long, value_name = "median|mean|PERCENT", default_value = "median", value_parser = determinizer)]
+    /// What stands for the repetitions of a size: the median, the mean, or a percentile (p0 is the fastest)
+    #[arg(long, value_name = "median|mean|pN", default_value = "median", value_parser = determinizer)]
     take: Determinizer,
     /// Leave out what is so many standard deviations from the mean of all sizes; this takes large sizes away as well as odd ones
     #[arg(long, value_name = "SIGMAS", value_parser = alpha)]
@@ -155,7 +155,7 @@ fn determinizer(text: &str) -> Result<Determinizer, String> {
         "median" => return Ok(Determinizer::Median),
         _ => {}
     }
-    let percent = text.parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
+    let percent = text.strip_prefix('p').unwrap_or(text).parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
     percent.map(Determinizer::Percentile).ok_or_else(|| "expected median, mean or a percentile from 0 to 100".into())
 }
 
@@ -183,6 +183,9 @@ pub(super) fn run(args: &FitArgs) -> Result<u8, Error> {
     let is_folder = args.from.is_dir();
     if args.graph.is_some() && !is_folder {
         return Err(Error::Usage("--graph is for a folder of measurements".into()));
+    }
+    if let Some(path) = args.plot.as_deref().filter(|path| path.extension().is_none_or(|ending| ending != "svg")) {
+        return Err(in_file(path, "--plot writes SVG: give it a name that ends in .svg"));
     }
     if args.plot.is_some() && is_folder {
         return Err(Error::Usage("--plot is for one file of measurements: name one of the folder's".into()));
@@ -279,8 +282,13 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
     }
     let one = |path: PathBuf| -> Result<OfFolder, Error> {
         let file = read(&path, &args.response)?;
-        let model = models(args, &file, &path)?.swap_remove(0);
-        Ok(OfFolder { path, file, model })
+        let mut all = models(args, &file, &path)?;
+        // Which of several is best is decided before other files are known.
+        if all.len() > 1 {
+            let choices = choose(all, &file, &options(args)).map_err(|error| in_file(&path, error))?;
+            all = choices.into_iter().map(|choice| choice.model).collect();
+        }
+        Ok(OfFolder { model: all.swap_remove(0), path, file })
     };
     let all: Vec<OfFolder> = paths.into_iter().map(one).collect::<Result<_, _>>()?;
     let mut options = options(args);

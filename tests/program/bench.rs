@@ -184,3 +184,14 @@ fn what_starting_a_process_takes_is_offered_to_a_fit() {
     let text = String::from_utf8(fitted.stdout).unwrap();
     assert!(fitted.status.success() && text.contains("set   intercept"), "{words}: {text}");
 }
+
+#[test]
+fn what_another_sweep_left_in_the_file_is_kept() {
+    let folder = Folder::new();
+    for n in ["1", "2"] {
+        let size = format!("n={n}");
+        ended(&folder, &["-P", &size, "-r", "3", "--warmup", "0", "-o", "a.jsonl", "--", "true", "{n}"], 0);
+    }
+    let [now, before] = ["a.jsonl", "a.jsonl.old"].map(|name| fs::read_to_string(folder.join(name)).unwrap());
+    assert!(now.contains(r#"{"sizes":{"n":2.0}"#) && before.contains(r#"{"sizes":{"n":1.0}"#), "{now}{before}");
+}

@@ -267,3 +267,15 @@ fn the_growth_of_a_merge_sort_is_found_and_found_again() {
     let best = auto.lines().nth(1).unwrap();
     assert!(best.contains("log2(1 + n)") || best.contains("pow(n, 1.2)"), "{auto}");
 }
+
+#[test]
+fn the_best_of_several_models_is_fitted_in_a_folder_as_well() {
+    let folder = Folder::new();
+    fs::create_dir(folder.join("fits")).unwrap();
+    let rows = (1..=8).fold("n,time\n".to_owned(), |text, n| text + &format!("{n},{}\n", 100 + 20 * n + n % 2));
+    fs::write(folder.join("fits/line.csv"), rows).unwrap();
+    let text = stdout(&perfprop(&folder, &["fit", "fits", "--model", "const", "--model", "a + b * n"]));
+    assert!(text.contains("time = a + b * n"), "{text}");
+    refused(&folder, &["fit", "fits/line.csv", "--model", "n", "--plot", "a.png"], 2, "ends in .svg");
+    stdout(&perfprop(&folder, &["fit", "fits/line.csv", "--model", "const", "--take", "p0"]));
+}

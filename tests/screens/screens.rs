@@ -1003,7 +1003,7 @@ fn a_region_without_events_says_what_counts_them() {
         session.rounds(&rounds(40));
         // The process above the regions is none.
         session.script.keys("4jr");
-        assert!(session.script.screen().contains("the selected row is no region"), "{}", session.script.screen());
+        assert!(session.script.screen().contains("select one first"), "{}", session.script.screen());
         session.script.keys("jjr");
         golden("regions-no-events-80x24", &session.script.screen());
         // Lists have nothing to move in, and the first key back is the profile's.

@@ -68,9 +68,7 @@ impl ScreenModel {
         self.region = self.selected_region();
         match self.region {
             Some(_) => self.screen = Screen::Events,
-            None => {
-                self.notice = Some(Notice::Failed("the selected row is no region, which has events of its own".into()))
-            }
+            None => self.notice = Some(Notice::Failed("r shows the events of a region: select one first".into())),
         }
     }
 

@@ -382,7 +382,7 @@ impl ProfileState {
     fn next_event(&mut self, step: usize) -> Result<(), &'static str> {
         let count = self.calls.events.len();
         if count < 2 {
-            return Err("the profile has one event: -e a,b -g samples both");
+            return Err("there is no other event: -e a,b -g samples both, --region-events counts in regions");
         }
         self.set_event((self.event + step) % count);
         Ok(())

@@ -49,7 +49,7 @@ pub(super) struct FitArgs {
     #[arg(long, value_name = "NAME", default_value = crate::cost::TIME)]
     response: String,
     /// What stands for the repetitions of a size: the median, the mean, or a percentile (p0 is the fastest)
-    #[arg(long, value_name = "median|mean|pN", default_value = "median", value_parser = determinizer)]
+    #[arg(long, value_name = "median|mean|pN", default_value = "median")]
     take: Determinizer,
     /// Leave out what is so many standard deviations from the mean of all sizes; this takes large sizes away as well as odd ones
     #[arg(long, value_name = "SIGMAS", value_parser = alpha)]
@@ -147,16 +147,6 @@ fn alpha(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|number: &f64| *number >= 0.0 && number.is_finite())
         .ok_or_else(|| "expected a number from 0 up".into())
-}
-
-fn determinizer(text: &str) -> Result<Determinizer, String> {
-    match text {
-        "mean" => return Ok(Determinizer::Mean),
-        "median" => return Ok(Determinizer::Median),
-        _ => {}
-    }
-    let percent = text.strip_prefix('p').unwrap_or(text).parse().ok().filter(|percent| (0.0..=100.0).contains(percent));
-    percent.map(Determinizer::Percentile).ok_or_else(|| "expected median, mean or a percentile from 0 to 100".into())
 }
 
 /// A number, which may have a unit of time; times are in nanoseconds.

@@ -1,5 +1,7 @@
 //! Makes one number of the repeated measurements of a size, and says how uncertain it is.
 
+use std::str::FromStr;
+
 /// Which number stands for the repeated measurements of a size.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Determinizer {
@@ -11,6 +13,22 @@ pub enum Determinizer {
     Percentile(f64),
     /// The mean.
     Mean,
+}
+
+impl FromStr for Determinizer {
+    type Err = String;
+
+    /// Reads `mean`, `median`, or a percentile as in `p90`.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "mean" => return Ok(Self::Mean),
+            "median" => return Ok(Self::Median),
+            _ => {}
+        }
+        let percent = text.strip_prefix('p').and_then(|number| number.parse().ok());
+        let percent = percent.filter(|percent| (0.0..=100.0).contains(percent));
+        percent.map(Self::Percentile).ok_or_else(|| "expected mean, median, or p0 to p100".into())
+    }
 }
 
 impl Determinizer {

@@ -1,6 +1,8 @@
 //! Compares models of the same measurements, and says how much likelier the best one is.
 
-use super::fit::{Fit, FitError, FitOptions};
+use super::fit::Fit;
+use super::fit_error::FitError;
+use super::fit_options::FitOptions;
 use super::model::CostModel;
 use super::workload::WorkloadFile;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::fit::FitError;
+use super::fit_error::FitError;
 use super::model::{CostModel, ModelError};
 use super::workload::sizes_in_words;
 use crate::compare::two_sided_quantile;

@@ -23,7 +23,12 @@ pub enum FitError {
         value: f64,
     },
     /// The model isn't linear in its coefficients.
-    NotLinear(NotLinear),
+    NotLinear {
+        /// The operation that isn't.
+        error: NotLinear,
+        /// The sizes that have values; every other name is a coefficient.
+        sizes: Vec<String>,
+    },
     /// The model has no value at some sizes.
     NoValue {
         /// These sizes.
@@ -40,6 +45,13 @@ pub enum FitError {
     NoRoomForBreakpoints {
         /// The breakpoints.
         names: Vec<String>,
+    },
+    /// There are too few sets of sizes to tell which of several models is best.
+    TooFewToCompare {
+        /// How many sets.
+        points: usize,
+        /// How many the smallest model needs.
+        needed: usize,
     },
     /// There are fewer sets of sizes than coefficients.
     TooFew {
@@ -61,10 +73,13 @@ impl fmt::Display for FitError {
                 write!(f, "there are no measurements of {}; there are of {}", quoted(response), known.join(", "))
             }
             Self::BadValue { sizes, value } => write!(f, "{value} at {sizes} is no measurement: remove it"),
-            Self::NotLinear(error) => {
+            Self::NotLinear { error, sizes } => {
+                let sizes: Vec<_> = sizes.iter().map(|name| quoted(name)).collect();
                 write!(
                     f,
-                    "the model is not linear in its coefficients: {error}; change it, or set one (--set NAME=VALUE)"
+                    "the model is not linear in its coefficients: {error}; every name but the sizes ({}) is a coefficient: \
+                     change the model, or set one (--set NAME=VALUE)",
+                    sizes.join(", ")
                 )
             }
             Self::NoQuantity { quantity, sizes } => {
@@ -80,6 +95,14 @@ impl fmt::Display for FitError {
             }
             Self::NoValue { sizes } => {
                 write!(f, "the model has no value at {sizes}: leave these sizes out, or mend the model")
+            }
+            Self::TooFewToCompare { points, needed } => {
+                let sets = if *points == 1 {
+                    "one set of sizes tells".to_owned()
+                } else {
+                    format!("{points} sets of sizes tell")
+                };
+                write!(f, "{sets} no models apart: measure {needed} at least, or name one model (--model)")
             }
             Self::TooFew { points, coefficients } => {
                 let names: Vec<_> = coefficients.iter().map(|name| quoted(name)).collect();

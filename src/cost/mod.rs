@@ -26,7 +26,7 @@ pub use fit_options::FitOptions;
 pub use fitted::{Coefficient, FittedModel, Prediction, VarianceFunction};
 pub use graph::{DependencyGraph, GraphError, GraphNode, SolvedNode};
 pub use measurements::FittedPoint;
-pub use model::{CostModel, ModelError, NAMED_MODELS, NamedModel};
+pub use model::{CostModel, ModelError, NAMED_MODELS, NamedModel, is_unknown_model};
 pub use term::{LinearCombination, NotLinear, TermId, TermNode, Terms};
 pub use workload::{
     MachineConditions, SweepRecord, TIME, Workload, WorkloadError, WorkloadFile, WorkloadHeader, sizes_in_words,

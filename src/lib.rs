@@ -50,12 +50,14 @@
 //! - [`run`]: what was measured, where, and how it ended
 //! - [`metrics`] and [`relations`]: formulas over events
 //! - [`estimate`]: counts with intervals
+//! - [`steps`]: where the level of a series changed
 //! - [`monitor`]: all that a screen, a text or a file shows
 //! - [`compare`]: which differences between runs are more than chance
 //! - [`cost`]: how times and counts grow with sizes
 //! - [`machine`]: what can be counted here, and what forbids it
 //! - [`session`] and [`measure`]: running a measurement
 //! - [`bench`](mod@bench): commands with many sizes, beside one another
+//! - [`history`]: what benchmarks took of one version of a program, and of another
 //! - [`validate`]: whether intervals hold the truth on this machine
 //!
 //! To files and people:
@@ -104,6 +106,8 @@ pub mod relations;
 
 pub mod estimate;
 
+pub mod steps;
+
 pub mod monitor;
 
 pub mod compare;
@@ -117,6 +121,8 @@ pub mod session;
 pub mod measure;
 
 pub mod bench;
+
+pub mod history;
 
 pub mod validate;
 

@@ -38,3 +38,4 @@ mod profile_golden;
 mod recordings;
 mod relations;
 mod scenarios;
+mod steps_golden;

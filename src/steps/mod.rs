@@ -1,0 +1,57 @@
+//! Finds steps: where the level of a series of numbers changed.
+//!
+//! ```text
+//! values   1.0 1.1 0.9 1.0 2.0 2.1 1.9 2.0      with missing ones, and weights
+//! steps    [------ 1.0 ------][------ 2.0 ------]
+//! ```
+//!
+//! [`detect`] gives the steps, [`regressions`] which of them made the number larger for good. [`potts`] is the method of the
+//! benchmark runner asv, number by number.
+
+mod golden_section;
+mod normal;
+pub mod potts;
+mod ranges;
+mod regressions;
+mod series;
+mod weighted;
+
+pub(crate) use normal::normal_tail;
+
+pub use golden_section::{SearchEnds, SearchTolerance, minimize};
+pub use regressions::{Regression, Regressions, regressions};
+pub use series::PresentPoints;
+pub use weighted::{Centre, WeightedValue, centre};
+
+/// A stretch of a series that has one level.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// The position of the first value.
+    pub left: usize,
+    /// The position after the last value. What lies between it and the next step is missing.
+    pub right: usize,
+    /// The level: the weighted median of the values.
+    pub value: f64,
+    /// The least of the values.
+    pub minimum: f64,
+    /// How far a value is from the level in the mean, where a weight of 1 is that of the median point.
+    pub error: f64,
+}
+
+/// How steps are found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StepMethod {
+    /// As asv finds them.
+    #[default]
+    Potts,
+}
+
+/// The steps of a series, in its order. `None` and what isn't finite is missing. A weight says how exact a value is; a weight
+/// that is missing is the median one, and a value whose weight is 0 or less is missing.
+pub fn detect(values: &[Option<f64>], weights: Option<&[Option<f64>]>, method: StepMethod) -> Vec<Step> {
+    let present = PresentPoints::new(values, weights);
+    let rights = match method {
+        StepMethod::Potts => potts::automatic(&present.points).partition.rights,
+    };
+    present.steps(&rights)
+}

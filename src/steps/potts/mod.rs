@@ -1,0 +1,185 @@
+//! Finds steps as asv does: piecewise constant levels, distances from medians, and a penalty for each jump.
+//!
+//! A [`Partition`] makes the sum of all distances plus `penalty` times the number of jumps small (Friedrich and others,
+//! "Complexity penalized M-estimation: fast computation", 2008). [`partition`] finds the least sum, [`approximate`]
+//! comes near it in less time, and [`automatic`] chooses the penalty by an information criterion.
+
+mod criterion;
+mod merge;
+mod window;
+
+use std::ops::Range;
+
+pub use criterion::{AutomaticFit, PenaltyTrial, automatic};
+
+use super::ranges::PointRanges;
+use super::{WeightedValue, centre};
+use window::{WindowTable, window_distances};
+
+/// A series cut into intervals.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Partition {
+    /// The position after each interval.
+    pub rights: Vec<usize>,
+}
+
+impl Partition {
+    /// The intervals, the first of which begins at 0.
+    pub fn intervals(&self) -> impl Iterator<Item = Range<usize>> {
+        std::iter::once(0).chain(self.rights.iter().copied()).zip(&self.rights).map(|(left, &right)| left..right)
+    }
+
+    /// The median of each interval, and the distance from it.
+    pub fn centres(&self, points: &[WeightedValue]) -> Vec<super::Centre> {
+        self.intervals().map(|interval| centre(&points[interval])).collect()
+    }
+}
+
+/// Which intervals a partition may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntervalLimits {
+    /// The least number of points in an interval.
+    pub min_size: usize,
+    /// The largest number of points in an interval.
+    pub max_size: usize,
+    /// The points that are cut into intervals.
+    pub positions: Range<usize>,
+}
+
+/// The penalty that [`approximate`] takes if none is given: 3 D ln n / n for the distance D of all points.
+pub fn default_penalty(points: &[WeightedValue]) -> f64 {
+    let count = points.len() as f64;
+    3.0 * centre(points).distance * count.ln() / count
+}
+
+/// The partition with the least sum, in a time that grows with n m² for n points in intervals of at most m. Of several, the
+/// one whose last intervals are the shortest.
+pub fn partition(points: &[WeightedValue], penalty: f64, limits: &IntervalLimits) -> Partition {
+    partition_by(points.len(), penalty, limits, |right, size, into| window_distances(points, right, size, into))
+}
+
+/// The same, where `distances` says how far the points of each interval that ends with `right` are from their median:
+/// shorter intervals first, as many as asked for.
+fn partition_by(
+    count: usize,
+    penalty: f64,
+    limits: &IntervalLimits,
+    mut distances: impl FnMut(usize, usize, &mut Vec<f64>),
+) -> Partition {
+    let positions = limits.positions.clone();
+    if count == 0 || limits.min_size >= positions.len() {
+        return Partition { rights: (count > 0).then_some(count).into_iter().collect() };
+    }
+    let (mut sums, mut lefts) = (vec![-penalty], Vec::with_capacity(positions.len()));
+    let mut row = Vec::new();
+    for right in positions.clone() {
+        let points = right + 1 - positions.start;
+        let largest = points.min(limits.max_size);
+        distances(right, largest, &mut row);
+        let (mut least, mut best) = (f64::INFINITY, 0);
+        for size in (limits.min_size.max(1)..=largest).rev() {
+            let sum = sums[points - size] + penalty + row[size - 1];
+            if sum <= least {
+                (least, best) = (sum, points - size);
+            }
+        }
+        sums.push(least);
+        lefts.push(best);
+    }
+    let mut rights = Vec::new();
+    let mut right = positions.len();
+    while right > 0 {
+        rights.push(right + positions.start);
+        right = lefts[right - 1];
+    }
+    rights.reverse();
+    Partition { rights }
+}
+
+/// A partition whose sum is near the least, in a time that grows with n log n: the best one of short intervals, which are
+/// then merged and moved.
+pub fn approximate(points: &[WeightedValue], penalty: f64, min_size: usize) -> Partition {
+    Approximation::new(points, min_size).partition(penalty)
+}
+
+/// A series prepared for partitions by several penalties.
+struct Approximation<'a> {
+    ranges: PointRanges<'a>,
+    windows: WindowTable,
+    limits: IntervalLimits,
+}
+
+impl<'a> Approximation<'a> {
+    fn new(points: &'a [WeightedValue], min_size: usize) -> Self {
+        // asv's choice, which keeps intervals short enough to be looked at one by one.
+        let max_size = if min_size < 10 { 20 } else { min_size + 50 };
+        let limits = IntervalLimits { min_size, max_size, positions: 0..points.len() };
+        Self { ranges: PointRanges::new(points), windows: WindowTable::new(points, max_size), limits }
+    }
+
+    fn partition(&mut self, penalty: f64) -> Partition {
+        let count = self.limits.positions.len();
+        let short = partition_by(count, penalty, &self.limits, |right, size, into| self.windows.row(right, size, into));
+        let mut rights = merge::merge(&short, penalty, &mut self.ranges);
+        merge::move_boundaries(&mut rights, self.limits.max_size, &mut self.ranges);
+        Partition { rights }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn points(values: &[f64]) -> Vec<WeightedValue> {
+        values.iter().map(|&value| WeightedValue { value, weight: 1.0 }).collect()
+    }
+
+    fn any(points: usize) -> IntervalLimits {
+        IntervalLimits { min_size: 1, max_size: points, positions: 0..points }
+    }
+
+    fn sum(points: &[WeightedValue], partition: &Partition, penalty: f64) -> f64 {
+        let distances: f64 = partition.centres(points).iter().map(|centre| centre.distance).sum();
+        distances + penalty * (partition.rights.len() as f64 - 1.0)
+    }
+
+    #[test]
+    fn a_jump_costs_less_than_the_distances_by_hand() {
+        let points = points(&[0.0, 0.0, 0.0, 5.0, 5.0]);
+        // One interval has a distance of 10.
+        assert_eq!(partition(&points, 9.9, &any(5)).rights, [3, 5]);
+        assert_eq!(partition(&points, 10.1, &any(5)).rights, [5]);
+        assert_eq!(approximate(&points, 9.9, 1).rights, [3, 5]);
+    }
+
+    #[test]
+    fn nothing_and_one_point() {
+        assert!(partition(&[], 1.0, &any(0)).rights.is_empty());
+        assert!(approximate(&[], 1.0, 1).rights.is_empty());
+        assert!(automatic(&[]).partition.rights.is_empty());
+        assert_eq!(approximate(&points(&[3.0]), 1.0, 1).rights, [1]);
+    }
+
+    #[test]
+    fn long_intervals_are_merged_from_short_ones() {
+        let values: Vec<f64> = (0..3000).map(|at| f64::from(at % 7) + if at < 1234 { 0.0 } else { 50.0 }).collect();
+        assert_eq!(automatic(&points(&values)).partition.rights, [1234, 3000]);
+    }
+
+    proptest! {
+        #[test]
+        fn no_partition_has_a_smaller_sum(
+            values in prop::collection::vec(-9f64..9.0, 2..25),
+            cuts in prop::collection::btree_set(1usize..24, 0..6),
+            penalty in 0.1f64..20.0,
+        ) {
+            let points = points(&values);
+            let best = sum(&points, &partition(&points, penalty, &any(points.len())), penalty);
+            let rights = cuts.into_iter().filter(|&cut| cut < points.len()).chain([points.len()]).collect();
+            prop_assert!(best <= sum(&points, &Partition { rights }, penalty) + 1e-9);
+            prop_assert!(best <= sum(&points, &approximate(&points, penalty, 1), penalty) + 1e-9);
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! Computes how far the points of short intervals are from their medians, for all intervals of a series.
+
+use crate::steps::WeightedValue;
+use crate::steps::weighted::centre_of_sorted;
+
+/// The distances of the points of all intervals of up to so many points.
+pub(super) struct WindowTable {
+    size: usize,
+    /// For each last point, a row of the intervals that end with it, the shortest first.
+    distances: Vec<f64>,
+}
+
+impl WindowTable {
+    pub(super) fn new(points: &[WeightedValue], size: usize) -> Self {
+        let (mut distances, mut row) = (Vec::with_capacity(points.len() * size), Vec::new());
+        for right in 0..points.len() {
+            window_distances(points, right, size.min(right + 1), &mut row);
+            row.resize(size, f64::INFINITY);
+            distances.extend_from_slice(&row);
+        }
+        Self { size, distances }
+    }
+
+    /// The distances of the intervals of 1 to `size` points that end with the point `right`.
+    pub(super) fn row(&self, right: usize, size: usize, into: &mut Vec<f64>) {
+        let from = right * self.size;
+        into.clear();
+        into.extend_from_slice(&self.distances[from..from + size]);
+    }
+}
+
+/// Computes the same, by adding one point after the other to those that are sorted.
+pub(super) fn window_distances(points: &[WeightedValue], right: usize, size: usize, into: &mut Vec<f64>) {
+    let mut sorted: Vec<WeightedValue> = Vec::with_capacity(size);
+    into.clear();
+    for left in (right + 1 - size..=right).rev() {
+        let at = sorted.partition_point(|other| other.order(&points[left]).is_lt());
+        sorted.insert(at, points[left]);
+        into.push(centre_of_sorted(&points[left..=right], &sorted).distance);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn distances_by_hand() {
+        let points = [3.0, 1.0, 2.0].map(|value| WeightedValue { value, weight: 1.0 });
+        let mut row = Vec::new();
+        let table = WindowTable::new(&points, 2);
+        table.row(2, 2, &mut row);
+        assert_eq!(row, [0.0, 1.0]);
+        window_distances(&points, 2, 3, &mut row);
+        assert_eq!(row, [0.0, 1.0, 2.0]);
+        table.row(0, 1, &mut row);
+        assert_eq!(row, [0.0]);
+    }
+}

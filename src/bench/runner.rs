@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::time::Duration;
 
 use crossbeam_channel::Receiver;
@@ -19,13 +20,13 @@ pub const CPU_TIMES: [&str; 2] = ["user_time", "system_time"];
 
 /// Measures commands, one after the other, with the same events.
 #[derive(Debug)]
-pub(super) struct Runner {
+pub(crate) struct Runner {
     measurement: Measurement,
 }
 
 /// How a run ended.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Ran {
+pub(crate) enum Ran {
     /// By itself, and what it took.
     Whole { counts: BTreeMap<String, f64>, exit: Exit },
     /// By a signal to perfprop.
@@ -38,7 +39,11 @@ const INTERVAL: Duration = Duration::from_secs(3600);
 const PERIOD: Duration = Duration::from_millis(100);
 
 impl Runner {
-    pub(super) fn new(events: &[String], counter: Counter, cpu: Option<u32>) -> Result<Self, SweepError> {
+    /// Prepares to count these events.
+    ///
+    /// # Errors
+    /// Returns why they can't be counted.
+    pub(crate) fn new(events: &[String], counter: Counter, cpu: Option<u32>) -> Result<Self, SweepError> {
         let needs = if events.is_empty() { Needs::Nothing } else { Needs::All };
         let launch = Launch { needs, counter: counter.clone(), pinned_to: cpu, ..Launch::attach(None) };
         let measured = MeasureOptions {
@@ -52,13 +57,23 @@ impl Runner {
     }
 
     /// The names of the events that are counted.
-    pub(super) fn events(&self) -> Vec<String> {
+    pub(crate) fn events(&self) -> Vec<String> {
         self.measurement.plan.events.iter().map(|event| event.name.clone()).collect()
     }
 
-    pub(super) fn run(&mut self, argv: &[String], signals: &Receiver<i32>) -> Result<Ran, SweepError> {
+    /// Runs a command in a folder, perfprop's own if there is none, until it ends or a signal arrives.
+    ///
+    /// # Errors
+    /// Returns why it can't be started, or an event wasn't counted.
+    pub(crate) fn run(
+        &mut self,
+        argv: &[String],
+        folder: Option<&Path>,
+        signals: &Receiver<i32>,
+    ) -> Result<Ran, SweepError> {
         let argv = argv.iter().map(OsString::from).collect();
-        self.measurement.launch.command = Some(CommandLine { argv, io: ChildIo::Discard });
+        self.measurement.launch.command =
+            Some(CommandLine { argv, folder: folder.map(Path::to_owned), io: ChildIo::Discard });
         let period = self.measurement.period(PERIOD);
         let (session, header) = self.measurement.start(period, INTERVAL, &mut |_| {}).map_err(SweepError::Measure)?;
         let mut monitor = self.measurement.monitor(header);

@@ -299,7 +299,7 @@ impl<'a> Sweep<'a> {
         if let Some(signal) = self.signals.try_iter().find(|signal| *signal != SIGUSR1) {
             return Err(Stopped::Signal(signal));
         }
-        match self.runner.run(command, self.signals)? {
+        match self.runner.run(command, None, self.signals)? {
             Ran::Interrupted(signal) => Err(Stopped::Signal(signal)),
             Ran::Whole { counts, exit } => {
                 self.conditions.after_run();

@@ -1,18 +1,35 @@
-//! Summarizes the samples that a benchmark took of one version of a program, so that versions can be compared.
+//! Says which commit changed a number: measures commits, keeps their results, and finds where a series lost.
 //!
-//! The statistics are those of the benchmark runner asv, number by number: [`SampleStatistics`] of one version,
-//! [`is_different`] of two.
+//! ```text
+//! git ── commits ── checkout: built once ── run: in shuffled rounds ── results: a file for each commit
+//!                                                                         │
+//!                                  regressions ── steps ── series over commits
+//! ```
+//!
+//! Results, their statistics and regressions are those of the benchmark runner asv, number by number.
 
+mod benches;
+mod checkout;
+mod differences;
 mod digits;
+mod git;
 mod laplace;
 mod rank_test;
 mod regressions;
 pub mod results;
+mod run;
 mod samples;
 mod series;
 
+pub use benches::{BenchCommand, CONFIGURATION, HistoryPlan, PlanError};
+pub use checkout::{Built, Checkout, CheckoutError};
+pub use differences::{BenchmarkDifference, DifferenceVerdict, differences};
 pub use digits::round_to_5_digits;
+pub use git::{Commit, GitError, Repository, short, spread};
 pub use rank_test::{RankTest, rank_test};
 pub use regressions::{BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions};
+pub use run::{CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};
+
+pub use crate::steps::StepMethod;

@@ -16,7 +16,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::time::{TimeVal, TimeValLike};
 use nix::unistd::Pid;
 
-use super::{ChildIo, output};
+use super::{ChildIo, CommandLine, output};
 use crate::run::CpuTime;
 use crate::sources::command::Exit;
 use crate::sources::process;
@@ -74,10 +74,14 @@ fn signal_all(pids: &[Pid], signal: Signal) {
     }
 }
 
-pub(super) fn command(argv: &[OsString], io: ChildIo) -> Command {
+/// What is started for a command line: `argv` is it, or what runs it.
+pub(super) fn command(argv: &[OsString], line: &CommandLine) -> Command {
     let mut command = Command::new(&argv[0]);
     command.args(&argv[1..]);
-    match io {
+    if let Some(folder) = &line.folder {
+        command.current_dir(folder);
+    }
+    match line.io {
         ChildIo::Inherit => {}
         ChildIo::Capture => {
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());

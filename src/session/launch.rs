@@ -1,6 +1,7 @@
 //! Says what to start and what to measure.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use nix::unistd::Pid;
@@ -51,7 +52,7 @@ pub struct Launch {
 impl Launch {
     /// A command to start and measure, with all that it starts.
     pub fn command(argv: Vec<OsString>, io: ChildIo) -> Self {
-        Self { command: Some(CommandLine { argv, io }), ..Self::attach(None) }
+        Self { command: Some(CommandLine { argv, folder: None, io }), ..Self::attach(None) }
     }
 
     /// Something that runs already.
@@ -101,6 +102,8 @@ pub enum Needs {
 pub struct CommandLine {
     /// The command and its arguments; not empty.
     pub argv: Vec<OsString>,
+    /// The folder in which it runs; that of perfprop if `None`.
+    pub folder: Option<PathBuf>,
     /// Where its input comes from and its output goes.
     pub io: ChildIo,
 }

@@ -72,7 +72,7 @@ impl TargetArgs {
             return Err(Error::Usage("--region-events asks a command that perfprop starts, and there is none".into()));
         }
         let argv = self.command.clone();
-        let command = (!argv.is_empty()).then_some(CommandLine { argv, io });
+        let command = (!argv.is_empty()).then_some(CommandLine { argv, folder: None, io });
         let delay = self.delay.map(Duration::from_millis);
         let timeout = self.timeout.map(Duration::from_millis);
         let (cpus, split, inherit) = (self.cpus()?, self.split()?, !self.no_inherit);

@@ -1,0 +1,190 @@
+//! Builds commits in a clone of its own, and keeps what is run.
+//!
+//! ```text
+//! CACHE/checkout          a clone; one commit after the other is checked out and built there, so that each build
+//!                         begins with what the last one left
+//! CACHE/builds/HASH-KEY   what was kept of a build, with the paths that it had
+//! ```
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::benches::HistoryPlan;
+use super::git::{Commit, GitError, Repository, git, short};
+
+/// A clone in which commits are built.
+#[derive(Debug)]
+pub struct Checkout {
+    cache: PathBuf,
+    source: PathBuf,
+}
+
+/// What became of a commit.
+#[derive(Debug)]
+pub enum Built {
+    /// What is run lies in this folder.
+    Kept(PathBuf),
+    /// The build failed; what it said is in this file.
+    Failed(PathBuf),
+}
+
+/// Why a commit can't be built at all.
+#[derive(Debug)]
+pub enum CheckoutError {
+    /// git gave no answer.
+    Git(GitError),
+    /// A file or folder in the cache can't be written.
+    System(PathBuf, io::Error),
+}
+
+impl From<GitError> for CheckoutError {
+    fn from(error: GitError) -> Self {
+        Self::Git(error)
+    }
+}
+
+impl Checkout {
+    /// A clone of a repository in a folder of the cache, with all commits that the repository has now.
+    ///
+    /// # Errors
+    /// Returns why it can't be made.
+    pub fn new(repository: &Repository, cache: &Path) -> Result<Self, CheckoutError> {
+        let builds = cache.join("builds");
+        fs::create_dir_all(&builds).map_err(|error| CheckoutError::System(builds, error))?;
+        let checkout = Self { cache: cache.to_owned(), source: repository.root().to_owned() };
+        let (folder, source) = (checkout.folder(), checkout.source.to_string_lossy().into_owned());
+        if !folder.join(".git").exists() {
+            git(cache, &["clone", "--quiet", "--no-checkout", &source, &folder.to_string_lossy()])?;
+        }
+        // Also those that only HEAD leads to.
+        let refs = ["+refs/*:refs/source/*", "+HEAD:refs/source/HEAD"];
+        git(&folder, &[&["fetch", "--quiet", "--force", &source], &refs[..]].concat())?;
+        Ok(checkout)
+    }
+
+    /// Where commits are checked out.
+    fn folder(&self) -> PathBuf {
+        self.cache.join("checkout")
+    }
+
+    /// Builds a commit, unless it was built before, and keeps what is run.
+    ///
+    /// # Errors
+    /// Returns why it can't be checked out, or kept. A build that fails isn't an error.
+    pub fn build(&self, commit: &Commit, plan: &HistoryPlan) -> Result<Built, CheckoutError> {
+        let name = format!("{}-{:08x}", short(&commit.hash), key(plan));
+        let kept = self.cache.join("builds").join(&name);
+        if kept.is_dir() {
+            return Ok(Built::Kept(kept));
+        }
+        let log = self.cache.join("builds").join(name + ".log");
+        let system = |path: &Path, error| CheckoutError::System(path.to_owned(), error);
+        let folder = self.folder();
+        git(&folder, &["checkout", "--quiet", "--force", "--detach", &commit.hash])?;
+        if folder.join(".gitmodules").exists()
+            && let Err(error) = git(&folder, &["submodule", "--quiet", "update", "--init", "--recursive"])
+        {
+            fs::write(&log, format!("{error}\n")).map_err(|error| system(&log, error))?;
+            return Ok(Built::Failed(log));
+        }
+        if let Some(build) = &plan.build
+            && !self.run(build, &log).map_err(|error| system(&log, error))?
+        {
+            return Ok(Built::Failed(log));
+        }
+        // Under its name once it is whole.
+        let part = kept.with_extension("part");
+        drop(fs::remove_dir_all(&part));
+        for path in kept_paths(plan, &folder) {
+            if let Err(error) = copy(&folder.join(&path), &part.join(&path)) {
+                fs::write(&log, format!("{} isn't there after the build: {error}\n", path.display()))
+                    .map_err(|error| system(&log, error))?;
+                return Ok(Built::Failed(log));
+            }
+        }
+        fs::create_dir_all(&part).and_then(|()| fs::rename(&part, &kept)).map_err(|error| system(&kept, error))?;
+        Ok(Built::Kept(kept))
+    }
+
+    /// Runs a build in the checkout; whether it succeeded. What it says goes to a file.
+    fn run(&self, build: &str, log: &Path) -> io::Result<bool> {
+        let (folder, said) = (self.folder(), File::create(log)?);
+        let mut shell = Command::new("sh");
+        shell.args(["-c", build]).current_dir(&folder).stdin(Stdio::null());
+        // Builds follow one another in one folder, whatever the user's own builds do.
+        shell.env("CARGO_TARGET_DIR", folder.join("target"));
+        Ok(shell.stdout(said.try_clone()?).stderr(said).status()?.success())
+    }
+}
+
+/// What tells builds of one commit apart: how it is built, and what is kept.
+pub(super) fn key(plan: &HistoryPlan) -> u32 {
+    let parts = plan
+        .build
+        .iter()
+        .map(String::as_str)
+        .chain(plan.benches.iter().flat_map(|bench| bench.argv.iter().map(String::as_str)));
+    let keep: Vec<_> = plan.keep.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    let text = parts.chain(keep.iter().map(String::as_str)).collect::<Vec<_>>().join("\0");
+    // Fowler, Noll and Vo, FNV-1a with 32 bits.
+    text.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
+}
+
+/// The paths that are kept: those that are named, the programs of benchmarks, and files of the checkout that are
+/// arguments.
+fn kept_paths(plan: &HistoryPlan, folder: &Path) -> Vec<PathBuf> {
+    let mut all: Vec<PathBuf> = plan.keep.clone();
+    for bench in &plan.benches {
+        let is_path = |word: &&String| word.contains('/') || folder.join(word).exists();
+        let (program, arguments) =
+            bench.argv.split_first().map_or((None, &[][..]), |(first, rest)| (Some(first), rest));
+        let program = program.into_iter().filter(|word| word.contains('/'));
+        let arguments = arguments.iter().filter(is_path).filter(|word| folder.join(word).is_file());
+        all.extend(program.chain(arguments).map(PathBuf::from));
+    }
+    all.retain(|path| is_inside(path));
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Whether a path leads to something in the checkout.
+fn is_inside(path: &Path) -> bool {
+    path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+/// Copies a file, or a folder with all that is in it.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    if from.is_dir() {
+        fs::create_dir_all(to)?;
+        return fs::read_dir(from)?.try_for_each(|entry| {
+            let entry = entry?;
+            copy(&entry.path(), &to.join(entry.file_name()))
+        });
+    }
+    to.parent().map_or(Ok(()), fs::create_dir_all)?;
+    fs::copy(from, to).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::benches::BenchCommand;
+    use super::*;
+
+    #[test]
+    fn programs_and_files_of_the_checkout_are_kept() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let bench =
+            |argv: &[&str]| BenchCommand { name: "b".into(), argv: argv.iter().map(|&word| word.to_owned()).collect() };
+        let plan = HistoryPlan {
+            benches: vec![bench(&["./target/x", "Cargo.toml", "1000", "/etc/hosts"]), bench(&["gzip", "../up"])],
+            keep: vec!["data".into(), "/etc".into()],
+            ..HistoryPlan::default()
+        };
+        assert_eq!(kept_paths(&plan, folder), ["./target/x", "Cargo.toml", "data"].map(PathBuf::from));
+        assert_ne!(key(&plan), key(&HistoryPlan { build: Some("make".into()), ..plan.clone() }));
+        assert_eq!(key(&HistoryPlan::default()), 0x811c_9dc5, "the hash of nothing");
+    }
+}

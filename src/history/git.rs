@@ -1,0 +1,177 @@
+//! Asks git about commits, so that nothing in the asked repository is written.
+
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::names::shown;
+
+/// A repository.
+#[derive(Clone, Debug)]
+pub struct Repository {
+    root: PathBuf,
+}
+
+/// A commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Its whole hash.
+    pub hash: String,
+    /// When it was made, in milliseconds since 1970.
+    pub date: i64,
+    /// The first line of its message.
+    pub subject: String,
+}
+
+impl Commit {
+    /// The first digits of the hash, as git shows them.
+    pub fn short(&self) -> &str {
+        short(&self.hash)
+    }
+}
+
+/// The first digits of a hash, as git shows them.
+pub fn short(hash: &str) -> &str {
+    hash.get(..8).unwrap_or(hash)
+}
+
+/// Why git gave no answer.
+#[derive(Debug)]
+pub enum GitError {
+    /// git isn't installed, or can't be started.
+    Start(io::Error),
+    /// git ended with an error.
+    Failed {
+        /// What it was asked.
+        arguments: String,
+        /// What it said.
+        said: String,
+    },
+    /// There are no commits in the range.
+    NoCommits(String),
+}
+
+impl fmt::Display for GitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Start(error) => write!(f, "git can't be started ({error}): install it, or give another PATH"),
+            Self::Failed { arguments, said } => write!(f, "git {}: {}", shown(arguments), shown(said)),
+            Self::NoCommits(range) => {
+                write!(f, "there are no commits in {}; one commit is named as it is, several as FROM..TO", shown(range))
+            }
+        }
+    }
+}
+
+impl std::error::Error for GitError {}
+
+/// Asks git in a folder. It takes no locks, asks for no passwords, and doesn't listen to variables of another repository.
+pub(super) fn git(folder: &Path, arguments: &[&str]) -> Result<String, GitError> {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(folder).args(arguments).stdin(Stdio::null());
+    command.env("GIT_OPTIONAL_LOCKS", "0").env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C");
+    command.env_remove("GIT_DIR").env_remove("GIT_WORK_TREE").env_remove("GIT_INDEX_FILE");
+    let output = command.output().map_err(GitError::Start)?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let said = said.trim().lines().next_back().unwrap_or("it failed without a word").to_owned();
+    Err(GitError::Failed { arguments: arguments.join(" "), said })
+}
+
+impl Repository {
+    /// The repository that a folder is in.
+    ///
+    /// # Errors
+    /// Returns git's word if there is none.
+    pub fn of(folder: &Path) -> Result<Self, GitError> {
+        let root = git(folder, &["rev-parse", "--show-toplevel"])?;
+        Ok(Self { root: PathBuf::from(root.trim_end_matches('\n')) })
+    }
+
+    /// Its folder.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The commits of a range `FROM..TO` along first parents, the oldest first; or the one commit that is named.
+    ///
+    /// # Errors
+    /// Returns git's word on a range that isn't one, and if no commit is in it.
+    pub fn commits(&self, range: &str) -> Result<Vec<Commit>, GitError> {
+        let limit = if range.contains("..") { "--max-count=-1" } else { "--max-count=1" };
+        let commits = self.log(&[limit, range])?;
+        if commits.is_empty() { Err(GitError::NoCommits(range.to_owned())) } else { Ok(commits) }
+    }
+
+    /// All commits that lead to one along first parents, the oldest first.
+    ///
+    /// # Errors
+    /// Returns git's word on a name that isn't a commit's.
+    pub fn history(&self, tip: &str) -> Result<Vec<Commit>, GitError> {
+        self.log(&[tip])
+    }
+
+    fn log(&self, which: &[&str]) -> Result<Vec<Commit>, GitError> {
+        let format = "--format=%H%x00%ct%x00%s";
+        // What begins with a dash is no option.
+        let (name, options) = which.split_last().unwrap_or((&"HEAD", &[]));
+        let arguments = [&["log", "--first-parent", "--reverse", format], options, &["--end-of-options", name, "--"]];
+        let text = git(&self.root, &arguments.concat())?;
+        let commit = |line: &str| {
+            let mut parts = line.splitn(3, '\0');
+            let hash = parts.next()?.to_owned();
+            let seconds: i64 = parts.next()?.parse().ok()?;
+            Some(Commit { hash, date: 1000 * seconds, subject: parts.next().unwrap_or_default().to_owned() })
+        };
+        Ok(text.lines().filter_map(commit).collect())
+    }
+
+    /// Whether older commits were left out when it was cloned.
+    ///
+    /// # Errors
+    /// Returns git's word.
+    pub fn is_shallow(&self) -> Result<bool, GitError> {
+        Ok(git(&self.root, &["rev-parse", "--is-shallow-repository"])?.trim() == "true")
+    }
+
+    /// Whether files of the checkout differ from its commit.
+    ///
+    /// # Errors
+    /// Returns git's word.
+    pub fn has_changes(&self) -> Result<bool, GitError> {
+        Ok(!git(&self.root, &["status", "--porcelain", "--untracked-files=no"])?.trim().is_empty())
+    }
+}
+
+/// `count` of the commits, spread over all of them, with the first and the last.
+pub fn spread(commits: Vec<Commit>, count: usize) -> Vec<Commit> {
+    let last = commits.len().saturating_sub(1);
+    if count > last {
+        return commits;
+    }
+    // One alone is the newest.
+    let place = |number: usize| if count < 2 { last } else { number * last / (count - 1) };
+    let places: Vec<usize> = (0..count).map(place).collect();
+    commits.into_iter().enumerate().filter(|(place, _)| places.contains(place)).map(|(_, commit)| commit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commits_are_spread() {
+        let commits = |count: usize| -> Vec<Commit> {
+            (0..count).map(|n| Commit { hash: n.to_string(), date: 0, subject: String::new() }).collect()
+        };
+        let hashes = |all: Vec<Commit>| all.into_iter().map(|commit| commit.hash).collect::<Vec<_>>();
+        assert_eq!(hashes(spread(commits(9), 3)), ["0", "4", "8"]);
+        assert_eq!(hashes(spread(commits(9), 1)), ["8"]);
+        assert_eq!(hashes(spread(commits(2), 5)), ["0", "1"]);
+        assert!(spread(Vec::new(), 3).is_empty() && spread(commits(3), 0).is_empty());
+        assert_eq!(short("0123456789"), "01234567");
+    }
+}

@@ -1,0 +1,445 @@
+//! Measures commits: builds each once, then runs their benchmarks in shuffled rounds.
+//!
+//! Each round runs every benchmark of every commit once, in another order, so that a drift of the machine is in all
+//! commits alike and is not taken for a step. Results are written after each round.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use crossbeam_channel::Receiver;
+
+use super::benches::{BenchCommand, HistoryPlan};
+use super::checkout::{Built, Checkout, CheckoutError, key};
+use super::digits::round_to_5_digits;
+use super::git::Commit;
+use super::results::{
+    Benchmark, BenchmarkList, BenchmarkResult, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore,
+    ResultsError, StoredResults,
+};
+use super::samples::SampleStatistics;
+use crate::bench::{Ran, Runner, SweepError, order};
+use crate::cost::TIME;
+use crate::run::MeasuredMachine;
+use crate::sources::Counter;
+use crate::sources::command::Exit;
+
+/// Which of the commits are measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitChoice {
+    /// All: what was measured of them before is replaced.
+    All,
+    /// Those of which nothing was measured.
+    New,
+    /// All, but only runs that are missing.
+    Resumed,
+}
+
+/// How commits are measured.
+#[derive(Clone, Debug)]
+pub struct HistoryOptions {
+    /// How each is built, and what is run.
+    pub plan: HistoryPlan,
+    /// The commits, the oldest first.
+    pub commits: Vec<Commit>,
+    /// Which of them.
+    pub choice: CommitChoice,
+    /// How often each benchmark is run.
+    pub repeats: usize,
+    /// How often each is run before anything is kept.
+    pub warmups: usize,
+    /// What the order of runs is drawn by.
+    pub seed: u64,
+    /// What counts: this machine, or a model.
+    pub counter: Counter,
+    /// The CPU that commands are kept on.
+    pub cpu: Option<u32>,
+}
+
+/// How far commits are measured.
+#[derive(Clone, Debug)]
+pub enum HistoryProgress<'a> {
+    /// A commit is being built.
+    Building {
+        /// The commit.
+        commit: &'a Commit,
+        /// Its number, from 1.
+        number: usize,
+        /// How many there are.
+        of: usize,
+    },
+    /// A build failed.
+    BuildFailed {
+        /// The commit.
+        commit: &'a Commit,
+        /// The file with what it said.
+        log: &'a Path,
+    },
+    /// So many runs are done.
+    Running {
+        /// Runs that are done.
+        done: usize,
+        /// All runs.
+        of: usize,
+    },
+}
+
+/// What became of the commits.
+#[derive(Debug, Default)]
+pub struct HistoryOutcome {
+    /// How many commits were measured.
+    pub measured: usize,
+    /// How many runs were made now.
+    pub runs: usize,
+    /// How many commits were left out because they were measured before.
+    pub skipped: usize,
+    /// The commits whose build failed, with the file that says why.
+    pub failed: Vec<(Commit, PathBuf)>,
+    /// The benchmarks that ended with an exit code other than 0, with the commit's hash.
+    pub broken: Vec<(String, String)>,
+    /// The signal that ended it early.
+    pub signal: Option<i32>,
+}
+
+/// Why commits can't be measured.
+#[derive(Debug)]
+pub enum HistoryError {
+    /// They can't be checked out.
+    Checkout(CheckoutError),
+    /// The results can't be read or written.
+    Results(ResultsError),
+    /// A run can't be made.
+    Run(SweepError),
+}
+
+impl fmt::Display for HistoryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Checkout(CheckoutError::Git(error)) => error.fmt(f),
+            Self::Checkout(CheckoutError::System(path, error)) => {
+                write!(f, "{}: {error}", crate::names::quoted(&path.to_string_lossy()))
+            }
+            Self::Results(error) => error.fmt(f),
+            Self::Run(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for HistoryError {}
+
+impl From<ResultsError> for HistoryError {
+    fn from(error: ResultsError) -> Self {
+        Self::Results(error)
+    }
+}
+
+impl From<CheckoutError> for HistoryError {
+    fn from(error: CheckoutError) -> Self {
+        Self::Checkout(error)
+    }
+}
+
+/// A commit on its way: where it is run, and the samples of each benchmark and quantity.
+struct Measuring<'a> {
+    commit: &'a Commit,
+    folder: PathBuf,
+    /// What was taken, by the benchmark's place and the quantity.
+    samples: BTreeMap<(usize, String), Vec<f64>>,
+    /// The benchmarks that failed.
+    broken: Vec<usize>,
+}
+
+/// Measures commits, and adds what they took to the store.
+///
+/// # Errors
+/// Returns why nothing more can be measured; what was measured until then is in the store.
+pub fn measure_commits(
+    options: &HistoryOptions,
+    checkout: &Checkout,
+    store: &ResultStore,
+    signals: &Receiver<i32>,
+    progress: &mut dyn FnMut(HistoryProgress<'_>),
+) -> Result<HistoryOutcome, HistoryError> {
+    let stored = if store.root().exists() { store.read()? } else { StoredResults::default() };
+    let machine = this_machine(&options.counter);
+    let environment = environment(options);
+    // An event that can't be counted is told before anything is built.
+    let mut runner =
+        Runner::new(&options.plan.events, options.counter.clone(), options.cpu).map_err(HistoryError::Run)?;
+    let quantities = std::iter::once(TIME.to_owned()).chain(runner.events()).collect();
+    let outcome = HistoryOutcome::default();
+    let mut history = Measured { options, machine, environment, quantities, stored, outcome };
+    let mut all = history.build(checkout, signals, progress)?;
+    if !all.is_empty() && history.outcome.signal.is_none() {
+        history.run(&mut runner, &mut all, store, signals, progress)?;
+    }
+    history.outcome.measured = all.len();
+    Ok(history.outcome)
+}
+
+/// What is shared by all commits of a run.
+struct Measured<'a> {
+    options: &'a HistoryOptions,
+    machine: MachineFacts,
+    environment: String,
+    /// The time and the events.
+    quantities: Vec<String>,
+    stored: StoredResults,
+    outcome: HistoryOutcome,
+}
+
+impl<'a> Measured<'a> {
+    /// Builds the commits that are chosen.
+    fn build(
+        &mut self,
+        checkout: &Checkout,
+        signals: &Receiver<i32>,
+        progress: &mut dyn FnMut(HistoryProgress<'_>),
+    ) -> Result<Vec<Measuring<'a>>, HistoryError> {
+        let (choice, of) = (self.options.choice, self.options.commits.len());
+        let mut all = Vec::new();
+        for (place, commit) in self.options.commits.iter().enumerate() {
+            let before = self.before(commit);
+            if choice == CommitChoice::New && before.is_some() {
+                self.outcome.skipped += 1;
+                continue;
+            }
+            let samples = before.filter(|_| choice == CommitChoice::Resumed).map(|before| self.samples_of(before));
+            progress(HistoryProgress::Building { commit, number: place + 1, of });
+            let built = checkout.build(commit, &self.options.plan)?;
+            // A signal to perfprop ends builds of the same terminal as well: that is no failure of the commit's.
+            self.outcome.signal = signals.try_recv().ok();
+            if self.outcome.signal.is_some() {
+                break;
+            }
+            match built {
+                Built::Kept(folder) => {
+                    all.push(Measuring { commit, folder, samples: samples.unwrap_or_default(), broken: Vec::new() });
+                }
+                Built::Failed(log) => {
+                    progress(HistoryProgress::BuildFailed { commit, log: &log });
+                    self.outcome.failed.push((commit.clone(), log));
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    /// What was measured of a commit before, in the same way.
+    fn before(&self, commit: &Commit) -> Option<&CommitResults> {
+        let machines = self.stored.machines.iter().filter(|one| one.machine.name() == self.machine.name());
+        let mut commits = machines.flat_map(|one| &one.commits);
+        commits.find(|one| one.commit == commit.hash && one.environment == self.environment)
+    }
+
+    /// The samples of earlier runs of the same commands.
+    fn samples_of(&self, before: &CommitResults) -> BTreeMap<(usize, String), Vec<f64>> {
+        let mut all = BTreeMap::new();
+        for (place, bench) in self.options.plan.benches.iter().enumerate() {
+            for (name, result) in &before.results.0 {
+                let Some(quantity) = quantity(bench, name) else { continue };
+                let kept = result.samples.first().and_then(Option::as_ref);
+                if let Some(kept) = kept.filter(|_| result.version.as_deref() == Some(&version(bench))) {
+                    let factor = if quantity == TIME { NANOSECONDS } else { 1.0 };
+                    let samples = kept.iter().filter_map(|sample| Some(sample.number()? * factor)).collect();
+                    all.insert((place, quantity.to_owned()), samples);
+                }
+            }
+        }
+        all
+    }
+
+    /// Runs the benchmarks in rounds.
+    fn run(
+        &mut self,
+        runner: &mut Runner,
+        all: &mut [Measuring<'_>],
+        store: &ResultStore,
+        signals: &Receiver<i32>,
+        progress: &mut dyn FnMut(HistoryProgress<'_>),
+    ) -> Result<(), HistoryError> {
+        let options = self.options;
+        let benches = options.plan.benches.len();
+        let cells = all.len() * benches;
+        let rounds = options.warmups + options.repeats;
+        for (done, cell) in order(cells, rounds, options.seed).into_iter().enumerate() {
+            let (one, bench) = (&mut all[cell / benches], cell % benches);
+            let is_warmup = done < options.warmups * cells;
+            let taken = one.samples.get(&(bench, TIME.to_owned())).map_or(0, Vec::len);
+            if taken < options.repeats && !one.broken.contains(&bench) {
+                let argv = argv(&options.plan.benches[bench], &one.folder);
+                match runner.run(&argv, Some(&one.folder), signals).map_err(HistoryError::Run)? {
+                    Ran::Interrupted(signal) => {
+                        self.outcome.signal = Some(signal);
+                        break;
+                    }
+                    Ran::Whole { exit: Exit::Code(0), .. } if is_warmup => {}
+                    Ran::Whole { exit: Exit::Code(0), counts } => {
+                        self.outcome.runs += 1;
+                        counts.into_iter().for_each(|(name, count)| {
+                            one.samples.entry((bench, name)).or_default().push(count);
+                        });
+                    }
+                    Ran::Whole { .. } => {
+                        one.broken.push(bench);
+                        let name = options.plan.benches[bench].name.clone();
+                        self.outcome.broken.push((name, one.commit.hash.clone()));
+                    }
+                }
+            }
+            progress(HistoryProgress::Running { done: done + 1, of: cells * rounds });
+            if (done + 1) % cells == 0 && !is_warmup {
+                self.write(all, store)?;
+            }
+        }
+        self.write(all, store)
+    }
+
+    /// Adds all samples to the store.
+    fn write(&self, all: &[Measuring<'_>], store: &ResultStore) -> Result<(), HistoryError> {
+        for one in all {
+            let (list, results) = self.results(one);
+            if !results.results.0.is_empty() {
+                store.add(&self.machine, &list, results)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn results(&self, one: &Measuring<'_>) -> (BenchmarkList, CommitResults) {
+        let (mut list, mut results) = (BenchmarkList::default(), OrderedMap::default());
+        for (place, bench) in self.options.plan.benches.iter().enumerate() {
+            for quantity in &self.quantities {
+                let samples = one.samples.get(&(place, quantity.clone())).filter(|_| !one.broken.contains(&place));
+                if samples.is_none() && !one.broken.contains(&place) {
+                    continue;
+                }
+                let benchmark = benchmark(bench, quantity);
+                results.set(&benchmark.name, result(bench, quantity, samples.map_or(&[], Vec::as_slice)));
+                list.0.insert(benchmark.name.clone(), benchmark);
+            }
+        }
+        let facts = self.machine.0.0.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+        let build = ("build".to_owned(), self.options.plan.build.clone());
+        let results = CommitResults {
+            commit: one.commit.hash.clone(),
+            environment: self.environment.clone(),
+            date: one.commit.date,
+            params: OrderedMap(facts.chain([build]).collect()),
+            results,
+            other: other(),
+            ..CommitResults::default()
+        };
+        (list, results)
+    }
+}
+
+/// What asv wants in each file.
+fn other() -> BTreeMap<String, serde_json::Value> {
+    let empty = || serde_json::Value::Object(serde_json::Map::new());
+    [("python", serde_json::Value::from("")), ("requirements", empty()), ("env_vars", empty())]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// Nanoseconds of a second: results have seconds, as asv's.
+const NANOSECONDS: f64 = 1e9;
+
+/// What one run of a benchmark is called for one quantity: `sort` for its time, `sort.cycles` for an event.
+fn benchmark(bench: &BenchCommand, quantity: &str) -> Benchmark {
+    let is_time = quantity == TIME;
+    let name = if is_time { bench.name.clone() } else { format!("{}.{quantity}", bench.name) };
+    let code = ("code".to_owned(), serde_json::Value::from(bench.argv.join(" ")));
+    Benchmark {
+        name,
+        version: Some(version(bench)),
+        kind: if is_time { "time" } else { "track" }.to_owned(),
+        unit: if is_time { "seconds".to_owned() } else { quantity.to_owned() },
+        other: [code].into(),
+        ..Benchmark::default()
+    }
+}
+
+/// The quantity of a benchmark that a name stands for.
+fn quantity<'a>(bench: &BenchCommand, name: &'a str) -> Option<&'a str> {
+    if name == bench.name { Some(TIME) } else { name.strip_prefix(&bench.name)?.strip_prefix('.') }
+}
+
+/// What tells a benchmark from one of the same name that ran something else.
+fn version(bench: &BenchCommand) -> String {
+    let alone = HistoryPlan { benches: vec![bench.clone()], ..HistoryPlan::default() };
+    format!("{:08x}", key(&alone))
+}
+
+/// The result of samples: their median with what is known of it; a failure if there are none.
+fn result(bench: &BenchCommand, quantity: &str, samples: &[f64]) -> BenchmarkResult {
+    let factor = if quantity == TIME { NANOSECONDS } else { 1.0 };
+    let samples: Vec<f64> = samples.iter().map(|sample| sample / factor).collect();
+    let empty = BenchmarkResult { version: Some(version(bench)), ..BenchmarkResult::default() };
+    let Some(found) = SampleStatistics::of(&samples) else { return empty };
+    let one = |number: f64| vec![ResultNumber::Number(round_to_5_digits(number))];
+    BenchmarkResult {
+        result: Some(vec![ResultNumber::Number(found.median)]),
+        ci_99_low: one(found.interval.0),
+        ci_99_high: one(found.interval.1),
+        quartile_low: one(found.quartiles.0),
+        quartile_high: one(found.quartiles.1),
+        number: one(1.0),
+        repeat: one(found.count as f64),
+        samples: vec![Some(samples.iter().copied().map(ResultNumber::Number).collect())],
+        ..empty
+    }
+}
+
+/// The command with its program in the folder of what was built.
+fn argv(bench: &BenchCommand, folder: &Path) -> Vec<String> {
+    let mut argv = bench.argv.clone();
+    if argv[0].contains('/') {
+        argv[0] = folder.join(&argv[0]).to_string_lossy().into_owned();
+    }
+    argv
+}
+
+/// This machine; one whose counts are a model's is another one.
+fn this_machine(counter: &Counter) -> MachineFacts {
+    let MeasuredMachine { host, kernel, arch, cpu, cpus } = MeasuredMachine::this();
+    let name = match counter {
+        Counter::Kernel => host,
+        Counter::Model(_) => format!("{host}-emulated"),
+    };
+    // The name is a folder's.
+    let name: String = name.chars().map(|c| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' }).collect();
+    let name = if name.trim_matches('.').is_empty() { "unknown".to_owned() } else { name };
+    let facts = [("machine", name), ("os", kernel), ("arch", arch), ("cpu", cpu), ("num_cpu", cpus.to_string())];
+    MachineFacts(OrderedMap(facts.into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect()))
+}
+
+/// What is the same of all commits of a run: how they are built, and what counts.
+fn environment(options: &HistoryOptions) -> String {
+    let built = HistoryPlan { build: options.plan.build.clone(), ..HistoryPlan::default() };
+    format!("build-{:08x}", key(&built))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_benchmark_has_a_result_for_each_quantity() {
+        let bench = BenchCommand::parse("sort=./sort 10").unwrap();
+        assert_eq!(benchmark(&bench, TIME).name, "sort");
+        assert_eq!(benchmark(&bench, "cycles").name, "sort.cycles");
+        assert_eq!(
+            [quantity(&bench, "sort"), quantity(&bench, "sort.a.b"), quantity(&bench, "sorted")],
+            [Some(TIME), Some("a.b"), None]
+        );
+        let found = result(&bench, TIME, &[3e9, 1e9, 2e9]);
+        assert_eq!(found.result, Some(vec![ResultNumber::Number(2.0)]));
+        let none = result(&bench, "cycles", &[]);
+        assert_eq!((none.result, none.samples.len()), (None, 0), "a failure has no number");
+        assert_eq!(argv(&bench, Path::new("/b")), ["/b/./sort", "10"]);
+    }
+}

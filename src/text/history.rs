@@ -1,0 +1,270 @@
+//! Prints results over commits: what was lost where, how two commits differ, and what there is.
+
+use std::collections::BTreeMap;
+
+use crate::compare::Verdict;
+use crate::history::{
+    BenchmarkDifference, BenchmarkRegression, BenchmarkSeries, Commit, DifferenceVerdict, StepMethod, short,
+};
+use crate::names::shown;
+use crate::number::{si, time};
+use crate::steps::{Regression, Step};
+
+/// A number of a benchmark, with its unit.
+pub fn benchmark_number(number: f64, unit: &str) -> String {
+    match unit {
+        "seconds" => time(number * 1e9),
+        _ => si(number),
+    }
+}
+
+/// By what part a number changed: `+12.5%`.
+fn change(before: f64, after: f64) -> String {
+    let part = (after - before) / before.abs();
+    match part {
+        part if !part.is_finite() => "—".to_owned(),
+        part if part < 0.0 => format!("−{}", crate::number::percent(-part)),
+        part => format!("+{}", crate::number::percent(part)),
+    }
+}
+
+/// Columns of text under one another, the last one as it is.
+fn table(columns: &[(&str, bool)], rows: &[Vec<String>]) -> String {
+    let width = |place: usize| {
+        let cells = rows.iter().map(|row| row[place].chars().count());
+        cells.chain([columns[place].0.chars().count()]).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns.len()).map(width).collect();
+    let line = |cells: Vec<&str>| {
+        let mut out = String::new();
+        for (place, cell) in cells.into_iter().enumerate() {
+            let width = widths[place];
+            out += &match columns[place].1 {
+                true => format!("{cell:>width$}  "),
+                false => format!("{cell:<width$}  "),
+            };
+        }
+        out.trim_end().to_owned() + "\n"
+    };
+    let heads = line(columns.iter().map(|(head, _)| *head).collect());
+    let lines = rows.iter().map(|row| line(row.iter().map(String::as_str).collect()));
+    lines.fold(heads, |text, line| text + &line)
+}
+
+/// What is known of commits by their places in the history.
+#[derive(Debug)]
+pub struct CommitNames<'a>(pub &'a [Commit]);
+
+impl CommitNames<'_> {
+    /// The first digits of a commit's hash.
+    fn hash(&self, revision: usize) -> &str {
+        self.0.get(revision).map_or("?", |commit| short(&commit.hash))
+    }
+
+    /// The first line of a commit's message, as it may be shown.
+    fn subject(&self, revision: usize) -> String {
+        const LONGEST: usize = 60;
+        let subject = self.0.get(revision).map_or("", |commit| &commit.subject);
+        let cut: String = subject.chars().take(LONGEST).collect();
+        shown(&cut).into_owned()
+    }
+
+    /// The commits of which one made a number larger, and what to look at first.
+    fn range(&self, rise: &Regression) -> (String, String) {
+        let Some(after) = rise.after else { return (self.hash(rise.before).to_owned(), String::new()) };
+        match after - rise.before {
+            1 => (self.hash(after).to_owned(), self.subject(after)),
+            between => (
+                format!("{}..{}", self.hash(rise.before), self.hash(after)),
+                format!("one of {between} commits, up to: {}", self.subject(after)),
+            ),
+        }
+    }
+}
+
+/// What benchmarks lost, a line for each rise, and below it what else of the benchmark changed there.
+pub fn benchmark_regressions(
+    found: &[BenchmarkRegression],
+    series: &[BenchmarkSeries],
+    units: &BTreeMap<String, String>,
+    method: StepMethod,
+    commits: &CommitNames<'_>,
+) -> String {
+    let mut rows = Vec::new();
+    for one in found {
+        let of = &series[one.series];
+        let unit = units.get(&of.benchmark).map_or("", String::as_str);
+        for rise in &one.rises.found {
+            let (range, subject) = commits.range(rise);
+            rows.push(vec![
+                shown(&one.entry).into_owned(),
+                benchmark_number(rise.value_before, unit),
+                benchmark_number(rise.best_after, unit),
+                change(rise.value_before, rise.best_after),
+                range,
+                subject + &moved_with(one, rise, series, method),
+            ]);
+        }
+    }
+    let heads = [("BENCHMARK", false), ("BEFORE", true), ("AFTER", true), ("CHANGE", true), ("COMMIT", false), ("", false)];
+    table(&heads, &rows)
+}
+
+/// What else of the same benchmark changed from one commit to the other: `  (with instructions +0.1%, cache-misses +180%)`.
+fn moved_with(
+    one: &BenchmarkRegression,
+    rise: &Regression,
+    series: &[BenchmarkSeries],
+    method: StepMethod,
+) -> String {
+    let of = &series[one.series];
+    let bench = of.benchmark.split('.').next().unwrap_or_default();
+    let combination = one.combination.unwrap_or(0);
+    let level = |steps: &[Step], revision: usize| {
+        steps.iter().find(|step| (step.left..step.right).contains(&revision)).map(|step| step.value)
+    };
+    let mut moved = Vec::new();
+    for other in series.iter().filter(|other| other.params == of.params && other.benchmark != of.benchmark) {
+        let rest = other.benchmark.strip_prefix(bench).filter(|rest| rest.is_empty() || rest.starts_with('.'));
+        let (Some(rest), Some(after)) = (rest, rise.after) else { continue };
+        let steps = other.steps(combination, method);
+        let levels = level(&steps, rise.before).zip(level(&steps, after));
+        let Some((before, after)) = levels.filter(|(before, after)| before != after) else { continue };
+        let name = if rest.is_empty() { "time" } else { &rest[1..] };
+        moved.push(format!("{} {}", shown(name), change(before, after)));
+    }
+    if moved.is_empty() { String::new() } else { format!("  (with {})", moved.join(", ")) }
+}
+
+/// How benchmarks of two commits differ, a line for each.
+pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> String {
+    let row = |one: &BenchmarkDifference| {
+        let (a, b) = one.results;
+        let name = shown(&one.name);
+        let name = if machines > 1 { format!("{name} on {}", shown(&one.machine)) } else { name.into_owned() };
+        let change = one.change().map_or_else(|| "—".to_owned(), |_| change(a, b));
+        vec![name, benchmark_number(a, &one.unit), benchmark_number(b, &one.unit), change, is(one).to_owned()]
+    };
+    let heads = [("BENCHMARK", false), ("A", true), ("B", true), ("CHANGE", true), ("IS", false)];
+    table(&heads, &found.iter().map(row).collect::<Vec<_>>())
+}
+
+fn is(one: &BenchmarkDifference) -> String {
+    match one.verdict {
+        DifferenceVerdict::Tested(verdict) => match verdict.needs() {
+            Some(needs) if verdict != Verdict::Equal => format!("{} ({needs} runs)", verdict.word()),
+            _ => verdict.word().to_owned(),
+        },
+        DifferenceVerdict::OfAsv { is_different: false } => "can't tell".to_owned(),
+        DifferenceVerdict::OfAsv { is_different: true } if one.results.1 > one.results.0 => "higher".to_owned(),
+        DifferenceVerdict::OfAsv { is_different: true } => "lower".to_owned(),
+    }
+}
+
+/// What there is: a line for each series.
+pub fn benchmark_overview(
+    series: &[BenchmarkSeries],
+    units: &BTreeMap<String, String>,
+    method: StepMethod,
+    commits: &CommitNames<'_>,
+) -> String {
+    let mut rows = Vec::new();
+    for one in series {
+        let unit = units.get(&one.benchmark).map_or("", String::as_str);
+        let steps = if one.combinations() == 1 { one.steps(0, method) } else { Vec::new() };
+        let first = one.points.first().and_then(|point| point.values.first().copied().flatten());
+        let last = one.points.last();
+        let number = |number: Option<f64>| number.map_or_else(|| "—".to_owned(), |number| benchmark_number(number, unit));
+        let latest = last.and_then(|point| point.values.first().copied().flatten());
+        rows.push(vec![
+            shown(&one.benchmark).into_owned(),
+            one.params.get("machine").cloned().flatten().map_or_else(String::new, |name| shown(&name).into_owned()),
+            one.points.len().to_string(),
+            number(first),
+            number(latest),
+            first.zip(latest).map_or_else(|| "—".to_owned(), |(first, latest)| change(first, latest)),
+            if steps.is_empty() { "—".to_owned() } else { (steps.len() - 1).to_string() },
+            last.map_or_else(String::new, |point| commits.hash(point.revision as usize).to_owned()),
+        ]);
+    }
+    let heads = [
+        ("BENCHMARK", false),
+        ("MACHINE", false),
+        ("COMMITS", true),
+        ("FIRST", true),
+        ("LATEST", true),
+        ("CHANGE", true),
+        ("STEPS", true),
+        ("LATEST OF", false),
+    ];
+    table(&heads, &rows)
+}
+
+/// The numbers of one series, a line for each commit, with a line where the level changed.
+pub fn benchmark_commits(
+    one: &BenchmarkSeries,
+    unit: &str,
+    method: StepMethod,
+    commits: &CommitNames<'_>,
+) -> String {
+    let steps: Vec<Vec<Step>> = (0..one.combinations()).map(|combination| one.steps(combination, method)).collect();
+    let mut rows = Vec::new();
+    for point in &one.points {
+        let revision = point.revision as usize;
+        let begins = |steps: &&Vec<Step>| steps.iter().skip(1).any(|step| step.left == revision);
+        let numbers = point.values.iter().map(|value| value.map_or_else(|| "—".to_owned(), |value| benchmark_number(value, unit)));
+        rows.push(vec![
+            commits.hash(revision).to_owned(),
+            numbers.collect::<Vec<_>>().join("  "),
+            if steps.iter().any(|steps| begins(&steps)) { "new level".to_owned() } else { String::new() },
+            commits.subject(revision),
+        ]);
+    }
+    let heads = [("COMMIT", false), (if one.combinations() > 1 { "RESULTS" } else { "RESULT" }, true), ("", false), ("", false)];
+    table(&heads, &rows)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::history::SeriesPoint;
+
+    fn series(name: &str, levels: [f64; 2]) -> BenchmarkSeries {
+        let value = |revision: u64| levels[usize::from(revision >= 10)] * (1.0 + 1e-4 * (revision % 3) as f64);
+        let point = |revision| SeriesPoint { revision, values: vec![Some(value(revision))], weights: vec![None] };
+        BenchmarkSeries { benchmark: name.into(), params: BTreeMap::new(), points: (0..20).map(point).collect() }
+    }
+
+    fn commits() -> Vec<Commit> {
+        let commit = |n: u64| Commit { hash: format!("{n:08}ffff"), date: 0, subject: format!("change {n}\u{1b}[2J") };
+        (0..20).map(commit).collect()
+    }
+
+    #[test]
+    fn a_regression_names_its_commit_and_what_moved_with_it() {
+        use crate::history::results::{Benchmark, BenchmarkList};
+        use crate::history::{RegressionRule, all_regressions};
+        let all = [series("sort", [0.010, 0.012]), series("sort.cycles", [1e6, 1.001e6]), series("sorted", [1.0, 2.0])];
+        let benchmark = |name: &str| (name.to_owned(), Benchmark { name: name.into(), ..Benchmark::default() });
+        let list = BenchmarkList(["sort", "sort.cycles"].map(benchmark).into());
+        let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
+        let found = all_regressions(&all, &list, StepMethod::Potts, rule);
+        let units = BTreeMap::from([("sort".to_owned(), "seconds".to_owned())]);
+        let text = benchmark_regressions(&found, &all, &units, StepMethod::Potts, &CommitNames(&commits()));
+        let line = text.lines().nth(1).unwrap_or_default();
+        assert!(line.starts_with("sort ") && line.contains("10.0 ms") && line.contains("+20.0%"), "{text}");
+        assert!(line.contains("00000010") && line.contains("change 10\\x1b[2J") && line.contains("(with cycles +0.1%)"), "{text}");
+        assert_eq!(text.lines().count(), 2, "{text}");
+    }
+
+    #[test]
+    fn commits_and_an_overview() {
+        let one = series("sort", [0.010, 0.012]);
+        let names = commits();
+        let text = benchmark_commits(&one, "seconds", StepMethod::Potts, &CommitNames(&names));
+        let level: Vec<&str> = text.lines().filter(|line| line.contains("new level")).collect();
+        assert!(level.len() == 1 && level[0].starts_with("00000010"), "{text}");
+        let text = benchmark_overview(&[one], &BTreeMap::new(), StepMethod::Potts, &CommitNames(&names));
+        assert!(text.lines().count() == 2 && text.contains("+20.0%") && text.contains("00000019"), "{text}");
+    }
+}

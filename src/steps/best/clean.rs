@@ -9,6 +9,9 @@ const FAR: f64 = 3.5;
 /// If more values than this share are far off, the values have two levels in turns, and those aren't outliers.
 const MOST: f64 = 0.08;
 
+/// Where no value is far off, so few in a row are enough.
+const WITHOUT_OUTLIERS: usize = 3;
+
 /// The noise at a place is that of so many differences around it.
 const AROUND: usize = 60;
 
@@ -27,7 +30,8 @@ pub(super) struct CleanedValues {
     /// The standard deviation of the noise at each place, over that of the whole series.
     pub(super) scales: Vec<f64>,
     /// How many values were taken out.
-    pub(super) outliers: usize,
+    outliers: usize,
+    without: usize,
     /// The standard deviation of the noise, as differences of neighbours have it.
     pub(super) noise: f64,
     /// How much of the noise of one value the next one has.
@@ -39,7 +43,15 @@ impl CleanedValues {
     pub(super) fn shortest(&self) -> usize {
         let count = self.values.len() as f64;
         let share = (self.outliers as f64 + 0.5) / count;
-        ((1000.0 * count).ln() / -share.ln()).ceil().max(1.0) as usize
+        let shortest = ((1000.0 * count).ln() / -share.ln()).ceil().max(1.0) as usize;
+        if self.outliers == 0 { shortest.min(self.without) } else { shortest }
+    }
+
+    /// The variance of the noise as differences have it, and by how much its correlation makes that of means larger.
+    pub(super) fn near(&self) -> (f64, f64) {
+        let uncertain = (self.values.len() as f64).sqrt().recip();
+        let correlation = (self.correlation + uncertain).clamp(0.0, 0.8);
+        (self.noise.powi(2) / (1.0 - correlation), (1.0 + correlation) / (1.0 - correlation))
     }
 }
 
@@ -50,9 +62,11 @@ pub(super) fn clean(points: &[WeightedValue]) -> CleanedValues {
     let middles: Vec<f64> = (0..raw.len()).map(|at| median_of_few(&raw[at.saturating_sub(2)..(at + 3).min(raw.len())])).collect();
     let off: Vec<f64> = (0..raw.len()).map(|at| (raw[at] - middles[at]).abs() / noises[at].max(f64::MIN_POSITIVE)).collect();
     let far = usual(off.clone()).max(FAR);
-    let is_outlier = |at: usize| off[at] > far;
+    let far_off: Vec<usize> = (0..raw.len()).filter(|&at| off[at] > far).collect();
+    let is_step = is_short_step(&far_off, &raw, &middles, &noises);
+    let is_outlier = |at: usize| off[at] > far && !is_step;
     let values: Vec<f64> = (0..raw.len()).map(|at| if is_outlier(at) { middles[at] } else { raw[at] }).collect();
-    let outliers = (0..raw.len()).filter(|&at| is_outlier(at)).count();
+    let outliers = if is_step { 0 } else { far_off.len() };
     let noise = deviation(&mut differences(&values, 1));
     let unit = deviation(&mut differences(&raw, 1));
     let scale = |local: f64| if unit > 0.0 { (local / unit).clamp(0.1, 10.0) } else { 1.0 };
@@ -62,7 +76,17 @@ pub(super) fn clean(points: &[WeightedValue]) -> CleanedValues {
     // "A robust approach for estimating change-points in the mean of an AR(1) process", 2017).
     let further = deviation(&mut differences(&values, 2));
     let correlation = if noise > 0.0 { (further / noise).powi(2) - 1.0 } else { 0.0 };
-    CleanedValues { values, scales, outliers, noise, correlation }
+    let without = if is_step { 2 } else { WITHOUT_OUTLIERS };
+    CleanedValues { values, scales, outliers, without, noise, correlation }
+}
+
+/// Whether the only values that are far off are two in a row, on one side, and near one another but not near the others. Outliers
+/// would have come one by one.
+fn is_short_step(far_off: &[usize], raw: &[f64], middles: &[f64], noises: &[f64]) -> bool {
+    let &[a, b] = far_off else { return false };
+    let (by, noise) = ([raw[a] - middles[a], raw[b] - middles[b]], noises[a]);
+    let is_far = by.iter().all(|by| by.abs() > 2.0 * FAR * noise) && by[0].signum() == by[1].signum();
+    b == a + 1 && is_far && (raw[a] - raw[b]).abs() < FAR * noise && a > 1 && b + 2 < raw.len()
 }
 
 /// What so few values exceed that the others aren't outliers of theirs.

@@ -31,14 +31,14 @@ pub(super) fn rights(points: &[WeightedValue]) -> Vec<usize> {
     let weights = weights(points, &cleaned);
     let sums = RunningSums::new(&cleaned.values, &weights);
     let candidates = search::candidates(&cleaned, &weights);
-    Selection::new(&sums, &candidates, cleaned.shortest()).select(CHANCE)
+    Selection::new(&sums, &candidates, &cleaned).select(CHANCE)
 }
 
 /// What is known of the change between each step and the next.
 pub(super) fn evidence(points: &[WeightedValue], rights: &[usize]) -> Vec<Evidence> {
     let cleaned = clean::clean(points);
     let sums = RunningSums::new(&cleaned.values, &weights(points, &cleaned));
-    Selection::new(&sums, rights, cleaned.shortest()).evidence()
+    Selection::new(&sums, rights, &cleaned).evidence()
 }
 
 /// How much each value counts: the inverse of its variance.

@@ -12,6 +12,9 @@ pub(super) struct NormalScores {
     scores: Vec<f64>,
 }
 
+/// Deviations further than so many times the furthest have its score.
+const BEYOND: f64 = 3.0;
+
 impl NormalScores {
     pub(super) fn new(sums: &RunningSums, steps: impl Iterator<Item = Range<usize>>) -> Self {
         let mut sorted: Vec<f64> = Vec::with_capacity(sums.len());
@@ -26,8 +29,10 @@ impl NormalScores {
     }
 
     fn score(&self, deviation: f64) -> f64 {
-        let rank = self.sorted.partition_point(|&other| other < deviation.abs());
-        self.scores[rank] * deviation.signum()
+        let (far, rank) = (deviation.abs(), self.sorted.partition_point(|&other| other < deviation.abs()));
+        // Beyond all deviations, scores go on in a straight line.
+        let beyond = self.sorted.last().map_or(1.0, |most| (far / most).clamp(1.0, BEYOND));
+        self.scores[rank] * beyond * deviation.signum()
     }
 
     /// The square of the change at a boundary, over its variance, in scores of deviations from the level of both sides.

@@ -3,11 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::clean::CleanedValues;
 use super::scores::NormalScores;
 use super::sums::{PointSums, RunningSums};
 
 /// Deviations of short steps are drawn to that of all by so many values.
 const PRIOR: f64 = 4.0;
+
+/// So many values on either side are beside a boundary.
+const NEAR: usize = 15;
 
 /// What is known of a change between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -29,6 +33,9 @@ pub(super) struct Selection<'a> {
     rounding: f64,
     /// Shorter steps are outliers.
     shortest: usize,
+    /// The variance of the noise, as differences have it, and by how much its correlation makes that of means larger.
+    near_noise: f64,
+    near_inflation: f64,
 }
 
 /// What one boundary is like, before the correlation of the noise is taken into account.
@@ -38,13 +45,23 @@ struct BoundaryFit {
     degrees: f64,
     /// The square of the change over its variance; less if a straight line fits as well.
     evidence: f64,
+    /// The square of the change beside the boundary over its variance, if a drift is why steps vary.
+    near: f64,
     /// In how many places the shorter of the two steps could be, if it has another one on its other side.
     places: f64,
 }
 
+impl BoundaryFit {
+    fn clearest(&self, inflation: f64) -> f64 {
+        (self.evidence / inflation).max(self.near)
+    }
+}
+
 impl<'a> Selection<'a> {
-    pub(super) fn new(sums: &'a RunningSums, rights: &[usize], shortest: usize) -> Self {
-        Self { sums, rights: rights.to_vec(), rounding: sums.rounding(), shortest }
+    pub(super) fn new(sums: &'a RunningSums, rights: &[usize], cleaned: &CleanedValues) -> Self {
+        let rounding = sums.rounding();
+        let (near_noise, near_inflation) = cleaned.near();
+        Self { sums, rights: rights.to_vec(), rounding, shortest: cleaned.shortest(), near_noise: near_noise.max(rounding), near_inflation }
     }
 
     /// The ends of the steps that are left when all others are merged.
@@ -93,7 +110,7 @@ impl<'a> Selection<'a> {
             (products + product, squares + square)
         });
         let (count, steps) = (self.sums.len() as f64, self.rights.len() as f64);
-        if squares <= 0.0 {
+        if squares <= self.rounding * count {
             return 1.0;
         }
         let found = products / squares;
@@ -114,31 +131,63 @@ impl<'a> Selection<'a> {
         let gain = whole.squares_of_line() - a.squares() - b.squares();
         let common = (a.squares() + b.squares() + PRIOR * noise) / (whole.count - 2.0 + PRIOR);
         let ratio = |gain: f64, noise: f64| if noise > 0.0 { gain / noise } else { gain.signum() * f64::INFINITY };
-        let is_short = (middle - left).min(right - middle) < self.shortest;
+        let is_short = self.is_excursion(left, middle) || self.is_excursion(middle, right);
         let evidence = if is_short { 0.0 } else { ratio(by * by, variance).min(8.0 * ratio(gain, common)) };
         let degrees = (a.count + b.count - 2.0 + PRIOR).max(1.0);
         let count = self.sums.len();
         let shorter = if middle - left < right - middle { left..middle } else { middle..right };
         let is_between = shorter.start > 0 && shorter.end < count;
         let places = if is_between { count as f64 / shorter.len() as f64 } else { 0.0 };
-        BoundaryFit { by, variance, degrees, evidence, places }
+        let near = if is_short { 0.0 } else { self.near(left, middle, right) };
+        BoundaryFit { by, variance, degrees, evidence, near, places }
+    }
+
+    /// Whether a step may be of outliers only: too short, and at an end or beyond the values on both of its sides.
+    fn is_excursion(&self, left: usize, right: usize) -> bool {
+        if right - left >= self.shortest {
+            return false;
+        }
+        if left == 0 || right == self.sums.len() {
+            return true;
+        }
+        let mean = |from: usize, to: usize| self.sums.over(from..to).mean();
+        let (before, after) = (mean(left.saturating_sub(self.shortest), left), mean(right, (right + self.shortest).min(self.sums.len())));
+        let here = mean(left, right);
+        (here - before).signum() != (after - here).signum()
+    }
+
+    /// How clear a change is if only the values beside it count.
+    fn near(&self, left: usize, middle: usize, right: usize) -> f64 {
+        let (left, right) = (left.max(middle.saturating_sub(NEAR)), right.min(middle + NEAR));
+        let (a, b) = (self.sums.over(left..middle), self.sums.over(middle..right));
+        let spread = ((a.squares() + b.squares()) / (a.count + b.count - 2.0).max(1.0)).max(self.near_noise);
+        let square = (b.mean() - a.mean()).powi(2) / (spread * (a.weight.recip() + b.weight.recip()));
+        let gain = 8.0 * ((a + b).squares_of_line() - a.squares() - b.squares()) / spread;
+        square.min(gain) / self.near_inflation
     }
 
     /// The probability that the clearest boundary of a series of noise is as clear.
     fn chance(&self, fit: &BoundaryFit, inflation: f64) -> f64 {
-        let square = fit.evidence / inflation;
+        let whole = self.chance_of(fit.evidence / inflation, fit.degrees / inflation, fit.places);
+        let near = self.sums.len() as f64 / NEAR as f64;
+        whole.min(self.chance_of(fit.near, 2.0 * NEAR as f64, near))
+    }
+
+    /// The same of the square of a t of so many degrees of freedom, for a step that may begin anywhere and end in one of
+    /// several places.
+    fn chance_of(&self, square: f64, degrees: f64, places: f64) -> f64 {
         if square.is_nan() || square <= 1.0 {
             return 1.0;
         }
-        // A t of few degrees, as a normal number (Wallace, 1959).
-        let degrees = (fit.degrees / inflation).max(2.0);
-        let z = (degrees * (square / degrees).ln_1p()).sqrt() * (1.0 - 0.75 / degrees).clamp(0.5, 1.0);
-        let count = (self.sums.len() as f64).max(2.0);
+        // A t of few degrees, as a normal number (Wallace, "Bounds on normal approximations to Student's and the chi-square
+        // distributions", 1959).
+        let degrees = degrees.max(2.0);
+        let z = (degrees * (square / degrees).ln_1p()).sqrt() * (1.0 - 0.75 / degrees);
         let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
         // The clearest of all places for one step, and of all places for a step and another one back.
+        let count = (self.sums.len() as f64).max(2.0);
         let single = 2.0 * count.ln() * (1.0 - 1.0 / (z * z)) + 4.0 / (z * z);
-        let double = fit.places * z * z / 4.0;
-        (z * density * (single + double)).min(1.0)
+        (z * density * (single + places * z * z / 4.0)).min(1.0)
     }
 
     /// Merges the steps on both sides of the weakest boundary, again and again, until all are clear.
@@ -148,18 +197,17 @@ impl<'a> Selection<'a> {
         let (mut before, mut after): (Vec<usize>, Vec<usize>) =
             ((0..count).map(|at| at.saturating_sub(1)).collect(), (0..count).map(|at| (at + 1).min(count - 1)).collect());
         let mut noise = self.noise();
+        let mut inflation = self.inflation();
         let mut stamps = vec![0u32; count];
         let mut heap = BinaryHeap::new();
         let weigh = |at: usize, before: &[usize], after: &[usize], ends: &[usize], noise: f64| {
             self.fit(ends[before[at]], ends[at], ends[after[at]], noise)
         };
         for at in 1..count.saturating_sub(1) {
-            heap.push(Reverse((Ordered(weigh(at, &before, &after, &ends, noise).evidence), at, 0)));
+            heap.push(Reverse((Ordered(weigh(at, &before, &after, &ends, noise).clearest(inflation)), at, 0)));
         }
-        let mut alive = self.rights.clone();
         let mut gone = vec![false; count];
         let mut since = 0;
-        let mut inflation = self.inflation();
         while let Some(Reverse((_, at, stamp))) = heap.pop() {
             if gone[at] || stamps[at] != stamp {
                 continue;
@@ -170,10 +218,10 @@ impl<'a> Selection<'a> {
                     break;
                 }
                 // Estimates of the noise are old.
-                alive = (1..count).filter(|&at| !gone[at]).map(|at| ends[at]).collect();
-                let now = Selection { sums: self.sums, rights: alive.clone(), rounding: self.rounding, shortest: self.shortest };
+                let alive: Vec<usize> = (1..count).filter(|&at| !gone[at]).map(|at| ends[at]).collect();
+                let now = Selection { rights: alive.clone(), ..*self };
                 (noise, inflation, since) = (now.noise(), now.inflation(), 0);
-                heap.push(Reverse((Ordered(weigh(at, &before, &after, &ends, noise).evidence), at, stamp)));
+                heap.push(Reverse((Ordered(weigh(at, &before, &after, &ends, noise).clearest(inflation)), at, stamp)));
                 continue;
             }
             gone[at] = true;
@@ -183,11 +231,10 @@ impl<'a> Selection<'a> {
             for near in [a, b] {
                 if near > 0 && near < count - 1 {
                     stamps[near] += 1;
-                    heap.push(Reverse((Ordered(weigh(near, &before, &after, &ends, noise).evidence), near, stamps[near])));
+                    heap.push(Reverse((Ordered(weigh(near, &before, &after, &ends, noise).clearest(inflation)), near, stamps[near])));
                 }
             }
         }
-        let _ = &alive;
         ends = (1..count).filter(|&at| !gone[at]).map(|at| ends[at]).collect();
         self.rights = ends;
     }
@@ -197,7 +244,7 @@ impl<'a> Selection<'a> {
         loop {
             let fits = self.robust_fits();
             let inflation = self.inflation();
-            let weakest = fits.iter().enumerate().min_by(|a, b| a.1.evidence.total_cmp(&b.1.evidence));
+            let weakest = fits.iter().enumerate().min_by(|a, b| a.1.clearest(inflation).total_cmp(&b.1.clearest(inflation)));
             match weakest {
                 Some((at, fit)) if self.chance(fit, inflation) > chance => drop(self.rights.remove(at)),
                 _ => break,
@@ -212,8 +259,13 @@ impl<'a> Selection<'a> {
         ends.windows(3)
             .map(|ends| {
                 let fit = self.fit(ends[0], ends[1], ends[2], noise);
+                if noise <= self.rounding {
+                    return fit;
+                }
                 let evidence = fit.evidence.min(scores.evidence(self.sums, ends[0], ends[1], ends[2]));
-                BoundaryFit { evidence, ..fit }
+                let near = (ends[0].max(ends[1].saturating_sub(NEAR)), ends[2].min(ends[1] + NEAR));
+                let near = fit.near.min(scores.evidence(self.sums, near.0, ends[1], near.1) / self.near_inflation);
+                BoundaryFit { evidence, near, ..fit }
             })
             .collect()
     }

@@ -20,7 +20,7 @@ use select::Selection;
 use sums::RunningSums;
 
 /// The largest chance of a step that is shown.
-pub(super) const CHANCE: f64 = 0.002;
+pub(super) const CHANCE: f64 = 0.001;
 
 /// How far weights may be from the median one. Those of real files differ by decades, and the noise doesn't.
 const WEIGHTS: (f64, f64) = (0.5, 2.0);

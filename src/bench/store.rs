@@ -6,6 +6,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::design::Variant;
+use super::hooks::HookKind;
 use crate::cost::{SweepRecord, WorkloadError, WorkloadFile};
 use crate::files::PartialFile;
 use crate::names::quoted;
@@ -49,7 +50,7 @@ impl fmt::Display for NotResumed {
             NotResumedReason::Format(error) => error.fmt(f),
             NotResumedReason::NoSweep => f.write_str("it doesn't say how it was measured; give another file to -o"),
             NotResumedReason::Different(what, then, now) => {
-                let [then, now] = [then, now].map(|text| quoted(text));
+                let (then, now) = difference(then, now);
                 write!(f, "{what} was {then} and is {now} now; repeat what was given then, or leave out --resume")
             }
             NotResumedReason::OtherRuns => {
@@ -57,6 +58,19 @@ impl fmt::Display for NotResumed {
             }
         }
     }
+}
+
+/// Two texts in quotes, from shortly before where they differ.
+fn difference(then: &str, now: &str) -> (String, String) {
+    /// How many equal characters are shown before the difference.
+    const BEFORE: usize = 12;
+    let same = then.chars().zip(now.chars()).take_while(|(a, b)| a == b).count();
+    let tail = |text: &str| match (text.is_empty(), same.saturating_sub(BEFORE)) {
+        (true, _) => "not given".to_owned(),
+        (false, 0) => quoted(text),
+        (false, left_out) => quoted(&format!("...{}", text.chars().skip(left_out).collect::<String>())),
+    };
+    (tail(then), tail(now))
 }
 
 /// What becomes of what the files of a sweep held before.
@@ -201,9 +215,8 @@ fn same(then: &SweepRecord, now: &SweepRecord) -> Result<(), NotResumedReason> {
     let words = |sweep: &SweepRecord| {
         sweep.words.iter().map(|(name, all)| listed(name, all.join(","))).collect::<Vec<_>>().join(" ")
     };
-    let hooks = |sweep: &SweepRecord| {
-        sweep.hooks.iter().map(|(option, text)| format!("{option} {text}")).collect::<Vec<_>>().join(" ")
-    };
+    let hook =
+        |sweep: &SweepRecord, kind: HookKind| sweep.hooks.get(kind.option()).map_or_else(String::new, String::clone);
     let model = |sweep: &SweepRecord| sweep.model.clone().unwrap_or_else(|| "none".to_owned());
     let cpu = |sweep: &SweepRecord| sweep.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string());
     let of = |text: &dyn Fn(&SweepRecord) -> String| (text(then), text(now));
@@ -215,7 +228,9 @@ fn same(then: &SweepRecord, now: &SweepRecord) -> Result<(), NotResumedReason> {
         ("the seed", of(&|sweep| sweep.seed.to_string())),
         ("the CPU", of(&cpu)),
         ("the model", of(&model)),
-        ("what runs around runs", of(&hooks)),
+        // What cleans up runs after all that is measured: it may differ.
+        (HookKind::Setup.option(), of(&|sweep| hook(sweep, HookKind::Setup))),
+        (HookKind::Prepare.option(), of(&|sweep| hook(sweep, HookKind::Prepare))),
     ];
     let different = all.into_iter().find(|(_, (then, now))| then != now);
     different.map_or(Ok(()), |(what, (then, now))| Err(NotResumedReason::Different(what, then, now)))
@@ -286,26 +301,28 @@ mod tests {
         let then = file([&[0, 4], &[1]], |sweep| sweep.started = 5.0);
         take_over(&mut now, then.clone(), 2, &ORDER).unwrap();
         assert_eq!(now, then, "also when it began");
-        // Fewer repetitions than there were are no other sweep.
+        // Fewer repetitions than there were are no other sweep, nor is what cleans up.
+        let then = file([&[0, 4], &[1]], |sweep| drop(sweep.hooks.insert("--cleanup".into(), "x".into())));
         take_over(&mut now, then, 2, &ORDER[..2]).unwrap();
     }
 
     #[test]
     fn another_sweep_is_refused() {
         type Change = fn(&mut SweepRecord);
-        let changes: [(&str, Change); 7] = [
+        let changes: [(&str, Change); 8] = [
             ("the seed was '2' and is '1' now", |sweep| sweep.seed = 2),
             ("the command was 'b' and is 'a {n}' now", |sweep| sweep.commands = vec![vec!["b".into()]]),
             ("the list of sizes was 'n=3' and is 'n=1,2' now", |sweep| {
                 drop(sweep.values.insert("n".into(), vec![3.0]))
             }),
-            ("the list of words was 'k=x' and is '' now", |sweep| {
+            ("the list of words was 'k=x' and is not given now", |sweep| {
                 drop(sweep.words.insert("k".into(), vec!["x".into()]))
             }),
-            ("the list of events was 'faults' and is '' now", |sweep| sweep.events.push("faults".into())),
+            ("the list of events was 'faults' and is not given now", |sweep| sweep.events.push("faults".into())),
             ("the CPU was '3' and is 'any' now", |sweep| sweep.cpu = Some(3)),
-            ("what runs around runs was '--setup x' and is '' now", |sweep| {
-                drop(sweep.hooks.insert("--setup".into(), "x".into()));
+            ("--setup was 'x' and is not given now", |sweep| drop(sweep.hooks.insert("--setup".into(), "x".into()))),
+            ("--prepare was 'y' and is not given now", |sweep| {
+                drop(sweep.hooks.insert("--prepare".into(), "y".into()))
             }),
         ];
         let refused = |before: WorkloadFile| {
@@ -326,6 +343,15 @@ mod tests {
         for before in [file([&[1], &[]], |_| {}), cut, odd] {
             assert!(refused(before).contains("its runs are in another order"));
         }
+    }
+
+    #[test]
+    fn a_difference_is_shown_where_it_is() {
+        let long = "./sort --by=name --and-by=size --stable --threads=8 {n}";
+        let (then, now) = difference(long, &long.replace("=8", "=16"));
+        assert_eq!((then.as_str(), now.as_str()), ("'...e --threads=8 {n}'", "'...e --threads=16 {n}'"));
+        assert_eq!(difference("1", ""), ("'1'".to_owned(), "not given".to_owned()));
+        assert_eq!(difference("é", "éa"), ("'é'".to_owned(), "'éa'".to_owned()));
     }
 
     #[test]

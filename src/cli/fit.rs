@@ -13,10 +13,10 @@ use crate::charts::fit_picture;
 use crate::cost::samples::Determinizer;
 use crate::cost::solve::Solver;
 use crate::cost::{
-    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, GraphNode, NoRelation, WorkloadFile, candidates,
-    choose, emit, emit_relation, unknown_breakpoints,
+    CostModel, DependencyGraph, Emitted, Fit, FitOptions, FittedModel, GraphNode, NAMED_MODELS, NoRelation,
+    WorkloadFile, candidates, choose, emit, emit_relation, is_unknown_model, unknown_breakpoints,
 };
-use crate::names::{quoted, shown};
+use crate::names::{nearest, quoted, shown};
 use crate::text;
 
 /// The arguments of `perfprop fit`.
@@ -221,6 +221,11 @@ fn models(args: &FitArgs, file: &WorkloadFile, path: &Path) -> Result<Vec<CostMo
     if texts.is_empty() {
         return Err(in_file(path, "it names no model: give one with --model, or --model auto"));
     }
+    let quantities = file.quantities();
+    let is_known = |name: &str| file.header.sizes.iter().any(|size| size == name) || quantities.contains_key(name);
+    if let Some(unknown) = args.model.iter().find(|text| *text != "auto" && is_unknown_model(text) && !is_known(text)) {
+        return Err(unknown_model(unknown));
+    }
     if let Some(place) = texts.iter().position(|text| text == "auto") {
         texts.splice(place..=place, candidates(&file.header.sizes));
     }
@@ -229,9 +234,28 @@ fn models(args: &FitArgs, file: &WorkloadFile, path: &Path) -> Result<Vec<CostMo
     texts.iter().map(model).collect()
 }
 
+fn unknown_model(name: &str) -> Error {
+    let names = || NAMED_MODELS.iter().map(|model| model.name);
+    let near = nearest(name, names().chain(["auto"]));
+    let help = match near.as_slice() {
+        [] => format!("those are {}, auto", names().collect::<Vec<_>>().join(", ")),
+        near => format!("did you mean {}?", near.join(" or ")),
+    };
+    Error::Usage(format!("no model is named {}: {help}", quoted(name)))
+}
+
+/// Refuses to set what no model has.
+fn check_set<'a>(args: &FitArgs, models: impl Iterator<Item = &'a CostModel>) -> Result<(), Error> {
+    let names: BTreeSet<&str> = models.flat_map(CostModel::names).collect();
+    let Some((unknown, _)) = args.set.iter().find(|(name, _)| !names.contains(name.as_str())) else { return Ok(()) };
+    let names: Vec<_> = names.into_iter().map(shown).collect();
+    Err(Error::Usage(format!("--set {}: no model has this name; there are {}", shown(unknown), names.join(", "))))
+}
+
 fn fit_file(args: &FitArgs) -> Result<String, Error> {
     let file = read(&args.from, &args.response)?;
     let models = models(args, &file, &args.from)?;
+    check_set(args, models.iter())?;
     let choices = choose(models, &file, &options(args)).map_err(|error| in_file(&args.from, error))?;
     let Some(best) = choices.first() else { return Ok(String::new()) };
     if let Some(path) = &args.plot {
@@ -281,6 +305,7 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
         Ok(OfFolder { model: all.swap_remove(0), path, file })
     };
     let all: Vec<OfFolder> = paths.into_iter().map(one).collect::<Result<_, _>>()?;
+    check_set(args, all.iter().map(|one| &one.model))?;
     let mut options = options(args);
     let node = |one: &OfFolder| GraphNode {
         name: one.path.to_string_lossy().into_owned(),
@@ -290,7 +315,11 @@ fn fit_folder(args: &FitArgs) -> Result<String, Error> {
     let graph = DependencyGraph::new(&nodes).map_err(|error| in_file(&args.from, error))?;
     for (name, places) in &graph.ambiguous {
         let names: Vec<_> = places.iter().map(|&place| quoted(&graph.nodes[place].name)).collect();
-        say(&format!("{} is found by {}: the first one counts", shown(name), names.join(" and ")));
+        let (name, first) = (shown(name), names.first().map_or("", String::as_str));
+        say(&format!(
+            "{} each find {name}: what {first} finds is used by the others; choose with --set {name}=VALUE",
+            names.join(" and ")
+        ));
     }
     match args.graph {
         Some(GraphForm::Text) => return Ok(text::fit_graph(&graph)),

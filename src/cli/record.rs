@@ -215,7 +215,7 @@ impl Written {
     }
 
     fn words(&self, with_stacks: bool) -> String {
-        let mut words = format!("{} rounds", self.rounds);
+        let mut words = format!("{} {}", self.rounds, if self.rounds == 1 { "round" } else { "rounds" });
         if self.lost_rounds > 0 {
             words += &format!(", {} lost", self.lost_rounds);
         }

@@ -7,7 +7,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::fit::{FitError, FitOptions, LinearEquations, Measurements};
+use super::equations::LinearEquations;
+use super::fit_error::FitError;
+use super::fit_options::FitOptions;
+use super::measurements::Measurements;
 use super::model::CostModel;
 use super::solve::Solver;
 use super::workload::WorkloadFile;

@@ -1,6 +1,8 @@
 //! Compares models of the same measurements, and says how much likelier the best one is.
 
-use super::fit::{Fit, FitError, FitOptions};
+use super::fit::Fit;
+use super::fit_error::FitError;
+use super::fit_options::FitOptions;
 use super::model::CostModel;
 use super::workload::WorkloadFile;
 
@@ -14,8 +16,9 @@ pub struct Choice {
     /// The root of the mean square of the relative errors of each set of sizes, predicted by a fit to all others; `None`
     /// where there are too few.
     pub left_out: Option<f64>,
-    /// How likely the model is the best of those compared: its share of the Akaike weights.
-    pub likelihood: f64,
+    /// How likely the model is the best of those compared: its share of the Akaike weights; `None` where it has too many
+    /// coefficients for so few sets of sizes.
+    pub likelihood: Option<f64>,
 }
 
 /// The models of one size that `auto` compares, by rising growth; the last one's growth changes at a size.
@@ -47,7 +50,8 @@ pub fn candidates(sizes: &[String]) -> Vec<String> {
 /// and the variance.
 ///
 /// # Errors
-/// Returns the first model's error where none can be fitted.
+/// Returns the first model's error where none can be fitted, and [`FitError::TooFewToCompare`] where several can be, and
+/// nothing tells which is best.
 pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions) -> Result<Vec<Choice>, FitError> {
     let (mut choices, mut first_error) = (Vec::new(), None);
     for model in models {
@@ -60,22 +64,32 @@ pub fn choose(models: Vec<CostModel>, file: &WorkloadFile, options: &FitOptions)
         return Err(error);
     }
     let best = choices.iter().map(|(criterion, ..)| *criterion).fold(f64::INFINITY, f64::min);
-    let weight = |criterion: f64| if criterion == best { 1.0 } else { (-0.5 * (criterion - best)).exp() };
+    if best.is_infinite() && choices.len() > 1 {
+        let points = choices.first().map_or(0, |(_, _, fit)| fit.points.len());
+        let needed = choices.iter().map(|(_, _, fit)| parameters(fit) + 2).min().unwrap_or(points);
+        return Err(FitError::TooFewToCompare { points, needed });
+    }
+    let weight = |criterion: f64| (-0.5 * (criterion - best)).exp();
     let all: f64 = choices.iter().map(|(criterion, ..)| weight(*criterion)).sum();
     choices.sort_by(|(a, ..), (b, ..)| a.total_cmp(b));
     let choice = |(criterion, model, fit): (f64, CostModel, Fit)| Choice {
         left_out: left_out(&fit, &model, file, options),
-        likelihood: weight(criterion) / all,
+        likelihood: criterion.is_finite().then(|| weight(criterion) / all),
         model,
         fit,
     };
     Ok(choices.into_iter().map(choice).collect())
 }
 
+/// What was found by the measurements: coefficients, breakpoints and the variance.
+fn parameters(fit: &Fit) -> usize {
+    fit.fitted.coefficients.len() + fit.fitted.breakpoints.len() + 1
+}
+
 /// Akaike's corrected criterion; the variance of what is left is weighted as in the fit.
 fn criterion(fit: &Fit) -> f64 {
     let count = fit.points.len() as f64;
-    let parameters = (fit.fitted.coefficients.len() + fit.fitted.breakpoints.len()) as f64 + 1.0;
+    let parameters = parameters(fit) as f64;
     let squares: f64 = fit.points.iter().map(|point| point.weight * (point.measured - point.predicted).powi(2)).sum();
     // What fits exactly is told apart no further than numbers are.
     let scale: f64 = fit.points.iter().map(|point| point.weight * point.measured.powi(2)).sum();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::fit::FitError;
+use super::fit_error::FitError;
 use super::model::{CostModel, ModelError};
 use super::workload::sizes_in_words;
 use crate::compare::two_sided_quantile;
@@ -122,7 +122,9 @@ impl FittedModel {
         let breakpoints = self.breakpoints.iter().map(|found| (found.name.clone(), found.value));
         let values: BTreeMap<String, f64> =
             self.known.clone().into_iter().chain(breakpoints).chain(sizes.clone()).collect();
-        let row = model.at(|name| values.get(name).copied()).map_err(FitError::NotLinear)?;
+        let row = model
+            .at(|name| values.get(name).copied())
+            .map_err(|error| FitError::NotLinear { error, sizes: sizes.keys().cloned().collect() })?;
         let factor = |name: &String| row.coefficients.get(name).copied().unwrap_or(0.0);
         let mut factors: Vec<f64> = self.coefficients.iter().map(|coefficient| factor(&coefficient.name)).collect();
         let found = self.coefficients.iter().zip(&factors).map(|(coefficient, factor)| coefficient.value * factor);

@@ -175,6 +175,19 @@ impl CostModel {
     }
 }
 
+/// Whether a text is one name that no model has. As an expression it would be a single coefficient.
+pub fn is_unknown_model(text: &str) -> bool {
+    let text = text.trim();
+    is_name(text) && !NAMED_MODELS.iter().any(|model| model.name == text || model.text == text)
+}
+
+/// Whether a text is a name of sizes, coefficients and functions.
+fn is_name(text: &str) -> bool {
+    let mut characters = text.chars();
+    characters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
+        && characters.all(|c| c.is_alphanumeric() || c == '_')
+}
+
 /// The text of a model; that of one that is named has the workload's sizes behind its name.
 fn whole(text: &str, sizes: &[String]) -> String {
     match NAMED_MODELS.iter().find(|model| model.name == text) {
@@ -207,11 +220,6 @@ fn definition(text: &str, functions: &[Function], variables: &[(String, Expr)]) 
             let list = parameters.trim_end().strip_suffix(')').ok_or_else(|| wrong("no ')' here"))?;
             (name.trim(), list.split(',').map(|name| name.trim().to_owned()).collect())
         }
-    };
-    let is_name = |name: &str| {
-        let mut characters = name.chars();
-        characters.next().is_some_and(|c| c.is_alphabetic() || c == '_')
-            && characters.all(|c| c.is_alphanumeric() || c == '_')
     };
     if let Some(bad) = parameters.iter().map(String::as_str).chain([name]).find(|name| !is_name(name)) {
         return Err(wrong(&format!("{} is no name", quoted(bad))));
@@ -288,6 +296,16 @@ mod tests {
         // 2 * 10 up to 10, and 5 a piece for the 20 above.
         let sizes = [("n", 30.0), ("coeff1", 2.0), ("coeff2", 5.0)];
         assert_eq!(value("breakdown(n, 10)", &sizes), Some(120.0));
+    }
+
+    #[test]
+    fn a_name_alone_is_that_of_a_model() {
+        assert!(["nlogN", "brekdown", " x "].into_iter().all(is_unknown_model));
+        assert!(
+            ["nlogn", "const", "intercept", "a + b", "nlogn(n)", "2x", ""]
+                .into_iter()
+                .all(|text| !is_unknown_model(text))
+        );
     }
 
     #[test]

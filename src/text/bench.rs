@@ -158,17 +158,31 @@ fn notes(variants: &[Variant], compared: &[VariantComparison]) -> String {
     )
 }
 
-/// What starting a process takes, and how a fit is told; `None` where it wasn't measured.
+/// Wider than this part of its value, the time of a start is of no use as a constant.
+const WIDEST_START: f64 = 0.2;
+
+/// What starting a process takes, and how a fit is told, or why it had better not be; `None` where it wasn't measured.
 pub fn process_start(file: &WorkloadFile, path: Option<&str>, determinizer: Determinizer) -> Option<String> {
     let start = file.header.sweep.as_ref()?.process_start.as_ref()?;
     let number = determined(determinizer, start.samples.get(TIME)?)?;
     let unit = unit(TIME);
+    let time = amount(number.value, &unit);
+    let taken = format!("a process that does nothing takes {time} {}", plus_minus(number, &unit));
+    let times = file.workloads.iter().filter_map(|workload| determined(determinizer, workload.samples.get(TIME)?));
+    let shortest = times.map(|found| found.value).fold(f64::INFINITY, f64::min);
+    if number.error.relative_to(number.value).is_none_or(|error| error > WIDEST_START) {
+        return Some(format!("{taken}: too uncertain to be the constant of a model; more runs (-r) tell it better"));
+    }
+    if number.value >= shortest {
+        let shortest = amount(shortest, &unit);
+        return Some(format!(
+            "{taken}, and the command only {shortest}: most of that is its start; measure larger sizes"
+        ));
+    }
     let model = if file.header.sizes.len() == 1 { "affine" } else { "MODEL" };
     Some(format!(
-        "a process that does nothing takes {} {}; to have it as the constant of a model:\n      \
+        "{taken}; to have it as the constant of a model:\n      \
          perfprop fit {} --model {model} --set intercept={:.1}us",
-        amount(number.value, &unit),
-        plus_minus(number, &unit),
         path.map_or_else(|| "FILE".into(), shown),
         number.value / 1e3,
     ))
@@ -216,6 +230,20 @@ pub(super) mod tests {
         crate::goldens::assert_golden!("bench", "two_commands", sweep(&two_commands(), Determinizer::Median));
         let start = process_start(&two_commands().files[0], Some("sort.jsonl"), Determinizer::Mean).unwrap();
         assert!(start.contains("502 µs ±") && start.ends_with("--model affine --set intercept=502.0us"), "{start}");
+    }
+
+    #[test]
+    fn a_start_that_is_uncertain_or_most_of_the_time_is_no_constant() {
+        let started = |samples: Vec<f64>| {
+            let mut file = two_commands().files.swap_remove(0);
+            let sweep = file.header.sweep.as_mut().unwrap();
+            sweep.process_start.as_mut().unwrap().samples.insert(TIME.to_owned(), samples);
+            process_start(&file, None, Determinizer::Median).unwrap()
+        };
+        let wide = started(vec![1e5, 2e5, 5e5, 8e5, 9e5]);
+        assert!(wide.contains("too uncertain") && !wide.contains("--set"), "{wide}");
+        let long = started(vec![2e6, 2.01e6, 2e6, 2e6, 2.01e6]);
+        assert!(long.contains("measure larger sizes") && !long.contains("--set"), "{long}");
     }
 
     #[test]

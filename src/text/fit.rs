@@ -47,9 +47,8 @@ fn coefficients(fit: &Fit) -> String {
     for found in &fitted.breakpoints {
         let interval =
             found.interval.map_or_else(|| "—".to_owned(), |(low, high)| format!("{} to {}", si(low), si(high)));
-        let error = found.error.map_or_else(|| "—".to_owned(), si);
         let name = shown(&found.name);
-        out += &format!("{:>14}  {error:>14}  {interval:>29}   {name}, where it changes\n", si(found.value));
+        out += &format!("{:>14}  {:>14}  {interval:>29}   {name}, where it changes\n", si(found.value), "");
     }
     for (name, value) in &fitted.known {
         out += &format!("{:>14}  {:>14}  {:>29}   {}\n", coefficient(&fitted.response, *value), "", "set", shown(name));
@@ -123,20 +122,34 @@ pub fn choices(choices: &[Choice]) -> String {
     for choice in choices {
         let left_out = choice.left_out.map_or_else(|| "—".to_owned(), percent);
         let r_squared = choice.fit.r_squared.map_or_else(|| "—".to_owned(), |value| plain(value, 4));
-        let likelihood = percent(choice.likelihood);
+        let likelihood = choice.likelihood.map_or_else(|| "—".to_owned(), percent);
         out += &format!("{likelihood:>10}  {left_out:>14}  {r_squared:>8}   {}\n", shown(choice.model.text()));
     }
-    if let [first, second, ..] = choices {
-        let times = first.likelihood / second.likelihood;
-        let (first, second) = (shown(first.model.text()), shown(second.model.text()));
-        out += &match times {
-            times if times < 3.0 => format!("\n The measurements hardly tell {first} and {second} apart.\n"),
-            times if times > 1e6 => format!("\n {first}: more than a million times likelier than {second}.\n"),
-            times => format!("\n {first}: {} times likelier than {second}.\n", si(times)),
-        };
+    out += &best_of(choices);
+    let unknown: Vec<_> =
+        choices.iter().filter(|choice| choice.likelihood.is_none()).map(|choice| shown(choice.model.text())).collect();
+    if !unknown.is_empty() {
+        out += &format!(" Too many coefficients for so few sizes to compare: {}.\n", unknown.join("; "));
     }
     out + "\n"
 }
+
+/// How much likelier the first model is than the next; or which the measurements don't tell apart.
+fn best_of(choices: &[Choice]) -> String {
+    let likely: Vec<(f64, _)> =
+        choices.iter().filter_map(|choice| Some((choice.likelihood?, shown(choice.model.text())))).collect();
+    let [(first, best), (second, next), ..] = likely.as_slice() else { return String::new() };
+    let near = likely.iter().filter(|(likelihood, _)| first / likelihood < NEAR).count();
+    match first / second {
+        _ if near > 2 => format!("\n The measurements hardly tell the first {near} apart.\n"),
+        _ if near == 2 => format!("\n The measurements hardly tell {best} and {next} apart.\n"),
+        times if times > 1e6 => format!("\n {best}: more than a million times likelier than {next}.\n"),
+        times => format!("\n {best}: {} times likelier than {next}.\n", si(times)),
+    }
+}
+
+/// A model that is less than so many times likelier than another one is hardly better.
+const NEAR: f64 = 3.0;
 
 /// Which fit finds coefficients for which, in the order in which fits run.
 pub fn fit_graph(graph: &DependencyGraph) -> String {

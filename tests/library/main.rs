@@ -37,5 +37,6 @@ mod profile;
 mod profile_golden;
 mod recordings;
 mod relations;
+mod results_golden;
 mod scenarios;
 mod steps_golden;

@@ -125,6 +125,21 @@ fn what_is_no_data_is_told_with_its_place() {
     }
 }
 
+#[test]
+fn what_is_no_model_is_told() {
+    let folder = Folder::new().with("sort.csv", &line()).with("two.csv", "n,time\n1,2\n2,4\n");
+    refused(&folder, &["fit", "sort.csv", "--model", "nlogN"], 2, "no model is named 'nlogN': did you mean nlogn");
+    refused(&folder, &["fit", "sort.csv", "--model", "zzzzzzzzz"], 2, "those are const, linear");
+    refused(&folder, &["fit", "sort.csv", "--model", "affine", "--set", "foo=1"], 2, "there are coeff, intercept, n");
+    refused(
+        &folder,
+        &["fit", "sort.csv", "--model", "a + b * N * c"],
+        2,
+        "every name but the sizes ('n') is a coefficient",
+    );
+    refused(&folder, &["fit", "two.csv", "--model", "auto"], 2, "2 sets of sizes tell no models apart: measure 4");
+}
+
 /// 100 + n up to 1,000, and 9 a piece from there on, off by up to 2 parts in 1,000.
 fn broken_line() -> String {
     let time = |n: f64| 100.0 + n.min(1000.0) + 9.0 * (n - 1000.0).max(0.0);

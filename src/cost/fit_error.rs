@@ -1,0 +1,121 @@
+//! Says why a model can't be fitted.
+
+use std::fmt;
+
+use super::term::NotLinear;
+use crate::names::quoted;
+
+/// Why a model can't be fitted.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FitError {
+    /// No workload has the quantity.
+    NoData {
+        /// The quantity.
+        response: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A measurement is no number, infinite or below 0.
+    BadValue {
+        /// The sizes at which it was measured.
+        sizes: String,
+        /// The measurement.
+        value: f64,
+    },
+    /// The model isn't linear in its coefficients.
+    NotLinear {
+        /// The operation that isn't.
+        error: NotLinear,
+        /// The sizes that have values; every other name is a coefficient.
+        sizes: Vec<String>,
+    },
+    /// The model has no value at some sizes.
+    NoValue {
+        /// These sizes.
+        sizes: String,
+    },
+    /// A quantity that the model names wasn't measured everywhere.
+    NoQuantity {
+        /// The quantity.
+        quantity: String,
+        /// The sizes at which it is missing.
+        sizes: String,
+    },
+    /// There are too few sizes for breakpoints among them.
+    NoRoomForBreakpoints {
+        /// The breakpoints.
+        names: Vec<String>,
+    },
+    /// There are too few sets of sizes to tell which of several models is best.
+    TooFewToCompare {
+        /// How many sets.
+        points: usize,
+        /// How many the smallest model needs.
+        needed: usize,
+    },
+    /// There are fewer sets of sizes than coefficients.
+    TooFew {
+        /// How many sets.
+        points: usize,
+        /// The coefficients.
+        coefficients: Vec<String>,
+    },
+}
+
+impl fmt::Display for FitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoData { response, known } if known.is_empty() => {
+                write!(f, "there are no measurements of {}: the file is empty", quoted(response))
+            }
+            Self::NoData { response, known } => {
+                let known: Vec<_> = known.iter().map(|name| quoted(name)).collect();
+                write!(f, "there are no measurements of {}; there are of {}", quoted(response), known.join(", "))
+            }
+            Self::BadValue { sizes, value } => write!(f, "{value} at {sizes} is no measurement: remove it"),
+            Self::NotLinear { error, sizes } => {
+                let sizes: Vec<_> = sizes.iter().map(|name| quoted(name)).collect();
+                write!(
+                    f,
+                    "the model is not linear in its coefficients: {error}; every name but the sizes ({}) is a coefficient: \
+                     change the model, or set one (--set NAME=VALUE)",
+                    sizes.join(", ")
+                )
+            }
+            Self::NoQuantity { quantity, sizes } => {
+                write!(f, "the model names {}, which was not measured at {sizes}", quoted(quantity))
+            }
+            Self::NoRoomForBreakpoints { names } => {
+                let names: Vec<_> = names.iter().map(|name| quoted(name)).collect();
+                write!(
+                    f,
+                    "too few sizes to look for {} among them: measure at least two on each side, or set it (--set NAME=VALUE)",
+                    names.join(" and ")
+                )
+            }
+            Self::NoValue { sizes } => {
+                write!(f, "the model has no value at {sizes}: leave these sizes out, or mend the model")
+            }
+            Self::TooFewToCompare { points, needed } => {
+                let sets = if *points == 1 {
+                    "one set of sizes tells".to_owned()
+                } else {
+                    format!("{points} sets of sizes tell")
+                };
+                write!(f, "{sets} no models apart: measure {needed} at least, or name one model (--model)")
+            }
+            Self::TooFew { points, coefficients } => {
+                let names: Vec<_> = coefficients.iter().map(|name| quoted(name)).collect();
+                write!(
+                    f,
+                    "{} of sizes can't tell {} coefficients ({}) apart: measure more sizes, or set some (--set NAME=VALUE)",
+                    if *points == 1 { "one set".to_owned() } else { format!("{points} sets") },
+                    coefficients.len(),
+                    names.join(", ")
+                )
+            }
+        }
+    }
+}
+
+impl std::error::Error for FitError {}

@@ -1,0 +1,168 @@
+//! Takes from a file what was measured at each set of sizes, and says how much each counts.
+//!
+//! Each set of sizes counts as one measurement. Where sizes were measured again and again, one that is less certain counts
+//! for less: its variance is taken from a power of the value that is fitted to all sizes' variances (Carroll and Ruppert,
+//! "Transformation and Weighting in Regression", 1988, chapter 3), as the variance of one size alone is hardly known.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use perfprop_linear_algebra::Tall;
+
+use super::correlation::SizeErrors;
+use super::fit_error::FitError;
+use super::fit_options::FitOptions;
+use super::fitted::VarianceFunction;
+use super::model::CostModel;
+use super::samples::cull;
+use super::workload::{WorkloadFile, sizes_in_words};
+
+/// A set of sizes, what was measured there, and what the model gives.
+#[derive(Clone, Debug, PartialEq)]
+pub struct FittedPoint {
+    /// The sizes.
+    pub sizes: BTreeMap<String, f64>,
+    /// What was measured.
+    pub measured: f64,
+    /// What the model gives.
+    pub predicted: f64,
+    /// The measurements behind it.
+    pub samples: usize,
+    /// Its weight, 1 on average.
+    pub weight: f64,
+}
+
+/// What was measured at a set of sizes.
+pub(super) struct Measured {
+    pub(super) point: FittedPoint,
+    samples: Vec<f64>,
+    order: Vec<u32>,
+    variance: Option<f64>,
+}
+
+/// What was measured, however it is fitted.
+pub(super) struct Measurements {
+    pub(super) all: Vec<Measured>,
+    pub(super) culled: Vec<usize>,
+    pub(super) spread: VarianceFunction,
+}
+
+impl Measurements {
+    /// What was measured of the response, with the quantities that the model names among the sizes.
+    pub(super) fn of(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> Result<Self, FitError> {
+        let has_samples = |place: &usize| !samples(file, *place, &options.response).is_empty();
+        let mut places: Vec<usize> = (0..file.workloads.len()).filter(has_samples).collect();
+        let mut culled = Vec::new();
+        if let Some(sigmas) = options.cull {
+            let value = |&place: &usize| options.determinizer.value(samples(file, place, &options.response));
+            let kept = cull(&places.iter().filter_map(value).collect::<Vec<_>>(), sigmas).kept;
+            culled = (0..places.len()).filter(|place| !kept.contains(place)).map(|place| places[place]).collect();
+            places = kept.into_iter().map(|place| places[place]).collect();
+        }
+        if places.is_empty() {
+            let known: BTreeSet<_> =
+                file.workloads.iter().flat_map(|workload| workload.samples.keys().cloned()).collect();
+            return Err(FitError::NoData { response: options.response.clone(), known: known.into_iter().collect() });
+        }
+        let quantities = quantities(model, file, options);
+        let measured = |place: usize| Measured::of(file, place, &quantities, options);
+        let mut all: Vec<Measured> = places.into_iter().map(measured).collect::<Result<_, _>>()?;
+        let spread = weigh(&mut all);
+        Ok(Self { all, culled, spread })
+    }
+
+    /// The values of some sizes, in rising order and each once.
+    pub(super) fn sizes(&self, names: &BTreeSet<String>) -> Vec<f64> {
+        let of = |measured: &Measured| {
+            names.iter().filter_map(|name| measured.point.sizes.get(name).copied()).collect::<Vec<_>>()
+        };
+        let mut all: Vec<f64> = self.all.iter().flat_map(of).collect();
+        all.sort_by(f64::total_cmp);
+        all.dedup();
+        all
+    }
+
+    /// Whether a name is that of a size, or of a quantity that the model names like one.
+    pub(super) fn has_size(&self, name: &str) -> bool {
+        self.all.first().is_some_and(|measured| measured.point.sizes.contains_key(name))
+    }
+}
+
+impl Measured {
+    fn of(
+        file: &WorkloadFile,
+        place: usize,
+        quantities: &BTreeMap<String, String>,
+        options: &FitOptions,
+    ) -> Result<Self, FitError> {
+        let workload = &file.workloads[place];
+        let mut sizes = workload.sizes.clone();
+        for (name, quantity) in quantities {
+            let value = options.determinizer.value(samples(file, place, quantity));
+            let missing =
+                || FitError::NoQuantity { quantity: quantity.clone(), sizes: sizes_in_words(&workload.sizes) };
+            sizes.insert(name.clone(), value.ok_or_else(missing)?);
+        }
+        let samples = samples(file, place, &options.response);
+        if let Some(&value) = samples.iter().find(|value| !value.is_finite() || **value < 0.0) {
+            return Err(FitError::BadValue { sizes: sizes_in_words(&workload.sizes), value });
+        }
+        let measured = options.determinizer.value(samples).unwrap_or(f64::NAN);
+        Ok(Self {
+            point: FittedPoint { sizes, measured, predicted: f64::NAN, samples: samples.len(), weight: 1.0 },
+            variance: options.determinizer.variance(samples),
+            samples: samples.to_vec(),
+            order: workload.order.clone(),
+        })
+    }
+}
+
+impl Measured {
+    /// How far the runs are off what the model gives, in standard deviations but for a factor that all sizes share.
+    pub(super) fn errors(&self, predicted: f64, spread: VarianceFunction) -> SizeErrors {
+        let deviation = spread.at(predicted).sqrt();
+        let errors = self.samples.iter().map(|sample| (sample - predicted) / deviation).collect();
+        SizeErrors { errors, order: self.order.clone() }
+    }
+}
+
+/// What was measured of a quantity; nothing where it wasn't.
+fn samples<'a>(file: &'a WorkloadFile, place: usize, quantity: &str) -> &'a [f64] {
+    file.workloads[place].samples.get(quantity).map_or(&[], Vec::as_slice)
+}
+
+/// The measured quantities that a model names, by the names that it gives them.
+pub(super) fn quantities(model: &CostModel, file: &WorkloadFile, options: &FitOptions) -> BTreeMap<String, String> {
+    let names = model.names();
+    let is_named = |name: &String, quantity: &String| {
+        names.contains(name.as_str()) && *quantity != options.response && !options.overrides.contains_key(name)
+    };
+    file.quantities().into_iter().filter(|(name, quantity)| is_named(name, quantity)).collect()
+}
+
+/// Gives each its weight, 1 on average, and returns the variance of one of weight 1 over that at large, as a function of
+/// the value.
+fn weigh(all: &mut [Measured]) -> VarianceFunction {
+    let function = variance_function(all);
+    let weight = |measured: &Measured| function.at(measured.point.measured).recip();
+    let mean = all.iter().map(weight).sum::<f64>() / all.len().max(1) as f64;
+    all.iter_mut().for_each(|measured| measured.point.weight = weight(measured) / mean);
+    VarianceFunction { factor: function.factor * mean, ..function }
+}
+
+/// Fits the variance as a power of the value by least squares of logarithms; the same for all where fewer than three
+/// sizes have a variance. The power is at most that of errors that are a part of the value.
+fn variance_function(all: &[Measured]) -> VarianceFunction {
+    let point = |measured: &Measured| {
+        let (value, variance) = (measured.point.measured, measured.variance?);
+        (value > 0.0 && variance > 0.0).then(|| (value.ln(), variance.ln()))
+    };
+    let points: Vec<(f64, f64)> = all.iter().filter_map(point).collect();
+    let columns = vec![vec![1.0; points.len()], points.iter().map(|(value, _)| *value).collect()];
+    let line = Tall::new(points.len(), columns).factored(points.iter().map(|(_, variance)| *variance).collect());
+    if points.len() < 3 || line.rank() < 2 {
+        return VarianceFunction { factor: 1.0, power: 0.0 };
+    }
+    let power = line.solution()[1].clamp(0.0, 2.0);
+    let mean = points.iter().map(|(value, variance)| variance - power * value).sum::<f64>() / points.len() as f64;
+    VarianceFunction { factor: mean.exp(), power }
+}

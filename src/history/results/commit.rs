@@ -1,0 +1,336 @@
+//! What the benchmarks gave for one commit in one environment: a file of a machine's folder.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::json::{ResultNumber, bare, strict};
+use super::ordered::OrderedMap;
+use super::store::ResultsProblem;
+
+/// The only version of these files that is read and written.
+const VERSION: u32 = 2;
+
+/// The columns of a benchmark's row, in the order in which they are written.
+const COLUMNS: [&str; 13] = [
+    "result",
+    "params",
+    "version",
+    "started_at",
+    "duration",
+    "stats_ci_99_a",
+    "stats_ci_99_b",
+    "stats_q_25",
+    "stats_q_75",
+    "stats_number",
+    "stats_repeat",
+    "samples",
+    "profile",
+];
+
+/// What the benchmarks gave for one commit in one environment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct CommitResults {
+    /// The commit's whole hash.
+    pub commit: String,
+    /// The name of the environment: what was built how.
+    pub environment: String,
+    /// When the commit was made, in milliseconds since 1970.
+    pub date: i64,
+    /// The machine and the environment, as names and values; `None` of what isn't set.
+    pub params: OrderedMap<Option<String>>,
+    /// The rows of benchmarks, by name.
+    pub results: OrderedMap<BenchmarkResult>,
+    /// How long building took, and what else isn't a benchmark, in seconds.
+    pub durations: OrderedMap<Option<f64>>,
+    /// What else the file has: the version of Python, its packages.
+    pub other: BTreeMap<String, Value>,
+}
+
+/// What a benchmark gave. Lists have an item for each combination of parameters, the last parameter varying fastest;
+/// a benchmark without parameters has one item.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BenchmarkResult {
+    /// The numbers; `None` where all failed.
+    pub result: Option<Vec<ResultNumber>>,
+    /// The values of each parameter when it was run.
+    pub params: Vec<Vec<String>>,
+    /// The benchmark's version when it was run; `None` in old files.
+    pub version: Option<String>,
+    /// When it was begun, in milliseconds since 1970.
+    pub started_at: Option<i64>,
+    /// How long it took in seconds.
+    pub duration: Option<f64>,
+    /// The lower ends of the 99 % intervals.
+    pub ci_99_low: Vec<ResultNumber>,
+    /// The upper ends of the 99 % intervals.
+    pub ci_99_high: Vec<ResultNumber>,
+    /// The lower quartiles.
+    pub quartile_low: Vec<ResultNumber>,
+    /// The upper quartiles.
+    pub quartile_high: Vec<ResultNumber>,
+    /// How often each sample ran what is measured.
+    pub number: Vec<ResultNumber>,
+    /// How many samples there were.
+    pub repeat: Vec<ResultNumber>,
+    /// The samples, in the order in which they were measured; `None` where they weren't kept.
+    pub samples: Vec<Option<Vec<ResultNumber>>>,
+    /// A profile as asv keeps it: compressed, and as text.
+    pub profile: Option<String>,
+    /// Columns that this perfprop doesn't know, by name.
+    pub other: BTreeMap<String, Value>,
+}
+
+/// The file as it stands on the disk.
+#[derive(Serialize, Deserialize)]
+struct CommitFile {
+    commit_hash: String,
+    env_name: String,
+    date: i64,
+    params: OrderedMap<Option<String>>,
+    result_columns: Vec<String>,
+    results: OrderedMap<Vec<Value>>,
+    #[serde(default)]
+    durations: OrderedMap<Option<f64>>,
+    #[serde(flatten)]
+    other: BTreeMap<String, Value>,
+    version: u32,
+}
+
+impl CommitResults {
+    /// Reads the text of a file.
+    ///
+    /// # Errors
+    /// Returns why the text isn't such a file.
+    pub fn parse(text: &str) -> Result<Self, ResultsProblem> {
+        let file: CommitFile = read_versioned(text, VERSION)?;
+        let row = |(name, row): (String, Vec<Value>)| {
+            let result = BenchmarkResult::of_row(&file.result_columns, row)
+                .map_err(|error| ResultsProblem::Row { benchmark: name.clone(), error: error.to_string() })?;
+            Ok((name, result))
+        };
+        Ok(Self {
+            results: OrderedMap(file.results.0.into_iter().map(row).collect::<Result<_, _>>()?),
+            commit: file.commit_hash,
+            environment: file.env_name,
+            date: file.date,
+            params: file.params,
+            durations: file.durations,
+            other: file.other,
+        })
+    }
+
+    /// The text of the file.
+    pub fn to_text(&self) -> String {
+        let others = self.results.0.iter().flat_map(|(_, result)| result.other.keys().map(String::as_str));
+        let mut columns: Vec<&str> = COLUMNS.to_vec();
+        for other in others {
+            if !columns.contains(&other) {
+                columns.push(other);
+            }
+        }
+        let file = CommitFile {
+            commit_hash: self.commit.clone(),
+            env_name: self.environment.clone(),
+            date: self.date,
+            params: self.params.clone(),
+            results: OrderedMap(
+                self.results.0.iter().map(|(name, result)| (name.clone(), result.row(&columns))).collect(),
+            ),
+            result_columns: columns.into_iter().map(str::to_owned).collect(),
+            durations: self.durations.clone(),
+            other: self.other.clone(),
+            version: VERSION,
+        };
+        bare(&serde_json::to_string(&file).unwrap_or_default())
+    }
+
+    /// The name of the file: the first eight digits of the commit, and the environment.
+    pub fn file_name(&self) -> String {
+        format!("{}-{}.json", self.commit.get(..8).unwrap_or(&self.commit), self.environment)
+    }
+
+    /// Takes the rows of a later measurement of the same commit and environment. Rows that it lacks stay.
+    pub fn take(&mut self, later: Self) {
+        later.results.0.into_iter().for_each(|(name, result)| self.results.set(&name, result));
+        later.durations.0.into_iter().for_each(|(name, seconds)| self.durations.set(&name, seconds));
+        (self.params, self.date) = (later.params, later.date);
+        self.other.extend(later.other);
+    }
+}
+
+/// Which version of its format a file has.
+#[derive(Deserialize)]
+struct FileVersion {
+    version: Option<u64>,
+}
+
+/// Reads a file that says which version of its format it has.
+pub(super) fn read_versioned<T: for<'a> Deserialize<'a>>(text: &str, version: u32) -> Result<T, ResultsProblem> {
+    let text = strict(text);
+    let syntax = |error: serde_json::Error| ResultsProblem::Syntax { line: error.line(), error: error.to_string() };
+    match serde_json::from_str(&text).map_err(syntax)? {
+        FileVersion { version: Some(found) } if found == u64::from(version) => {
+            serde_json::from_str(&text).map_err(syntax)
+        }
+        FileVersion { version: found } => Err(ResultsProblem::Version { found, expected: version }),
+    }
+}
+
+impl BenchmarkResult {
+    fn of_row(columns: &[String], row: Vec<Value>) -> serde_json::Result<Self> {
+        let mut cells: BTreeMap<String, Value> = columns.iter().cloned().zip(row).collect();
+        let mut cell = |name: &str| cells.remove(name).unwrap_or(Value::Null);
+        let mut numbers = |name: &str| -> serde_json::Result<Vec<ResultNumber>> {
+            Ok(Option::deserialize(cell(name))?.unwrap_or_default())
+        };
+        let (ci_99_low, ci_99_high) = (numbers("stats_ci_99_a")?, numbers("stats_ci_99_b")?);
+        let (quartile_low, quartile_high) = (numbers("stats_q_25")?, numbers("stats_q_75")?);
+        let (number, repeat) = (numbers("stats_number")?, numbers("stats_repeat")?);
+        Ok(Self {
+            result: Option::deserialize(cell("result"))?,
+            params: Option::deserialize(cell("params"))?.unwrap_or_default(),
+            version: Option::deserialize(cell("version"))?,
+            started_at: Option::deserialize(cell("started_at"))?,
+            duration: Option::deserialize(cell("duration"))?,
+            samples: Option::deserialize(cell("samples"))?.unwrap_or_default(),
+            profile: Option::deserialize(cell("profile"))?,
+            ci_99_low,
+            ci_99_high,
+            quartile_low,
+            quartile_high,
+            number,
+            repeat,
+            other: cells,
+        })
+    }
+
+    /// The row, without what is missing at its end.
+    fn row(&self, columns: &[&str]) -> Vec<Value> {
+        let value = |column: &&str| match *column {
+            "result" => json(&self.result),
+            "params" => json(&self.params),
+            "version" => json(&self.version),
+            "started_at" => json(&self.started_at),
+            "duration" => json(&self.duration),
+            "stats_ci_99_a" => list(&self.ci_99_low),
+            "stats_ci_99_b" => list(&self.ci_99_high),
+            "stats_q_25" => list(&self.quartile_low),
+            "stats_q_75" => list(&self.quartile_high),
+            "stats_number" => list(&self.number),
+            "stats_repeat" => list(&self.repeat),
+            "samples" => list(&self.samples),
+            "profile" => json(&self.profile),
+            other => self.other.get(other).cloned().unwrap_or(Value::Null),
+        };
+        let mut row: Vec<Value> = columns.iter().map(value).collect();
+        row.truncate(row.iter().rposition(|value| !value.is_null()).map_or(0, |last| last + 1));
+        row
+    }
+
+    /// The numbers of each combination of these values of parameters; what wasn't measured with it is missing.
+    pub fn of_params(&self, params: &[Vec<String>]) -> Vec<ResultNumber> {
+        self.by_params(params, self.result.as_deref().unwrap_or_default())
+    }
+
+    /// How much the number of each combination counts: 2 over the width of its 99 % interval; `None` where that is
+    /// unknown, infinite or 0.
+    pub fn weights(&self, params: &[Vec<String>]) -> Vec<Option<f64>> {
+        let [low, high] = [&self.ci_99_low, &self.ci_99_high].map(|ends| self.by_params(params, ends));
+        let weight = |(low, high): (ResultNumber, ResultNumber)| {
+            let width = (high.number()? - low.number()?).abs();
+            (width.is_finite() && width > 0.0).then(|| 2.0 / width)
+        };
+        low.into_iter().zip(high).map(weight).collect()
+    }
+
+    fn by_params(&self, params: &[Vec<String>], numbers: &[ResultNumber]) -> Vec<ResultNumber> {
+        let own = combinations(&self.params);
+        let place = |wanted: &Vec<&str>| own.iter().position(|one| one == wanted);
+        let number = |wanted: &Vec<&str>| place(wanted).and_then(|place| numbers.get(place).copied());
+        combinations(params).iter().map(|wanted| number(wanted).unwrap_or(ResultNumber::Missing)).collect()
+    }
+}
+
+fn json<T: Serialize>(value: &T) -> Value {
+    serde_json::to_value(value).unwrap_or(Value::Null)
+}
+
+/// A list; nothing for one that is empty.
+fn list<T: Serialize>(values: &[T]) -> Value {
+    if values.is_empty() { Value::Null } else { json(&values) }
+}
+
+/// Each value of each parameter with each of the others, the last parameter varying fastest.
+pub fn combinations(params: &[Vec<String>]) -> Vec<Vec<&str>> {
+    let mut all: Vec<Vec<&str>> = vec![Vec::new()];
+    for values in params {
+        let with = |one: Vec<_>| values.iter().map(move |value| [&one[..], &[value.as_str()]].concat());
+        all = all.into_iter().flat_map(with).collect();
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    const FILE: &str = r#"{"commit_hash": "0123456789abcdef", "env_name": "e", "date": 5, "params": {"machine": "m", "arch": "x", "ram": null},
+        "python": "3.11", "result_columns": ["result", "params", "version", "new", "stats_ci_99_a", "stats_ci_99_b"],
+        "results": {"b": [[1.5, NaN, null, 2], [["1", "2"], ["x", "y"]], "v", 7, [1, null, null, -Infinity], [2, null, null, 3]],
+                    "a": [null, []]}, "durations": {"<build>": 1.5}, "version": 2}"#;
+
+    fn params(text: &[&[&str]]) -> Vec<Vec<String>> {
+        text.iter().map(|values| values.iter().map(|&value| value.to_owned()).collect()).collect()
+    }
+
+    #[test]
+    fn a_file_is_read_and_written() {
+        use ResultNumber::{Missing, Number, Skipped};
+        let read = CommitResults::parse(FILE).unwrap();
+        assert_eq!(read.file_name(), "01234567-e.json");
+        let names: Vec<_> = read.params.0.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["machine", "arch", "ram"], "in the order of the file");
+        let b = read.results.get("b").unwrap();
+        assert_eq!(b.result, Some(vec![Number(1.5), Skipped, Missing, Number(2.0)]));
+        assert_eq!((b.other.get("new"), b.started_at), (Some(&Value::from(7)), None));
+        assert_eq!(read.results.get("a").unwrap().result, None);
+        let again = CommitResults::parse(&read.to_text()).unwrap();
+        assert_eq!(again, read, "nothing is lost");
+        assert!(read.to_text().contains(r#""a":[null,[]]"#), "missing columns at the end are left out");
+    }
+
+    #[test]
+    fn numbers_are_those_of_the_parameters_of_now() {
+        let read = CommitResults::parse(FILE).unwrap();
+        let b = read.results.get("b").unwrap();
+        let now = params(&[&["2", "3"], &["y", "x"]]);
+        use ResultNumber::{Missing, Number};
+        assert_eq!(b.of_params(&now), [Number(2.0), Missing, Missing, Missing]);
+        // 2 / (2 - 1); an infinite end gives none.
+        assert_eq!(b.weights(&params(&[&["1", "2"], &["x", "y"]])), [Some(2.0), None, None, None]);
+        assert_eq!(combinations(&[]), [Vec::<&str>::new()], "one, of nothing");
+    }
+
+    #[test]
+    fn what_was_measured_later_counts() {
+        let mut results = CommitResults::parse(FILE).unwrap();
+        let mut later = CommitResults { results: OrderedMap::default(), ..results.clone() };
+        later.results.set("a", BenchmarkResult { version: Some("2".into()), ..BenchmarkResult::default() });
+        results.take(later);
+        assert_eq!(results.results.get("a").unwrap().version.as_deref(), Some("2"));
+        assert!(results.results.get("b").is_some());
+    }
+
+    #[test]
+    fn what_is_no_file_is_told() {
+        let error = |text: &str| CommitResults::parse(text).unwrap_err().to_string();
+        assert!(error(&FILE[..90]).contains("line 1"), "{}", error(&FILE[..90]));
+        assert!(error(&FILE.replace("\"version\": 2", "\"version\": 1")).contains("version 1"));
+        assert!(error("{}").contains("no version"));
+        assert!(error(&FILE.replace("[1.5,", "[\"x\",")).contains("'b'"));
+    }
+}

@@ -1,0 +1,299 @@
+//! The folder of results: reads all of it, and adds to it so that writers at one time lose nothing.
+
+use std::fmt;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::{Flock, FlockArg};
+
+use super::commit::CommitResults;
+use super::suite::{BenchmarkList, MachineFacts};
+use crate::files::PartialFile;
+use crate::names::{quoted, shown};
+
+/// The file of benchmarks.
+const BENCHMARKS: &str = "benchmarks.json";
+/// The file of a machine.
+const MACHINE: &str = "machine.json";
+/// The file that writers lock.
+const LOCK: &str = ".lock";
+
+/// What is wrong with a file of results.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ResultsProblem {
+    /// It can't be read or written.
+    System(String),
+    /// It isn't JSON, or ends too early.
+    Syntax {
+        /// The line, from 1.
+        line: usize,
+        /// What the parser says.
+        error: String,
+    },
+    /// It has another version of its format, or none.
+    Version {
+        /// The version that it has.
+        found: Option<u64>,
+        /// The version that is read.
+        expected: u32,
+    },
+    /// A benchmark's entry isn't as it should be.
+    Row {
+        /// The benchmark.
+        benchmark: String,
+        /// What is wrong.
+        error: String,
+    },
+}
+
+impl fmt::Display for ResultsProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::System(error) => f.write_str(&shown(error)),
+            Self::Syntax { line, error } => {
+                write!(
+                    f,
+                    "line {line}: {}; a file that was cut short has to be measured again: remove it",
+                    shown(error)
+                )
+            }
+            Self::Version { found: None, expected } => {
+                write!(f, "it has no version; perfprop reads version {expected} of asv's files")
+            }
+            Self::Version { found: Some(found), expected } => {
+                write!(
+                    f,
+                    "it has version {found}; perfprop reads version {expected}: 'asv update' makes that of older ones"
+                )
+            }
+            Self::Row { benchmark, error } => write!(f, "benchmark {}: {}", quoted(benchmark), shown(error)),
+        }
+    }
+}
+
+impl std::error::Error for ResultsProblem {}
+
+/// A file or folder of results that can't be used.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultsError {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// What is wrong with it.
+    pub problem: ResultsProblem,
+}
+
+impl fmt::Display for ResultsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", quoted(&self.path.to_string_lossy()), self.problem)
+    }
+}
+
+impl std::error::Error for ResultsError {}
+
+fn system(path: &Path) -> impl Fn(io::Error) -> ResultsError {
+    move |error| ResultsError { path: path.to_owned(), problem: ResultsProblem::System(error.to_string()) }
+}
+
+/// A folder of results.
+#[derive(Clone, Debug)]
+pub struct ResultStore {
+    root: PathBuf,
+}
+
+/// All that a folder holds.
+#[derive(Clone, Debug, Default)]
+pub struct StoredResults {
+    /// The benchmarks.
+    pub benchmarks: BenchmarkList,
+    /// The machines, by name.
+    pub machines: Vec<MachineResults>,
+    /// The files that can't be read.
+    pub unreadable: Vec<ResultsError>,
+}
+
+/// What was measured on a machine.
+#[derive(Clone, Debug, Default)]
+pub struct MachineResults {
+    /// The machine.
+    pub machine: MachineFacts,
+    /// The results of commits, in the order of the files' names.
+    pub commits: Vec<CommitResults>,
+}
+
+impl ResultStore {
+    /// The folder at this path, whether it is there or not.
+    pub fn new(root: &Path) -> Self {
+        Self { root: root.to_owned() }
+    }
+
+    /// Where it is.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Reads all files. Those of commits and machines that can't be read are listed.
+    ///
+    /// # Errors
+    /// The folder or its `benchmarks.json` can't be read.
+    pub fn read(&self) -> Result<StoredResults, ResultsError> {
+        let path = self.root.join(BENCHMARKS);
+        let mut stored = StoredResults {
+            benchmarks: parse(&path, BenchmarkList::parse)?.unwrap_or_default(),
+            ..StoredResults::default()
+        };
+        for folder in entries(&self.root)?.into_iter().filter(|path| path.is_dir()) {
+            let machine = parse(&folder.join(MACHINE), MachineFacts::parse).unwrap_or_else(|error| {
+                stored.unreadable.push(error);
+                None
+            });
+            let mut all = MachineResults { machine: machine.unwrap_or_default(), commits: Vec::new() };
+            for path in entries(&folder)?.iter().filter(|path| is_of_commit(path)) {
+                match parse(path, CommitResults::parse) {
+                    Ok(commit) => all.commits.extend(commit),
+                    Err(error) => stored.unreadable.push(error),
+                }
+            }
+            if !all.commits.is_empty() {
+                stored.machines.push(all);
+            }
+        }
+        Ok(stored)
+    }
+
+    /// Adds what was measured of a commit. What the file holds of other benchmarks stays.
+    ///
+    /// # Errors
+    /// A file can't be read or written; one that can't be read is not written over.
+    pub fn add(
+        &self,
+        machine: &MachineFacts,
+        benchmarks: &BenchmarkList,
+        results: CommitResults,
+    ) -> Result<(), ResultsError> {
+        let folder = self.root.join(machine.name());
+        fs::create_dir_all(&folder).map_err(system(&folder))?;
+        let _lock = self.lock()?;
+        let path = self.root.join(BENCHMARKS);
+        let mut all = parse(&path, BenchmarkList::parse)?.unwrap_or_default();
+        all.0.extend(benchmarks.0.clone());
+        write(&path, &all.to_text())?;
+        write(&folder.join(MACHINE), &machine.to_text())?;
+        let path = folder.join(results.file_name());
+        let results = match parse(&path, CommitResults::parse)? {
+            None => results,
+            Some(mut before) => {
+                before.take(results);
+                before
+            }
+        };
+        write(&path, &results.to_text())
+    }
+
+    /// Waits until no other perfprop writes; none does until the lock is dropped.
+    fn lock(&self) -> Result<Flock<File>, ResultsError> {
+        let path = self.root.join(LOCK);
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(system(&path))?;
+        Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| system(&path)(errno.into()))
+    }
+}
+
+/// What a file holds; `None` if there is none.
+fn parse<T>(path: &Path, parse: impl Fn(&str) -> Result<T, ResultsProblem>) -> Result<Option<T>, ResultsError> {
+    let failed = |problem| ResultsError { path: path.to_owned(), problem };
+    match fs::read_to_string(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(system(path)(error)),
+        Ok(text) => parse(&text).map(Some).map_err(failed),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ResultsError> {
+    let put = |mut file: PartialFile| {
+        file.write_all(text.as_bytes())?;
+        file.put().map(drop)
+    };
+    PartialFile::create(path).and_then(put).map_err(system(path))
+}
+
+/// What a folder holds, by name.
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+    let entries = fs::read_dir(folder).map_err(system(folder))?;
+    let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    paths.sort();
+    Ok(paths)
+}
+
+fn is_of_commit(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.ends_with(".json") && name != MACHINE && !name.starts_with('.')
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::thread;
+
+    use super::super::ordered::OrderedMap;
+    use super::super::{Benchmark, BenchmarkResult, ResultNumber};
+    use super::*;
+
+    fn store(name: &str) -> ResultStore {
+        let root = std::env::temp_dir().join(format!("perfprop-results-{name}-{}", std::process::id()));
+        drop(fs::remove_dir_all(&root));
+        ResultStore::new(&root)
+    }
+
+    fn machine() -> MachineFacts {
+        MachineFacts(OrderedMap(vec![("machine".into(), "m".into())]))
+    }
+
+    fn results(benchmark: &str) -> CommitResults {
+        let result = BenchmarkResult { result: Some(vec![ResultNumber::Number(1.0)]), ..BenchmarkResult::default() };
+        CommitResults {
+            commit: "0123456789".into(),
+            environment: "e".into(),
+            results: OrderedMap(vec![(benchmark.into(), result)]),
+            ..CommitResults::default()
+        }
+    }
+
+    fn list(name: &str) -> BenchmarkList {
+        BenchmarkList([(name.to_owned(), Benchmark { name: name.into(), ..Benchmark::default() })].into())
+    }
+
+    #[test]
+    fn writers_at_one_time_lose_nothing() {
+        let store = store("writers");
+        thread::scope(|scope| {
+            for number in 0..8 {
+                let (store, name) = (&store, format!("b{number}"));
+                scope.spawn(move || store.add(&machine(), &list(&name), results(&name)).unwrap());
+            }
+        });
+        let stored = store.read().unwrap();
+        assert_eq!(stored.machines[0].commits[0].results.0.len(), 8);
+        assert_eq!((stored.benchmarks.0.len(), stored.unreadable.len()), (8, 0));
+        fs::remove_dir_all(store.root()).unwrap();
+    }
+
+    #[test]
+    fn a_file_that_is_cut_short_is_told_and_not_written_over() {
+        let store = store("cut");
+        store.add(&machine(), &list("b"), results("b")).unwrap();
+        let path = store.root().join("m/01234567-e.json");
+        let text = fs::read_to_string(&path).unwrap();
+        fs::write(&path, &text[..text.len() / 2]).unwrap();
+        let stored = store.read().unwrap();
+        assert!(stored.machines.is_empty() && stored.unreadable[0].to_string().contains("cut short"));
+        assert!(store.add(&machine(), &list("c"), results("c")).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap().len(), text.len() / 2);
+        fs::remove_dir_all(store.root()).unwrap();
+    }
+
+    #[test]
+    fn a_folder_that_is_not_there_is_an_error() {
+        assert!(store("none").read().unwrap_err().to_string().contains("No such file"));
+    }
+}

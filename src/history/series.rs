@@ -1,0 +1,109 @@
+//! The series of a benchmark: its numbers over the commits, on one machine in one environment.
+
+use std::collections::BTreeMap;
+
+use super::results::{Benchmark, CommitResults, ResultNumber, StoredResults};
+use crate::steps::{Step, StepMethod, detect};
+
+/// The numbers of a benchmark over commits.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BenchmarkSeries {
+    /// The benchmark.
+    pub benchmark: String,
+    /// The machine and the environment, by name; `None` of what isn't set.
+    pub params: BTreeMap<String, Option<String>>,
+    /// The points, in the order of commits. The first and the last have a number.
+    pub points: Vec<SeriesPoint>,
+}
+
+/// What was measured of one commit.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SeriesPoint {
+    /// The place of the commit in the history, from 0 for the oldest.
+    pub revision: u64,
+    /// A number for each combination of the benchmark's parameters.
+    pub values: Vec<Option<f64>>,
+    /// How much each number counts among those of the series; `None` where that isn't known.
+    pub weights: Vec<Option<f64>>,
+}
+
+/// Numbers of one commit that are to become one.
+#[derive(Default)]
+struct Gathered {
+    values: Vec<Vec<Option<f64>>>,
+    weights: Vec<Vec<Option<f64>>>,
+}
+
+/// The series of all benchmarks: one for each machine and environment, in their order.
+///
+/// Numbers of another version of a benchmark are left out, as are commits without a place in the history. The numbers of
+/// one commit are averaged.
+pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<BenchmarkSeries> {
+    type Key = (String, BTreeMap<String, Option<String>>);
+    let mut all: BTreeMap<Key, BTreeMap<u64, Gathered>> = BTreeMap::new();
+    let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
+    for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
+        let params: BTreeMap<_, _> = commit.params.0.iter().cloned().collect();
+        for (benchmark, values, weights) in comparable(commit, &stored.benchmarks.0) {
+            let series = all.entry((benchmark.name.clone(), params.clone())).or_default();
+            let gathered = series.entry(revision).or_default();
+            gathered.values.push(values);
+            gathered.weights.push(weights);
+        }
+    }
+    let one = |((benchmark, params), points): (Key, BTreeMap<u64, Gathered>)| {
+        let point = |(revision, gathered): (u64, Gathered)| SeriesPoint {
+            revision,
+            values: means(&gathered.values),
+            weights: means(&gathered.weights),
+        };
+        let points = without_missing_ends(points.into_iter().map(point).collect());
+        BenchmarkSeries { benchmark, params, points }
+    };
+    all.into_iter().map(one).collect()
+}
+
+/// The numbers of a commit that can be compared with those of others, with their weights.
+fn comparable<'a>(
+    commit: &'a CommitResults,
+    benchmarks: &'a BTreeMap<String, Benchmark>,
+) -> impl Iterator<Item = (&'a Benchmark, Vec<Option<f64>>, Vec<Option<f64>>)> {
+    commit.results.0.iter().filter_map(|(name, result)| {
+        let benchmark = benchmarks.get(name)?;
+        let is_of_version = result.version.is_none() || result.version == benchmark.version;
+        let values = || result.of_params(&benchmark.params).into_iter().map(ResultNumber::number).collect();
+        is_of_version.then(|| (benchmark, values(), result.weights(&benchmark.params)))
+    })
+}
+
+/// The mean of each place over those that have a number there.
+fn means(rows: &[Vec<Option<f64>>]) -> Vec<Option<f64>> {
+    let mean = |place: usize| {
+        let present: Vec<f64> = rows.iter().filter_map(|row| *row.get(place)?).collect();
+        (!present.is_empty()).then(|| present.iter().sum::<f64>() / present.len() as f64)
+    };
+    (0..rows.first().map_or(0, Vec::len)).map(mean).collect()
+}
+
+fn without_missing_ends(mut points: Vec<SeriesPoint>) -> Vec<SeriesPoint> {
+    let has_any = |point: &SeriesPoint| point.values.iter().any(Option::is_some);
+    points.truncate(points.iter().rposition(has_any).map_or(0, |last| last + 1));
+    points.drain(..points.iter().position(has_any).unwrap_or(0));
+    points
+}
+
+impl BenchmarkSeries {
+    /// How many combinations of parameters there are; 1 without parameters.
+    pub fn combinations(&self) -> usize {
+        self.points.first().map_or(0, |point| point.values.len())
+    }
+
+    /// The steps of one combination. Ends are revisions: the first one of the step, and the one after its last.
+    pub fn steps(&self, combination: usize, method: StepMethod) -> Vec<Step> {
+        let values: Vec<_> = self.points.iter().map(|point| point.values[combination]).collect();
+        let weights: Vec<_> = self.points.iter().map(|point| point.weights[combination]).collect();
+        let revision = |place: usize| self.points[place].revision as usize;
+        let of_revisions = |step: Step| Step { left: revision(step.left), right: revision(step.right - 1) + 1, ..step };
+        detect(&values, Some(&weights), method).into_iter().map(of_revisions).collect()
+    }
+}

@@ -1,0 +1,189 @@
+//! Tests results on the disk, series and regressions against what asv made of the same folders.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "tests panic")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use perfprop::history::results::{BenchmarkList, CommitResults, ResultStore, StoredResults};
+use perfprop::history::{BenchmarkRegression, BenchmarkSeries, RegressionRule, THRESHOLD, all_regressions, series};
+use perfprop::steps::StepMethod;
+use serde_json::{Value, json};
+
+use crate::goldens::TOOLS;
+
+/// A folder of asv's: its results, and what asv made of them.
+struct Published {
+    folder: PathBuf,
+    stored: StoredResults,
+    /// The places of commits.
+    revisions: BTreeMap<String, u64>,
+    index: Value,
+}
+
+fn read(path: &Path) -> Value {
+    serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// All folders.
+fn published() -> Vec<Published> {
+    let Some(root) = TOOLS.find("asv-results") else { return Vec::new() };
+    let folders = fs::read_dir(root).unwrap().map(|entry| entry.unwrap().path());
+    let one = |folder: PathBuf| {
+        let stored = ResultStore::new(&folder.join("results")).read().unwrap();
+        assert!(stored.unreadable.is_empty(), "{:?}", stored.unreadable);
+        assert!(!stored.machines.is_empty());
+        let index = read(&folder.join("html/index.json"));
+        let hashes = index["revision_to_hash"].as_object().unwrap();
+        let place =
+            |(revision, hash): (&String, &Value)| (hash.as_str().unwrap().to_owned(), revision.parse().unwrap());
+        Published { stored, revisions: hashes.iter().map(place).collect(), index, folder }
+    };
+    let all: Vec<_> = folders.filter(|path| path.join("results").is_dir()).map(one).collect();
+    assert!(!all.is_empty());
+    all
+}
+
+/// The path of a series among asv's graphs.
+fn graph(one: &BenchmarkSeries) -> String {
+    let mut params = one.params.clone();
+    params.insert("branch".into(), Some("main".into()));
+    let part = |(name, value): (&String, &Option<String>)| match value.as_deref() {
+        None => format!("{name}-null"),
+        Some("") => name.clone(),
+        Some(value) => format!("{name}-{value}"),
+    };
+    let parts: Vec<_> = params.iter().map(part).collect();
+    format!("graphs/{}/{}.json", parts.join("/"), one.benchmark)
+}
+
+/// The points of a series as asv writes them.
+fn points(one: &BenchmarkSeries, has_params: bool) -> Value {
+    let point = |point: &perfprop::history::SeriesPoint| match has_params {
+        true => json!([point.revision, point.values]),
+        false => json!([point.revision, point.values[0]]),
+    };
+    one.points.iter().map(point).collect()
+}
+
+/// Equal, but for how numbers are written.
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_same(a, b)),
+        (Value::Number(a), Value::Number(b)) => a.as_f64() == b.as_f64(),
+        (a, b) => a == b,
+    }
+}
+
+#[test]
+fn golden_asv_results_have_the_series_of_asv() {
+    for one in published() {
+        let all = series(&one.stored, &one.revisions);
+        let mut count = 0;
+        for series in &all {
+            let benchmark = &one.stored.benchmarks.0[&series.benchmark];
+            let path = one.folder.join("html").join(graph(series));
+            let (found, expected) = (points(series, !benchmark.params.is_empty()), read(&path));
+            assert!(is_same(&found, &expected), "{}: {found} instead of {expected}", path.display());
+            count += 1;
+        }
+        let graphs = one.index["graph_param_list"].as_array().unwrap().len();
+        assert!(count > 0 && count <= graphs * one.stored.benchmarks.0.len());
+    }
+}
+
+/// asv's rules of a folder: thresholds and first commits by patterns of names.
+struct Rules {
+    thresholds: Vec<(regex_lite::Regex, f64)>,
+    first: Vec<(regex_lite::Regex, Option<u64>)>,
+    least: u64,
+}
+
+impl Rules {
+    fn of(one: &Published) -> Self {
+        let path = one.folder.join("asv.conf.json");
+        let conf = if path.exists() { read(&path) } else { json!({}) };
+        let entries = |name: &str| conf[name].as_object().cloned().unwrap_or_default();
+        let pattern = |text: &str| regex_lite::Regex::new(&format!("^(?:{text})")).unwrap();
+        let revision = |name: &str| {
+            let tag = one.index["tags"][name].as_u64();
+            tag.or_else(|| one.revisions.iter().find(|(hash, _)| hash.starts_with(name)).map(|(_, place)| *place))
+                .unwrap()
+        };
+        let first = |(text, commit): (String, Value)| (pattern(&text), commit.as_str().map(|name| revision(name) + 1));
+        Self {
+            thresholds: (entries("regressions_thresholds").iter())
+                .map(|(text, share)| (pattern(text), share.as_f64().unwrap()))
+                .collect(),
+            first: entries("regressions_first_commits").into_iter().map(first).collect(),
+            least: *one.revisions.values().min().unwrap(),
+        }
+    }
+
+    fn rule(&self, entry: &str) -> Option<RegressionRule> {
+        let matching = self.thresholds.iter().filter(|(pattern, _)| pattern.is_match(entry)).map(|(_, share)| *share);
+        let mut from = self.least;
+        for (_, first) in self.first.iter().filter(|(pattern, _)| pattern.is_match(entry)) {
+            from = from.max((*first)?);
+        }
+        Some(RegressionRule { threshold: matching.reduce(f64::max).unwrap_or(THRESHOLD), from })
+    }
+}
+
+/// Numbers that are equal within a share of 1e-9.
+fn is_near(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_near(a, b)),
+        (Value::Number(a), Value::Number(b)) => {
+            let (a, b) = (a.as_f64().unwrap(), b.as_f64().unwrap());
+            (a - b).abs() <= 1e-9 * b.abs()
+        }
+        (a, b) => a == b,
+    }
+}
+
+/// A regression as asv writes it. The first revision is missing where the next commit is the one to blame.
+fn written(found: &BenchmarkRegression, all: &[BenchmarkSeries]) -> Value {
+    let rise = |rise: &perfprop::steps::Regression| {
+        let after = rise.after.unwrap();
+        let before = (rise.before + 1 < after).then_some(rise.before);
+        json!([before, after, rise.value_before, rise.best_after])
+    };
+    let rises: Vec<Value> = found.rises.found.iter().map(rise).collect();
+    let (latest, best) = (found.rises.latest, found.rises.best);
+    json!([found.entry, graph(&all[found.series]), found.params, found.combination, latest, best, rises])
+}
+
+#[test]
+fn golden_asv_results_have_the_regressions_of_asv() {
+    for one in published() {
+        let all = series(&one.stored, &one.revisions);
+        let rules = Rules::of(&one);
+        let found = all_regressions(&all, &one.stored.benchmarks, StepMethod::Potts, |entry| rules.rule(entry));
+        let mut found: Vec<Value> = found.iter().map(|found| written(found, &all)).collect();
+        let mut expected = read(&one.folder.join("html/regressions.json"))["regressions"].as_array().unwrap().clone();
+        let key = |entry: &Value| format!("{}{}", entry[0], entry[1]);
+        found.sort_by_key(key);
+        expected.sort_by_key(key);
+        let keys = |all: &[Value]| all.iter().map(key).collect::<Vec<_>>();
+        assert_eq!(keys(&found), keys(&expected), "{}", one.folder.display());
+        for (found, expected) in found.iter().zip(&expected) {
+            assert!(is_near(found, expected), "{found} instead of {expected}");
+        }
+    }
+}
+
+#[test]
+fn golden_asv_results_are_written_as_they_were_read() {
+    for one in published() {
+        for machine in &one.stored.machines {
+            for commit in &machine.commits {
+                assert_eq!(CommitResults::parse(&commit.to_text()).unwrap(), *commit);
+                let folder = one.folder.join("results").join(machine.machine.name());
+                assert!(folder.join(commit.file_name()).exists(), "{}", commit.file_name());
+            }
+        }
+        assert_eq!(BenchmarkList::parse(&one.stored.benchmarks.to_text()).unwrap(), one.stored.benchmarks);
+    }
+}

@@ -8,6 +8,7 @@
 //! [`detect`] gives the steps, [`regressions`] which of them made the number larger for good. [`potts`] is the method of the
 //! benchmark runner asv, number by number.
 
+mod best;
 mod golden_section;
 mod normal;
 pub mod potts;
@@ -42,8 +43,10 @@ pub struct Step {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StepMethod {
     /// As asv finds them.
-    #[default]
     Potts,
+    /// Only those that noise doesn't explain, be it correlated, with outliers, or of changing spread.
+    #[default]
+    Best,
 }
 
 /// The steps of a series, in its order. `None` and what isn't finite is missing. A weight says how exact a value is; a weight
@@ -52,6 +55,7 @@ pub fn detect(values: &[Option<f64>], weights: Option<&[Option<f64>]>, method: S
     let present = PresentPoints::new(values, weights);
     let rights = match method {
         StepMethod::Potts => potts::automatic(&present.points).partition.rights,
+        StepMethod::Best => best::rights(&present.points),
     };
     present.steps(&rights)
 }

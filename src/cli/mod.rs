@@ -14,6 +14,7 @@ mod estimate;
 mod export;
 mod fit;
 mod generate;
+mod history;
 mod imported;
 mod learn;
 mod list;
@@ -36,6 +37,7 @@ use estimate::EstimateArgs;
 use export::ExportArgs;
 use fit::{FitArgs, PredictArgs};
 use generate::{CompletionsArgs, ManArgs};
+use history::HistoryArgs;
 use list::ListArgs;
 use record::RecordArgs;
 use relations::RelationsArgs;
@@ -77,6 +79,8 @@ enum Verb {
     Fit(FitArgs),
     /// Predict by a fitted model, with intervals
     Predict(PredictArgs),
+    /// Measure commits, and find which of them changed a number
+    History(HistoryArgs),
     /// Estimate rounds of counts that another program feeds in as JSON lines
     #[command(hide = true)]
     Estimate(EstimateArgs),
@@ -114,6 +118,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Check(args) => check::run(args),
         Verb::Relations(args) => relations::run(args),
         Verb::Export(args) => export::run(args),
+        Verb::History(args) => history::run(args),
         Verb::Bench(args) => bench::run(args),
         Verb::Fit(args) => fit::run(args),
         Verb::Predict(args) => fit::predict(args),

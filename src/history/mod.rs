@@ -28,7 +28,9 @@ pub use digits::round_to_5_digits;
 pub use git::{Commit, GitError, Repository, short, spread};
 pub use rank_test::{RankTest, rank_test};
 pub use regressions::{BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions};
-pub use run::{CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
+pub use run::{
+    CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, NANOSECONDS, SECONDS, measure_commits,
+};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};
 

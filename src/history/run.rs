@@ -18,8 +18,9 @@ use super::results::{
     ResultsError, StoredResults,
 };
 use super::samples::SampleStatistics;
-use crate::bench::{Ran, Runner, SweepError, order};
+use crate::bench::{Ran, Runner, SweepError, order, unit};
 use crate::cost::TIME;
+use crate::events::Unit;
 use crate::run::MeasuredMachine;
 use crate::sources::Counter;
 use crate::sources::command::Exit;
@@ -169,7 +170,7 @@ pub fn measure_commits(
     let quantities = std::iter::once(TIME.to_owned()).chain(runner.events()).collect();
     let outcome = HistoryOutcome::default();
     let mut history = Measured { options, machine, environment, quantities, stored, outcome };
-    let mut all = history.build(checkout, signals, progress)?;
+    let mut all = history.build(checkout, store, signals, progress)?;
     if !all.is_empty() && history.outcome.signal.is_none() {
         history.run(&mut runner, &mut all, store, signals, progress)?;
     }
@@ -193,6 +194,7 @@ impl<'a> Measured<'a> {
     fn build(
         &mut self,
         checkout: &Checkout,
+        store: &ResultStore,
         signals: &Receiver<i32>,
         progress: &mut dyn FnMut(HistoryProgress<'_>),
     ) -> Result<Vec<Measuring<'a>>, HistoryError> {
@@ -218,6 +220,9 @@ impl<'a> Measured<'a> {
                 }
                 Built::Failed(log) => {
                     progress(HistoryProgress::BuildFailed { commit, log: &log });
+                    let broken = (0..self.options.plan.benches.len()).collect();
+                    let failed = Measuring { commit, folder: PathBuf::new(), samples: BTreeMap::new(), broken };
+                    self.write(&[failed], store)?;
                     self.outcome.failed.push((commit.clone(), log));
                 }
             }
@@ -240,7 +245,7 @@ impl<'a> Measured<'a> {
                 let Some(quantity) = quantity(bench, name) else { continue };
                 let kept = result.samples.first().and_then(Option::as_ref);
                 if let Some(kept) = kept.filter(|_| result.version.as_deref() == Some(&version(bench))) {
-                    let factor = if quantity == TIME { NANOSECONDS } else { 1.0 };
+                    let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
                     let samples = kept.iter().filter_map(|sample| Some(sample.number()? * factor)).collect();
                     all.insert((place, quantity.to_owned()), samples);
                 }
@@ -343,8 +348,13 @@ fn other() -> BTreeMap<String, serde_json::Value> {
         .collect()
 }
 
-/// Nanoseconds of a second: results have seconds, as asv's.
-const NANOSECONDS: f64 = 1e9;
+/// Nanoseconds of a second: times are in seconds in results, as asv's.
+const OF_A_SECOND: f64 = 1e9;
+
+/// The unit of times of whole runs.
+pub const SECONDS: &str = "seconds";
+/// The unit of events that are times, such as task-clock.
+pub const NANOSECONDS: &str = "nanoseconds";
 
 /// What one run of a benchmark is called for one quantity: `sort` for its time, `sort.cycles` for an event.
 fn benchmark(bench: &BenchCommand, quantity: &str) -> Benchmark {
@@ -355,7 +365,11 @@ fn benchmark(bench: &BenchCommand, quantity: &str) -> Benchmark {
         name,
         version: Some(version(bench)),
         kind: if is_time { "time" } else { "track" }.to_owned(),
-        unit: if is_time { "seconds".to_owned() } else { quantity.to_owned() },
+        unit: match unit(quantity) {
+            _ if is_time => SECONDS.to_owned(),
+            Unit::Nanoseconds => NANOSECONDS.to_owned(),
+            _ => quantity.to_owned(),
+        },
         other: [code].into(),
         ..Benchmark::default()
     }
@@ -374,7 +388,7 @@ fn version(bench: &BenchCommand) -> String {
 
 /// The result of samples: their median with what is known of it; a failure if there are none.
 fn result(bench: &BenchCommand, quantity: &str, samples: &[f64]) -> BenchmarkResult {
-    let factor = if quantity == TIME { NANOSECONDS } else { 1.0 };
+    let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
     let samples: Vec<f64> = samples.iter().map(|sample| sample / factor).collect();
     let empty = BenchmarkResult { version: Some(version(bench)), ..BenchmarkResult::default() };
     let Some(found) = SampleStatistics::of(&samples) else { return empty };
@@ -432,6 +446,10 @@ mod tests {
         let bench = BenchCommand::parse("sort=./sort 10").unwrap();
         assert_eq!(benchmark(&bench, TIME).name, "sort");
         assert_eq!(benchmark(&bench, "cycles").name, "sort.cycles");
+        assert_eq!(
+            ["cycles", "task-clock", TIME].map(|name| benchmark(&bench, name).unit),
+            ["cycles", NANOSECONDS, SECONDS]
+        );
         assert_eq!(
             [quantity(&bench, "sort"), quantity(&bench, "sort.a.b"), quantity(&bench, "sorted")],
             [Some(TIME), Some("a.b"), None]

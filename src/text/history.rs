@@ -4,16 +4,18 @@ use std::collections::BTreeMap;
 
 use crate::compare::Verdict;
 use crate::history::{
-    BenchmarkDifference, BenchmarkRegression, BenchmarkSeries, Commit, DifferenceVerdict, StepMethod, short,
+    BenchmarkDifference, BenchmarkRegression, BenchmarkSeries, Commit, DifferenceVerdict, NANOSECONDS, SECONDS,
+    StepMethod, short,
 };
 use crate::names::shown;
 use crate::number::{si, time};
 use crate::steps::{Regression, Step};
 
 /// A number of a benchmark, with its unit.
-pub fn benchmark_number(number: f64, unit: &str) -> String {
+fn benchmark_number(number: f64, unit: &str) -> String {
     match unit {
-        "seconds" => time(number * 1e9),
+        SECONDS => time(number * 1e9),
+        NANOSECONDS => time(number),
         _ => si(number),
     }
 }
@@ -106,17 +108,13 @@ pub fn benchmark_regressions(
             ]);
         }
     }
-    let heads = [("BENCHMARK", false), ("BEFORE", true), ("AFTER", true), ("CHANGE", true), ("COMMIT", false), ("", false)];
+    let heads =
+        [("BENCHMARK", false), ("BEFORE", true), ("AFTER", true), ("CHANGE", true), ("COMMIT", false), ("", false)];
     table(&heads, &rows)
 }
 
 /// What else of the same benchmark changed from one commit to the other: `  (with instructions +0.1%, cache-misses +180%)`.
-fn moved_with(
-    one: &BenchmarkRegression,
-    rise: &Regression,
-    series: &[BenchmarkSeries],
-    method: StepMethod,
-) -> String {
+fn moved_with(one: &BenchmarkRegression, rise: &Regression, series: &[BenchmarkSeries], method: StepMethod) -> String {
     let of = &series[one.series];
     let bench = of.benchmark.split('.').next().unwrap_or_default();
     let combination = one.combination.unwrap_or(0);
@@ -174,7 +172,8 @@ pub fn benchmark_overview(
         let steps = if one.combinations() == 1 { one.steps(0, method) } else { Vec::new() };
         let first = one.points.first().and_then(|point| point.values.first().copied().flatten());
         let last = one.points.last();
-        let number = |number: Option<f64>| number.map_or_else(|| "—".to_owned(), |number| benchmark_number(number, unit));
+        let number =
+            |number: Option<f64>| number.map_or_else(|| "—".to_owned(), |number| benchmark_number(number, unit));
         let latest = last.and_then(|point| point.values.first().copied().flatten());
         rows.push(vec![
             shown(&one.benchmark).into_owned(),
@@ -201,18 +200,16 @@ pub fn benchmark_overview(
 }
 
 /// The numbers of one series, a line for each commit, with a line where the level changed.
-pub fn benchmark_commits(
-    one: &BenchmarkSeries,
-    unit: &str,
-    method: StepMethod,
-    commits: &CommitNames<'_>,
-) -> String {
+pub fn benchmark_commits(one: &BenchmarkSeries, unit: &str, method: StepMethod, commits: &CommitNames<'_>) -> String {
     let steps: Vec<Vec<Step>> = (0..one.combinations()).map(|combination| one.steps(combination, method)).collect();
     let mut rows = Vec::new();
     for point in &one.points {
         let revision = point.revision as usize;
         let begins = |steps: &&Vec<Step>| steps.iter().skip(1).any(|step| step.left == revision);
-        let numbers = point.values.iter().map(|value| value.map_or_else(|| "—".to_owned(), |value| benchmark_number(value, unit)));
+        let numbers = point
+            .values
+            .iter()
+            .map(|value| value.map_or_else(|| "—".to_owned(), |value| benchmark_number(value, unit)));
         rows.push(vec![
             commits.hash(revision).to_owned(),
             numbers.collect::<Vec<_>>().join("  "),
@@ -220,7 +217,12 @@ pub fn benchmark_commits(
             commits.subject(revision),
         ]);
     }
-    let heads = [("COMMIT", false), (if one.combinations() > 1 { "RESULTS" } else { "RESULT" }, true), ("", false), ("", false)];
+    let heads = [
+        ("COMMIT", false),
+        (if one.combinations() > 1 { "RESULTS" } else { "RESULT" }, true),
+        ("", false),
+        ("", false),
+    ];
     table(&heads, &rows)
 }
 
@@ -253,7 +255,10 @@ mod tests {
         let text = benchmark_regressions(&found, &all, &units, StepMethod::Potts, &CommitNames(&commits()));
         let line = text.lines().nth(1).unwrap_or_default();
         assert!(line.starts_with("sort ") && line.contains("10.0 ms") && line.contains("+20.0%"), "{text}");
-        assert!(line.contains("00000010") && line.contains("change 10\\x1b[2J") && line.contains("(with cycles +0.1%)"), "{text}");
+        assert!(
+            line.contains("00000010") && line.contains("change 10\\x1b[2J") && line.contains("(with cycles +0.1%)"),
+            "{text}"
+        );
         assert_eq!(text.lines().count(), 2, "{text}");
     }
 

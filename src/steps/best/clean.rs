@@ -59,8 +59,10 @@ impl CleanedValues {
 pub(super) fn clean(points: &[WeightedValue]) -> CleanedValues {
     let raw: Vec<f64> = points.iter().map(|point| point.value).collect();
     let noises = local_noise(&raw);
-    let middles: Vec<f64> = (0..raw.len()).map(|at| median_of_few(&raw[at.saturating_sub(2)..(at + 3).min(raw.len())])).collect();
-    let off: Vec<f64> = (0..raw.len()).map(|at| (raw[at] - middles[at]).abs() / noises[at].max(f64::MIN_POSITIVE)).collect();
+    let middles: Vec<f64> =
+        (0..raw.len()).map(|at| median_of_few(&raw[at.saturating_sub(2)..(at + 3).min(raw.len())])).collect();
+    let off: Vec<f64> =
+        (0..raw.len()).map(|at| (raw[at] - middles[at]).abs() / noises[at].max(f64::MIN_POSITIVE)).collect();
     let far = usual(off.clone()).max(FAR);
     let far_off: Vec<usize> = (0..raw.len()).filter(|&at| off[at] > far).collect();
     let is_step = is_short_step(&far_off, &raw, &middles, &noises);

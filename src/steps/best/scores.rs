@@ -24,7 +24,8 @@ impl NormalScores {
         }
         sorted.sort_unstable_by(f64::total_cmp);
         let count = sorted.len() as f64;
-        let scores = (0..=sorted.len()).map(|rank| upper_normal(0.5 - 0.5 * (rank as f64 + 0.5) / (count + 1.0))).collect();
+        let scores =
+            (0..=sorted.len()).map(|rank| upper_normal(0.5 - 0.5 * (rank as f64 + 0.5) / (count + 1.0))).collect();
         Self { sorted, scores }
     }
 

@@ -61,7 +61,14 @@ impl<'a> Selection<'a> {
     pub(super) fn new(sums: &'a RunningSums, rights: &[usize], cleaned: &CleanedValues) -> Self {
         let rounding = sums.rounding();
         let (near_noise, near_inflation) = cleaned.near();
-        Self { sums, rights: rights.to_vec(), rounding, shortest: cleaned.shortest(), near_noise: near_noise.max(rounding), near_inflation }
+        Self {
+            sums,
+            rights: rights.to_vec(),
+            rounding,
+            shortest: cleaned.shortest(),
+            near_noise: near_noise.max(rounding),
+            near_inflation,
+        }
     }
 
     /// The ends of the steps that are left when all others are merged.
@@ -151,7 +158,8 @@ impl<'a> Selection<'a> {
             return true;
         }
         let mean = |from: usize, to: usize| self.sums.over(from..to).mean();
-        let (before, after) = (mean(left.saturating_sub(self.shortest), left), mean(right, (right + self.shortest).min(self.sums.len())));
+        let (before, after) =
+            (mean(left.saturating_sub(self.shortest), left), mean(right, (right + self.shortest).min(self.sums.len())));
         let here = mean(left, right);
         (here - before).signum() != (after - here).signum()
     }
@@ -194,8 +202,10 @@ impl<'a> Selection<'a> {
     fn drop_weak(&mut self, chance: f64) {
         let mut ends = self.ends();
         let count = ends.len();
-        let (mut before, mut after): (Vec<usize>, Vec<usize>) =
-            ((0..count).map(|at| at.saturating_sub(1)).collect(), (0..count).map(|at| (at + 1).min(count - 1)).collect());
+        let (mut before, mut after): (Vec<usize>, Vec<usize>) = (
+            (0..count).map(|at| at.saturating_sub(1)).collect(),
+            (0..count).map(|at| (at + 1).min(count - 1)).collect(),
+        );
         let mut noise = self.noise();
         let mut inflation = self.inflation();
         let mut stamps = vec![0u32; count];
@@ -231,7 +241,11 @@ impl<'a> Selection<'a> {
             for near in [a, b] {
                 if near > 0 && near < count - 1 {
                     stamps[near] += 1;
-                    heap.push(Reverse((Ordered(weigh(near, &before, &after, &ends, noise).clearest(inflation)), near, stamps[near])));
+                    heap.push(Reverse((
+                        Ordered(weigh(near, &before, &after, &ends, noise).clearest(inflation)),
+                        near,
+                        stamps[near],
+                    )));
                 }
             }
         }
@@ -244,7 +258,8 @@ impl<'a> Selection<'a> {
         loop {
             let fits = self.robust_fits();
             let inflation = self.inflation();
-            let weakest = fits.iter().enumerate().min_by(|a, b| a.1.clearest(inflation).total_cmp(&b.1.clearest(inflation)));
+            let weakest =
+                fits.iter().enumerate().min_by(|a, b| a.1.clearest(inflation).total_cmp(&b.1.clearest(inflation)));
             match weakest {
                 Some((at, fit)) if self.chance(fit, inflation) > chance => drop(self.rights.remove(at)),
                 _ => break,
@@ -275,9 +290,12 @@ impl<'a> Selection<'a> {
         let mut left = 0;
         for at in 1..self.rights.len() {
             let right = self.rights[at];
-            let squares = |middle: usize| self.sums.over(left..middle).squares() + self.sums.over(middle..right).squares();
+            let squares =
+                |middle: usize| self.sums.over(left..middle).squares() + self.sums.over(middle..right).squares();
             let now = (squares(self.rights[at - 1]), self.rights[at - 1]);
-            let best = (left + 1..right).map(|middle| (squares(middle), middle)).fold(now, |best, one| if one.0 < best.0 { one } else { best });
+            let best = (left + 1..right)
+                .map(|middle| (squares(middle), middle))
+                .fold(now, |best, one| if one.0 < best.0 { one } else { best });
             self.rights[at - 1] = best.1;
             left = best.1;
         }

@@ -73,18 +73,19 @@ impl RunningSums {
         for (at, (&value, &weight)) in values.iter().zip(weights).enumerate() {
             let place = at as f64 - count as f64 / 2.0;
             let before = if at > 0 { values[at - 1] } else { 0.0 };
-            sum = sum + PointSums {
-                count: 1.0,
-                weight,
-                value: weight * value,
-                square: weight * value * value,
-                place: weight * place,
-                place_square: weight * place * place,
-                place_value: weight * place * value,
-                lagged: value * before,
-                plain: value,
-                plain_square: value * value,
-            };
+            sum = sum
+                + PointSums {
+                    count: 1.0,
+                    weight,
+                    value: weight * value,
+                    square: weight * value * value,
+                    place: weight * place,
+                    place_square: weight * place * place,
+                    place_value: weight * place * value,
+                    lagged: value * before,
+                    plain: value,
+                    plain_square: value * value,
+                };
             sums.push(sum);
         }
         Self { sums, values, roots: weights.iter().map(|weight| weight.sqrt()).collect() }
@@ -92,7 +93,8 @@ impl RunningSums {
 
     /// The variance that rounding leaves where there is none.
     pub(super) fn rounding(&self) -> f64 {
-        let (least, most) = self.values.iter().fold((0.0_f64, 0.0_f64), |(least, most), &x| (least.min(x), most.max(x)));
+        let (least, most) =
+            self.values.iter().fold((0.0_f64, 0.0_f64), |(least, most), &x| (least.min(x), most.max(x)));
         (most - least).powi(2) * rounding(self.len())
     }
 

@@ -1,0 +1,183 @@
+//! Implements `perfprop history`: measures commits, and says which of them changed a number.
+
+mod run;
+mod show;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::Error;
+use super::stream::say;
+use crate::history::results::{ResultStore, StoredResults};
+use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
+use crate::names::quoted;
+
+use run::RunArgs;
+use show::{CompareArgs, RegressionsArgs, ShowArgs};
+
+/// The arguments of `perfprop history`.
+#[derive(Debug, Args)]
+pub(super) struct HistoryArgs {
+    #[command(subcommand)]
+    verb: HistoryVerb,
+}
+
+/// The verbs below `perfprop history`.
+#[derive(Debug, Subcommand)]
+enum HistoryVerb {
+    /// Build commits and measure benchmarks of each, in rounds
+    Run(RunArgs),
+    /// Print which benchmarks were measured, or the numbers of one over commits
+    Show(ShowArgs),
+    /// Compare two commits, benchmark by benchmark
+    Compare(CompareArgs),
+    /// Print which benchmarks a commit made slower; exit code 1 if there are any
+    Regressions(RegressionsArgs),
+}
+
+/// Which repository, and where its results are.
+#[derive(Debug, Args)]
+struct ProjectArgs {
+    /// The folder of the repository
+    #[arg(long, value_name = "DIR", default_value = ".", help_heading = PROJECT)]
+    repo: PathBuf,
+    /// The folder of results; asv's can be read, too [default: one for the repository below ~/.local/share/perfprop]
+    #[arg(long, value_name = "DIR", help_heading = PROJECT)]
+    results: Option<PathBuf>,
+}
+
+/// What is read of results, and how.
+#[derive(Debug, Args)]
+struct SeriesArgs {
+    #[command(flatten)]
+    project: ProjectArgs,
+    /// The commit up to which the history goes
+    #[arg(long, value_name = "COMMIT", default_value = "HEAD", help_heading = PROJECT)]
+    tip: String,
+    /// How steps are found
+    #[arg(long, value_enum, default_value_t = MethodName::Best, help_heading = STEPS)]
+    method: MethodName,
+}
+
+const PROJECT: &str = "Repository and results";
+const STEPS: &str = "Steps";
+
+/// The names of methods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum MethodName {
+    /// Only those that noise doesn't explain
+    Best,
+    /// As asv finds them
+    Potts,
+}
+
+impl From<MethodName> for StepMethod {
+    fn from(name: MethodName) -> Self {
+        match name {
+            MethodName::Best => Self::Best,
+            MethodName::Potts => Self::Potts,
+        }
+    }
+}
+
+pub(super) fn run(args: &HistoryArgs) -> Result<u8, Error> {
+    match &args.verb {
+        HistoryVerb::Run(args) => run::run(args),
+        HistoryVerb::Show(args) => show::show(args),
+        HistoryVerb::Compare(args) => show::compare(args),
+        HistoryVerb::Regressions(args) => show::regressions(args),
+    }
+}
+
+impl ProjectArgs {
+    fn repository(&self) -> Result<Repository, Error> {
+        Repository::of(&self.repo).map_err(|error| {
+            let folder = self.repo.to_string_lossy();
+            Error::Usage(format!("{} is in no git repository ({error}): name one with --repo", quoted(&folder)))
+        })
+    }
+
+    fn store(&self, repository: &Repository) -> Result<ResultStore, Error> {
+        match &self.results {
+            Some(folder) => Ok(ResultStore::new(folder)),
+            None => Ok(ResultStore::new(&data_folder()?.join(project_name(repository)).join("results"))),
+        }
+    }
+}
+
+impl SeriesArgs {
+    /// What is stored, and the commits of the history, the oldest first.
+    fn read(&self) -> Result<(StoredResults, Vec<Commit>), Error> {
+        let repository = self.project.repository()?;
+        let store = self.project.store(&repository)?;
+        if !store.root().exists() {
+            let folder = store.root().to_string_lossy().into_owned();
+            return Err(Error::Usage(format!(
+                "there are no results in {}: measure commits with perfprop history run, or name a folder with --results",
+                quoted(&folder)
+            )));
+        }
+        let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
+        stored.unreadable.iter().for_each(|error| say(&format!("left out: {error}")));
+        let commits = repository.history(&self.tip).map_err(of_git)?;
+        let known: std::collections::BTreeSet<&str> = commits.iter().map(|commit| commit.hash.as_str()).collect();
+        let all = stored.machines.iter().flat_map(|machine| &machine.commits);
+        let elsewhere = all.filter(|one| !known.contains(one.commit.as_str())).count();
+        if elsewhere > 0 {
+            say(&format!(
+                "{elsewhere} results are of commits that don't lead to {}: they are left out",
+                quoted(&self.tip)
+            ));
+        }
+        Ok((stored, commits))
+    }
+}
+
+fn of_git(error: GitError) -> Error {
+    Error::Usage(error.to_string())
+}
+
+fn of_plan(error: PlanError) -> Error {
+    Error::Usage(error.to_string())
+}
+
+fn of_history(error: HistoryError) -> Error {
+    match error {
+        HistoryError::Run(crate::bench::SweepError::Measure(error)) => Error::Measure(error),
+        error => Error::Usage(error.to_string()),
+    }
+}
+
+/// The folder's name of a repository: that of its own folder, and what tells it from others of that name.
+fn project_name(repository: &Repository) -> String {
+    let path = repository.root().canonicalize().unwrap_or_else(|_| repository.root().to_owned());
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let name: String = name.chars().map(|c| if c.is_alphanumeric() || "_-".contains(c) { c } else { '_' }).collect();
+    // Fowler, Noll and Vo, FNV-1a with 64 bits.
+    let hash = path
+        .to_string_lossy()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{name}-{hash:016x}")
+}
+
+/// Where results are kept.
+fn data_folder() -> Result<PathBuf, Error> {
+    user_folder("XDG_DATA_HOME", ".local/share")
+}
+
+/// Where clones and builds are kept.
+fn cache_folder() -> Result<PathBuf, Error> {
+    user_folder("XDG_CACHE_HOME", ".cache")
+}
+
+fn user_folder(variable: &str, below_home: &str) -> Result<PathBuf, Error> {
+    let named = env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let home = env::var_os("HOME").map(|home| Path::new(&home).join(below_home));
+    let folder = named.or(home).ok_or_else(|| {
+        Error::Usage(format!("neither {variable} nor HOME is set: name folders with --results and --cache"))
+    })?;
+    Ok(folder.join("perfprop/history"))
+}

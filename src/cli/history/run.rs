@@ -1,0 +1,215 @@
+//! Implements `perfprop history run`: builds commits and measures them.
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::Args;
+
+use super::super::Error;
+use super::super::args::CounterArgs;
+use super::super::error::code_of;
+use super::super::signals::listen;
+use super::super::stream::say;
+use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
+use crate::history::{
+    BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, HistoryOptions, HistoryOutcome, HistoryPlan,
+    HistoryProgress, PlanError, Repository, measure_commits, short, spread,
+};
+use crate::names::shown;
+use crate::number::time;
+use crate::sources::perf::Stop;
+
+/// The arguments of `perfprop history run`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop history run HEAD~20.. --bench sort='./target/release/sort 1000000'
+  perfprop history run v1.0..v2.0 --commits 10 --build make --bench grep='./grep x words.txt'
+  perfprop history run HEAD~20.. --resume                      go on after an interrupt
+  perfprop history run HEAD -e instructions --source emulate   counts without noise, on any machine
+  perfprop history regressions                                 which commit made what slower
+
+Benchmarks may stand in perfprop.toml of the repository:
+  [history]
+  build = \"cargo build --release\"
+  events = [\"page-faults\"]
+  [history.bench]
+  sort = \"./target/release/sort 1000000\"")]
+pub(super) struct RunArgs {
+    /// The commits: FROM..TO as git has it, along first parents; or a single one
+    #[arg(value_name = "RANGE")]
+    range: String,
+    /// A benchmark: its name and its command, which runs in a folder with what was kept of the build
+    #[arg(long, value_name = "NAME=COMMAND", help_heading = MEASURED)]
+    bench: Vec<String>,
+    /// What builds a commit, for a shell [default: cargo build --release where there is a Cargo.toml]
+    #[arg(long, value_name = "COMMAND", help_heading = MEASURED)]
+    build: Option<String>,
+    /// What else to keep of a build: a file or folder in the checkout. Programs and files that benchmarks name are kept
+    #[arg(long, value_name = "PATH", help_heading = MEASURED)]
+    keep: Vec<PathBuf>,
+    /// Events that are counted beside the time
+    #[arg(short, long, value_name = "EVENTS", help_heading = MEASURED)]
+    events: Vec<String>,
+    #[command(flatten)]
+    by: CounterArgs,
+    /// Keep the commands on this CPU
+    #[arg(long, value_name = "CPU", help_heading = MEASURED)]
+    cpu: Option<u32>,
+    /// How often each benchmark of each commit is run
+    #[arg(short, long, value_name = "RUNS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = RUNS)]
+    repeat: u32,
+    /// How often each is run before anything is kept
+    #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = RUNS)]
+    warmup: u32,
+    /// Measure so many commits, spread over the range
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNS)]
+    commits: Option<u32>,
+    /// Measure only commits of which there are no results
+    #[arg(long, conflicts_with = "resume", help_heading = RUNS)]
+    new: bool,
+    /// Make only the runs that are missing, as after an interrupt
+    #[arg(long, help_heading = RUNS)]
+    resume: bool,
+    /// What the order of runs is drawn by
+    #[arg(long, default_value_t = 1, help_heading = RUNS)]
+    seed: u64,
+    #[command(flatten)]
+    project: ProjectArgs,
+    /// The folder of the clone and of builds [default: one for the repository below ~/.cache/perfprop]
+    #[arg(long, value_name = "DIR", help_heading = PROJECT)]
+    cache: Option<PathBuf>,
+}
+
+const MEASURED: &str = "What is built and measured";
+const RUNS: &str = "Which commits, and how often";
+
+pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
+    let repository = args.project.repository()?;
+    let options = options(args, &repository)?;
+    note(&repository)?;
+    let cache = match &args.cache {
+        Some(folder) => folder.clone(),
+        None => cache_folder()?.join(project_name(&repository)),
+    };
+    let checkout = Checkout::new(&repository, &cache).map_err(|error| of_history(error.into()))?;
+    let store = args.project.store(&repository)?;
+    let signals = listen(&Stop::default()).map_err(Error::System)?;
+    let mut progress = Progress { since: None, is_shown: std::io::stderr().is_terminal() };
+    let outcome = measure_commits(&options, &checkout, &store, &signals, &mut |now| progress.show(&now));
+    progress.clear();
+    let outcome = outcome.map_err(of_history)?;
+    end(&options, &outcome)
+}
+
+/// What is measured: what options say, else `perfprop.toml`.
+fn options(args: &RunArgs, repository: &Repository) -> Result<HistoryOptions, Error> {
+    let file = HistoryPlan::of_folder(repository.root()).map_err(of_plan)?;
+    let named: Vec<BenchCommand> =
+        args.bench.iter().map(|text| BenchCommand::parse(text)).collect::<Result<_, _>>().map_err(of_plan)?;
+    let cargo = || repository.root().join("Cargo.toml").exists().then(|| "cargo build --release".to_owned());
+    let plan = HistoryPlan {
+        build: args.build.clone().or(file.build).or_else(cargo).filter(|build| !build.trim().is_empty()),
+        events: if args.events.is_empty() { file.events } else { args.events.clone() },
+        benches: if named.is_empty() { file.benches } else { named },
+        keep: args.keep.iter().cloned().chain(file.keep).collect(),
+    };
+    if plan.benches.is_empty() {
+        return Err(of_plan(PlanError::Nothing));
+    }
+    let commits = repository.commits(&args.range).map_err(of_git)?;
+    let count = args.commits.map_or(usize::MAX, |count| count as usize);
+    Ok(HistoryOptions {
+        plan,
+        commits: spread(commits, count),
+        choice: match (args.new, args.resume) {
+            (true, _) => CommitChoice::New,
+            (false, true) => CommitChoice::Resumed,
+            (false, false) => CommitChoice::All,
+        },
+        repeats: args.repeat as usize,
+        warmups: args.warmup as usize,
+        seed: args.seed,
+        counter: args.by.counter()?,
+        cpu: args.cpu,
+    })
+}
+
+/// What is worth knowing of the repository.
+fn note(repository: &Repository) -> Result<(), Error> {
+    if repository.is_shallow().map_err(of_git)? {
+        say("the clone is shallow: older commits aren't in it (git fetch --unshallow brings them)");
+    }
+    if repository.has_changes().map_err(of_git)? {
+        say(&format!("changes that aren't committed are not measured; {CONFIGURATION} is read as it is now"));
+    }
+    Ok(())
+}
+
+fn end(options: &HistoryOptions, outcome: &HistoryOutcome) -> Result<u8, Error> {
+    for (commit, log) in &outcome.failed {
+        let (hash, log) = (commit.short(), log.to_string_lossy());
+        say(&format!("the build of {hash} failed ({}): {}", shown(&commit.subject), shown(&log)));
+    }
+    for (bench, hash) in &outcome.broken {
+        let hash = short(hash);
+        say(&format!("{} of {hash} ended with another exit code than 0: it has no result", shown(bench)));
+    }
+    let skipped = match outcome.skipped {
+        0 => String::new(),
+        skipped => format!(", {skipped} left out that have results"),
+    };
+    let (measured, runs) = (outcome.measured, outcome.runs);
+    let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
+    say(&format!("{measured} of {} commits measured in {runs}{skipped}", options.commits.len()));
+    if let Some(signal) = outcome.signal {
+        say("interrupted: what was measured is kept; the same with --resume goes on");
+        return Ok(code_of(signal));
+    }
+    if measured > 0 {
+        say("perfprop history regressions says what changed");
+    }
+    Ok(u8::from(measured + outcome.skipped == 0))
+}
+
+/// A line of progress on a terminal.
+struct Progress {
+    /// Since when commands run.
+    since: Option<Instant>,
+    is_shown: bool,
+}
+
+impl Progress {
+    fn show(&mut self, now: &HistoryProgress<'_>) {
+        if !self.is_shown {
+            return;
+        }
+        match *now {
+            HistoryProgress::Building { commit: Commit { hash, subject, .. }, number, of } => {
+                say_over(&format!("build {number} of {of}: {} {}", short(hash), shown(subject)));
+            }
+            HistoryProgress::BuildFailed { commit, .. } => {
+                say_over("");
+                say(&format!("the build of {} failed", commit.short()));
+            }
+            HistoryProgress::Running { done, of } => {
+                let since = *self.since.get_or_insert_with(Instant::now);
+                let left = since.elapsed().as_nanos() as f64 / done as f64 * of.saturating_sub(done) as f64;
+                say_over(&format!("run {done} of {of}, {} left", time(left)));
+            }
+        }
+    }
+
+    fn clear(&mut self) {
+        if self.is_shown {
+            say_over("");
+        }
+    }
+}
+
+/// Writes over the last line of standard error, no further than a narrow terminal is wide.
+#[expect(clippy::print_stderr, reason = "progress on a terminal")]
+fn say_over(text: &str) {
+    let text: String = text.chars().take(79).collect();
+    eprint!("\r\x1b[K{text}");
+}

@@ -1,0 +1,154 @@
+//! Implements `perfprop history show`, `compare` and `regressions`: what results say.
+
+use std::collections::BTreeMap;
+
+use clap::Args;
+
+use super::super::Error;
+use super::super::stream::{Stream, say};
+use super::{ProjectArgs, STEPS, SeriesArgs, of_git};
+use crate::history::results::StoredResults;
+use crate::history::{
+    BenchmarkSeries, Commit, GitError, RegressionRule, THRESHOLD, all_regressions, differences, series, short,
+};
+use crate::names::glob::matches;
+use crate::names::{nearest, quoted};
+use crate::text::{self, CommitNames};
+
+/// The arguments of `perfprop history show`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop history show                      the benchmarks
+  perfprop history show sort                 its numbers, commit by commit
+  perfprop history show 'sort.*'             those of its events, too")]
+pub(super) struct ShowArgs {
+    /// A benchmark, or a pattern of names
+    #[arg(value_name = "BENCHMARK")]
+    benchmark: Option<String>,
+    #[command(flatten)]
+    from: SeriesArgs,
+}
+
+/// The arguments of `perfprop history compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop history compare v1.0 HEAD")]
+pub(super) struct CompareArgs {
+    /// A commit that was measured
+    #[arg(value_name = "A")]
+    a: String,
+    /// The commit that is compared with it
+    #[arg(value_name = "B")]
+    b: String,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+/// The arguments of `perfprop history regressions`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop history regressions                       what commits made slower, and which
+  perfprop history regressions --threshold 2%        smaller rises, too
+  perfprop history regressions --results asv/results those of asv's results")]
+pub(super) struct RegressionsArgs {
+    /// The rise from which on a step is a regression
+    #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = STEPS)]
+    threshold: Option<f64>,
+    #[command(flatten)]
+    from: SeriesArgs,
+}
+
+/// A part in percent: `5%`, `0.5`.
+fn part(text: &str) -> Result<f64, String> {
+    let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
+    let percent = number.filter(|percent| (0.0..=10_000.0).contains(percent));
+    percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage, as in 5%".into())
+}
+
+/// The series of benchmarks, and the unit of each.
+struct Read {
+    stored: StoredResults,
+    commits: Vec<Commit>,
+    series: Vec<BenchmarkSeries>,
+    units: BTreeMap<String, String>,
+}
+
+fn read(args: &SeriesArgs) -> Result<Read, Error> {
+    let (stored, commits) = args.read()?;
+    let places = commits.iter().zip(0..).map(|(commit, place)| (commit.hash.clone(), place)).collect();
+    let series = series(&stored, &places);
+    let units = stored.benchmarks.0.values().map(|one| (one.name.clone(), one.unit.clone())).collect();
+    Ok(Read { stored, commits, series, units })
+}
+
+pub(super) fn show(args: &ShowArgs) -> Result<u8, Error> {
+    let mut all = read(&args.from)?;
+    let (method, names) = (args.from.method.into(), CommitNames(&all.commits));
+    let Some(pattern) = &args.benchmark else {
+        Stream::stdout().print(&text::benchmark_overview(&all.series, &all.units, method, &names))?;
+        return Ok(0);
+    };
+    let known: Vec<String> = all.series.iter().map(|one| one.benchmark.clone()).collect();
+    all.series.retain(|one| matches(pattern, &one.benchmark));
+    if all.series.is_empty() {
+        let near = nearest(pattern, known.iter().map(String::as_str));
+        let help =
+            if near.is_empty() { "perfprop history show lists them".to_owned() } else { near.join(" or ") + "?" };
+        return Err(Error::Usage(format!("there is no benchmark {}: {help}", quoted(pattern))));
+    }
+    let mut out = String::new();
+    for one in &all.series {
+        let machine = one.params.get("machine").and_then(Option::as_deref).unwrap_or_default();
+        let on = if machine.is_empty() { String::new() } else { format!(" on {}", crate::names::shown(machine)) };
+        out += &format!("{}{on}\n", crate::names::shown(&one.benchmark));
+        let unit = all.units.get(&one.benchmark).map_or("", String::as_str);
+        out += &text::benchmark_commits(one, unit, method, &names);
+        out.push('\n');
+    }
+    Stream::stdout().print(out.trim_end_matches('\n'))?;
+    Stream::stdout().print("\n")?;
+    Ok(0)
+}
+
+pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
+    let repository = args.project.repository()?;
+    let store = args.project.store(&repository)?;
+    let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
+    let hash = |name: &str| {
+        let commits = repository.commits(name).map_err(of_git)?;
+        let commit = commits.last().cloned().ok_or_else(|| of_git(GitError::NoCommits(name.to_owned())))?;
+        let mut results = stored.machines.iter().flat_map(|machine| &machine.commits);
+        if results.any(|one| one.commit == commit.hash) {
+            return Ok(commit.hash);
+        }
+        let hash = commit.short();
+        Err(Error::Usage(format!(
+            "{} ({hash}) has no results: measure it with perfprop history run {hash}",
+            quoted(name)
+        )))
+    };
+    let (a, b) = (hash(&args.a)?, hash(&args.b)?);
+    let found = differences(&stored, &a, &b);
+    if found.is_empty() {
+        let [a, b] = [&a, &b].map(|hash| short(hash));
+        say(&format!("{a} and {b} have no results of the same benchmark, machine and build"));
+        return Ok(0);
+    }
+    Stream::stdout().print(&text::benchmark_differences(&found, stored.machines.len()))?;
+    Ok(0)
+}
+
+pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
+    let all = read(&args.from)?;
+    let method = args.from.method.into();
+    let rule = RegressionRule { threshold: args.threshold.unwrap_or(THRESHOLD), from: 0 };
+    let found = all_regressions(&all.series, &all.stored.benchmarks, method, |_| Some(rule));
+    if found.is_empty() {
+        let points: usize = all.series.iter().map(|one| one.points.len()).sum();
+        say(&format!("no regression in {} series of {points} results", all.series.len()));
+        return Ok(0);
+    }
+    let names = CommitNames(&all.commits);
+    Stream::stdout().print(&text::benchmark_regressions(&found, &all.series, &all.units, method, &names))?;
+    Ok(1)
+}

@@ -1,0 +1,180 @@
+//! Tests `perfprop history` on small repositories.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use perfprop::history::results::{
+    Benchmark, BenchmarkList, BenchmarkResult, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore,
+};
+use perfprop::history::{Commit, Repository};
+
+use crate::folders::Folder;
+
+fn git(folder: &Path, arguments: &[&str]) {
+    let named = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"];
+    let output = Command::new("git").arg("-C").arg(folder).args(named).args(arguments).output().unwrap();
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A repository of commits whose program is a script; the third one can't be built.
+fn repository(commits: usize) -> Folder {
+    let folder = Folder::new();
+    let root = folder.join("project");
+    fs::create_dir(&root).unwrap();
+    git(&root, &["init", "--quiet", "--initial-branch=main"]);
+    for number in 0..commits {
+        let build = if number == 2 { "exit 3\n" } else { "cp work.in work && chmod +x work\n" };
+        fs::write(root.join("build.sh"), build).unwrap();
+        fs::write(root.join("work.in"), format!("#!/bin/sh\nexec cat data > /dev/null # {number}\n")).unwrap();
+        fs::write(root.join("data"), "data").unwrap();
+        git(&root, &["add", "."]);
+        git(&root, &["commit", "--quiet", "-m", &format!("change {number}\u{1b}[2J")]);
+    }
+    folder
+}
+
+fn history(folder: &Folder, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_perfprop"));
+    command.arg("history").args(arguments).current_dir(folder.join("project")).stdin(Stdio::null());
+    command.env("XDG_DATA_HOME", folder.join("share")).env("XDG_CACHE_HOME", folder.join("cache"));
+    command.output().unwrap()
+}
+
+/// Standard output and standard error, of a run that ended with this code.
+#[track_caller]
+fn texts(output: &Output, code: i32) -> (String, String) {
+    let [out, err] = [&output.stdout, &output.stderr].map(|text| String::from_utf8(text.clone()).unwrap());
+    assert_eq!(output.status.code(), Some(code), "{out}{err}");
+    (out, err)
+}
+
+/// The paths, sizes and times of all files of a folder.
+fn files(folder: &Path) -> Vec<String> {
+    let output = Command::new("find").arg(folder).args(["-printf", "%p %s %T@ %m\n"]).output().unwrap();
+    let mut all: Vec<String> = String::from_utf8_lossy(&output.stdout).lines().map(str::to_owned).collect();
+    all.sort();
+    all
+}
+
+#[test]
+fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
+    let folder = repository(4);
+    let root = folder.join("project");
+    fs::write(root.join("data"), "changed").unwrap();
+    let before = files(&root);
+    let run = [
+        "run",
+        "HEAD~3..",
+        "--build",
+        "sh build.sh",
+        "--bench",
+        "cat=./work",
+        "--keep",
+        "data",
+        "-r",
+        "2",
+        "-e",
+        "page-faults",
+    ];
+    let (_, said) = texts(&history(&folder, &run), 0);
+    assert!(said.contains("2 of 3 commits measured in 4 runs") && said.contains("failed (change 2\\x1b[2J)"), "{said}");
+    assert!(said.contains("changes that aren't committed are not measured"), "{said}");
+    assert_eq!(files(&root), before, "nothing of the checkout or its .git is written");
+    let (out, _) = texts(&history(&folder, &["show", "cat"]), 0);
+    let numbers: Vec<&str> = out.lines().filter(|line| line.contains("change")).collect();
+    assert!(numbers.len() == 3 && numbers[1].contains('—') && numbers[2].contains("change 3\\x1b[2J"), "{out}");
+    let (out, _) = texts(&history(&folder, &["show"]), 0);
+    assert!(out.lines().count() == 3 && out.contains("cat.page-faults"), "{out}");
+    // The failure is a result, too.
+    let (_, said) = texts(&history(&folder, &[&run[..], &["--new"]].concat()), 0);
+    assert!(said.contains("0 of 3 commits measured in 0 runs, 3 left out"), "{said}");
+    // Two runs are there; the failed build is tried again.
+    let longer: Vec<&str> = run.iter().map(|&word| if word == "2" { "3" } else { word }).chain(["--resume"]).collect();
+    let (_, said) = texts(&history(&folder, &longer), 0);
+    assert!(said.contains("2 of 3 commits measured in 2 runs"), "{said}");
+    let (out, _) = texts(&history(&folder, &["compare", "HEAD~2", "HEAD"]), 0);
+    assert!(out.contains("cat ") && out.contains("cat.page-faults"), "{out}");
+    let (_, said) = texts(&history(&folder, &["compare", "HEAD~1", "HEAD~3"]), 2);
+    assert!(said.contains("has no results: measure it with perfprop history run"), "{said}");
+}
+
+#[test]
+fn a_project_names_its_benchmarks_in_a_file() {
+    let folder = repository(1);
+    let file = "[history]\nbuild = \"sh build.sh\"\nkeep = [\"data\"]\n[history.bench]\ncat = \"./work\"\n";
+    fs::write(folder.join("project/perfprop.toml"), file).unwrap();
+    let (_, said) = texts(&history(&folder, &["run", "HEAD", "-r", "1"]), 0);
+    assert!(said.contains("1 of 1 commits measured in 1 run"), "{said}");
+    fs::write(folder.join("project/perfprop.toml"), "[history]\nbuilds = 1\n").unwrap();
+    let (_, said) = texts(&history(&folder, &["run", "HEAD"]), 2);
+    assert!(said.contains("unknown field `builds`"), "{said}");
+}
+
+#[test]
+fn what_can_not_be_measured_is_told() {
+    let folder = repository(1);
+    let refused = |arguments: &[&str], words: &str| {
+        let (_, said) = texts(&history(&folder, arguments), 2);
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    };
+    refused(&["run", "HEAD"], "there is nothing to measure: name benchmarks with --bench");
+    refused(&["run", "HEAD", "--bench", "x"], "'x' names no benchmark: expected NAME=COMMAND");
+    refused(&["run", "none..HEAD", "--bench", "x=true"], "none..HEAD");
+    refused(&["run", "HEAD..HEAD", "--bench", "x=true"], "there are no commits in HEAD..HEAD");
+    refused(&["run", "--bench", "x=true", "--", "--output=x"], "--output=x");
+    refused(&["regressions"], "there are no results in");
+    let elsewhere = Folder::new();
+    fs::create_dir(elsewhere.join("project")).unwrap();
+    let (_, said) = texts(&history(&elsewhere, &["run", "HEAD", "--bench", "x=true"]), 2);
+    assert!(said.contains("is in no git repository"), "{said}");
+}
+
+/// Adds a result to the store, as if it had been measured.
+fn add(store: &ResultStore, commit: &Commit, name: &str, level: f64) {
+    let numbers: Vec<f64> = [0.999, 1.0, 1.001, 1.002].map(|factor| factor * level).into();
+    let result = BenchmarkResult {
+        result: Some(vec![ResultNumber::Number(level)]),
+        samples: vec![Some(numbers.into_iter().map(ResultNumber::Number).collect())],
+        ..BenchmarkResult::default()
+    };
+    let results = CommitResults {
+        commit: commit.hash.clone(),
+        environment: "e".into(),
+        results: OrderedMap(vec![(name.to_owned(), result)]),
+        ..CommitResults::default()
+    };
+    let benchmark = Benchmark { name: name.into(), unit: "seconds".into(), ..Benchmark::default() };
+    let machine = MachineFacts(OrderedMap(vec![("machine".into(), "m".into())]));
+    store.add(&machine, &BenchmarkList([(name.to_owned(), benchmark)].into()), results).unwrap();
+}
+
+#[test]
+fn the_commit_that_made_a_benchmark_slower_is_named() {
+    let folder = repository(12);
+    let store = ResultStore::new(&folder.join("results"));
+    let commits = Repository::of(&folder.join("project")).unwrap().history("HEAD").unwrap();
+    for (place, commit) in commits.iter().enumerate() {
+        // The noise is a part in a thousand; the ninth commit costs a fifth.
+        let level = (1.0 + 1e-3 * (place * 7 % 5) as f64) * if place < 8 { 0.01 } else { 0.012 };
+        add(&store, commit, "sort", level);
+        add(&store, commit, "flat", 1.0);
+    }
+    let (out, _) = texts(&history(&folder, &["regressions", "--results", "../results"]), 1);
+    let line = out.lines().nth(1).unwrap();
+    assert!(
+        line.starts_with("sort") && line.contains("change 8\\x1b[2J") && line.contains(commits[8].short()),
+        "{out}"
+    );
+    assert_eq!(out.lines().count(), 2, "{out}");
+    let (_, said) = texts(&history(&folder, &["regressions", "--results", "../results", "--threshold", "30%"]), 0);
+    assert!(said.contains("no regression in 2 series of 24 results"), "{said}");
+    let (out, _) = texts(&history(&folder, &["compare", "HEAD~11", "HEAD", "--results", "../results"]), 0);
+    assert!(out.lines().any(|line| line.starts_with("sort") && line.ends_with("higher")), "{out}");
+    // A file that was cut short is told, and the others are read.
+    let path = folder.join("results/m").join(format!("{}-e.json", commits[0].short()));
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, &text[..text.len() / 2]).unwrap();
+    let (out, said) = texts(&history(&folder, &["regressions", "--results", "../results"]), 1);
+    assert!(said.contains("cut short") && out.contains("sort"), "{out}{said}");
+}

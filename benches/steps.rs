@@ -1,7 +1,12 @@
 //! Detects the steps of series that it reads as JSON lines, for benches/steps.py: prints where each begins, and the seconds
 //! that it took.
 
-#![allow(missing_docs, clippy::print_stdout, clippy::unwrap_used, reason = "a bench prints, and stops at what is wrong")]
+#![allow(
+    missing_docs,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a bench prints, and stops at what is wrong"
+)]
 
 use std::io::stdin;
 use std::time::Instant;

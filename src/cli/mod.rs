@@ -14,6 +14,7 @@ mod estimate;
 mod export;
 mod fit;
 mod generate;
+mod history;
 mod imported;
 mod learn;
 mod list;
@@ -36,6 +37,7 @@ use estimate::EstimateArgs;
 use export::ExportArgs;
 use fit::{FitArgs, PredictArgs};
 use generate::{CompletionsArgs, ManArgs};
+use history::HistoryArgs;
 use list::ListArgs;
 use record::RecordArgs;
 use relations::RelationsArgs;
@@ -77,6 +79,8 @@ enum Verb {
     Fit(FitArgs),
     /// Predict by a fitted model, with intervals
     Predict(PredictArgs),
+    /// Find where numbers changed, from one version of a program to the next
+    History(HistoryArgs),
     /// Estimate rounds of counts that another program feeds in as JSON lines
     #[command(hide = true)]
     Estimate(EstimateArgs),
@@ -117,6 +121,7 @@ fn run(verb: &Verb) -> Result<u8, Error> {
         Verb::Bench(args) => bench::run(args),
         Verb::Fit(args) => fit::run(args),
         Verb::Predict(args) => fit::predict(args),
+        Verb::History(args) => history::run(args),
         Verb::Estimate(args) => estimate::run(args),
         Verb::Mix(args) => Ok(check::run_mix(args)),
         Verb::Completions(args) => generate::completions(args),

@@ -10,9 +10,11 @@ mod regressions;
 pub mod results;
 mod samples;
 mod series;
+mod table;
 
 pub use digits::round_to_5_digits;
 pub use rank_test::{RankTest, rank_test};
 pub use regressions::{BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};
+pub use table::{SeriesFault, SeriesFaultKind, SeriesTable};

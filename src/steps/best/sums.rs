@@ -73,18 +73,19 @@ impl RunningSums {
         for (at, (&value, &weight)) in values.iter().zip(weights).enumerate() {
             let place = at as f64 - count as f64 / 2.0;
             let before = if at > 0 { values[at - 1] } else { 0.0 };
-            sum = sum + PointSums {
-                count: 1.0,
-                weight,
-                value: weight * value,
-                square: weight * value * value,
-                place: weight * place,
-                place_square: weight * place * place,
-                place_value: weight * place * value,
-                lagged: value * before,
-                plain: value,
-                plain_square: value * value,
-            };
+            sum = sum
+                + PointSums {
+                    count: 1.0,
+                    weight,
+                    value: weight * value,
+                    square: weight * value * value,
+                    place: weight * place,
+                    place_square: weight * place * place,
+                    place_value: weight * place * value,
+                    lagged: value * before,
+                    plain: value,
+                    plain_square: value * value,
+                };
             sums.push(sum);
         }
         Self { sums, values, roots: weights.iter().map(|weight| weight.sqrt()).collect() }
@@ -92,7 +93,8 @@ impl RunningSums {
 
     /// The variance that rounding leaves where there is none.
     pub(super) fn rounding(&self) -> f64 {
-        let (least, most) = self.values.iter().fold((0.0_f64, 0.0_f64), |(least, most), &x| (least.min(x), most.max(x)));
+        let (least, most) =
+            self.values.iter().fold((0.0_f64, 0.0_f64), |(least, most), &x| (least.min(x), most.max(x)));
         (most - least).powi(2) * rounding(self.len())
     }
 
@@ -117,5 +119,22 @@ impl RunningSums {
         let (later, earlier) = (self.over(from + 1..to), self.over(from..to - 1));
         let products = later.lagged - mean * (later.plain + earlier.plain) + later.count * mean * mean;
         (products, (all.plain_square - all.plain * mean).max(0.0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_by_hand() {
+        let sums = RunningSums::new(&[1.0, 2.0, 3.0, 10.0], &[1.0, 1.0, 2.0, 1.0]);
+        let all = sums.over(0..3);
+        // The mean is 2.25 less the middle of all, 4.
+        assert!((all.mean() + 1.75).abs() < 1e-12 && (all.squares() - 2.75).abs() < 1e-12);
+        assert!(all.squares_of_line().abs() < 1e-12, "three values on a line");
+        let (products, squares) = sums.lagged(0..3);
+        assert!((products, squares) == (0.0, 2.0), "{products} {squares}");
+        assert_eq!(sums.over(3..4).squares(), 0.0);
     }
 }

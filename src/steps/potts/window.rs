@@ -4,14 +4,14 @@ use crate::steps::WeightedValue;
 use crate::steps::weighted::centre_of_sorted;
 
 /// The distances of the points of all intervals of up to so many points.
-pub(super) struct WindowTable {
-    size: usize,
+pub(in crate::steps) struct WindowTable {
+    pub(in crate::steps) size: usize,
     /// For each last point, a row of the intervals that end with it, the shortest first.
     distances: Vec<f64>,
 }
 
 impl WindowTable {
-    pub(super) fn new(points: &[WeightedValue], size: usize) -> Self {
+    pub(in crate::steps) fn new(points: &[WeightedValue], size: usize) -> Self {
         let (mut distances, mut row) = (Vec::with_capacity(points.len() * size), Vec::new());
         for right in 0..points.len() {
             window_distances(points, right, size.min(right + 1), &mut row);
@@ -21,11 +21,9 @@ impl WindowTable {
         Self { size, distances }
     }
 
-    /// The distances of the intervals of 1 to `size` points that end with the point `right`.
-    pub(super) fn row(&self, right: usize, size: usize, into: &mut Vec<f64>) {
-        let from = right * self.size;
-        into.clear();
-        into.extend_from_slice(&self.distances[from..from + size]);
+    /// The distances of the intervals that end with the point `right`; infinite for those that would begin before the series.
+    pub(in crate::steps) fn row(&self, right: usize) -> &[f64] {
+        &self.distances[right * self.size..(right + 1) * self.size]
     }
 }
 
@@ -49,11 +47,9 @@ mod tests {
         let points = [3.0, 1.0, 2.0].map(|value| WeightedValue { value, weight: 1.0 });
         let mut row = Vec::new();
         let table = WindowTable::new(&points, 2);
-        table.row(2, 2, &mut row);
-        assert_eq!(row, [0.0, 1.0]);
+        assert_eq!(table.row(2), [0.0, 1.0]);
         window_distances(&points, 2, 3, &mut row);
         assert_eq!(row, [0.0, 1.0, 2.0]);
-        table.row(0, 1, &mut row);
-        assert_eq!(row, [0.0]);
+        assert_eq!(table.row(0), [0.0, f64::INFINITY]);
     }
 }

@@ -1,0 +1,96 @@
+//! Implements `perfprop history`: numbers of one version of a program after the other.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::{fs, str};
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::Error;
+use super::stream::Stream;
+use crate::history::SeriesTable;
+use crate::names::quoted;
+use crate::rates::Confidence;
+use crate::steps::{StepMethod, changes, detect};
+use crate::text;
+
+/// The arguments of `perfprop history`.
+#[derive(Debug, Args)]
+pub(super) struct HistoryArgs {
+    #[command(subcommand)]
+    verb: HistoryVerb,
+}
+
+/// The verbs below `perfprop history`.
+#[derive(Debug, Subcommand)]
+enum HistoryVerb {
+    /// Find where the level of a series of numbers changed, and say how sure that is
+    Steps(StepsArgs),
+}
+
+/// The arguments of `perfprop history steps`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop history steps times.txt                        a number a line
+  git log --format=%h | xargs -n1 ./time-of | perfprop history steps -
+  perfprop history steps -j commits.csv                   lines of index,value or index,value,weight, as JSON")]
+struct StepsArgs {
+    /// The numbers: one a line, or lines of index,value or index,value,weight; - is standard input
+    #[arg(value_name = "FILE|-")]
+    file: PathBuf,
+    /// How steps are found
+    #[arg(long, value_enum, default_value_t = MethodName::Best)]
+    method: MethodName,
+    /// Print JSON
+    #[arg(short, long)]
+    json: bool,
+}
+
+/// The names of methods.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum MethodName {
+    /// Steps that noise doesn't explain, be it correlated or with outliers
+    Best,
+    /// Steps as asv finds them
+    Potts,
+}
+
+pub(super) fn run(args: &HistoryArgs) -> Result<u8, Error> {
+    match &args.verb {
+        HistoryVerb::Steps(args) => steps(args),
+    }
+}
+
+fn steps(args: &StepsArgs) -> Result<u8, Error> {
+    let series = read(&args.file)?;
+    let method = match args.method {
+        MethodName::Best => StepMethod::Best,
+        MethodName::Potts => StepMethod::Potts,
+    };
+    let steps = detect(&series.values, series.weights(), method);
+    let changes = changes(&series.values, series.weights(), &steps, Confidence::DEFAULT);
+    let text = match args.json {
+        true => format!("{}\n", text::json_steps(&series, &steps, &changes)),
+        false => text::steps(&series, &steps, &changes),
+    };
+    Stream::stdout().print(&text)?;
+    Ok(0)
+}
+
+fn read(path: &Path) -> Result<SeriesTable, Error> {
+    let in_file = |what: &dyn std::fmt::Display| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
+    let bytes = if path.as_os_str() == "-" {
+        if io::stdin().is_terminal() {
+            return Err(Error::Usage(
+                "- is standard input, which is the terminal: name a file, or pipe numbers in".into(),
+            ));
+        }
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    let bytes = bytes.map_err(|error| in_file(&format!("{error}; try a file of numbers, one a line, or -")))?;
+    let text = str::from_utf8(&bytes).map_err(|_| in_file(&"it is no text: give a file of numbers, one a line"))?;
+    SeriesTable::parse(text).map_err(|fault| in_file(&fault))
+}

@@ -20,6 +20,7 @@ pub mod results;
 mod run;
 mod samples;
 mod series;
+mod table;
 
 pub use benches::{BenchCommand, CONFIGURATION, HistoryPlan, PlanError};
 pub use checkout::{Built, Checkout, CheckoutError};
@@ -33,5 +34,6 @@ pub use run::{
 };
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};
+pub use table::{SeriesFault, SeriesFaultKind, SeriesTable};
 
 pub use crate::steps::StepMethod;

@@ -38,7 +38,8 @@ pub fn minimize(
     let (mut left, mut right) = (between(low, high), between(high, low));
     let (mut at_left, mut at_right) = (function(left), function(right));
     let scale = at_left.abs().max(at_right.abs());
-    while (low - high).abs() >= tolerance.x && !((at_left - at_right).abs() < tolerance.value * scale) {
+    let is_equal = |a: f64, b: f64| (a - b).abs() < tolerance.value * scale;
+    while (low - high).abs() >= tolerance.x && !is_equal(at_left, at_right) {
         if at_right < at_left {
             (low, left, at_left) = (left, right, at_right);
             right = between(high, low);

@@ -5,8 +5,8 @@
 //! steps    [------ 1.0 ------][------ 2.0 ------]
 //! ```
 //!
-//! [`detect`] gives the steps, [`regressions`] which of them made the number larger for good. [`potts`] is the method of the
-//! benchmark runner asv, number by number.
+//! [`detect`] gives the steps, [`changes`] how sure each is, [`regressions`] which of them made the number larger for good.
+//! [`potts`] is the method of the benchmark runner asv, number by number.
 
 mod best;
 mod golden_section;
@@ -16,6 +16,8 @@ mod ranges;
 mod regressions;
 mod series;
 mod weighted;
+
+use crate::rates::Confidence;
 
 pub(crate) use normal::normal_tail;
 
@@ -39,6 +41,18 @@ pub struct Step {
     pub error: f64,
 }
 
+/// How a step differs from the one before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelChange {
+    /// By how much the mean level changes, without outliers.
+    pub by: f64,
+    /// The interval of that, at the confidence asked for, if there is a step at all.
+    pub interval: (f64, f64),
+    /// The probability that a series of as many values without a step, but with noise of this spread and correlation, has as
+    /// clear a one anywhere. It is no less than that for all noises of docs/steps.md.
+    pub chance: f64,
+}
+
 /// How steps are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StepMethod {
@@ -58,4 +72,23 @@ pub fn detect(values: &[Option<f64>], weights: Option<&[Option<f64>]>, method: S
         StepMethod::Best => best::rights(&present.points),
     };
     present.steps(&rights)
+}
+
+/// How each step differs from the one before it: one change less than there are steps. The values and weights are those that
+/// the steps were found in.
+pub fn changes(
+    values: &[Option<f64>],
+    weights: Option<&[Option<f64>]>,
+    steps: &[Step],
+    confidence: Confidence,
+) -> Vec<LevelChange> {
+    let present = PresentPoints::new(values, weights);
+    let rights: Vec<usize> =
+        steps.iter().map(|step| present.positions.partition_point(|&position| position < step.right)).collect();
+    let change = |evidence: best::ChangeEvidence| {
+        let half = confidence.student(evidence.degrees as u64) * evidence.error;
+        let interval = (evidence.by - half, evidence.by + half);
+        LevelChange { by: evidence.by, interval, chance: evidence.chance }
+    };
+    best::evidence(&present.points, &rights).into_iter().map(change).collect()
 }

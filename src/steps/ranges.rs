@@ -1,10 +1,8 @@
 //! Computes how far the points of any range of a series are from the range's median.
 
 use super::WeightedValue;
+use super::potts::WindowTable;
 use super::weighted::centre_of_sorted;
-
-/// Ranges of so many points are sorted, as that takes no longer than a look into the index.
-const SHORT: usize = 64;
 
 /// A series of so many points needs no index.
 const SMALL: usize = 1000;
@@ -12,27 +10,35 @@ const SMALL: usize = 1000;
 /// The points of a series, prepared for questions about ranges of them.
 pub(super) struct PointRanges<'a> {
     points: &'a [WeightedValue],
+    windows: WindowTable,
     index: Option<MedianIndex>,
     sorted: Vec<WeightedValue>,
 }
 
 impl<'a> PointRanges<'a> {
-    pub(super) fn new(points: &'a [WeightedValue]) -> Self {
+    /// Ranges of up to `short` points are looked up.
+    pub(super) fn new(points: &'a [WeightedValue], short: usize) -> Self {
         let index = (points.len() > SMALL).then(|| MedianIndex::new(points));
-        Self { points, index, sorted: Vec::new() }
+        Self { points, windows: WindowTable::new(points, short), index, sorted: Vec::new() }
     }
 
     /// The sum of the weighted distances of the points from `left` to before `right` from their median.
     pub(super) fn distance(&mut self, left: usize, right: usize) -> f64 {
         match &self.index {
-            Some(index) if right - left > SHORT => index.distance(left, right),
-            _ => {
+            _ if right - left <= self.windows.size => self.windows.row(right - 1)[right - left - 1],
+            Some(index) => index.distance(left, right),
+            None => {
                 self.sorted.clear();
                 self.sorted.extend_from_slice(&self.points[left..right]);
                 self.sorted.sort_unstable_by(WeightedValue::order);
                 centre_of_sorted(&self.points[left..right], &self.sorted).distance
             }
         }
+    }
+
+    /// The distances of the ranges that end with a point: of one point, of two, and so on.
+    pub(super) fn ending_with(&self, right: usize) -> &[f64] {
+        self.windows.row(right)
     }
 }
 
@@ -167,13 +173,13 @@ mod tests {
         let index = MedianIndex::new(&points);
         // The medians are 1, 1.5 and 3.5; any number between the two inner values is as near.
         assert_eq!([index.distance(1, 2), index.distance(1, 3), index.distance(0, 4)], [0.0, 1.0, 11.0]);
-        assert_eq!(PointRanges::new(&points).distance(0, 4), 11.0);
+        assert_eq!(PointRanges::new(&points, 2).distance(0, 4), 11.0);
     }
 
     #[test]
     fn one_level_has_no_distance() {
         let points = points(&vec![0.1; 3000]);
-        let mut ranges = PointRanges::new(&points);
+        let mut ranges = PointRanges::new(&points, 2);
         assert_eq!([ranges.distance(0, 3000), ranges.distance(7, 2000)], [0.0, 0.0]);
     }
 

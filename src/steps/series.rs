@@ -50,12 +50,15 @@ impl PresentPoints {
     }
 }
 
-/// The median, which is the mean of two for an even number of them.
+/// The median, which is the mean of two for an even number of them; `None` for none.
 pub(super) fn median(mut numbers: Vec<f64>) -> Option<f64> {
-    numbers.sort_unstable_by(f64::total_cmp);
     let (half, is_even) = (numbers.len() / 2, numbers.len().is_multiple_of(2));
-    let upper = *numbers.get(half)?;
-    Some(if is_even { f64::midpoint(numbers[half - 1], upper) } else { upper })
+    if numbers.is_empty() {
+        return None;
+    }
+    let (lower, &mut upper, _) = numbers.select_nth_unstable_by(half, f64::total_cmp);
+    let below = lower.iter().copied().max_by(f64::total_cmp);
+    Some(below.filter(|_| is_even).map_or(upper, |below| f64::midpoint(below, upper)))
 }
 
 #[cfg(test)]

@@ -2,6 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::series::median;
+
 /// A value, and how much it counts.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct WeightedValue {
@@ -32,9 +34,19 @@ pub struct Centre {
 /// The median is the first value at which the running weight reaches half of the weight of all. If it is exactly half
 /// there, the median is the mean of this value and the next.
 pub fn centre(points: &[WeightedValue]) -> Centre {
+    if has_equal_weights(points) {
+        let median = median(points.iter().map(|point| point.value).collect()).unwrap_or_default();
+        let distance = points.iter().fold(0.0, |sum, point| sum + (point.value - median).abs());
+        return Centre { median, distance };
+    }
     let mut sorted = points.to_vec();
     sorted.sort_unstable_by(WeightedValue::order);
     centre_of_sorted(points, &sorted)
+}
+
+/// Whether all weights are 1.
+pub(super) fn has_equal_weights(points: &[WeightedValue]) -> bool {
+    points.iter().all(|point| point.weight == 1.0)
 }
 
 /// The same of points that are sorted already. The distances are added in the order of `points`.

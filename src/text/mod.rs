@@ -14,6 +14,7 @@ mod perf_metric;
 mod regions;
 mod repeats;
 mod stacks;
+mod steps;
 mod summary;
 mod truth;
 
@@ -28,5 +29,6 @@ pub use json::{interval as json_interval, totals as json_totals};
 pub use regions::{json_regions, regions};
 pub use repeats::Repeats;
 pub use stacks::stacks;
+pub use steps::{json_steps, steps};
 pub use summary::{Digits, interval, interval_heading, interval_in, summary, summary_in};
 pub use truth::truth;

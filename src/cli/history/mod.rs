@@ -2,6 +2,7 @@
 
 mod run;
 mod show;
+mod steps;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use crate::names::quoted;
 
 use run::RunArgs;
 use show::{CompareArgs, RegressionsArgs, ShowArgs};
+use steps::StepsArgs;
 
 /// The arguments of `perfprop history`.
 #[derive(Debug, Args)]
@@ -35,6 +37,8 @@ enum HistoryVerb {
     Compare(CompareArgs),
     /// Print which benchmarks a commit made slower; exit code 1 if there are any
     Regressions(RegressionsArgs),
+    /// Find where the level of a series of numbers changed, and say how sure that is
+    Steps(StepsArgs),
 }
 
 /// Which repository, and where its results are.
@@ -67,9 +71,9 @@ const STEPS: &str = "Steps";
 /// The names of methods.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum MethodName {
-    /// Only those that noise doesn't explain
+    /// Steps that noise doesn't explain, be it correlated or with outliers
     Best,
-    /// As asv finds them
+    /// Steps as asv finds them
     Potts,
 }
 
@@ -88,6 +92,7 @@ pub(super) fn run(args: &HistoryArgs) -> Result<u8, Error> {
         HistoryVerb::Show(args) => show::show(args),
         HistoryVerb::Compare(args) => show::compare(args),
         HistoryVerb::Regressions(args) => show::regressions(args),
+        HistoryVerb::Steps(args) => steps::steps(args),
     }
 }
 

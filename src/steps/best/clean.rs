@@ -48,7 +48,7 @@ impl CleanedValues {
     }
 
     /// The variance of the noise as differences have it, and by how much its correlation makes that of means larger.
-    pub(super) fn near(&self) -> (f64, f64) {
+    pub(super) fn noise_of_differences(&self) -> (f64, f64) {
         let uncertain = (self.values.len() as f64).sqrt().recip();
         let correlation = (self.correlation + uncertain).clamp(0.0, 0.8);
         (self.noise.powi(2) / (1.0 - correlation), (1.0 + correlation) / (1.0 - correlation))
@@ -151,4 +151,47 @@ fn median_of_few(values: &[f64]) -> f64 {
     sorted.sort_unstable_by(f64::total_cmp);
     let half = values.len() / 2;
     if values.len().is_multiple_of(2) { f64::midpoint(sorted[half - 1], sorted[half]) } else { sorted[half] }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cleaned(values: &[f64]) -> CleanedValues {
+        clean(&values.iter().map(|&value| WeightedValue { value, weight: 1.0 }).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn one_outlier_becomes_the_median_of_five() {
+        let mut values: Vec<f64> = (0..40).map(|at| f64::from(at * 7 % 5)).collect();
+        values[20] = 100.0;
+        // Around it are 1, 3, 2 and 4.
+        assert_eq!((values[18], values[19], values[21], values[22]), (1.0, 3.0, 2.0, 4.0));
+        let cleaned = cleaned(&values);
+        assert_eq!((cleaned.values[20], cleaned.outliers), (3.0, 1));
+        assert_eq!(cleaned.values[..20], values[..20]);
+    }
+
+    #[test]
+    fn a_step_moves_no_value() {
+        let values: Vec<f64> = (0..40).map(|at| f64::from(at * 7 % 5) + if at < 17 { 0.0 } else { 50.0 }).collect();
+        assert_eq!(cleaned(&values).values, values);
+        assert_eq!(cleaned(&[1.0]).values, [1.0]);
+        assert!(cleaned(&[]).values.is_empty());
+    }
+
+    #[test]
+    fn shortest_steps_by_hand() {
+        // 5000 · 0.02^m < 1/1000 from m = 4 on.
+        let cleaned = CleanedValues {
+            values: vec![0.0; 5000],
+            scales: Vec::new(),
+            outliers: 100,
+            without: 3,
+            noise: 1.0,
+            correlation: 0.0,
+        };
+        assert_eq!(cleaned.shortest(), 4);
+        assert_eq!(CleanedValues { outliers: 0, ..cleaned }.shortest(), 2);
+    }
 }

@@ -8,41 +8,112 @@
 //! step, and nor is an outlier or a change of the spread.
 
 mod clean;
+mod fit;
 mod scores;
 mod search;
 mod select;
+#[cfg(test)]
+mod simulation;
 mod sums;
 
 use super::WeightedValue;
 use clean::CleanedValues;
-pub(super) use select::Evidence;
-use select::Selection;
+use fit::BoundaryJudge;
 use sums::RunningSums;
 
+/// What is known of a change between two steps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct ChangeEvidence {
+    /// By how much the level changes.
+    pub(super) by: f64,
+    /// The standard error of that.
+    pub(super) error: f64,
+    /// The degrees of freedom of the error.
+    pub(super) degrees: f64,
+    /// The probability that noise alone leads to as clear a change.
+    pub(super) chance: f64,
+}
+
 /// The largest chance of a step that is shown.
-pub(super) const CHANCE: f64 = 0.001;
+const CHANCE: f64 = 0.001;
 
 /// How far weights may be from the median one. Those of real files differ by decades, and the noise doesn't.
 const WEIGHTS: (f64, f64) = (0.5, 2.0);
 
 /// The ends of the steps of points in their order.
 pub(super) fn rights(points: &[WeightedValue]) -> Vec<usize> {
+    if points.is_empty() {
+        return Vec::new();
+    }
     let cleaned = clean::clean(points);
     let weights = weights(points, &cleaned);
     let sums = RunningSums::new(&cleaned.values, &weights);
     let candidates = search::candidates(&cleaned, &weights);
-    Selection::new(&sums, &candidates, &cleaned).select(CHANCE)
+    select::select(&sums, &cleaned, &candidates, CHANCE)
 }
 
 /// What is known of the change between each step and the next.
-pub(super) fn evidence(points: &[WeightedValue], rights: &[usize]) -> Vec<Evidence> {
+pub(super) fn evidence(points: &[WeightedValue], rights: &[usize]) -> Vec<ChangeEvidence> {
     let cleaned = clean::clean(points);
     let sums = RunningSums::new(&cleaned.values, &weights(points, &cleaned));
-    Selection::new(&sums, rights, &cleaned).evidence()
+    let judge = BoundaryJudge::new(&sums, &cleaned);
+    let evidence = |fit: &fit::BoundaryFit| ChangeEvidence {
+        by: fit.by,
+        error: fit.error,
+        degrees: fit.degrees,
+        chance: judge.chance(fit),
+    };
+    select::robust_fits(&judge, rights).iter().map(evidence).collect()
 }
 
 /// How much each value counts: the inverse of its variance.
 fn weights(points: &[WeightedValue], cleaned: &CleanedValues) -> Vec<f64> {
     let weight = |(point, scale): (&WeightedValue, &f64)| (point.weight.clamp(WEIGHTS.0, WEIGHTS.1) / scale).powi(2);
     points.iter().zip(&cleaned.scales).map(weight).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn points(values: &[f64]) -> Vec<WeightedValue> {
+        values.iter().map(|&value| WeightedValue { value, weight: 1.0 }).collect()
+    }
+
+    fn levels(levels: &[(usize, f64)]) -> Vec<f64> {
+        levels.iter().flat_map(|&(count, level)| vec![level; count]).collect()
+    }
+
+    #[test]
+    fn exact_levels_are_found_and_nothing_else() {
+        assert_eq!(rights(&points(&levels(&[(10, 1.0), (7, 3.0), (20, 2.0)]))), [10, 17, 37]);
+        assert_eq!(rights(&points(&levels(&[(30, 0.1)]))), [30]);
+        assert_eq!(rights(&points(&[5.0])), [1]);
+        assert_eq!(rights(&points(&[5.0, 6.0])), [2]);
+        assert!(rights(&[]).is_empty());
+    }
+
+    #[test]
+    fn outliers_drifts_and_waves_are_no_steps() {
+        let mut values = levels(&[(60, 1.0)]);
+        (values[20], values[41]) = (9.0, 8.0);
+        assert_eq!(rights(&points(&values)), [60]);
+        let drift: Vec<f64> = (0..200).map(f64::from).collect();
+        assert_eq!(rights(&points(&drift)), [200]);
+        let wave: Vec<f64> = (0..400).map(|at| (f64::from(at) / 60.0).sin()).collect();
+        assert_eq!(rights(&points(&wave)), [400]);
+    }
+
+    proptest! {
+        #[test]
+        fn steps_keep_their_places_in_other_units(shift in -1e3f64..1e3, scale in prop::sample::select(vec![1e-9, 1.0, -1e6])) {
+            let noise = |at: usize| (at * 7919 % 101) as f64 / 101.0;
+            let values: Vec<f64> = (0..80).map(|at| noise(at) + if at < 30 { 0.0 } else { 3.0 }).collect();
+            let others: Vec<f64> = values.iter().map(|value| scale * (value + shift)).collect();
+            prop_assert_eq!(rights(&points(&others)), rights(&points(&values)));
+            prop_assert_eq!(rights(&points(&values)), vec![30, 80]);
+        }
+    }
 }

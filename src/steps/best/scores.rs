@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::fit::TwoSteps;
 use super::sums::RunningSums;
 
 /// The deviations of a series from its levels, from which a deviation gets the score that a normal variable of the same rank
@@ -32,12 +33,12 @@ impl NormalScores {
     fn score(&self, deviation: f64) -> f64 {
         let (far, rank) = (deviation.abs(), self.sorted.partition_point(|&other| other < deviation.abs()));
         // Beyond all deviations, scores go on in a straight line.
-        let beyond = self.sorted.last().map_or(1.0, |most| (far / most).clamp(1.0, BEYOND));
+        let beyond = self.sorted.last().filter(|&&most| most > 0.0).map_or(1.0, |most| (far / most).clamp(1.0, BEYOND));
         self.scores[rank] * beyond * deviation.signum()
     }
 
     /// The square of the change at a boundary, over its variance, in scores of deviations from the level of both sides.
-    pub(super) fn evidence(&self, sums: &RunningSums, left: usize, middle: usize, right: usize) -> f64 {
+    pub(super) fn square(&self, sums: &RunningSums, (left, middle, right): TwoSteps) -> f64 {
         let level = sums.over(left..right).mean();
         let mean = |side: Range<usize>| {
             let count = side.len() as f64;
@@ -55,4 +56,28 @@ fn upper_normal(probability: f64) -> f64 {
     let above = 2.515_517 + t * (0.802_853 + t * 0.010_328);
     let below = 1.0 + t * (1.432_788 + t * (0.189_269 + t * 0.001_308));
     (t - above / below).max(0.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn normal_quantiles_of_tables() {
+        for (probability, z) in [(0.5, 0.0), (0.158_655, 1.0), (0.022_750, 2.0), (0.001_350, 3.0)] {
+            assert!((upper_normal(probability) - z).abs() < 5e-4, "{probability}: {}", upper_normal(probability));
+        }
+    }
+
+    #[test]
+    fn only_ranks_count_up_to_the_largest_deviation() {
+        let square = |far: f64| {
+            let values: Vec<f64> = (0..40).map(|at| if at == 39 { far } else { f64::from(at % 4) }).collect();
+            let sums = RunningSums::new(&values, &[1.0; 40]);
+            NormalScores::new(&sums, std::iter::once(0..40)).square(&sums, (0, 36, 40))
+        };
+        assert!((square(1e3) / square(1e6) - 1.0).abs() < 0.3, "{} {}", square(1e3), square(1e6));
+        let flat = RunningSums::new(&[1.0; 8], &[1.0; 8]);
+        assert_eq!(NormalScores::new(&flat, std::iter::once(0..8)).square(&flat, (0, 4, 8)), 0.0);
+    }
 }

@@ -109,3 +109,49 @@ fn cut(pieces: &[LevelPiece], low: f64, height: f64, boundary: usize, into: &mut
         from = piece.to;
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The least sum of squares plus penalties, by trying all boundaries.
+    fn least(values: &[f64], penalty: f64) -> f64 {
+        let squares = |range: &[f64]| {
+            let mean = range.iter().sum::<f64>() / range.len() as f64;
+            range.iter().map(|x| (x - mean).powi(2)).sum::<f64>()
+        };
+        let mut sums = vec![-penalty];
+        for right in 1..=values.len() {
+            let last = (0..right).map(|left| sums[left] + penalty + squares(&values[left..right]));
+            sums.push(last.fold(f64::INFINITY, f64::min));
+        }
+        sums[values.len()]
+    }
+
+    #[test]
+    fn levels_by_hand() {
+        let values = [0.0, 0.0, 4.0, 4.0];
+        // One level leaves 16.
+        assert_eq!(optimal(&values, &[1.0; 4], 15.9, (0.0, 4.0)), [2, 4]);
+        assert_eq!(optimal(&values, &[1.0; 4], 16.1, (0.0, 4.0)), [4]);
+        assert_eq!(optimal(&[1.0; 3], &[1.0; 3], 1.0, (1.0, 1.0)), [3]);
+    }
+
+    proptest! {
+        #[test]
+        fn pruning_loses_nothing(values in prop::collection::vec(-5f64..5.0, 1..25), penalty in 0.5f64..30.0) {
+            let ends = values.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(l, m), &x| (x.min(l), x.max(m)));
+            let rights = optimal(&values, &vec![1.0; values.len()], penalty, ends);
+            let mut left = 0;
+            let sum = rights.iter().fold(-penalty, |sum, &right| {
+                let range = &values[left..right];
+                left = right;
+                let mean = range.iter().sum::<f64>() / range.len() as f64;
+                sum + penalty + range.iter().map(|x| (x - mean).powi(2)).sum::<f64>()
+            });
+            prop_assert!((sum - least(&values, penalty)).abs() < 1e-6, "{rights:?}");
+        }
+    }
+}

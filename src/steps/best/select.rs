@@ -1,320 +1,162 @@
-//! Selects the boundaries that noise doesn't explain, and says how sure they are.
+//! Selects the boundaries that noise doesn't explain.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::clean::CleanedValues;
+use super::fit::{BoundaryFit, BoundaryJudge, LevelNoise};
 use super::scores::NormalScores;
-use super::sums::{PointSums, RunningSums};
+use super::sums::RunningSums;
 
-/// Deviations of short steps are drawn to that of all by so many values.
-const PRIOR: f64 = 4.0;
+/// Boundaries are moved, and weighed again, at most so often.
+const ROUNDS: usize = 4;
 
-/// So many values on either side are beside a boundary.
-const NEAR: usize = 15;
-
-/// What is known of a change between two steps.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Evidence {
-    /// By how much the level changes.
-    pub(crate) by: f64,
-    /// The standard error of that.
-    pub(crate) error: f64,
-    /// The degrees of freedom of the error.
-    pub(crate) degrees: f64,
-    /// The probability that noise alone leads to as clear a change.
-    pub(crate) chance: f64,
+/// The ends of the steps that are left of others when all are merged that noise may have made.
+pub(super) fn select(sums: &RunningSums, cleaned: &CleanedValues, candidates: &[usize], chance: f64) -> Vec<usize> {
+    let judge = BoundaryJudge::new(sums, cleaned);
+    let mut rights = candidates.to_vec();
+    for _ in 0..ROUNDS {
+        let before = rights.clone();
+        rights = without_weak(&judge, &rights, chance);
+        drop_outlying(&judge, &mut rights, chance);
+        refine(sums, &mut rights);
+        if rights == before {
+            break;
+        }
+    }
+    rights
 }
 
-/// Boundaries, of which some are to be kept.
-pub(super) struct Selection<'a> {
-    sums: &'a RunningSums,
-    rights: Vec<usize>,
-    rounding: f64,
-    /// Shorter steps are outliers.
-    shortest: usize,
-    /// The variance of the noise, as differences have it, and by how much its correlation makes that of means larger.
-    near_noise: f64,
-    near_inflation: f64,
+/// How each boundary looks, where a change also counts by ranks.
+pub(super) fn robust_fits(judge: &BoundaryJudge<'_>, rights: &[usize]) -> Vec<BoundaryFit> {
+    let noise = judge.noise(rights);
+    let ends = ends(rights);
+    let scores = NormalScores::new(judge.sums, ends.windows(2).map(|ends| ends[0]..ends[1]));
+    let fit = |ends: &[usize]| {
+        let fit = judge.fit((ends[0], ends[1], ends[2]), noise);
+        if judge.is_exact(noise) { fit } else { judge.with_scores(fit, &scores, (ends[0], ends[1], ends[2]), noise) }
+    };
+    ends.windows(3).map(fit).collect()
 }
 
-/// What one boundary is like, before the correlation of the noise is taken into account.
-struct BoundaryFit {
-    by: f64,
-    variance: f64,
-    degrees: f64,
-    /// The square of the change over its variance; less if a straight line fits as well.
-    evidence: f64,
-    /// The square of the change beside the boundary over its variance, if a drift is why steps vary.
-    near: f64,
-    /// In how many places the shorter of the two steps could be, if it has another one on its other side.
-    places: f64,
+/// The beginning of a series, and the ends of its steps.
+fn ends(rights: &[usize]) -> Vec<usize> {
+    std::iter::once(0).chain(rights.iter().copied()).collect()
 }
 
-impl BoundaryFit {
-    fn clearest(&self, inflation: f64) -> f64 {
-        (self.evidence / inflation).max(self.near)
+/// The ends of steps, from which boundaries are taken.
+struct StepChain {
+    ends: Vec<usize>,
+    /// For each end, the one before and the one after that are still there.
+    before: Vec<usize>,
+    after: Vec<usize>,
+    /// How often each end was weighed; `None` if it's gone.
+    weighed: Vec<Option<u32>>,
+}
+
+impl StepChain {
+    fn new(rights: &[usize]) -> Self {
+        let ends = ends(rights);
+        let last = ends.len() - 1;
+        let before = (0..=last).map(|at| at.saturating_sub(1)).collect();
+        let after = (0..=last).map(|at| (at + 1).min(last)).collect();
+        Self { weighed: vec![Some(0); ends.len()], ends, before, after }
+    }
+
+    fn is_boundary(&self, at: usize) -> bool {
+        at > 0 && at < self.ends.len() - 1
+    }
+
+    /// Where the steps on both sides of a boundary begin, meet and end.
+    fn around(&self, at: usize) -> (usize, usize, usize) {
+        (self.ends[self.before[at]], self.ends[at], self.ends[self.after[at]])
+    }
+
+    /// Takes a boundary out, and gives those beside it.
+    fn take(&mut self, at: usize) -> [usize; 2] {
+        let (before, after) = (self.before[at], self.after[at]);
+        (self.after[before], self.before[after], self.weighed[at]) = (after, before, None);
+        for near in [before, after] {
+            self.weighed[near] = self.weighed[near].map(|times| times + 1);
+        }
+        [before, after]
+    }
+
+    fn rights(&self) -> Vec<usize> {
+        (1..self.ends.len()).filter(|&at| self.weighed[at].is_some()).map(|at| self.ends[at]).collect()
     }
 }
 
-impl<'a> Selection<'a> {
-    pub(super) fn new(sums: &'a RunningSums, rights: &[usize], cleaned: &CleanedValues) -> Self {
-        let rounding = sums.rounding();
-        let (near_noise, near_inflation) = cleaned.near();
-        Self {
-            sums,
-            rights: rights.to_vec(),
-            rounding,
-            shortest: cleaned.shortest(),
-            near_noise: near_noise.max(rounding),
-            near_inflation,
+/// A boundary that waits to be judged, the least clear first.
+type Waiting = Reverse<(ByNumber, usize, u32)>;
+
+/// Merges the steps on both sides of the least clear boundary, again and again, until all are clear.
+fn without_weak(judge: &BoundaryJudge<'_>, rights: &[usize], chance: f64) -> Vec<usize> {
+    let mut chain = StepChain::new(rights);
+    let mut noise = judge.noise(rights);
+    let mut changed = false;
+    let weigh = |chain: &StepChain, at: usize, noise: LevelNoise| -> Option<Waiting> {
+        let times = chain.weighed[at].filter(|_| chain.is_boundary(at))?;
+        Some(Reverse((ByNumber(judge.fit(chain.around(at), noise).clearest()), at, times)))
+    };
+    let mut waiting: BinaryHeap<Waiting> = (0..chain.ends.len()).filter_map(|at| weigh(&chain, at, noise)).collect();
+    while let Some(Reverse((_, at, times))) = waiting.pop() {
+        if chain.weighed[at] != Some(times) {
+            continue;
+        }
+        if judge.chance(&judge.fit(chain.around(at), noise)) > chance {
+            let beside = chain.take(at);
+            waiting.extend(beside.into_iter().filter_map(|at| weigh(&chain, at, noise)));
+            changed = true;
+        } else if changed {
+            // What is known of the noise is from before.
+            (noise, changed) = (judge.noise(&chain.rights()), false);
+            waiting.extend(weigh(&chain, at, noise));
+        } else {
+            break;
         }
     }
+    chain.rights()
+}
 
-    /// The ends of the steps that are left when all others are merged.
-    pub(super) fn select(mut self, chance: f64) -> Vec<usize> {
-        for _ in 0..4 {
-            let before = self.rights.clone();
-            self.drop_weak(chance);
-            self.drop_outlying(chance);
-            self.refine();
-            if self.rights == before {
-                break;
-            }
-        }
-        self.rights
-    }
-
-    /// What is known of each boundary.
-    pub(super) fn evidence(&self) -> Vec<Evidence> {
-        let inflation = self.inflation();
-        let evidence = |fit: BoundaryFit| Evidence {
-            by: fit.by,
-            error: (fit.variance * inflation).sqrt(),
-            degrees: (fit.degrees / inflation).max(1.0),
-            chance: self.chance(&fit, inflation),
-        };
-        self.robust_fits().into_iter().map(evidence).collect()
-    }
-
-    fn ends(&self) -> Vec<usize> {
-        std::iter::once(0).chain(self.rights.iter().copied()).collect()
-    }
-
-    /// The variance of all values about their levels.
-    fn noise(&self) -> f64 {
-        let (squares, degrees) = self.ends().windows(2).fold((0.0, 0.0), |(squares, degrees), ends| {
-            let all = self.sums.over(ends[0]..ends[1]);
-            (squares + all.squares(), degrees + all.count - 1.0)
-        });
-        (squares / degrees.max(1.0)).max(self.rounding)
-    }
-
-    /// By how much correlation makes the variance of means larger: (1 + ρ)/(1 - ρ).
-    fn inflation(&self) -> f64 {
-        let (products, squares) = self.ends().windows(2).fold((0.0, 0.0), |(products, squares), ends| {
-            let (product, square) = self.sums.lagged(ends[0]..ends[1]);
-            (products + product, squares + square)
-        });
-        let (count, steps) = (self.sums.len() as f64, self.rights.len() as f64);
-        if squares <= self.rounding * count {
-            return 1.0;
-        }
-        let found = products / squares;
-        // Levels that are fitted take correlation away (Marriott and Pope, "Bias in the estimation of autocorrelations", 1954).
-        let unbiased = found + steps * (1.0 + 3.0 * found.max(0.0)) / count;
-        let uncertain = ((1.0 - found * found) / count).sqrt();
-        let correlation = (unbiased + 0.5 * uncertain).clamp(0.0, 0.95);
-        (1.0 + correlation) / (1.0 - correlation)
-    }
-
-    fn fit(&self, left: usize, middle: usize, right: usize, noise: f64) -> BoundaryFit {
-        let (a, b) = (self.sums.over(left..middle), self.sums.over(middle..right));
-        let spread = |side: &PointSums| (side.squares() + PRIOR * noise) / (side.count - 1.0 + PRIOR);
-        let parts = [spread(&a) / a.weight, spread(&b) / b.weight];
-        let variance = parts[0] + parts[1];
-        let by = b.mean() - a.mean();
-        let whole = a + b;
-        let gain = whole.squares_of_line() - a.squares() - b.squares();
-        let common = (a.squares() + b.squares() + PRIOR * noise) / (whole.count - 2.0 + PRIOR);
-        let ratio = |gain: f64, noise: f64| if noise > 0.0 { gain / noise } else { gain.signum() * f64::INFINITY };
-        let is_short = self.is_excursion(left, middle) || self.is_excursion(middle, right);
-        let evidence = if is_short { 0.0 } else { ratio(by * by, variance).min(8.0 * ratio(gain, common)) };
-        let degrees = (a.count + b.count - 2.0 + PRIOR).max(1.0);
-        let count = self.sums.len();
-        let shorter = if middle - left < right - middle { left..middle } else { middle..right };
-        let is_between = shorter.start > 0 && shorter.end < count;
-        let places = if is_between { count as f64 / shorter.len() as f64 } else { 0.0 };
-        let near = if is_short { 0.0 } else { self.near(left, middle, right) };
-        BoundaryFit { by, variance, degrees, evidence, near, places }
-    }
-
-    /// Whether a step may be of outliers only: too short, and at an end or beyond the values on both of its sides.
-    fn is_excursion(&self, left: usize, right: usize) -> bool {
-        if right - left >= self.shortest {
-            return false;
-        }
-        if left == 0 || right == self.sums.len() {
-            return true;
-        }
-        let mean = |from: usize, to: usize| self.sums.over(from..to).mean();
-        let (before, after) =
-            (mean(left.saturating_sub(self.shortest), left), mean(right, (right + self.shortest).min(self.sums.len())));
-        let here = mean(left, right);
-        (here - before).signum() != (after - here).signum()
-    }
-
-    /// How clear a change is if only the values beside it count.
-    fn near(&self, left: usize, middle: usize, right: usize) -> f64 {
-        let (left, right) = (left.max(middle.saturating_sub(NEAR)), right.min(middle + NEAR));
-        let (a, b) = (self.sums.over(left..middle), self.sums.over(middle..right));
-        let spread = ((a.squares() + b.squares()) / (a.count + b.count - 2.0).max(1.0)).max(self.near_noise);
-        let square = (b.mean() - a.mean()).powi(2) / (spread * (a.weight.recip() + b.weight.recip()));
-        let gain = 8.0 * ((a + b).squares_of_line() - a.squares() - b.squares()) / spread;
-        square.min(gain) / self.near_inflation
-    }
-
-    /// The probability that the clearest boundary of a series of noise is as clear.
-    fn chance(&self, fit: &BoundaryFit, inflation: f64) -> f64 {
-        let whole = self.chance_of(fit.evidence / inflation, fit.degrees / inflation, fit.places);
-        let near = self.sums.len() as f64 / NEAR as f64;
-        whole.min(self.chance_of(fit.near, 2.0 * NEAR as f64, near))
-    }
-
-    /// The same of the square of a t of so many degrees of freedom, for a step that may begin anywhere and end in one of
-    /// several places.
-    fn chance_of(&self, square: f64, degrees: f64, places: f64) -> f64 {
-        if square.is_nan() || square <= 1.0 {
-            return 1.0;
-        }
-        // A t of few degrees, as a normal number (Wallace, "Bounds on normal approximations to Student's and the chi-square
-        // distributions", 1959).
-        let degrees = degrees.max(2.0);
-        let z = (degrees * (square / degrees).ln_1p()).sqrt() * (1.0 - 0.75 / degrees);
-        let density = (-0.5 * z * z).exp() / std::f64::consts::TAU.sqrt();
-        // The clearest of all places for one step, and of all places for a step and another one back.
-        let count = (self.sums.len() as f64).max(2.0);
-        let single = 2.0 * count.ln() * (1.0 - 1.0 / (z * z)) + 4.0 / (z * z);
-        (z * density * (single + places * z * z / 4.0)).min(1.0)
-    }
-
-    /// Merges the steps on both sides of the weakest boundary, again and again, until all are clear.
-    fn drop_weak(&mut self, chance: f64) {
-        let mut ends = self.ends();
-        let count = ends.len();
-        let (mut before, mut after): (Vec<usize>, Vec<usize>) = (
-            (0..count).map(|at| at.saturating_sub(1)).collect(),
-            (0..count).map(|at| (at + 1).min(count - 1)).collect(),
-        );
-        let mut noise = self.noise();
-        let mut inflation = self.inflation();
-        let mut stamps = vec![0u32; count];
-        let mut heap = BinaryHeap::new();
-        let weigh = |at: usize, before: &[usize], after: &[usize], ends: &[usize], noise: f64| {
-            self.fit(ends[before[at]], ends[at], ends[after[at]], noise)
-        };
-        for at in 1..count.saturating_sub(1) {
-            heap.push(Reverse((Ordered(weigh(at, &before, &after, &ends, noise).clearest(inflation)), at, 0)));
-        }
-        let mut gone = vec![false; count];
-        let mut since = 0;
-        while let Some(Reverse((_, at, stamp))) = heap.pop() {
-            if gone[at] || stamps[at] != stamp {
-                continue;
-            }
-            let fit = weigh(at, &before, &after, &ends, noise);
-            if self.chance(&fit, inflation) <= chance {
-                if since == 0 {
-                    break;
-                }
-                // Estimates of the noise are old.
-                let alive: Vec<usize> = (1..count).filter(|&at| !gone[at]).map(|at| ends[at]).collect();
-                let now = Selection { rights: alive.clone(), ..*self };
-                (noise, inflation, since) = (now.noise(), now.inflation(), 0);
-                heap.push(Reverse((Ordered(weigh(at, &before, &after, &ends, noise).clearest(inflation)), at, stamp)));
-                continue;
-            }
-            gone[at] = true;
-            since += 1;
-            let (a, b) = (before[at], after[at]);
-            (after[a], before[b]) = (b, a);
-            for near in [a, b] {
-                if near > 0 && near < count - 1 {
-                    stamps[near] += 1;
-                    heap.push(Reverse((
-                        Ordered(weigh(near, &before, &after, &ends, noise).clearest(inflation)),
-                        near,
-                        stamps[near],
-                    )));
-                }
-            }
-        }
-        ends = (1..count).filter(|&at| !gone[at]).map(|at| ends[at]).collect();
-        self.rights = ends;
-    }
-
-    /// Merges the steps on both sides of the weakest boundary that heavy tails explain, again and again.
-    fn drop_outlying(&mut self, chance: f64) {
-        loop {
-            let fits = self.robust_fits();
-            let inflation = self.inflation();
-            let weakest =
-                fits.iter().enumerate().min_by(|a, b| a.1.clearest(inflation).total_cmp(&b.1.clearest(inflation)));
-            match weakest {
-                Some((at, fit)) if self.chance(fit, inflation) > chance => drop(self.rights.remove(at)),
-                _ => break,
-            }
-        }
-    }
-
-    fn robust_fits(&self) -> Vec<BoundaryFit> {
-        let ends = self.ends();
-        let scores = NormalScores::new(self.sums, ends.windows(2).map(|ends| ends[0]..ends[1]));
-        let noise = self.noise();
-        ends.windows(3)
-            .map(|ends| {
-                let fit = self.fit(ends[0], ends[1], ends[2], noise);
-                if noise <= self.rounding {
-                    return fit;
-                }
-                let evidence = fit.evidence.min(scores.evidence(self.sums, ends[0], ends[1], ends[2]));
-                let near = (ends[0].max(ends[1].saturating_sub(NEAR)), ends[2].min(ends[1] + NEAR));
-                let near = fit.near.min(scores.evidence(self.sums, near.0, ends[1], near.1) / self.near_inflation);
-                BoundaryFit { evidence, near, ..fit }
-            })
-            .collect()
-    }
-
-    /// Puts each boundary where the squares on both of its sides are the least.
-    fn refine(&mut self) {
-        let mut left = 0;
-        for at in 1..self.rights.len() {
-            let right = self.rights[at];
-            let squares =
-                |middle: usize| self.sums.over(left..middle).squares() + self.sums.over(middle..right).squares();
-            let now = (squares(self.rights[at - 1]), self.rights[at - 1]);
-            let best = (left + 1..right)
-                .map(|middle| (squares(middle), middle))
-                .fold(now, |best, one| if one.0 < best.0 { one } else { best });
-            self.rights[at - 1] = best.1;
-            left = best.1;
+/// Merges the steps on both sides of the boundary that heavy tails explain best, again and again.
+fn drop_outlying(judge: &BoundaryJudge<'_>, rights: &mut Vec<usize>, chance: f64) {
+    loop {
+        let fits = robust_fits(judge, rights);
+        let least = fits.iter().enumerate().min_by(|a, b| a.1.clearest().total_cmp(&b.1.clearest()));
+        match least {
+            Some((at, fit)) if judge.chance(fit) > chance => drop(rights.remove(at)),
+            _ => break,
         }
     }
 }
 
-/// Evidence in an order.
+/// Puts each boundary where the squares on both of its sides are the least.
+fn refine(sums: &RunningSums, rights: &mut [usize]) {
+    let mut left = 0;
+    for at in 1..rights.len() {
+        let right = rights[at];
+        let squares = |middle: usize| sums.over(left..middle).squares() + sums.over(middle..right).squares();
+        let now = (squares(rights[at - 1]), rights[at - 1]);
+        let others = (left + 1..right).map(|middle| (squares(middle), middle));
+        left = others.fold(now, |best, other| if other.0 < best.0 { other } else { best }).1;
+        rights[at - 1] = left;
+    }
+}
+
+/// A number in the order of numbers.
 #[derive(Clone, Copy, PartialEq)]
-struct Ordered(f64);
+struct ByNumber(f64);
 
-impl Eq for Ordered {}
+impl Eq for ByNumber {}
 
-impl PartialOrd for Ordered {
+impl PartialOrd for ByNumber {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Ordered {
+impl Ord for ByNumber {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.0.total_cmp(&other.0)
     }

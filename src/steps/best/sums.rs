@@ -121,3 +121,20 @@ impl RunningSums {
         (products, (all.plain_square - all.plain * mean).max(0.0))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sums_by_hand() {
+        let sums = RunningSums::new(&[1.0, 2.0, 3.0, 10.0], &[1.0, 1.0, 2.0, 1.0]);
+        let all = sums.over(0..3);
+        // The mean is 2.25 less the middle of all, 4.
+        assert!((all.mean() + 1.75).abs() < 1e-12 && (all.squares() - 2.75).abs() < 1e-12);
+        assert!(all.squares_of_line().abs() < 1e-12, "three values on a line");
+        let (products, squares) = sums.lagged(0..3);
+        assert!((products, squares) == (0.0, 2.0), "{products} {squares}");
+        assert_eq!(sums.over(3..4).squares(), 0.0);
+    }
+}

@@ -123,7 +123,7 @@ mod tests {
     #[test]
     fn equal_levels_merge_and_a_boundary_finds_its_place() {
         let points = [1.0, 1.0, 1.0, 1.0, 4.0, 4.0, 4.0].map(|value| WeightedValue { value, weight: 1.0 });
-        let mut ranges = PointRanges::new(&points);
+        let mut ranges = PointRanges::new(&points, 2);
         let short = Partition { rights: vec![2, 3, 4, 6, 7] };
         assert_eq!(merge(&short, 1.0, &mut ranges), [4, 7]);
         let mut rights = [2, 7];

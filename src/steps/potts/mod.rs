@@ -14,7 +14,8 @@ pub use criterion::{AutomaticFit, PenaltyTrial, automatic};
 
 use super::ranges::PointRanges;
 use super::{WeightedValue, centre};
-use window::{WindowTable, window_distances};
+pub(super) use window::WindowTable;
+use window::window_distances;
 
 /// A series cut into intervals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -105,7 +106,6 @@ pub fn approximate(points: &[WeightedValue], penalty: f64, min_size: usize) -> P
 /// A series prepared for partitions by several penalties.
 struct Approximation<'a> {
     ranges: PointRanges<'a>,
-    windows: WindowTable,
     limits: IntervalLimits,
 }
 
@@ -114,12 +114,16 @@ impl<'a> Approximation<'a> {
         // asv's choice, which keeps intervals short enough to be looked at one by one.
         let max_size = if min_size < 10 { 20 } else { min_size + 50 };
         let limits = IntervalLimits { min_size, max_size, positions: 0..points.len() };
-        Self { ranges: PointRanges::new(points), windows: WindowTable::new(points, max_size), limits }
+        Self { ranges: PointRanges::new(points, max_size), limits }
     }
 
     fn partition(&mut self, penalty: f64) -> Partition {
         let count = self.limits.positions.len();
-        let short = partition_by(count, penalty, &self.limits, |right, size, into| self.windows.row(right, size, into));
+        let row = |right: usize, size: usize, into: &mut Vec<f64>| {
+            into.clear();
+            into.extend_from_slice(&self.ranges.ending_with(right)[..size]);
+        };
+        let short = partition_by(count, penalty, &self.limits, row);
         let mut rights = merge::merge(&short, penalty, &mut self.ranges);
         merge::move_boundaries(&mut rights, self.limits.max_size, &mut self.ranges);
         Partition { rights }

@@ -1,0 +1,65 @@
+//! Implements `perfprop history steps`: the steps of a series that others measured.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::{fs, str};
+
+use clap::Args;
+
+use super::super::Error;
+use super::super::stream::Stream;
+use super::MethodName;
+use crate::history::SeriesTable;
+use crate::names::quoted;
+use crate::rates::Confidence;
+use crate::steps::{changes, detect};
+use crate::text;
+
+/// The arguments of `perfprop history steps`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop history steps times.txt                        a number a line
+  git log --format=%h | xargs -n1 ./time-of | perfprop history steps -
+  perfprop history steps -j commits.csv                   lines of index,value or index,value,weight, as JSON")]
+pub(super) struct StepsArgs {
+    /// The numbers: one a line, or lines of index,value or index,value,weight; - is standard input
+    #[arg(value_name = "FILE|-")]
+    file: PathBuf,
+    /// How steps are found
+    #[arg(long, value_enum, default_value_t = MethodName::Best)]
+    method: MethodName,
+    /// Print JSON
+    #[arg(short, long)]
+    json: bool,
+}
+
+pub(super) fn steps(args: &StepsArgs) -> Result<u8, Error> {
+    let series = read(&args.file)?;
+    let method = args.method.into();
+    let steps = detect(&series.values, series.weights(), method);
+    let changes = changes(&series.values, series.weights(), &steps, Confidence::DEFAULT);
+    let text = match args.json {
+        true => format!("{}\n", text::json_steps(&series, &steps, &changes)),
+        false => text::steps(&series, &steps, &changes),
+    };
+    Stream::stdout().print(&text)?;
+    Ok(0)
+}
+
+fn read(path: &Path) -> Result<SeriesTable, Error> {
+    let in_file = |what: &dyn std::fmt::Display| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
+    let bytes = if path.as_os_str() == "-" {
+        if io::stdin().is_terminal() {
+            return Err(Error::Usage(
+                "- is standard input, which is the terminal: name a file, or pipe numbers in".into(),
+            ));
+        }
+        let mut bytes = Vec::new();
+        io::stdin().read_to_end(&mut bytes).map(|_| bytes)
+    } else {
+        fs::read(path)
+    };
+    let bytes = bytes.map_err(|error| in_file(&format!("{error}; try a file of numbers, one a line, or -")))?;
+    let text = str::from_utf8(&bytes).map_err(|_| in_file(&"it is no text: give a file of numbers, one a line"))?;
+    SeriesTable::parse(text).map_err(|fault| in_file(&fault))
+}

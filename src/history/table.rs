@@ -1,0 +1,208 @@
+//! Reads a series of numbers from text: one value after the other, or lines of an index, a value and a weight.
+
+use std::error::Error;
+use std::fmt::{self, Display, Formatter};
+
+use crate::names::quoted;
+
+/// A series as a file has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct SeriesTable {
+    /// What each value belongs to, such as a commit; empty if the file says nothing of it.
+    pub indexes: Vec<String>,
+    /// The values; `None` where one is missing.
+    pub values: Vec<Option<f64>>,
+    /// How much each counts; empty if the file has no weights. `None` where one is missing.
+    pub weights: Vec<Option<f64>>,
+}
+
+/// Why a text is no series.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeriesFault {
+    /// The line, from 1; `None` if it's none of one line.
+    pub line: Option<usize>,
+    /// What is wrong.
+    pub kind: SeriesFaultKind,
+}
+
+/// What is wrong with a line, or with all of a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SeriesFaultKind {
+    /// There are no values.
+    Empty,
+    /// This is no number.
+    NoNumber(String),
+    /// This is a number, but not a finite one.
+    NotFinite(String),
+    /// A weight stands without a value.
+    NoValue,
+    /// The line has another number of fields than the first.
+    Fields {
+        /// How many it has.
+        found: usize,
+        /// How many the first has.
+        first: usize,
+    },
+}
+
+impl Display for SeriesFault {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.line {
+            write!(f, "line {line}: ")?;
+        }
+        match &self.kind {
+            SeriesFaultKind::Empty => {
+                write!(f, "there are no values: give a number a line, or lines of index,value or index,value,weight")
+            }
+            SeriesFaultKind::NoNumber(word) => {
+                write!(f, "{} is no number: leave the field empty if the value is missing", quoted(word))
+            }
+            SeriesFaultKind::NotFinite(word) => {
+                write!(
+                    f,
+                    "{} can't be compared with numbers: leave the field empty if the value is missing",
+                    quoted(word)
+                )
+            }
+            SeriesFaultKind::NoValue => {
+                write!(f, "there is a weight without a value: give the value, or leave both fields empty")
+            }
+            SeriesFaultKind::Fields { found, first } => {
+                write!(
+                    f,
+                    "it has {found} fields, and the first line has {first}: give index,value or index,value,weight"
+                )
+            }
+        }
+    }
+}
+
+impl Error for SeriesFault {}
+
+impl SeriesTable {
+    /// Reads a text.
+    ///
+    /// Lines with commas have an index and a value, and may have a weight; an empty field is missing. In other lines each
+    /// word is a value. A first line whose value is no number is a heading. Empty lines, and those that begin with #, say
+    /// nothing.
+    ///
+    /// # Errors
+    ///
+    /// What is no series, with its line.
+    pub fn parse(text: &str) -> Result<Self, SeriesFault> {
+        let lines = text.lines().map(str::trim).enumerate();
+        let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
+        let fields = lines.peek().map_or(0, |(_, first)| fields(first));
+        lines.next_if(|(_, first)| is_heading(first));
+        let mut table = Self::default();
+        for (at, line) in lines {
+            table.read_line(line, fields).map_err(|kind| SeriesFault { line: Some(at + 1), kind })?;
+        }
+        if table.values.iter().all(Option::is_none) {
+            return Err(SeriesFault { line: None, kind: SeriesFaultKind::Empty });
+        }
+        Ok(table)
+    }
+
+    fn read_line(&mut self, line: &str, first: usize) -> Result<(), SeriesFaultKind> {
+        let found = fields(line);
+        if found != first || found > 3 {
+            return Err(SeriesFaultKind::Fields { found, first });
+        }
+        if found == 1 {
+            let values: Result<Vec<_>, _> = line.split_whitespace().map(number).collect();
+            self.values.extend(values?);
+            return Ok(());
+        }
+        let mut fields = line.split(',').map(str::trim);
+        let index = fields.next().unwrap_or_default();
+        let value = number(fields.next().unwrap_or_default())?;
+        if let Some(weight) = fields.next() {
+            let weight = number(weight)?;
+            if weight.is_some() && value.is_none() {
+                return Err(SeriesFaultKind::NoValue);
+            }
+            self.weights.push(weight);
+        }
+        self.indexes.push(index.to_owned());
+        self.values.push(value);
+        Ok(())
+    }
+
+    /// The weights, if there are any.
+    pub fn weights(&self) -> Option<&[Option<f64>]> {
+        (!self.weights.is_empty()).then_some(&self.weights[..])
+    }
+}
+
+/// How many fields commas separate.
+fn fields(line: &str) -> usize {
+    line.split(',').count()
+}
+
+/// Whether a first line names the columns.
+fn is_heading(line: &str) -> bool {
+    let value = line.split(',').nth(1).unwrap_or(line).trim();
+    value.parse::<f64>().is_err() && value.starts_with(|c: char| c.is_alphabetic())
+}
+
+fn number(word: &str) -> Result<Option<f64>, SeriesFaultKind> {
+    if word.is_empty() {
+        return Ok(None);
+    }
+    match word.parse::<f64>() {
+        Ok(number) if number.is_finite() => Ok(Some(number)),
+        Ok(_) => Err(SeriesFaultKind::NotFinite(word.to_owned())),
+        Err(_) => Err(SeriesFaultKind::NoNumber(word.to_owned())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn values_lines_and_headings() {
+        let values = |text: &str| SeriesTable::parse(text).map(|table| table.values);
+        assert_eq!(values("1\n\n# two\n2 3\n"), Ok(vec![Some(1.0), Some(2.0), Some(3.0)]));
+        assert_eq!(values("commit,time\na1,4\nb2,\n"), Ok(vec![Some(4.0), None]));
+        let table = SeriesTable::parse("0,4,1\n1,5,\n").unwrap_or_default();
+        assert_eq!(table.weights(), Some(&[Some(1.0), None][..]));
+        assert_eq!(table.indexes, ["0", "1"]);
+    }
+
+    #[test]
+    fn faults_say_where_and_what_to_do() {
+        let fault = |text: &str| SeriesTable::parse(text).map_err(|fault| fault.to_string()).err().unwrap_or_default();
+        let faults = [
+            ("", "there are no values"),
+            ("time\n", "there are no values"),
+            ("1\ntwo\n", "line 2: 'two' is no number: leave the field empty"),
+            ("1\nNaN\n", "line 2: 'NaN' can't be compared"),
+            ("0,1\n1,inf\n", "line 2: 'inf' can't be compared"),
+            ("0,1,1\n1,,2\n", "line 2: there is a weight without a value"),
+            ("0,1\n1,2,3\n", "line 2: it has 3 fields, and the first line has 2"),
+            ("1,2,3,4\n", "line 1: it has 4 fields"),
+            ("0,\n1,\n", "there are no values"),
+        ];
+        for (text, words) in faults {
+            assert!(fault(text).contains(words), "{text:?}: {}", fault(text));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(values in prop::collection::vec(-1e9f64..1e9, 1..20)) {
+            let text: String = values.iter().map(|value| format!("{value}\n")).collect();
+            let found = SeriesTable::parse(&text).map(|table| table.values);
+            prop_assert_eq!(found, Ok(values.into_iter().map(Some).collect()));
+        }
+
+        #[test]
+        fn no_text_stops_the_reader(text in ".{0,60}") {
+            drop(SeriesTable::parse(&text));
+        }
+    }
+}

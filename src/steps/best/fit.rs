@@ -1,0 +1,221 @@
+//! Weighs the change of level at a boundary against the noise, and computes how often noise alone has as clear a one.
+
+use std::f64::consts::TAU;
+
+use super::clean::CleanedValues;
+use super::scores::NormalScores;
+use super::sums::{PointSums, RunningSums};
+
+/// The spread of a short step is drawn towards that of all by so many values.
+const PRIOR: f64 = 4.0;
+
+/// So many values on either side are beside a boundary.
+const NEAR: usize = 15;
+
+/// The squares that two levels explain better than a straight line are on average an eighth of the square of t or more if there
+/// is a step, whose line leaves a quarter; less if there is a drift.
+const BEYOND_LINE: f64 = 8.0;
+
+/// Where a step begins, where it and the next one meet, and where that ends.
+pub(super) type TwoSteps = (usize, usize, usize);
+
+/// The noise about the levels of a series.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LevelNoise {
+    variance: f64,
+    /// By how much correlation makes the variance of means larger: (1 + r)/(1 - r).
+    inflation: f64,
+}
+
+/// How a boundary looks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct BoundaryFit {
+    /// By how much the level changes.
+    pub(super) by: f64,
+    /// The standard error of that, and its degrees of freedom.
+    pub(super) error: f64,
+    pub(super) degrees: f64,
+    /// The square of the change over its variance; less if a straight line explains it too.
+    whole: f64,
+    /// The same of the values beside the boundary, which a drift moves less.
+    near: f64,
+    /// In how many places the shorter of the two steps could be, if it has another one on its other side.
+    places: f64,
+}
+
+impl BoundaryFit {
+    pub(super) fn clearest(&self) -> f64 {
+        self.whole.max(self.near)
+    }
+}
+
+/// What boundaries of a series are judged by.
+pub(super) struct BoundaryJudge<'a> {
+    pub(super) sums: &'a RunningSums,
+    /// The variance that rounding leaves where there is none.
+    rounding: f64,
+    /// Shorter steps may be outliers.
+    shortest: usize,
+    /// The noise as differences of neighbours have it.
+    differences: LevelNoise,
+}
+
+impl<'a> BoundaryJudge<'a> {
+    pub(super) fn new(sums: &'a RunningSums, cleaned: &CleanedValues) -> Self {
+        let rounding = sums.rounding();
+        let (variance, inflation) = cleaned.noise_of_differences();
+        let differences = LevelNoise { variance: variance.max(rounding), inflation };
+        Self { sums, rounding, shortest: cleaned.shortest(), differences }
+    }
+
+    /// The noise about the levels of steps.
+    ///
+    /// Levels that are fitted take correlation away (Marriott and Pope, "Bias in the estimation of autocorrelations", 1954).
+    /// Half a standard error is added, so that noise seldom looks less correlated than it is.
+    pub(super) fn noise(&self, rights: &[usize]) -> LevelNoise {
+        let (mut squares, mut degrees, mut products, mut plain) = (0.0, 0.0, 0.0, 0.0);
+        let mut left = 0;
+        for &right in rights {
+            let all = self.sums.over(left..right);
+            let (product, square) = self.sums.lagged(left..right);
+            (squares, degrees) = (squares + all.squares(), degrees + all.count - 1.0);
+            (products, plain) = (products + product, plain + square);
+            left = right;
+        }
+        let count = self.sums.len() as f64;
+        let variance = (squares / f64::max(degrees, 1.0)).max(self.rounding);
+        if plain <= self.rounding * count {
+            return LevelNoise { variance, inflation: 1.0 };
+        }
+        let found = products / plain;
+        let bias = rights.len() as f64 * (1.0 + 3.0 * found.max(0.0)) / count;
+        let half_error = 0.5 * ((1.0 - found * found).max(0.0) / count).sqrt();
+        let correlation = (found + bias + half_error).clamp(0.0, 0.95);
+        LevelNoise { variance, inflation: (1.0 + correlation) / (1.0 - correlation) }
+    }
+
+    /// Whether the values of each step are equal.
+    pub(super) fn is_exact(&self, noise: LevelNoise) -> bool {
+        noise.variance <= self.rounding
+    }
+
+    /// How the boundary between two steps looks.
+    pub(super) fn fit(&self, steps: TwoSteps, noise: LevelNoise) -> BoundaryFit {
+        let (left, middle, right) = steps;
+        let (a, b) = (self.sums.over(left..middle), self.sums.over(middle..right));
+        let spread = |side: &PointSums| (side.squares() + PRIOR * noise.variance) / (side.count - 1.0 + PRIOR);
+        let variance = (spread(&a) / a.weight + spread(&b) / b.weight) * noise.inflation;
+        let both = (a.squares() + b.squares() + PRIOR * noise.variance) / (a.count + b.count - 2.0 + PRIOR);
+        let by = b.mean() - a.mean();
+        let squares = (by * by / variance).min(beyond_line(&a, &b) / (both * noise.inflation));
+        let is_outliers = self.may_be_outliers(left, middle) || self.may_be_outliers(middle, right);
+        let degrees = ((a.count + b.count - 2.0 + PRIOR) / noise.inflation).max(2.0);
+        let [whole, near] = if is_outliers { [0.0; 2] } else { [squares, self.near(steps)] };
+        BoundaryFit { by, error: variance.sqrt(), degrees, whole, near, places: self.places(steps) }
+    }
+
+    /// The same, but no clearer than the change is in ranks.
+    pub(super) fn with_scores(
+        &self,
+        fit: BoundaryFit,
+        scores: &NormalScores,
+        steps: TwoSteps,
+        noise: LevelNoise,
+    ) -> BoundaryFit {
+        let whole = scores.square(self.sums, steps) / noise.inflation;
+        let near = scores.square(self.sums, beside(steps)) / self.differences.inflation;
+        BoundaryFit { whole: fit.whole.min(whole), near: fit.near.min(near), ..fit }
+    }
+
+    /// How clear a change is if only the values beside it count.
+    fn near(&self, steps: TwoSteps) -> f64 {
+        let (left, middle, right) = beside(steps);
+        let (a, b) = (self.sums.over(left..middle), self.sums.over(middle..right));
+        let spread = (a.squares() + b.squares()) / (a.count + b.count - 2.0).max(1.0);
+        let variance = spread.max(self.differences.variance) * self.differences.inflation;
+        let squares = (b.mean() - a.mean()).powi(2) / (a.weight.recip() + b.weight.recip());
+        squares.min(beyond_line(&a, &b)) / variance
+    }
+
+    /// Whether a step is too short for outliers not to fill it by chance, and lies at an end of the series, or beyond the
+    /// values on both of its sides.
+    fn may_be_outliers(&self, left: usize, right: usize) -> bool {
+        let count = self.sums.len();
+        if right - left >= self.shortest {
+            return false;
+        }
+        if left == 0 || right == count {
+            return true;
+        }
+        let mean = |from: usize, to: usize| self.sums.over(from..to).mean();
+        let before = mean(left.saturating_sub(self.shortest), left);
+        let after = mean(right, (right + self.shortest).min(count));
+        let here = mean(left, right);
+        (here - before).signum() != (after - here).signum()
+    }
+
+    fn places(&self, (left, middle, right): TwoSteps) -> f64 {
+        let count = self.sums.len();
+        let (from, to) = if middle - left < right - middle { (left, middle) } else { (middle, right) };
+        if from > 0 && to < count { count as f64 / (to - from) as f64 } else { 0.0 }
+    }
+
+    /// The probability that a series of noise has as clear a boundary.
+    pub(super) fn chance(&self, fit: &BoundaryFit) -> f64 {
+        let count = (self.sums.len() as f64).max(2.0);
+        let whole = chance_of(fit.whole, fit.degrees, count, fit.places);
+        let near = chance_of(fit.near, 2.0 * NEAR as f64, count, count / NEAR as f64);
+        whole.min(near)
+    }
+}
+
+/// The part of two steps that is beside their boundary.
+fn beside((left, middle, right): TwoSteps) -> TwoSteps {
+    (left.max(middle.saturating_sub(NEAR)), middle, right.min(middle + NEAR))
+}
+
+/// What two levels explain better than a straight line, made comparable with the square of their change.
+fn beyond_line(a: &PointSums, b: &PointSums) -> f64 {
+    BEYOND_LINE * ((*a + *b).squares_of_line() - a.squares() - b.squares())
+}
+
+/// The probability that the largest t of a series has such a square: of all places where one step may begin, and of several
+/// in which a short one may lie.
+///
+/// For one step it is z φ(z) (2 ln n (1 - 1/z²) + 4/z²), for a normal z (Siegmund, "Boundary crossing probabilities and
+/// statistical applications", 1986); for a short one in m places about m z³ φ(z)/4.
+fn chance_of(square: f64, degrees: f64, count: f64, places: f64) -> f64 {
+    if square.is_nan() || square <= 1.0 {
+        return 1.0;
+    }
+    // A t as a normal number (Wallace, "Bounds on normal approximations to Student's and the chi-square distributions", 1959).
+    let z = (degrees * (square / degrees).ln_1p()).sqrt() * (1.0 - 0.75 / degrees);
+    let density = (-0.5 * z * z).exp() / TAU.sqrt();
+    let one = 2.0 * count.ln() * (1.0 - 1.0 / (z * z)) + 4.0 / (z * z);
+    (z * density * (one + places * z * z / 4.0)).clamp(0.0, 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn chances_by_hand() {
+        // φ(4) = 1.3383e-4; 4 φ (2 ln 100 · 15/16 + 1/4).
+        assert!((chance_of(16.0, 1e9, 100.0, 0.0) / (4.0 * 1.338_302e-4 * 8.884_69) - 1.0).abs() < 1e-4);
+        assert_eq!([chance_of(0.5, 10.0, 100.0, 0.0), chance_of(f64::NAN, 10.0, 100.0, 0.0)], [1.0, 1.0]);
+        assert_eq!(chance_of(f64::INFINITY, 10.0, 100.0, 0.0).max(0.0), 0.0);
+    }
+
+    proptest! {
+        #[test]
+        fn clearer_changes_are_rarer(square in 9f64..60.0, degrees in 4f64..1000.0, count in 10f64..1e6) {
+            let chance = chance_of(square, degrees, count, 2.0);
+            prop_assert!(chance_of(square + 1.0, degrees, count, 2.0) <= chance);
+            prop_assert!(chance_of(square, degrees + 1.0, count, 2.0) <= chance * (1.0 + 1e-9));
+            prop_assert!(chance_of(square, degrees, count, 3.0) >= chance);
+        }
+    }
+}

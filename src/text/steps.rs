@@ -1,0 +1,116 @@
+//! Prints the steps of a series.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use crate::history::{SeriesTable, round_to_5_digits};
+use crate::names::shown;
+use crate::number::shortest;
+use crate::steps::{LevelChange, Step};
+
+/// The steps as a table: where each begins and ends, its level, and how it differs from the one before.
+pub fn steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange]) -> String {
+    let heading = ["left", "right", "value", "error", "change", "chance", "from"].map(str::to_owned);
+    let rows = steps.iter().enumerate().map(|(at, step)| {
+        let change = at.checked_sub(1).and_then(|before| Some((steps[before].value, changes.get(before)?)));
+        let (by, chance) =
+            change.map_or_else(Default::default, |(before, change)| (by(change, before), share(change.chance)));
+        let from = series.indexes.get(step.left).map(|index| shown(index).into_owned()).unwrap_or_default();
+        let digits = |number: f64| shortest(round_to_5_digits(number));
+        let error = format!("±{}", digits(step.error));
+        [step.left.to_string(), step.right.to_string(), digits(step.value), error, by, chance, from]
+    });
+    let rows: Vec<_> = std::iter::once(heading).chain(rows).collect();
+    let widths =
+        std::array::from_fn::<_, 7, _>(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0));
+    let missing = series.values.iter().filter(|value| value.is_none()).count();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (cell, width) in row[..6].iter().zip(widths) {
+            let _ = write!(line, "{cell:>width$}  ");
+        }
+        out += (line + &row[6]).trim_end();
+        out.push('\n');
+    }
+    let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
+    let values = counted(series.values.len() - missing, "value");
+    let missing = if missing > 0 { format!(", {missing} missing") } else { String::new() };
+    out + &format!("\n{values}{missing}: {}\n", counted(steps.len().saturating_sub(1), "change of level"))
+}
+
+/// A change with its interval, in percent of the level before, or as it is where that is 0.
+fn by(change: &LevelChange, before: f64) -> String {
+    let (low, high) = change.interval;
+    if before == 0.0 {
+        let half = round_to_5_digits(0.5 * (high - low));
+        return format!("{} ±{}", shortest(round_to_5_digits(change.by)), shortest(half));
+    }
+    let percent = |part: f64| 100.0 * part / before.abs();
+    format!("{:+.1} ±{:.1} %", percent(change.by), percent(0.5 * (high - low)))
+}
+
+/// A small probability.
+fn share(chance: f64) -> String {
+    if chance < 1e-9 { "<1e-9".into() } else { format!("{chance:.1e}") }
+}
+
+/// The steps as JSON.
+pub fn json_steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange]) -> Value {
+    let one = |(at, step): (usize, &Step)| {
+        let mut one = Map::new();
+        let numbers = json!({
+            "left": step.left, "right": step.right, "value": step.value, "min": step.minimum, "error": step.error,
+        });
+        one.extend(numbers.as_object().cloned().unwrap_or_default());
+        if let Some(index) = series.indexes.get(step.left) {
+            one.insert("from".into(), Value::from(index.as_str()));
+        }
+        if let Some(change) = at.checked_sub(1).and_then(|before| changes.get(before)) {
+            let (low, high) = change.interval;
+            let change = json!({ "by": change.by, "low": low, "high": high, "chance": change.chance });
+            one.insert("change".into(), change);
+        }
+        Value::Object(one)
+    };
+    let missing = series.values.iter().filter(|value| value.is_none()).count();
+    let steps: Vec<Value> = steps.iter().enumerate().map(one).collect();
+    json!({ "values": series.values.len() - missing, "missing": missing, "steps": steps })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn two() -> (SeriesTable, Vec<Step>, Vec<LevelChange>) {
+        let series = SeriesTable { values: vec![Some(4.0), Some(4.0), None, Some(5.0)], ..SeriesTable::default() };
+        let step = |left, right, value| Step { left, right, value, minimum: value, error: 0.25 };
+        let change = LevelChange { by: 1.0, interval: (0.5, 1.5), chance: 1.23e-4 };
+        (series, vec![step(0, 2, 4.0), step(3, 4, 5.0)], vec![change])
+    }
+
+    #[test]
+    fn a_table_by_hand() {
+        let (series, all, changes) = two();
+        let text = steps(&series, &all, &changes);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines[2], "   3      4      5  ±0.25  +25.0 ±12.5 %  1.2e-4");
+        assert_eq!(lines[4], "3 values, 1 missing: 1 change of level");
+    }
+
+    #[test]
+    fn names_reach_no_terminal_raw() {
+        let (mut series, all, changes) = two();
+        series.indexes = vec!["a\u{1b}[31m".into(); 4];
+        assert!(!steps(&series, &all, &changes).contains('\u{1b}'));
+    }
+
+    #[test]
+    fn json_has_a_change_for_every_step_but_the_first() {
+        let (series, all, changes) = two();
+        let json = json_steps(&series, &all, &changes);
+        assert_eq!(json["steps"][1]["change"]["chance"], 1.23e-4);
+        assert_eq!((json["steps"][0].get("change"), &json["missing"]), (None, &Value::from(1)));
+    }
+}

@@ -129,6 +129,15 @@ impl Repository {
         Ok(text.lines().filter_map(commit).collect())
     }
 
+    /// The branch that is checked out; `None` if a commit is.
+    ///
+    /// # Errors
+    /// Returns git's word.
+    pub fn branch(&self) -> Result<Option<String>, GitError> {
+        let name = git(&self.root, &["rev-parse", "--abbrev-ref", "HEAD"])?;
+        Ok(Some(name.trim().to_owned()).filter(|name| name != "HEAD"))
+    }
+
     /// Whether older commits were left out when it was cloned.
     ///
     /// # Errors

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::results::{Benchmark, CommitResults, ResultNumber, StoredResults};
-use crate::steps::{Step, StepMethod, detect};
+use crate::rates::Confidence;
+use crate::steps::{LevelChange, Step, StepMethod, changes, detect};
 
 /// The numbers of a benchmark over commits.
 #[derive(Clone, Debug, PartialEq)]
@@ -98,10 +99,23 @@ impl BenchmarkSeries {
         self.points.first().map_or(0, |point| point.values.len())
     }
 
+    /// How the level changes to the step that begins at a revision; `None` if none does.
+    pub fn change_at(&self, combination: usize, method: StepMethod, revision: usize) -> Option<LevelChange> {
+        let (values, weights) = self.of(combination);
+        let steps = detect(&values, Some(&weights), method);
+        let begins = |step: &Step| self.points[step.left].revision as usize == revision;
+        let place = steps.iter().position(begins)?.checked_sub(1)?;
+        changes(&values, Some(&weights), &steps, Confidence::DEFAULT).into_iter().nth(place)
+    }
+
+    /// The numbers of one combination, and their weights.
+    fn of(&self, combination: usize) -> (Vec<Option<f64>>, Vec<Option<f64>>) {
+        self.points.iter().map(|point| (point.values[combination], point.weights[combination])).unzip()
+    }
+
     /// The steps of one combination. Ends are revisions: the first one of the step, and the one after its last.
     pub fn steps(&self, combination: usize, method: StepMethod) -> Vec<Step> {
-        let values: Vec<_> = self.points.iter().map(|point| point.values[combination]).collect();
-        let weights: Vec<_> = self.points.iter().map(|point| point.weights[combination]).collect();
+        let (values, weights) = self.of(combination);
         let revision = |place: usize| self.points[place].revision as usize;
         let of_revisions = |step: Step| Step { left: revision(step.left), right: revision(step.right - 1) + 1, ..step };
         detect(&values, Some(&weights), method).into_iter().map(of_revisions).collect()

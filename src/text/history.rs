@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use serde_json::{Value, json};
+
+use super::steps::share;
 use crate::compare::Verdict;
 use crate::history::{
     BenchmarkDifference, BenchmarkRegression, BenchmarkSeries, Commit, DifferenceVerdict, NANOSECONDS, SECONDS,
@@ -84,54 +87,142 @@ impl CommitNames<'_> {
     }
 }
 
-/// What benchmarks lost, a line for each rise, and below it what else of the benchmark changed there.
-pub fn benchmark_regressions(
-    found: &[BenchmarkRegression],
-    series: &[BenchmarkSeries],
-    units: &BTreeMap<String, String>,
-    method: StepMethod,
-    commits: &CommitNames<'_>,
-) -> String {
-    let mut rows = Vec::new();
-    for one in found {
-        let of = &series[one.series];
-        let unit = units.get(&of.benchmark).map_or("", String::as_str);
-        for rise in &one.rises.found {
-            let (range, subject) = commits.range(rise);
-            rows.push(vec![
-                shown(&one.entry).into_owned(),
-                benchmark_number(rise.value_before, unit),
-                benchmark_number(rise.best_after, unit),
-                change(rise.value_before, rise.best_after),
-                range,
-                subject + &moved_with(one, rise, series, method),
-            ]);
-        }
-    }
-    let heads =
-        [("BENCHMARK", false), ("BEFORE", true), ("AFTER", true), ("CHANGE", true), ("COMMIT", false), ("", false)];
-    table(&heads, &rows)
+/// A rise of a benchmark, as it is told.
+struct ToldRise {
+    entry: String,
+    unit: String,
+    before: f64,
+    after: f64,
+    /// How likely chance alone makes such a step.
+    chance: Option<f64>,
+    range: String,
+    subject: String,
+    /// What else of the benchmark changed there, and how.
+    moved: Vec<(String, String)>,
 }
 
-/// What else of the same benchmark changed from one commit to the other: `  (with instructions +0.1%, cache-misses +180%)`.
-fn moved_with(one: &BenchmarkRegression, rise: &Regression, series: &[BenchmarkSeries], method: StepMethod) -> String {
-    let of = &series[one.series];
-    let bench = of.benchmark.split('.').next().unwrap_or_default();
-    let combination = one.combination.unwrap_or(0);
-    let level = |steps: &[Step], revision: usize| {
-        steps.iter().find(|step| (step.left..step.right).contains(&revision)).map(|step| step.value)
-    };
-    let mut moved = Vec::new();
-    for other in series.iter().filter(|other| other.params == of.params && other.benchmark != of.benchmark) {
-        let rest = other.benchmark.strip_prefix(bench).filter(|rest| rest.is_empty() || rest.starts_with('.'));
-        let (Some(rest), Some(after)) = (rest, rise.after) else { continue };
-        let steps = other.steps(combination, method);
-        let levels = level(&steps, rise.before).zip(level(&steps, after));
-        let Some((before, after)) = levels.filter(|(before, after)| before != after) else { continue };
-        let name = if rest.is_empty() { "time" } else { &rest[1..] };
-        moved.push(format!("{} {}", shown(name), change(before, after)));
+/// What results over commits are told from.
+#[derive(Debug)]
+pub struct ToldSeries<'a> {
+    /// The series.
+    pub series: &'a [BenchmarkSeries],
+    /// The units of benchmarks, by name.
+    pub units: &'a BTreeMap<String, String>,
+    /// How steps are found.
+    pub method: StepMethod,
+    /// The commits.
+    pub commits: CommitNames<'a>,
+}
+
+impl ToldSeries<'_> {
+    fn unit(&self, benchmark: &str) -> &str {
+        self.units.get(benchmark).map_or("", String::as_str)
     }
-    if moved.is_empty() { String::new() } else { format!("  (with {})", moved.join(", ")) }
+
+    fn rises(&self, found: &[BenchmarkRegression]) -> Vec<ToldRise> {
+        let of_one = |one: &BenchmarkRegression| {
+            let of = &self.series[one.series];
+            let told = |rise: &Regression| {
+                let (range, subject) = self.commits.range(rise);
+                let combination = one.combination.unwrap_or(0);
+                let change = rise.after.and_then(|after| of.change_at(combination, self.method, after));
+                ToldRise {
+                    entry: one.entry.clone(),
+                    unit: self.unit(&of.benchmark).to_owned(),
+                    before: rise.value_before,
+                    after: rise.best_after,
+                    chance: change.map(|change| change.chance),
+                    range,
+                    subject,
+                    moved: self.moved_with(one, rise),
+                }
+            };
+            one.rises.found.iter().map(told).collect::<Vec<_>>()
+        };
+        found.iter().flat_map(of_one).collect()
+    }
+
+    /// What else of the same benchmark changed from one commit to the other.
+    fn moved_with(&self, one: &BenchmarkRegression, rise: &Regression) -> Vec<(String, String)> {
+        let of = &self.series[one.series];
+        let bench = of.benchmark.split('.').next().unwrap_or_default();
+        let level = |steps: &[Step], revision: usize| {
+            steps.iter().find(|step| (step.left..step.right).contains(&revision)).map(|step| step.value)
+        };
+        let moved = |other: &BenchmarkSeries| {
+            let rest = other.benchmark.strip_prefix(bench)?;
+            let name = if rest.is_empty() { "time" } else { rest.strip_prefix('.')? };
+            let steps = other.steps(one.combination.unwrap_or(0), self.method);
+            let (before, after) = (level(&steps, rise.before)?, level(&steps, rise.after?)?);
+            (before != after).then(|| (name.to_owned(), change(before, after)))
+        };
+        let others = self.series.iter().filter(|other| other.params == of.params && other.benchmark != of.benchmark);
+        others.filter_map(moved).collect()
+    }
+}
+
+/// What benchmarks lost, a line for each rise, with what else of the benchmark changed there.
+pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
+    let row = |rise: ToldRise| {
+        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", shown(name))).collect();
+        let moved = if moved.is_empty() { String::new() } else { format!("  (with {})", moved.join(", ")) };
+        vec![
+            shown(&rise.entry).into_owned(),
+            benchmark_number(rise.before, &rise.unit),
+            benchmark_number(rise.after, &rise.unit),
+            change(rise.before, rise.after),
+            rise.chance.map_or_else(|| "—".to_owned(), share),
+            rise.range,
+            rise.subject + &moved,
+        ]
+    };
+    let heads = [
+        ("BENCHMARK", false),
+        ("BEFORE", true),
+        ("AFTER", true),
+        ("CHANGE", true),
+        ("CHANCE", true),
+        ("COMMIT", false),
+        ("", false),
+    ];
+    let rows: Vec<_> = of.rises(found).into_iter().map(row).collect();
+    table(&heads, &rows) + "\nCHANCE: how likely noise alone makes a step as clear somewhere in the series\n"
+}
+
+/// The same as a table in Markdown.
+pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
+    let cell = |text: &str| shown(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
+    let mut out = "| Benchmark | Before | After | Change | Chance | Commit | Moved with it |\n".to_owned();
+    out += "|:---|---:|---:|---:|---:|:---|:---|\n";
+    for rise in of.rises(found) {
+        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", cell(name))).collect();
+        let number = |number: f64| benchmark_number(number, &rise.unit);
+        let chance = rise.chance.map_or_else(|| "—".to_owned(), share);
+        out += &format!(
+            "| {} | {} | {} | {} | {chance} | {} {} | {} |\n",
+            cell(&rise.entry),
+            number(rise.before),
+            number(rise.after),
+            change(rise.before, rise.after),
+            cell(&rise.range),
+            cell(&rise.subject),
+            moved.join(", "),
+        );
+    }
+    out
+}
+
+/// The same as JSON, with all digits.
+pub fn json_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> Value {
+    let rise = |rise: ToldRise| {
+        let moved: Vec<Value> =
+            rise.moved.iter().map(|(name, change)| json!({"name": name, "change": change})).collect();
+        json!({
+            "benchmark": rise.entry, "unit": rise.unit, "before": rise.before, "after": rise.after,
+            "chance": rise.chance, "commits": rise.range, "subject": rise.subject, "moved_with": moved,
+        })
+    };
+    json!({ "regressions": of.rises(found).into_iter().map(rise).collect::<Vec<_>>() })
 }
 
 /// How benchmarks of two commits differ, a line for each.
@@ -160,16 +251,11 @@ fn is(one: &BenchmarkDifference) -> String {
 }
 
 /// What there is: a line for each series.
-pub fn benchmark_overview(
-    series: &[BenchmarkSeries],
-    units: &BTreeMap<String, String>,
-    method: StepMethod,
-    commits: &CommitNames<'_>,
-) -> String {
+pub fn benchmark_overview(of: &ToldSeries<'_>) -> String {
     let mut rows = Vec::new();
-    for one in series {
-        let unit = units.get(&one.benchmark).map_or("", String::as_str);
-        let steps = if one.combinations() == 1 { one.steps(0, method) } else { Vec::new() };
+    for one in of.series {
+        let unit = of.unit(&one.benchmark);
+        let steps = if one.combinations() == 1 { one.steps(0, of.method) } else { Vec::new() };
         let first = one.points.first().and_then(|point| point.values.first().copied().flatten());
         let last = one.points.last();
         let number =
@@ -183,7 +269,7 @@ pub fn benchmark_overview(
             number(latest),
             first.zip(latest).map_or_else(|| "—".to_owned(), |(first, latest)| change(first, latest)),
             if steps.is_empty() { "—".to_owned() } else { (steps.len() - 1).to_string() },
-            last.map_or_else(String::new, |point| commits.hash(point.revision as usize).to_owned()),
+            last.map_or_else(String::new, |point| of.commits.hash(point.revision as usize).to_owned()),
         ]);
     }
     let heads = [
@@ -200,8 +286,9 @@ pub fn benchmark_overview(
 }
 
 /// The numbers of one series, a line for each commit, with a line where the level changed.
-pub fn benchmark_commits(one: &BenchmarkSeries, unit: &str, method: StepMethod, commits: &CommitNames<'_>) -> String {
-    let steps: Vec<Vec<Step>> = (0..one.combinations()).map(|combination| one.steps(combination, method)).collect();
+pub fn benchmark_commits(one: &BenchmarkSeries, of: &ToldSeries<'_>) -> String {
+    let (unit, commits) = (of.unit(&one.benchmark), &of.commits);
+    let steps: Vec<Vec<Step>> = (0..one.combinations()).map(|combination| one.steps(combination, of.method)).collect();
     let mut rows = Vec::new();
     for point in &one.points {
         let revision = point.revision as usize;
@@ -252,24 +339,37 @@ mod tests {
         let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
         let found = all_regressions(&all, &list, StepMethod::Potts, rule);
         let units = BTreeMap::from([("sort".to_owned(), "seconds".to_owned())]);
-        let text = benchmark_regressions(&found, &all, &units, StepMethod::Potts, &CommitNames(&commits()));
+        let names = commits();
+        let of = ToldSeries { series: &all, units: &units, method: StepMethod::Potts, commits: CommitNames(&names) };
+        let text = benchmark_regressions(&found, &of);
         let line = text.lines().nth(1).unwrap_or_default();
         assert!(line.starts_with("sort ") && line.contains("10.0 ms") && line.contains("+20.0%"), "{text}");
         assert!(
             line.contains("00000010") && line.contains("change 10\\x1b[2J") && line.contains("(with cycles +0.1%)"),
             "{text}"
         );
-        assert_eq!(text.lines().count(), 2, "{text}");
+        assert_eq!(text.lines().count(), 4, "{text}");
+        let text = markdown_regressions(&found, &of);
+        assert!(text.contains("| sort | 10.0 ms | 12.0 ms | +20.0% |") && text.contains("| cycles +0.1% |"), "{text}");
+        let json = json_regressions(&found, &of);
+        assert_eq!((&json["regressions"][0]["benchmark"], &json["regressions"][1]), (&"sort".into(), &Value::Null));
+        assert!(json["regressions"][0]["chance"].as_f64().is_some_and(|chance| chance < 1e-3), "{json}");
     }
 
     #[test]
     fn commits_and_an_overview() {
         let one = series("sort", [0.010, 0.012]);
         let names = commits();
-        let text = benchmark_commits(&one, "seconds", StepMethod::Potts, &CommitNames(&names));
+        let of = ToldSeries {
+            series: std::slice::from_ref(&one),
+            units: &BTreeMap::new(),
+            method: StepMethod::Potts,
+            commits: CommitNames(&names),
+        };
+        let text = benchmark_commits(&one, &of);
         let level: Vec<&str> = text.lines().filter(|line| line.contains("new level")).collect();
         assert!(level.len() == 1 && level[0].starts_with("00000010"), "{text}");
-        let text = benchmark_overview(&[one], &BTreeMap::new(), StepMethod::Potts, &CommitNames(&names));
+        let text = benchmark_overview(&of);
         assert!(text.lines().count() == 2 && text.contains("+20.0%") && text.contains("00000019"), "{text}");
     }
 }

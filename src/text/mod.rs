@@ -23,7 +23,10 @@ pub use block::block;
 pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
-pub use history::{CommitNames, benchmark_commits, benchmark_differences, benchmark_overview, benchmark_regressions};
+pub use history::{
+    CommitNames, ToldSeries, benchmark_commits, benchmark_differences, benchmark_overview, benchmark_regressions,
+    json_regressions, markdown_regressions,
+};
 pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use regions::{json_regions, regions};

@@ -52,7 +52,7 @@ fn by(change: &LevelChange, before: f64) -> String {
 }
 
 /// A small probability.
-fn share(chance: f64) -> String {
+pub(super) fn share(chance: f64) -> String {
     if chance < 1e-9 { "<1e-9".into() } else { format!("{chance:.1e}") }
 }
 

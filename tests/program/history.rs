@@ -167,11 +167,21 @@ fn the_commit_that_made_a_benchmark_slower_is_named() {
         line.starts_with("sort") && line.contains("change 8\\x1b[2J") && line.contains(commits[8].short()),
         "{out}"
     );
-    assert_eq!(out.lines().count(), 2, "{out}");
+    assert_eq!(out.lines().count(), 4, "{out}");
+    let (out, _) = texts(&history(&folder, &["regressions", "--results", "../results", "--format", "json"]), 1);
+    let json: Value = serde_json::from_str(&out).unwrap();
+    assert!(json["regressions"][0]["chance"].as_f64().unwrap() < 1e-3, "{out}");
     let (_, said) = texts(&history(&folder, &["regressions", "--results", "../results", "--threshold", "30%"]), 0);
     assert!(said.contains("no regression in 2 series of 24 results"), "{said}");
     let (out, _) = texts(&history(&folder, &["compare", "HEAD~11", "HEAD", "--results", "../results"]), 0);
     assert!(out.lines().any(|line| line.starts_with("sort") && line.ends_with("higher")), "{out}");
+    texts(&history(&folder, &["export", "--asv", "../asv", "--results", "../results"]), 0);
+    let conf: Value = serde_json::from_str(&fs::read_to_string(folder.join("asv/asv.conf.json")).unwrap()).unwrap();
+    assert_eq!((&conf["branches"][0], &conf["project"]), (&"main".into(), &"project".into()));
+    let copied = ResultStore::new(&folder.join("asv/results")).read().unwrap();
+    assert_eq!(copied.machines[0].commits.len(), commits.len());
+    let (_, said) = texts(&history(&folder, &["export", "--asv", "../asv", "--results", "../results"]), 2);
+    assert!(said.contains("is there already"), "{said}");
     // A file that was cut short is told, and the others are read.
     let path = folder.join("results/m").join(format!("{}-e.json", commits[0].short()));
     let text = fs::read_to_string(&path).unwrap();

@@ -1,5 +1,6 @@
 //! Implements `perfprop history`: measures commits, and says which of them changed a number.
 
+mod export;
 mod run;
 mod show;
 mod steps;
@@ -15,6 +16,7 @@ use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
 use crate::names::quoted;
 
+use export::ExportHistoryArgs;
 use run::RunArgs;
 use show::{CompareArgs, RegressionsArgs, ShowArgs};
 use steps::StepsArgs;
@@ -37,6 +39,8 @@ enum HistoryVerb {
     Compare(CompareArgs),
     /// Print which benchmarks a commit made slower; exit code 1 if there are any
     Regressions(RegressionsArgs),
+    /// Write results so that asv can publish them
+    Export(ExportHistoryArgs),
     /// Find where the level of a series of numbers changed, and say how sure that is
     Steps(StepsArgs),
 }
@@ -92,6 +96,7 @@ pub(super) fn run(args: &HistoryArgs) -> Result<u8, Error> {
         HistoryVerb::Show(args) => show::show(args),
         HistoryVerb::Compare(args) => show::compare(args),
         HistoryVerb::Regressions(args) => show::regressions(args),
+        HistoryVerb::Export(args) => export::export(args),
         HistoryVerb::Steps(args) => steps::steps(args),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::super::Error;
 use super::super::stream::{Stream, say};
@@ -13,7 +13,7 @@ use crate::history::{
 };
 use crate::names::glob::matches;
 use crate::names::{nearest, quoted};
-use crate::text::{self, CommitNames};
+use crate::text::{self, CommitNames, ToldSeries};
 
 /// The arguments of `perfprop history show`.
 #[derive(Debug, Args)]
@@ -54,8 +54,22 @@ pub(super) struct RegressionsArgs {
     /// The rise from which on a step is a regression
     #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = STEPS)]
     threshold: Option<f64>,
+    /// What is printed
+    #[arg(long, value_enum, default_value_t = RegressionsFormat::Text)]
+    format: RegressionsFormat,
     #[command(flatten)]
     from: SeriesArgs,
+}
+
+/// The names of formats.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RegressionsFormat {
+    /// A table for people
+    Text,
+    /// JSON with all digits
+    Json,
+    /// A table in Markdown, for a comment
+    Markdown,
 }
 
 /// A part in percent: `5%`, `0.5`.
@@ -73,6 +87,17 @@ struct Read {
     units: BTreeMap<String, String>,
 }
 
+impl Read {
+    fn told(&self, args: &SeriesArgs) -> ToldSeries<'_> {
+        ToldSeries {
+            series: &self.series,
+            units: &self.units,
+            method: args.method.into(),
+            commits: CommitNames(&self.commits),
+        }
+    }
+}
+
 fn read(args: &SeriesArgs) -> Result<Read, Error> {
     let (stored, commits) = args.read()?;
     let places = commits.iter().zip(0..).map(|(commit, place)| (commit.hash.clone(), place)).collect();
@@ -83,9 +108,8 @@ fn read(args: &SeriesArgs) -> Result<Read, Error> {
 
 pub(super) fn show(args: &ShowArgs) -> Result<u8, Error> {
     let mut all = read(&args.from)?;
-    let (method, names) = (args.from.method.into(), CommitNames(&all.commits));
     let Some(pattern) = &args.benchmark else {
-        Stream::stdout().print(&text::benchmark_overview(&all.series, &all.units, method, &names))?;
+        Stream::stdout().print(&text::benchmark_overview(&all.told(&args.from)))?;
         return Ok(0);
     };
     let known: Vec<String> = all.series.iter().map(|one| one.benchmark.clone()).collect();
@@ -101,8 +125,7 @@ pub(super) fn show(args: &ShowArgs) -> Result<u8, Error> {
         let machine = one.params.get("machine").and_then(Option::as_deref).unwrap_or_default();
         let on = if machine.is_empty() { String::new() } else { format!(" on {}", crate::names::shown(machine)) };
         out += &format!("{}{on}\n", crate::names::shown(&one.benchmark));
-        let unit = all.units.get(&one.benchmark).map_or("", String::as_str);
-        out += &text::benchmark_commits(one, unit, method, &names);
+        out += &text::benchmark_commits(one, &all.told(&args.from));
         out.push('\n');
     }
     Stream::stdout().print(out.trim_end_matches('\n'))?;
@@ -143,12 +166,17 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
     let method = args.from.method.into();
     let rule = RegressionRule { threshold: args.threshold.unwrap_or(THRESHOLD), from: 0 };
     let found = all_regressions(&all.series, &all.stored.benchmarks, method, |_| Some(rule));
-    if found.is_empty() {
+    if found.is_empty() && args.format == RegressionsFormat::Text {
         let points: usize = all.series.iter().map(|one| one.points.len()).sum();
         say(&format!("no regression in {} series of {points} results", all.series.len()));
         return Ok(0);
     }
-    let names = CommitNames(&all.commits);
-    Stream::stdout().print(&text::benchmark_regressions(&found, &all.series, &all.units, method, &names))?;
-    Ok(1)
+    let told = all.told(&args.from);
+    let text = match args.format {
+        RegressionsFormat::Text => text::benchmark_regressions(&found, &told),
+        RegressionsFormat::Json => format!("{}\n", text::json_regressions(&found, &told)),
+        RegressionsFormat::Markdown => text::markdown_regressions(&found, &told),
+    };
+    Stream::stdout().print(&text)?;
+    Ok(u8::from(!found.is_empty()))
 }

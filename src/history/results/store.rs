@@ -190,6 +190,27 @@ impl ResultStore {
         write(&path, &results.to_text())
     }
 
+    /// Copies all files to another folder, which is made. Files of that name there are replaced.
+    ///
+    /// # Errors
+    /// A file can't be read or written.
+    pub fn copy_to(&self, root: &Path) -> Result<(), ResultsError> {
+        let mut files = vec![PathBuf::from(BENCHMARKS)];
+        for folder in entries(&self.root)?.into_iter().filter(|path| path.is_dir()) {
+            let name = PathBuf::from(folder.file_name().unwrap_or_default());
+            files.push(name.join(MACHINE));
+            let commits = entries(&folder)?.into_iter().filter(|path| is_of_commit(path));
+            files.extend(commits.map(|path| name.join(path.file_name().unwrap_or_default())));
+        }
+        for file in files {
+            let (from, to) = (self.root.join(&file), root.join(&file));
+            let text = fs::read_to_string(&from).map_err(system(&from))?;
+            to.parent().map_or(Ok(()), fs::create_dir_all).map_err(system(&to))?;
+            write(&to, &text)?;
+        }
+        Ok(())
+    }
+
     /// Waits until no other perfprop writes; none does until the lock is dropped.
     fn lock(&self) -> Result<Flock<File>, ResultsError> {
         let path = self.root.join(LOCK);
@@ -290,6 +311,16 @@ mod tests {
         assert!(store.add(&machine(), &list("c"), results("c")).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap().len(), text.len() / 2);
         fs::remove_dir_all(store.root()).unwrap();
+    }
+
+    #[test]
+    fn a_copy_holds_the_same() {
+        let (store, other) = (store("copied"), store("copy"));
+        store.add(&machine(), &list("b"), results("b")).unwrap();
+        store.copy_to(other.root()).unwrap();
+        let (a, b) = (store.read().unwrap(), other.read().unwrap());
+        assert_eq!((a.machines[0].commits.clone(), a.benchmarks), (b.machines[0].commits.clone(), b.benchmarks));
+        [store, other].iter().for_each(|store| fs::remove_dir_all(store.root()).unwrap());
     }
 
     #[test]

@@ -63,6 +63,8 @@ impl From<std::io::Error> for SnapshotError {
 pub struct Snapshot {
     /// The process.
     pub pid: u32,
+    /// Its name when it entered its first region; empty where that isn't known.
+    pub process_name: String,
     /// Whether it records, and for whom.
     pub recording: u32,
     /// Calls that are in no node, as there was no room.
@@ -264,6 +266,7 @@ impl Snapshot {
         let threads = threads.iter().map(|thread| thread.told(&places)).collect();
         Ok(Self {
             pid: header.u32(offset_of!(Header, pid)),
+            process_name: names.get(at(offset_of!(Header, process_name))).cloned().ok_or(SnapshotError::Corrupt)?,
             recording: header.u32(offset_of!(Header, recording)),
             lost: header.u64(offset_of!(Header, lost)),
             marker: Marker {
@@ -276,6 +279,21 @@ impl Snapshot {
             threads,
             nodes,
         })
+    }
+
+    /// The name of the process, as [`Snapshot::process_name`] has it.
+    ///
+    /// # Errors
+    /// When there are no regions to be read.
+    pub fn name_of_process(source: &dyn Source) -> Result<String, SnapshotError> {
+        let header = header(source)?;
+        let at = |offset| header.u32(offset) as usize;
+        let (names, text) = (at(offset_of!(Header, names)), at(offset_of!(Header, text)));
+        if names > NAMES || text > TEXT {
+            return Err(SnapshotError::Corrupt);
+        }
+        let names = read_names(source, names, text)?;
+        names.get(at(offset_of!(Header, process_name))).cloned().ok_or(SnapshotError::Corrupt)
     }
 
     /// The last enters and leaves of a thread, the oldest first, and how many there were in all.

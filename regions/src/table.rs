@@ -109,6 +109,12 @@ impl Table {
         self.registry().nodes.push(Vec::new());
         self.memory.thread(0).state.store(state::ENDED, Relaxed);
         self.name(OTHER);
+        // Who watches may ask when the process has ended.
+        let name = std::fs::read_to_string("/proc/self/comm").unwrap_or_default();
+        header.process_name.store(
+            Some(name.trim_end_matches('\n')).filter(|name| !name.is_empty()).map_or(0, |name| self.name(name)),
+            Relaxed,
+        );
         let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
         let by_program = if [output::CSV, output::JSON].into_iter().any(is_set) { BY_PROGRAM } else { 0 };
         let by_watcher = if self.memory.folder.is_some() { BY_WATCHER } else { 0 };

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use perfprop_regions::{EventSums, EventTotal, Spread};
 
+use crate::names::shown;
 use crate::units::WallNs;
 
 /// The number of a [`RegionProgram`], from 0 in the order of definition.
@@ -21,9 +22,17 @@ pub struct RegionPathId(pub u32);
 pub struct RegionProgram {
     /// Its process.
     pub pid: u32,
-    /// Name of the process (`comm`), which may hold any character; `None` where it had ended before anybody asked.
+    /// Name of the process (`comm`), which may hold any character; `None` where nobody knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+impl RegionProgram {
+    /// `process 7 (fit)`: its number, and its name if that is known. Safe to show.
+    pub fn title(&self) -> String {
+        let name = self.name.as_deref().map_or_else(String::new, |name| format!(" ({})", shown(name)));
+        format!("process {}{name}", self.pid)
+    }
 }
 
 /// A region below other regions, in a phase.

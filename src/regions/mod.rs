@@ -26,7 +26,7 @@ pub use batch::{
 };
 pub(crate) use live::clock;
 pub use live::{LiveRegions, Wanted};
-pub use open::OpenRegions;
+pub use open::{OpenRegions, RegionAt};
 pub use perfprop_regions::{
     CountedPart, EventCounts, EventSums, EventTotal, Marker, PathRow, Snapshot, SnapshotError, Spread, Times, json,
 };

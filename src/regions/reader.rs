@@ -72,7 +72,7 @@ impl RegionReader {
             batch.counted_since = Some(std::mem::replace(&mut self.counted, batch.at));
         }
         for key in source.programs() {
-            self.know(key, &mut batch);
+            self.know(key, || name_of(source, key), &mut batch);
             let read = self.read_program(source, key, part, &mut batch);
             if let Err(error) = read {
                 self.fail(key, &error, &mut batch);
@@ -86,11 +86,10 @@ impl RegionReader {
     }
 
     /// Defines a program that is new.
-    fn know(&mut self, key: ProgramKey, batch: &mut RegionBatch) {
+    fn know(&mut self, key: ProgramKey, name: impl FnOnce() -> Option<String>, batch: &mut RegionBatch) {
         let next = RegionProgramId(self.programs.len() as u32);
         self.programs.entry(key).or_insert_with(|| {
-            let name = process::name(nix::unistd::Pid::from_raw(key.0.cast_signed()));
-            batch.programs.push(RegionProgram { pid: key.0, name });
+            batch.programs.push(RegionProgram { pid: key.0, name: name() });
             ReadProgram {
                 id: next,
                 file: None,
@@ -184,6 +183,13 @@ impl RegionReader {
         program.state.clone_from(&state);
         batch.states.push((program.id, state));
     }
+}
+
+/// The name of a program's process: what the program says of itself, which is there when it has ended, too.
+fn name_of(source: &RegionSource, key: ProgramKey) -> Option<String> {
+    let told = source.open(key).ok().and_then(|file| Snapshot::name_of_process(&file).ok());
+    let told = told.filter(|name| !name.is_empty());
+    told.or_else(|| process::name(nix::unistd::Pid::from_raw(key.0.cast_signed())))
 }
 
 /// Rounded to nanoseconds, as a recording has them.
@@ -332,7 +338,8 @@ impl RegionTable {
         let mut batch = RegionBatch { counted_since: Some(WallNs(0)), ..RegionBatch::default() };
         for (place, process) in processes.iter().enumerate() {
             let key = (process.pid, place as u32);
-            reader.know(key, &mut batch);
+            let told = process.regions.as_ref().ok().map(|snapshot| snapshot.process_name.clone());
+            reader.know(key, || told.filter(|name| !name.is_empty()), &mut batch);
             match &process.regions {
                 Ok(snapshot) => reader.count(key, snapshot, &mut batch),
                 Err(error) => reader.fail(key, error, &mut batch),

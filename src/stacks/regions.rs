@@ -214,8 +214,7 @@ fn task(program: &RegionProgram) -> Task {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::gather::nothing_sampled;
-    use super::super::{StackTree, as_is};
+    use super::super::{SamplingSetup, StackTree, as_is};
     use super::*;
     use crate::profile::TreeOptions;
     use crate::rates::{Confidence, Error};
@@ -266,7 +265,7 @@ mod tests {
 
     fn tree() -> StackTree {
         let naming = Naming { task: Box::new(|task| Some(task.comm.clone())), frame: Box::new(as_is) };
-        StackTree::new(&nothing_sampled(), TreeOptions::default(), naming, |_| true)
+        StackTree::new(&SamplingSetup::of_nothing(), TreeOptions::default(), naming, |_| true)
     }
 
     /// The own counts of `outer` and `inner`.

@@ -26,7 +26,7 @@ fn events_of_program(table: &RegionTable, program: &RegionProgram, state: &Regio
     if rows.is_empty() || state.events.is_empty() {
         return String::new();
     }
-    let mut out = format!(" Events in regions of process {}:\n\n", program.pid);
+    let mut out = format!(" Events in regions of {}:\n\n", program.title());
     out += &format!(
         "{:>13} {:>8} {:>13} {:>11} {:>10} {:>10}   EVENT IN REGION\n",
         "COUNT", "±95%", "SELF", "MEAN CALL", "LEAST", "MOST"
@@ -77,7 +77,7 @@ fn of_program(table: &RegionTable, program: &RegionProgram, state: &RegionState,
     if rows.is_empty() {
         return String::new();
     }
-    let mut out = format!(" Regions of process {}:\n\n", program.pid);
+    let mut out = format!(" Regions of {}:\n\n", program.title());
     out += &format!(
         "{:>13} {:>10} {:>10} {:>10} {:>10} {:>10}   REGION\n",
         "CALLS", "TIME", "SELF", "MEAN CALL", "50% BELOW", "99% BELOW"

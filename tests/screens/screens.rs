@@ -1025,10 +1025,10 @@ fn regions_that_cannot_be_read_are_said_in_the_log() {
         states: vec![(RegionProgramId(0), RegionState { error, ..RegionState::default() })],
         ..RegionBatch::default()
     };
-    let mut table = RegionTable::default();
-    table.take(&batch).unwrap();
-    let mut quality = stacks::StackQuality::default();
-    (0..2).for_each(|_| quality.take_regions(&table));
+    let mut gathered = Gathered::new(&SamplingSetup::of_nothing(), RegionsToCome::Some, TreeOptions::default());
+    gathered.take_regions(&batch);
+    gathered.end_regions();
+    let quality = gathered.quality().clone();
     let wanted = Picture { size: (120, 40), profile: Some((Tree::default(), quality)), ..Picture::default() };
     let text = |screen| tui::picture(monitor(20), &wanted, &ScreenOptions { screen, ..ScreenOptions::default() });
     let log = text(Screen::Log);

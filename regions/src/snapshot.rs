@@ -99,6 +99,8 @@ pub struct EventMarker {
     pub inner: f64,
     /// To that of the region around.
     pub outer: f64,
+    /// How much more they added on average when they were measured: these are the least.
+    pub excess: f64,
 }
 
 /// A thread.
@@ -258,7 +260,8 @@ impl Snapshot {
         let counters = listed(offset_of!(Header, counter_names), COUNTERS)?;
         let marker = |event: usize| {
             let inner = header.f64(offset_of!(Header, event_inner) + 8 * event)?;
-            Ok(EventMarker { inner, outer: header.f64(offset_of!(Header, event_outer) + 8 * event)? })
+            let outer = header.f64(offset_of!(Header, event_outer) + 8 * event)?;
+            Ok(EventMarker { inner, outer, excess: header.f64(offset_of!(Header, event_excess) + 8 * event)? })
         };
         let threads = (0..threads).map(|slot| read_thread(source, slot)).collect::<Result<Vec<_>, _>>()?;
         let reader = NodesReader { names: &names, threads: &threads, events: events.len() };

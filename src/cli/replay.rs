@@ -9,7 +9,7 @@ use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
-use super::stream::{Stream, has_keys, say};
+use super::stream::{Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, signals};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
@@ -190,7 +190,7 @@ fn blocks(recording: &Recording, mut monitor: Monitor) -> Result<u8, Error> {
     if monitor.intervals() > intervals || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, Measure::default()))?;
     }
-    out.print(&text::regions(&recording.regions_until(WallNs(u64::MAX))))?;
+    out.print(&after_blank(&text::regions(&recording.regions_until(WallNs(u64::MAX)), monitor.header())))?;
     Ok(0)
 }
 

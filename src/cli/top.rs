@@ -118,11 +118,11 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     })?;
     profile.finish(&session);
     if has_last || monitor.lacks_a_child() {
-        out.print(&text::block(&monitor, Measure::default()))?;
+        out.print(&format!("{}\n", text::block(&monitor, Measure::default())))?;
     }
     // What was on its way when the last block was printed.
     out.print(&profile.text(&monitor))?;
-    out.print(&text::regions(&RegionTable::of(&session.regions())))?;
+    out.print(&text::regions(&RegionTable::of(&session.regions()), monitor.header()))?;
     close(session, &signals, outcome.signal);
     // A command that was ended because enough was seen has not failed.
     Ok(if has_enough { 0 } else { exit_code(&outcome) })
@@ -149,7 +149,7 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     }
     live.profile.finish(&live.session);
     let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)));
-    let regions = text::regions(&RegionTable::of(&live.session.regions()));
+    let regions = text::regions(&RegionTable::of(&live.session.regions()), monitor.header());
     let stacks = live.profile.text(&monitor);
     Stream::stderr().print(&format!("{summary}{stacks}{regions}"))?;
     close(live.session, &signals, ended_by);

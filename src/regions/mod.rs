@@ -30,6 +30,9 @@ pub use open::{OpenRegions, RegionAt};
 pub use perfprop_regions::{
     CountedPart, EventCounts, EventSums, EventTotal, Marker, PathRow, Snapshot, SnapshotError, Spread, Times, json,
 };
+pub use perfprop_regions::{
+    MOST_EVENTS as MOST_REGION_EVENTS, event_names as region_event_names, is_event as is_region_event,
+};
 pub use source::RegionSource;
 pub use table::{EventRate, RegionTable, UndefinedRegion, UnreadRegions};
 

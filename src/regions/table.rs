@@ -43,7 +43,7 @@ impl OfLate {
 pub struct EventRate {
     /// Counts a second.
     pub per_second: f64,
-    /// Half the width of its 95 % interval, as [`EventTotal::error`](super::EventTotal::error).
+    /// Half the width of its 95 % interval, as [`EventTotal::half_width`](super::EventTotal::half_width).
     pub error: Option<f64>,
 }
 
@@ -190,7 +190,7 @@ impl RegionTable {
             return Some(nothing);
         }
         let total = sums.total(of_late.calls)?;
-        let error = total.error.map(|error| error / of_late.seconds);
+        let error = total.half_width().map(|error| error / of_late.seconds);
         Some(EventRate { per_second: total.count / of_late.seconds, error })
     }
 

@@ -197,6 +197,7 @@ fn call_counts(counts: &RegionCounts, event: usize, per_second: Option<f64>) -> 
         count: total.count,
         own: total.self_count,
         counted: total.counted,
+        excess: total.marker_error,
         variance: total.standard_error.map(|error| error * error),
         degrees: total.degrees,
         per_second,

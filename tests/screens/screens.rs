@@ -13,12 +13,12 @@ use perfprop::estimate::{
 use perfprop::events::{Event, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::EventIndex;
-use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree};
+use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree, TreeOptions};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, Speed};
 use perfprop::regions::{
     CountedPart, EventCounts, EventSums, RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId,
-    RegionProgram, RegionProgramId, RegionState, RegionTable, Spread, ThreadMarks,
+    RegionProgram, RegionProgramId, RegionState, Spread, ThreadMarks,
 };
 use perfprop::relations::Relation;
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula};
@@ -27,8 +27,8 @@ use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::stacks::{
-    self, Losses, Naming, Rate, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId, StackId, StackNode,
-    StackSample, StackTree, Task, TaskId, UnwindMethod,
+    self, Gathered, Losses, Naming, Rate, RegionsToCome, SampledEvent, SamplingSetup, StackBatch, StackFrame,
+    StackFrameId, StackId, StackNode, StackSample, StackTree, Task, TaskId, UnwindMethod,
 };
 use perfprop::tui::{
     self, Config, Depth, Feed, GlyphSet, Mode, Outcome, Picture, PictureFormat, Scene, Screen, ScreenOptions, Terminal,

@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::{Call, RECENT, Thread, ThreadEvents};
 use crate::clock::now;
 use crate::events::Readings;
-use crate::layout::{EVENTS, Header, Node};
+use crate::layout::{EVENTS, EventCell, Header, Node};
 
 /// Rounds of the measurement, and markers in each.
 const ROUNDS: usize = 16;
@@ -17,6 +17,9 @@ const MARKERS: u32 = 32;
 struct Outer {
     ns: f64,
     counts: [f64; EVENTS],
+    /// Counts of all rounds together, and how many rounds there were.
+    sums: [f64; EVENTS],
+    counted_rounds: u32,
 }
 
 /// Measures it once in a process, on the thread that is the first.
@@ -28,7 +31,8 @@ pub(super) fn measure(thread: &mut Thread) {
     let Some(slot) = thread.slot.filter(|_| is_first) else { return };
     thread.table.begin_measuring(slot);
     let name = thread.table.name("(marker)");
-    let mut outer = Outer { ns: f64::INFINITY, counts: [f64::INFINITY; EVENTS] };
+    let mut outer =
+        Outer { ns: f64::INFINITY, counts: [f64::INFINITY; EVENTS], sums: [0.0; EVENTS], counted_rounds: 0 };
     for _ in 0..ROUNDS {
         outer.round(thread, name);
     }
@@ -56,10 +60,20 @@ impl Outer {
             let Readings { values, enabled_ns, running_ns } = after.since(&before);
             // What is counted for a part of the time says nothing exact.
             if enabled_ns == running_ns {
-                let least = |(least, value): (&mut f64, u64)| *least = least.min(value as f64 / f64::from(MARKERS));
-                self.counts.iter_mut().zip(values).for_each(least);
+                let of_one = values.map(|value| value as f64 / f64::from(MARKERS));
+                self.counts.iter_mut().zip(of_one).for_each(|(least, value)| *least = least.min(value));
+                self.sums.iter_mut().zip(of_one).for_each(|(sum, value)| *sum += value);
+                self.counted_rounds += 1;
             }
         }
+    }
+
+    /// How much more than the least a marker added on average, inside or in all, whichever is more: what is taken off may be
+    /// too little by that.
+    fn excess(&self, place: usize, cell: &EventCell, inner: f64) -> f64 {
+        let mean_inner = cell.sum.load(Relaxed) as f64 / cell.calls.load(Relaxed) as f64;
+        let mean_outer = self.sums[place] / f64::from(self.counted_rounds.max(1));
+        (mean_inner - inner).max(mean_outer - self.counts[place]).max(0.0)
     }
 
     fn store(&self, header: &Header, node: &Node) {
@@ -71,6 +85,8 @@ impl Outer {
                 let inner = cell.min.load(Relaxed) as f64;
                 header.event_inner[place].store(inner.to_bits(), Relaxed);
                 header.event_outer[place].store(self.counts[place].max(inner).to_bits(), Relaxed);
+                let excess = self.excess(place, cell, inner);
+                header.event_excess[place].store(excess.to_bits(), Relaxed);
             }
         }
     }

@@ -131,7 +131,8 @@ impl CallColumns {
         2 + self.shown().map(|column| column.width() + 1).sum::<usize>()
     }
 
-    /// The line of heads; `error` is that of errors.
+    /// The line of heads; `error` is that of errors of counts. Times are exact, and their mean has an error of another kind:
+    /// calls differ.
     pub(super) fn heads(&self, name: &str, error: &str, measure: &CallMeasure) -> String {
         let head = |column: CallColumn| match column {
             CallColumn::Share => "TOTAL",
@@ -141,6 +142,7 @@ impl CallColumns {
             CallColumn::Calls => "CALLS",
             CallColumn::Rate => "CALLS/S",
             CallColumn::Mean => "MEAN",
+            CallColumn::Error if *measure == CallMeasure::Time => "±MEAN",
             CallColumn::Error => error,
         };
         let heads = self.shown().map(|column| format!(" {}", right(head(column), column.width())));

@@ -9,7 +9,7 @@ use clap::Args;
 use crossbeam_channel::{Receiver, never};
 
 use super::args::{MeasurementArgs, milliseconds};
-use super::outcome::exit_code;
+use super::outcome::{exit_code, tell_no_regions};
 use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
@@ -154,6 +154,8 @@ fn once(
     written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
     written.findings(&header.target).iter().for_each(|finding| say(finding));
+    let region_events = measurement.launch.region_events.as_deref();
+    tell_no_regions(region_events, written.regions.programs().len());
     Ok(RunOutcome { signal: close(session, signals, outcome.signal), ..outcome })
 }
 

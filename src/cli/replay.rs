@@ -17,6 +17,7 @@ use crate::monitor::{Measure, Monitor};
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::recording::{self, Player, Recording, Speed};
+use crate::regions::RegionBatch;
 use crate::relations::Relation;
 use crate::run::{End, Header};
 use crate::sampling::SamplerMessage;
@@ -263,6 +264,11 @@ impl Feed for Played {
         if recorded.sampled.is_some() || tree.event_ids().next().is_some() || !quality.unread.is_empty() {
             see(tree, quality);
         }
+    }
+
+    fn regions(&self, until: WallNs) -> Option<RegionBatch> {
+        let table = self.recording.regions_until(until);
+        (table.programs().len() > 0).then(|| table.as_batch())
     }
 
     fn timeline(&mut self) -> Option<&mut dyn Timeline> {

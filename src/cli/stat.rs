@@ -10,7 +10,7 @@ use nix::sys::signal::Signal;
 
 use super::args::{EventArgs, TargetArgs, milliseconds};
 use super::error::code_of;
-use super::outcome::exit_code;
+use super::outcome::{exit_code, tell_no_regions};
 use super::stream::{Stream, after_blank, hush, say};
 use super::{Error, signals};
 use crate::measure::{
@@ -168,6 +168,7 @@ fn print_regions(
         (Form::People, [table]) => text::regions(table, monitor.header()),
         (Form::People, tables) => RegionRepeats(tables).text(monitor),
     };
+    tell_no_regions(args.target.region_events.as_deref(), tables.iter().map(|table| table.programs().len()).sum());
     out.print(&text)
 }
 

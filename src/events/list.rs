@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use super::error::{EventError, EventErrorCause, Problem};
+use super::error::{EventError, EventErrorCause, EventOption, Problem};
 use super::modifiers::Letters;
 use super::resolve::{ResolvedMember, with_letters};
 use super::syntax::{self, Item, Spec};

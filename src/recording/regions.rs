@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::region_events::EventColumns;
 use crate::regions::{
     EventSums, RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId,
-    RegionState, Spread, ThreadMarks,
+    RegionState, Spread, ThreadCounts, ThreadMarks,
 };
 use crate::units::WallNs;
 
@@ -26,6 +26,8 @@ pub(super) struct RegionsLine {
     counts: CountsColumns,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     marks: Vec<MarksColumns>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    threads: Vec<ThreadCounts>,
 }
 
 /// Counts that changed, a column for each number.
@@ -160,6 +162,7 @@ impl From<&RegionBatch> for RegionsLine {
             states: batch.states.clone(),
             counts: CountsColumns::of(&batch.counts),
             marks: batch.marks.iter().map(MarksColumns::from).collect(),
+            threads: batch.threads.clone(),
         }
     }
 }
@@ -168,10 +171,10 @@ impl TryFrom<RegionsLine> for RegionBatch {
     type Error = String;
 
     fn try_from(line: RegionsLine) -> Result<Self, String> {
-        let RegionsLine { at_ns, since_ns, counted_since_ns, programs, paths, states, counts, marks } = line;
+        let RegionsLine { at_ns, since_ns, counted_since_ns, programs, paths, states, counts, marks, threads } = line;
         let marks = marks.into_iter().map(ThreadMarks::try_from).collect::<Result<_, _>>()?;
         let (at, since, counted_since) = (at_ns, since_ns, counted_since_ns);
-        Ok(Self { at, since, counted_since, programs, paths, counts: counts.counts()?, states, marks })
+        Ok(Self { at, since, counted_since, programs, paths, counts: counts.counts()?, states, marks, threads })
     }
 }
 
@@ -214,6 +217,14 @@ mod tests {
                 tid: 8,
                 missed: 3,
                 marks: vec![mark(40, true), mark(60, false)],
+            }],
+            threads: vec![ThreadCounts {
+                path: RegionPathId(1),
+                tid: 8,
+                calls: 2,
+                self_ns: 3,
+                reverse_ns: 0,
+                events: vec![Some(4), None],
             }],
         }
     }

@@ -123,6 +123,25 @@ pub struct ThreadMarks {
     pub marks: Vec<RegionMark>,
 }
 
+/// What one thread counted on a path, in the region alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadCounts {
+    /// The path.
+    pub path: RegionPathId,
+    /// The kernel's number of the thread; 0 for all those that have ended and share a place.
+    pub tid: u32,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Their time outside of regions within, in nanoseconds.
+    pub self_ns: u64,
+    /// Time of runs backwards, with that of regions within.
+    #[serde(default)]
+    pub reverse_ns: u64,
+    /// What each event counted outside of regions within, in the order of [`RegionState::events`]; `None` where it wasn't.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Option<u64>>,
+}
+
 /// What was new when regions were read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegionBatch {
@@ -142,6 +161,8 @@ pub struct RegionBatch {
     pub states: Vec<(RegionProgramId, RegionState)>,
     /// What threads entered and left.
     pub marks: Vec<ThreadMarks>,
+    /// What each thread counted in all, in the last batch where enters and leaves are read.
+    pub threads: Vec<ThreadCounts>,
 }
 
 impl RegionBatch {

@@ -120,7 +120,7 @@ impl ReaderThread {
             tick += 1;
         }
         if let Some(part) = self.part(true) {
-            let _ = batches.send_timeout(reader.read(&self.source, clock(), part), PATIENCE);
+            let _ = batches.send_timeout(reader.read_last(&self.source, clock(), part), PATIENCE);
         }
     }
 

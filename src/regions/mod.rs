@@ -22,7 +22,7 @@ mod table;
 
 pub use batch::{
     RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
-    ThreadMarks,
+    ThreadCounts, ThreadMarks,
 };
 pub(crate) use live::clock;
 pub use live::{LiveRegions, Wanted};
@@ -41,6 +41,9 @@ use crate::files::Refused;
 
 /// The event of a profile tree that is the time of regions.
 pub const REGION_TIME: &str = "region-time";
+
+/// The event of a profile tree that is the time of regions' runs backwards.
+pub const REGION_BACKWARD: &str = "region-backward-time";
 
 /// The event of a profile tree that is an event which regions count: `region-page-faults`. The same event may be sampled, too.
 pub fn region_event(name: &str) -> String {

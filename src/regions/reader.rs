@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::batch::{
     RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
-    ThreadMarks,
+    ThreadCounts, ThreadMarks,
 };
 use super::source::{ProgramKey, RegionSource};
 use super::table::RegionTable;
@@ -77,6 +77,19 @@ impl RegionReader {
             if let Err(error) = read {
                 self.fail(key, &error, &mut batch);
             }
+        }
+        batch
+    }
+
+    /// The same for the last time, with what each thread counted.
+    pub(super) fn read_last(&mut self, source: &RegionSource, now: u64, part: Part) -> RegionBatch {
+        let mut batch = self.read(source, now, part);
+        for key in source.programs().into_iter().filter(|_| part == Part::Both) {
+            let Some(program) = self.programs.get(&key) else { continue };
+            // What can't be read was said.
+            let Ok(snapshot) = source.open(key).and_then(|file| source.snapshot(key, &file)) else { continue };
+            let of_threads = snapshot.paths();
+            batch.threads.extend(of_threads.iter().filter_map(|row| program.of_thread(row)));
         }
         batch
     }
@@ -296,6 +309,21 @@ impl ReadProgram {
             }
         }
         open
+    }
+
+    /// What a thread counted on a path; `None` where nothing was told of the path.
+    fn of_thread(&self, row: &PathRow) -> Option<ThreadCounts> {
+        let path = *self.paths.get(&(row.path.clone(), row.phase.clone()))?;
+        let calls = row.times.calls;
+        let own = |event: &EventSums| event.total(calls)?.self_count.map(|count| count.round() as u64);
+        Some(ThreadCounts {
+            path,
+            tid: row.thread,
+            calls,
+            self_ns: row.times.self_ns.round() as u64,
+            reverse_ns: row.times.reverse_ns.round() as u64,
+            events: row.events.iter().map(own).collect(),
+        })
     }
 
     /// The number of a path, which is given at its first use, as those of the regions around are.

@@ -8,8 +8,8 @@ use crate::profile::{
     Amount, CallCounts, CallTimes, EventId, Frame, FrameId, FrameKind, ProfileEvent, SampleMeasure, ThreadId, Tree,
 };
 use crate::regions::{
-    OpenRegions, REGION_TIME, RegionBatch, RegionCounts, RegionPathId, RegionProgram, RegionTable, UndefinedRegion,
-    region_event, unit_of,
+    OpenRegions, REGION_BACKWARD, REGION_TIME, RegionBatch, RegionCounts, RegionPathId, RegionProgram, RegionTable,
+    UndefinedRegion, region_event, unit_of,
 };
 
 /// Which events of regions a tree has.
@@ -39,6 +39,7 @@ pub(super) struct RegionPaths {
     pub(super) chosen: RegionEvents,
     /// The tree's event of times, and those of the events that each program counts in its regions.
     time: Option<EventId>,
+    backward: Option<EventId>,
     events: Vec<Vec<Option<EventId>>>,
     /// The frame above all of a program.
     programs: Vec<Option<FrameId>>,
@@ -46,6 +47,10 @@ pub(super) struct RegionPaths {
     paths: Vec<Vec<FrameId>>,
     /// What of each path is in the tree.
     added: Vec<AddedCounts>,
+    /// The threads by their numbers, where each thread's regions stand below it.
+    pub(super) threads: Option<FxHashMap<u32, Task>>,
+    /// What of runs backwards is in the tree, in the regions alone.
+    added_backward: FxHashMap<Vec<FrameId>, u64>,
 }
 
 /// What of a path is in a tree.
@@ -54,6 +59,15 @@ struct AddedCounts {
     calls: u64,
     self_ns: u64,
     events: Vec<u64>,
+}
+
+/// What runs backwards took on paths with the same frames, with those of regions within.
+#[derive(Clone, Copy, Debug, Default)]
+struct BackwardRuns {
+    runs: u64,
+    ns: u64,
+    /// The part of it that is regions' directly within.
+    within_ns: u64,
 }
 
 impl RegionPaths {
@@ -93,6 +107,11 @@ impl RegionPaths {
         if self.time.is_none() && self.chosen.has(REGION_TIME) {
             self.time = Some(tree.event(&ProfileEvent::new(REGION_TIME, SampleMeasure::Timed)));
         }
+        let runs_backward = || self.table.all_counts().any(|counts| counts.reverse_calls > 0);
+        if self.backward.is_none() && self.chosen.has(REGION_BACKWARD) && runs_backward() {
+            let measure = SampleMeasure::Counted("nanoseconds".into());
+            self.backward = Some(tree.event(&ProfileEvent::new(REGION_BACKWARD, measure)));
+        }
         for ((_, state), known) in self.table.programs().zip(&mut self.events) {
             for event in state.events.iter().skip(known.len()) {
                 let name = region_event(event);
@@ -108,21 +127,103 @@ impl RegionPaths {
         self.paths.get(path.0 as usize).map_or(&[], Vec::as_slice)
     }
 
+    /// The same without the frame of the program.
+    pub(super) fn below_program(&self, path: RegionPathId) -> &[FrameId] {
+        let program = self.table.paths().get(path.0 as usize).map(|path| path.program.0 as usize);
+        let has_frame = program.and_then(|program| self.programs.get(program).copied().flatten()).is_some();
+        &self.path(path)[usize::from(has_frame)..]
+    }
+
+    /// Adds what threads counted, if each thread's regions stand below it.
+    pub(super) fn add_threads(&mut self, tree: &mut Tree, place: ThreadId, batch: &RegionBatch, naming: &Naming) {
+        let Some(threads) = &self.threads else { return };
+        let mut backward: FxHashMap<Vec<FrameId>, BackwardRuns> = FxHashMap::default();
+        for counts in &batch.threads {
+            let Some(path) = self.table.paths().get(counts.path.0 as usize) else { continue };
+            let Some(program) = self.table.program(path.program) else { continue };
+            let of_program = task(program);
+            let thread = Task { tid: counts.tid.cast_signed(), ..of_program };
+            let name = (naming.task)(threads.get(&counts.tid).unwrap_or(&thread));
+            let name = name.map(|name| tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function(&name) }));
+            let frames: Vec<FrameId> =
+                name.into_iter().chain(self.below_program(counts.path).iter().copied()).collect();
+            let more = |event, weight: u64| (event, Amount { samples: 0, weight });
+            let events = self.events_of(counts.path).iter().zip(&counts.events);
+            let events = events.filter_map(|(event, own)| Some(more((*event)?, (*own)?)));
+            let amounts: Vec<_> = self.time.map(|time| more(time, counts.self_ns)).into_iter().chain(events).collect();
+            tree.tally(place, frames.iter().copied(), counts.calls, &amounts);
+            backward.entry(frames[..frames.len() - 1].to_vec()).or_default().within_ns += counts.reverse_ns;
+            backward.entry(frames).or_default().ns += counts.reverse_ns;
+        }
+        let Some(event) = self.backward else { return };
+        for (frames, BackwardRuns { ns, within_ns, .. }) in backward {
+            let own = Amount { samples: 0, weight: ns.saturating_sub(within_ns) };
+            tree.tally(place, frames, 0, &[(event, own)]);
+        }
+    }
+
     /// Adds what a batch counted.
     pub(super) fn add_new(&mut self, tree: &mut Tree, place: ThreadId, batch: &RegionBatch) {
+        if self.threads.is_some() {
+            return;
+        }
         batch.counts.iter().for_each(|counts| self.add(tree, place, counts));
+        self.add_backward(tree, place);
         self.tell_calls(tree, place);
     }
 
     /// Adds all to a tree in which there is nothing.
     pub(super) fn add_all(&mut self, tree: &mut Tree, place: ThreadId) {
         self.added.fill(AddedCounts::default());
+        self.added_backward.clear();
+        if self.threads.is_some() {
+            return;
+        }
         for path in (0..self.paths.len() as u32).map(RegionPathId) {
             if let Some(counts) = self.table.counts(path).cloned() {
                 self.add(tree, place, &counts);
             }
         }
+        self.add_backward(tree, place);
         self.tell_calls(tree, place);
+    }
+
+    /// Runs backwards by the frames of their paths.
+    fn backward_runs(&self) -> FxHashMap<&[FrameId], BackwardRuns> {
+        let mut all: FxHashMap<&[FrameId], BackwardRuns> = FxHashMap::default();
+        for counts in self.table.all_counts().filter(|counts| counts.reverse_calls > 0) {
+            let frames = self.path(counts.path);
+            let runs = all.entry(frames).or_default();
+            (runs.runs, runs.ns) = (runs.runs + counts.reverse_calls, runs.ns + counts.reverse_ns);
+            let around = &frames[..frames.len().saturating_sub(1)];
+            all.entry(around).or_default().within_ns += counts.reverse_ns;
+        }
+        all
+    }
+
+    /// Adds the time of runs backwards in each region alone, and says how many there were.
+    fn add_backward(&mut self, tree: &mut Tree, place: ThreadId) {
+        let Some(event) = self.backward else { return };
+        let all: Vec<_> = self.backward_runs().into_iter().map(|(frames, runs)| (frames.to_vec(), runs)).collect();
+        for (frames, BackwardRuns { runs, ns, within_ns }) in all.into_iter().filter(|(_, runs)| runs.runs > 0) {
+            let own = ns.saturating_sub(within_ns);
+            let counts = CallCounts {
+                calls: runs,
+                measured: runs,
+                count: ns as f64,
+                own: Some(own as f64),
+                counted: ns as f64,
+                variance: Some(0.0),
+                ..CallCounts::default()
+            };
+            tree.set_call_counts(place, frames.iter().copied(), event, counts);
+            let before = self.added_backward.insert(frames.clone(), own).unwrap_or(0);
+            let more = Amount { samples: 0, weight: own.saturating_sub(before) };
+            tree.tally(place, frames.iter().copied(), 0, &[(event, more)]);
+            if before > own {
+                tree.take_off(place, frames, event, before - own);
+            }
+        }
     }
 
     /// The tree's events of a path's program.

@@ -176,6 +176,10 @@ impl StackTree {
         self.path.clear();
         self.path.extend(self.table.innermost_first(place.stack).map(|frame| self.frames[frame.0 as usize]));
         match place.region {
+            RegionAt::In(region) if self.regions.threads.is_some() => {
+                self.path.extend(self.regions.below_program(region).iter().rev());
+                self.path.extend(self.tasks[place.task.0 as usize]);
+            }
             RegionAt::In(region) => self.path.extend(self.regions.path(region).iter().rev()),
             RegionAt::Outside => self.path.extend(self.tasks[place.task.0 as usize]),
             RegionAt::Unknown => {
@@ -211,6 +215,14 @@ impl StackTree {
         self
     }
 
+    /// Has every thread's regions stand below the thread, which is one of these tasks, and not those of all threads below
+    /// their program: what threads counted is in the last batch. Chosen before the first batch.
+    #[must_use]
+    pub fn with_regions_of_threads(mut self, tasks: &[Task]) -> Self {
+        self.regions.threads = Some(tasks.iter().map(|task| (task.tid.cast_unsigned(), task.clone())).collect());
+        self
+    }
+
     /// Adds what was counted of regions, and places what is sampled from now on below those that were open.
     ///
     /// # Errors
@@ -220,6 +232,7 @@ impl StackTree {
         if batch.counted_since.is_some() {
             self.regions.add_new(&mut self.tree, self.place, batch);
         }
+        self.regions.add_threads(&mut self.tree, self.place, batch, &self.naming);
         Ok(())
     }
 

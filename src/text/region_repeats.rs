@@ -1,8 +1,8 @@
 //! Prints what named regions took and counted in several runs: the mean of a run, and how sure it is; and as lines of fields.
 //!
 //! The fields are those of events, in the same order; `region-time in outer/inner of fit` stands in the place of an event's
-//! name. A region has lines for `region-calls`, `region-time` and `region-self-time` (in ns), `region-reverse-time` where it
-//! ran backwards, and `region-NAME` for each event that is counted in regions. The low and the high end are those of the
+//! name. A region has lines for `region-calls`, `region-time` and `region-self-time` (in ns), `region-backward-runs` and
+//! `region-backward-time` where it ran backwards, and `region-NAME` for each event that is counted in regions. The low and the high end are those of the
 //! value, and empty where nothing is known of it.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,9 @@ use crate::monitor::Monitor;
 use crate::names::shown;
 use crate::number::{amount, plain, plus_minus_part, time};
 use crate::rates::Confidence;
-use crate::regions::{EventTotal, RegionCounts, RegionProgram, RegionProgramId, RegionTable, region_event, unit_of};
+use crate::regions::{
+    EventTotal, REGION_BACKWARD, RegionCounts, RegionProgram, RegionProgramId, RegionTable, region_event, unit_of,
+};
 
 /// The regions of all runs of a command, in the order of the runs.
 pub struct RegionRepeats<'a>(pub &'a [RegionTable]);
@@ -249,8 +251,8 @@ fn lines(title: &str, runs: &[RunOfRegion]) -> Vec<EventLine> {
         line("region-self-time", "ns", |run| run.self_ns),
     ];
     if runs.iter().any(|run| run.reverse_calls > 0) {
-        lines.push(line("region-reverse-calls", "", |run| run.reverse_calls));
-        lines.push(line("region-reverse-time", "ns", |run| run.reverse_ns));
+        lines.push(line("region-backward-runs", "", |run| run.reverse_calls));
+        lines.push(line(REGION_BACKWARD, "ns", |run| run.reverse_ns));
     }
     let mut names: Vec<&String> = runs.iter().flat_map(|run| run.events.keys()).collect();
     names.sort_unstable();

@@ -1,6 +1,7 @@
 //! Keeps the profile and the selected event of the other screens together.
 
 use super::{ChosenRegion, EventLine, Notice, ProfileState, ScreenModel};
+use crate::names::shown;
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
@@ -38,6 +39,16 @@ impl ScreenModel {
         if let Some(line) = place.map(EventLine::Event).filter(|line| self.events.order.contains(line)) {
             self.events.select(line);
         }
+    }
+
+    /// What of the measurement isn't in a recording that is saved from the screens, and the command that records it.
+    pub(super) fn unsaved(&self) -> String {
+        let is_sampled = |profile: &ProfileState| profile.calls.events.iter().any(|event| event.of_calls.is_none());
+        if !self.profile.as_ref().is_some_and(is_sampled) {
+            return String::new();
+        }
+        let target = self.monitor.header().target.selection();
+        format!(" without its call stacks; with them:  perfprop record -g {}", shown(&target))
     }
 
     /// Whether the profile is on the screen.

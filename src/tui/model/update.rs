@@ -11,8 +11,9 @@ use crate::sources::Round;
 pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Option<LoopCommand> {
     let changes = match message {
         Message::Round(round, lost) => model.take_round(round, lost),
-        Message::Ended(end) => {
+        Message::Ended(end, notes) => {
             model.rounds.end = Some(end);
+            model.notes.extend(notes);
             model.follow();
             model.go_along();
             model.compare();
@@ -32,6 +33,11 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
         Message::Saved(Ok(path)) => {
             let path = path.display().to_string();
             model.notice = Some(Notice::Done(format!("saved to {}", shown(&path))));
+            true
+        }
+        Message::SavedRecording(path) => {
+            let path = path.display().to_string();
+            model.notice = Some(Notice::Done(format!("saved to {}{}", shown(&path), model.unsaved())));
             true
         }
         Message::Saved(Err(error)) => {

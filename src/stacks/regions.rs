@@ -1,5 +1,7 @@
 //! Adds named regions to a profile tree: their calls and times on paths of their own, above what was sampled in them.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Naming, Task};
@@ -49,6 +51,7 @@ pub(super) struct RegionPaths {
     added: Vec<AddedCounts>,
     /// The threads by their numbers, where each thread's regions stand below it.
     pub(super) threads: Option<FxHashMap<u32, Task>>,
+    tallies: Vec<ThreadTally>,
     /// What of runs backwards is in the tree, in the regions alone.
     added_backward: FxHashMap<Vec<FrameId>, u64>,
 }
@@ -68,6 +71,20 @@ struct BackwardRuns {
     ns: u64,
     /// The part of it that is regions' directly within.
     within_ns: u64,
+}
+
+/// What a thread counted on a path.
+#[derive(Debug)]
+struct ThreadTally {
+    frames: Vec<FrameId>,
+    calls: u64,
+    amounts: Vec<(EventId, Amount)>,
+}
+
+impl ThreadTally {
+    fn add_to(&self, tree: &mut Tree, place: ThreadId) {
+        tree.tally(place, self.frames.iter().copied(), self.calls, &self.amounts);
+    }
 }
 
 impl RegionPaths {
@@ -137,7 +154,8 @@ impl RegionPaths {
     /// Adds what threads counted, if each thread's regions stand below it.
     pub(super) fn add_threads(&mut self, tree: &mut Tree, place: ThreadId, batch: &RegionBatch, naming: &Naming) {
         let Some(threads) = &self.threads else { return };
-        let mut backward: FxHashMap<Vec<FrameId>, BackwardRuns> = FxHashMap::default();
+        let mut tallies = Vec::new();
+        let mut backward: BTreeMap<Vec<FrameId>, BackwardRuns> = BTreeMap::new();
         for counts in &batch.threads {
             let Some(path) = self.table.paths().get(counts.path.0 as usize) else { continue };
             let Some(program) = self.table.program(path.program) else { continue };
@@ -151,15 +169,17 @@ impl RegionPaths {
             let events = self.events_of(counts.path).iter().zip(&counts.events);
             let events = events.filter_map(|(event, own)| Some(more((*event)?, (*own)?)));
             let amounts: Vec<_> = self.time.map(|time| more(time, counts.self_ns)).into_iter().chain(events).collect();
-            tree.tally(place, frames.iter().copied(), counts.calls, &amounts);
+            tallies.push(ThreadTally { frames: frames.clone(), calls: counts.calls, amounts });
             backward.entry(frames[..frames.len() - 1].to_vec()).or_default().within_ns += counts.reverse_ns;
             backward.entry(frames).or_default().ns += counts.reverse_ns;
         }
-        let Some(event) = self.backward else { return };
         for (frames, BackwardRuns { ns, within_ns, .. }) in backward {
             let own = Amount { samples: 0, weight: ns.saturating_sub(within_ns) };
-            tree.tally(place, frames, 0, &[(event, own)]);
+            let amounts = self.backward.map(|event| (event, own)).into_iter().collect();
+            tallies.push(ThreadTally { frames, calls: 0, amounts });
         }
+        tallies.iter().for_each(|tally| tally.add_to(tree, place));
+        self.tallies.extend(tallies);
     }
 
     /// Adds what a batch counted.
@@ -177,7 +197,7 @@ impl RegionPaths {
         self.added.fill(AddedCounts::default());
         self.added_backward.clear();
         if self.threads.is_some() {
-            return;
+            return self.tallies.iter().for_each(|tally| tally.add_to(tree, place));
         }
         for path in (0..self.paths.len() as u32).map(RegionPathId) {
             if let Some(counts) = self.table.counts(path).cloned() {

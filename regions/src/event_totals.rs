@@ -43,7 +43,9 @@ impl EventTotal {
     pub fn interval(&self) -> Option<(f64, f64)> {
         let error = self.error?;
         let low = (self.count - error).max(self.counted) - self.marker_error;
-        Some((low.max(0.0), self.count + error))
+        // Where all was taken off, it may have been too much as well as too little.
+        let high = if self.count == 0.0 { error.max(self.marker_error) } else { self.count + error };
+        Some((low.max(0.0), high))
     }
 
     /// The larger side of that interval; 0 where the count is exact.
@@ -127,7 +129,7 @@ impl EventSums {
             missing_calls: all.missing,
             run_ratio: if all.enabled_ns == 0 { 1.0 } else { all.running_ns as f64 / all.enabled_ns as f64 },
             markers: self.markers,
-            marker_error: self.marker_error.min(without(count, self.markers)),
+            marker_error: self.marker_error,
             counted: without(all.sum as f64, self.markers),
         })
     }
@@ -393,6 +395,8 @@ mod tests {
         let whole = of(&[(30, 10, 10), (50, 10, 10)], 4.0);
         assert_eq!((whole.count, whole.interval(), whole.half_width()), (60.0, Some((48.0, 60.0)), Some(12.0)));
         assert_eq!(of(&[(30, 10, 10), (50, 10, 10)], 0.0).half_width(), Some(0.0));
+        let nothing = of(&[(5, 10, 10), (5, 10, 10)], 4.0);
+        assert_eq!((nothing.count, nothing.interval()), (0.0, Some((0.0, 12.0))));
         // There is nothing below 0.
         assert_eq!(of(&[(30, 10, 10), (50, 10, 10)], 100.0).interval(), Some((0.0, 60.0)));
         // 50 of 100 in a half of the time: what was counted is 50 less 20.

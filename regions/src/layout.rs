@@ -81,7 +81,7 @@ pub struct Header {
     pub event_inner: [AtomicU64; EVENTS],
     /// What they add to its count in the region around, as above.
     pub event_outer: [AtomicU64; EVENTS],
-    /// How much more than these an enter and a leave added on average when they were measured, as above.
+    /// How much more an enter and a leave added in most rounds in which they were measured, as above.
     pub event_excess: [AtomicU64; EVENTS],
     /// Names of the counters that the program counts; 0 for none.
     pub counter_names: [AtomicU32; COUNTERS],

@@ -99,7 +99,7 @@ pub struct EventMarker {
     pub inner: f64,
     /// To that of the region around.
     pub outer: f64,
-    /// How much more they added on average when they were measured: these are the least.
+    /// How much more they added in most rounds in which they were measured: these are the least.
     pub excess: f64,
 }
 

@@ -60,7 +60,9 @@ impl CallCounts {
     /// The error of the count, and with that, in percent, of the mean.
     pub fn error(&self, confidence: Confidence) -> Error {
         match self.variance {
-            Some(0.0) if self.excess > 0.0 => Error::Within { below: self.excess, above: 0.0 },
+            // Where all was taken off, it may have been too much as well as too little.
+            Some(0.0) if self.excess > 0.0 && self.count <= 0.0 => Error::Within { below: 0.0, above: self.excess },
+            Some(0.0) if self.excess > 0.0 => Error::Within { below: self.excess.min(self.count), above: 0.0 },
             Some(0.0) => Error::Exact,
             Some(variance) if self.degrees > 0 => {
                 let half = confidence.student(self.degrees) * variance.sqrt();

@@ -159,7 +159,9 @@ fn mean(runs: &[RunOfRegion], of: impl Fn(&RunOfRegion) -> u64) -> SummarySpread
 /// `±1.2%` of a mean of so many runs, by Student's t.
 fn error(spread: &SummarySpread, runs: usize, confidence: Confidence) -> String {
     let degrees = runs.saturating_sub(1) as u64;
-    let part = spread.relative().map(|part| part * confidence.student(degrees) / (runs as f64).sqrt());
+    // Where the mean is 0 so are all.
+    let relative = if spread.mean == 0.0 && runs > 1 { Some(0.0) } else { spread.relative() };
+    let part = relative.map(|part| part * confidence.student(degrees) / (runs as f64).sqrt());
     part.map_or_else(|| "±?".into(), plus_minus_part)
 }
 

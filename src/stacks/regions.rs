@@ -340,7 +340,7 @@ mod tests {
     use super::*;
     use crate::profile::TreeOptions;
     use crate::rates::{Confidence, Error};
-    use crate::regions::{CountedPart, EventCounts, EventSums, RegionPath, RegionProgramId, RegionState};
+    use crate::regions::{CountedPart, EventCounts, EventSums, RegionPath, RegionProgramId, RegionState, ThreadCounts};
     use crate::units::WallNs;
 
     /// A region, another one in it, and the first one in a phase.
@@ -409,6 +409,56 @@ mod tests {
         // Phases are one path.
         all.take_regions(&batch(3, vec![counts(2, 7, 7, 100)])).unwrap();
         assert_eq!(own(all.tree(), "region-page-faults"), [27, 55]);
+    }
+
+    #[test]
+    fn runs_backwards_are_an_event_and_those_within_are_not_the_regions_own() {
+        let backward = |path, runs, ns| RegionCounts { reverse_calls: runs, reverse_ns: ns, ..counts(path, 0, 0, 100) };
+        let mut all = tree();
+        // 90 in all and 20 of them in the region within; then 30 in that, and another 10 in a phase of the first.
+        all.take_regions(&first(vec![backward(0, 2, 90), backward(1, 3, 20)])).unwrap();
+        assert_eq!(own(all.tree(), REGION_BACKWARD), [70, 20]);
+        all.take_regions(&batch(2, vec![backward(1, 4, 30)])).unwrap();
+        assert_eq!(own(all.tree(), REGION_BACKWARD), [60, 30]);
+        all.take_regions(&batch(3, vec![backward(2, 1, 10)])).unwrap();
+        assert_eq!(own(all.tree(), REGION_BACKWARD), [70, 30]);
+        let event = all.tree().find_event(REGION_BACKWARD).unwrap();
+        let outer = all.tree().walk().find(|node| node.frame().name == "outer").unwrap();
+        let found = *outer.call_counts(event).unwrap();
+        assert_eq!((found.calls, found.count, found.own), (3, 100.0, Some(70.0)));
+        // Without one there is no such event.
+        let mut none = tree();
+        none.take_regions(&first(vec![counts(0, 1, 1, 1)])).unwrap();
+        assert_eq!(none.tree().find_event(REGION_BACKWARD), None);
+    }
+
+    #[test]
+    fn regions_of_threads_stand_below_their_threads() {
+        let of_thread = |tid, path, self_ns| ThreadCounts {
+            path: RegionPathId(path),
+            tid,
+            calls: 1,
+            self_ns,
+            reverse_ns: 0,
+            events: vec![Some(self_ns / 10), None],
+        };
+        let threads = vec![of_thread(8, 0, 30), of_thread(8, 1, 50), of_thread(9, 0, 70)];
+        let worker = Task { pid: 7, tid: 8, comm: "worker".into() };
+        let naming = Naming {
+            task: Box::new(|task| Some(format!("{}-{}/{}", task.comm, task.pid, task.tid))),
+            frame: Box::new(as_is),
+        };
+        let tree = StackTree::new(&SamplingSetup::of_nothing(), TreeOptions::default(), naming, |_| true);
+        let mut all = tree.with_regions_of_threads(&[worker]);
+        all.take_regions(&first(vec![counts(0, 60, 10, 50)])).unwrap();
+        all.take_regions(&RegionBatch { threads, ..batch(2, vec![]) }).unwrap();
+        let tree = all.tree();
+        let [time, faults] = ["region-time", "region-page-faults"].map(|name| tree.find_event(name).unwrap());
+        let rows = tree.walk().filter(|node| node.weight(time) > 0);
+        let rows: Vec<_> =
+            rows.map(|node| (tree.names(node.id())[1..].join(";"), node.weight(time), node.weight(faults))).collect();
+        let wanted = [("worker-7/8;outer", 30, 3), ("worker-7/8;outer;inner", 50, 5), ("p-7/9;outer", 70, 7)];
+        assert_eq!(rows, wanted.map(|(path, time, faults)| (path.to_owned(), time, faults)));
     }
 
     #[test]

@@ -280,3 +280,74 @@ fn event_line(name: &str, title: &str, runs: &[RunOfRegion]) -> EventLine {
         bounds: if let [total] = totals[..] { total.interval() } else { None },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::regions::{RegionBatch, RegionPath, RegionPathId};
+    use crate::units::WallNs;
+
+    /// A run in which a region was called so often, and took so long; not at all where there are no calls.
+    fn run(calls: u64, time_ns: u64) -> RegionTable {
+        let path = RegionPath { program: RegionProgramId(0), parent: None, name: "r".into(), phase: String::new() };
+        let counts = RegionCounts {
+            path: RegionPathId(0),
+            calls,
+            time_ns,
+            self_ns: time_ns,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            spread: None,
+            events: Vec::new(),
+        };
+        let batch = RegionBatch {
+            counted_since: Some(WallNs(0)),
+            programs: vec![RegionProgram { pid: 7, name: Some("fit".into()) }],
+            paths: vec![path],
+            counts: if calls > 0 { vec![counts] } else { Vec::new() },
+            ..RegionBatch::default()
+        };
+        let mut table = RegionTable::default();
+        table.take(&batch).unwrap();
+        table
+    }
+
+    fn rows(runs: &[RegionTable]) -> String {
+        let all = RegionRepeats(runs).all();
+        let rows: Vec<_> = all.iter().collect();
+        times("fit, mean of runs", &rows, Confidence::DEFAULT)
+    }
+
+    #[test]
+    fn the_mean_of_two_runs_by_hand() {
+        // 10 and 20 ms: 15 ms; s = 7.07, over √2: 5 ms, times t(1) = 12.706: 424 %. 3 calls on average.
+        let text = rows(&[run(2, 10_000_000), run(4, 20_000_000)]);
+        let row = text.lines().last().map(|line| line.split_whitespace().collect::<Vec<_>>()).unwrap();
+        assert_eq!(row, ["3", "15.0", "ms", "±424%", "15.0", "ms", "5.00", "ms", "r"], "{text}");
+    }
+
+    #[test]
+    fn a_run_without_the_region_has_no_calls_of_it_and_equal_runs_no_spread() {
+        let text = rows(&[run(2, 10_000_000), run(0, 0)]);
+        assert!(text.lines().last().unwrap().trim().starts_with("1 "), "{text}");
+        assert!(rows(&[run(2, 10), run(2, 10)]).contains(" ±<0.1% "));
+        assert_eq!(RegionRepeats(&[]).all().len(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_mean_lies_between_the_runs(runs in prop::collection::vec((1u64..1000, 1u64..1_000_000), 1..6)) {
+            let tables: Vec<_> = runs.iter().map(|&(calls, ns)| run(calls, ns)).collect();
+            let all = RegionRepeats(&tables).all();
+            let lines = lines("r of fit", all.values().next().unwrap());
+            let ns = || runs.iter().map(|(_, ns)| *ns as f64);
+            let value = lines[1].value.unwrap();
+            prop_assert!(ns().fold(f64::INFINITY, f64::min) <= value + 1e-6 && value <= ns().fold(0.0, f64::max) + 1e-6);
+            prop_assert_eq!(lines.len(), 3);
+        }
+    }
+}

@@ -99,7 +99,13 @@ fn of_program(table: &RegionTable, rows: &[&RegionCounts], program: &RegionProgr
         "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   REGION\n",
         "CALLS", "TIME", "SELF", "MEAN CALL", "50% BELOW", "99% BELOW"
     );
-    rows.iter().for_each(|row| out += &line(table, row));
+    let mut before = Vec::new();
+    for row in rows {
+        let names = table.names(row.path);
+        out += &lines_of_open(&before, &names);
+        out += &line(table, row);
+        before = names;
+    }
     out += &format!(
         "\n elapsed times of all threads; what measuring a call takes is taken off:\n {} in its region, {} in the one around. 50% and 99% have the latter\n",
         time(state.inner_ns),
@@ -109,6 +115,21 @@ fn of_program(table: &RegionTable, rows: &[&RegionCounts], program: &RegionProgr
         out += &format!(" {} calls are not counted: there are too many regions\n", grouped(state.lost));
     }
     out
+}
+
+/// Lines for the regions around one of which no call has ended: rows are indented below them. `before` is the path of the
+/// row before, whose regions have lines.
+fn lines_of_open(before: &[&str], path: &[&str]) -> String {
+    let known = before.iter().zip(path).take_while(|(before, name)| before == name).count();
+    let around = path.len().saturating_sub(1);
+    let line = |depth: usize| {
+        let (indent, name) = ("  ".repeat(depth), shown(path[depth]));
+        format!(
+            "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   {indent}{name}  no call has ended\n",
+            "-", "-", "-", "-", "-", "-"
+        )
+    };
+    (known..around).map(line).collect()
 }
 
 fn line(table: &RegionTable, row: &RegionCounts) -> String {
@@ -136,4 +157,20 @@ fn name_of(table: &RegionTable, row: &RegionCounts) -> (String, String, String) 
     let phase = table.paths().get(row.path.0 as usize).map_or("", |path| path.phase.as_str());
     let phase = if phase.is_empty() { String::new() } else { format!("  ({})", shown(phase)) };
     ("  ".repeat(names.len().saturating_sub(1)), name, phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_that_were_not_left_stand_above_those_within() {
+        let names =
+            |text: String| -> Vec<String> { text.lines().map(|line| line.chars().skip(64).collect()).collect() };
+        let of = |before: &[&str], path: &[&str]| names(lines_of_open(before, path));
+        assert_eq!(of(&[], &["a", "b", "c"]), ["a  no call has ended", "  b  no call has ended"]);
+        assert_eq!(of(&["a", "b", "c"], &["a", "b", "d"]), [""; 0]);
+        assert_eq!(of(&["a", "b"], &["a\u{1b}", "b"]), ["a\\x1b  no call has ended"]);
+        assert_eq!(of(&["a", "b"], &["a"]), [""; 0]);
+    }
 }

@@ -272,7 +272,7 @@ mod tests {
         gathered.take_regions(&regions(200 * MS, 7, vec![left(150 * MS)]));
         gathered.take(samples(true, &[90 * MS, 120 * MS, 130 * MS, 160 * MS]));
         gathered.end_regions();
-        assert_eq!(by_name(&gathered), [("p", 1), ("[region unknown]", 2), ("r", 1)]);
+        assert_eq!(by_name(&gathered), [("p", 1), ("r", 1), ("[region unknown]", 2)]);
         let unknown = gathered.quality().unknown_regions;
         assert_eq!((unknown.samples, unknown.missed), (2, 7));
     }

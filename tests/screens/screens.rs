@@ -18,7 +18,7 @@ use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, Speed};
 use perfprop::regions::{
     CountedPart, EventCounts, EventSums, RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId,
-    RegionProgram, RegionProgramId, RegionState, Spread, ThreadMarks,
+    RegionProgram, RegionProgramId, RegionState, RegionTable, Spread, ThreadMarks,
 };
 use perfprop::relations::Relation;
 use perfprop::run::{self, End, Header, MeasuredEvent, MeasuredTarget, MetricFormula};
@@ -157,6 +157,12 @@ impl Feed for TestFeed {
             let losses = Losses { lost: 3, ..Losses::default() };
             see(&tree.lock().unwrap(), &stacks::StackQuality { losses, ..Default::default() });
         }
+    }
+
+    fn regions(&self, _until: WallNs) -> Option<RegionBatch> {
+        let mut table = RegionTable::default();
+        regions().iter().for_each(|regions| table.take(regions).unwrap());
+        self.profile.as_ref().map(|_| table.as_batch())
     }
 
     fn end(&mut self, last: &Round, lost: u64) -> End {
@@ -1009,12 +1015,54 @@ fn a_region_without_events_says_what_counts_them() {
         // Lists have nothing to move in, and the first key back is the profile's.
         session.script.keys("j");
         assert!(session.script.screen().contains("1 shows all events"), "{}", session.script.screen());
-        session.script.keys("<Esc>");
+        // Help has the keys that do something here, and no others.
+        session.script.keys("?");
+        let help = session.script.screen();
+        assert!(help.contains("back from a region's events") && !help.contains("sort by the next column"), "{help}");
+        session.script.keys("<Esc><Esc>");
         assert!(session.script.screen().contains("[4 Profile]"));
-        session.script.keys("r1");
+        session.script.keys("r1?");
+        let help = session.script.screen();
+        assert!(!help.contains("back from a region's events") && help.contains("filter by words"), "{help}");
+        session.script.keys("<Esc>");
         assert!(session.script.screen().contains("Events ─ as given"), "{}", session.script.screen());
         session.signals.send(15).unwrap();
     });
+}
+
+#[test]
+fn a_region_in_which_an_event_counted_nothing_stands_with_0() {
+    let mut zero = regions();
+    zero[1].counts[2].events[0] = region_events(52_000, (0, 0), (1, 1)).swap_remove(0);
+    let mut tree = StackTree::new(&SamplingSetup::of_nothing(), TreeOptions::default(), Naming::default(), |_| true);
+    zero.iter().for_each(|regions| tree.take_regions(regions).unwrap());
+    with_profile((120, 40), options(), shared(tree.into_tree()), move |session| {
+        session.rounds(&rounds(40));
+        session.script.keys("4E]");
+        let screen = session.script.screen();
+        let row = screen.lines().find(|line| line.contains("prior") && line.contains("exact")).unwrap_or_default();
+        let numbers: Vec<_> = row.split_whitespace().skip_while(|word| !word.contains('%')).collect();
+        assert_eq!(numbers[..4], ["0.0%", "0", "0", "52.0k"], "{screen}");
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn what_is_saved_has_regions_and_says_that_it_has_no_stacks() {
+    let folder = Folder::new();
+    let options = ScreenOptions { save_in: folder.to_path_buf(), ..options() };
+    let event = SampledEvent { name: "cpu-clock".into(), unit: Unit::Nanoseconds, rate: Rate::Frequency(99) };
+    let sampled = SamplingSetup { events: vec![event], call_graph: UnwindMethod::Fp };
+    let tree = with_regions(&sampled, &StackBatch::default());
+    with_profile((120, 40), options, shared(tree), |session| {
+        session.rounds(&rounds(40));
+        session.script.keys("S");
+        let screen = session.script.screen();
+        assert!(screen.contains("without its call stacks; with them:  perfprop record -g"), "{screen}");
+        session.signals.send(15).unwrap();
+    });
+    let saved = recording::read(std::fs::read(folder.join("perfprop.jsonl")).unwrap().as_slice()).unwrap();
+    assert_eq!(saved.regions_until(WallNs(u64::MAX)).distinct(), 5);
 }
 
 #[test]

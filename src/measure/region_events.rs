@@ -58,6 +58,6 @@ mod tests {
         let error = check("duration_time").unwrap_err();
         assert!(error.contains("'duration_time' in --region-events") && error.contains("hardware, cache"), "{error}");
         assert!(check(" ,").unwrap_err().contains("not 0"));
-        assert!(check(&vec!["cs"; 9].join(",")).unwrap_err().contains("1 to 8 events"));
+        assert!(check(&["cs"; 9].join(",")).unwrap_err().contains("1 to 8 events"));
     }
 }

@@ -266,6 +266,10 @@ impl Feed for Played {
         }
     }
 
+    fn samples_stacks(&self) -> bool {
+        self.recording.profile().is_some_and(|profile| profile.sampled.is_some())
+    }
+
     fn regions(&self, until: WallNs) -> Option<RegionBatch> {
         let table = self.recording.regions_until(until);
         (table.programs().len() > 0).then(|| table.as_batch())

@@ -61,6 +61,11 @@ impl LiveProfile {
         }
     }
 
+    /// Whether call stacks are sampled.
+    pub(super) fn has_stacks(&self) -> bool {
+        self.has_stacks
+    }
+
     /// What regions counted so far, if a program has any.
     pub(super) fn regions(&self) -> Option<RegionBatch> {
         let gathered = self.gathering.as_ref()?.look();

@@ -196,6 +196,10 @@ impl Feed for Live {
         self.profile.regions()
     }
 
+    fn samples_stacks(&self) -> bool {
+        self.profile.has_stacks()
+    }
+
     fn is_profile_coming(&self) -> bool {
         self.profile.is_coming()
     }

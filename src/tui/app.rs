@@ -273,7 +273,8 @@ impl App<'_> {
         let header = self.model.monitor.header();
         let saved = self.model.rounds.save(&self.model.options.save_in, header, regions.as_ref());
         self.tell(match saved {
-            Ok(path) => Message::SavedRecording(path),
+            Ok(path) if self.feed.samples_stacks() => Message::SavedWithoutStacks(path),
+            Ok(path) => Message::Saved(Ok(path)),
             Err(error) => Message::Saved(Err(error.to_string())),
         });
     }

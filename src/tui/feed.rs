@@ -33,6 +33,11 @@ pub trait Feed {
         None
     }
 
+    /// Whether call stacks are sampled.
+    fn samples_stacks(&self) -> bool {
+        false
+    }
+
     /// Whether samples may still come after the end: those on their way have to be named first.
     fn is_profile_coming(&self) -> bool {
         false

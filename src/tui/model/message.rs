@@ -29,8 +29,8 @@ pub(in crate::tui) enum Message {
     Mouse(MouseEventKind, Option<ClickTarget>),
     /// The recording or an export was saved, or not.
     Saved(Result<PathBuf, String>),
-    /// The recording so far was written to a file.
-    SavedRecording(PathBuf),
+    /// The recording so far was written to a file, but for the call stacks that were sampled.
+    SavedWithoutStacks(PathBuf),
     /// The replay went back: a monitor that has seen nothing yet.
     Rewound(Box<Monitor>),
     /// The theme's file has changed.

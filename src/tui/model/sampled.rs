@@ -41,12 +41,8 @@ impl ScreenModel {
         }
     }
 
-    /// What of the measurement isn't in a recording that is saved from the screens, and the command that records it.
-    pub(super) fn unsaved(&self) -> String {
-        let is_sampled = |profile: &ProfileState| profile.calls.events.iter().any(|event| event.of_calls.is_none());
-        if !self.profile.as_ref().is_some_and(is_sampled) {
-            return String::new();
-        }
+    /// What isn't in a recording that is saved from the screens, and the command that records it.
+    pub(super) fn without_stacks(&self) -> String {
         let target = self.monitor.header().target.selection();
         format!(" without its call stacks; with them:  perfprop record -g {}", shown(&target))
     }

@@ -33,8 +33,8 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             true
         }
         Message::Saved(Ok(path)) => saved(model, &path, ""),
-        Message::SavedRecording(path) => {
-            let lacking = model.unsaved();
+        Message::SavedWithoutStacks(path) => {
+            let lacking = model.without_stacks();
             saved(model, &path, &lacking)
         }
         Message::Saved(Err(error)) => {

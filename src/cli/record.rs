@@ -116,7 +116,7 @@ fn once(
         recorder.sampled(stacks.sampled()).map_err(failed)?;
     }
     let mut regions = session.watch_regions(period, Wanted::Marks).map_err(Error::System)?;
-    let to_come = if regions.is_some() { RegionsToCome::Some } else { RegionsToCome::None };
+    let to_come = if regions.is_some() { RegionsToCome::Expected } else { RegionsToCome::Over };
     let mut written = Written::new(session.stacks(), to_come);
     let with_stacks = session.stacks().is_some();
     let tell = |written: &Written, so_far: &str| {

@@ -42,9 +42,9 @@ pub struct Gathered {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RegionsToCome {
     /// There may be more.
-    Some,
+    Expected,
     /// There are none, or what was read last is there.
-    None,
+    Over,
 }
 
 impl Gathered {
@@ -83,7 +83,7 @@ impl Gathered {
     /// Takes samples, which wait until it is known which regions were open.
     pub fn take(&mut self, batch: StackBatch) {
         self.waiting.push_back(batch);
-        if self.regions == RegionsToCome::None {
+        if self.regions == RegionsToCome::Over {
             self.place(WallNs(u64::MAX));
         }
     }
@@ -99,7 +99,7 @@ impl Gathered {
 
     /// There will be no more of regions: no sample waits any longer.
     pub fn end_regions(&mut self) {
-        self.regions = RegionsToCome::None;
+        self.regions = RegionsToCome::Over;
         self.place(WallNs(u64::MAX));
     }
 
@@ -139,7 +139,7 @@ impl Gathering {
         options: TreeOptions,
     ) -> io::Result<Self> {
         let (batches, sampled) = stacks.map_or_else(|| (None, SamplingSetup::of_nothing()), |(b, s)| (Some(b), s));
-        let to_come = if regions.is_some() { RegionsToCome::Some } else { RegionsToCome::None };
+        let to_come = if regions.is_some() { RegionsToCome::Expected } else { RegionsToCome::Over };
         let shared = Arc::new(Mutex::new(Gathered::new(&sampled, to_come, options)));
         let into = Arc::clone(&shared);
         let gather = move || gather(batches, regions, &into);
@@ -231,7 +231,7 @@ mod tests {
     fn gathered() -> Gathered {
         let event = SampledEvent { name: "e".into(), unit: Default::default(), rate: Rate::Period(1) };
         let setup = SamplingSetup { events: vec![event], call_graph: UnwindMethod::Fp };
-        Gathered::new(&setup, RegionsToCome::Some, TreeOptions::default())
+        Gathered::new(&setup, RegionsToCome::Expected, TreeOptions::default())
     }
 
     fn samples(is_first: bool, times: &[u64]) -> StackBatch {

@@ -1077,7 +1077,7 @@ fn regions_that_cannot_be_read_are_said_in_the_log() {
         states: vec![(RegionProgramId(0), RegionState { error, ..RegionState::default() })],
         ..RegionBatch::default()
     };
-    let mut gathered = Gathered::new(&SamplingSetup::of_nothing(), RegionsToCome::Some, TreeOptions::default());
+    let mut gathered = Gathered::new(&SamplingSetup::of_nothing(), RegionsToCome::Expected, TreeOptions::default());
     gathered.take_regions(&batch);
     gathered.end_regions();
     let quality = gathered.quality().clone();

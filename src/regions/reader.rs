@@ -17,7 +17,7 @@ use crate::sources::process;
 use crate::units::WallNs;
 
 /// The most enters and leaves of all threads in a batch: more are missed, the oldest first.
-const MOST_MARKS: usize = 4096;
+const MOST_MARKS: usize = 2048;
 
 /// What is read each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

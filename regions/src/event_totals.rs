@@ -32,7 +32,9 @@ pub struct EventTotal {
     pub run_ratio: f64,
     /// What the markers added, which was taken off.
     pub markers: f64,
-    /// What was counted without being estimated: no total is less.
+    /// How much more they may have added: by so much the count may be too large.
+    pub marker_error: f64,
+    /// What was counted without being estimated: but for the markers, no total is less.
     pub counted: f64,
 }
 
@@ -40,7 +42,16 @@ impl EventTotal {
     /// The 95 % interval; `None` where it isn't known.
     pub fn interval(&self) -> Option<(f64, f64)> {
         let error = self.error?;
-        Some(((self.count - error).max(self.counted), self.count + error))
+        let low = (self.count - error).max(self.counted) - self.marker_error;
+        // Where all was taken off, it may have been too much as well as too little.
+        let high = if self.count == 0.0 { error.max(self.marker_error) } else { self.count + error };
+        Some((low.max(0.0), high))
+    }
+
+    /// The larger side of that interval; 0 where the count is exact.
+    pub fn half_width(&self) -> Option<f64> {
+        let (low, high) = self.interval()?;
+        Some((self.count - low).max(high - self.count))
     }
 }
 
@@ -58,6 +69,8 @@ pub struct EventSums {
     pub self_markers: f64,
     /// What they add to the count of a call.
     pub call_marker: f64,
+    /// How much more than [`EventSums::markers`] they may have added.
+    pub marker_error: f64,
 }
 
 /// What was counted, and in what part of the time.
@@ -90,6 +103,7 @@ impl EventSums {
         markers: 0.0,
         self_markers: 0.0,
         call_marker: 0.0,
+        marker_error: 0.0,
     };
 
     /// The total of a row with so many calls; `None` where the event was never counted.
@@ -115,6 +129,7 @@ impl EventSums {
             missing_calls: all.missing,
             run_ratio: if all.enabled_ns == 0 { 1.0 } else { all.running_ns as f64 / all.enabled_ns as f64 },
             markers: self.markers,
+            marker_error: self.marker_error,
             counted: without(all.sum as f64, self.markers),
         })
     }
@@ -128,6 +143,7 @@ impl EventSums {
             markers: self.markers - earlier.markers,
             self_markers: self.self_markers - earlier.self_markers,
             call_marker: self.call_marker,
+            marker_error: self.marker_error - earlier.marker_error,
         }
     }
 
@@ -142,6 +158,7 @@ impl EventSums {
         self.markers += calls * marker.inner + within.calls as f64 * marker.outer;
         self.self_markers += calls * marker.inner + children * (marker.outer - marker.inner);
         self.call_marker = marker.inner;
+        self.marker_error += (calls + within.calls as f64) * marker.excess;
     }
 }
 
@@ -319,7 +336,7 @@ mod tests {
 
     fn total(calls: &[(u64, u64, u64)], inner: f64) -> Option<EventTotal> {
         let mut sums = EventSums::NOTHING;
-        let marker = EventMarker { inner, outer: inner };
+        let marker = EventMarker { inner, outer: inner, excess: 0.0 };
         sums.add(calls.len() as u64, &counts(calls), (&Within::default(), 0), &marker);
         sums.total(calls.len() as u64)
     }
@@ -359,10 +376,33 @@ mod tests {
         let mut within = Within { calls: 2, ..Within::default() };
         within.add_child(2, &[inner]);
         let mut sums = EventSums::NOTHING;
-        sums.add(1, &outer, (&within, 0), &EventMarker { inner: 2.0, outer: 5.0 });
+        sums.add(1, &outer, (&within, 0), &EventMarker { inner: 2.0, outer: 5.0, excess: 0.0 });
         let total = sums.total(1).unwrap();
         // 100 less 2 and twice 5; within are 60 less twice 2; the rest is its own.
         assert_eq!((total.count, total.self_count), (88.0, Some(88.0 - 56.0)));
+    }
+
+    #[test]
+    fn what_markers_may_have_added_makes_a_count_inexact() {
+        let of = |calls: &[(u64, u64, u64)], excess| {
+            let mut sums = EventSums::NOTHING;
+            let within = Within { calls: 1, ..Within::default() };
+            let marker = EventMarker { inner: 5.0, outer: 10.0, excess };
+            sums.add(calls.len() as u64, &counts(calls), (&within, 0), &marker);
+            sums.total(calls.len() as u64).unwrap()
+        };
+        // 80 less twice 5 and once 10; three markers may have added 4 more each.
+        let whole = of(&[(30, 10, 10), (50, 10, 10)], 4.0);
+        assert_eq!((whole.count, whole.interval(), whole.half_width()), (60.0, Some((48.0, 60.0)), Some(12.0)));
+        assert_eq!(of(&[(30, 10, 10), (50, 10, 10)], 0.0).half_width(), Some(0.0));
+        let nothing = of(&[(5, 10, 10), (5, 10, 10)], 4.0);
+        assert_eq!((nothing.count, nothing.interval()), (0.0, Some((0.0, 12.0))));
+        // There is nothing below 0.
+        assert_eq!(of(&[(30, 10, 10), (50, 10, 10)], 100.0).interval(), Some((0.0, 60.0)));
+        // 50 of 100 in a half of the time: what was counted is 50 less 20.
+        let half = of(&[(20, 10, 20), (30, 10, 20)], 4.0);
+        let (low, high) = half.interval().unwrap();
+        assert!((low, half.count) == (18.0, 80.0) && high > 80.0, "{half:?}");
     }
 
     #[test]

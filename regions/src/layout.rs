@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 /// The first eight bytes, written last: whoever sees them sees a whole header.
 pub const MAGIC: u64 = u64::from_le_bytes(*b"PPregion");
 /// Changes when anything below does.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 
 /// Names there is room for, and bytes of all their text.
 pub const NAMES: usize = 32_768;
@@ -53,6 +53,8 @@ pub struct Header {
     pub recording: AtomicU32,
     /// The process that writes.
     pub pid: AtomicU32,
+    /// The name of that process; 0 where it isn't known.
+    pub process_name: AtomicU32,
     /// The name of the present phase; 0 for none.
     pub phase: AtomicU32,
     /// How many names there are. The first is number 0 and empty.
@@ -79,6 +81,8 @@ pub struct Header {
     pub event_inner: [AtomicU64; EVENTS],
     /// What they add to its count in the region around, as above.
     pub event_outer: [AtomicU64; EVENTS],
+    /// How much more an enter and a leave added in most rounds in which they were measured, as above.
+    pub event_excess: [AtomicU64; EVENTS],
     /// Names of the counters that the program counts; 0 for none.
     pub counter_names: [AtomicU32; COUNTERS],
 }

@@ -48,7 +48,7 @@ mod tracing;
 
 pub use callback::{on_report, report};
 pub use event_totals::{CountedPart, EventSums, EventTotal};
-pub use events::{EVENTS, EVENTS_FILE};
+pub use events::{EVENTS, EVENTS_FILE, MOST as MOST_EVENTS, event_names, is_event};
 pub use instrument::Instrumented;
 pub use memory::{FOLDER, MEMFD, folder_of};
 pub use output::{CSV, JSON, csv, json};

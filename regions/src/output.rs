@@ -89,7 +89,7 @@ fn csv_event(text: &mut String, missing: u64, total: Option<&EventTotal>) {
     let field =
         |of: fn(&EventTotal) -> Option<f64>, print: fn(f64) -> String| total.and_then(of).map_or(String::new(), print);
     let whole = |value: f64| format!("{value:.0}");
-    let _ = write!(text, ",{},{}", field(|t| Some(t.count), whole), field(|t| t.error, significant));
+    let _ = write!(text, ",{},{}", field(|t| Some(t.count), whole), field(EventTotal::half_width, significant));
     let _ = write!(text, ",{},{}", field(|t| t.self_count, whole), field(|t| Some(t.mean), significant));
     let _ = write!(text, ",{}", field(|t| t.variance, significant));
     let _ = write!(text, ",{},{},{missing}", field(|t| Some(t.min), whole), field(|t| Some(t.max), whole));
@@ -163,7 +163,7 @@ fn json_row(text: &mut String, snapshot: &Snapshot, row: &PathRow) {
 fn json_event(counts: &EventCounts, total: Option<&EventTotal>) -> String {
     let names = ["count", "error", "self", "mean", "variance", "min", "max"];
     let values = total.map_or([None; 7], |t| {
-        [Some(t.count), t.error, t.self_count, Some(t.mean), t.variance, Some(t.min), Some(t.max)]
+        [Some(t.count), t.half_width(), t.self_count, Some(t.mean), t.variance, Some(t.min), Some(t.max)]
     });
     let field = |(name, value): (&str, Option<f64>)| format!("\"{name}\":{},", value.map_or("null".into(), number));
     let mut text: String = names.into_iter().zip(values).map(field).collect();

@@ -63,6 +63,8 @@ impl From<std::io::Error> for SnapshotError {
 pub struct Snapshot {
     /// The process.
     pub pid: u32,
+    /// Its name when it entered its first region; empty where that isn't known.
+    pub process_name: String,
     /// Whether it records, and for whom.
     pub recording: u32,
     /// Calls that are in no node, as there was no room.
@@ -97,6 +99,8 @@ pub struct EventMarker {
     pub inner: f64,
     /// To that of the region around.
     pub outer: f64,
+    /// How much more they added in most rounds in which they were measured: these are the least.
+    pub excess: f64,
 }
 
 /// A thread.
@@ -256,7 +260,8 @@ impl Snapshot {
         let counters = listed(offset_of!(Header, counter_names), COUNTERS)?;
         let marker = |event: usize| {
             let inner = header.f64(offset_of!(Header, event_inner) + 8 * event)?;
-            Ok(EventMarker { inner, outer: header.f64(offset_of!(Header, event_outer) + 8 * event)? })
+            let outer = header.f64(offset_of!(Header, event_outer) + 8 * event)?;
+            Ok(EventMarker { inner, outer, excess: header.f64(offset_of!(Header, event_excess) + 8 * event)? })
         };
         let threads = (0..threads).map(|slot| read_thread(source, slot)).collect::<Result<Vec<_>, _>>()?;
         let reader = NodesReader { names: &names, threads: &threads, events: events.len() };
@@ -264,6 +269,7 @@ impl Snapshot {
         let threads = threads.iter().map(|thread| thread.told(&places)).collect();
         Ok(Self {
             pid: header.u32(offset_of!(Header, pid)),
+            process_name: names.get(at(offset_of!(Header, process_name))).cloned().ok_or(SnapshotError::Corrupt)?,
             recording: header.u32(offset_of!(Header, recording)),
             lost: header.u64(offset_of!(Header, lost)),
             marker: Marker {
@@ -276,6 +282,21 @@ impl Snapshot {
             threads,
             nodes,
         })
+    }
+
+    /// The name of the process, as [`Snapshot::process_name`] has it.
+    ///
+    /// # Errors
+    /// When there are no regions to be read.
+    pub fn name_of_process(source: &dyn Source) -> Result<String, SnapshotError> {
+        let header = header(source)?;
+        let at = |offset| header.u32(offset) as usize;
+        let (names, text) = (at(offset_of!(Header, names)), at(offset_of!(Header, text)));
+        if names > NAMES || text > TEXT {
+            return Err(SnapshotError::Corrupt);
+        }
+        let names = read_names(source, names, text)?;
+        names.get(at(offset_of!(Header, process_name))).cloned().ok_or(SnapshotError::Corrupt)
     }
 
     /// The last enters and leaves of a thread, the oldest first, and how many there were in all.

@@ -98,6 +98,15 @@ fn hook() {
     });
 }
 
+/// The name of this process; under valgrind's callgrind, whose name the kernel has, that of the program.
+fn name_of_process() -> Option<String> {
+    let of_kernel = std::fs::read_to_string("/proc/self/comm").ok()?;
+    let name = of_kernel.trim_end_matches('\n');
+    let program = || Some(std::env::args_os().next()?.to_string_lossy().rsplit('/').next()?.to_owned());
+    let name = if name.starts_with("callgrind-") { program()? } else { name.to_owned() };
+    (!name.is_empty()).then_some(name)
+}
+
 impl Table {
     fn begin(&self) {
         let header = self.memory.header();
@@ -109,6 +118,8 @@ impl Table {
         self.registry().nodes.push(Vec::new());
         self.memory.thread(0).state.store(state::ENDED, Relaxed);
         self.name(OTHER);
+        // Who watches may ask when the process has ended.
+        header.process_name.store(name_of_process().map_or(0, |name| self.name(&name)), Relaxed);
         let is_set = |variable: &str| std::env::var_os(variable).is_some_and(|value| !value.is_empty());
         let by_program = if [output::CSV, output::JSON].into_iter().any(is_set) { BY_PROGRAM } else { 0 };
         let by_watcher = if self.memory.folder.is_some() { BY_WATCHER } else { 0 };

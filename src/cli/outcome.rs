@@ -3,8 +3,19 @@
 use signal_hook::consts::SIGINT;
 
 use super::error::code_of;
+use super::stream::say;
 use crate::measure::RunOutcome;
 use crate::sources::command::Exit;
+
+/// Says that events which regions were to count were counted in none.
+pub(super) fn tell_no_regions(region_events: Option<&str>, programs: usize) {
+    if region_events.is_some() && programs == 0 {
+        say(NO_REGIONS);
+    }
+}
+
+/// The words for that.
+pub(super) const NO_REGIONS: &str = "--region-events: no program of the command had regions, so nothing was counted in any; regions/README.md says how to mark them";
 
 /// The code to exit with: the command's own, or 128 plus the signal that ended perfprop. What was ended as asked has
 /// done what it should.

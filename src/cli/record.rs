@@ -9,7 +9,7 @@ use clap::Args;
 use crossbeam_channel::{Receiver, never};
 
 use super::args::{MeasurementArgs, milliseconds};
-use super::outcome::exit_code;
+use super::outcome::{exit_code, tell_no_regions};
 use super::stream::{hush, say};
 use super::{Error, signals};
 use crate::files::PartialFile;
@@ -21,7 +21,7 @@ use crate::regions::{RegionTable, Wanted};
 use crate::run::{Header, MeasuredTarget};
 use crate::session::ChildIo;
 use crate::stacks::live::LiveStacks;
-use crate::stacks::{Losses, Naming, StackQuality, StackTree, UnwindMethod};
+use crate::stacks::{Gathered, Losses, RegionsToCome, SamplingSetup, UnwindMethod};
 
 /// The arguments of `perfprop record`.
 #[derive(Debug, Args)]
@@ -115,7 +115,9 @@ fn once(
     if let Some(stacks) = session.stacks() {
         recorder.sampled(stacks.sampled()).map_err(failed)?;
     }
-    let mut written = Written::new(session.stacks());
+    let mut regions = session.watch_regions(period, Wanted::Marks).map_err(Error::System)?;
+    let to_come = if regions.is_some() { RegionsToCome::Expected } else { RegionsToCome::Over };
+    let mut written = Written::new(session.stacks(), to_come);
     let with_stacks = session.stacks().is_some();
     let tell = |written: &Written, so_far: &str| {
         if path.as_os_str() != "-" {
@@ -134,7 +136,6 @@ fn once(
         };
         done.map_err(failed)
     };
-    let mut regions = session.watch_regions(period, Wanted::Marks).map_err(Error::System)?;
     let batches = BatchChannels {
         stacks: session.stacks().map_or_else(never, |stacks| stacks.batches().clone()),
         regions: regions.as_ref().map_or_else(never, |regions| regions.batches().clone()),
@@ -153,6 +154,8 @@ fn once(
     written.lost_rounds = outcome.end.lost_rounds;
     tell(&written, "");
     written.findings(&header.target).iter().for_each(|finding| say(finding));
+    let region_events = measurement.launch.region_events.as_deref();
+    tell_no_regions(region_events, written.regions.programs().len());
     Ok(RunOutcome { signal: close(session, signals, outcome.signal), ..outcome })
 }
 
@@ -167,25 +170,27 @@ struct Written {
     /// Functions of a call graph that a model counted.
     functions: usize,
     losses: Losses,
-    /// What was sampled, and how good it is; `None` where nothing is sampled.
-    sampled: Option<(StackTree, StackQuality)>,
+    /// What was sampled and which regions were open; `None` where a model counts.
+    gathered: Option<Gathered>,
 }
 
 impl Written {
-    /// An empty count, with these call stacks.
-    fn new(stacks: Option<&LiveStacks>) -> Self {
-        let sampled = stacks.filter(|stacks| stacks.sampled().call_graph != UnwindMethod::Modelled).map(|stacks| {
-            let tree = StackTree::new(stacks.sampled(), TreeOptions::default(), Naming::default(), |_| true);
-            (tree, StackQuality::of(stacks.sampled().call_graph))
-        });
-        Self { sampled, ..Self::default() }
+    /// An empty count, with these call stacks, and regions if there may be any.
+    fn new(stacks: Option<&LiveStacks>, regions: RegionsToCome) -> Self {
+        let is_modelled = stacks.is_some_and(|stacks| stacks.sampled().call_graph == UnwindMethod::Modelled);
+        let sampled = stacks.map_or_else(SamplingSetup::of_nothing, |stacks| stacks.sampled().clone());
+        let gathered = (!is_modelled).then(|| Gathered::new(&sampled, regions, TreeOptions::default()));
+        Self { gathered, ..Self::default() }
     }
 
     /// What is to be known of the call stacks and of regions.
-    fn findings(&self, target: &MeasuredTarget) -> Vec<String> {
-        let findings = |(tree, quality): &(StackTree, StackQuality)| quality.findings(tree.tree(), &target.selection());
+    fn findings(&mut self, target: &MeasuredTarget) -> Vec<String> {
         let unread = self.regions.unread().into_iter().map(|unread| unread.to_string());
-        self.sampled.as_ref().map(findings).unwrap_or_default().into_iter().chain(unread).collect()
+        let findings = self.gathered.as_mut().map(|gathered| {
+            gathered.end_regions();
+            gathered.quality().findings(gathered.tree(), &target.selection())
+        });
+        findings.unwrap_or_default().into_iter().chain(unread).collect()
     }
 
     fn note(&mut self, event: RunEvent<'_>) {
@@ -200,15 +205,16 @@ impl Written {
                     self.functions += batch.frames.len();
                 }
                 self.losses = batch.losses;
-                if let Some((tree, quality)) = &mut self.sampled {
-                    quality.take(batch);
-                    // What isn't defined can't be read back either, and is said then.
-                    let _ = tree.take(batch);
+                if let Some(gathered) = &mut self.gathered {
+                    gathered.take(batch.clone());
                 }
             }
             RunEvent::Regions(batch) => {
-                // As above.
+                // What isn't defined can't be read back either, and is said then.
                 let _ = self.regions.take(batch);
+                if let Some(gathered) = &mut self.gathered {
+                    gathered.take_regions(batch);
+                }
             }
             RunEvent::Save | RunEvent::Idle => {}
         }

@@ -9,7 +9,7 @@ use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, CorrectionArgs, StackFormat, milliseconds};
 use super::compare::{self, Compared};
-use super::stream::{Stream, has_keys, say};
+use super::stream::{Stream, after_blank, has_keys, say};
 use super::{Error, appearance, imported, signals};
 use crate::estimate::EstimatorKind;
 use crate::measure::{self, Estimation, LoadedRelations};
@@ -17,6 +17,7 @@ use crate::monitor::{Measure, Monitor};
 use crate::names::shown;
 use crate::profile::Tree;
 use crate::recording::{self, Player, Recording, Speed};
+use crate::regions::RegionBatch;
 use crate::relations::Relation;
 use crate::run::{End, Header};
 use crate::sampling::SamplerMessage;
@@ -190,7 +191,7 @@ fn blocks(recording: &Recording, mut monitor: Monitor) -> Result<u8, Error> {
     if monitor.intervals() > intervals || monitor.lacks_a_child() {
         out.print(&text::block(&monitor, Measure::default()))?;
     }
-    out.print(&text::regions(&recording.regions_until(WallNs(u64::MAX))))?;
+    out.print(&after_blank(&text::regions(&recording.regions_until(WallNs(u64::MAX)), monitor.header())))?;
     Ok(0)
 }
 
@@ -263,6 +264,15 @@ impl Feed for Played {
         if recorded.sampled.is_some() || tree.event_ids().next().is_some() || !quality.unread.is_empty() {
             see(tree, quality);
         }
+    }
+
+    fn samples_stacks(&self) -> bool {
+        self.recording.profile().is_some_and(|profile| profile.sampled.is_some())
+    }
+
+    fn regions(&self, until: WallNs) -> Option<RegionBatch> {
+        let table = self.recording.regions_until(until);
+        (table.programs().len() > 0).then(|| table.as_batch())
     }
 
     fn timeline(&mut self) -> Option<&mut dyn Timeline> {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Error;
 use crate::monitor::Monitor;
 use crate::profile::{Tree, TreeOptions};
-use crate::regions::{LiveRegions, Wanted};
+use crate::regions::{LiveRegions, RegionBatch, RegionTable, Wanted};
 use crate::session::Session;
 use crate::stacks::{Gathering, StackQuality, UnwindMethod};
 use crate::text;
@@ -59,6 +59,17 @@ impl LiveProfile {
         if self.has_stacks || gathered.has_any() {
             see(gathered.tree(), gathered.quality());
         }
+    }
+
+    /// Whether call stacks are sampled.
+    pub(super) fn has_stacks(&self) -> bool {
+        self.has_stacks
+    }
+
+    /// What regions counted so far, if a program has any.
+    pub(super) fn regions(&self) -> Option<RegionBatch> {
+        let gathered = self.gathering.as_ref()?.look();
+        Some(gathered.regions()).filter(|table| table.programs().len() > 0).map(RegionTable::as_batch)
     }
 
     /// Whether samples may still come.

@@ -10,8 +10,8 @@ use nix::sys::signal::Signal;
 
 use super::args::{EventArgs, TargetArgs, milliseconds};
 use super::error::code_of;
-use super::outcome::exit_code;
-use super::stream::{Stream, hush, say};
+use super::outcome::{exit_code, tell_no_regions};
+use super::stream::{Stream, after_blank, hush, say};
 use super::{Error, signals};
 use crate::measure::{
     self, DefaultEvents, MeasureOptions, Measurement, RunOutcome, WatchEvent, close, note_partial, watch_rounds,
@@ -19,12 +19,12 @@ use crate::measure::{
 use crate::monitor::{Finding, Monitor};
 use crate::names::shown;
 use crate::plan::Cohesion;
-use crate::regions::{RegionTable, Wanted};
+use crate::regions::{ProcessRegions, RegionTable, Wanted};
 use crate::run::{End, Header};
 use crate::session::{ChildIo, Launch, Needs, Session};
 use crate::sources::command::Exit;
 use crate::sources::{Reading, Round};
-use crate::text::{self, Digits, Repeats};
+use crate::text::{self, Digits, RegionRepeats, Repeats};
 
 /// The arguments of `perfprop stat`.
 #[derive(Debug, Args)]
@@ -119,7 +119,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         None => Stream::stderr(),
     };
     let signals = signals::listen(&beginning.measurement.launch.stop).map_err(Error::System)?;
-    let mut runs = Vec::new();
+    let (mut runs, mut regions) = (Vec::new(), Vec::new());
     let (mut code, mut ended_by) = (0, None);
     // The counters of the last run stay open until its numbers are printed.
     let mut open = None;
@@ -130,6 +130,7 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
         }
         let (monitor, outcome, session) = once(args, &mut beginning, &signals, number == 0, &mut out)?;
         runs.push(monitor);
+        regions.push(session.regions());
         code = exit_code(&outcome);
         tell_signal(&outcome);
         (open, ended_by) = (Some(session), outcome.signal);
@@ -144,21 +145,31 @@ pub(super) fn run(args: &StatArgs) -> Result<u8, Error> {
             out.print(&text::truth(&runs))?;
         }
     }
-    if let Some(session) = &open {
-        let regions = session.regions();
-        match Form::of(args) {
-            Form::People => {
-                out.print(&text::regions(&RegionTable::of(&regions)))?;
-            }
-            Form::Json => out.print(&text::json_regions(&regions))?,
-            // perf's fields have no place for them.
-            Form::Fields(_) => {}
-        }
-    }
+    print_regions(args, &runs, &regions, &mut out)?;
     if let Some(session) = open {
         close(session, &signals, ended_by);
     }
     Ok(code)
+}
+
+/// Prints what regions counted: of several runs the mean of a run.
+fn print_regions(
+    args: &StatArgs,
+    runs: &[Monitor],
+    regions: &[Vec<ProcessRegions>],
+    out: &mut Stream,
+) -> Result<(), Error> {
+    let Some(monitor) = runs.last() else { return Ok(()) };
+    let tables: Vec<_> = regions.iter().map(|processes| RegionTable::of(processes)).collect();
+    let text = match (Form::of(args), &tables[..]) {
+        (Form::Json, _) => text::json_regions(regions, monitor.header()),
+        (Form::Fields(separator), tables) => RegionRepeats(tables).csv(monitor, separator),
+        (Form::People, [table]) if args.interval.is_some() => after_blank(&text::regions(table, monitor.header())),
+        (Form::People, [table]) => text::regions(table, monitor.header()),
+        (Form::People, tables) => RegionRepeats(tables).text(monitor),
+    };
+    tell_no_regions(args.target.region_events.as_deref(), tables.iter().map(|table| table.programs().len()).sum());
+    out.print(&text)
 }
 
 /// The form in which numbers are printed.

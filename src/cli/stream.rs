@@ -59,6 +59,11 @@ pub(super) fn hush() {
     IS_QUIET.store(true, Ordering::Relaxed);
 }
 
+/// A text below another one, with a blank line between them; nothing of an empty text.
+pub(super) fn after_blank(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("\n{text}") }
+}
+
 /// Says something that isn't a result, such as which events were chosen.
 pub(super) fn say(text: &str) {
     if !IS_QUIET.load(Ordering::Relaxed) {

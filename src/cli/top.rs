@@ -8,14 +8,14 @@ use clap::{Args, ValueEnum};
 use crossbeam_channel::Receiver;
 
 use super::args::{AppearanceArgs, MeasurementArgs, milliseconds};
-use super::outcome::exit_code;
+use super::outcome::{NO_REGIONS, exit_code, tell_no_regions};
 use super::stacks::LiveProfile;
 use super::stream::{Stream, has_terminal, say};
 use super::{Error, appearance, signals, stacks};
 use crate::measure::{Measurement, WatchEvent, close, ends_run, note_partial, watch};
 use crate::monitor::{Measure, Monitor};
 use crate::profile::Tree;
-use crate::regions::RegionTable;
+use crate::regions::{RegionBatch, RegionTable};
 use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::{ChildIo, OutputLine, Session};
@@ -118,11 +118,13 @@ fn batch(args: &TopArgs) -> Result<u8, Error> {
     })?;
     profile.finish(&session);
     if has_last || monitor.lacks_a_child() {
-        out.print(&text::block(&monitor, Measure::default()))?;
+        out.print(&format!("{}\n", text::block(&monitor, Measure::default())))?;
     }
     // What was on its way when the last block was printed.
     out.print(&profile.text(&monitor))?;
-    out.print(&text::regions(&RegionTable::of(&session.regions())))?;
+    let regions = RegionTable::of(&session.regions());
+    out.print(&text::regions(&regions, monitor.header()))?;
+    tell_no_regions(measurement.launch.region_events.as_deref(), regions.programs().len());
     close(session, &signals, outcome.signal);
     // A command that was ended because enough was seen has not failed.
     Ok(if has_enough { 0 } else { exit_code(&outcome) })
@@ -138,7 +140,8 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     let interval = interval(args, &appearance::config(&args.appearance)?.0);
     let (session, monitor) = start(&measurement, interval)?;
     let profile = LiveProfile::start(&session, stacks::watch_regions(&session, interval)?)?;
-    let mut live = Live { profile, session };
+    let wants_region_events = measurement.launch.region_events.is_some();
+    let mut live = Live { profile, session, wants_region_events };
     let (monitor, outcome) = tui::run(monitor, &mut live, &signals, &options).map_err(Error::Terminal)?;
     let ended_by = match outcome {
         Outcome::Signal(signal) => Some(signal),
@@ -149,9 +152,11 @@ fn screens(args: &TopArgs) -> Result<u8, Error> {
     }
     live.profile.finish(&live.session);
     let summary = text::summary(&Repeats(std::slice::from_ref(&monitor)));
-    let regions = text::regions(&RegionTable::of(&live.session.regions()));
+    let table = RegionTable::of(&live.session.regions());
+    let regions = text::regions(&table, monitor.header());
     let stacks = live.profile.text(&monitor);
     Stream::stderr().print(&format!("{summary}{stacks}{regions}"))?;
+    tell_no_regions(measurement.launch.region_events.as_deref(), table.programs().len());
     close(live.session, &signals, ended_by);
     Ok(code(&monitor, outcome))
 }
@@ -170,6 +175,8 @@ fn code(monitor: &Monitor, outcome: Outcome) -> u8 {
 struct Live {
     session: Session,
     profile: LiveProfile,
+    /// Whether regions are to count events.
+    wants_region_events: bool,
 }
 
 impl Feed for Live {
@@ -185,6 +192,14 @@ impl Feed for Live {
         self.profile.look(see);
     }
 
+    fn regions(&self, _until: WallNs) -> Option<RegionBatch> {
+        self.profile.regions()
+    }
+
+    fn samples_stacks(&self) -> bool {
+        self.profile.has_stacks()
+    }
+
     fn is_profile_coming(&self) -> bool {
         self.profile.is_coming()
     }
@@ -192,6 +207,11 @@ impl Feed for Live {
     fn end(&mut self, last: &Round, lost: u64) -> End {
         self.profile.stop(&self.session);
         self.session.end(last, lost)
+    }
+
+    fn notes_of_end(&self) -> Vec<String> {
+        let lacks_regions = self.wants_region_events && self.session.regions().is_empty();
+        lacks_regions.then(|| NO_REGIONS.to_owned()).into_iter().collect()
     }
 
     fn running_command(&self) -> Option<i32> {

@@ -7,10 +7,30 @@ use super::machine::TracefsError;
 use super::modifiers::LettersError;
 use crate::names;
 
-/// Everything that is wrong with one `-e` option. [`Display`] gives the whole message, a paragraph
+/// An option that takes names of events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EventOption {
+    /// `-e`
+    Event,
+    /// `--region-events`
+    RegionEvents,
+}
+
+impl Display for EventOption {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Event => "-e",
+            Self::RegionEvents => "--region-events",
+        })
+    }
+}
+
+/// Everything that is wrong with one `-e` or another option. [`Display`] gives the whole message, a paragraph
 /// for each problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct EventError {
+    /// The option.
+    pub option: EventOption,
     /// The problems in the order of the text, at least one.
     pub problems: Vec<Problem>,
 }
@@ -36,6 +56,8 @@ pub enum EventErrorCause {
         /// What the grammar allows there.
         expected: &'static str,
     },
+    /// It is counted, but not in regions.
+    NotOfRegions,
     /// Neither perf, the kernel, the presets nor libpfm know the name.
     Unknown {
         /// The name without its modifiers.
@@ -163,21 +185,21 @@ impl Display for EventError {
             if index > 0 {
                 f.write_char('\n')?;
             }
-            write!(f, "{problem}")?;
+            problem.write(f, self.option)?;
         }
         match self.problems.len().saturating_sub(MOST_SHOWN) {
             0 => Ok(()),
-            more => write!(f, "\n... and {more} more wrong names in -e"),
+            more => write!(f, "\n... and {more} more wrong names in {}", self.option),
         }
     }
 }
 
-impl Display for Problem {
-    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        let place = format!("in -e (position {})", self.position);
+impl Problem {
+    fn write(&self, f: &mut Formatter<'_>, option: EventOption) -> fmt::Result {
+        let place = format!("in {option} (position {})", self.position);
         let text = shown(&self.text);
         match &self.cause {
-            EventErrorCause::Syntax { at, expected } => syntax(f, &self.text, *at, expected),
+            EventErrorCause::Syntax { at, expected } => syntax(f, option, &self.text, *at, expected),
             EventErrorCause::Unknown { name, similar, pattern } => {
                 write!(f, "E03 perfprop: unknown event '{}' {place}", shown(name))?;
                 hints(f, similar, pattern.as_deref())
@@ -222,6 +244,9 @@ fn plain(f: &mut Formatter<'_>, cause: &EventErrorCause) -> fmt::Result {
             write!(f, "the kernel's file {} says '{}', which has no meaning", path(file), shown(text))
         }
         EventErrorCause::Probe { path, problem } => probe(f, &shown(path), problem),
+        EventErrorCause::NotOfRegions => f.write_str(
+            "regions count perf's hardware, cache and software events, and raw ones (r1a8); -e counts it in all of the program",
+        ),
         EventErrorCause::TooMany { most } => write!(f, "the list has more than {most} events: use a narrower pattern"),
         EventErrorCause::Syntax { .. }
         | EventErrorCause::Unknown { .. }
@@ -302,7 +327,7 @@ fn tracefs(f: &mut Formatter<'_>, error: &TracefsError) -> fmt::Result {
 /// How much of a long list is shown on each side of the place that went wrong.
 const AROUND: usize = 40;
 
-fn syntax(f: &mut Formatter<'_>, text: &str, at: usize, expected: &str) -> fmt::Result {
+fn syntax(f: &mut Formatter<'_>, option: EventOption, text: &str, at: usize, expected: &str) -> fmt::Result {
     let at = (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
     let before: Vec<char> = text[..at].chars().collect();
     let from = before.len().saturating_sub(AROUND);
@@ -310,7 +335,7 @@ fn syntax(f: &mut Formatter<'_>, text: &str, at: usize, expected: &str) -> fmt::
     let after: String = text[at..].chars().take(AROUND).collect();
     let dots = if from > 0 { "..." } else { "" };
     let before = format!("{dots}{}", shown(&before));
-    writeln!(f, "E03 perfprop: cannot read the events in -e: expected {expected}")?;
+    writeln!(f, "E03 perfprop: cannot read the events in {option}: expected {expected}")?;
     writeln!(f, "      {before}{}", shown(&after))?;
     write!(f, "      {:width$}^ here", "", width = before.chars().count())
 }

@@ -2,7 +2,7 @@
 
 use std::cell::OnceCell;
 
-use super::error::{EventError, EventErrorCause, Problem};
+use super::error::{EventError, EventErrorCause, EventOption, Problem};
 use super::modifiers::Letters;
 use super::resolve::{ResolvedMember, with_letters};
 use super::syntax::{self, Item, Spec};
@@ -24,6 +24,7 @@ impl Resolver {
     /// Returns a syntax error, or every event that is wrong.
     pub fn parse(&self, text: &str) -> Result<Vec<Group>, EventError> {
         let items = syntax::parse(text).map_err(|error| EventError {
+            option: EventOption::Event,
             problems: vec![Problem {
                 position: text[..floor(text, error.at)].matches(',').count() + 1,
                 text: text.to_owned(),
@@ -44,7 +45,11 @@ impl Resolver {
         for event in list.groups.iter_mut().flat_map(|group| &mut group.events) {
             *event = self.confined(event.clone());
         }
-        if list.problems.is_empty() { Ok(list.groups) } else { Err(EventError { problems: list.problems }) }
+        if list.problems.is_empty() {
+            Ok(list.groups)
+        } else {
+            Err(EventError { option: EventOption::Event, problems: list.problems })
+        }
     }
 }
 

@@ -28,7 +28,7 @@ mod tracepoints;
 use serde::{Deserialize, Serialize};
 
 pub use catalog::{Availability, CatalogEntry, EventPart, Pattern, Prober, Question, Source, catalog, similar};
-pub use error::{EventError, EventErrorCause, ProbeProblem, Problem};
+pub use error::{EventError, EventErrorCause, EventOption, ProbeProblem, Problem};
 pub use machine::{Machine, TracefsError};
 pub use merge::Merge;
 pub use modifiers::{Letters, LettersError, Space};

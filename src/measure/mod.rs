@@ -31,6 +31,7 @@ pub mod misspelt;
 mod partial;
 mod plan;
 mod refused;
+mod region_events;
 mod relations;
 mod resolver;
 mod rotation;
@@ -146,6 +147,9 @@ impl Measurement {
     /// When the options can't be met: unknown events or metrics, groups that don't fit on the counters, wrong files.
     pub fn new(options: &MeasureOptions, launch: Launch, note: &mut dyn FnMut(&str)) -> Result<Self, Error> {
         let resolver = resolver_of(options)?;
+        if let Some(list) = &launch.region_events {
+            region_events::check(list, &self::resolver(options.event_tables.as_deref())?)?;
+        }
         let mut relations = LoadedRelations::read(&options.relations, note)?;
         let catalog = metrics::catalog(&relations.metrics, resolver.tables(), note)?;
         let facts = Facts::new(&resolver, options.scope);

@@ -16,8 +16,10 @@ pub struct CallCounts {
     pub count: f64,
     /// Counts in them alone; `None` where that isn't known.
     pub own: Option<f64>,
-    /// Counts that are not estimated: no end of an interval is less.
+    /// Counts that are not estimated: but for the markers, no end of an interval is less.
     pub counted: f64,
+    /// By how much the count may be too large, as what measures calls adds to it.
+    pub excess: f64,
     /// Variance of [`CallCounts::count`] as an estimate: 0 where all was counted, `None` where nobody can say.
     pub variance: Option<f64>,
     /// Degrees of freedom of that variance.
@@ -38,6 +40,7 @@ impl CallCounts {
             count: self.count + other.count,
             own: both(self.own, other.own),
             counted: self.counted + other.counted,
+            excess: self.excess + other.excess,
             variance: both(self.variance, other.variance),
             degrees: degrees(self).min(degrees(other)),
             per_second: both(self.per_second, other.per_second),
@@ -57,10 +60,14 @@ impl CallCounts {
     /// The error of the count, and with that, in percent, of the mean.
     pub fn error(&self, confidence: Confidence) -> Error {
         match self.variance {
+            // Where all was taken off, it may have been too much as well as too little.
+            Some(0.0) if self.excess > 0.0 && self.count <= 0.0 => Error::Within { below: 0.0, above: self.excess },
+            Some(0.0) if self.excess > 0.0 => Error::Within { below: self.excess.min(self.count), above: 0.0 },
             Some(0.0) => Error::Exact,
             Some(variance) if self.degrees > 0 => {
                 let half = confidence.student(self.degrees) * variance.sqrt();
-                Error::Within { below: half.min((self.count - self.counted).max(0.0)), above: half }
+                let below = half.min((self.count - self.counted).max(0.0)) + self.excess;
+                Error::Within { below: below.min(self.count.max(0.0)), above: half }
             }
             _ => Error::Unknown,
         }
@@ -98,6 +105,7 @@ mod tests {
             count,
             own: Some(count),
             counted: count,
+            excess: 0.0,
             variance: Some(0.0),
             degrees: 0,
             per_second: None,
@@ -113,6 +121,7 @@ mod tests {
             count: 60.0,
             own: Some(40.0),
             counted: 50.0,
+            excess: 0.0,
             variance: Some(25.0),
             degrees: 3,
             per_second: None,
@@ -128,6 +137,8 @@ mod tests {
         let one = CallCounts { variance: None, ..exact(1, 9.0) };
         assert_eq!(one.error(Confidence::DEFAULT), Error::Unknown);
         assert_eq!((CallCounts::default().mean(), one.mean()), (0.0, 9.0));
+        let markers = CallCounts { excess: 4.0, ..exact(3, 90.0) };
+        assert_eq!(markers.error(Confidence::DEFAULT), Error::Within { below: 4.0, above: 0.0 });
         let mut both = exact(3, 90.0);
         both.add(&one);
         assert_eq!((both.count, both.variance, both.own), (99.0, None, Some(99.0)));
@@ -156,7 +167,7 @@ mod tests {
             parts in prop::collection::vec((0.0..1e6_f64, 0.1..1e6_f64), 1..10), degrees in 30u64..1000,
         ) {
             let of = |&(count, variance): &(f64, f64)| CallCounts {
-                calls: degrees, measured: degrees, count, own: None, counted: 0.0, variance: Some(variance), degrees, per_second: None,
+                calls: degrees, measured: degrees, count, own: None, counted: 0.0, excess: 0.0, variance: Some(variance), degrees, per_second: None,
             };
             let above = |counts: &CallCounts| match counts.error(Confidence::DEFAULT) {
                 Error::Within { above, .. } => above,

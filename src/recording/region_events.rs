@@ -23,6 +23,9 @@ pub(super) struct EventColumns {
     own: Vec<(u64, u64, u64)>,
     /// What the markers added to all, to the region alone, and to a call.
     markers: Vec<(f64, f64, f64)>,
+    /// How much more they may have added; empty in recordings of before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    marker_error: Vec<f64>,
 }
 
 impl EventColumns {
@@ -47,6 +50,7 @@ impl EventColumns {
             running_ns: all().map(|event| event.all.running_ns).collect(),
             own: all().map(|event| (event.alone.sum, event.alone.enabled_ns, event.alone.running_ns)).collect(),
             markers: all().map(|event| (event.markers, event.self_markers, event.call_marker)).collect(),
+            marker_error: all().map(|event| event.marker_error).collect(),
         }
     }
 
@@ -61,6 +65,7 @@ impl EventColumns {
         let fits = whole.iter().all(|column| column.len() == count)
             && floats.iter().all(|column| column.len() == count)
             && [self.own.len(), self.markers.len()] == [count; 2]
+            && [0, count].contains(&self.marker_error.len())
             && self.events.len() == rows
             && self.events.iter().try_fold(0_usize, |sum, &events| sum.checked_add(events)) == Some(count);
         let mut all = (0..count).map(|place| self.event(place));
@@ -87,6 +92,7 @@ impl EventColumns {
             markers,
             self_markers,
             call_marker,
+            marker_error: self.marker_error.get(i).copied().unwrap_or(0.0),
         }
     }
 }

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::region_events::EventColumns;
 use crate::regions::{
     EventSums, RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId,
-    RegionState, Spread, ThreadMarks,
+    RegionState, Spread, ThreadCounts, ThreadMarks,
 };
 use crate::units::WallNs;
 
@@ -26,6 +26,8 @@ pub(super) struct RegionsLine {
     counts: CountsColumns,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     marks: Vec<MarksColumns>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    threads: Vec<ThreadCounts>,
 }
 
 /// Counts that changed, a column for each number.
@@ -160,6 +162,7 @@ impl From<&RegionBatch> for RegionsLine {
             states: batch.states.clone(),
             counts: CountsColumns::of(&batch.counts),
             marks: batch.marks.iter().map(MarksColumns::from).collect(),
+            threads: batch.threads.clone(),
         }
     }
 }
@@ -168,10 +171,10 @@ impl TryFrom<RegionsLine> for RegionBatch {
     type Error = String;
 
     fn try_from(line: RegionsLine) -> Result<Self, String> {
-        let RegionsLine { at_ns, since_ns, counted_since_ns, programs, paths, states, counts, marks } = line;
+        let RegionsLine { at_ns, since_ns, counted_since_ns, programs, paths, states, counts, marks, threads } = line;
         let marks = marks.into_iter().map(ThreadMarks::try_from).collect::<Result<_, _>>()?;
         let (at, since, counted_since) = (at_ns, since_ns, counted_since_ns);
-        Ok(Self { at, since, counted_since, programs, paths, counts: counts.counts()?, states, marks })
+        Ok(Self { at, since, counted_since, programs, paths, counts: counts.counts()?, states, marks, threads })
     }
 }
 
@@ -215,6 +218,14 @@ mod tests {
                 missed: 3,
                 marks: vec![mark(40, true), mark(60, false)],
             }],
+            threads: vec![ThreadCounts {
+                path: RegionPathId(1),
+                tid: 8,
+                calls: 2,
+                self_ns: 3,
+                reverse_ns: 0,
+                events: vec![Some(4), None],
+            }],
         }
     }
 
@@ -235,7 +246,7 @@ mod tests {
             EventCounts { calls: 2, missing: 1, sum: 70, min: 30, max: 80, scaled: 110.0, ..EventCounts::default() };
         let all = EventCounts { squares: 7300.0, squares_per_ns: 250.5, enabled_ns: 80, running_ns: 20, ..all };
         let alone = CountedPart { sum: 60, enabled_ns: 70, running_ns: 10 };
-        let sums = EventSums { all, alone, markers: 2.5, self_markers: -1.0, call_marker: 0.5 };
+        let sums = EventSums { all, alone, markers: 2.5, self_markers: -1.0, call_marker: 0.5, marker_error: 1.5 };
         let never = EventSums { all: EventCounts { min: u64::MAX, ..EventCounts::default() }, ..EventSums::default() };
         let mut batch = batch();
         batch.counts[0].events = vec![sums, never];

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use perfprop_regions::{EventSums, EventTotal, Spread};
 
+use crate::names::shown;
 use crate::units::WallNs;
 
 /// The number of a [`RegionProgram`], from 0 in the order of definition.
@@ -21,9 +22,17 @@ pub struct RegionPathId(pub u32);
 pub struct RegionProgram {
     /// Its process.
     pub pid: u32,
-    /// Name of the process (`comm`), which may hold any character; `None` where it had ended before anybody asked.
+    /// Name of the process (`comm`), which may hold any character; `None` where nobody knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
+}
+
+impl RegionProgram {
+    /// `process 7 (fit)`: its number, and its name if that is known. Safe to show.
+    pub fn title(&self) -> String {
+        let name = self.name.as_deref().map_or_else(String::new, |name| format!(" ({})", shown(name)));
+        format!("process {}{name}", self.pid)
+    }
 }
 
 /// A region below other regions, in a phase.
@@ -114,6 +123,25 @@ pub struct ThreadMarks {
     pub marks: Vec<RegionMark>,
 }
 
+/// What one thread counted on a path, in the region alone.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadCounts {
+    /// The path.
+    pub path: RegionPathId,
+    /// The kernel's number of the thread; 0 for all those that have ended and share a place.
+    pub tid: u32,
+    /// Calls that ended.
+    pub calls: u64,
+    /// Their time outside of regions within, in nanoseconds.
+    pub self_ns: u64,
+    /// Time of runs backwards, with that of regions within.
+    #[serde(default)]
+    pub reverse_ns: u64,
+    /// What each event counted outside of regions within, in the order of [`RegionState::events`]; `None` where it wasn't.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<Option<u64>>,
+}
+
 /// What was new when regions were read.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RegionBatch {
@@ -133,6 +161,8 @@ pub struct RegionBatch {
     pub states: Vec<(RegionProgramId, RegionState)>,
     /// What threads entered and left.
     pub marks: Vec<ThreadMarks>,
+    /// What each thread counted in all, in the last batch where enters and leaves are read.
+    pub threads: Vec<ThreadCounts>,
 }
 
 impl RegionBatch {

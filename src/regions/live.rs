@@ -7,13 +7,18 @@ use std::time::{Duration, Instant};
 
 use crossbeam_channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use nix::time::{ClockId, clock_gettime};
+use perfprop_regions::layout::MARKS;
 
 use super::batch::RegionBatch;
 use super::reader::{Part, RegionReader};
 use super::source::RegionSource;
 
-/// How often threads are asked what they entered and left: a ring is short.
-const MARKS_PERIOD: Duration = Duration::from_millis(100);
+/// How often threads are asked what they entered and left while they enter and leave much: a ring is short.
+const MARKS_PERIOD: Duration = Duration::from_millis(25);
+/// In how many of these periods they are asked once, else.
+const QUIET_PERIODS: u32 = 4;
+/// From so many new enters and leaves on a thread does much: four times as many fill half of its ring.
+const MANY_MARKS: usize = MARKS / 8;
 /// How often processes are looked at that had no regions before.
 const LOOK_PERIOD: Duration = Duration::from_secs(1);
 /// Reading takes one part in so many of the time at most.
@@ -97,9 +102,10 @@ impl ReaderThread {
         let mut reader = RegionReader::new(origin);
         let beat = Beat::new(self.interval, self.wanted);
         let start = Instant::now() - Duration::from_nanos(clock().saturating_sub(origin));
-        let (mut tick, mut looked, mut rest) = (1, start, Duration::ZERO);
+        let (mut tick, mut looked, mut rest, mut is_quiet) = (1, start, Duration::ZERO, true);
         loop {
             tick = beat.next(tick, start.elapsed() + rest);
+            tick = if is_quiet { beat.quiet(tick) } else { tick };
             let pause = (start + beat.due(tick)).saturating_duration_since(Instant::now());
             if stopped.recv_timeout(pause) != Err(RecvTimeoutError::Timeout) {
                 break;
@@ -112,15 +118,18 @@ impl ReaderThread {
             // What found no room comes with the next batch: nothing is read until there is some.
             if let Some(part) = self.part(beat.counts(tick))
                 && !batches.is_full()
-                && batches.try_send(reader.read(&self.source, clock(), part)).is_err()
             {
-                return;
+                let batch = reader.read(&self.source, clock(), part);
+                is_quiet = batch.marks.iter().all(|thread| thread.missed == 0 && thread.marks.len() < MANY_MARKS);
+                if batches.try_send(batch).is_err() {
+                    return;
+                }
             }
             rest = now.elapsed() * MOST_TIME;
             tick += 1;
         }
         if let Some(part) = self.part(true) {
-            let _ = batches.send_timeout(reader.read(&self.source, clock(), part), PATIENCE);
+            let _ = batches.send_timeout(reader.read_last(&self.source, clock(), part), PATIENCE);
         }
     }
 
@@ -154,7 +163,8 @@ impl Beat {
 
     /// When a tick is due, from the start on.
     fn due(&self, tick: u32) -> Duration {
-        (self.period * tick).saturating_sub((self.period / 10).min(MOST_AHEAD))
+        let ahead = (self.period * self.ticks / 10).min(self.period / 2).min(MOST_AHEAD);
+        (self.period * tick).saturating_sub(ahead)
     }
 
     /// The tick that follows, this one or a later one, at a time. Of those that are over by then it is the last that reads
@@ -166,6 +176,12 @@ impl Beat {
         }
         let counted = over / self.ticks * self.ticks;
         if counted > tick { counted } else { over }
+    }
+
+    /// The tick that follows where nobody enters and leaves much: this one or a later one, but none after the next that reads
+    /// counts.
+    fn quiet(&self, tick: u32) -> u32 {
+        tick.next_multiple_of(QUIET_PERIODS).min(tick.next_multiple_of(self.ticks))
     }
 
     /// Whether counts are read at a tick, or only marks.
@@ -181,22 +197,29 @@ mod tests {
     const MS: fn(u64) -> Duration = Duration::from_millis;
 
     #[test]
-    fn marks_are_read_ten_times_a_second_and_counts_at_the_end_of_intervals() {
+    fn marks_are_read_often_and_counts_at_the_end_of_intervals() {
         let beat = Beat::new(MS(1000), Wanted::Marks);
-        assert_eq!((beat.period, beat.ticks), (MS(100), 10));
-        assert_eq!((1..=20).filter(|&tick| beat.counts(tick)).collect::<Vec<_>>(), [10, 20]);
-        assert_eq!([1, 10].map(|tick| beat.due(tick)), [MS(90), MS(990)]);
+        assert_eq!((beat.period, beat.ticks), (MS(25), 40));
+        assert_eq!((1..=80).filter(|&tick| beat.counts(tick)).collect::<Vec<_>>(), [40, 80]);
+        assert_eq!([1, 40].map(|tick| beat.due(tick)), [MS(25) / 2, MS(1000) - MS(25) / 2]);
         let counts = Beat::new(MS(1000), Wanted::Counts);
         assert!(counts.counts(1) && counts.due(1) == MS(980));
-        assert_eq!(Beat::new(MS(50), Wanted::Marks).period, MS(50));
-        assert_eq!(Beat::new(MS(250), Wanted::Marks).ticks, 3);
+        assert_eq!(Beat::new(MS(10), Wanted::Marks).period, MS(10));
+        assert_eq!(Beat::new(MS(60), Wanted::Marks).ticks, 3);
+    }
+
+    #[test]
+    fn who_enters_little_is_asked_ten_times_a_second_and_whenever_counts_are_read() {
+        let beat = Beat::new(MS(250), Wanted::Marks);
+        assert_eq!((beat.ticks, [1, 4, 5, 9, 10, 11].map(|tick| beat.quiet(tick))), (10, [4, 4, 8, 10, 10, 12]));
+        assert_eq!([1, 2].map(|tick| Beat::new(MS(1000), Wanted::Counts).quiet(tick)), [1, 2]);
     }
 
     #[test]
     fn who_is_late_leaves_out_ticks_but_reads_counts() {
-        let beat = Beat::new(MS(1000), Wanted::Marks);
-        assert_eq!([beat.next(3, MS(250)), beat.next(3, MS(310)), beat.next(3, MS(510))], [3, 3, 5]);
+        let beat = Beat::new(MS(250), Wanted::Marks);
+        assert_eq!([beat.next(3, MS(60)), beat.next(3, MS(80)), beat.next(3, MS(130))], [3, 3, 5]);
         // The tenth counts, and is read late rather than never.
-        assert_eq!([beat.next(9, MS(1250)), beat.next(11, MS(1550)), beat.next(9, MS(3450))], [10, 15, 30]);
+        assert_eq!([beat.next(9, MS(310)), beat.next(11, MS(380)), beat.next(9, MS(860))], [10, 15, 30]);
     }
 }

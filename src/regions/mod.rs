@@ -22,13 +22,16 @@ mod table;
 
 pub use batch::{
     RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
-    ThreadMarks,
+    ThreadCounts, ThreadMarks,
 };
 pub(crate) use live::clock;
 pub use live::{LiveRegions, Wanted};
-pub use open::OpenRegions;
+pub use open::{OpenRegions, RegionAt};
 pub use perfprop_regions::{
     CountedPart, EventCounts, EventSums, EventTotal, Marker, PathRow, Snapshot, SnapshotError, Spread, Times, json,
+};
+pub use perfprop_regions::{
+    MOST_EVENTS as MOST_REGION_EVENTS, event_names as region_event_names, is_event as is_region_event,
 };
 pub use source::RegionSource;
 pub use table::{EventRate, RegionTable, UndefinedRegion, UnreadRegions};
@@ -38,6 +41,9 @@ use crate::files::Refused;
 
 /// The event of a profile tree that is the time of regions.
 pub const REGION_TIME: &str = "region-time";
+
+/// The event of a profile tree that is the time of regions' runs backwards.
+pub const REGION_BACKWARD: &str = "region-backward-time";
 
 /// The event of a profile tree that is an event which regions count: `region-page-faults`. The same event may be sampled, too.
 pub fn region_event(name: &str) -> String {

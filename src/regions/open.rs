@@ -5,6 +5,17 @@ use rustc_hash::FxHashMap;
 use super::batch::{RegionBatch, RegionMark, RegionPathId, ThreadMarks};
 use crate::units::WallNs;
 
+/// Where a thread was at a time, in regions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RegionAt {
+    /// In no region.
+    Outside,
+    /// In this one, and in none within it.
+    In(RegionPathId),
+    /// Nobody knows: its enters and leaves came too fast to be kept, or are no longer kept.
+    Unknown,
+}
+
 /// The regions that were open on each thread, as far as marks tell.
 #[derive(Debug, Default)]
 pub struct OpenRegions {
@@ -12,12 +23,13 @@ pub struct OpenRegions {
     parents: Vec<Option<RegionPathId>>,
     threads: FxHashMap<u32, ThreadHistory>,
     at: WallNs,
+    missed: u64,
 }
 
-/// What was innermost on a thread, from each time on.
+/// Where a thread was, from each time on.
 #[derive(Debug, Default)]
 struct ThreadHistory {
-    steps: Vec<(WallNs, Option<RegionPathId>)>,
+    steps: Vec<(WallNs, RegionAt)>,
     /// What is open now, the innermost last.
     open: Vec<RegionPathId>,
 }
@@ -27,6 +39,7 @@ impl OpenRegions {
     pub fn take(&mut self, batch: &RegionBatch) {
         self.parents.extend(batch.paths.iter().map(|path| path.parent));
         for thread in &batch.marks {
+            self.missed = self.missed.saturating_add(thread.missed);
             self.threads.entry(thread.tid).or_default().take(thread, &self.parents, batch.since);
         }
         self.at = batch.at;
@@ -37,17 +50,26 @@ impl OpenRegions {
         self.at
     }
 
-    /// The innermost region that was open on a thread; `None` where none was, or nobody knows.
-    pub fn innermost(&self, tid: u32, at: WallNs) -> Option<RegionPathId> {
-        let steps = &self.threads.get(&tid)?.steps;
-        steps[..steps.partition_point(|(from, _)| *from <= at)].last()?.1
+    /// Enters and leaves that are gone.
+    pub fn missed(&self) -> u64 {
+        self.missed
     }
 
-    /// Forgets what was open before a time.
+    /// Where a thread was.
+    pub fn region_at(&self, tid: u32, at: WallNs) -> RegionAt {
+        let Some(ThreadHistory { steps, .. }) = self.threads.get(&tid) else { return RegionAt::Outside };
+        steps[..steps.partition_point(|(from, _)| *from <= at)].last().map_or(RegionAt::Outside, |(_, region)| *region)
+    }
+
+    /// Forgets what was open before a time: from then on it is unknown.
     pub fn forget_before(&mut self, at: WallNs) {
         for ThreadHistory { steps, .. } in self.threads.values_mut() {
             let first = steps.partition_point(|(from, _)| *from <= at).saturating_sub(1);
-            steps.drain(..first);
+            // The first step stands for all that came before it.
+            if first > 0 {
+                steps.drain(..first - 1);
+                steps[0] = (WallNs(0), RegionAt::Unknown);
+            }
         }
     }
 }
@@ -57,7 +79,7 @@ impl ThreadHistory {
     fn take(&mut self, thread: &ThreadMarks, parents: &[Option<RegionPathId>], since: WallNs) {
         if thread.missed > 0 {
             self.open.clear();
-            self.step(since, None);
+            self.step(since, RegionAt::Unknown);
         }
         for (place, mark) in thread.marks.iter().enumerate() {
             if place == 0 && thread.missed > 0 {
@@ -67,14 +89,14 @@ impl ThreadHistory {
             } else if let Some(place) = self.open.iter().rposition(|open| *open == mark.path) {
                 self.open.remove(place);
             }
-            self.step(mark.at, self.open.last().copied());
+            self.step(mark.at, self.open.last().map_or(RegionAt::Outside, |&path| RegionAt::In(path)));
         }
     }
 
-    fn step(&mut self, at: WallNs, innermost: Option<RegionPathId>) {
+    fn step(&mut self, at: WallNs, region: RegionAt) {
         // Marks of one thread are in the order of time, whatever a damaged file says.
         let at = self.steps.last().map_or(at, |(last, _)| at.max(*last));
-        self.steps.push((at, innermost));
+        self.steps.push((at, region));
     }
 }
 
@@ -112,8 +134,10 @@ mod tests {
         RegionBatch { at, since, marks: vec![thread], ..RegionBatch::default() }
     }
 
-    fn innermost(open: &OpenRegions, at: u64) -> Option<u32> {
-        open.innermost(1, WallNs(at)).map(|path| path.0)
+    use RegionAt::{Outside, Unknown};
+
+    const fn inside(path: u32) -> RegionAt {
+        RegionAt::In(RegionPathId(path))
     }
 
     #[test]
@@ -121,9 +145,9 @@ mod tests {
         let mut open = OpenRegions::default();
         let first = batch(100, 0, &[(10, 0, true), (20, 1, true), (30, 1, false), (40, 0, false)]);
         open.take(&RegionBatch { paths: paths(&[None, Some(0)]), ..first });
-        let at = |at| innermost(&open, at);
-        assert_eq!([9, 10, 20, 29, 30, 40].map(at), [None, Some(0), Some(1), Some(1), Some(0), None]);
-        assert_eq!(open.innermost(2, WallNs(20)), None);
+        let at = |at| open.region_at(1, WallNs(at));
+        assert_eq!([9, 10, 20, 29, 30, 40].map(at), [Outside, inside(0), inside(1), inside(1), inside(0), Outside]);
+        assert_eq!((open.region_at(2, WallNs(20)), open.missed()), (Outside, 0));
     }
 
     #[test]
@@ -131,18 +155,30 @@ mod tests {
         let mut open = OpenRegions::default();
         let first = batch(100, 0, &[(10, 0, true), (20, 1, true), (30, 0, false), (40, 1, false)]);
         open.take(&RegionBatch { paths: paths(&[None, Some(0)]), ..first });
-        assert_eq!([25, 35, 45].map(|at| innermost(&open, at)), [Some(1), Some(1), None]);
+        assert_eq!([25, 35, 45].map(|at| open.region_at(1, WallNs(at))), [inside(1), inside(1), Outside]);
     }
 
     #[test]
-    fn nothing_is_known_of_what_was_missed() {
+    fn what_was_missed_is_unknown_and_not_outside_of_regions() {
         let mut open = OpenRegions::default();
         open.take(&RegionBatch { paths: paths(&[None, Some(0), Some(1)]), ..batch(100, 0, &[(10, 0, true)]) });
         open.take(&batch(200, 5, &[(150, 2, false), (160, 1, false)]));
-        let at = |at| innermost(&open, at);
-        assert_eq!([99, 100, 149, 150, 160].map(at), [Some(0), None, None, Some(1), Some(0)]);
+        let at = |at| open.region_at(1, WallNs(at));
+        assert_eq!([99, 100, 149, 150, 160].map(at), [inside(0), Unknown, Unknown, inside(1), inside(0)]);
         open.take(&batch(300, 1, &[(250, 2, true)]));
-        assert_eq!([249, 250].map(|at| innermost(&open, at)), [None, Some(2)]);
+        assert_eq!([249, 250].map(|at| open.region_at(1, WallNs(at))), [Unknown, inside(2)]);
+        assert_eq!(open.missed(), 6);
+    }
+
+    #[test]
+    fn what_is_forgotten_is_unknown() {
+        let mut open = OpenRegions::default();
+        let first = batch(100, 0, &[(10, 0, true), (20, 1, true), (30, 1, false)]);
+        open.take(&RegionBatch { paths: paths(&[None, Some(0)]), ..first });
+        open.forget_before(WallNs(9));
+        assert_eq!([5, 15].map(|at| open.region_at(1, WallNs(at))), [Outside, inside(0)]);
+        open.forget_before(WallNs(25));
+        assert_eq!([5, 15, 25, 30].map(|at| open.region_at(1, WallNs(at))), [Unknown, Unknown, inside(1), inside(0)]);
     }
 
     proptest! {
@@ -158,7 +194,7 @@ mod tests {
             let (all, mut rest) = (of(), of());
             rest.forget_before(WallNs(before));
             for at in before..101 {
-                prop_assert_eq!(innermost(&all, at), innermost(&rest, at));
+                prop_assert_eq!(all.region_at(1, WallNs(at)), rest.region_at(1, WallNs(at)));
             }
         }
     }

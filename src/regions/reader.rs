@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::batch::{
     RegionBatch, RegionCounts, RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, RegionState,
-    ThreadMarks,
+    ThreadCounts, ThreadMarks,
 };
 use super::source::{ProgramKey, RegionSource};
 use super::table::RegionTable;
@@ -17,7 +17,7 @@ use crate::sources::process;
 use crate::units::WallNs;
 
 /// The most enters and leaves of all threads in a batch: more are missed, the oldest first.
-const MOST_MARKS: usize = 4096;
+const MOST_MARKS: usize = 2048;
 
 /// What is read each time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,11 +72,24 @@ impl RegionReader {
             batch.counted_since = Some(std::mem::replace(&mut self.counted, batch.at));
         }
         for key in source.programs() {
-            self.know(key, &mut batch);
+            self.know(key, || name_of(source, key), &mut batch);
             let read = self.read_program(source, key, part, &mut batch);
             if let Err(error) = read {
                 self.fail(key, &error, &mut batch);
             }
+        }
+        batch
+    }
+
+    /// The same for the last time, with what each thread counted.
+    pub(super) fn read_last(&mut self, source: &RegionSource, now: u64, part: Part) -> RegionBatch {
+        let mut batch = self.read(source, now, part);
+        for key in source.programs().into_iter().filter(|_| part == Part::Both) {
+            let Some(program) = self.programs.get(&key) else { continue };
+            // What can't be read was said.
+            let Ok(snapshot) = source.open(key).and_then(|file| source.snapshot(key, &file)) else { continue };
+            let of_threads = snapshot.paths();
+            batch.threads.extend(of_threads.iter().filter_map(|row| program.of_thread(row)));
         }
         batch
     }
@@ -86,11 +99,10 @@ impl RegionReader {
     }
 
     /// Defines a program that is new.
-    fn know(&mut self, key: ProgramKey, batch: &mut RegionBatch) {
+    fn know(&mut self, key: ProgramKey, name: impl FnOnce() -> Option<String>, batch: &mut RegionBatch) {
         let next = RegionProgramId(self.programs.len() as u32);
         self.programs.entry(key).or_insert_with(|| {
-            let name = process::name(nix::unistd::Pid::from_raw(key.0.cast_signed()));
-            batch.programs.push(RegionProgram { pid: key.0, name });
+            batch.programs.push(RegionProgram { pid: key.0, name: name() });
             ReadProgram {
                 id: next,
                 file: None,
@@ -184,6 +196,13 @@ impl RegionReader {
         program.state.clone_from(&state);
         batch.states.push((program.id, state));
     }
+}
+
+/// The name of a program's process: what the program says of itself, which is there when it has ended, too.
+fn name_of(source: &RegionSource, key: ProgramKey) -> Option<String> {
+    let told = source.open(key).ok().and_then(|file| Snapshot::name_of_process(&file).ok());
+    let told = told.filter(|name| !name.is_empty());
+    told.or_else(|| process::name(nix::unistd::Pid::from_raw(key.0.cast_signed())))
 }
 
 /// Rounded to nanoseconds, as a recording has them.
@@ -292,6 +311,21 @@ impl ReadProgram {
         open
     }
 
+    /// What a thread counted on a path; `None` where nothing was told of the path.
+    fn of_thread(&self, row: &PathRow) -> Option<ThreadCounts> {
+        let path = *self.paths.get(&(row.path.clone(), row.phase.clone()))?;
+        let calls = row.times.calls;
+        let own = |event: &EventSums| event.total(calls)?.self_count.map(|count| count.round() as u64);
+        Some(ThreadCounts {
+            path,
+            tid: row.thread,
+            calls,
+            self_ns: row.times.self_ns.round() as u64,
+            reverse_ns: row.times.reverse_ns.round() as u64,
+            events: row.events.iter().map(own).collect(),
+        })
+    }
+
     /// The number of a path, which is given at its first use, as those of the regions around are.
     fn path(&mut self, names: &[String], phase: &str, next: &mut u32, batch: &mut RegionBatch) -> RegionPathId {
         let key = (names.to_vec(), phase.to_owned());
@@ -332,7 +366,8 @@ impl RegionTable {
         let mut batch = RegionBatch { counted_since: Some(WallNs(0)), ..RegionBatch::default() };
         for (place, process) in processes.iter().enumerate() {
             let key = (process.pid, place as u32);
-            reader.know(key, &mut batch);
+            let told = process.regions.as_ref().ok().map(|snapshot| snapshot.process_name.clone());
+            reader.know(key, || told.filter(|name| !name.is_empty()), &mut batch);
             match &process.regions {
                 Ok(snapshot) => reader.count(key, snapshot, &mut batch),
                 Err(error) => reader.fail(key, error, &mut batch),

@@ -43,7 +43,7 @@ impl OfLate {
 pub struct EventRate {
     /// Counts a second.
     pub per_second: f64,
-    /// Half the width of its 95 % interval, as [`EventTotal::error`](super::EventTotal::error).
+    /// Half the width of its 95 % interval, as [`EventTotal::half_width`](super::EventTotal::half_width).
     pub error: Option<f64>,
 }
 
@@ -87,6 +87,20 @@ impl RegionTable {
             Some(UnreadRegions { pid: program.pid, why: state.error.clone()? })
         };
         self.programs.iter().filter_map(unread).collect()
+    }
+
+    /// One batch that says all of it, without enters and leaves.
+    pub fn as_batch(&self) -> RegionBatch {
+        let (programs, states): (Vec<_>, Vec<_>) = self.programs.iter().cloned().unzip();
+        RegionBatch {
+            at: self.at,
+            counted_since: Some(WallNs(0)),
+            programs,
+            paths: self.paths.clone(),
+            counts: self.counts.iter().flatten().cloned().collect(),
+            states: (0..).map(RegionProgramId).zip(states).collect(),
+            ..RegionBatch::default()
+        }
     }
 
     /// Takes over what a batch defines and counts.
@@ -134,6 +148,7 @@ impl RegionTable {
                 .checked_sub(1)
                 .map_or(Ok(()), |last| defined("event", last as u32, self.events_with(batch, counts.path)))?;
         }
+        batch.threads.iter().try_for_each(|thread| path(thread.path))?;
         for thread in &batch.marks {
             program(thread.program)?;
             thread.marks.iter().try_for_each(|mark| path(mark.path))?;
@@ -175,6 +190,11 @@ impl RegionTable {
         self.counts.get(path.0 as usize)?.as_ref()
     }
 
+    /// What was counted on all paths on which a call has ended.
+    pub fn all_counts(&self) -> impl Iterator<Item = &RegionCounts> {
+        self.counts.iter().flatten()
+    }
+
     /// Calls a second of a path between the last two times that counts were read.
     pub fn per_second(&self, path: RegionPathId) -> f64 {
         self.of_late(path).map_or(0.0, |of_late| of_late.calls as f64 / of_late.seconds)
@@ -190,7 +210,7 @@ impl RegionTable {
             return Some(nothing);
         }
         let total = sums.total(of_late.calls)?;
-        let error = total.error.map(|error| error / of_late.seconds);
+        let error = total.half_width().map(|error| error / of_late.seconds);
         Some(EventRate { per_second: total.count / of_late.seconds, error })
     }
 
@@ -327,6 +347,19 @@ mod tests {
         table.take(&batch(8, vec![])).unwrap();
         assert_eq!(table.event_per_second(path, 0).unwrap().per_second, 0.0);
         assert_eq!(table.event_per_second(path, 1), None);
+    }
+
+    #[test]
+    fn one_batch_says_all_of_a_table() {
+        let mut table = RegionTable::default();
+        assert!(table.as_batch().is_empty());
+        table.take(&first()).unwrap();
+        table.take(&batch(4, vec![counts(2, 7)])).unwrap();
+        let mut again = RegionTable::default();
+        again.take(&table.as_batch()).unwrap();
+        assert_eq!((again.paths(), &again.counts, again.at()), (table.paths(), &table.counts, table.at()));
+        // 7 in 4 s.
+        assert_eq!(again.per_second(RegionPathId(2)), 1.75);
     }
 
     #[test]

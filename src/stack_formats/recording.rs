@@ -8,7 +8,7 @@ use super::options::{ProcessNaming, ReadOptions};
 use super::selection::EventSelector;
 use crate::profile::{FrameId, Tree};
 use crate::recording;
-use crate::regions::{REGION_TIME, RegionBatch, region_event};
+use crate::regions::{REGION_BACKWARD, REGION_TIME, RegionBatch, region_event};
 use crate::stacks::{Naming, StackFrame, StackTree, Task, as_is};
 
 /// The tree is made anew: a recording says by itself what its events are.
@@ -21,6 +21,10 @@ pub(super) fn read(input: impl BufRead, tree: &mut Tree, options: &ReadOptions) 
     let all = StackTree::new(&sampled, options.tree, naming(options), |event| chosen.takes(event));
     let of_regions = region_events(recorded.regions);
     let mut all = all.with_region_events(of_regions.into_iter().filter(|event| chosen.takes(event)));
+    if options.process == ProcessNaming::Tid && recorded.regions.iter().any(|batch| !batch.threads.is_empty()) {
+        let tasks = recorded.batches.iter().flat_map(|batch| batch.tasks.iter().cloned());
+        all = all.with_regions_of_threads(&tasks.collect::<Vec<_>>());
+    }
     for batch in recorded.regions {
         all.take_regions(batch).map_err(|undefined| damaged(undefined.to_string()))?;
     }
@@ -39,6 +43,9 @@ fn region_events(batches: &[RegionBatch]) -> Vec<String> {
     let mut names = Vec::new();
     if batches.iter().any(|batch| !batch.counts.is_empty()) {
         names.push(REGION_TIME.to_owned());
+    }
+    if batches.iter().flat_map(|batch| &batch.counts).any(|counts| counts.reverse_calls > 0) {
+        names.push(REGION_BACKWARD.to_owned());
     }
     for event in batches.iter().flat_map(|batch| &batch.states).flat_map(|(_, state)| &state.events) {
         let name = region_event(event);

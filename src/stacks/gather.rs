@@ -7,9 +7,9 @@ use std::thread::{self, JoinHandle};
 
 use crossbeam_channel::{Receiver, never, select};
 
-use super::{Naming, SamplingSetup, StackBatch, StackQuality, StackTree, UnwindMethod};
+use super::{Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
-use crate::regions::RegionBatch;
+use crate::regions::{RegionBatch, RegionTable};
 use crate::units::WallNs;
 
 /// A thread that puts samples and regions into a tree, so that no screen has to.
@@ -19,6 +19,11 @@ pub struct Gathering {
     thread: Option<JoinHandle<()>>,
 }
 
+/// How much earlier than one that was taken a sample may be.
+const OUT_OF_ORDER: WallNs = WallNs(1_000_000_000);
+/// How long samples may be on their way: finding names may take long. Then it is forgotten which regions were open.
+const MOST_ON_THE_WAY: WallNs = WallNs(60_000_000_000);
+
 /// What was gathered so far.
 #[derive(Debug)]
 pub struct Gathered {
@@ -26,9 +31,35 @@ pub struct Gathered {
     quality: StackQuality,
     /// Batches of which it isn't known yet which regions were open.
     waiting: VecDeque<StackBatch>,
+    /// The time of the last sample that was placed.
+    placed: WallNs,
+    /// How long samples may be on their way.
+    most_on_the_way: WallNs,
+    regions: RegionsToCome,
+}
+
+/// Whether there will be more of regions, for which samples wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RegionsToCome {
+    /// There may be more.
+    Expected,
+    /// There are none, or what was read last is there.
+    Over,
 }
 
 impl Gathered {
+    /// Nothing so far, of what is sampled so.
+    pub fn new(sampled: &SamplingSetup, regions: RegionsToCome, options: TreeOptions) -> Self {
+        Self {
+            stacks: StackTree::new(sampled, options, Naming::default(), |_| true),
+            quality: StackQuality::of(sampled.call_graph),
+            waiting: VecDeque::new(),
+            placed: WallNs(0),
+            most_on_the_way: if sampled.events.is_empty() { WallNs(0) } else { MOST_ON_THE_WAY },
+            regions,
+        }
+    }
+
     /// The tree: above all of a task its name, repeats folded, functions without lines. Below that, regions.
     pub fn tree(&self) -> &Tree {
         self.stacks.tree()
@@ -44,19 +75,32 @@ impl Gathered {
         &self.quality
     }
 
-    fn take(&mut self, batch: &StackBatch) {
-        self.quality.take(batch);
-        if self.stacks.take(batch).is_err() {
-            self.quality.losses.malformed += 1;
+    /// The regions so far.
+    pub fn regions(&self) -> &RegionTable {
+        self.stacks.regions()
+    }
+
+    /// Takes samples, which wait until it is known which regions were open.
+    pub fn take(&mut self, batch: StackBatch) {
+        self.waiting.push_back(batch);
+        if self.regions == RegionsToCome::Over {
+            self.place(WallNs(u64::MAX));
         }
     }
 
-    fn take_regions(&mut self, batch: &RegionBatch) {
+    /// Takes what is new of regions.
+    pub fn take_regions(&mut self, batch: &RegionBatch) {
         if self.stacks.take_regions(batch).is_err() {
             self.quality.losses.malformed += 1;
         }
-        self.quality.take_regions(self.stacks.regions());
+        self.quality.take_regions(&self.stacks);
         self.place(self.stacks.knows_regions_until());
+    }
+
+    /// There will be no more of regions: no sample waits any longer.
+    pub fn end_regions(&mut self) {
+        self.regions = RegionsToCome::Over;
+        self.place(WallNs(u64::MAX));
     }
 
     /// Places the samples of batches that end before a time.
@@ -64,11 +108,22 @@ impl Gathered {
         let is_due = |batch: &StackBatch| batch.samples.last().is_none_or(|sample| sample.at <= until);
         while self.waiting.front().is_some_and(is_due) {
             if let Some(batch) = self.waiting.pop_front() {
-                self.take(&batch);
+                self.placed = batch.samples.last().map_or(self.placed, |sample| sample.at.max(self.placed));
+                self.add(&batch);
             }
         }
-        let oldest = self.waiting.front().and_then(|batch| batch.samples.first());
-        self.stacks.forget_open_before(oldest.map_or(until, |sample| sample.at.min(until)));
+        self.quality.take_regions(&self.stacks);
+        // Samples come later than the regions that were open. They come in the order of time, but for a little.
+        let earliest = self.placed.0.saturating_sub(OUT_OF_ORDER.0);
+        let latest = self.stacks.knows_regions_until().0.saturating_sub(self.most_on_the_way.0);
+        self.stacks.forget_open_before(WallNs(earliest.max(latest)));
+    }
+
+    fn add(&mut self, batch: &StackBatch) {
+        self.quality.take(batch);
+        if self.stacks.take(batch).is_err() {
+            self.quality.losses.malformed += 1;
+        }
     }
 }
 
@@ -83,42 +138,11 @@ impl Gathering {
         regions: Option<Receiver<RegionBatch>>,
         options: TreeOptions,
     ) -> io::Result<Self> {
-        let (mut batches, sampled) = stacks.map_or_else(|| (None, nothing_sampled()), |(b, s)| (Some(b), s));
-        let mut regions = regions;
-        let tree = StackTree::new(&sampled, options, Naming::default(), |_| true);
-        let quality = StackQuality::of(sampled.call_graph);
-        let shared = Arc::new(Mutex::new(Gathered { stacks: tree, quality, waiting: VecDeque::new() }));
+        let (batches, sampled) = stacks.map_or_else(|| (None, SamplingSetup::of_nothing()), |(b, s)| (Some(b), s));
+        let to_come = if regions.is_some() { RegionsToCome::Expected } else { RegionsToCome::Over };
+        let shared = Arc::new(Mutex::new(Gathered::new(&sampled, to_come, options)));
         let into = Arc::clone(&shared);
-        let gather = move || {
-            while batches.is_some() || regions.is_some() {
-                let (of_stacks, of_regions) =
-                    (batches.clone().unwrap_or_else(never), regions.clone().unwrap_or_else(never));
-                select! {
-                    recv(of_stacks) -> batch => match batch {
-                        Ok(batch) => {
-                            let mut gathered = lock(&into);
-                            gathered.waiting.push_back(batch);
-                            if regions.is_none() {
-                                gathered.place(WallNs(u64::MAX));
-                            }
-                            gathered.stacks.settle();
-                        }
-                        Err(_) => batches = None,
-                    },
-                    recv(of_regions) -> batch => match batch {
-                        Ok(batch) => {
-                            let mut gathered = lock(&into);
-                            gathered.take_regions(&batch);
-                            gathered.stacks.settle();
-                        }
-                        Err(_) => {
-                            regions = None;
-                            lock(&into).place(WallNs(u64::MAX));
-                        }
-                    },
-                }
-            }
-        };
+        let gather = move || gather(batches, regions, &into);
         let thread = thread::Builder::new().name("profile".into()).spawn(gather)?;
         Ok(Self { shared, thread: Some(thread) })
     }
@@ -141,12 +165,126 @@ impl Gathering {
     }
 }
 
-/// Where regions alone make the tree.
-pub(super) fn nothing_sampled() -> SamplingSetup {
-    SamplingSetup { events: Vec::new(), call_graph: UnwindMethod::Fp }
+/// Takes from both channels until they have ended.
+fn gather(
+    mut batches: Option<Receiver<StackBatch>>,
+    mut regions: Option<Receiver<RegionBatch>>,
+    into: &Mutex<Gathered>,
+) {
+    while batches.is_some() || regions.is_some() {
+        let (of_stacks, of_regions) = (batches.clone().unwrap_or_else(never), regions.clone().unwrap_or_else(never));
+        select! {
+            recv(of_stacks) -> batch => match batch {
+                Ok(batch) => {
+                    let mut gathered = lock(into);
+                    gathered.take(batch);
+                    gathered.stacks.settle();
+                }
+                Err(_) => batches = None,
+            },
+            recv(of_regions) -> batch => match batch {
+                Ok(batch) => {
+                    let mut gathered = lock(into);
+                    gathered.take_regions(&batch);
+                    gathered.stacks.settle();
+                }
+                Err(_) => {
+                    regions = None;
+                    lock(into).end_regions();
+                }
+            },
+        }
+    }
 }
 
 /// A thread that panicked left whole samples behind.
 fn lock(shared: &Mutex<Gathered>) -> MutexGuard<'_, Gathered> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Rate, SampledEvent, StackSample, Task, TaskId, UnwindMethod};
+    use super::*;
+    use crate::regions::{RegionMark, RegionPath, RegionPathId, RegionProgram, RegionProgramId, ThreadMarks};
+
+    const MS: u64 = 1_000_000;
+
+    /// One region, which is open from 10 ms on.
+    fn regions(at: u64, missed: u64, marks: Vec<RegionMark>) -> RegionBatch {
+        let thread = ThreadMarks { program: RegionProgramId(0), tid: 1, missed, marks };
+        let since = WallNs(at.saturating_sub(100 * MS));
+        RegionBatch { at: WallNs(at), since, marks: vec![thread], ..RegionBatch::default() }
+    }
+
+    fn opened() -> RegionBatch {
+        let path = RegionPath { program: RegionProgramId(0), parent: None, name: "r".into(), phase: String::new() };
+        let enter = RegionMark { at: WallNs(10 * MS), path: RegionPathId(0), is_enter: true };
+        let program = RegionProgram { pid: 1, name: Some("p".into()) };
+        RegionBatch { programs: vec![program], paths: vec![path], ..regions(100 * MS, 0, vec![enter]) }
+    }
+
+    fn left(at: u64) -> RegionMark {
+        RegionMark { at: WallNs(at), path: RegionPathId(0), is_enter: false }
+    }
+
+    fn gathered() -> Gathered {
+        let event = SampledEvent { name: "e".into(), unit: Default::default(), rate: Rate::Period(1) };
+        let setup = SamplingSetup { events: vec![event], call_graph: UnwindMethod::Fp };
+        Gathered::new(&setup, RegionsToCome::Expected, TreeOptions::default())
+    }
+
+    fn samples(is_first: bool, times: &[u64]) -> StackBatch {
+        let task = Task { pid: 1, tid: 1, comm: "p".into() };
+        let sample =
+            |&at: &u64| StackSample { at: WallNs(at), task: TaskId(0), cpu: 0, event: 0, weight: 1, stack: None };
+        let tasks = if is_first { vec![task] } else { Vec::new() };
+        StackBatch { tasks, samples: times.iter().map(sample).collect(), ..StackBatch::default() }
+    }
+
+    /// Samples by the innermost name above them.
+    fn by_name(gathered: &Gathered) -> Vec<(&str, u64)> {
+        let tree = gathered.tree();
+        let samples = |node: &crate::profile::NodeRef<'_>| tree.event_ids().map(|event| node.samples(event)).sum();
+        let all = tree.walk().map(|node| (tree.frame_of(node.frame_id()).name, samples(&node)));
+        all.filter(|(_, samples)| *samples > 0).collect()
+    }
+
+    #[test]
+    fn samples_find_their_regions_however_late_they_come() {
+        let mut gathered = gathered();
+        gathered.take_regions(&opened());
+        gathered.take_regions(&regions(200 * MS, 0, vec![left(150 * MS)]));
+        (3..20).for_each(|tick| gathered.take_regions(&regions(tick * 100 * MS, 0, Vec::new())));
+        gathered.take(samples(true, &[5 * MS, 20 * MS, 140 * MS, 160 * MS]));
+        gathered.take(samples(false, &[1950 * MS]));
+        assert_eq!(by_name(&gathered), []);
+        gathered.take_regions(&regions(1900 * MS, 0, Vec::new()));
+        assert_eq!(by_name(&gathered), [("p", 2), ("r", 2)]);
+        gathered.end_regions();
+        assert_eq!(by_name(&gathered), [("p", 3), ("r", 2)]);
+    }
+
+    #[test]
+    fn samples_in_what_was_missed_are_in_an_unknown_region() {
+        let mut gathered = gathered();
+        gathered.take_regions(&opened());
+        gathered.take_regions(&regions(200 * MS, 7, vec![left(150 * MS)]));
+        gathered.take(samples(true, &[90 * MS, 120 * MS, 130 * MS, 160 * MS]));
+        gathered.end_regions();
+        assert_eq!(by_name(&gathered), [("p", 1), ("r", 1), ("[region unknown]", 2)]);
+        let unknown = gathered.quality().unknown_regions;
+        assert_eq!((unknown.samples, unknown.missed), (2, 7));
+    }
+
+    #[test]
+    fn what_is_long_past_is_forgotten_and_unknown() {
+        let mut gathered = gathered();
+        gathered.take_regions(&opened());
+        gathered.take_regions(&regions(200 * MS, 0, vec![left(150 * MS)]));
+        gathered.take_regions(&regions(100_000 * MS, 0, Vec::new()));
+        gathered.take(samples(true, &[20 * MS, 99_000 * MS]));
+        gathered.end_regions();
+        assert_eq!(by_name(&gathered), [("p", 1), ("[region unknown]", 1)]);
+    }
 }

@@ -26,8 +26,8 @@ mod replayed;
 mod table;
 mod tree;
 
-pub use gather::{Gathered, Gathering};
-pub use quality::{Reach, StackOrigin, StackQuality};
+pub use gather::{Gathered, Gathering, RegionsToCome};
+pub use quality::{Reach, StackOrigin, StackQuality, UnknownRegions};
 pub use replayed::{RecordedProfile, Replayed};
 pub use table::{StackTable, Undefined};
 pub use tree::{FrameNaming, Naming, StackTree, TaskNaming, as_is};
@@ -287,4 +287,11 @@ pub struct SamplingSetup {
     pub events: Vec<SampledEvent>,
     /// How stacks are unwound.
     pub call_graph: UnwindMethod,
+}
+
+impl SamplingSetup {
+    /// Of regions alone: no event is sampled.
+    pub fn of_nothing() -> Self {
+        Self { events: Vec::new(), call_graph: UnwindMethod::Fp }
+    }
 }

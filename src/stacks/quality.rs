@@ -3,10 +3,11 @@
 
 use std::fmt;
 
-use super::{Losses, StackBatch, UnnamedFile, UnwindMethod};
+use super::{Losses, StackBatch, StackTree, UnnamedFile, UnwindMethod};
 use crate::names::shown;
+use crate::number::grouped;
 use crate::profile::{EventId, Frame, FrameKind, Tree};
-use crate::regions::{RegionTable, UnreadRegions};
+use crate::regions::UnreadRegions;
 
 /// The part of the samples from which on a finding tells of cut stacks or missing names: one in so many.
 const WORTH_A_WORD: u64 = 20;
@@ -135,6 +136,33 @@ impl StackEnd {
     }
 }
 
+/// Samples of which nobody knows which regions were open.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnknownRegions {
+    /// Those samples.
+    pub samples: u64,
+    /// Enters and leaves that are gone, of threads that were sampled or not.
+    pub missed: u64,
+}
+
+impl UnknownRegions {
+    /// What it means, of so many samples in all; `None` where nothing is gone.
+    fn finding(self, samples: u64) -> Option<String> {
+        let [of, missed] = [self.samples, self.missed].map(grouped);
+        let rest = "calls and times of regions have them all";
+        match self {
+            Self { missed: 0, .. } => None,
+            Self { samples: 0, .. } => Some(format!(
+                "{missed} enters and leaves of regions came too fast to be kept: traces of single calls lack them; {rest}"
+            )),
+            _ => Some(format!(
+                "{of} samples ({}) are in [region unknown]: {missed} enters and leaves came too fast to be kept; {rest}",
+                share(self.samples, samples)
+            )),
+        }
+    }
+}
+
 /// How stacks came to be known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum StackOrigin {
@@ -156,6 +184,8 @@ pub struct StackQuality {
     pub unnamed: Vec<UnnamedFile>,
     /// Programs whose regions can't be read.
     pub unread: Vec<UnreadRegions>,
+    /// Samples of which nobody knows which regions were open.
+    pub unknown_regions: UnknownRegions,
     /// How stacks came to be known.
     pub origin: StackOrigin,
 }
@@ -173,8 +203,9 @@ impl StackQuality {
     }
 
     /// Takes what is known of regions.
-    pub fn take_regions(&mut self, table: &RegionTable) {
-        self.unread = table.unread();
+    pub fn take_regions(&mut self, stacks: &StackTree) {
+        self.unread = stacks.regions().unread();
+        self.unknown_regions = stacks.unknown_regions();
     }
 
     /// How far the stacks of an event go; `None` where nothing tells it.
@@ -213,6 +244,8 @@ impl StackQuality {
             let part = share(all.nameless, all.samples());
             findings.push(format!("{part} of the samples are in code without a name, {}", runtime.names(target)));
         }
+        let samples = tree.event_ids().map(|event| tree.total(event).samples).sum();
+        findings.extend(self.unknown_regions.finding(samples));
         findings.extend(self.unnamed.iter().map(ToString::to_string));
         findings
     }
@@ -408,6 +441,20 @@ mod tests {
         assert!(text.contains("64% of the samples are in code without a name") && text.contains("DumpPerfMapAtExit"));
         // A few are no reason to tell anything.
         assert_eq!(finding(FP, none, &tree(&[("_start;main", 99), ("f", 1)]), "-a"), "");
+    }
+
+    #[test]
+    fn samples_in_unknown_regions_are_told_with_what_is_missing() {
+        let finding = |samples, missed| UnknownRegions { samples, missed }.finding(200);
+        assert_eq!(finding(0, 0), None);
+        let told = finding(50, 12_345).unwrap();
+        assert!(told.starts_with("50 samples (25%) are in [region unknown]: 12,345 enters and leaves"), "{told}");
+        assert!(finding(0, 3).unwrap().starts_with("3 enters and leaves of regions came too fast"));
+        let unknown_regions = UnknownRegions { samples: 1, missed: 9 };
+        let quality = StackQuality { unknown_regions, ..StackQuality::default() };
+        assert!(
+            quality.findings(&tree(&[("_start;main", 2)]), "").iter().any(|told| told.starts_with("1 samples (50%)"))
+        );
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Adds named regions to a profile tree: their calls and times on paths of their own, above what was sampled in them.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Naming, Task};
@@ -8,8 +10,8 @@ use crate::profile::{
     Amount, CallCounts, CallTimes, EventId, Frame, FrameId, FrameKind, ProfileEvent, SampleMeasure, ThreadId, Tree,
 };
 use crate::regions::{
-    OpenRegions, REGION_TIME, RegionBatch, RegionCounts, RegionPathId, RegionProgram, RegionTable, UndefinedRegion,
-    region_event, unit_of,
+    OpenRegions, REGION_BACKWARD, REGION_TIME, RegionBatch, RegionCounts, RegionPathId, RegionProgram, RegionTable,
+    UndefinedRegion, region_event, unit_of,
 };
 
 /// Which events of regions a tree has.
@@ -39,6 +41,7 @@ pub(super) struct RegionPaths {
     pub(super) chosen: RegionEvents,
     /// The tree's event of times, and those of the events that each program counts in its regions.
     time: Option<EventId>,
+    backward: Option<EventId>,
     events: Vec<Vec<Option<EventId>>>,
     /// The frame above all of a program.
     programs: Vec<Option<FrameId>>,
@@ -46,6 +49,11 @@ pub(super) struct RegionPaths {
     paths: Vec<Vec<FrameId>>,
     /// What of each path is in the tree.
     added: Vec<AddedCounts>,
+    /// The threads by their numbers, where each thread's regions stand below it.
+    pub(super) threads: Option<FxHashMap<u32, Task>>,
+    tallies: Vec<ThreadTally>,
+    /// What of runs backwards is in the tree, in the regions alone.
+    added_backward: FxHashMap<Vec<FrameId>, u64>,
 }
 
 /// What of a path is in a tree.
@@ -54,6 +62,29 @@ struct AddedCounts {
     calls: u64,
     self_ns: u64,
     events: Vec<u64>,
+}
+
+/// What runs backwards took on paths with the same frames, with those of regions within.
+#[derive(Clone, Copy, Debug, Default)]
+struct BackwardRuns {
+    runs: u64,
+    ns: u64,
+    /// The part of it that is regions' directly within.
+    within_ns: u64,
+}
+
+/// What a thread counted on a path.
+#[derive(Debug)]
+struct ThreadTally {
+    frames: Vec<FrameId>,
+    calls: u64,
+    amounts: Vec<(EventId, Amount)>,
+}
+
+impl ThreadTally {
+    fn add_to(&self, tree: &mut Tree, place: ThreadId) {
+        tree.tally(place, self.frames.iter().copied(), self.calls, &self.amounts);
+    }
 }
 
 impl RegionPaths {
@@ -93,6 +124,11 @@ impl RegionPaths {
         if self.time.is_none() && self.chosen.has(REGION_TIME) {
             self.time = Some(tree.event(&ProfileEvent::new(REGION_TIME, SampleMeasure::Timed)));
         }
+        let runs_backward = || self.table.all_counts().any(|counts| counts.reverse_calls > 0);
+        if self.backward.is_none() && self.chosen.has(REGION_BACKWARD) && runs_backward() {
+            let measure = SampleMeasure::Counted("nanoseconds".into());
+            self.backward = Some(tree.event(&ProfileEvent::new(REGION_BACKWARD, measure)));
+        }
         for ((_, state), known) in self.table.programs().zip(&mut self.events) {
             for event in state.events.iter().skip(known.len()) {
                 let name = region_event(event);
@@ -108,21 +144,106 @@ impl RegionPaths {
         self.paths.get(path.0 as usize).map_or(&[], Vec::as_slice)
     }
 
+    /// The same without the frame of the program.
+    pub(super) fn below_program(&self, path: RegionPathId) -> &[FrameId] {
+        let program = self.table.paths().get(path.0 as usize).map(|path| path.program.0 as usize);
+        let has_frame = program.and_then(|program| self.programs.get(program).copied().flatten()).is_some();
+        &self.path(path)[usize::from(has_frame)..]
+    }
+
+    /// Adds what threads counted, if each thread's regions stand below it.
+    pub(super) fn add_threads(&mut self, tree: &mut Tree, place: ThreadId, batch: &RegionBatch, naming: &Naming) {
+        let Some(threads) = &self.threads else { return };
+        let mut tallies = Vec::new();
+        let mut backward: BTreeMap<Vec<FrameId>, BackwardRuns> = BTreeMap::new();
+        for counts in &batch.threads {
+            let Some(path) = self.table.paths().get(counts.path.0 as usize) else { continue };
+            let Some(program) = self.table.program(path.program) else { continue };
+            let of_program = task(program);
+            let thread = Task { tid: counts.tid.cast_signed(), ..of_program };
+            let name = (naming.task)(threads.get(&counts.tid).unwrap_or(&thread));
+            let name = name.map(|name| tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function(&name) }));
+            let frames: Vec<FrameId> =
+                name.into_iter().chain(self.below_program(counts.path).iter().copied()).collect();
+            let more = |event, weight: u64| (event, Amount { samples: 0, weight });
+            let events = self.events_of(counts.path).iter().zip(&counts.events);
+            let events = events.filter_map(|(event, own)| Some(more((*event)?, (*own)?)));
+            let amounts: Vec<_> = self.time.map(|time| more(time, counts.self_ns)).into_iter().chain(events).collect();
+            tallies.push(ThreadTally { frames: frames.clone(), calls: counts.calls, amounts });
+            backward.entry(frames[..frames.len() - 1].to_vec()).or_default().within_ns += counts.reverse_ns;
+            backward.entry(frames).or_default().ns += counts.reverse_ns;
+        }
+        for (frames, BackwardRuns { ns, within_ns, .. }) in backward {
+            let own = Amount { samples: 0, weight: ns.saturating_sub(within_ns) };
+            let amounts = self.backward.map(|event| (event, own)).into_iter().collect();
+            tallies.push(ThreadTally { frames, calls: 0, amounts });
+        }
+        tallies.iter().for_each(|tally| tally.add_to(tree, place));
+        self.tallies.extend(tallies);
+    }
+
     /// Adds what a batch counted.
     pub(super) fn add_new(&mut self, tree: &mut Tree, place: ThreadId, batch: &RegionBatch) {
+        if self.threads.is_some() {
+            return;
+        }
         batch.counts.iter().for_each(|counts| self.add(tree, place, counts));
+        self.add_backward(tree, place);
         self.tell_calls(tree, place);
     }
 
     /// Adds all to a tree in which there is nothing.
     pub(super) fn add_all(&mut self, tree: &mut Tree, place: ThreadId) {
         self.added.fill(AddedCounts::default());
+        self.added_backward.clear();
+        if self.threads.is_some() {
+            return self.tallies.iter().for_each(|tally| tally.add_to(tree, place));
+        }
         for path in (0..self.paths.len() as u32).map(RegionPathId) {
             if let Some(counts) = self.table.counts(path).cloned() {
                 self.add(tree, place, &counts);
             }
         }
+        self.add_backward(tree, place);
         self.tell_calls(tree, place);
+    }
+
+    /// Runs backwards by the frames of their paths.
+    fn backward_runs(&self) -> FxHashMap<&[FrameId], BackwardRuns> {
+        let mut all: FxHashMap<&[FrameId], BackwardRuns> = FxHashMap::default();
+        for counts in self.table.all_counts().filter(|counts| counts.reverse_calls > 0) {
+            let frames = self.path(counts.path);
+            let runs = all.entry(frames).or_default();
+            (runs.runs, runs.ns) = (runs.runs + counts.reverse_calls, runs.ns + counts.reverse_ns);
+            let around = &frames[..frames.len().saturating_sub(1)];
+            all.entry(around).or_default().within_ns += counts.reverse_ns;
+        }
+        all
+    }
+
+    /// Adds the time of runs backwards in each region alone, and says how many there were.
+    fn add_backward(&mut self, tree: &mut Tree, place: ThreadId) {
+        let Some(event) = self.backward else { return };
+        let all: Vec<_> = self.backward_runs().into_iter().map(|(frames, runs)| (frames.to_vec(), runs)).collect();
+        for (frames, BackwardRuns { runs, ns, within_ns }) in all.into_iter().filter(|(_, runs)| runs.runs > 0) {
+            let own = ns.saturating_sub(within_ns);
+            let counts = CallCounts {
+                calls: runs,
+                measured: runs,
+                count: ns as f64,
+                own: Some(own as f64),
+                counted: ns as f64,
+                variance: Some(0.0),
+                ..CallCounts::default()
+            };
+            tree.set_call_counts(place, frames.iter().copied(), event, counts);
+            let before = self.added_backward.insert(frames.clone(), own).unwrap_or(0);
+            let more = Amount { samples: 0, weight: own.saturating_sub(before) };
+            tree.tally(place, frames.iter().copied(), 0, &[(event, more)]);
+            if before > own {
+                tree.take_off(place, frames, event, before - own);
+            }
+        }
     }
 
     /// The tree's events of a path's program.
@@ -197,6 +318,7 @@ fn call_counts(counts: &RegionCounts, event: usize, per_second: Option<f64>) -> 
         count: total.count,
         own: total.self_count,
         counted: total.counted,
+        excess: total.marker_error,
         variance: total.standard_error.map(|error| error * error),
         degrees: total.degrees,
         per_second,
@@ -214,12 +336,11 @@ fn task(program: &RegionProgram) -> Task {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
-    use super::super::gather::nothing_sampled;
-    use super::super::{StackTree, as_is};
+    use super::super::{SamplingSetup, StackTree, as_is};
     use super::*;
     use crate::profile::TreeOptions;
     use crate::rates::{Confidence, Error};
-    use crate::regions::{CountedPart, EventCounts, EventSums, RegionPath, RegionProgramId, RegionState};
+    use crate::regions::{CountedPart, EventCounts, EventSums, RegionPath, RegionProgramId, RegionState, ThreadCounts};
     use crate::units::WallNs;
 
     /// A region, another one in it, and the first one in a phase.
@@ -266,7 +387,7 @@ mod tests {
 
     fn tree() -> StackTree {
         let naming = Naming { task: Box::new(|task| Some(task.comm.clone())), frame: Box::new(as_is) };
-        StackTree::new(&nothing_sampled(), TreeOptions::default(), naming, |_| true)
+        StackTree::new(&SamplingSetup::of_nothing(), TreeOptions::default(), naming, |_| true)
     }
 
     /// The own counts of `outer` and `inner`.
@@ -288,6 +409,56 @@ mod tests {
         // Phases are one path.
         all.take_regions(&batch(3, vec![counts(2, 7, 7, 100)])).unwrap();
         assert_eq!(own(all.tree(), "region-page-faults"), [27, 55]);
+    }
+
+    #[test]
+    fn runs_backwards_are_an_event_and_those_within_are_not_the_regions_own() {
+        let backward = |path, runs, ns| RegionCounts { reverse_calls: runs, reverse_ns: ns, ..counts(path, 0, 0, 100) };
+        let mut all = tree();
+        // 90 in all and 20 of them in the region within; then 30 in that, and another 10 in a phase of the first.
+        all.take_regions(&first(vec![backward(0, 2, 90), backward(1, 3, 20)])).unwrap();
+        assert_eq!(own(all.tree(), REGION_BACKWARD), [70, 20]);
+        all.take_regions(&batch(2, vec![backward(1, 4, 30)])).unwrap();
+        assert_eq!(own(all.tree(), REGION_BACKWARD), [60, 30]);
+        all.take_regions(&batch(3, vec![backward(2, 1, 10)])).unwrap();
+        assert_eq!(own(all.tree(), REGION_BACKWARD), [70, 30]);
+        let event = all.tree().find_event(REGION_BACKWARD).unwrap();
+        let outer = all.tree().walk().find(|node| node.frame().name == "outer").unwrap();
+        let found = *outer.call_counts(event).unwrap();
+        assert_eq!((found.calls, found.count, found.own), (3, 100.0, Some(70.0)));
+        // Without one there is no such event.
+        let mut none = tree();
+        none.take_regions(&first(vec![counts(0, 1, 1, 1)])).unwrap();
+        assert_eq!(none.tree().find_event(REGION_BACKWARD), None);
+    }
+
+    #[test]
+    fn regions_of_threads_stand_below_their_threads() {
+        let of_thread = |tid, path, self_ns| ThreadCounts {
+            path: RegionPathId(path),
+            tid,
+            calls: 1,
+            self_ns,
+            reverse_ns: 0,
+            events: vec![Some(self_ns / 10), None],
+        };
+        let threads = vec![of_thread(8, 0, 30), of_thread(8, 1, 50), of_thread(9, 0, 70)];
+        let worker = Task { pid: 7, tid: 8, comm: "worker".into() };
+        let naming = Naming {
+            task: Box::new(|task| Some(format!("{}-{}/{}", task.comm, task.pid, task.tid))),
+            frame: Box::new(as_is),
+        };
+        let tree = StackTree::new(&SamplingSetup::of_nothing(), TreeOptions::default(), naming, |_| true);
+        let mut all = tree.with_regions_of_threads(&[worker]);
+        all.take_regions(&first(vec![counts(0, 60, 10, 50)])).unwrap();
+        all.take_regions(&RegionBatch { threads, ..batch(2, vec![]) }).unwrap();
+        let tree = all.tree();
+        let [time, faults] = ["region-time", "region-page-faults"].map(|name| tree.find_event(name).unwrap());
+        let rows = tree.walk().filter(|node| node.weight(time) > 0);
+        let rows: Vec<_> =
+            rows.map(|node| (tree.names(node.id())[1..].join(";"), node.weight(time), node.weight(faults))).collect();
+        let wanted = [("worker-7/8;outer", 30, 3), ("worker-7/8;outer;inner", 50, 5), ("p-7/9;outer", 70, 7)];
+        assert_eq!(rows, wanted.map(|(path, time, faults)| (path.to_owned(), time, faults)));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Builds the profile tree of a recording at a given time.
 
-use super::gather::nothing_sampled;
 use super::{Naming, SamplingSetup, StackBatch, StackQuality, StackTree};
 use crate::profile::{Tree, TreeOptions};
 use crate::regions::RegionBatch;
@@ -20,7 +19,7 @@ pub struct RecordedProfile<'a> {
 impl RecordedProfile<'_> {
     /// Which events were sampled, and how; without events where none were.
     pub fn setup(&self) -> SamplingSetup {
-        self.sampled.cloned().unwrap_or_else(nothing_sampled)
+        self.sampled.cloned().unwrap_or_else(SamplingSetup::of_nothing)
     }
 
     fn empty(&self) -> (StackTree, StackQuality) {
@@ -59,12 +58,12 @@ impl Replayed {
         }
         while let Some(batch) = recorded.regions.get(self.regions).filter(|batch| batch.at <= until) {
             let _ = self.stacks.take_regions(batch);
-            self.quality.take_regions(self.stacks.regions());
             self.regions += 1;
         }
         // As live: samples wait until it is known which regions were open.
         let known = recorded.regions.get(self.regions).map_or(until, |next| next.since.min(until));
         self.take_samples(recorded.batches, known);
+        self.quality.take_regions(&self.stacks);
         self.at = Some(until);
         (self.stacks.tree(), &self.quality)
     }

@@ -8,13 +8,17 @@ use rustc_hash::FxHashMap;
 
 use super::regions::{RegionEvents, RegionPaths};
 use super::{
-    SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnwindMethod,
+    SamplingSetup, StackBatch, StackFrame, StackId, StackTable, Task, TaskCosts, TaskId, Undefined, UnknownRegions,
+    UnwindMethod,
 };
 use crate::callgrind::{self, FunctionId};
 use crate::events::Unit;
-use crate::profile::{self, Amount, EventId, FrameId, FrameKind, SampleMeasure, ThreadId, Tree, TreeOptions};
-use crate::regions::{RegionBatch, RegionPathId, RegionTable, UndefinedRegion};
+use crate::profile::{self, Amount, EventId, Frame, FrameId, FrameKind, SampleMeasure, ThreadId, Tree, TreeOptions};
+use crate::regions::{RegionAt, RegionBatch, RegionTable, UndefinedRegion};
 use crate::units::WallNs;
+
+/// What stands in the place of a region above samples of which nobody knows which regions were open.
+const UNKNOWN_REGION: &str = "[region unknown]";
 
 /// A profile tree that grows with every batch.
 #[derive(Debug)]
@@ -35,6 +39,7 @@ pub struct StackTree {
     sampled: Vec<(StackPlace, Amount)>,
     places: FxHashMap<StackPlace, usize>,
     regions: RegionPaths,
+    in_unknown_regions: u64,
     /// What a model counted, by the frame above a task.
     graphs: BTreeMap<Option<FrameId>, callgrind::CallGraph>,
 }
@@ -44,8 +49,7 @@ pub struct StackTree {
 struct StackPlace {
     task: TaskId,
     stack: Option<StackId>,
-    /// The region that was open.
-    region: Option<RegionPathId>,
+    region: RegionAt,
     event: EventId,
 }
 
@@ -77,7 +81,7 @@ impl fmt::Debug for Naming {
 
 /// Adds a frame unchanged.
 pub fn as_is(frame: &StackFrame, tree: &mut Tree) -> FrameId {
-    tree.frame(&profile::Frame {
+    tree.frame(&Frame {
         kind: FrameKind::Function,
         name: &frame.name,
         module: &frame.module,
@@ -111,7 +115,22 @@ impl StackTree {
         let (table, frames, tasks, path) = (StackTable::default(), Vec::new(), Vec::new(), Vec::new());
         let (sampled, places) = (Vec::new(), FxHashMap::default());
         let (regions, graphs) = (RegionPaths::default(), BTreeMap::new());
-        Self { tree, place, table, events, naming, frames, tasks, path, sampled, places, regions, graphs }
+        let in_unknown_regions = 0;
+        Self {
+            tree,
+            place,
+            table,
+            events,
+            naming,
+            frames,
+            tasks,
+            path,
+            sampled,
+            places,
+            regions,
+            in_unknown_regions,
+            graphs,
+        }
     }
 
     /// Adds the samples of a batch.
@@ -127,14 +146,16 @@ impl StackTree {
         self.frames.extend(batch.frames.iter().map(|frame| (naming.frame)(frame, tree)));
         let process = |task: &Task| {
             let name = (naming.task)(task)?;
-            Some(tree.frame(&profile::Frame { kind: FrameKind::Process, ..profile::Frame::function(&name) }))
+            Some(tree.frame(&Frame { kind: FrameKind::Process, ..Frame::function(&name) }))
         };
         self.tasks.extend(batch.tasks.iter().map(process));
         self.rename(&batch.renamed);
         for sample in &batch.samples {
             let Some(event) = self.events[sample.event as usize] else { continue };
             let task = self.table.task(sample.task);
-            let region = task.and_then(|task| self.regions.open.innermost(task.tid.cast_unsigned(), sample.at));
+            let region = task.map(|task| self.regions.open.region_at(task.tid.cast_unsigned(), sample.at));
+            let region = region.unwrap_or(RegionAt::Outside);
+            self.in_unknown_regions += u64::from(region == RegionAt::Unknown);
             let place = StackPlace { task: sample.task, stack: sample.stack, region, event };
             self.add(place, Amount { samples: 1, weight: sample.weight });
             let next = self.sampled.len();
@@ -155,8 +176,17 @@ impl StackTree {
         self.path.clear();
         self.path.extend(self.table.innermost_first(place.stack).map(|frame| self.frames[frame.0 as usize]));
         match place.region {
-            Some(region) => self.path.extend(self.regions.path(region).iter().rev()),
-            None => self.path.extend(self.tasks[place.task.0 as usize]),
+            RegionAt::In(region) if self.regions.threads.is_some() => {
+                self.path.extend(self.regions.below_program(region).iter().rev());
+                self.path.extend(self.tasks[place.task.0 as usize]);
+            }
+            RegionAt::In(region) => self.path.extend(self.regions.path(region).iter().rev()),
+            RegionAt::Outside => self.path.extend(self.tasks[place.task.0 as usize]),
+            RegionAt::Unknown => {
+                let unknown = Frame { kind: FrameKind::Region, ..Frame::function(UNKNOWN_REGION) };
+                self.path.push(self.tree.frame(&unknown));
+                self.path.extend(self.tasks[place.task.0 as usize]);
+            }
         }
         self.tree.stack(self.place, self.path.iter().rev().copied(), place.event, amount);
     }
@@ -185,6 +215,14 @@ impl StackTree {
         self
     }
 
+    /// Has every thread's regions stand below the thread, which is one of these tasks, and not those of all threads below
+    /// their program: what threads counted is in the last batch. Chosen before the first batch.
+    #[must_use]
+    pub fn with_regions_of_threads(mut self, tasks: &[Task]) -> Self {
+        self.regions.threads = Some(tasks.iter().map(|task| (task.tid.cast_unsigned(), task.clone())).collect());
+        self
+    }
+
     /// Adds what was counted of regions, and places what is sampled from now on below those that were open.
     ///
     /// # Errors
@@ -194,6 +232,7 @@ impl StackTree {
         if batch.counted_since.is_some() {
             self.regions.add_new(&mut self.tree, self.place, batch);
         }
+        self.regions.add_threads(&mut self.tree, self.place, batch, &self.naming);
         Ok(())
     }
 
@@ -202,12 +241,17 @@ impl StackTree {
         &self.regions.table
     }
 
+    /// Samples of which nobody knows which regions were open, and enters and leaves that are gone.
+    pub fn unknown_regions(&self) -> UnknownRegions {
+        UnknownRegions { samples: self.in_unknown_regions, missed: self.regions.open.missed() }
+    }
+
     /// The time up to which all is known of which regions were open.
     pub fn knows_regions_until(&self) -> WallNs {
         self.regions.open.known_until()
     }
 
-    /// Forgets which regions were open before a time.
+    /// Forgets which regions were open before a time: of samples that come later it is unknown.
     pub fn forget_open_before(&mut self, at: WallNs) {
         self.regions.open.forget_before(at);
     }

@@ -22,6 +22,7 @@ use crate::monitor::{Monitor, Row};
 use crate::names::shown;
 use crate::number::{plain, shortest};
 use crate::rates::Uncertain;
+use crate::sources::Scope;
 
 /// A line an event for whole runs.
 pub fn totals(runs: &Repeats<'_>, separator: &str) -> String {
@@ -67,6 +68,8 @@ pub fn interval(monitor: &Monitor, separator: &str) -> String {
 /// Fields that [`our_fields`] gives, and before them the two of perf's metrics.
 const OURS: usize = 10;
 const METRIC: usize = 2;
+/// The last fields of a line where metrics were asked for.
+const METRIC_ENDS: usize = 3;
 
 /// The line of an event and those of its metrics but the first, which keep the first `kept` fields.
 fn with_metrics(
@@ -122,6 +125,53 @@ fn time_fields(running_ns: u64, run_ratio: Option<f64>, metric: Option<DerivedMe
     let percent = format!("{:.2}", run_ratio.unwrap_or(1.0) * 100.0);
     let value = metric.as_ref().map_or_else(String::new, |metric| plain(metric.value, 3));
     [running_ns.to_string(), percent, value, metric.map_or_else(String::new, |metric| metric.unit)]
+}
+
+/// A line of something that is no event of the monitor, with the same fields.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct EventLine {
+    /// `None` where it wasn't counted.
+    pub(super) value: Option<f64>,
+    pub(super) unit: &'static str,
+    /// Safe to show.
+    pub(super) event: String,
+    /// The standard error of the mean of several runs, as a part of it.
+    pub(super) relative_error: Option<f64>,
+    pub(super) running_ns: u64,
+    pub(super) run_ratio: f64,
+    /// The interval of the value.
+    pub(super) bounds: Option<(f64, f64)>,
+}
+
+impl EventLine {
+    /// The fields of totals of so many runs.
+    pub(super) fn fields(&self, monitor: &Monitor, runs: usize) -> Vec<String> {
+        let header = monitor.header();
+        let has_parts = header.events.iter().any(|event| event.scope != Scope::All);
+        let whole = |value: f64| plain(value, 0);
+        let value = self.value.map_or_else(|| "<not counted>".to_owned(), whole);
+        let mut fields = vec![String::new(); usize::from(has_parts)];
+        fields.extend([value, self.unit.into(), self.event.clone()]);
+        fields.extend(header.target.cgroup().map(|cgroup| shown(cgroup).into_owned()));
+        if runs > 1 {
+            fields.push(self.relative_error.map_or_else(String::new, |part| format!("{:.2}%", part * 100.0)));
+        }
+        fields.extend(time_fields(self.running_ns, Some(self.run_ratio), None));
+        let [low, high] = [|bounds: (f64, f64)| bounds.0, |bounds: (f64, f64)| bounds.1]
+            .map(|end| self.bounds.map_or_else(String::new, |bounds| whole(end(bounds))));
+        let status = match self.value {
+            None => "not counted",
+            Some(_) if header.modelled.is_some() => "under emulation",
+            Some(_) => COUNTED,
+        };
+        let mut ours: [String; OURS] = Default::default();
+        (ours[1], ours[2], ours[6]) = (low, high, status.to_owned());
+        fields.extend(ours);
+        if !header.metrics.is_empty() {
+            fields.resize(fields.len() + METRIC_ENDS, String::new());
+        }
+        fields
+    }
 }
 
 /// What a model counted is never called counted.

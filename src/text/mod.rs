@@ -11,6 +11,7 @@ mod hyperfine;
 mod json;
 mod metric;
 mod perf_metric;
+mod region_repeats;
 mod regions;
 mod repeats;
 mod stacks;
@@ -29,6 +30,7 @@ pub use history::{
 };
 pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
+pub use region_repeats::RegionRepeats;
 pub use regions::{json_regions, regions};
 pub use repeats::Repeats;
 pub use stacks::stacks;

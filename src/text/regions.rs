@@ -6,92 +6,130 @@ use crate::number::{amount, grouped, plus_minus_part, time};
 use crate::regions::{
     EventTotal, ProcessRegions, RegionCounts, RegionProgram, RegionProgramId, RegionState, RegionTable, unit_of,
 };
+use crate::run::Header;
 
 /// A table for each process that has regions: calls, time in all, in the region alone and of a call, indented as they nest;
-/// and another one of the events that its regions counted. Empty where none has any.
-pub fn regions(table: &RegionTable) -> String {
+/// and others of the events that its regions counted. Empty where none has any.
+pub fn regions(table: &RegionTable, header: &Header) -> String {
     let mut out = String::new();
     let read = table.programs().zip(0..).filter(|((_, state), _)| state.error.is_none());
     for ((program, state), number) in read {
-        out += &of_program(table, program, state, RegionProgramId(number));
-        out += &events_of_program(table, program, state, RegionProgramId(number));
+        let rows = table.rows(RegionProgramId(number));
+        if !rows.is_empty() {
+            out += &of_program(table, &rows, program, state);
+            out += &clock_words(header);
+            out += &events_of_program(table, &rows, program, state);
+        }
     }
     table.unread().iter().for_each(|unread| out += &format!(" {unread}\n\n"));
     out
 }
 
-/// What events counted in the regions of a program: in all calls, in the region alone, and of a call. Empty where it has none.
-fn events_of_program(table: &RegionTable, program: &RegionProgram, state: &RegionState, id: RegionProgramId) -> String {
-    let rows = table.rows(id);
-    if rows.is_empty() || state.events.is_empty() {
-        return String::new();
+/// Where the program ran under a model, that its times are those of that; and a blank line.
+pub(super) fn clock_words(header: &Header) -> String {
+    match header.modelled {
+        Some(_) => " under emulation: times are those of valgrind's run, many times the program's own\n\n".into(),
+        None => "\n".into(),
     }
-    let mut out = format!(" Events in regions of process {}:\n\n", program.pid);
-    out += &format!(
-        "{:>13} {:>8} {:>13} {:>11} {:>10} {:>10}   EVENT IN REGION\n",
-        "COUNT", "±95%", "SELF", "MEAN CALL", "LEAST", "MOST"
-    );
-    for row in rows {
-        let (indent, name, phase) = name_of(table, row);
-        for (place, event) in state.events.iter().enumerate() {
+}
+
+/// What events counted in the regions of a program: a table for each, in all calls, in the region alone, and of a call.
+fn events_of_program(
+    table: &RegionTable,
+    rows: &[&RegionCounts],
+    program: &RegionProgram,
+    state: &RegionState,
+) -> String {
+    let mut out = String::new();
+    for (place, event) in state.events.iter().enumerate() {
+        out += &format!(" {} in regions of {}:\n\n", shown(event), program.title());
+        out += &format!(
+            "{:>13} {:>7} {:>9} {:>9} {:>8} {:>8}   REGION\n",
+            "COUNT", "±95%", "SELF", "MEAN CALL", "LEAST", "MOST"
+        );
+        for row in rows {
+            let (indent, name, phase) = name_of(table, row);
             let cells = event_cells(row.event(place).as_ref(), &unit_of(event));
-            out += &format!("{cells}   {indent}{} in {name}{phase}\n", shown(event));
+            out += &format!("{cells}   {indent}{name}{phase}\n");
         }
+        out += "\n";
     }
-    out + "\n"
+    out
 }
 
 /// What an event counted in a region; it wasn't counted where this is `None`, which is not 0.
 fn event_cells(total: Option<&EventTotal>, unit: &Unit) -> String {
     let Some(total) = total else {
-        return format!("{:>13} {:>8} {:>13} {:>11} {:>10} {:>10}", "—", "", "—", "—", "—", "—");
+        return format!("{:>13} {:>7} {:>9} {:>9} {:>8} {:>8}", "—", "", "—", "—", "—", "—");
     };
-    let count = |value: f64| match unit {
-        Unit::Nanoseconds => time(value),
-        _ => grouped(value.round() as u64),
+    let count = match unit {
+        Unit::Nanoseconds => time(total.count),
+        _ => grouped(total.count.round() as u64),
     };
-    let error = match total.error {
+    let error = match total.half_width() {
         Some(0.0) => "exact".to_owned(),
-        Some(error) if total.count > 0.0 => plus_minus_part(error / total.count),
+        Some(half_width) if total.count > 0.0 => plus_minus_part(half_width / total.count),
         _ => "±?".to_owned(),
     };
     format!(
-        "{:>13} {error:>8} {:>13} {:>11} {:>10} {:>10}",
-        count(total.count),
-        total.self_count.map_or_else(|| "—".to_owned(), count),
+        "{count:>13} {error:>7} {:>9} {:>9} {:>8} {:>8}",
+        total.self_count.map_or_else(|| "—".to_owned(), |own| amount(own, unit)),
         amount(total.mean, unit),
         amount(total.min, unit),
         amount(total.max, unit)
     )
 }
 
-/// A line of JSON for each process that has regions.
-pub fn json_regions(processes: &[ProcessRegions]) -> String {
-    let read = processes.iter().filter_map(|process| process.regions.as_ref().ok());
-    let with_rows = read.filter(|snapshot| !snapshot.rows().is_empty());
-    with_rows.map(|snapshot| crate::regions::json(snapshot).replace('\n', "") + "\n").collect()
+/// A line of JSON for each process that has regions, of all runs; `run` is its number where there are several.
+pub fn json_regions(runs: &[Vec<ProcessRegions>], header: &Header) -> String {
+    let line = |(run, process): (usize, &ProcessRegions)| {
+        let snapshot = process.regions.as_ref().ok().filter(|snapshot| !snapshot.rows().is_empty())?;
+        let run = if runs.len() > 1 { format!("\"run\":{run},") } else { String::new() };
+        let clock = if header.modelled.is_some() { "\"under_emulation\":true," } else { "" };
+        let object = crate::regions::json(snapshot).replace('\n', "");
+        Some(format!("{{{run}{clock}{}\n", object.strip_prefix('{')?))
+    };
+    let numbered = (1..).zip(runs).flat_map(|(run, processes)| processes.iter().map(move |process| (run, process)));
+    numbered.filter_map(line).collect()
 }
 
-fn of_program(table: &RegionTable, program: &RegionProgram, state: &RegionState, id: RegionProgramId) -> String {
-    let rows = table.rows(id);
-    if rows.is_empty() {
-        return String::new();
-    }
-    let mut out = format!(" Regions of process {}:\n\n", program.pid);
+fn of_program(table: &RegionTable, rows: &[&RegionCounts], program: &RegionProgram, state: &RegionState) -> String {
+    let mut out = format!(" Regions of {}:\n\n", program.title());
     out += &format!(
-        "{:>13} {:>10} {:>10} {:>10} {:>10} {:>10}   REGION\n",
+        "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   REGION\n",
         "CALLS", "TIME", "SELF", "MEAN CALL", "50% BELOW", "99% BELOW"
     );
-    rows.iter().for_each(|row| out += &line(table, row));
+    let mut before = Vec::new();
+    for row in rows {
+        let names = table.names(row.path);
+        out += &lines_of_open(&before, &names);
+        out += &line(table, row);
+        before = names;
+    }
     out += &format!(
-        "\n elapsed times of all threads, without what measuring a call takes: {} in its region, {} in the one around\n",
+        "\n elapsed times of all threads; what measuring a call takes is taken off:\n {} in its region, {} in the one around. 50% and 99% have the latter\n",
         time(state.inner_ns),
         time(state.outer_ns)
     );
     if state.lost > 0 {
         out += &format!(" {} calls are not counted: there are too many regions\n", grouped(state.lost));
     }
-    out + "\n"
+    out
+}
+
+/// Lines for the regions around one of which no call has ended: rows are indented below them. `before` is the path of the
+/// row before, whose regions have lines.
+fn lines_of_open(before: &[&str], path: &[&str]) -> String {
+    let known = before.iter().zip(path).take_while(|(before, name)| before == name).count();
+    let around = path.len().saturating_sub(1);
+    let line = |depth: usize| {
+        let (indent, name) = ("  ".repeat(depth), shown(path[depth]));
+        format!(
+            "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   {indent}{name}  no call has ended\n",
+            "-", "-", "-", "-", "-", "-"
+        )
+    };
+    (known..around).map(line).collect()
 }
 
 fn line(table: &RegionTable, row: &RegionCounts) -> String {
@@ -102,7 +140,7 @@ fn line(table: &RegionTable, row: &RegionCounts) -> String {
         calls => format!("  backward: {} in {} runs", time(row.reverse_ns as f64), grouped(calls)),
     };
     format!(
-        "{:>13} {:>10} {:>10} {:>10} {:>10} {:>10}   {indent}{name}{phase}{reverse}\n",
+        "{:>13} {:>8} {:>8} {:>9} {:>9} {:>9}   {indent}{name}{phase}{reverse}\n",
         grouped(row.calls),
         time(row.time_ns as f64),
         time(row.self_ns as f64),
@@ -119,4 +157,20 @@ fn name_of(table: &RegionTable, row: &RegionCounts) -> (String, String, String) 
     let phase = table.paths().get(row.path.0 as usize).map_or("", |path| path.phase.as_str());
     let phase = if phase.is_empty() { String::new() } else { format!("  ({})", shown(phase)) };
     ("  ".repeat(names.len().saturating_sub(1)), name, phase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn regions_that_were_not_left_stand_above_those_within() {
+        let names =
+            |text: String| -> Vec<String> { text.lines().map(|line| line.chars().skip(64).collect()).collect() };
+        let of = |before: &[&str], path: &[&str]| names(lines_of_open(before, path));
+        assert_eq!(of(&[], &["a", "b", "c"]), ["a  no call has ended", "  b  no call has ended"]);
+        assert_eq!(of(&["a", "b", "c"], &["a", "b", "d"]), [""; 0]);
+        assert_eq!(of(&["a", "b"], &["a\u{1b}", "b"]), ["a\\x1b  no call has ended"]);
+        assert_eq!(of(&["a", "b"], &["a"]), [""; 0]);
+    }
 }

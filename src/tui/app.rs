@@ -231,7 +231,7 @@ impl App<'_> {
         let end = self.feed.end(&last, lost);
         // Looked at once more in any case: the last samples have to be named first.
         self.is_profile_coming = true;
-        self.tell(Message::Ended(end));
+        self.tell(Message::Ended(end, self.feed.notes_of_end()));
     }
 
     fn take_output(&mut self, line: OutputLine) {
@@ -269,8 +269,14 @@ impl App<'_> {
     }
 
     fn save(&mut self) {
-        let saved = self.model.rounds.save(&self.model.options.save_in, self.model.monitor.header());
-        self.tell(Message::Saved(saved.map_err(|error| error.to_string())));
+        let regions = self.feed.regions(self.model.rounds.now());
+        let header = self.model.monitor.header();
+        let saved = self.model.rounds.save(&self.model.options.save_in, header, regions.as_ref());
+        self.tell(match saved {
+            Ok(path) if self.feed.samples_stacks() => Message::SavedWithoutStacks(path),
+            Ok(path) => Message::Saved(Ok(path)),
+            Err(error) => Message::Saved(Err(error.to_string())),
+        });
     }
 
     fn export(&mut self, format: PictureFormat) {

@@ -8,6 +8,7 @@ use super::others::Others;
 use crate::monitor::Monitor;
 use crate::profile::Tree;
 use crate::recording::Speed;
+use crate::regions::RegionBatch;
 use crate::run::End;
 use crate::sampling::SamplerMessage;
 use crate::session::OutputLine;
@@ -27,6 +28,16 @@ pub trait Feed {
     /// sampled. A replay hands over what was sampled until then.
     fn profile(&mut self, _until: WallNs, _see: &mut dyn FnMut(&Tree, &StackQuality)) {}
 
+    /// What named regions counted until then, for a recording that is saved; `None` where no program has any.
+    fn regions(&self, _until: WallNs) -> Option<RegionBatch> {
+        None
+    }
+
+    /// Whether call stacks are sampled.
+    fn samples_stacks(&self) -> bool {
+        false
+    }
+
     /// Whether samples may still come after the end: those on their way have to be named first.
     fn is_profile_coming(&self) -> bool {
         false
@@ -34,6 +45,11 @@ pub trait Feed {
 
     /// How the measurement ended; called once, after the last round.
     fn end(&mut self, last: &Round, lost: u64) -> End;
+
+    /// What the Log is to say when the measurement has ended.
+    fn notes_of_end(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The process id of the command while it runs.
     fn running_command(&self) -> Option<i32> {

@@ -1,12 +1,13 @@
 //! Explains the glyphs and numbers of the screens, and counts the lines of the help.
 
-use super::keys::Keymap;
-use super::screen::Screen;
+use super::keys::Bound;
+use super::model::ScreenModel;
 use super::symbols::{ERROR, MISSING, OK, WAITING, WARN};
 
 /// What the glyphs and numbers mean.
-pub(super) const LEGEND: [(&str, &str); 12] = [
+pub(super) const LEGEND: [(&str, &str); 13] = [
     ("±", "how far off the number may be 95 of 100 times, in percent of it: what multiplexing left unseen"),
+    ("±MEAN", "the same of the mean time of a call, as calls differ from one another"),
     ("exact", "the event was counted all the time"),
     ("OFF", "how far off the truth it is, where that is counted beside"),
     ("VAR σ CV", "how the program varies from interval to interval; no error"),
@@ -20,8 +21,13 @@ pub(super) const LEGEND: [(&str, &str); 12] = [
     (MISSING, "no number, which is not 0"),
 ];
 
+/// The keys that help tells of: those that do something on the screen as it is.
+pub(super) fn keys(model: &ScreenModel) -> impl Iterator<Item = Bound<'_>> {
+    model.options.keymap.on(model.screen).filter(|bound| model.has_place_for(bound.binding.action))
+}
+
 /// How many lines the help of a screen has.
-pub(super) fn lines(keymap: &Keymap, screen: Screen) -> usize {
+pub(super) fn lines(model: &ScreenModel) -> usize {
     // Three heads, two blank lines.
-    keymap.on(screen).count() + LEGEND.len() + 5
+    keys(model).count() + LEGEND.len() + 5
 }

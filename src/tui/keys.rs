@@ -146,6 +146,9 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
         "perfprop's findings, or the command's output", Some("output"), &[Screen::Log];
     Action::Graph, "graph", [key('t')], "show or hide the graph", Some("graph"),
         &[Screen::Relations];
+    Action::NextSampled, "next-sampled", [key(']')], "the next event: of the sampled ones, and of regions", Some("event"), PROFILE;
+    Action::PreviousSampled, "previous-sampled", [key('[')], "the previous event: of the sampled ones, and of regions", None, PROFILE;
+    Action::Narrow, "region-events", [key('r')], "what events counted in the selected region", Some("region's events"), PROFILE;
     Action::Zoom, "zoom", [code(KeyCode::Enter)], "make the selected frame as wide as the screen", Some("zoom"), PROFILE;
     Action::Search, "search", [key('/')], "search by regular expression; lower case matches both", Some("search"), PROFILE;
     Action::NextHit, "next-hit", [key('n')], "the next frame that matches", None, PROFILE;
@@ -156,11 +159,8 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::GoLeft, "left", [code(KeyCode::Left), key('h')], "fold, or go to the caller; in the icicle, go left", None, PROFILE;
     Action::GoRight, "right", [code(KeyCode::Right), key('l')], "unfold, or go to the first call; in the icicle, go right",
         None, PROFILE;
-    Action::NextSampled, "next-sampled", [key(']')], "the next sampled event", None, PROFILE;
-    Action::PreviousSampled, "previous-sampled", [key('[')], "the previous sampled event", None, PROFILE;
     Action::Emphasis, "enlarge", [key('m')], "show the icicle, the table, or both", Some("enlarge"), PROFILE;
-    Action::Narrow, "region-events", [key('r')], "what events counted in the selected region", Some("region's events"), PROFILE;
-    Action::Widen, "region-back", [key('r')], "back from a region's events to the profile", None, &[Screen::Events];
+    Action::Widen, "region-back", [key('r')], "back from a region's events to the profile", Some("back"), &[Screen::Events];
     Action::Freeze, "freeze", [key('z'), key('Z')], "freeze the view; counting goes on", Some("freeze"), &[];
     Action::Basis, "values", [key('c')], "show corrected numbers, raw numbers, or both", Some("raw"), &[];
     Action::Measure, "units", [key('u')], "unit: per CPU second, second, 1,000 instructions, total", Some("units"), &[];
@@ -170,7 +170,7 @@ pub(super) const BINDINGS: &[KeyBinding] = bindings! {
     Action::Go(Screen::Events), "events", [key('1')], "Events", None, &[];
     Action::Go(Screen::Detail), "detail", [key('2')], "Detail of the selected event", None, &[];
     Action::Go(Screen::Relations), "relations", [key('3')], "Relations", None, &[];
-    Action::Go(Screen::Profile), "profile", [key('4')], "Profile of the sampled call stacks", None, &[];
+    Action::Go(Screen::Profile), "profile", [key('4')], "Profile of call stacks and regions", None, &[];
     Action::Go(Screen::Groups), "groups", [key('5')], "Groups: what is counted together, and when", None, &[];
     Action::Go(Screen::Log), "log", [key('6')], "Log", None, &[];
     Action::Go(Screen::Compare), "compare", [key('0')], "Compare: recordings side by side", None, &[];

@@ -20,6 +20,11 @@ fn plays_a_part() {
     let Ok(part) = std::env::var(PART) else { return };
     match part.as_str() {
         "calls" => (0..20).for_each(|_| call()),
+        "threads" => std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| (0..20).for_each(|_| call_slowly()));
+            }
+        }),
         "touches" => (0..5).for_each(|_| touch()),
         "goes on" => loop {
             call();
@@ -39,6 +44,12 @@ fn call() {
     for _ in 0..2 {
         let _inner = region("inner, \"quoted\"");
     }
+}
+
+/// The same, with so much time in it that there is some whatever markers take.
+fn call_slowly() {
+    let _outer = region("outer");
+    std::thread::sleep(Duration::from_millis(1));
 }
 
 /// A region that writes pages for the first time.
@@ -78,7 +89,7 @@ fn table(text: &str) -> Vec<(u64, String)> {
     let lines = text.lines().skip_while(|line| !line.contains("MEAN CALL")).skip(1);
     let row = |line: &str| {
         let calls = line.split_whitespace().next()?.replace(',', "").parse().ok()?;
-        Some((calls, line.chars().skip(71).collect()))
+        Some((calls, line.chars().skip(64).collect()))
     };
     lines.map_while(row).collect()
 }
@@ -229,12 +240,12 @@ fn a_recording_keeps_regions_for_replays_and_other_formats() {
     assert!(text(&perfprop("", &["export", "--to", "chrome-trace", &old])).contains("no program had any"));
 }
 
-/// The counts of an event by region, of a table of events in regions.
+/// The counts of the first event by region, of a table of what it counted in regions.
 fn events(text: &str) -> Vec<(u64, String)> {
-    let lines = text.lines().skip_while(|line| !line.contains("EVENT IN REGION")).skip(1);
+    let lines = text.lines().skip_while(|line| !line.contains("COUNT    ±95%")).skip(1);
     let row = |line: &str| {
         let count = line.split_whitespace().next()?.replace(',', "").parse().ok()?;
-        Some((count, line.chars().skip(73).collect::<String>()))
+        Some((count, line.chars().skip(62).collect::<String>()))
     };
     lines.map_while(row).collect()
 }
@@ -249,13 +260,15 @@ fn events_in_regions_are_recorded_and_replayed_and_exported() {
     let words = part();
     let options = ["record", "-e", "task-clock", "--region-events", "page-faults", "-o", &file, "--"].into_iter();
     let output = text(&perfprop("touches", &options.chain(words.iter().map(String::as_str)).collect::<Vec<_>>()));
-    if output.contains("PERFPROP_REGION_EVENTS: ") {
+    if output.contains("--region-events: ") {
         return eprintln!("skipped: {output}");
     }
     let printed = text(&perfprop("", &["replay", "--print", &file]));
     let [(count, name)] = &events(&printed)[..] else { panic!("{printed}") };
-    assert!(*count >= 5 && name.starts_with("page-faults") && name.ends_with(" in touch"), "{printed}");
-    let event = format!("region-{}", name.split(' ').next().unwrap());
+    assert!(*count >= 5 && name == "touch", "{printed}");
+    let named = printed.lines().find_map(|line| line.trim().split_once(" in regions of process ")).unwrap();
+    assert!(named.1.contains('(') && named.1.ends_with("):"), "{printed}");
+    let event = format!("region-{}", named.0);
     let filter = ["export", "--to", "folded", "--no-process", "--event-filter", &event, &file];
     assert_eq!(text(&perfprop("", &filter)).trim(), format!("touch {count}"));
     let pprof = folder.join("r.pb.gz").display().to_string();
@@ -284,6 +297,79 @@ fn without_events(line: &str) -> String {
         }
     }
     line.to_string()
+}
+
+#[test]
+fn runs_are_summed_up_and_lines_of_fields_have_regions() {
+    if !can_count() {
+        return;
+    }
+    let words = part();
+    let stat = |options: &[&str]| {
+        let options = ["stat", "-e", "task-clock"].iter().chain(options).chain(&["--"]).copied();
+        text(&perfprop("calls", &options.chain(words.iter().map(String::as_str)).collect::<Vec<_>>()))
+    };
+    let runs = stat(&["-r", "3"]);
+    let row = |name: &str| runs.lines().find(|line| line.ends_with(name)).map(|line| line.split_whitespace().next());
+    assert!(runs.contains(", mean of 3 runs:"), "{runs}");
+    assert_eq!((row("  outer"), row("inner, \"quoted\"")), (Some(Some("20")), Some(Some("40"))), "{runs}");
+    let fields = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.contains(name)).map(|line| line.split(';').map(str::to_owned));
+        line.map(Iterator::collect::<Vec<_>>).unwrap_or_default()
+    };
+    let one = stat(&["-x", ";"]);
+    let (event, calls) = (fields(&one, "task-clock"), fields(&one, "region-calls in outer of "));
+    assert_eq!((calls[0].as_str(), calls.len()), ("20", event.len()), "{one}");
+    let three = stat(&["-x", ";", "-r", "3"]);
+    let (event, calls) = (fields(&three, "task-clock"), fields(&three, "region-calls in outer/inner, "));
+    assert_eq!((&calls[0][..], &calls[3][..], calls.len()), ("40", "0.00%", event.len()), "{three}");
+    assert!(fields(&three, "region-time in outer of ").len() == event.len());
+    let json = stat(&["-j", "-r", "2"]);
+    assert!(json.contains("{\"run\":1,\"version\"") && json.contains("{\"run\":2,\"version\""), "{json}");
+}
+
+#[test]
+fn names_of_region_events_are_checked_before_the_command_starts() {
+    if !can_count() {
+        return;
+    }
+    let folder = Folder::new();
+    let made = folder.join("made").display().to_string();
+    let refused = |verb: &str, list: &str| {
+        let output = perfprop("", &[verb, "-e", "task-clock", "--region-events", list, "--", "touch", &made]);
+        assert!(output.status.code() == Some(2) && !Path::new(&made).exists(), "{}", text(&output));
+        text(&output)
+    };
+    for verb in ["stat", "record", "top"] {
+        let error = refused(verb, "cs,page-fults");
+        assert!(error.contains("unknown event 'page-fults' in --region-events (position 2)"), "{error}");
+        assert!(error.contains("did you mean page-faults?"), "{error}");
+    }
+    assert!(refused("stat", "duration_time").contains("hardware, cache and software"));
+    let none = perfprop("", &["stat", "-e", "task-clock", "--region-events", "cs", "--", "true"]);
+    assert!(none.status.success() && text(&none).contains("no program of the command had regions"), "{}", text(&none));
+    let pid = std::process::id().to_string();
+    let running = text(&perfprop("", &["stat", "-p", &pid, "--region-events", "cs", "--", "true"]));
+    assert!(running.contains("is for a command that perfprop starts") && running.contains("stat -p $!"), "{running}");
+}
+
+#[test]
+fn threads_have_their_own_regions_in_an_export() {
+    if !can_count() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = folder.join("r.jsonl").display().to_string();
+    let words = part();
+    let options = ["record", "-e", "task-clock", "-o", &file, "--"].into_iter();
+    perfprop("threads", &options.chain(words.iter().map(String::as_str)).collect::<Vec<_>>());
+    let folded = text(&perfprop("", &["export", "--to", "folded", "--tid", &file]));
+    let threads: std::collections::BTreeSet<_> =
+        folded.lines().filter(|line| line.contains(";outer")).filter_map(|line| line.split(';').next()).collect();
+    // Each of both threads, and neither is the main one.
+    assert_eq!(threads.len(), 2, "{folded}");
+    let is_main = |name: &str| name.rsplit('-').next().and_then(|ids| ids.split_once('/')).is_none_or(|(a, b)| a == b);
+    assert!(!threads.iter().any(|name| is_main(name)), "{folded}");
 }
 
 #[test]

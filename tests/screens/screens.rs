@@ -13,7 +13,7 @@ use perfprop::estimate::{
 use perfprop::events::{Event, Unit};
 use perfprop::monitor::Monitor;
 use perfprop::plan::EventIndex;
-use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree};
+use perfprop::profile::{self, Amount, Frame, FrameId, SampleMeasure, Tree, TreeOptions};
 use perfprop::rates::{Error, Tally, Uncertain};
 use perfprop::recording::{self, Speed};
 use perfprop::regions::{
@@ -27,8 +27,8 @@ use perfprop::session::{OutputLine, Stream};
 use perfprop::sources::command::Exit;
 use perfprop::sources::{Reading, Round, Status};
 use perfprop::stacks::{
-    self, Losses, Naming, Rate, SampledEvent, SamplingSetup, StackBatch, StackFrame, StackFrameId, StackId, StackNode,
-    StackSample, StackTree, Task, TaskId, UnwindMethod,
+    self, Gathered, Losses, Naming, Rate, RegionsToCome, SampledEvent, SamplingSetup, StackBatch, StackFrame,
+    StackFrameId, StackId, StackNode, StackSample, StackTree, Task, TaskId, UnwindMethod,
 };
 use perfprop::tui::{
     self, Config, Depth, Feed, GlyphSet, Mode, Outcome, Picture, PictureFormat, Scene, Screen, ScreenOptions, Terminal,
@@ -157,6 +157,16 @@ impl Feed for TestFeed {
             let losses = Losses { lost: 3, ..Losses::default() };
             see(&tree.lock().unwrap(), &stacks::StackQuality { losses, ..Default::default() });
         }
+    }
+
+    fn regions(&self, _until: WallNs) -> Option<RegionBatch> {
+        let mut table = RegionTable::default();
+        regions().iter().for_each(|regions| table.take(regions).unwrap());
+        self.profile.as_ref().map(|_| table.as_batch())
+    }
+
+    fn samples_stacks(&self) -> bool {
+        self.profile.is_some()
     }
 
     fn end(&mut self, last: &Round, lost: u64) -> End {
@@ -1009,12 +1019,54 @@ fn a_region_without_events_says_what_counts_them() {
         // Lists have nothing to move in, and the first key back is the profile's.
         session.script.keys("j");
         assert!(session.script.screen().contains("1 shows all events"), "{}", session.script.screen());
-        session.script.keys("<Esc>");
+        // Help has the keys that do something here, and no others.
+        session.script.keys("?");
+        let help = session.script.screen();
+        assert!(help.contains("back from a region's events") && !help.contains("sort by the next column"), "{help}");
+        session.script.keys("<Esc><Esc>");
         assert!(session.script.screen().contains("[4 Profile]"));
-        session.script.keys("r1");
+        session.script.keys("r1?");
+        let help = session.script.screen();
+        assert!(!help.contains("back from a region's events") && help.contains("filter by words"), "{help}");
+        session.script.keys("<Esc>");
         assert!(session.script.screen().contains("Events ─ as given"), "{}", session.script.screen());
         session.signals.send(15).unwrap();
     });
+}
+
+#[test]
+fn a_region_in_which_an_event_counted_nothing_stands_with_0() {
+    let mut zero = regions();
+    zero[1].counts[2].events[0] = region_events(52_000, (0, 0), (1, 1)).swap_remove(0);
+    let mut tree = StackTree::new(&SamplingSetup::of_nothing(), TreeOptions::default(), Naming::default(), |_| true);
+    zero.iter().for_each(|regions| tree.take_regions(regions).unwrap());
+    with_profile((120, 40), options(), shared(tree.into_tree()), move |session| {
+        session.rounds(&rounds(40));
+        session.script.keys("4E]");
+        let screen = session.script.screen();
+        let row = screen.lines().find(|line| line.contains("prior") && line.contains("exact")).unwrap_or_default();
+        let numbers: Vec<_> = row.split_whitespace().skip_while(|word| !word.contains('%')).collect();
+        assert_eq!(numbers[..4], ["0.0%", "0", "0", "52k"], "{screen}");
+        session.signals.send(15).unwrap();
+    });
+}
+
+#[test]
+fn what_is_saved_has_regions_and_says_that_it_has_no_stacks() {
+    let folder = Folder::new();
+    let options = ScreenOptions { save_in: folder.to_path_buf(), ..options() };
+    let event = SampledEvent { name: "cpu-clock".into(), unit: Unit::Nanoseconds, rate: Rate::Frequency(99) };
+    let sampled = SamplingSetup { events: vec![event], call_graph: UnwindMethod::Fp };
+    let tree = with_regions(&sampled, &StackBatch::default());
+    with_profile((200, 60), options, shared(tree), |session| {
+        session.rounds(&rounds(40));
+        session.script.keys("S");
+        let screen = session.script.screen();
+        assert!(screen.contains("without its call stacks; with them:  perfprop record -g"), "{screen}");
+        session.signals.send(15).unwrap();
+    });
+    let saved = recording::read(std::fs::read(folder.join("perfprop.jsonl")).unwrap().as_slice()).unwrap();
+    assert_eq!(saved.regions_until(WallNs(u64::MAX)).distinct(), 5);
 }
 
 #[test]
@@ -1025,10 +1077,10 @@ fn regions_that_cannot_be_read_are_said_in_the_log() {
         states: vec![(RegionProgramId(0), RegionState { error, ..RegionState::default() })],
         ..RegionBatch::default()
     };
-    let mut table = RegionTable::default();
-    table.take(&batch).unwrap();
-    let mut quality = stacks::StackQuality::default();
-    (0..2).for_each(|_| quality.take_regions(&table));
+    let mut gathered = Gathered::new(&SamplingSetup::of_nothing(), RegionsToCome::Expected, TreeOptions::default());
+    gathered.take_regions(&batch);
+    gathered.end_regions();
+    let quality = gathered.quality().clone();
     let wanted = Picture { size: (120, 40), profile: Some((Tree::default(), quality)), ..Picture::default() };
     let text = |screen| tui::picture(monitor(20), &wanted, &ScreenOptions { screen, ..ScreenOptions::default() });
     let log = text(Screen::Log);

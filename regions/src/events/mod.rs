@@ -14,7 +14,8 @@ use std::path::Path;
 pub(crate) use group::{EventGroup, why};
 pub(crate) use names::CountedEvent;
 
-use crate::layout::EVENTS as MOST;
+/// The most events that are counted.
+pub use crate::layout::EVENTS as MOST;
 
 /// Names of the events that are counted in regions, with commas between them.
 pub const EVENTS: &str = "PERFPROP_REGION_EVENTS";
@@ -47,17 +48,25 @@ impl Readings {
 /// The events that the environment or the folder asks for, as far as this thread can open them. What can't be counted is
 /// said on standard error.
 pub(crate) fn chosen(folder: Option<&Path>) -> Vec<CountedEvent> {
-    let list = std::env::var(EVENTS).ok().filter(|list| !list.is_empty());
-    let Some(list) = list.or_else(|| folder.and_then(of_folder)) else { return Vec::new() };
+    let Some(list) = of_environment().or_else(|| folder.and_then(of_folder)) else { return Vec::new() };
     let (events, complaints) = group::possible(&named(&list));
     complaints.iter().for_each(|complaint| say(complaint));
     events
 }
 
+/// The names in a list of events: `instructions,page-faults`.
+pub fn event_names(list: &str) -> Vec<&str> {
+    list.split(|c: char| c == ',' || c.is_whitespace()).filter(|name| !name.is_empty()).collect()
+}
+
+/// Whether regions can be asked to count an event of this name, which a machine may not have.
+pub fn is_event(name: &str) -> bool {
+    CountedEvent::of(name).is_some()
+}
+
 /// Each name of a list, with its event.
 fn named(list: &str) -> Vec<(&str, Option<CountedEvent>)> {
-    let names = list.split(|c: char| c == ',' || c.is_whitespace()).filter(|name| !name.is_empty());
-    names.map(|name| (name, CountedEvent::of(name))).collect()
+    event_names(list).into_iter().map(|name| (name, CountedEvent::of(name))).collect()
 }
 
 /// The list in a folder: a short file of the folder's owner.
@@ -73,10 +82,20 @@ fn of_folder(folder: &Path) -> Option<String> {
     Some(list)
 }
 
+/// The list in the environment.
+fn of_environment() -> Option<String> {
+    std::env::var(EVENTS).ok().filter(|list| !list.is_empty())
+}
+
+/// What asked for events: without the variable it was perfprop's option.
+fn asked_by() -> &'static str {
+    of_environment().map_or("--region-events", |_| EVENTS)
+}
+
 #[cold]
 #[expect(clippy::print_stderr, reason = "the program that is measured has no other way to say it")]
 pub(crate) fn say(complaint: &str) {
-    eprintln!("perfprop: {EVENTS}: {complaint}");
+    eprintln!("perfprop: {}: {complaint}", asked_by());
 }
 
 #[cfg(test)]

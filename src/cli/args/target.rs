@@ -15,6 +15,11 @@ use crate::names::shown;
 use crate::session::{ChildIo, CommandLine, Launch};
 use crate::sources::perf::{Cgroup, Split, TargetKind};
 
+/// Why `--region-events` needs a command, and what else can be done.
+const OF_COMMANDS: &str = "--region-events is for a command that perfprop starts: perfprop stat --region-events page-faults -- COMMAND\n      \
+     a program that runs already counts in its regions what it was started with, and -p shows that without the option:\n      \
+     PERFPROP_REGION_EVENTS=page-faults COMMAND &   perfprop stat -p $!";
+
 /// Whom to count.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Target")]
@@ -68,8 +73,8 @@ impl TargetArgs {
         if let Some(command) = self.command.first() {
             check_command(command)?;
         }
-        if self.region_events.is_some() && self.command.is_empty() {
-            return Err(Error::Usage("--region-events asks a command that perfprop starts, and there is none".into()));
+        if self.region_events.is_some() && (self.command.is_empty() || target.is_some()) {
+            return Err(Error::Usage(OF_COMMANDS.into()));
         }
         let argv = self.command.clone();
         let command = (!argv.is_empty()).then_some(CommandLine { argv, folder: None, io });

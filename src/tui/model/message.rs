@@ -17,8 +17,8 @@ use crate::units::WallNs;
 pub(in crate::tui) enum Message {
     /// A round was read, after so many that were lost.
     Round(Round, u64),
-    /// The measurement has ended.
-    Ended(End),
+    /// The measurement has ended, and there is this to be known of it.
+    Ended(End, Vec<String>),
     /// The command wrote a line.
     Output(OutputLine),
     /// A key was pressed.
@@ -29,6 +29,8 @@ pub(in crate::tui) enum Message {
     Mouse(MouseEventKind, Option<ClickTarget>),
     /// The recording or an export was saved, or not.
     Saved(Result<PathBuf, String>),
+    /// The recording so far was written to a file, but for the call stacks that were sampled.
+    SavedWithoutStacks(PathBuf),
     /// The replay went back: a monitor that has seen nothing yet.
     Rewound(Box<Monitor>),
     /// The theme's file has changed.

@@ -39,7 +39,7 @@ impl ScreenModel {
 
     fn help_key(&mut self, key: KeyEvent, top: usize) -> Option<LoopCommand> {
         let page = page(self.size);
-        let last = help::lines(&self.options.keymap, self.screen).saturating_sub(page);
+        let last = help::lines(self).saturating_sub(page);
         self.over = match self.options.keymap.find(Screen::Log, key) {
             Some(Action::Up) => Over::Help(top.saturating_sub(1)),
             Some(Action::Down) => Over::Help((top + 1).min(last)),
@@ -80,7 +80,7 @@ impl ScreenModel {
     }
 
     fn act(&mut self, action: Action) -> Option<LoopCommand> {
-        if self.screen == Screen::Events && !self.has_use_for(action) {
+        if self.region.is_some() && !self.has_place_for(action) {
             self.notice = Some(Notice::Failed("1 shows all events, r goes back to the region".into()));
             return None;
         }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::files::PartialFile;
 use crate::recording::Recorder;
+use crate::regions::RegionBatch;
 use crate::run::{End, Header};
 use crate::sources::Round;
 use crate::units::WallNs;
@@ -90,11 +91,12 @@ impl RoundBuffer {
         self.rounds.iter().skip(first)
     }
 
-    /// Writes them to a new file in `folder`: `perfprop.jsonl`, or `perfprop-1.jsonl` and so on.
+    /// Writes them to a new file in `folder`: `perfprop.jsonl`, or `perfprop-1.jsonl` and so on. With them goes what regions
+    /// counted.
     ///
     /// # Errors
     /// Returns the operating system's error; also fails if there is no round yet.
-    pub(crate) fn save(&self, folder: &Path, header: &Header) -> io::Result<PathBuf> {
+    pub(crate) fn save(&self, folder: &Path, header: &Header, regions: Option<&RegionBatch>) -> io::Result<PathBuf> {
         if self.rounds.is_empty() {
             return Err(io::Error::other("nothing has been counted yet"));
         }
@@ -102,6 +104,9 @@ impl RoundBuffer {
         let mut recorder = Recorder::new(&mut part, header)?;
         for (round, lost) in &self.rounds {
             recorder.round(round, *lost)?;
+        }
+        if let Some(regions) = regions {
+            recorder.regions(regions)?;
         }
         let end = match (&self.end, self.last()) {
             (Some(end), _) => end.clone(),

@@ -1,6 +1,7 @@
 //! Keeps the profile and the selected event of the other screens together.
 
 use super::{ChosenRegion, EventLine, Notice, ProfileState, ScreenModel};
+use crate::names::shown;
 use crate::profile::Tree;
 use crate::stacks::StackQuality;
 use crate::tui::keys::Action;
@@ -40,6 +41,12 @@ impl ScreenModel {
         }
     }
 
+    /// What isn't in a recording that is saved from the screens, and the command that records it.
+    pub(super) fn without_stacks(&self) -> String {
+        let target = self.monitor.header().target.selection();
+        format!(" without its call stacks; with them:  perfprop record -g {}", shown(&target))
+    }
+
     /// Whether the profile is on the screen.
     pub(in crate::tui) fn shows_profile(&self) -> bool {
         match self.screen {
@@ -49,13 +56,24 @@ impl ScreenModel {
         }
     }
 
-    /// Whether there is anything on the screen that an action is about: the list of all events isn't there while a region's
-    /// are, and not every row of a profile is a region.
-    pub(in crate::tui) fn has_use_for(&self, action: Action) -> bool {
+    /// Whether an action is one of the screen: the list of all events isn't there while a region's are, and only from a
+    /// region's is there a way back.
+    pub(in crate::tui) fn has_place_for(&self, action: Action) -> bool {
         match (self.screen, action) {
+            (Screen::Events, Action::Widen) => self.region.is_some(),
             (Screen::Events, action) => self.region.is_none() || !is_of_list(action),
-            (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
             _ => true,
+        }
+    }
+
+    /// Whether there is anything on the screen now that an action is about: there may be one event only, and not every row
+    /// of a profile is a region.
+    pub(in crate::tui) fn has_use_for(&self, action: Action) -> bool {
+        let events = || self.profile.as_ref().map_or(0, |profile| profile.calls.events.len());
+        match (self.screen, action) {
+            (Screen::Profile, Action::Narrow) => self.selected_region().is_some(),
+            (Screen::Profile, Action::NextSampled) => events() > 1,
+            _ => self.has_place_for(action),
         }
     }
 
@@ -114,6 +132,8 @@ fn is_of_list(action: Action) -> bool {
             | Invert
             | Basis
             | Measure
+            | Longer
+            | Shorter
             | Toggle
             | Unfold
             | Fold

@@ -1,5 +1,7 @@
 //! Updates the model by a message, and returns what the loop is to do.
 
+use std::path::Path;
+
 use ratatui::crossterm::event::KeyEventKind;
 
 use super::{LoopCommand, Message, Motion, Notice, Over, RoundBuffer, ScreenModel, Tail};
@@ -11,8 +13,9 @@ use crate::sources::Round;
 pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Option<LoopCommand> {
     let changes = match message {
         Message::Round(round, lost) => model.take_round(round, lost),
-        Message::Ended(end) => {
+        Message::Ended(end, notes) => {
             model.rounds.end = Some(end);
+            model.notes.extend(notes);
             model.follow();
             model.go_along();
             model.compare();
@@ -29,10 +32,10 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
             model.size = (width, height);
             true
         }
-        Message::Saved(Ok(path)) => {
-            let path = path.display().to_string();
-            model.notice = Some(Notice::Done(format!("saved to {}", shown(&path))));
-            true
+        Message::Saved(Ok(path)) => saved(model, &path, ""),
+        Message::SavedWithoutStacks(path) => {
+            let lacking = model.without_stacks();
+            saved(model, &path, &lacking)
         }
         Message::Saved(Err(error)) => {
             model.notice = Some(Notice::Failed(format!("not saved: {}", shown(&error))));
@@ -76,6 +79,13 @@ pub(in crate::tui) fn update(model: &mut ScreenModel, message: Message) -> Optio
     };
     model.revision += u64::from(changes);
     None
+}
+
+/// Says where something was saved, and what isn't in it.
+fn saved(model: &mut ScreenModel, path: &Path, lacking: &str) -> bool {
+    let path = path.display().to_string();
+    model.notice = Some(Notice::Done(format!("saved to {}{lacking}", shown(&path))));
+    true
 }
 
 /// What is counted and written.

@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::page::ScreenPage;
-use crate::tui::help::LEGEND;
+use crate::tui::help::{self, LEGEND};
 use crate::tui::keys::Bound;
 use crate::tui::layout::split_right;
 use crate::tui::text::{left, wrap};
@@ -64,8 +64,7 @@ fn show(page: &mut ScreenPage<'_>, area: Rect, lines: Vec<Line<'static>>, top: u
 
 fn key_lines(page: &ScreenPage<'_>) -> Vec<Line<'static>> {
     let screen = page.model.screen;
-    let (everywhere, here): (Vec<_>, Vec<_>) =
-        page.model.options.keymap.on(screen).partition(|bound| bound.binding.is_global());
+    let (everywhere, here): (Vec<_>, Vec<_>) = help::keys(page.model).partition(|bound| bound.binding.is_global());
     let head = |words: String| Line::from(page.span(Role::Title, words));
     let mut lines = vec![head(format!("On {}", screen.name()))];
     lines.extend(here.into_iter().map(|bound| key_line(page, bound)));

@@ -4,6 +4,7 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 
 use super::page::{ScreenPage, make_room};
+use super::profile::EMULATED;
 use crate::names::shown;
 use crate::number::{amount, plus_minus, si, time};
 use crate::profile::CallTimes;
@@ -125,7 +126,10 @@ fn title(page: &ScreenPage<'_>, name: &str, times: Option<&CallTimes>) -> Line<'
         Some(times) => vec![
             format!("{} calls", si(times.calls as f64)),
             format!("{}/s", si(times.per_second)),
-            format!("mean {}", time(times.mean_ns)),
+            match page.model.monitor.header().modelled {
+                Some(_) => format!("mean {}, {EMULATED}", time(times.mean_ns)),
+                None => format!("mean {}", time(times.mean_ns)),
+            },
         ],
     };
     for part in parts {

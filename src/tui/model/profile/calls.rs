@@ -172,6 +172,16 @@ impl SampledTree {
         self.times.contains_key(&node)
     }
 
+    /// Whether the calls of a node have a number of an event, which may be 0.
+    pub(super) fn is_measured(&self, node: TreeNode, event: usize) -> bool {
+        let Some(event) = self.events.get(event) else { return false };
+        match &event.of_calls {
+            None => false,
+            Some(CallMeasure::Time) => self.times.get(&node).is_some_and(|times| times.calls > 0),
+            Some(CallMeasure::Count(_)) => event.counts.get(&node).is_some_and(CallCounts::is_counted),
+        }
+    }
+
     /// What is known of the calls of a node, and of an event in them.
     pub(super) fn of_calls(&self, node: TreeNode, event: usize) -> Option<RowCalls> {
         let times = *self.times.get(&node)?;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::calls::FrameIndex;
-use super::shape::{PathTree, Shape, TreeNode, overtake};
+use super::shape::{NodeAmounts, PathTree, Shape, TreeNode, overtake};
 use crate::profile::Amount;
 
 /// All calls of a function together.
@@ -57,8 +57,8 @@ fn outermost(shape: &Shape, root: TreeNode) -> impl Iterator<Item = (TreeNode, b
     })
 }
 
-/// A tree with its own and its total numbers.
-pub(super) type CountedPaths = (Arc<PathTree>, Arc<Vec<Amount>>, Vec<Amount>);
+/// A tree with its numbers.
+pub(super) type CountedPaths = (Arc<PathTree>, NodeAmounts);
 
 /// Who called a function, who called those, and so on: the function is the root. A sample in which it stands more
 /// than once counts for its outermost call. The own numbers of a path are those of the function itself when it was
@@ -103,7 +103,9 @@ pub(super) fn callers(
     }
     let (own, total) = (paths.add_up(&own), paths.add_up(&total));
     let callees = below(&paths, &callees);
-    ((Arc::new(paths), Arc::new(own), total), callees)
+    // Only what is shown was walked.
+    let standing = vec![true; total.len()];
+    ((Arc::new(paths), NodeAmounts { own: Arc::new(own), total, standing }), callees)
 }
 
 /// For each path, what stands at its end and at those of all longer ones.
@@ -134,7 +136,8 @@ mod tests {
         let paths = PathTree { frames: vec![0, 1, 2, 3, 2, 3], parents: vec![0, 0, 1, 2, 3, 1] };
         let own: Vec<_> = [0, 1, 2, 4, 8, 16].map(amount).to_vec();
         let total = paths.add_up(&own);
-        Shape::new(Arc::new(paths), Arc::new(own), total, None)
+        let standing = paths.standing(&total, |_| false);
+        Shape::new(Arc::new(paths), NodeAmounts { own: Arc::new(own), total, standing }, None)
     }
 
     #[test]
@@ -148,13 +151,13 @@ mod tests {
 
     #[test]
     fn callers_add_up_to_the_function() {
-        let ((paths, own, total), callees) = callers(&shape(), 3, |_| true);
+        let ((paths, NodeAmounts { own, total, .. }), callees) = callers(&shape(), 3, |_| true);
         // Both calls of g, the one by main, and the one by f, which main called.
         assert_eq!(callees, [vec![3, 5], vec![5], vec![3], vec![3]]);
         assert_eq!((&paths.frames, &paths.parents), (&vec![3, 1, 2, 1], &vec![0, 0, 0, 2]));
         let samples = |numbers: &[Amount]| numbers.iter().map(|amount| amount.samples).collect::<Vec<_>>();
         assert_eq!((samples(&own), samples(&total)), (vec![20, 16, 4, 4], vec![28, 16, 12, 12]));
-        let ((paths, own, total), callees) = callers(&shape(), 2, |_| false);
+        let ((paths, NodeAmounts { own, total, .. }), callees) = callers(&shape(), 2, |_| false);
         assert_eq!((&paths.frames, samples(&own), samples(&total)), (&vec![2, 1], vec![10, 10], vec![14, 14]));
         assert!(callees.iter().all(Vec::is_empty));
     }

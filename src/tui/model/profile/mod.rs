@@ -25,6 +25,7 @@ use place::SiblingOrder;
 pub(in crate::tui) use place::TreePlace;
 pub(in crate::tui) use region::{ChosenRegion, RegionEvent};
 pub(in crate::tui) use search::Search;
+use shape::NodeAmounts;
 pub(in crate::tui) use shape::{Shape, TreeNode};
 
 use super::step::ListStep;
@@ -129,7 +130,8 @@ impl ProfileState {
         let paths = Arc::clone(&self.calls.paths);
         let own = own.unwrap_or_else(|| Arc::new(vec![Amount::ZERO; paths.frames.len()]));
         let total = paths.add_up(&own);
-        self.tree.take((paths, own, total), order);
+        let standing = paths.standing(&total, |node| self.calls.is_measured(node, self.event));
+        self.tree.take((paths, NodeAmounts { own, total, standing }), order);
         self.list(order);
     }
 
@@ -176,12 +178,12 @@ impl ProfileState {
 
     /// Whether there is nothing to show yet.
     pub(in crate::tui) fn is_empty(&self) -> bool {
-        self.whole().weight == 0
+        !self.tree.shape.stands(0)
     }
 
     /// The part of all that an amount is.
     pub(in crate::tui) fn share(&self, amount: Amount) -> f64 {
-        amount.weight as f64 / self.whole().weight as f64
+        amount.weight as f64 / self.whole().weight.max(1) as f64
     }
 
     pub(in crate::tui) fn label(&self, node: TreeNode) -> &FrameLabel {

@@ -47,17 +47,17 @@ pub(in crate::tui) struct TreePlace {
 
 impl TreePlace {
     /// Takes over a tree that has grown, or another event's numbers.
-    pub(super) fn take(&mut self, (paths, own, total): CountedPaths, order: SiblingOrder) {
+    pub(super) fn take(&mut self, (paths, amounts): CountedPaths, order: SiblingOrder) {
         if paths == *self.shape.paths() {
             // What is unfolded by its share may be another now.
-            if !self.shape.count(own, total, order) || !self.is_settled {
+            if !self.shape.count(amounts, order) || !self.is_settled {
                 self.arrange();
             }
             return;
         }
         let places = self.shape.paths().among(&paths);
         let before = (order == SiblingOrder::Stable).then_some((&self.shape, places.as_slice()));
-        let shape = Shape::new(paths, own, total, before);
+        let shape = Shape::new(paths, amounts, before);
         let place = |node: TreeNode| places.get(node as usize).copied().flatten();
         let mut folds = vec![NodeFold::Unsaid; shape.len()];
         for (fold, place) in self.folds.iter().zip(&places) {
@@ -111,7 +111,7 @@ impl TreePlace {
             }
         }
         let root = self.root();
-        let shown = |node: &TreeNode| *node == root || (self.shape.total(*node).weight > 0);
+        let shown = |node: &TreeNode| *node == root || self.shape.stands(*node);
         let above: Vec<_> = self.shape.ancestors(self.selected).take_while(|&node| node != root).collect();
         // The outermost one that is folded hides all below it.
         let hidden_by = above.iter().rev().copied().find(|node| !shown(node) || !self.is_open(*node));
@@ -148,7 +148,7 @@ impl TreePlace {
             }
         }
         self.selected = node;
-        if was_hidden || self.shape.total(node).weight == 0 {
+        if was_hidden || !self.shape.stands(node) {
             self.arrange();
         }
         self.line = line(self.row(), first, self.rows.len(), height);
@@ -262,7 +262,7 @@ pub(super) fn line(row: usize, first: usize, count: usize, height: usize) -> usi
 
 #[cfg(test)]
 mod tests {
-    use super::super::shape::PathTree;
+    use super::super::shape::{NodeAmounts, PathTree};
     use std::sync::Arc;
 
     use super::*;
@@ -279,7 +279,9 @@ mod tests {
     fn take(place: &mut TreePlace, paths: PathTree, samples: &[u64]) {
         let own: Vec<_> = samples.iter().map(|&samples| Amount { samples, weight: samples }).collect();
         let total = paths.add_up(&own);
-        place.take((Arc::new(paths), Arc::new(own), total), SiblingOrder::Stable);
+        let standing = paths.standing(&total, |_| false);
+        let amounts = NodeAmounts { own: Arc::new(own), total, standing };
+        place.take((Arc::new(paths), amounts), SiblingOrder::Stable);
     }
 
     #[test]

@@ -55,6 +55,27 @@ impl PathTree {
         }
         total
     }
+
+    /// Which nodes are shown: those with a total, those that were measured, even if it was 0, and what is above them.
+    pub(super) fn standing(&self, total: &[Amount], is_measured: impl Fn(TreeNode) -> bool) -> Vec<bool> {
+        let own = total.iter().enumerate().map(|(node, total)| total.weight > 0 || is_measured(node as TreeNode));
+        let mut standing: Vec<bool> = own.collect();
+        for node in (1..standing.len()).rev() {
+            standing[self.parents[node] as usize] |= standing[node];
+        }
+        standing
+    }
+}
+
+/// Numbers of a tree's nodes.
+#[derive(Clone, Debug, Default)]
+pub(in crate::tui) struct NodeAmounts {
+    /// What was counted on each node itself.
+    pub(super) own: Arc<Vec<Amount>>,
+    /// That and what was counted below.
+    pub(super) total: Vec<Amount>,
+    /// Which nodes are shown.
+    pub(super) standing: Vec<bool>,
 }
 
 /// A tree as it is shown.
@@ -62,8 +83,7 @@ impl PathTree {
 pub(in crate::tui) struct Shape {
     paths: Arc<PathTree>,
     depths: Vec<u32>,
-    own: Arc<Vec<Amount>>,
-    total: Vec<Amount>,
+    amounts: NodeAmounts,
     /// The children of node n stand from `first[n]` up to `first[n + 1]`.
     first: Vec<u32>,
     children: Vec<TreeNode>,
@@ -74,8 +94,7 @@ impl Shape {
     /// stood on the screen, with the places of its nodes in this one.
     pub(super) fn new(
         paths: Arc<PathTree>,
-        own: Arc<Vec<Amount>>,
-        total: Vec<Amount>,
+        amounts: NodeAmounts,
         before: Option<(&Self, &[Option<TreeNode>])>,
     ) -> Self {
         let mut depths = vec![0; paths.frames.len()];
@@ -83,17 +102,17 @@ impl Shape {
             depths[node] = depths[paths.parents[node] as usize] + 1;
         }
         let (first, children) = by_parent(&paths.parents);
-        let mut shape = Self { paths, depths, own, total, first, children };
+        let mut shape = Self { paths, depths, amounts, first, children };
         shape.order(before);
         shape
     }
 
     /// Other numbers on the same paths; siblings keep their order with [`SiblingOrder::Stable`]. Whether all nodes that are
     /// shown are shown where they were.
-    pub(super) fn count(&mut self, own: Arc<Vec<Amount>>, total: Vec<Amount>, order: SiblingOrder) -> bool {
-        let are_same = |(a, b): (&Amount, &Amount)| (a.weight > 0) == (b.weight > 0);
-        let mut stands = order == SiblingOrder::Stable && self.total.iter().zip(&total).all(are_same);
-        (self.own, self.total) = (own, total);
+    pub(super) fn count(&mut self, amounts: NodeAmounts, order: SiblingOrder) -> bool {
+        let mut stands = order == SiblingOrder::Stable && self.amounts.standing == amounts.standing;
+        self.amounts = amounts;
+        let total = &self.amounts.total;
         if order == SiblingOrder::Anew {
             self.order(None);
             return false;
@@ -102,10 +121,10 @@ impl Shape {
             match siblings.len() {
                 0 | 1 => {}
                 2..=MOST_HELD => {
-                    stands &= !overtake(&mut self.children[siblings], |&node| self.total[node as usize]);
+                    stands &= !overtake(&mut self.children[siblings], |&node| total[node as usize]);
                 }
                 _ => {
-                    by_weight(&mut self.children[siblings], &self.total, &self.paths.frames);
+                    by_weight(&mut self.children[siblings], total, &self.paths.frames);
                     stands = false;
                 }
             }
@@ -114,7 +133,7 @@ impl Shape {
     }
 
     fn order(&mut self, before: Option<(&Self, &[Option<TreeNode>])>) {
-        let mut stood = vec![u32::MAX; self.total.len()];
+        let mut stood = vec![u32::MAX; self.len()];
         if let Some((before, places)) = before {
             for (place, &node) in before.children.iter().enumerate() {
                 if let Some(node) = places[node as usize] {
@@ -122,7 +141,7 @@ impl Shape {
                 }
             }
         }
-        let (total, frames) = (&self.total, &self.paths.frames);
+        let (total, frames) = (&self.amounts.total, &self.paths.frames);
         for node in 0..total.len() {
             let siblings = &mut self.children[self.first[node] as usize..self.first[node + 1] as usize];
             if siblings.len() > MOST_HELD {
@@ -143,7 +162,7 @@ impl Shape {
     }
 
     pub(in crate::tui) fn len(&self) -> usize {
-        self.total.len()
+        self.paths.frames.len()
     }
 
     pub(in crate::tui) fn frame(&self, node: TreeNode) -> FrameIndex {
@@ -161,19 +180,24 @@ impl Shape {
 
     /// What was counted on the node itself.
     pub(in crate::tui) fn own(&self, node: TreeNode) -> Amount {
-        self.own[node as usize]
+        self.amounts.own[node as usize]
     }
 
     /// What was counted on it and below.
     pub(in crate::tui) fn total(&self, node: TreeNode) -> Amount {
-        self.total.get(node as usize).copied().unwrap_or_default()
+        self.amounts.total.get(node as usize).copied().unwrap_or_default()
     }
 
-    /// Children in the order of the screen; those on which the event wasn't met are left out.
+    /// Whether a node is shown: the event was met on it or below, or is known to be 0.
+    pub(in crate::tui) fn stands(&self, node: TreeNode) -> bool {
+        self.amounts.standing.get(node as usize).is_some_and(|&stands| stands)
+    }
+
+    /// Children in the order of the screen; those on which nothing is known of the event are left out.
     pub(in crate::tui) fn children(&self, node: TreeNode) -> impl DoubleEndedIterator<Item = TreeNode> + '_ {
         let node = node as usize;
         let children = &self.children[self.first[node] as usize..self.first[node + 1] as usize];
-        children.iter().copied().filter(|&child| self.total(child).weight > 0)
+        children.iter().copied().filter(|&child| self.stands(child))
     }
 
     pub(in crate::tui) fn has_children(&self, node: TreeNode) -> bool {
@@ -265,7 +289,20 @@ mod tests {
         let own: Vec<_> = nodes.iter().map(|(.., samples)| amount(*samples)).collect();
         let total = paths.add_up(&own);
         let places = before.map(|before| before.paths.among(&paths));
-        Shape::new(Arc::new(paths), Arc::new(own), total, before.zip(places.as_deref()))
+        let standing = paths.standing(&total, |_| false);
+        let amounts = NodeAmounts { own: Arc::new(own), total, standing };
+        Shape::new(Arc::new(paths), amounts, before.zip(places.as_deref()))
+    }
+
+    #[test]
+    fn what_is_known_to_be_0_stands_and_what_is_not_known_does_not() {
+        let paths = PathTree { frames: vec![0, 1, 2, 3, 4], parents: vec![0, 0, 1, 1, 0] };
+        let total = vec![Amount::ZERO; 5];
+        let standing = paths.standing(&total, |node| node == 3);
+        assert_eq!(standing, [true, true, false, true, false]);
+        let amounts = NodeAmounts { own: Arc::new(total.clone()), total, standing };
+        let shape = Shape::new(Arc::new(paths), amounts, None);
+        assert_eq!(shape.walk(0).collect::<Vec<_>>(), [0, 1, 3]);
     }
 
     #[test]
@@ -288,15 +325,11 @@ mod tests {
         let mut counted = shape(&nodes([50, 60, 5, 0]), None);
         for (samples, stands) in [([50, 61, 5, 0], true), ([50, 61, 5, 1], false), ([200, 61, 5, 1], false)] {
             let fresh = shape(&nodes(samples), Some(&counted));
-            assert_eq!(
-                counted.count(Arc::clone(&fresh.own), fresh.total.clone(), SiblingOrder::Stable),
-                stands,
-                "{samples:?}"
-            );
-            assert_eq!((&counted.children, &counted.total), (&fresh.children, &fresh.total));
+            assert_eq!(counted.count(fresh.amounts.clone(), SiblingOrder::Stable), stands, "{samples:?}");
+            assert_eq!((&counted.children, &counted.amounts.total), (&fresh.children, &fresh.amounts.total));
         }
         let fresh = shape(&nodes([1, 2, 3, 4]), None);
-        assert!(!counted.count(Arc::clone(&fresh.own), fresh.total.clone(), SiblingOrder::Anew));
+        assert!(!counted.count(fresh.amounts.clone(), SiblingOrder::Anew));
         assert_eq!(counted.children, fresh.children);
     }
 

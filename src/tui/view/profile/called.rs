@@ -60,11 +60,23 @@ impl CallColumn {
             Self::Share => share(profile.share(numbers.total)),
             Self::Total => total(numbers, measure),
             Self::Own => own(numbers, measure),
-            Self::Calls => of_calls(&|calls| si(calls.times.calls as f64)),
-            Self::Rate => of_calls(&|calls| si(calls.times.per_second)),
+            Self::Calls => of_calls(&|calls| si(number_of(calls, measure) as f64)),
+            // How often a region runs backwards is not known of late.
+            Self::Rate => of_calls(&|calls| match number_of(calls, measure) == calls.times.calls {
+                true => si(calls.times.per_second),
+                false => MISSING.into(),
+            }),
             Self::Mean => of_calls(&|calls| mean(calls, measure)),
             Self::Error => of_calls(&|calls| error(page, calls, measure)),
         }
+    }
+}
+
+/// How many calls there were, or runs backwards where those are measured.
+fn number_of(calls: &RowCalls, measure: &CallMeasure) -> u64 {
+    match measure {
+        CallMeasure::Time => calls.times.calls,
+        CallMeasure::Count(_) => calls.counts.calls,
     }
 }
 
@@ -131,7 +143,8 @@ impl CallColumns {
         2 + self.shown().map(|column| column.width() + 1).sum::<usize>()
     }
 
-    /// The line of heads; `error` is that of errors.
+    /// The line of heads; `error` is that of errors of counts. Times are exact, and their mean has an error of another kind:
+    /// calls differ.
     pub(super) fn heads(&self, name: &str, error: &str, measure: &CallMeasure) -> String {
         let head = |column: CallColumn| match column {
             CallColumn::Share => "TOTAL",
@@ -141,6 +154,7 @@ impl CallColumns {
             CallColumn::Calls => "CALLS",
             CallColumn::Rate => "CALLS/S",
             CallColumn::Mean => "MEAN",
+            CallColumn::Error if *measure == CallMeasure::Time => "±MEAN",
             CallColumn::Error => error,
         };
         let heads = self.shown().map(|column| format!(" {}", right(head(column), column.width())));

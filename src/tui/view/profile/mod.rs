@@ -21,6 +21,9 @@ mod table;
 
 use table::TableColumns;
 
+/// Stands beside times of regions that are a model's slow run's.
+pub(super) const EMULATED: &str = "under emulation, many times slower";
+
 /// `focus` is whether the screen is the profile's alone.
 pub(super) fn draw(page: &mut ScreenPage<'_>, area: Rect, focus: bool) {
     let model = page.model;
@@ -126,6 +129,9 @@ fn title(page: &ScreenPage<'_>, profile: &ProfileState, room: usize) -> Line<'st
     parts.push((Role::Text, format!("{event}{place}")));
     if !profile.search.is_empty() {
         parts.push((Role::Match, found(profile)));
+    }
+    if profile.call_measure() == Some(&CallMeasure::Time) && page.model.monitor.header().modelled.is_some() {
+        parts.push((Role::Warn, EMULATED.to_owned()));
     }
     parts.push((Role::Dim, samples(profile)));
     let (reach, place_of_reach) = (profile.reach(), parts.len());

@@ -1,0 +1,353 @@
+//! Prints what named regions took and counted in several runs: the mean of a run, and how sure it is; and as lines of fields.
+//!
+//! The fields are those of events, in the same order; `region-time in outer/inner of fit` stands in the place of an event's
+//! name. A region has lines for `region-calls`, `region-time` and `region-self-time` (in ns), `region-backward-runs` and
+//! `region-backward-time` where it ran backwards, and `region-NAME` for each event that is counted in regions. The low and the high end are those of the
+//! value, and empty where nothing is known of it.
+
+use std::collections::BTreeMap;
+
+use super::csv::EventLine;
+use super::regions::clock_words;
+use super::repeats::SummarySpread;
+use crate::events::Unit;
+use crate::monitor::Monitor;
+use crate::names::shown;
+use crate::number::{amount, plain, plus_minus_part, time};
+use crate::rates::Confidence;
+use crate::regions::{
+    EventTotal, REGION_BACKWARD, RegionCounts, RegionProgram, RegionProgramId, RegionTable, region_event, unit_of,
+};
+
+/// The regions of all runs of a command, in the order of the runs.
+pub struct RegionRepeats<'a>(pub &'a [RegionTable]);
+
+/// A region of a program, which is the same in all runs: those of its processes of one name stand together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct RepeatedRegion {
+    program: String,
+    path: Vec<String>,
+    phase: String,
+}
+
+impl RepeatedRegion {
+    fn indented(&self) -> String {
+        let name = self.path.last().map_or_else(String::new, |name| shown(name).into_owned());
+        format!("{}{name}{}", "  ".repeat(self.path.len().saturating_sub(1)), self.of_phase())
+    }
+
+    fn of_phase(&self) -> String {
+        if self.phase.is_empty() { String::new() } else { format!("  ({})", shown(&self.phase)) }
+    }
+
+    /// `outer/inner of fit`.
+    fn title(&self) -> String {
+        let path: Vec<_> = self.path.iter().map(|name| shown(name).into_owned()).collect();
+        format!("{}{} of {}", path.join("/"), self.of_phase(), shown(&self.program))
+    }
+}
+
+/// What a region did in a run: it may be that of several processes of one name.
+#[derive(Clone, Debug, Default)]
+struct RunOfRegion {
+    calls: u64,
+    time_ns: u64,
+    self_ns: u64,
+    reverse_calls: u64,
+    reverse_ns: u64,
+    events: BTreeMap<String, RunOfEvent>,
+}
+
+/// What an event counted in it; nothing of what was never counted is known.
+#[derive(Clone, Copy, Debug, Default)]
+struct RunOfEvent {
+    total: Option<EventTotal>,
+    running_ns: u64,
+    enabled_ns: u64,
+}
+
+impl RunOfRegion {
+    fn add(&mut self, counts: &RegionCounts, events: &[String]) {
+        self.calls += counts.calls;
+        self.time_ns += counts.time_ns;
+        self.self_ns += counts.self_ns;
+        self.reverse_calls += counts.reverse_calls;
+        self.reverse_ns += counts.reverse_ns;
+        for (place, name) in events.iter().enumerate() {
+            let Some(sums) = counts.events.get(place) else { continue };
+            let event = self.events.entry(name.clone()).or_default();
+            event.running_ns += sums.all.running_ns;
+            event.enabled_ns += sums.all.enabled_ns;
+            event.total = match (event.total, counts.event(place)) {
+                (Some(before), Some(total)) => Some(both(before, &total)),
+                (before, total) => before.or(total),
+            };
+        }
+    }
+}
+
+/// What two processes counted, whose errors have nothing to do with one another.
+fn both(one: EventTotal, other: &EventTotal) -> EventTotal {
+    let sum = |a: Option<f64>, b: Option<f64>| a.zip(b).map(|(a, b)| a + b);
+    EventTotal {
+        count: one.count + other.count,
+        error: one.error.zip(other.error).map(|(a, b)| a.hypot(b)),
+        self_count: sum(one.self_count, other.self_count),
+        min: one.min.min(other.min),
+        max: one.max.max(other.max),
+        calls: one.calls + other.calls,
+        counted: one.counted + other.counted,
+        marker_error: one.marker_error + other.marker_error,
+        ..one
+    }
+}
+
+type Repeated = BTreeMap<RepeatedRegion, Vec<RunOfRegion>>;
+
+impl RegionRepeats<'_> {
+    /// All regions of all runs. One that a run didn't enter has no calls there, and took no time.
+    fn all(&self) -> Repeated {
+        let mut all = Repeated::new();
+        for (run, table) in self.0.iter().enumerate() {
+            for ((program, state), id) in table.programs().zip(0..) {
+                for counts in table.rows(RegionProgramId(id)) {
+                    let key = key(table, program, counts);
+                    let runs = all.entry(key).or_insert_with(|| vec![RunOfRegion::default(); self.0.len()]);
+                    runs[run].add(counts, &state.events);
+                }
+            }
+        }
+        all
+    }
+
+    /// A table of the mean of a run for each program, and one of the events that its regions counted. Empty without regions.
+    pub fn text(&self, monitor: &Monitor) -> String {
+        let confidence = monitor.confidence();
+        let (all, runs) = (self.all(), self.0.len());
+        let mut out = String::new();
+        let mut rows = all.iter().peekable();
+        while let Some((first, _)) = rows.peek() {
+            let program = first.program.clone();
+            let of_program: Vec<_> =
+                std::iter::from_fn(|| rows.next_if(|(region, _)| region.program == program)).collect();
+            let title = format!("{}, mean of {runs} runs", shown(&program));
+            out += &times(&title, &of_program, confidence);
+            out += &clock_words(monitor.header());
+            out += &events(&title, &of_program, confidence);
+        }
+        out
+    }
+
+    /// Lines of fields; the monitor says which fields the lines of events have.
+    pub fn csv(&self, monitor: &Monitor, separator: &str) -> String {
+        let lines = self.all().into_iter().flat_map(|(region, runs)| lines(&region.title(), &runs));
+        lines.map(|line| line.fields(monitor, self.0.len()).join(separator) + "\n").collect()
+    }
+}
+
+fn key(table: &RegionTable, program: &RegionProgram, counts: &RegionCounts) -> RepeatedRegion {
+    let path = table.names(counts.path).into_iter().map(str::to_owned).collect();
+    let phase = table.paths().get(counts.path.0 as usize).map_or_else(String::new, |path| path.phase.clone());
+    let name = program.name.clone().unwrap_or_else(|| "a program without a name".into());
+    RepeatedRegion { program: name, path, phase }
+}
+
+fn mean(runs: &[RunOfRegion], of: impl Fn(&RunOfRegion) -> u64) -> SummarySpread {
+    SummarySpread::of(&runs.iter().map(|run| of(run) as f64).collect::<Vec<_>>())
+}
+
+/// `±1.2%` of a mean of so many runs, by Student's t.
+fn error(spread: &SummarySpread, runs: usize, confidence: Confidence) -> String {
+    let degrees = runs.saturating_sub(1) as u64;
+    // Where the mean is 0 so are all.
+    let relative = if spread.mean == 0.0 && runs > 1 { Some(0.0) } else { spread.relative() };
+    let part = relative.map(|part| part * confidence.student(degrees) / (runs as f64).sqrt());
+    part.map_or_else(|| "±?".into(), plus_minus_part)
+}
+
+type Rows<'a> = [(&'a RepeatedRegion, &'a Vec<RunOfRegion>)];
+
+fn times(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
+    let error_head = format!("±{confidence}");
+    let mut out = format!(" Regions of {title}:\n\n");
+    let heads = ["CALLS", "TIME", error_head.as_str(), "SELF", "MEAN CALL"];
+    out += &format!("{:>13} {:>8} {:>7} {:>8} {:>9}   REGION\n", heads[0], heads[1], heads[2], heads[3], heads[4]);
+    for (region, runs) in rows {
+        let [calls, total, own] =
+            [mean(runs, |run| run.calls), mean(runs, |run| run.time_ns), mean(runs, |run| run.self_ns)];
+        let of_call = if calls.mean > 0.0 { time(total.mean / calls.mean) } else { "-".into() };
+        let reverse = mean(runs, |run| run.reverse_calls);
+        let reverse = match reverse.mean {
+            0.0 => String::new(),
+            calls => format!("  backward: {} in {} runs", time(mean(runs, |run| run.reverse_ns).mean), plain(calls, 1)),
+        };
+        out += &format!(
+            "{:>13} {:>8} {:>7} {:>8} {of_call:>9}   {}{reverse}\n",
+            amount(calls.mean, &Unit::Count),
+            time(total.mean),
+            error(&total, runs.len(), confidence),
+            time(own.mean),
+            region.indented(),
+        );
+    }
+    out
+}
+
+/// A table for each event, of what it counted on average; runs in which it wasn't counted are left out.
+fn events(title: &str, rows: &Rows<'_>, confidence: Confidence) -> String {
+    let mut names: Vec<&String> =
+        rows.iter().flat_map(|(_, runs)| runs.iter()).flat_map(|run| run.events.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let error_head = format!("±{confidence}");
+    let mut out = String::new();
+    for name in names {
+        let unit = unit_of(name);
+        out += &format!(" {} in regions of {title}:\n\n", shown(name));
+        out += &format!("{:>13} {error_head:>7} {:>9} {:>9}   REGION\n", "COUNT", "SELF", "MEAN CALL");
+        for (region, runs) in rows {
+            let counted = |run: &RunOfRegion| match run.events.get(name) {
+                Some(event) => event.total.map(|total| (total.count, total.self_count.unwrap_or(0.0))),
+                // It wasn't entered.
+                None => (run.calls == 0).then_some((0.0, 0.0)),
+            };
+            let counts: Vec<_> = runs.iter().filter_map(counted).collect();
+            let [all, own] = [|c: &(f64, f64)| c.0, |c: &(f64, f64)| c.1]
+                .map(|of| SummarySpread::of(&counts.iter().map(of).collect::<Vec<_>>()));
+            let calls = mean(runs, |run| run.calls).mean;
+            let cells = match counts.len() {
+                0 => ["—".to_owned(), String::new(), "—".into(), "—".into()],
+                _ => [
+                    amount(all.mean, &unit),
+                    error(&all, counts.len(), confidence),
+                    amount(own.mean, &unit),
+                    if calls > 0.0 { amount(all.mean / calls, &unit) } else { "—".into() },
+                ],
+            };
+            let [count, error, own, call] = cells;
+            out += &format!("{count:>13} {error:>7} {own:>9} {call:>9}   {}\n", region.indented());
+        }
+        out += "\n";
+    }
+    out
+}
+
+/// The lines of a region.
+fn lines(title: &str, runs: &[RunOfRegion]) -> Vec<EventLine> {
+    let line = |name: &str, unit: &'static str, of: fn(&RunOfRegion) -> u64| {
+        let spread = mean(runs, of);
+        let running = mean(runs, |run| run.time_ns).mean;
+        EventLine {
+            value: Some(spread.mean),
+            unit,
+            event: format!("{name} in {title}"),
+            relative_error: spread.relative().map(|part| part / (runs.len() as f64).sqrt()),
+            running_ns: running.round() as u64,
+            run_ratio: 1.0,
+            bounds: (runs.len() == 1).then_some((spread.mean, spread.mean)),
+        }
+    };
+    let mut lines = vec![
+        line("region-calls", "", |run| run.calls),
+        line("region-time", "ns", |run| run.time_ns),
+        line("region-self-time", "ns", |run| run.self_ns),
+    ];
+    if runs.iter().any(|run| run.reverse_calls > 0) {
+        lines.push(line("region-backward-runs", "", |run| run.reverse_calls));
+        lines.push(line(REGION_BACKWARD, "ns", |run| run.reverse_ns));
+    }
+    let mut names: Vec<&String> = runs.iter().flat_map(|run| run.events.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    lines.extend(names.into_iter().map(|name| event_line(name, title, runs)));
+    lines
+}
+
+fn event_line(name: &str, title: &str, runs: &[RunOfRegion]) -> EventLine {
+    let of_event: Vec<_> = runs.iter().filter_map(|run| run.events.get(name)).collect();
+    let totals: Vec<_> = of_event.iter().filter_map(|event| event.total).collect();
+    let spread = SummarySpread::of(&totals.iter().map(|total| total.count).collect::<Vec<_>>());
+    let sum = |of: fn(&RunOfEvent) -> u64| of_event.iter().map(|event| of(event)).sum::<u64>();
+    let (running, enabled) = (sum(|event| event.running_ns), sum(|event| event.enabled_ns));
+    let count = totals.len().max(1);
+    EventLine {
+        value: (!totals.is_empty()).then_some(spread.mean),
+        unit: if unit_of(name) == Unit::Nanoseconds { "ns" } else { "" },
+        event: format!("{} in {title}", shown(&region_event(name))),
+        relative_error: spread.relative().map(|part| part / (count as f64).sqrt()),
+        running_ns: running / count as u64,
+        run_ratio: if enabled == 0 { 1.0 } else { running as f64 / enabled as f64 },
+        bounds: if let [total] = totals[..] { total.interval() } else { None },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::regions::{RegionBatch, RegionPath, RegionPathId};
+    use crate::units::WallNs;
+
+    /// A run in which a region was called so often, and took so long; not at all where there are no calls.
+    fn run(calls: u64, time_ns: u64) -> RegionTable {
+        let path = RegionPath { program: RegionProgramId(0), parent: None, name: "r".into(), phase: String::new() };
+        let counts = RegionCounts {
+            path: RegionPathId(0),
+            calls,
+            time_ns,
+            self_ns: time_ns,
+            reverse_calls: 0,
+            reverse_ns: 0,
+            spread: None,
+            events: Vec::new(),
+        };
+        let batch = RegionBatch {
+            counted_since: Some(WallNs(0)),
+            programs: vec![RegionProgram { pid: 7, name: Some("fit".into()) }],
+            paths: vec![path],
+            counts: if calls > 0 { vec![counts] } else { Vec::new() },
+            ..RegionBatch::default()
+        };
+        let mut table = RegionTable::default();
+        table.take(&batch).unwrap();
+        table
+    }
+
+    fn rows(runs: &[RegionTable]) -> String {
+        let all = RegionRepeats(runs).all();
+        let rows: Vec<_> = all.iter().collect();
+        times("fit, mean of runs", &rows, Confidence::DEFAULT)
+    }
+
+    #[test]
+    fn the_mean_of_two_runs_by_hand() {
+        // 10 and 20 ms: 15 ms; s = 7.07, over √2: 5 ms, times t(1) = 12.706: 424 %. 3 calls on average.
+        let text = rows(&[run(2, 10_000_000), run(4, 20_000_000)]);
+        let row = text.lines().last().map(|line| line.split_whitespace().collect::<Vec<_>>()).unwrap();
+        assert_eq!(row, ["3", "15.0", "ms", "±424%", "15.0", "ms", "5.00", "ms", "r"], "{text}");
+    }
+
+    #[test]
+    fn a_run_without_the_region_has_no_calls_of_it_and_equal_runs_no_spread() {
+        let text = rows(&[run(2, 10_000_000), run(0, 0)]);
+        assert!(text.lines().last().unwrap().trim().starts_with("1 "), "{text}");
+        assert!(rows(&[run(2, 10), run(2, 10)]).contains(" ±<0.1% "));
+        assert_eq!(RegionRepeats(&[]).all().len(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn the_mean_lies_between_the_runs(runs in prop::collection::vec((1u64..1000, 1u64..1_000_000), 1..6)) {
+            let tables: Vec<_> = runs.iter().map(|&(calls, ns)| run(calls, ns)).collect();
+            let all = RegionRepeats(&tables).all();
+            let lines = lines("r of fit", all.values().next().unwrap());
+            let ns = || runs.iter().map(|(_, ns)| *ns as f64);
+            let value = lines[1].value.unwrap();
+            prop_assert!(ns().fold(f64::INFINITY, f64::min) <= value + 1e-6 && value <= ns().fold(0.0, f64::max) + 1e-6);
+            prop_assert_eq!(lines.len(), 3);
+        }
+    }
+}

@@ -16,6 +16,7 @@ mod ranges;
 mod regressions;
 mod series;
 mod weighted;
+mod windows;
 
 use crate::rates::Confidence;
 

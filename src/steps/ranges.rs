@@ -1,8 +1,8 @@
 //! Computes how far the points of any range of a series are from the range's median.
 
 use super::WeightedValue;
-use super::potts::WindowTable;
 use super::weighted::centre_of_sorted;
+use super::windows::WindowTable;
 
 /// A series of so many points needs no index.
 const SMALL: usize = 1000;

@@ -6,16 +6,14 @@
 
 mod criterion;
 mod merge;
-mod window;
 
 use std::ops::Range;
 
 pub use criterion::{AutomaticFit, PenaltyTrial, automatic};
 
 use super::ranges::PointRanges;
+use super::windows::window_distances;
 use super::{WeightedValue, centre};
-pub(super) use window::WindowTable;
-use window::window_distances;
 
 /// A series cut into intervals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

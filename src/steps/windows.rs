@@ -1,7 +1,6 @@
 //! Computes how far the points of short intervals are from their medians, for all intervals of a series.
 
-use super::WeightedValue;
-use super::weighted::{centre_of_sorted, has_equal_weights};
+use super::weighted::{WeightedValue, centre_of_sorted, has_equal_weights};
 
 /// The distances of the points of all intervals of up to so many points.
 pub(super) struct WindowTable {

@@ -5,7 +5,7 @@
 //! steps    [------ 1.0 ------][------ 2.0 ------]
 //! ```
 //!
-//! [`detect`] gives the steps, [`changes`] how sure each is, [`regressions`] which of them made the number larger for good.
+//! [`detect`] gives the steps, [`changes`] how sure each is, [`regressions()`] which of them made the number larger for good.
 //! [`potts`] is the method of the benchmark runner asv, number by number.
 
 mod best;

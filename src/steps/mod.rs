@@ -5,7 +5,7 @@
 //! steps    [------ 1.0 ------][------ 2.0 ------]
 //! ```
 //!
-//! [`detect`] gives the steps, [`changes`] how sure each is, [`regressions`] which of them made the number larger for good.
+//! [`detect`] gives the steps, [`changes`] how sure each is, [`regressions()`] which of them made the number larger for good.
 //! [`potts`] is the method of the benchmark runner asv, number by number.
 
 mod best;
@@ -15,7 +15,9 @@ pub mod potts;
 mod ranges;
 mod regressions;
 mod series;
+mod step;
 mod weighted;
+mod windows;
 
 use crate::rates::Confidence;
 
@@ -24,34 +26,8 @@ pub(crate) use normal::normal_tail;
 pub use golden_section::{SearchEnds, SearchTolerance, minimize};
 pub use regressions::{Regression, Regressions, regressions};
 pub use series::PresentPoints;
+pub use step::{LevelChange, Step};
 pub use weighted::{Centre, WeightedValue, centre};
-
-/// A stretch of a series that has one level.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Step {
-    /// The position of the first value.
-    pub left: usize,
-    /// The position after the last value. What lies between it and the next step is missing.
-    pub right: usize,
-    /// The level: the weighted median of the values.
-    pub value: f64,
-    /// The least of the values.
-    pub minimum: f64,
-    /// How far a value is from the level in the mean, where a weight of 1 is that of the median point.
-    pub error: f64,
-}
-
-/// How a step differs from the one before it.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LevelChange {
-    /// By how much the mean level changes, without outliers.
-    pub by: f64,
-    /// The interval of that, at the confidence asked for, if there is a step at all.
-    pub interval: (f64, f64),
-    /// The probability that a series of as many values without a step, but with noise of this spread and correlation, has as
-    /// clear a one anywhere. It is no less than that for all noises of docs/steps.md.
-    pub chance: f64,
-}
 
 /// How steps are found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

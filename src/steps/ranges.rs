@@ -1,8 +1,7 @@
 //! Computes how far the points of any range of a series are from the range's median.
 
-use super::WeightedValue;
-use super::potts::WindowTable;
-use super::weighted::centre_of_sorted;
+use super::weighted::{WeightedValue, centre_of_sorted};
+use super::windows::WindowTable;
 
 /// A series of so many points needs no index.
 const SMALL: usize = 1000;
@@ -161,7 +160,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::steps::centre;
+    use crate::steps::weighted::centre;
 
     fn points(values: &[f64]) -> Vec<WeightedValue> {
         values.iter().map(|&value| WeightedValue { value, weight: 1.0 }).collect()

@@ -1,6 +1,6 @@
 //! Says which steps made a number larger for good.
 
-use super::Step;
+use super::step::Step;
 
 /// A step up from which the series never came back.
 #[derive(Clone, Copy, Debug, PartialEq)]

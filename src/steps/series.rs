@@ -1,6 +1,7 @@
 //! Takes the points of a series that are there, with their weights.
 
-use super::{Step, WeightedValue, centre};
+use super::step::Step;
+use super::weighted::{WeightedValue, centre};
 
 /// The points of a series that are there, in its order.
 #[derive(Clone, Debug, PartialEq)]

@@ -11,7 +11,8 @@ use crate::steps::{LevelChange, Step};
 
 /// The steps as a table: where each begins and ends, its level, and how it differs from the one before.
 pub fn steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange]) -> String {
-    let heading = ["left", "right", "value", "error", "change", "chance", "from"].map(str::to_owned);
+    let from = if series.indexes.is_empty() { "" } else { "from" };
+    let heading = ["left", "right", "value", "error", "change", "chance", from].map(str::to_owned);
     let rows = steps.iter().enumerate().map(|(at, step)| {
         let change = at.checked_sub(1).and_then(|before| Some((steps[before].value, changes.get(before)?)));
         let (by, chance) =
@@ -34,10 +35,13 @@ pub fn steps(series: &SeriesTable, steps: &[Step], changes: &[LevelChange]) -> S
         out += (line + &row[6]).trim_end();
         out.push('\n');
     }
-    let counted = |count: usize, one: &str| format!("{count} {one}{}", if count == 1 { "" } else { "s" });
-    let values = counted(series.values.len() - missing, "value");
+    let counted = |count: usize, one: &str, more: &str| format!("{count} {}", if count == 1 { one } else { more });
+    let values = counted(series.values.len() - missing, "value", "values");
     let missing = if missing > 0 { format!(", {missing} missing") } else { String::new() };
-    out + &format!("\n{values}{missing}: {}\n", counted(steps.len().saturating_sub(1), "change of level"))
+    out + &format!(
+        "\n{values}{missing}: {}\n",
+        counted(steps.len().saturating_sub(1), "change of level", "changes of level")
+    )
 }
 
 /// A change with its interval, in percent of the level before, or as it is where that is 0.

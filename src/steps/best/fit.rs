@@ -39,6 +39,7 @@ pub(super) struct BoundaryFit {
     whole: f64,
     /// The same of the values beside the boundary, which a drift moves less.
     near: f64,
+    near_degrees: f64,
     /// In how many places the shorter of the two steps could be, if it has another one on its other side.
     places: f64,
 }
@@ -111,7 +112,9 @@ impl<'a> BoundaryJudge<'a> {
         let is_outliers = self.may_be_outliers(left, middle) || self.may_be_outliers(middle, right);
         let degrees = ((a.count + b.count - 2.0 + PRIOR) / noise.inflation).max(2.0);
         let [whole, near] = if is_outliers { [0.0; 2] } else { [squares, self.near(steps)] };
-        BoundaryFit { by, error: variance.sqrt(), degrees, whole, near, places: self.places(steps) }
+        let (from, _, to) = beside(steps);
+        let near_degrees = (to as f64 - from as f64 - 2.0).max(2.0);
+        BoundaryFit { by, error: variance.sqrt(), degrees, whole, near, near_degrees, places: self.places(steps) }
     }
 
     /// The same, but no clearer than the change is in ranks.
@@ -131,10 +134,13 @@ impl<'a> BoundaryJudge<'a> {
     fn near(&self, steps: TwoSteps) -> f64 {
         let (left, middle, right) = beside(steps);
         let (a, b) = (self.sums.over(left..middle), self.sums.over(middle..right));
-        let spread = (a.squares() + b.squares()) / (a.count + b.count - 2.0).max(1.0);
-        let variance = spread.max(self.differences.variance) * self.differences.inflation;
-        let squares = (b.mean() - a.mean()).powi(2) / (a.weight.recip() + b.weight.recip());
-        squares.min(beyond_line(&a, &b)) / variance
+        let squares = (b.mean() - a.mean()).powi(2);
+        let parts = a.weight.recip() + b.weight.recip();
+        let both = ((a.squares() + b.squares()) / (a.count + b.count - 2.0).max(1.0)).max(self.differences.variance);
+        // One of the sides may have more noise than the other.
+        let own = |side: &PointSums| side.squares() / (side.count - 1.0).max(1.0) / side.weight;
+        let variance = (both * parts).max(own(&a) + own(&b));
+        (squares / variance).min(beyond_line(&a, &b) / both) / self.differences.inflation
     }
 
     /// Whether a step is too short for outliers not to fill it by chance, and lies at an end of the series, or beyond the
@@ -164,7 +170,7 @@ impl<'a> BoundaryJudge<'a> {
     pub(super) fn chance(&self, fit: &BoundaryFit) -> f64 {
         let count = (self.sums.len() as f64).max(2.0);
         let whole = chance_of(fit.whole, fit.degrees, count, fit.places);
-        let near = chance_of(fit.near, 2.0 * NEAR as f64, count, count / NEAR as f64);
+        let near = chance_of(fit.near, fit.near_degrees, count, count / NEAR as f64);
         whole.min(near)
     }
 }

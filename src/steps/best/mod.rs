@@ -16,7 +16,7 @@ mod select;
 mod simulation;
 mod sums;
 
-use super::WeightedValue;
+use super::weighted::WeightedValue;
 use clean::CleanedValues;
 use fit::BoundaryJudge;
 use sums::RunningSums;

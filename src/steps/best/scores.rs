@@ -16,6 +16,9 @@ pub(super) struct NormalScores {
 /// Deviations further than so many times the furthest have its score.
 const BEYOND: f64 = 3.0;
 
+/// Of the longer step so many times the values of the shorter one count: more hardly make the change any surer.
+const ENOUGH: usize = 20;
+
 impl NormalScores {
     pub(super) fn new(sums: &RunningSums, steps: impl Iterator<Item = Range<usize>>) -> Self {
         let mut sorted: Vec<f64> = Vec::with_capacity(sums.len());
@@ -39,6 +42,8 @@ impl NormalScores {
 
     /// The square of the change at a boundary, over its variance, in scores of deviations from the level of both sides.
     pub(super) fn square(&self, sums: &RunningSums, (left, middle, right): TwoSteps) -> f64 {
+        let reach = ENOUGH * (middle - left).min(right - middle);
+        let (left, right) = (left.max(middle.saturating_sub(reach)), right.min(middle + reach));
         let level = sums.over(left..right).mean();
         let mean = |side: Range<usize>| {
             let count = side.len() as f64;

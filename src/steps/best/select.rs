@@ -29,14 +29,21 @@ pub(super) fn select(sums: &RunningSums, cleaned: &CleanedValues, candidates: &[
 
 /// How each boundary looks, where a change also counts by ranks.
 pub(super) fn robust_fits(judge: &BoundaryJudge<'_>, rights: &[usize]) -> Vec<BoundaryFit> {
+    fits_by(judge, rights, &scores(judge, rights))
+}
+
+fn scores(judge: &BoundaryJudge<'_>, rights: &[usize]) -> NormalScores {
+    NormalScores::new(judge.sums, ends(rights).windows(2).map(|ends| ends[0]..ends[1]))
+}
+
+fn fits_by(judge: &BoundaryJudge<'_>, rights: &[usize], scores: &NormalScores) -> Vec<BoundaryFit> {
     let noise = judge.noise(rights);
-    let ends = ends(rights);
-    let scores = NormalScores::new(judge.sums, ends.windows(2).map(|ends| ends[0]..ends[1]));
     let fit = |ends: &[usize]| {
-        let fit = judge.fit((ends[0], ends[1], ends[2]), noise);
-        if judge.is_exact(noise) { fit } else { judge.with_scores(fit, &scores, (ends[0], ends[1], ends[2]), noise) }
+        let steps = (ends[0], ends[1], ends[2]);
+        let fit = judge.fit(steps, noise);
+        if judge.is_exact(noise) { fit } else { judge.with_scores(fit, scores, steps, noise) }
     };
-    ends.windows(3).map(fit).collect()
+    ends(rights).windows(3).map(fit).collect()
 }
 
 /// The beginning of a series, and the ends of its steps.
@@ -119,15 +126,25 @@ fn without_weak(judge: &BoundaryJudge<'_>, rights: &[usize], chance: f64) -> Vec
     chain.rights()
 }
 
-/// Merges the steps on both sides of the boundary that heavy tails explain best, again and again.
+/// Merges the steps on both sides of the boundaries that heavy tails explain, again and again: each time those that are less
+/// clear than the boundaries beside them.
 fn drop_outlying(judge: &BoundaryJudge<'_>, rights: &mut Vec<usize>, chance: f64) {
+    // Ranks hardly change with the few steps that are merged.
+    let scores = scores(judge, rights);
     loop {
-        let fits = robust_fits(judge, rights);
-        let least = fits.iter().enumerate().min_by(|a, b| a.1.clearest().total_cmp(&b.1.clearest()));
-        match least {
-            Some((at, fit)) if judge.chance(fit) > chance => drop(rights.remove(at)),
-            _ => break,
+        let fits = fits_by(judge, rights, &scores);
+        let clearest = |at: usize| fits.get(at).map_or(f64::INFINITY, BoundaryFit::clearest);
+        let stays = |at: usize, fit: &BoundaryFit| {
+            let beside = clearest(at.wrapping_sub(1)).min(clearest(at + 1));
+            judge.chance(fit) <= chance || fit.clearest() > beside
+        };
+        let mut kept: Vec<usize> =
+            fits.iter().enumerate().filter(|(at, fit)| stays(*at, fit)).map(|(at, _)| rights[at]).collect();
+        kept.extend(rights.last());
+        if kept.len() == rights.len() {
+            break;
         }
+        *rights = kept;
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{evidence, rights};
 use crate::rates::Confidence;
-use crate::steps::WeightedValue;
+use crate::steps::weighted::WeightedValue;
 
 /// Numbers that look random, the same in every run (splitmix64).
 struct Draws(u64);

@@ -6,16 +6,14 @@
 
 mod criterion;
 mod merge;
-mod window;
 
 use std::ops::Range;
 
 pub use criterion::{AutomaticFit, PenaltyTrial, automatic};
 
 use super::ranges::PointRanges;
-use super::{WeightedValue, centre};
-pub(super) use window::WindowTable;
-use window::window_distances;
+use super::weighted::{Centre, WeightedValue, centre};
+use super::windows::window_distances;
 
 /// A series cut into intervals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -31,7 +29,7 @@ impl Partition {
     }
 
     /// The median of each interval, and the distance from it.
-    pub fn centres(&self, points: &[WeightedValue]) -> Vec<super::Centre> {
+    pub fn centres(&self, points: &[WeightedValue]) -> Vec<Centre> {
         self.intervals().map(|interval| centre(&points[interval])).collect()
     }
 }

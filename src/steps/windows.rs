@@ -1,17 +1,16 @@
 //! Computes how far the points of short intervals are from their medians, for all intervals of a series.
 
-use crate::steps::WeightedValue;
-use crate::steps::weighted::{centre_of_sorted, has_equal_weights};
+use super::weighted::{WeightedValue, centre_of_sorted, has_equal_weights};
 
 /// The distances of the points of all intervals of up to so many points.
-pub(in crate::steps) struct WindowTable {
-    pub(in crate::steps) size: usize,
+pub(super) struct WindowTable {
+    pub(super) size: usize,
     /// For each last point, a row of the intervals that end with it, the shortest first.
     distances: Vec<f64>,
 }
 
 impl WindowTable {
-    pub(in crate::steps) fn new(points: &[WeightedValue], size: usize) -> Self {
+    pub(super) fn new(points: &[WeightedValue], size: usize) -> Self {
         let (mut distances, mut row) = (Vec::with_capacity(points.len() * size), Vec::new());
         let of_windows = if has_equal_weights(points) { plain_window_distances } else { window_distances };
         for right in 0..points.len() {
@@ -23,7 +22,7 @@ impl WindowTable {
     }
 
     /// The distances of the intervals that end with the point `right`; infinite for those that would begin before the series.
-    pub(in crate::steps) fn row(&self, right: usize) -> &[f64] {
+    pub(super) fn row(&self, right: usize) -> &[f64] {
         &self.distances[right * self.size..(right + 1) * self.size]
     }
 }

@@ -40,6 +40,14 @@ impl BenchmarkDifference {
         Some((b - a) / a.abs()).filter(|part| part.is_finite())
     }
 
+    /// Whether more runs would tell more.
+    pub fn is_decided(&self) -> bool {
+        match self.verdict {
+            DifferenceVerdict::Tested(verdict) => verdict.needs().is_none(),
+            DifferenceVerdict::OfAsv { .. } => false,
+        }
+    }
+
     /// Whether the second commit is worse by more than chance.
     pub fn is_worse(&self) -> bool {
         match self.verdict {
@@ -50,8 +58,8 @@ impl BenchmarkDifference {
 }
 
 /// What both commits have, in the order of names. Results of another version of a benchmark are left out. All verdicts of
-/// perfprop's results together are wrong in at most one of twenty comparisons.
-pub fn differences(stored: &StoredResults, a: &str, b: &str) -> Vec<BenchmarkDifference> {
+/// perfprop's results together are wrong in at most so many comparisons as the confidence leaves.
+pub fn differences(stored: &StoredResults, a: &str, b: &str, confidence: Confidence) -> Vec<BenchmarkDifference> {
     let mut pairs: Vec<PairOfResults> = Vec::new();
     for machine in &stored.machines {
         let of = |hash: &str| machine.commits.iter().filter(|one| one.commit == hash).collect::<Vec<_>>();
@@ -66,7 +74,7 @@ pub fn differences(stored: &StoredResults, a: &str, b: &str) -> Vec<BenchmarkDif
         let [a, b] = pair.samples.clone();
         NumbersOfRuns { name: pair.name.clone(), unit: Unit::Count, a, b }
     };
-    let tested = compare_numbers(pairs.iter().filter(is_tested).map(numbers).collect(), Confidence::DEFAULT);
+    let tested = compare_numbers(pairs.iter().filter(is_tested).map(numbers).collect(), confidence);
     let mut verdicts = tested.into_iter().map(|event: ComparedEvent| DifferenceVerdict::Tested(event.verdict));
     let difference = |pair: PairOfResults| BenchmarkDifference {
         verdict: if is_tested(&&pair) { verdicts.next() } else { None }
@@ -169,20 +177,21 @@ mod tests {
     #[test]
     fn commits_are_compared_by_hand() {
         let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0], [7.0, 8.0, 9.0, 10.0, 11.0]);
-        let found = differences(&stored(&a, &b, ""), "x", "y");
+        let found = differences(&stored(&a, &b, ""), "x", "y", Confidence::DEFAULT);
         assert_eq!((found.len(), found[0].results, found[0].change()), (1, (3.0, 9.0), Some(2.0)));
         assert_eq!((found[0].verdict, found[0].is_worse()), (DifferenceVerdict::Tested(Verdict::Higher), true));
-        let back = differences(&stored(&b, &a, ""), "x", "y");
+        assert!(found[0].is_decided());
+        let back = differences(&stored(&b, &a, ""), "x", "y", Confidence::DEFAULT);
         assert!(!back[0].is_worse());
         // 2 of 252 orders of 5 and 5 are as far apart: asv asks for less than 0.002.
-        let of_asv = differences(&stored(&a, &b, "3.11"), "x", "y");
+        let of_asv = differences(&stored(&a, &b, "3.11"), "x", "y", Confidence::DEFAULT);
         assert!(matches!(of_asv[0].verdict, DifferenceVerdict::OfAsv { .. }));
     }
 
     #[test]
     fn what_only_one_commit_has_is_left_out() {
-        assert!(differences(&stored(&[1.0], &[], ""), "x", "y").is_empty());
-        assert!(differences(&stored(&[1.0], &[1.0], ""), "x", "z").is_empty());
-        assert!(differences(&StoredResults::default(), "x", "y").is_empty());
+        assert!(differences(&stored(&[1.0], &[], ""), "x", "y", Confidence::DEFAULT).is_empty());
+        assert!(differences(&stored(&[1.0], &[1.0], ""), "x", "z", Confidence::DEFAULT).is_empty());
+        assert!(differences(&StoredResults::default(), "x", "y", Confidence::DEFAULT).is_empty());
     }
 }

@@ -101,6 +101,23 @@ fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
 }
 
 #[test]
+fn two_commits_are_measured_now_and_nothing_is_kept() {
+    let folder = repository(4);
+    let compare =
+        ["compare", "--run", "HEAD~2", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data"];
+    let counts = ["--repeat", "4", "--warmup", "0", "-e", "page-faults", "--threshold", "10000%"];
+    let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 1);
+    assert!(out.is_empty(), "the first can't be built: {out}");
+    let compare: Vec<&str> = compare.iter().map(|&word| if word == "HEAD~2" { "HEAD~3" } else { word }).collect();
+    let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 0);
+    assert!(out.lines().count() == 3 && out.contains("cat.page-faults"), "{out}");
+    assert!(!folder.join("share").exists(), "no results are kept");
+    let cache = fs::read_dir(folder.join("cache/perfprop/history")).unwrap().next().unwrap().unwrap().path();
+    let left: Vec<_> = fs::read_dir(cache).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.len() == 2 && left.iter().all(|name| name == "builds" || name == "checkout"), "{left:?}");
+}
+
+#[test]
 fn a_project_names_its_benchmarks_in_a_file() {
     let folder = repository(1);
     let file = "[history]\nbuild = \"sh build.sh\"\nkeep = [\"data\"]\n[history.bench]\ncat = \"./work\"\n";

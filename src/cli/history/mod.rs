@@ -1,5 +1,6 @@
 //! Implements `perfprop history`: measures commits, and says which of them changed a number.
 
+mod compare;
 mod export;
 mod run;
 mod show;
@@ -16,9 +17,10 @@ use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
 use crate::names::quoted;
 
+use compare::CompareArgs;
 use export::ExportHistoryArgs;
 use run::RunArgs;
-use show::{CompareArgs, RegressionsArgs, ShowArgs};
+use show::{RegressionsArgs, ShowArgs};
 use steps::StepsArgs;
 
 /// The arguments of `perfprop history`.
@@ -94,7 +96,7 @@ pub(super) fn run(args: &HistoryArgs) -> Result<u8, Error> {
     match &args.verb {
         HistoryVerb::Run(args) => run::run(args),
         HistoryVerb::Show(args) => show::show(args),
-        HistoryVerb::Compare(args) => show::compare(args),
+        HistoryVerb::Compare(args) => compare::compare(args),
         HistoryVerb::Regressions(args) => show::regressions(args),
         HistoryVerb::Export(args) => export::export(args),
         HistoryVerb::Steps(args) => steps::steps(args),

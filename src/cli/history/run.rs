@@ -39,6 +39,27 @@ pub(super) struct RunArgs {
     /// The commits: FROM..TO as git has it, along first parents; or a single one
     #[arg(value_name = "RANGE")]
     range: String,
+    #[command(flatten)]
+    measured: MeasuredArgs,
+    /// How often each benchmark of each commit is run
+    #[arg(short, long, value_name = "RUNS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = RUNS)]
+    repeat: u32,
+    /// Measure so many commits, spread over the range
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNS)]
+    commits: Option<u32>,
+    /// Measure only commits of which there are no results
+    #[arg(long, conflicts_with = "resume", help_heading = RUNS)]
+    new: bool,
+    /// Make only the runs that are missing, as after an interrupt
+    #[arg(long, help_heading = RUNS)]
+    resume: bool,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+/// What is built and measured of each commit.
+#[derive(Debug, Args)]
+pub(super) struct MeasuredArgs {
     /// A benchmark: its name and its command, which runs in a folder with what was kept of the build
     #[arg(long, value_name = "NAME=COMMAND", help_heading = MEASURED)]
     bench: Vec<String>,
@@ -56,26 +77,12 @@ pub(super) struct RunArgs {
     /// Keep the commands on this CPU
     #[arg(long, value_name = "CPU", help_heading = MEASURED)]
     cpu: Option<u32>,
-    /// How often each benchmark of each commit is run
-    #[arg(short, long, value_name = "RUNS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = RUNS)]
-    repeat: u32,
     /// How often each is run before anything is kept
     #[arg(long, value_name = "RUNS", default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=10_000), help_heading = RUNS)]
     warmup: u32,
-    /// Measure so many commits, spread over the range
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNS)]
-    commits: Option<u32>,
-    /// Measure only commits of which there are no results
-    #[arg(long, conflicts_with = "resume", help_heading = RUNS)]
-    new: bool,
-    /// Make only the runs that are missing, as after an interrupt
-    #[arg(long, help_heading = RUNS)]
-    resume: bool,
     /// What the order of runs is drawn by
     #[arg(long, default_value_t = 1, help_heading = RUNS)]
     seed: u64,
-    #[command(flatten)]
-    project: ProjectArgs,
     /// The folder of the clone and of builds [default: one for the repository below ~/.cache/perfprop]
     #[arg(long, value_name = "DIR", help_heading = PROJECT)]
     cache: Option<PathBuf>,
@@ -86,57 +93,66 @@ const RUNS: &str = "Which commits, and how often";
 
 pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
     let repository = args.project.repository()?;
-    let options = options(args, &repository)?;
-    note(&repository)?;
-    let cache = match &args.cache {
-        Some(folder) => folder.clone(),
-        None => cache_folder()?.join(project_name(&repository)),
+    let count = args.commits.map_or(usize::MAX, |count| count as usize);
+    let commits = spread(repository.commits(&args.range).map_err(of_git)?, count);
+    let choice = match (args.new, args.resume) {
+        (true, _) => CommitChoice::New,
+        (false, true) => CommitChoice::Resumed,
+        (false, false) => CommitChoice::All,
     };
+    let options =
+        HistoryOptions { commits, choice, repeats: args.repeat as usize, ..args.measured.options(&repository)? };
+    note(&repository)?;
+    let cache = args.measured.cache(&repository)?;
     let checkout = Checkout::new(&repository, &cache).map_err(|error| of_history(error.into()))?;
     let store = args.project.store(&repository)?;
     let signals = listen(&Stop::default()).map_err(Error::System)?;
-    let mut progress = Progress { since: None, is_shown: std::io::stderr().is_terminal() };
+    let mut progress = Progress::new();
     let outcome = measure_commits(&options, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();
     let outcome = outcome.map_err(of_history)?;
     end(&options, &outcome)
 }
 
-/// What is measured: what options say, else `perfprop.toml`.
-fn options(args: &RunArgs, repository: &Repository) -> Result<HistoryOptions, Error> {
-    let file = HistoryPlan::of_folder(repository.root()).map_err(of_plan)?;
-    let named: Vec<BenchCommand> =
-        args.bench.iter().map(|text| BenchCommand::parse(text)).collect::<Result<_, _>>().map_err(of_plan)?;
-    let cargo = || repository.root().join("Cargo.toml").exists().then(|| "cargo build --release".to_owned());
-    let plan = HistoryPlan {
-        build: args.build.clone().or(file.build).or_else(cargo).filter(|build| !build.trim().is_empty()),
-        events: if args.events.is_empty() { file.events } else { args.events.clone() },
-        benches: if named.is_empty() { file.benches } else { named },
-        keep: args.keep.iter().cloned().chain(file.keep).collect(),
-    };
-    if plan.benches.is_empty() {
-        return Err(of_plan(PlanError::Nothing));
+impl MeasuredArgs {
+    /// What is measured, of no commits yet: what options say, else `perfprop.toml`.
+    pub(super) fn options(&self, repository: &Repository) -> Result<HistoryOptions, Error> {
+        let file = HistoryPlan::of_folder(repository.root()).map_err(of_plan)?;
+        let named: Vec<BenchCommand> =
+            self.bench.iter().map(|text| BenchCommand::parse(text)).collect::<Result<_, _>>().map_err(of_plan)?;
+        let cargo = || repository.root().join("Cargo.toml").exists().then(|| "cargo build --release".to_owned());
+        let plan = HistoryPlan {
+            build: self.build.clone().or(file.build).or_else(cargo).filter(|build| !build.trim().is_empty()),
+            events: if self.events.is_empty() { file.events } else { self.events.clone() },
+            benches: if named.is_empty() { file.benches } else { named },
+            keep: self.keep.iter().cloned().chain(file.keep).collect(),
+        };
+        if plan.benches.is_empty() {
+            return Err(of_plan(PlanError::Nothing));
+        }
+        Ok(HistoryOptions {
+            plan,
+            commits: Vec::new(),
+            choice: CommitChoice::All,
+            repeats: 1,
+            warmups: self.warmup as usize,
+            seed: self.seed,
+            counter: self.by.counter()?,
+            cpu: self.cpu,
+        })
     }
-    let commits = repository.commits(&args.range).map_err(of_git)?;
-    let count = args.commits.map_or(usize::MAX, |count| count as usize);
-    Ok(HistoryOptions {
-        plan,
-        commits: spread(commits, count),
-        choice: match (args.new, args.resume) {
-            (true, _) => CommitChoice::New,
-            (false, true) => CommitChoice::Resumed,
-            (false, false) => CommitChoice::All,
-        },
-        repeats: args.repeat as usize,
-        warmups: args.warmup as usize,
-        seed: args.seed,
-        counter: args.by.counter()?,
-        cpu: args.cpu,
-    })
+
+    /// The folder of the clone and of builds.
+    pub(super) fn cache(&self, repository: &Repository) -> Result<PathBuf, Error> {
+        match &self.cache {
+            Some(folder) => Ok(folder.clone()),
+            None => Ok(cache_folder()?.join(project_name(repository))),
+        }
+    }
 }
 
 /// What is worth knowing of the repository.
-fn note(repository: &Repository) -> Result<(), Error> {
+pub(super) fn note(repository: &Repository) -> Result<(), Error> {
     if repository.is_shallow().map_err(of_git)? {
         say("the clone is shallow: older commits aren't in it (git fetch --unshallow brings them)");
     }
@@ -146,7 +162,8 @@ fn note(repository: &Repository) -> Result<(), Error> {
     Ok(())
 }
 
-fn end(options: &HistoryOptions, outcome: &HistoryOutcome) -> Result<u8, Error> {
+/// Says which commits couldn't be built or run.
+pub(super) fn tell_failures(outcome: &HistoryOutcome) {
     for (commit, log) in &outcome.failed {
         let (hash, log) = (commit.short(), log.to_string_lossy());
         say(&format!("the build of {hash} failed ({}): {}", shown(&commit.subject), shown(&log)));
@@ -155,6 +172,10 @@ fn end(options: &HistoryOptions, outcome: &HistoryOutcome) -> Result<u8, Error> 
         let hash = short(hash);
         say(&format!("{} of {hash} ended with another exit code than 0: it has no result", shown(bench)));
     }
+}
+
+fn end(options: &HistoryOptions, outcome: &HistoryOutcome) -> Result<u8, Error> {
+    tell_failures(outcome);
     let skipped = match outcome.skipped {
         0 => String::new(),
         skipped => format!(", {skipped} left out that have results"),
@@ -173,14 +194,18 @@ fn end(options: &HistoryOptions, outcome: &HistoryOutcome) -> Result<u8, Error> 
 }
 
 /// A line of progress on a terminal.
-struct Progress {
+pub(super) struct Progress {
     /// Since when commands run.
     since: Option<Instant>,
     is_shown: bool,
 }
 
 impl Progress {
-    fn show(&mut self, now: &HistoryProgress<'_>) {
+    pub(super) fn new() -> Self {
+        Self { since: None, is_shown: std::io::stderr().is_terminal() }
+    }
+
+    pub(super) fn show(&mut self, now: &HistoryProgress<'_>) {
         if !self.is_shown {
             return;
         }
@@ -200,7 +225,7 @@ impl Progress {
         }
     }
 
-    fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         if self.is_shown {
             say_over("");
         }

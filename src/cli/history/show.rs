@@ -1,4 +1,4 @@
-//! Implements `perfprop history show`, `compare` and `regressions`: what results say.
+//! Implements `perfprop history show` and `regressions`: what results say.
 
 use std::collections::BTreeMap;
 
@@ -6,11 +6,9 @@ use clap::{Args, ValueEnum};
 
 use super::super::Error;
 use super::super::stream::{Stream, say};
-use super::{ProjectArgs, STEPS, SeriesArgs, of_git};
+use super::{STEPS, SeriesArgs};
 use crate::history::results::StoredResults;
-use crate::history::{
-    BenchmarkSeries, Commit, GitError, RegressionRule, THRESHOLD, all_regressions, differences, series, short,
-};
+use crate::history::{BenchmarkSeries, Commit, RegressionRule, THRESHOLD, all_regressions, series};
 use crate::names::glob::matches;
 use crate::names::{nearest, quoted};
 use crate::text::{self, CommitNames, ToldSeries};
@@ -27,21 +25,6 @@ pub(super) struct ShowArgs {
     benchmark: Option<String>,
     #[command(flatten)]
     from: SeriesArgs,
-}
-
-/// The arguments of `perfprop history compare`.
-#[derive(Debug, Args)]
-#[command(after_help = "Examples:
-  perfprop history compare v1.0 HEAD")]
-pub(super) struct CompareArgs {
-    /// A commit that was measured
-    #[arg(value_name = "A")]
-    a: String,
-    /// The commit that is compared with it
-    #[arg(value_name = "B")]
-    b: String,
-    #[command(flatten)]
-    project: ProjectArgs,
 }
 
 /// The arguments of `perfprop history regressions`.
@@ -73,7 +56,7 @@ enum RegressionsFormat {
 }
 
 /// A part in percent: `5%`, `0.5`.
-fn part(text: &str) -> Result<f64, String> {
+pub(super) fn part(text: &str) -> Result<f64, String> {
     let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
     let percent = number.filter(|percent| (0.0..=10_000.0).contains(percent));
     percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage, as in 5%".into())
@@ -130,34 +113,6 @@ pub(super) fn show(args: &ShowArgs) -> Result<u8, Error> {
     }
     Stream::stdout().print(out.trim_end_matches('\n'))?;
     Stream::stdout().print("\n")?;
-    Ok(0)
-}
-
-pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
-    let repository = args.project.repository()?;
-    let store = args.project.store(&repository)?;
-    let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
-    let hash = |name: &str| {
-        let commits = repository.commits(name).map_err(of_git)?;
-        let commit = commits.last().cloned().ok_or_else(|| of_git(GitError::NoCommits(name.to_owned())))?;
-        let mut results = stored.machines.iter().flat_map(|machine| &machine.commits);
-        if results.any(|one| one.commit == commit.hash) {
-            return Ok(commit.hash);
-        }
-        let hash = commit.short();
-        Err(Error::Usage(format!(
-            "{} ({hash}) has no results: measure it with perfprop history run {hash}",
-            quoted(name)
-        )))
-    };
-    let (a, b) = (hash(&args.a)?, hash(&args.b)?);
-    let found = differences(&stored, &a, &b);
-    if found.is_empty() {
-        let [a, b] = [&a, &b].map(|hash| short(hash));
-        say(&format!("{a} and {b} have no results of the same benchmark, machine and build"));
-        return Ok(0);
-    }
-    Stream::stdout().print(&text::benchmark_differences(&found, stored.machines.len()))?;
     Ok(0)
 }
 

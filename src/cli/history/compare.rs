@@ -1,0 +1,158 @@
+//! Implements `perfprop history compare`: how two commits differ, by what was measured before or is measured now.
+
+use std::fs;
+
+use clap::Args;
+
+use super::super::Error;
+use super::super::error::code_of;
+use super::super::signals::listen;
+use super::super::stream::{Stream, say};
+use super::run::{MeasuredArgs, Progress, note, tell_failures};
+use super::show::part;
+use super::{ProjectArgs, of_git, of_history};
+use crate::history::results::{ResultStore, StoredResults};
+use crate::history::{
+    BenchmarkDifference, Checkout, Commit, CommitChoice, GitError, HistoryError, HistoryOptions, HistoryOutcome,
+    Repository, THRESHOLD, differences, measure_commits,
+};
+use crate::names::quoted;
+use crate::number::percent;
+use crate::rates::Confidence;
+use crate::sources::perf::Stop;
+use crate::text;
+
+/// The arguments of `perfprop history compare`.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  perfprop history compare v1.0 HEAD                 what history run measured of both
+  perfprop history compare --run origin/main HEAD    build and measure both now: exit code 1 if HEAD is slower
+  perfprop history compare --run HEAD~1 HEAD -e instructions --source emulate --repeat 2
+                                                     without noise, on any machine")]
+pub(super) struct CompareArgs {
+    /// A commit
+    #[arg(value_name = "A")]
+    a: String,
+    /// The commit that is compared with it
+    #[arg(value_name = "B")]
+    b: String,
+    /// Build both and measure them in turns until it is sure which is slower; the exit code is 1 if B is, nothing is kept
+    #[arg(long)]
+    run: bool,
+    /// With --run: how often each benchmark is run at the most
+    #[arg(short, long, value_name = "RUNS", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    repeat: u32,
+    /// With --run: the rise from which on the exit code is 1 [default: 5%]
+    #[arg(long, value_name = "PERCENT", value_parser = part)]
+    threshold: Option<f64>,
+    #[command(flatten)]
+    measured: MeasuredArgs,
+    #[command(flatten)]
+    project: ProjectArgs,
+}
+
+/// How often --run looks at the numbers: each look may be wrong, so all of them share what may be.
+const LOOKS: u32 = 3;
+
+pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
+    let repository = args.project.repository()?;
+    let commit = |name: &str| {
+        let commits = repository.commits(name).map_err(of_git)?;
+        commits.last().cloned().ok_or_else(|| of_git(GitError::NoCommits(name.to_owned())))
+    };
+    let (a, b) = (commit(&args.a)?, commit(&args.b)?);
+    if args.run {
+        return measured_now(args, &repository, a, b);
+    }
+    let store = args.project.store(&repository)?;
+    let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
+    for (name, commit) in [(&args.a, &a), (&args.b, &b)] {
+        let mut results = stored.machines.iter().flat_map(|machine| &machine.commits);
+        if !results.any(|one| one.commit == commit.hash) {
+            let (name, hash) = (quoted(name), commit.short());
+            return Err(Error::Usage(format!(
+                "{name} ({hash}) has no results: measure it with perfprop history run {hash}, or both with compare --run"
+            )));
+        }
+    }
+    print(&stored, &differences(&stored, &a.hash, &b.hash, Confidence::DEFAULT), &a, &b)?;
+    Ok(0)
+}
+
+fn print(stored: &StoredResults, found: &[BenchmarkDifference], a: &Commit, b: &Commit) -> Result<(), Error> {
+    if found.is_empty() {
+        let [a, b] = [a, b].map(Commit::short);
+        say(&format!("{a} and {b} have no results of the same benchmark, machine and build"));
+        return Ok(());
+    }
+    Stream::stdout().print(&text::benchmark_differences(found, stored.machines.len()))
+}
+
+/// Builds and measures both, with more runs until it is sure.
+fn measured_now(args: &CompareArgs, repository: &Repository, a: Commit, b: Commit) -> Result<u8, Error> {
+    let options = HistoryOptions {
+        commits: vec![a.clone(), b.clone()],
+        choice: CommitChoice::Resumed,
+        ..args.measured.options(repository)?
+    };
+    note(repository)?;
+    let cache = args.measured.cache(repository)?;
+    let checkout = Checkout::new(repository, &cache).map_err(|error| of_history(error.into()))?;
+    let store = ResultStore::new(&cache.join(format!("compare-{}", std::process::id())));
+    let outcome = until_sure(args, options, &checkout, &store);
+    let stored = store.read();
+    // It was made for this alone.
+    drop(fs::remove_dir_all(store.root()));
+    let outcome = outcome.map_err(of_history)?;
+    tell_failures(&outcome);
+    if let Some(signal) = outcome.signal {
+        say("interrupted");
+        return Ok(code_of(signal));
+    }
+    let stored = stored.map_err(|error| Error::Usage(error.to_string()))?;
+    let found = differences(&stored, &a.hash, &b.hash, confidence());
+    print(&stored, &found, &a, &b)?;
+    let threshold = args.threshold.unwrap_or(THRESHOLD);
+    let is_worse = |one: &&BenchmarkDifference| one.is_worse() && one.change().is_none_or(|part| part > threshold);
+    let worse = found.iter().filter(is_worse).count();
+    if worse > 0 {
+        say(&format!("{worse} of {} are higher by more than {}", found.len(), percent(threshold)));
+    }
+    // What can't be built or run is no success, either.
+    let has_failed = !outcome.failed.is_empty() || !outcome.broken.is_empty();
+    Ok(u8::from(worse > 0 || has_failed))
+}
+
+/// The confidence of one look, so that all together are wrong in one of twenty comparisons.
+fn confidence() -> Confidence {
+    let wrong = (1.0 - Confidence::DEFAULT.level()) / f64::from(LOOKS);
+    Confidence::new(1.0 - wrong).unwrap_or_default()
+}
+
+/// Measures, looks whether all is decided, and measures on; a quarter of the runs first, then half, then all.
+fn until_sure(
+    args: &CompareArgs,
+    options: HistoryOptions,
+    checkout: &Checkout,
+    store: &ResultStore,
+) -> Result<HistoryOutcome, HistoryError> {
+    let signals =
+        listen(&Stop::default()).map_err(|error| HistoryError::Run(crate::bench::SweepError::System(error)))?;
+    let mut progress = Progress::new();
+    let mut options = options;
+    let mut last = HistoryOutcome::default();
+    for look in (0..LOOKS).rev() {
+        options.repeats = (args.repeat as usize >> look).max(2);
+        last = measure_commits(&options, checkout, store, &signals, &mut |now| progress.show(&now))?;
+        progress.clear();
+        // Warm-ups are made once.
+        options.warmups = 0;
+        let stored = store.read().map_err(HistoryError::Results)?;
+        let [a, b] = [0, 1].map(|place| options.commits[place].hash.as_str());
+        let is_sure = differences(&stored, a, b, confidence()).iter().all(BenchmarkDifference::is_decided);
+        if is_sure || last.signal.is_some() {
+            break;
+        }
+    }
+    Ok(last)
+}

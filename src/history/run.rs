@@ -169,7 +169,7 @@ pub fn measure_commits(
         Runner::new(&options.plan.events, options.counter.clone(), options.cpu).map_err(HistoryError::Run)?;
     let quantities = std::iter::once(TIME.to_owned()).chain(runner.events()).collect();
     let outcome = HistoryOutcome::default();
-    let mut history = Measured { options, machine, environment, quantities, stored, outcome };
+    let mut history = HistoryRun { options, machine, environment, quantities, stored, outcome };
     let mut all = history.build(checkout, store, signals, progress)?;
     if !all.is_empty() && history.outcome.signal.is_none() {
         history.run(&mut runner, &mut all, store, signals, progress)?;
@@ -179,7 +179,7 @@ pub fn measure_commits(
 }
 
 /// What is shared by all commits of a run.
-struct Measured<'a> {
+struct HistoryRun<'a> {
     options: &'a HistoryOptions,
     machine: MachineFacts,
     environment: String,
@@ -189,7 +189,7 @@ struct Measured<'a> {
     outcome: HistoryOutcome,
 }
 
-impl<'a> Measured<'a> {
+impl<'a> HistoryRun<'a> {
     /// Builds the commits that are chosen.
     fn build(
         &mut self,

@@ -30,7 +30,7 @@ pub struct SeriesPoint {
 
 /// Numbers of one commit that are to become one.
 #[derive(Default)]
-struct Gathered {
+struct GatheredNumbers {
     values: Vec<Vec<Option<f64>>>,
     weights: Vec<Vec<Option<f64>>>,
 }
@@ -41,7 +41,7 @@ struct Gathered {
 /// one commit are averaged.
 pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<BenchmarkSeries> {
     type Key = (String, BTreeMap<String, Option<String>>);
-    let mut all: BTreeMap<Key, BTreeMap<u64, Gathered>> = BTreeMap::new();
+    let mut all: BTreeMap<Key, BTreeMap<u64, GatheredNumbers>> = BTreeMap::new();
     let commits = stored.machines.iter().flat_map(|machine| &machine.commits);
     for (commit, &revision) in commits.filter_map(|commit| Some((commit, revisions.get(&commit.commit)?))) {
         let params: BTreeMap<_, _> = commit.params.0.iter().cloned().collect();
@@ -52,8 +52,8 @@ pub fn series(stored: &StoredResults, revisions: &BTreeMap<String, u64>) -> Vec<
             gathered.weights.push(weights);
         }
     }
-    let one = |((benchmark, params), points): (Key, BTreeMap<u64, Gathered>)| {
-        let point = |(revision, gathered): (u64, Gathered)| SeriesPoint {
+    let one = |((benchmark, params), points): (Key, BTreeMap<u64, GatheredNumbers>)| {
+        let point = |(revision, gathered): (u64, GatheredNumbers)| SeriesPoint {
             revision,
             values: means(&gathered.values),
             weights: means(&gathered.weights),

@@ -104,11 +104,11 @@ fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
 fn two_commits_are_measured_now_and_nothing_is_kept() {
     let folder = repository(4);
     let compare =
-        ["compare", "--run", "HEAD~2", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data"];
+        ["compare", "--run", "HEAD~1", "HEAD", "--build", "sh build.sh", "--bench", "cat=./work", "--keep", "data"];
     let counts = ["--repeat", "4", "--warmup", "0", "-e", "page-faults", "--threshold", "10000%"];
     let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 1);
     assert!(out.is_empty(), "the first can't be built: {out}");
-    let compare: Vec<&str> = compare.iter().map(|&word| if word == "HEAD~2" { "HEAD~3" } else { word }).collect();
+    let compare: Vec<&str> = compare.iter().map(|&word| if word == "HEAD~1" { "HEAD~3" } else { word }).collect();
     let (out, _) = texts(&history(&folder, &[&compare[..], &counts].concat()), 0);
     assert!(out.lines().count() == 3 && out.contains("cat.page-faults"), "{out}");
     assert!(!folder.join("share").exists(), "no results are kept");

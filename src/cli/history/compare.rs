@@ -8,7 +8,7 @@ use super::super::Error;
 use super::super::error::code_of;
 use super::super::signals::listen;
 use super::super::stream::{Stream, say};
-use super::run::{MeasuredArgs, Progress, note, tell_failures};
+use super::run::{HistoryProgressLine, MeasuredArgs, note, tell_failures};
 use super::show::part;
 use super::{ProjectArgs, of_git, of_history};
 use crate::history::results::{ResultStore, StoredResults};
@@ -138,7 +138,7 @@ fn until_sure(
 ) -> Result<HistoryOutcome, HistoryError> {
     let signals =
         listen(&Stop::default()).map_err(|error| HistoryError::Run(crate::bench::SweepError::System(error)))?;
-    let mut progress = Progress::new();
+    let mut progress = HistoryProgressLine::new();
     let mut options = options;
     let mut last = HistoryOutcome::default();
     for look in (0..LOOKS).rev() {

@@ -20,7 +20,7 @@ use crate::names::quoted;
 use compare::CompareArgs;
 use export::ExportHistoryArgs;
 use run::RunArgs;
-use show::{RegressionsArgs, ShowArgs};
+use show::{HistoryShowArgs, RegressionsArgs};
 use steps::StepsArgs;
 
 /// The arguments of `perfprop history`.
@@ -36,7 +36,7 @@ enum HistoryVerb {
     /// Build commits and measure benchmarks of each, in rounds
     Run(RunArgs),
     /// Print which benchmarks were measured, or the numbers of one over commits
-    Show(ShowArgs),
+    Show(HistoryShowArgs),
     /// Compare two commits, benchmark by benchmark
     Compare(CompareArgs),
     /// Print which benchmarks a commit made slower; exit code 1 if there are any

@@ -107,7 +107,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
     let checkout = Checkout::new(&repository, &cache).map_err(|error| of_history(error.into()))?;
     let store = args.project.store(&repository)?;
     let signals = listen(&Stop::default()).map_err(Error::System)?;
-    let mut progress = Progress::new();
+    let mut progress = HistoryProgressLine::new();
     let outcome = measure_commits(&options, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();
     let outcome = outcome.map_err(of_history)?;
@@ -194,13 +194,13 @@ fn end(options: &HistoryOptions, outcome: &HistoryOutcome) -> Result<u8, Error> 
 }
 
 /// A line of progress on a terminal.
-pub(super) struct Progress {
+pub(super) struct HistoryProgressLine {
     /// Since when commands run.
     since: Option<Instant>,
     is_shown: bool,
 }
 
-impl Progress {
+impl HistoryProgressLine {
     pub(super) fn new() -> Self {
         Self { since: None, is_shown: std::io::stderr().is_terminal() }
     }

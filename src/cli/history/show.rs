@@ -19,7 +19,7 @@ use crate::text::{self, CommitNames, ToldSeries};
   perfprop history show                      the benchmarks
   perfprop history show sort                 its numbers, commit by commit
   perfprop history show 'sort.*'             those of its events, too")]
-pub(super) struct ShowArgs {
+pub(super) struct HistoryShowArgs {
     /// A benchmark, or a pattern of names
     #[arg(value_name = "BENCHMARK")]
     benchmark: Option<String>,
@@ -63,14 +63,14 @@ pub(super) fn part(text: &str) -> Result<f64, String> {
 }
 
 /// The series of benchmarks, and the unit of each.
-struct Read {
+struct StoredSeries {
     stored: StoredResults,
     commits: Vec<Commit>,
     series: Vec<BenchmarkSeries>,
     units: BTreeMap<String, String>,
 }
 
-impl Read {
+impl StoredSeries {
     fn told(&self, args: &SeriesArgs) -> ToldSeries<'_> {
         ToldSeries {
             series: &self.series,
@@ -81,15 +81,15 @@ impl Read {
     }
 }
 
-fn read(args: &SeriesArgs) -> Result<Read, Error> {
+fn read(args: &SeriesArgs) -> Result<StoredSeries, Error> {
     let (stored, commits) = args.read()?;
     let places = commits.iter().zip(0..).map(|(commit, place)| (commit.hash.clone(), place)).collect();
     let series = series(&stored, &places);
     let units = stored.benchmarks.0.values().map(|one| (one.name.clone(), one.unit.clone())).collect();
-    Ok(Read { stored, commits, series, units })
+    Ok(StoredSeries { stored, commits, series, units })
 }
 
-pub(super) fn show(args: &ShowArgs) -> Result<u8, Error> {
+pub(super) fn show(args: &HistoryShowArgs) -> Result<u8, Error> {
     let mut all = read(&args.from)?;
     let Some(pattern) = &args.benchmark else {
         Stream::stdout().print(&text::benchmark_overview(&all.told(&args.from)))?;

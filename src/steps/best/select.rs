@@ -95,18 +95,19 @@ impl StepChain {
 }
 
 /// A boundary that waits to be judged, the least clear first.
-type Waiting = Reverse<(ByNumber, usize, u32)>;
+type WaitingBoundary = Reverse<(ByNumber, usize, u32)>;
 
 /// Merges the steps on both sides of the least clear boundary, again and again, until all are clear.
 fn without_weak(judge: &BoundaryJudge<'_>, rights: &[usize], chance: f64) -> Vec<usize> {
     let mut chain = StepChain::new(rights);
     let mut noise = judge.noise(rights);
     let mut changed = false;
-    let weigh = |chain: &StepChain, at: usize, noise: LevelNoise| -> Option<Waiting> {
+    let weigh = |chain: &StepChain, at: usize, noise: LevelNoise| -> Option<WaitingBoundary> {
         let times = chain.weighed[at].filter(|_| chain.is_boundary(at))?;
         Some(Reverse((ByNumber(judge.fit(chain.around(at), noise).clearest()), at, times)))
     };
-    let mut waiting: BinaryHeap<Waiting> = (0..chain.ends.len()).filter_map(|at| weigh(&chain, at, noise)).collect();
+    let mut waiting: BinaryHeap<WaitingBoundary> =
+        (0..chain.ends.len()).filter_map(|at| weigh(&chain, at, noise)).collect();
     while let Some(Reverse((_, at, times))) = waiting.pop() {
         if chain.weighed[at] != Some(times) {
             continue;

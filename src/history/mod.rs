@@ -13,6 +13,7 @@ mod checkout;
 mod differences;
 mod digits;
 mod git;
+mod imports;
 mod laplace;
 mod rank_test;
 mod regressions;
@@ -27,10 +28,12 @@ pub use checkout::{Built, Checkout, CheckoutError};
 pub use differences::{BenchmarkDifference, DifferenceVerdict, differences};
 pub use digits::round_to_5_digits;
 pub use git::{Commit, GitError, Repository, short, spread};
+pub use imports::{ImportProblem, ImportedBenchmarks};
 pub use rank_test::{RankTest, rank_test};
 pub use regressions::{BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions};
 pub use run::{
-    CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, NANOSECONDS, SECONDS, measure_commits,
+    CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, NANOSECONDS, SECONDS,
+    imported_results, measure_commits,
 };
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};

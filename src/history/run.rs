@@ -11,7 +11,6 @@ use crossbeam_channel::Receiver;
 
 use super::benches::{BenchCommand, HistoryPlan};
 use super::checkout::{Built, Checkout, CheckoutError, key};
-use super::digits::round_to_5_digits;
 use super::git::Commit;
 use super::results::{
     Benchmark, BenchmarkList, BenchmarkResult, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore,
@@ -392,18 +391,8 @@ fn result(bench: &BenchCommand, quantity: &str, samples: &[f64]) -> BenchmarkRes
     let samples: Vec<f64> = samples.iter().map(|sample| sample / factor).collect();
     let empty = BenchmarkResult { version: Some(version(bench)), ..BenchmarkResult::default() };
     let Some(found) = SampleStatistics::of(&samples) else { return empty };
-    let one = |number: f64| vec![ResultNumber::Number(round_to_5_digits(number))];
-    BenchmarkResult {
-        result: Some(vec![ResultNumber::Number(found.median)]),
-        ci_99_low: one(found.interval.0),
-        ci_99_high: one(found.interval.1),
-        quartile_low: one(found.quartiles.0),
-        quartile_high: one(found.quartiles.1),
-        number: one(1.0),
-        repeat: one(found.count as f64),
-        samples: vec![Some(samples.iter().copied().map(ResultNumber::Number).collect())],
-        ..empty
-    }
+    let kept = samples.into_iter().map(ResultNumber::Number).collect();
+    BenchmarkResult { version: empty.version, samples: vec![Some(kept)], ..found.result() }
 }
 
 /// The command with its program in the folder of what was built.
@@ -427,6 +416,22 @@ fn this_machine(counter: &Counter) -> MachineFacts {
     let name = if name.trim_matches('.').is_empty() { "unknown".to_owned() } else { name };
     let facts = [("machine", name), ("os", kernel), ("arch", arch), ("cpu", cpu), ("num_cpu", cpus.to_string())];
     MachineFacts(OrderedMap(facts.into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect()))
+}
+
+/// What another program measured of a commit on this machine, as results of it.
+pub fn imported_results(commit: &Commit, results: OrderedMap<BenchmarkResult>) -> (MachineFacts, CommitResults) {
+    let machine = this_machine(&Counter::Kernel);
+    let facts = machine.0.0.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
+    let results = CommitResults {
+        commit: commit.hash.clone(),
+        environment: "added".to_owned(),
+        date: commit.date,
+        params: OrderedMap(facts.collect()),
+        results,
+        other: other(),
+        ..CommitResults::default()
+    };
+    (machine, results)
 }
 
 /// What is the same of all commits of a run: how they are built, and what counts.

@@ -1,7 +1,9 @@
 //! Computes the statistics that a file of results keeps of the samples of a benchmark.
 
+use super::digits::round_to_5_digits;
 use super::laplace::LaplacePosterior;
 use super::rank_test::rank_test;
+use super::results::{BenchmarkResult, ResultNumber};
 
 /// The share of intervals that don't hold the median.
 const ALPHA: f64 = 0.01;
@@ -44,6 +46,21 @@ impl SampleStatistics {
         }
         let quartiles = (quantile(&sorted, 0.25), quantile(&sorted, 0.75));
         Some(Self { median, interval: (low, high), quartiles, count: sorted.len() })
+    }
+
+    /// The result without its samples: the median as it is, what is known of it with five digits.
+    pub(super) fn result(&self) -> BenchmarkResult {
+        let one = |number: f64| vec![ResultNumber::Number(round_to_5_digits(number))];
+        BenchmarkResult {
+            result: Some(vec![ResultNumber::Number(self.median)]),
+            ci_99_low: one(self.interval.0),
+            ci_99_high: one(self.interval.1),
+            quartile_low: one(self.quartiles.0),
+            quartile_high: one(self.quartiles.1),
+            number: one(1.0),
+            repeat: one(self.count as f64),
+            ..BenchmarkResult::default()
+        }
     }
 
     /// How much the result counts among others: 2 over the width of the interval; `None` if that is infinite or 0.

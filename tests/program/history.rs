@@ -148,6 +148,24 @@ fn what_can_not_be_measured_is_told() {
     assert!(said.contains("is in no git repository"), "{said}");
 }
 
+#[test]
+fn what_others_measured_is_kept_under_a_commit() {
+    let folder = repository(2);
+    let files = [
+        ("h.json", r#"{"results": [{"command": "./sort 10", "times": [0.3, 0.1, 0.2]}]}"#),
+        ("new/sample.json", r#"{"iters": [1.0, 2.0], "times": [1e6, 2e6]}"#),
+        ("new/benchmark.json", r#"{"full_id": "parse/small"}"#),
+    ];
+    files.iter().for_each(|(name, text)| folder.write(name, text));
+    texts(&history(&folder, &["add", "../h.json", "../new/sample.json"]), 0);
+    texts(&history(&folder, &["add", "--commit", "HEAD~1", "--name", "sort_10", "../h.json"]), 0);
+    let (out, _) = texts(&history(&folder, &["show"]), 0);
+    let line = |name: &str| out.lines().find(|line| line.starts_with(name)).unwrap_or_default().to_owned();
+    assert!(line("sort_10").contains("200 ms") && line("parse_small").contains("1.00 ms"), "{out}");
+    let (_, said) = texts(&history(&folder, &["add", "data"]), 2);
+    assert!(said.contains("'data': expected what 'hyperfine --export-json'"), "{said}");
+}
+
 /// Adds a result to the store, as if it had been measured.
 fn add(store: &ResultStore, commit: &Commit, name: &str, level: f64) {
     let numbers: Vec<f64> = [0.999, 1.0, 1.001, 1.002].map(|factor| factor * level).into();

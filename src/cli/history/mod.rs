@@ -1,6 +1,8 @@
 //! Implements `perfprop history`: measures commits, and says which of them changed a number.
 
+mod add;
 mod compare;
+mod configuration;
 mod export;
 mod run;
 mod show;
@@ -17,6 +19,7 @@ use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
 use crate::names::quoted;
 
+use add::AddArgs;
 use compare::CompareArgs;
 use export::ExportHistoryArgs;
 use run::RunArgs;
@@ -35,6 +38,8 @@ pub(super) struct HistoryArgs {
 enum HistoryVerb {
     /// Build commits and measure benchmarks of each, in rounds
     Run(RunArgs),
+    /// Keep what hyperfine, criterion or perfprop stat measured, under a commit
+    Add(AddArgs),
     /// Print which benchmarks were measured, or the numbers of one over commits
     Show(HistoryShowArgs),
     /// Compare two commits, benchmark by benchmark
@@ -95,6 +100,7 @@ impl From<MethodName> for StepMethod {
 pub(super) fn run(args: &HistoryArgs) -> Result<u8, Error> {
     match &args.verb {
         HistoryVerb::Run(args) => run::run(args),
+        HistoryVerb::Add(args) => add::add(args),
         HistoryVerb::Show(args) => show::show(args),
         HistoryVerb::Compare(args) => compare::compare(args),
         HistoryVerb::Regressions(args) => show::regressions(args),

@@ -11,6 +11,7 @@ use super::super::args::CounterArgs;
 use super::super::error::code_of;
 use super::super::signals::listen;
 use super::super::stream::say;
+use super::configuration::plan_of_folder;
 use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
 use crate::history::{
     BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, HistoryOptions, HistoryOutcome, HistoryPlan,
@@ -117,7 +118,7 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
 impl MeasuredArgs {
     /// What is measured, of no commits yet: what options say, else `perfprop.toml`.
     pub(super) fn options(&self, repository: &Repository) -> Result<HistoryOptions, Error> {
-        let file = HistoryPlan::of_folder(repository.root()).map_err(of_plan)?;
+        let file = plan_of_folder(repository.root())?;
         let named: Vec<BenchCommand> =
             self.bench.iter().map(|text| BenchCommand::parse(text)).collect::<Result<_, _>>().map_err(of_plan)?;
         let cargo = || repository.root().join("Cargo.toml").exists().then(|| "cargo build --release".to_owned());

@@ -176,7 +176,12 @@ impl ResultStore {
         let _lock = self.lock()?;
         let path = self.root.join(BENCHMARKS);
         let mut all = parse(&path, BenchmarkList::parse)?.unwrap_or_default();
-        all.0.extend(benchmarks.0.clone());
+        for (name, benchmark) in &benchmarks.0 {
+            // What another program measured has no version, and leaves that of runs as it is.
+            if benchmark.version.is_some() || !all.0.contains_key(name) {
+                all.0.insert(name.clone(), benchmark.clone());
+            }
+        }
         write(&path, &all.to_text())?;
         write(&folder.join(MACHINE), &machine.to_text())?;
         let path = folder.join(results.file_name());
@@ -310,6 +315,18 @@ mod tests {
         assert!(stored.machines.is_empty() && stored.unreadable[0].to_string().contains("cut short"));
         assert!(store.add(&machine(), &list("c"), results("c")).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap().len(), text.len() / 2);
+        fs::remove_dir_all(store.root()).unwrap();
+    }
+
+    #[test]
+    fn what_has_no_version_leaves_that_of_others() {
+        let store = store("versions");
+        let mut of_version = list("b");
+        of_version.0.values_mut().for_each(|benchmark| benchmark.version = Some("1".into()));
+        store.add(&machine(), &of_version, results("b")).unwrap();
+        store.add(&machine(), &list("b"), CommitResults { environment: "added".into(), ..results("b") }).unwrap();
+        let stored = store.read().unwrap();
+        assert_eq!((stored.benchmarks, stored.machines[0].commits.len()), (of_version, 2));
         fs::remove_dir_all(store.root()).unwrap();
     }
 

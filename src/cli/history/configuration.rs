@@ -1,0 +1,71 @@
+//! Reads `perfprop.toml`, in which a project names its benchmarks.
+
+use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use serde::Deserialize;
+
+use super::super::Error;
+use crate::history::{BenchCommand, CONFIGURATION, HistoryPlan};
+use crate::names::{quoted, shown};
+
+/// The file as it stands.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ConfigurationFile {
+    #[serde(default)]
+    history: HistoryTable,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HistoryTable {
+    build: Option<String>,
+    #[serde(default)]
+    events: Vec<String>,
+    #[serde(default)]
+    keep: Vec<PathBuf>,
+    #[serde(default)]
+    bench: BTreeMap<String, String>,
+}
+
+/// What `perfprop.toml` in a folder says; nothing where there is none.
+pub(super) fn plan_of_folder(folder: &Path) -> Result<HistoryPlan, Error> {
+    let path = folder.join(CONFIGURATION);
+    let in_file = |what: &dyn Display| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
+    let text = match fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(HistoryPlan::default()),
+        Err(error) => return Err(in_file(&error)),
+    };
+    let file: ConfigurationFile = toml::from_str(&text).map_err(|error| in_file(&shown(error.to_string().trim())))?;
+    let HistoryTable { build, events, keep, bench } = file.history;
+    let bench = bench.iter().map(|(name, command)| BenchCommand::new(name, command));
+    let benches = bench.collect::<Result<_, _>>().map_err(|error| in_file(&error))?;
+    Ok(HistoryPlan { build, events, benches, keep })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_file_names_benchmarks() {
+        let folder = std::env::temp_dir().join(format!("perfprop-benches-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        assert_eq!(plan_of_folder(&folder).unwrap(), HistoryPlan::default());
+        let text =
+            "[history]\nbuild = \"make\"\nevents = [\"cycles\"]\nkeep = [\"data\"]\n[history.bench]\nb = \"./b 1\"\n";
+        fs::write(folder.join(CONFIGURATION), text).unwrap();
+        let plan = plan_of_folder(&folder).unwrap();
+        assert_eq!((plan.build.as_deref(), plan.keep), (Some("make"), vec![PathBuf::from("data")]));
+        assert_eq!(plan.benches[0].argv, ["./b", "1"]);
+        fs::write(folder.join(CONFIGURATION), "[history]\nbuilt = 1\n").unwrap();
+        assert!(matches!(plan_of_folder(&folder), Err(Error::Usage(text)) if text.contains("built")));
+        fs::remove_dir_all(folder).unwrap();
+    }
+}

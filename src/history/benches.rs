@@ -45,7 +45,11 @@ impl fmt::Display for PlanError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoName(text) => {
-                write!(f, "{} names no benchmark: expected NAME=COMMAND, as in sort='./sort 1000'", quoted(text))
+                write!(
+                    f,
+                    "{} names no benchmark: expected NAME=COMMAND, as in sort='./sort 1000', with a NAME of letters, digits, _ and -",
+                    quoted(text)
+                )
             }
             Self::OpenQuote(text) => write!(f, "a quote isn't closed in {}", quoted(text)),
             Self::Nothing => write!(
@@ -75,7 +79,7 @@ impl BenchCommand {
     pub fn new(name: &str, command: &str) -> Result<Self, PlanError> {
         let argv = words(command).ok_or_else(|| PlanError::OpenQuote(command.to_owned()))?;
         // The name becomes a part of files' names.
-        let is_name = |c: char| c.is_alphanumeric() || "_-.".contains(c);
+        let is_name = |c: char| c.is_alphanumeric() || "_-".contains(c);
         if argv.is_empty() || name.is_empty() || !name.chars().all(is_name) {
             return Err(PlanError::NoName(format!("{name}={command}")));
         }

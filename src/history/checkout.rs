@@ -8,8 +8,14 @@
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use crossbeam_channel::Receiver;
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
 
 use super::benches::HistoryPlan;
 use super::git::{Commit, GitError, Repository, git, short};
@@ -28,6 +34,8 @@ pub enum Built {
     Kept(PathBuf),
     /// The build failed; what it said is in this file.
     Failed(PathBuf),
+    /// A signal to perfprop ended the build.
+    Interrupted(i32),
 }
 
 /// Why a commit can't be built at all.
@@ -73,11 +81,14 @@ impl Checkout {
     ///
     /// # Errors
     /// Returns why it can't be checked out, or kept. A build that fails isn't an error.
-    pub fn build(&self, commit: &Commit, plan: &HistoryPlan) -> Result<Built, CheckoutError> {
+    pub fn build(&self, commit: &Commit, plan: &HistoryPlan, signals: &Receiver<i32>) -> Result<Built, CheckoutError> {
         let name = format!("{}-{:08x}", short(&commit.hash), key(plan));
         let kept = self.cache.join("builds").join(&name);
         if kept.is_dir() {
-            return Ok(Built::Kept(kept));
+            if programs(plan).all(|program| kept.join(program).exists()) {
+                return Ok(Built::Kept(kept));
+            }
+            fs::remove_dir_all(&kept).map_err(|error| CheckoutError::System(kept.clone(), error))?;
         }
         let log = self.cache.join("builds").join(name + ".log");
         let system = |path: &Path, error| CheckoutError::System(path.to_owned(), error);
@@ -89,10 +100,19 @@ impl Checkout {
             fs::write(&log, format!("{error}\n")).map_err(|error| system(&log, error))?;
             return Ok(Built::Failed(log));
         }
-        if let Some(build) = &plan.build
-            && !self.run(build, &log).map_err(|error| system(&log, error))?
-        {
-            return Ok(Built::Failed(log));
+        // What an earlier commit's build left is not this one's.
+        for path in kept_paths(plan, &folder) {
+            let is_tracked = git(&folder, &["ls-files", "--error-unmatch", "--", &path.to_string_lossy()]).is_ok();
+            if !is_tracked && folder.join(&path).is_file() {
+                fs::remove_file(folder.join(&path)).map_err(|error| system(&folder.join(&path), error))?;
+            }
+        }
+        if let Some(build) = &plan.build {
+            match self.run(build, &log, signals).map_err(|error| system(&log, error))? {
+                Ok(true) => {}
+                Ok(false) => return Ok(Built::Failed(log)),
+                Err(signal) => return Ok(Built::Interrupted(signal)),
+            }
         }
         // Under its name once it is whole.
         let part = kept.with_extension("part");
@@ -108,16 +128,32 @@ impl Checkout {
         Ok(Built::Kept(kept))
     }
 
-    /// Runs a build in the checkout; whether it succeeded. What it says goes to a file.
-    fn run(&self, build: &str, log: &Path) -> io::Result<bool> {
+    /// Runs a build in the checkout; whether it succeeded, or the signal to perfprop that ended it. What it says goes to a
+    /// file.
+    fn run(&self, build: &str, log: &Path, signals: &Receiver<i32>) -> io::Result<Result<bool, i32>> {
         let (folder, said) = (self.folder(), File::create(log)?);
         let mut shell = Command::new("sh");
         shell.args(["-c", build]).current_dir(&folder).stdin(Stdio::null());
         // Builds follow one another in one folder, whatever the user's own builds do.
         shell.env("CARGO_TARGET_DIR", folder.join("target"));
-        Ok(shell.stdout(said.try_clone()?).stderr(said).status()?.success())
+        // Of its own, so that all that it started can be ended.
+        shell.process_group(0);
+        let mut shell = shell.stdout(said.try_clone()?).stderr(said).spawn()?;
+        loop {
+            if let Some(status) = shell.try_wait()? {
+                return Ok(Ok(status.success()));
+            }
+            if let Ok(signal) = signals.recv_timeout(LOOK) {
+                let _ = killpg(Pid::from_raw(shell.id().cast_signed()), Signal::SIGKILL);
+                shell.wait()?;
+                return Ok(Err(signal));
+            }
+        }
     }
 }
+
+/// How often a build is looked at.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// What tells builds of one commit apart: how it is built, and what is kept.
 pub(super) fn key(plan: &HistoryPlan) -> u32 {
@@ -148,6 +184,12 @@ fn kept_paths(plan: &HistoryPlan, folder: &Path) -> Vec<PathBuf> {
     all.sort();
     all.dedup();
     all
+}
+
+/// The programs of benchmarks that are built.
+fn programs(plan: &HistoryPlan) -> impl Iterator<Item = &Path> {
+    let programs = plan.benches.iter().filter_map(|bench| bench.argv.first()).map(Path::new);
+    programs.filter(|path| path.components().count() > 1 && is_inside(path))
 }
 
 /// Whether a path leads to something in the checkout.

@@ -1,6 +1,9 @@
 //! Compares what benchmarks gave for two commits.
 
+use std::cmp::Ordering;
+
 use super::results::{BenchmarkResult, CommitResults, ResultNumber, StoredResults, combinations};
+use super::run::OF_MODEL;
 use super::samples::{SampleStatistics, is_different};
 use crate::compare::{ComparedEvent, NumbersOfRuns, Verdict, compare_numbers};
 use crate::events::Unit;
@@ -69,7 +72,9 @@ pub fn differences(stored: &StoredResults, a: &str, b: &str, confidence: Confide
         }
     }
     pairs.sort_by(|a, b| (&a.name, &a.machine).cmp(&(&b.name, &b.machine)));
-    let is_tested = |pair: &&PairOfResults| !pair.is_of_asv && pair.samples.iter().all(|samples| samples.len() > 1);
+    let is_tested = |pair: &&PairOfResults| {
+        !pair.is_of_asv && pair.exact().is_none() && pair.samples.iter().all(|samples| samples.len() > 1)
+    };
     let numbers = |pair: &PairOfResults| {
         let [a, b] = pair.samples.clone();
         NumbersOfRuns { name: pair.name.clone(), unit: Unit::Count, a, b }
@@ -77,7 +82,7 @@ pub fn differences(stored: &StoredResults, a: &str, b: &str, confidence: Confide
     let tested = compare_numbers(pairs.iter().filter(is_tested).map(numbers).collect(), confidence);
     let mut verdicts = tested.into_iter().map(|event: ComparedEvent| DifferenceVerdict::Tested(event.verdict));
     let difference = |pair: PairOfResults| BenchmarkDifference {
-        verdict: if is_tested(&&pair) { verdicts.next() } else { None }
+        verdict: if is_tested(&&pair) { verdicts.next() } else { pair.exact() }
             .unwrap_or(DifferenceVerdict::OfAsv { is_different: pair.is_different }),
         name: pair.name,
         machine: pair.machine,
@@ -98,6 +103,21 @@ struct PairOfResults {
     is_of_asv: bool,
     /// What asv's test says.
     is_different: bool,
+}
+
+impl PairOfResults {
+    /// What counts of a model are beside one another, if all runs of a commit gave the same: nothing of that is chance.
+    fn exact(&self) -> Option<DifferenceVerdict> {
+        let is_constant = |samples: &Vec<f64>| samples.windows(2).all(|pair| pair[0] == pair[1]);
+        let is_exact = self.machine.ends_with(OF_MODEL) && !self.is_of_asv && self.samples.iter().all(is_constant);
+        let (a, b) = self.results;
+        let verdict = match a.partial_cmp(&b)? {
+            Ordering::Less => Verdict::Higher,
+            Ordering::Equal => Verdict::Equal,
+            Ordering::Greater => Verdict::Lower,
+        };
+        is_exact.then_some(DifferenceVerdict::Tested(verdict))
+    }
 }
 
 /// The benchmarks of both files, of the version that counts now, with each combination of parameters.
@@ -186,6 +206,19 @@ mod tests {
         // 2 of 252 orders of 5 and 5 are as far apart: asv asks for less than 0.002.
         let of_asv = differences(&stored(&a, &b, "3.11"), "x", "y", Confidence::DEFAULT);
         assert!(matches!(of_asv[0].verdict, DifferenceVerdict::OfAsv { .. }));
+    }
+
+    #[test]
+    fn counts_of_a_model_are_exact_where_all_runs_agree() {
+        let verdict = |a: &[f64], b: &[f64]| {
+            let mut stored = stored(a, b, "");
+            stored.machines[0].machine = MachineFacts(OrderedMap(vec![("machine".into(), format!("m{OF_MODEL}"))]));
+            differences(&stored, "x", "y", Confidence::DEFAULT)[0].verdict
+        };
+        assert_eq!(verdict(&[1.0], &[2.0]), DifferenceVerdict::Tested(Verdict::Higher));
+        assert_eq!(verdict(&[2.0, 2.0], &[1.0]), DifferenceVerdict::Tested(Verdict::Lower));
+        assert_eq!(verdict(&[2.0], &[2.0]), DifferenceVerdict::Tested(Verdict::Equal));
+        assert!(!matches!(verdict(&[1.0, 1.1], &[2.0]), DifferenceVerdict::Tested(Verdict::Higher)));
     }
 
     #[test]

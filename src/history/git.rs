@@ -56,7 +56,7 @@ impl fmt::Display for GitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(error) => write!(f, "git can't be started ({error}): install it, or give another PATH"),
-            Self::Failed { arguments, said } => write!(f, "git {}: {}", shown(arguments), shown(said)),
+            Self::Failed { said, .. } => write!(f, "git says: {}", shown(said)),
             Self::NoCommits(range) => {
                 write!(f, "there are no commits in {}; one commit is named as it is, several as FROM..TO", shown(range))
             }

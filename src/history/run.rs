@@ -166,14 +166,21 @@ pub fn measure_commits(
     // An event that can't be counted is told before anything is built.
     let mut runner =
         Runner::new(&options.plan.events, options.counter.clone(), options.cpu).map_err(HistoryError::Run)?;
-    let quantities = std::iter::once(TIME.to_owned()).chain(runner.events()).collect();
+    // So is one that this machine can't.
+    if let Ran::Interrupted(signal) = runner.run(&["true".to_owned()], None, signals).map_err(HistoryError::Run)? {
+        return Ok(HistoryOutcome { signal: Some(signal), ..HistoryOutcome::default() });
+    }
+    // The time of a run under a model is that of the model.
+    let time = matches!(options.counter, Counter::Kernel).then(|| TIME.to_owned());
+    let quantities = time.into_iter().chain(runner.events()).collect();
     let outcome = HistoryOutcome::default();
     let mut history = HistoryRun { options, machine, environment, quantities, stored, outcome };
     let mut all = history.build(checkout, store, signals, progress)?;
     if !all.is_empty() && history.outcome.signal.is_none() {
         history.run(&mut runner, &mut all, store, signals, progress)?;
     }
-    history.outcome.measured = all.len();
+    let benches = options.plan.benches.len();
+    history.outcome.measured = all.iter().filter(|one| one.broken.len() < benches).count();
     Ok(history.outcome)
 }
 
@@ -201,19 +208,18 @@ impl<'a> HistoryRun<'a> {
         let mut all = Vec::new();
         for (place, commit) in self.options.commits.iter().enumerate() {
             let before = self.before(commit);
-            if choice == CommitChoice::New && before.is_some() {
+            if choice == CommitChoice::New && before.is_some_and(|before| self.is_complete(before)) {
                 self.outcome.skipped += 1;
                 continue;
             }
             let samples = before.filter(|_| choice == CommitChoice::Resumed).map(|before| self.samples_of(before));
             progress(HistoryProgress::Building { commit, number: place + 1, of });
-            let built = checkout.build(commit, &self.options.plan)?;
-            // A signal to perfprop ends builds of the same terminal as well: that is no failure of the commit's.
-            self.outcome.signal = signals.try_recv().ok();
-            if self.outcome.signal.is_some() {
-                break;
-            }
+            let built = checkout.build(commit, &self.options.plan, signals)?;
             match built {
+                Built::Interrupted(signal) => {
+                    self.outcome.signal = Some(signal);
+                    break;
+                }
                 Built::Kept(folder) => {
                     all.push(Measuring { commit, folder, samples: samples.unwrap_or_default(), broken: Vec::new() });
                 }
@@ -234,6 +240,16 @@ impl<'a> HistoryRun<'a> {
         let machines = self.stored.machines.iter().filter(|one| one.machine.name() == self.machine.name());
         let mut commits = machines.flat_map(|one| &one.commits);
         commits.find(|one| one.commit == commit.hash && one.environment == self.environment)
+    }
+
+    /// Whether each benchmark has a result of each quantity.
+    fn is_complete(&self, before: &CommitResults) -> bool {
+        let has = |bench: &BenchCommand, quantity: &String| {
+            let result = before.results.get(&benchmark(bench, quantity).name);
+            result.is_some_and(|result| result.version.as_deref() == Some(&version(bench)))
+        };
+        let benches = &self.options.plan.benches;
+        benches.iter().all(|bench| self.quantities.iter().all(|quantity| has(bench, quantity)))
     }
 
     /// The samples of earlier runs of the same commands.
@@ -269,7 +285,8 @@ impl<'a> HistoryRun<'a> {
         for (done, cell) in order(cells, rounds, options.seed).into_iter().enumerate() {
             let (one, bench) = (&mut all[cell / benches], cell % benches);
             let is_warmup = done < options.warmups * cells;
-            let taken = one.samples.get(&(bench, TIME.to_owned())).map_or(0, Vec::len);
+            let taken_of = |quantity: &String| one.samples.get(&(bench, quantity.clone())).map_or(0, Vec::len);
+            let taken = self.quantities.iter().map(taken_of).min().unwrap_or(0);
             if taken < options.repeats && !one.broken.contains(&bench) {
                 let argv = argv(&options.plan.benches[bench], &one.folder);
                 match runner.run(&argv, Some(&one.folder), signals).map_err(HistoryError::Run)? {
@@ -350,6 +367,9 @@ fn other() -> BTreeMap<String, serde_json::Value> {
 /// Nanoseconds of a second: times are in seconds in results, as asv's.
 const OF_A_SECOND: f64 = 1e9;
 
+/// What the name of a machine ends with where a model counted.
+pub(super) const OF_MODEL: &str = "-emulated";
+
 /// The unit of times of whole runs.
 pub const SECONDS: &str = "seconds";
 /// The unit of events that are times, such as task-clock.
@@ -409,7 +429,7 @@ fn this_machine(counter: &Counter) -> MachineFacts {
     let MeasuredMachine { host, kernel, arch, cpu, cpus } = MeasuredMachine::this();
     let name = match counter {
         Counter::Kernel => host,
-        Counter::Model(_) => format!("{host}-emulated"),
+        Counter::Model(_) => format!("{host}{OF_MODEL}"),
     };
     // The name is a folder's.
     let name: String = name.chars().map(|c| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' }).collect();

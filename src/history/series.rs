@@ -94,6 +94,11 @@ fn without_missing_ends(mut points: Vec<SeriesPoint>) -> Vec<SeriesPoint> {
 }
 
 impl BenchmarkSeries {
+    /// How many commits have a number.
+    pub fn measured(&self) -> usize {
+        self.points.iter().filter(|point| point.values.iter().any(Option::is_some)).count()
+    }
+
     /// How many combinations of parameters there are; 1 without parameters.
     pub fn combinations(&self) -> usize {
         self.points.first().map_or(0, |point| point.values.len())

@@ -241,7 +241,7 @@ pub fn benchmark_differences(found: &[BenchmarkDifference], machines: usize) -> 
 fn is(one: &BenchmarkDifference) -> String {
     match one.verdict {
         DifferenceVerdict::Tested(verdict) => match verdict.needs() {
-            Some(needs) if verdict != Verdict::Equal => format!("{} ({needs} runs)", verdict.word()),
+            Some(needs) if verdict != Verdict::Equal => format!("{} (needs {needs} runs)", verdict.word()),
             _ => verdict.word().to_owned(),
         },
         DifferenceVerdict::OfAsv { is_different: false } => "can't tell".to_owned(),
@@ -264,7 +264,7 @@ pub fn benchmark_overview(of: &ToldSeries<'_>) -> String {
         rows.push(vec![
             shown(&one.benchmark).into_owned(),
             one.params.get("machine").cloned().flatten().map_or_else(String::new, |name| shown(&name).into_owned()),
-            one.points.len().to_string(),
+            one.measured().to_string(),
             number(first),
             number(latest),
             first.zip(latest).map_or_else(|| "—".to_owned(), |(first, latest)| change(first, latest)),

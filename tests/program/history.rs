@@ -79,7 +79,10 @@ fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
         "page-faults",
     ];
     let (_, said) = texts(&history(&folder, &run), 0);
-    assert!(said.contains("2 of 3 commits measured in 4 runs") && said.contains("failed (change 2\\x1b[2J)"), "{said}");
+    assert!(
+        said.contains("2 of 3 commits measured in 4 runs") && said.contains("can't be built or run (change 2\\x1b[2J)"),
+        "{said}"
+    );
     assert!(said.contains("changes that aren't committed are not measured"), "{said}");
     assert_eq!(files(&root), before, "nothing of the checkout or its .git is written");
     let (out, _) = texts(&history(&folder, &["show", "cat"]), 0);

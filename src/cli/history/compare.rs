@@ -40,10 +40,10 @@ pub(super) struct CompareArgs {
     #[arg(long)]
     run: bool,
     /// With --run: how often each benchmark is run at the most
-    #[arg(short, long, value_name = "RUNS", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=10_000))]
+    #[arg(short, long, requires = "run", value_name = "RUNS", default_value_t = 40, value_parser = clap::value_parser!(u32).range(2..=10_000))]
     repeat: u32,
     /// With --run: the rise from which on the exit code is 1 [default: 5%]
-    #[arg(long, value_name = "PERCENT", value_parser = part)]
+    #[arg(long, requires = "run", value_name = "PERCENT", value_parser = part)]
     threshold: Option<f64>,
     #[command(flatten)]
     measured: MeasuredArgs,
@@ -57,6 +57,9 @@ const LOOKS: u32 = 3;
 pub(super) fn compare(args: &CompareArgs) -> Result<u8, Error> {
     let repository = args.project.repository()?;
     let commit = |name: &str| {
+        if name.contains("..") {
+            return Err(Error::Usage(format!("{} is a range: name two commits, A and B", quoted(name))));
+        }
         let commits = repository.commits(name).map_err(of_git)?;
         commits.last().cloned().ok_or_else(|| of_git(GitError::NoCommits(name.to_owned())))
     };

@@ -17,7 +17,7 @@ use super::Error;
 use super::stream::say;
 use crate::history::results::{ResultStore, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
-use crate::names::quoted;
+use crate::names::{quoted, shown};
 
 use add::AddArgs;
 use compare::CompareArgs;
@@ -133,12 +133,17 @@ impl SeriesArgs {
         if !store.root().exists() {
             let folder = store.root().to_string_lossy().into_owned();
             return Err(Error::Usage(format!(
-                "there are no results in {}: measure commits with perfprop history run, or name a folder with --results",
-                quoted(&folder)
+                "there are no results in '{}': measure commits with perfprop history run, or name a folder with --results",
+                shown(&folder)
             )));
         }
         let stored = store.read().map_err(|error| Error::Usage(error.to_string()))?;
         stored.unreadable.iter().for_each(|error| say(&format!("left out: {error}")));
+        if stored.benchmarks.0.is_empty() && !stored.machines.is_empty() {
+            say(
+                "there are results, but benchmarks.json, which says of what, is missing or empty: measure a commit again",
+            );
+        }
         let commits = repository.history(&self.tip).map_err(of_git)?;
         let known: std::collections::BTreeSet<&str> = commits.iter().map(|commit| commit.hash.as_str()).collect();
         let all = stored.machines.iter().flat_map(|machine| &machine.commits);

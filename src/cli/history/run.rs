@@ -1,7 +1,7 @@
 //! Implements `perfprop history run`: builds commits and measures them.
 
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::Args;
@@ -17,8 +17,9 @@ use crate::history::{
     BenchCommand, CONFIGURATION, Checkout, Commit, CommitChoice, HistoryOptions, HistoryOutcome, HistoryPlan,
     HistoryProgress, PlanError, Repository, measure_commits, short, spread,
 };
-use crate::names::shown;
+use crate::names::{quoted, shown};
 use crate::number::time;
+use crate::sources::Counter;
 use crate::sources::perf::Stop;
 
 /// The arguments of `perfprop history run`.
@@ -112,7 +113,8 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
     let outcome = measure_commits(&options, &checkout, &store, &signals, &mut |now| progress.show(&now));
     progress.clear();
     let outcome = outcome.map_err(of_history)?;
-    end(&options, &outcome)
+    let is_default = args.project.results.is_none() && args.project.repo == Path::new(".");
+    end(&options, &outcome, is_default)
 }
 
 impl MeasuredArgs {
@@ -131,6 +133,18 @@ impl MeasuredArgs {
         if plan.benches.is_empty() {
             return Err(of_plan(PlanError::Nothing));
         }
+        let mut names: Vec<&str> = plan.benches.iter().map(|bench| bench.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(Error::Usage(format!(
+                "two benchmarks are called {}: give them different names",
+                quoted(twice[0])
+            )));
+        }
+        let counter = self.by.counter()?;
+        if matches!(counter, Counter::Model(_)) && plan.events.is_empty() {
+            return Err(Error::Usage("a model counts events, and its times mean nothing: name events with -e".into()));
+        }
         Ok(HistoryOptions {
             plan,
             commits: Vec::new(),
@@ -138,7 +152,7 @@ impl MeasuredArgs {
             repeats: 1,
             warmups: self.warmup as usize,
             seed: self.seed,
-            counter: self.by.counter()?,
+            counter,
             cpu: self.cpu,
         })
     }
@@ -167,7 +181,7 @@ pub(super) fn note(repository: &Repository) -> Result<(), Error> {
 pub(super) fn tell_failures(outcome: &HistoryOutcome) {
     for (commit, log) in &outcome.failed {
         let (hash, log) = (commit.short(), log.to_string_lossy());
-        say(&format!("the build of {hash} failed ({}): {}", shown(&commit.subject), shown(&log)));
+        say(&format!("{hash} can't be built or run ({}): {}", shown(&commit.subject), shown(&log)));
     }
     for (bench, hash) in &outcome.broken {
         let hash = short(hash);
@@ -175,7 +189,7 @@ pub(super) fn tell_failures(outcome: &HistoryOutcome) {
     }
 }
 
-fn end(options: &HistoryOptions, outcome: &HistoryOutcome) -> Result<u8, Error> {
+fn end(options: &HistoryOptions, outcome: &HistoryOutcome, is_default: bool) -> Result<u8, Error> {
     tell_failures(outcome);
     let skipped = match outcome.skipped {
         0 => String::new(),
@@ -185,10 +199,10 @@ fn end(options: &HistoryOptions, outcome: &HistoryOutcome) -> Result<u8, Error> 
     let runs = if runs == 1 { "1 run".to_owned() } else { format!("{runs} runs") };
     say(&format!("{measured} of {} commits measured in {runs}{skipped}", options.commits.len()));
     if let Some(signal) = outcome.signal {
-        say("interrupted: what was measured is kept; the same with --resume goes on");
+        say("interrupted: builds and runs until then are kept; the same with --resume goes on");
         return Ok(code_of(signal));
     }
-    if measured > 0 {
+    if measured > 0 && is_default {
         say("perfprop history regressions says what changed");
     }
     Ok(u8::from(measured + outcome.skipped == 0))

@@ -34,7 +34,7 @@ pub(super) struct HistoryShowArgs {
   perfprop history regressions --threshold 2%        smaller rises, too
   perfprop history regressions --results asv/results those of asv's results")]
 pub(super) struct RegressionsArgs {
-    /// The rise from which on a step is a regression
+    /// The rise from which on a step is a regression [default: 5%]
     #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = STEPS)]
     threshold: Option<f64>,
     /// What is printed
@@ -122,7 +122,7 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
     let rule = RegressionRule { threshold: args.threshold.unwrap_or(THRESHOLD), from: 0 };
     let found = all_regressions(&all.series, &all.stored.benchmarks, method, |_| Some(rule));
     if found.is_empty() && args.format == RegressionsFormat::Text {
-        let points: usize = all.series.iter().map(|one| one.points.len()).sum();
+        let points: usize = all.series.iter().map(BenchmarkSeries::measured).sum();
         say(&format!("no regression in {} series of {points} results", all.series.len()));
         return Ok(0);
     }

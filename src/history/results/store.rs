@@ -85,7 +85,7 @@ pub struct ResultsError {
 
 impl fmt::Display for ResultsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", quoted(&self.path.to_string_lossy()), self.problem)
+        write!(f, "'{}': {}", shown(&self.path.to_string_lossy()), self.problem)
     }
 }
 

@@ -24,4 +24,5 @@ error=$(of long instructions:u_error /tmp/turns)
 found=$(of long instructions:u_mean /tmp/turns)
 holds 'events that take turns have an error' "$error > 0"
 near 'what was counted in turns is scaled to what is counted alone' "$long" "$found" 0.005
-has 'stat prints events of regions' /tmp/text 'instructions:u in long'
+has 'stat prints events of regions' /tmp/text 'instructions:u in regions of'
+has 'a region has a line there' /tmp/text ' long$'

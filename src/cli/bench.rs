@@ -10,7 +10,7 @@ use super::Error;
 use super::args::CounterArgs;
 use super::error::code_of;
 use super::signals::listen;
-use super::stream::{Stream, say};
+use super::stream::{Stream, say, say_over};
 use crate::bench::{
     Hooks, LEAST_RUNS, Parameter, SweepError, SweepOptions, SweepProgress, SweepStore, Swept, determined, sweep,
     variants, warnings,
@@ -281,12 +281,6 @@ impl Progress {
             say_over("");
         }
     }
-}
-
-/// Writes over the last line of standard error.
-#[expect(clippy::print_stderr, reason = "progress on a terminal")]
-fn say_over(text: &str) {
-    eprint!("\r\x1b[K{text}");
 }
 
 #[cfg(test)]

@@ -64,6 +64,13 @@ pub(super) fn after_blank(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("\n{text}") }
 }
 
+/// Writes over the last line of standard error, no further than a narrow terminal is wide.
+#[expect(clippy::print_stderr, reason = "progress on a terminal")]
+pub(super) fn say_over(text: &str) {
+    let text: String = text.chars().take(79).collect();
+    eprint!("\r\x1b[K{text}");
+}
+
 /// Says something that isn't a result, such as which events were chosen.
 pub(super) fn say(text: &str) {
     if !IS_QUIET.load(Ordering::Relaxed) {

@@ -252,6 +252,12 @@ impl<'a> HistoryRun<'a> {
         benches.iter().all(|bench| self.quantities.iter().all(|quantity| has(bench, quantity)))
     }
 
+    /// Whether there is a number of a benchmark of this version.
+    fn has_number(&self, commit: &Commit, benchmark: &Benchmark) -> bool {
+        let before = self.before(commit).and_then(|before| before.results.get(&benchmark.name));
+        before.is_some_and(|before| before.version == benchmark.version && before.result.is_some())
+    }
+
     /// The samples of earlier runs of the same commands.
     fn samples_of(&self, before: &CommitResults) -> BTreeMap<(usize, String), Vec<f64>> {
         let mut all = BTreeMap::new();
@@ -332,10 +338,12 @@ impl<'a> HistoryRun<'a> {
         for (place, bench) in self.options.plan.benches.iter().enumerate() {
             for quantity in &self.quantities {
                 let samples = one.samples.get(&(place, quantity.clone())).filter(|_| !one.broken.contains(&place));
-                if samples.is_none() && !one.broken.contains(&place) {
+                let benchmark = benchmark(bench, quantity);
+                // A failure of now doesn't take the place of what was measured before.
+                let is_failure = one.broken.contains(&place) && !self.has_number(one.commit, &benchmark);
+                if samples.is_none() && !is_failure {
                     continue;
                 }
-                let benchmark = benchmark(bench, quantity);
                 results.set(&benchmark.name, result(bench, quantity, samples.map_or(&[], Vec::as_slice)));
                 list.0.insert(benchmark.name.clone(), benchmark);
             }

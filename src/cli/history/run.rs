@@ -10,7 +10,7 @@ use super::super::Error;
 use super::super::args::CounterArgs;
 use super::super::error::code_of;
 use super::super::signals::listen;
-use super::super::stream::say;
+use super::super::stream::{say, say_over};
 use super::configuration::plan_of_folder;
 use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
 use crate::history::{
@@ -245,11 +245,4 @@ impl HistoryProgressLine {
             say_over("");
         }
     }
-}
-
-/// Writes over the last line of standard error, no further than a narrow terminal is wide.
-#[expect(clippy::print_stderr, reason = "progress on a terminal")]
-fn say_over(text: &str) {
-    let text: String = text.chars().take(79).collect();
-    eprint!("\r\x1b[K{text}");
 }

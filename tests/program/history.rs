@@ -97,6 +97,16 @@ fn commits_are_built_and_measured_and_the_checkout_stays_as_it_was() {
     let longer: Vec<&str> = run.iter().map(|&word| if word == "2" { "3" } else { word }).chain(["--resume"]).collect();
     let (_, said) = texts(&history(&folder, &longer), 0);
     assert!(said.contains("2 of 3 commits measured in 2 runs"), "{said}");
+    // What fails now doesn't take the place of what was measured.
+    let cache = fs::read_dir(folder.join("cache/perfprop/history")).unwrap().next().unwrap().unwrap().path();
+    let kept: Vec<_> = fs::read_dir(cache.join("builds")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    kept.iter()
+        .map(|path| path.join("data"))
+        .filter(|path| path.exists())
+        .for_each(|path| fs::remove_file(path).unwrap());
+    let again: Vec<&str> = run.iter().map(|&word| if word == "2" { "9" } else { word }).chain(["--resume"]).collect();
+    let (_, said) = texts(&history(&folder, &again), 1);
+    assert!(said.contains("ended with another exit code than 0"), "{said}");
     let (out, _) = texts(&history(&folder, &["compare", "HEAD~2", "HEAD"]), 0);
     assert!(out.contains("cat ") && out.contains("cat.page-faults"), "{out}");
     let (_, said) = texts(&history(&folder, &["compare", "HEAD~1", "HEAD~3"]), 2);

@@ -135,7 +135,7 @@ def theirs(task):
 def ours(method, all_values):
     """Steps and seconds of perfprop, all series in one process."""
     lines = "".join(json.dumps({"method": method, "values": list(map(float, values))}) + "\n" for values in all_values)
-    command = os.environ.get("STEPS", "cargo bench --quiet --bench steps").split()
+    command = os.environ.get("STEPS", "cargo bench --quiet -p perfprop-steps --bench steps").split()
     out = subprocess.run(command, cwd=ROOT, input=lines, check=True, capture_output=True, text=True).stdout
     return [(line["steps"], line["seconds"]) for line in map(json.loads, out.splitlines())]
 

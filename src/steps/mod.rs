@@ -1,53 +1,28 @@
 //! Finds steps: where the level of a series of numbers changed.
 //!
+//! The methods are the crate `perfprop-steps`; intervals at a confidence level are made here.
+//!
 //! ```text
 //! values   1.0 1.1 0.9 1.0 2.0 2.1 1.9 2.0      with missing ones, and weights
 //! steps    [------ 1.0 ------][------ 2.0 ------]
 //! ```
-//!
-//! [`detect`] gives the steps, [`changes`] how sure each is, [`regressions()`] which of them made the number larger for good.
-//! [`potts`] is the method of the benchmark runner asv, number by number.
 
-mod best;
-mod golden_section;
-mod normal;
-pub mod potts;
-mod ranges;
-mod regressions;
-mod series;
-mod step;
-mod weighted;
-mod windows;
+pub use perfprop_steps::{
+    Centre, ChangeEvidence, PresentPoints, Regression, Regressions, SearchEnds, SearchTolerance, Step, StepMethod,
+    WeightedValue, centre, detect, minimize, normal_tail, potts, regressions,
+};
 
 use crate::rates::Confidence;
 
-pub(crate) use normal::normal_tail;
-
-pub use golden_section::{SearchEnds, SearchTolerance, minimize};
-pub use regressions::{Regression, Regressions, regressions};
-pub use series::PresentPoints;
-pub use step::{LevelChange, Step};
-pub use weighted::{Centre, WeightedValue, centre};
-
-/// How steps are found.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StepMethod {
-    /// As asv finds them.
-    Potts,
-    /// Only those that noise doesn't explain, be it correlated, with outliers, or of changing spread.
-    #[default]
-    Best,
-}
-
-/// The steps of a series, in its order. `None` and what isn't finite is missing. A weight says how exact a value is; a weight
-/// that is missing is the median one, and a value whose weight is 0 or less is missing.
-pub fn detect(values: &[Option<f64>], weights: Option<&[Option<f64>]>, method: StepMethod) -> Vec<Step> {
-    let present = PresentPoints::new(values, weights);
-    let rights = match method {
-        StepMethod::Potts => potts::automatic(&present.points).partition.rights,
-        StepMethod::Best => best::rights(&present.points),
-    };
-    present.steps(&rights)
+/// How a step differs from the one before it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LevelChange {
+    /// By how much the mean level changes, without outliers.
+    pub by: f64,
+    /// The interval of that, at the confidence asked for, if there is a step at all.
+    pub interval: (f64, f64),
+    /// The probability that noise alone leads to as clear a change; see [`ChangeEvidence::chance`].
+    pub chance: f64,
 }
 
 /// How each step differs from the one before it: one change less than there are steps. The values and weights are those that
@@ -58,13 +33,10 @@ pub fn changes(
     steps: &[Step],
     confidence: Confidence,
 ) -> Vec<LevelChange> {
-    let present = PresentPoints::new(values, weights);
-    let rights: Vec<usize> =
-        steps.iter().map(|step| present.positions.partition_point(|&position| position < step.right)).collect();
-    let change = |evidence: best::ChangeEvidence| {
+    let change = |evidence: ChangeEvidence| {
         let half = confidence.student(evidence.degrees as u64) * evidence.error;
         let interval = (evidence.by - half, evidence.by + half);
         LevelChange { by: evidence.by, interval, chance: evidence.chance }
     };
-    best::evidence(&present.points, &rights).into_iter().map(change).collect()
+    perfprop_steps::evidence(values, weights, steps).into_iter().map(change).collect()
 }

@@ -23,15 +23,16 @@ use sums::RunningSums;
 
 /// What is known of a change between two steps.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct ChangeEvidence {
-    /// By how much the level changes.
-    pub(super) by: f64,
-    /// The standard error of that.
-    pub(super) error: f64,
+pub struct ChangeEvidence {
+    /// By how much the mean level changes, without outliers.
+    pub by: f64,
+    /// The standard error of that, if there is a step at all.
+    pub error: f64,
     /// The degrees of freedom of the error.
-    pub(super) degrees: f64,
-    /// The probability that noise alone leads to as clear a change.
-    pub(super) chance: f64,
+    pub degrees: f64,
+    /// The probability that a series of as many values without a step, but with noise of this spread and correlation, has as
+    /// clear a one anywhere; docs/steps.md says for which noise it is more.
+    pub chance: f64,
 }
 
 /// The largest chance of a step that is shown.

@@ -11,7 +11,7 @@
 use std::io::stdin;
 use std::time::Instant;
 
-use perfprop::steps::{StepMethod, detect};
+use perfprop_steps::{StepMethod, detect};
 use serde_json::{Value, json};
 
 fn main() {

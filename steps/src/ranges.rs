@@ -24,7 +24,7 @@ impl<'a> PointRanges<'a> {
     /// The sum of the weighted distances of the points from `left` to before `right` from their median.
     pub(super) fn distance(&mut self, left: usize, right: usize) -> f64 {
         match &self.index {
-            _ if right - left <= self.windows.size => self.windows.row(right - 1)[right - left - 1],
+            _ if right - left <= self.windows.size => self.windows.distance(left, right),
             Some(index) => index.distance(left, right),
             None => {
                 self.sorted.clear();
@@ -35,9 +35,9 @@ impl<'a> PointRanges<'a> {
         }
     }
 
-    /// The distances of the ranges that end with a point: of one point, of two, and so on.
-    pub(super) fn ending_with(&self, right: usize) -> &[f64] {
-        self.windows.row(right)
+    /// The distances of short ranges.
+    pub(super) fn windows(&mut self) -> &mut WindowTable {
+        &mut self.windows
     }
 }
 
@@ -54,11 +54,13 @@ struct MedianIndex {
 }
 
 /// What lies before each point at one level.
-struct IndexLevel {
-    /// How many points have a bit of 0.
-    zeros: Vec<u32>,
-    /// The sums of those points.
-    sums: Vec<Sums>,
+struct IndexLevel(Vec<LowPoints>);
+
+/// The points whose bit is 0.
+#[derive(Clone, Copy, Default)]
+struct LowPoints {
+    count: u32,
+    sums: Sums,
 }
 
 /// Sums of points.
@@ -108,7 +110,17 @@ impl MedianIndex {
         let values = order.iter().map(|&at| ranked[at].1.value).collect();
         let sums = Sums::running(ranked.iter().map(|&(_, point)| Sums::of(point)));
         let bits = usize::BITS - (points.len() - 1).leading_zeros();
-        let levels = (0..bits).rev().map(|bit| IndexLevel::new(&mut ranked, bit)).collect();
+        let mut next = Vec::with_capacity(ranked.len());
+        let level = |bit: u32| {
+            let level = IndexLevel::new(&ranked, bit);
+            for half in [0, 1] {
+                next.extend(ranked.iter().filter(|(rank, _)| rank >> bit & 1 == half));
+            }
+            std::mem::swap(&mut ranked, &mut next);
+            next.clear();
+            level
+        };
+        let levels = (0..bits).rev().map(level).collect();
         Self { levels, values, sums }
     }
 
@@ -117,16 +129,17 @@ impl MedianIndex {
         let all = self.sums[right].minus(self.sums[left]);
         let (half, mut below, mut rank) = (all.weight / 2.0, Sums::default(), 0);
         for level in &self.levels {
-            let (from, to) = (level.zeros[left] as usize, level.zeros[right] as usize);
-            let with = below.plus(level.sums[right].minus(level.sums[left]));
+            let (before_left, before_right) = (level.0[left], level.0[right]);
+            let (from, to) = (before_left.count as usize, before_right.count as usize);
+            let with = below.plus(before_right.sums.minus(before_left.sums));
             // Rounding must not lead to a side that is empty.
             let is_low = to > from && (with.weight >= half || to - from == right - left);
             rank = 2 * rank + usize::from(!is_low);
             if is_low {
                 (left, right) = (from, to);
             } else {
-                let zeros = level.zeros[level.zeros.len() - 1] as usize;
-                (left, right) = (zeros + left - from, zeros + right - to);
+                let all = level.0[level.0.len() - 1].count as usize;
+                (left, right) = (all + left - from, all + right - to);
                 below = with;
             }
         }
@@ -137,21 +150,18 @@ impl MedianIndex {
 }
 
 impl IndexLevel {
-    /// The level of a bit, and the points in the order of the next one.
-    fn new(ranked: &mut Vec<(u32, WeightedValue)>, bit: u32) -> Self {
-        let is_low = |rank: u32| rank >> bit & 1 == 0;
-        let mut low = 0;
-        let count = |&(rank, _): &(u32, WeightedValue)| {
-            low += u32::from(is_low(rank));
-            low
-        };
-        let zeros = std::iter::once(0).chain(ranked.iter().map(count)).collect();
-        let of = |&(rank, point): &(u32, WeightedValue)| if is_low(rank) { Sums::of(point) } else { Sums::default() };
-        let sums = Sums::running(ranked.iter().map(of));
-        let (below, above): (Vec<_>, Vec<_>) = ranked.iter().partition(|&&(rank, _)| is_low(rank));
-        *ranked = below;
-        ranked.extend(above);
-        Self { zeros, sums }
+    /// The level of a bit, from points in the order of this level.
+    fn new(ranked: &[(u32, WeightedValue)], bit: u32) -> Self {
+        let mut low = LowPoints::default();
+        let mut before = Vec::with_capacity(ranked.len() + 1);
+        before.push(low);
+        for &(rank, point) in ranked {
+            if rank >> bit & 1 == 0 {
+                low = LowPoints { count: low.count + 1, sums: low.sums.plus(Sums::of(point)) };
+            }
+            before.push(low);
+        }
+        Self(before)
     }
 }
 
@@ -160,7 +170,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::steps::weighted::centre;
+    use crate::weighted::centre;
 
     fn points(values: &[f64]) -> Vec<WeightedValue> {
         values.iter().map(|&value| WeightedValue { value, weight: 1.0 }).collect()

@@ -13,7 +13,7 @@ pub use criterion::{AutomaticFit, PenaltyTrial, automatic};
 
 use super::ranges::PointRanges;
 use super::weighted::{Centre, WeightedValue, centre};
-use super::windows::window_distances;
+use super::windows::{Window, WindowRows};
 
 /// A series cut into intervals.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,45 +54,51 @@ pub fn default_penalty(points: &[WeightedValue]) -> f64 {
 /// The partition with the least sum, in a time that grows with n m² for n points in intervals of at most m. Of several, the
 /// one whose last intervals are the shortest.
 pub fn partition(points: &[WeightedValue], penalty: f64, limits: &IntervalLimits) -> Partition {
-    partition_by(points.len(), penalty, limits, |right, size, into| window_distances(points, right, size, into))
+    partition_by(points.len(), penalty, limits, &mut Window::new(points))
 }
 
-/// The same, where `distances` says how far the points of each interval that ends with `right` are from their median:
-/// shorter intervals first, as many as asked for.
-fn partition_by(
-    count: usize,
-    penalty: f64,
-    limits: &IntervalLimits,
-    mut distances: impl FnMut(usize, usize, &mut Vec<f64>),
-) -> Partition {
-    let positions = limits.positions.clone();
+/// The same, where `rows` say how far the points of each interval are from their median.
+fn partition_by(count: usize, penalty: f64, limits: &IntervalLimits, rows: &mut impl WindowRows) -> Partition {
+    let IntervalLimits { positions, max_size, .. } = limits;
     if count == 0 || limits.min_size >= positions.len() {
         return Partition { rights: (count > 0).then_some(count).into_iter().collect() };
     }
-    let (mut sums, mut lefts) = (vec![-penalty], Vec::with_capacity(positions.len()));
-    let mut row = Vec::new();
-    for right in positions.clone() {
-        let points = right + 1 - positions.start;
-        let largest = points.min(limits.max_size);
-        distances(right, largest, &mut row);
-        let (mut least, mut best) = (f64::INFINITY, 0);
-        for size in (limits.min_size.max(1)..=largest).rev() {
-            let sum = sums[points - size] + penalty + row[size - 1];
-            if sum <= least {
-                (least, best) = (sum, points - size);
-            }
-        }
-        sums.push(least);
-        lefts.push(best);
+    let shortest = limits.min_size.max(1);
+    let mut sums = Vec::with_capacity(positions.len() + 1);
+    sums.push(-penalty);
+    for points in 1..=positions.len() {
+        let largest = points.min(*max_size);
+        let row = rows.ending_with(positions.start + points - 1, largest);
+        sums.push(least(&sums[points - largest..], &row[..(largest + 1).saturating_sub(shortest)], penalty));
     }
-    let mut rights = Vec::new();
-    let mut right = positions.len();
-    while right > 0 {
-        rights.push(right + positions.start);
-        right = lefts[right - 1];
+    let (mut rights, mut points) = (Vec::new(), positions.len());
+    while points > 0 {
+        rights.push(points + positions.start);
+        let first = points - points.min(*max_size);
+        let row = rows.ending_with(positions.start + points - 1, points - first);
+        // The shortest of the intervals that lead to the least sum.
+        let is_least = |at: usize| sums[first + at] + penalty + row[at] == sums[points];
+        let place = (0..(points - first + 1).saturating_sub(shortest)).rfind(|&at| is_least(at));
+        points = place.map_or(0, |place| first + place);
     }
     rights.reverse();
     Partition { rights }
+}
+
+/// The least of the sums before each interval with the penalty and the interval's own distance; infinite for no interval.
+fn least(before: &[f64], distances: &[f64], penalty: f64) -> f64 {
+    const LANES: usize = 4;
+    let lower = |a: f64, b: f64| if a < b { a } else { b };
+    let mut lanes = [f64::INFINITY; LANES];
+    let (before, before_rest) = before[..distances.len()].as_chunks::<LANES>();
+    let (distances, rest) = distances.as_chunks::<LANES>();
+    for (before, distances) in before.iter().zip(distances) {
+        for lane in 0..LANES {
+            lanes[lane] = lower(before[lane] + penalty + distances[lane], lanes[lane]);
+        }
+    }
+    let rest = before_rest.iter().zip(rest).map(|(sum, distance)| sum + penalty + distance);
+    lanes.into_iter().chain(rest).fold(f64::INFINITY, lower)
 }
 
 /// A partition whose sum is near the least, in a time that grows with n log n: the best one of short intervals, which are
@@ -117,11 +123,7 @@ impl<'a> Approximation<'a> {
 
     fn partition(&mut self, penalty: f64) -> Partition {
         let count = self.limits.positions.len();
-        let row = |right: usize, size: usize, into: &mut Vec<f64>| {
-            into.clear();
-            into.extend_from_slice(&self.ranges.ending_with(right)[..size]);
-        };
-        let short = partition_by(count, penalty, &self.limits, row);
+        let short = partition_by(count, penalty, &self.limits, self.ranges.windows());
         let mut rights = merge::merge(&short, penalty, &mut self.ranges);
         merge::move_boundaries(&mut rights, self.limits.max_size, &mut self.ranges);
         Partition { rights }

@@ -1,6 +1,6 @@
 //! Takes outliers out of a series, and estimates its noise from the differences of neighbours, which steps hardly change.
 
-use crate::steps::weighted::WeightedValue;
+use crate::weighted::WeightedValue;
 
 /// Values further than so many deviations from the median of the five around them become that median. Normal noise has 1 of
 /// 2,000 further off.

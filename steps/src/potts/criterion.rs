@@ -1,8 +1,8 @@
 //! Chooses the penalty of jumps by an information criterion whose noise may depend on the value before it.
 
 use super::{Approximation, Partition};
-use crate::steps::golden_section::{SearchEnds, SearchTolerance, minimize};
-use crate::steps::weighted::{WeightedValue, centre};
+use crate::golden_section::{SearchEnds, SearchTolerance, minimize};
+use crate::weighted::{WeightedValue, centre};
 
 /// A penalty that was tried.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -118,7 +118,7 @@ pub(super) fn move_boundaries(rights: &mut [usize], most: usize, ranges: &mut Po
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::steps::weighted::WeightedValue;
+    use crate::weighted::WeightedValue;
 
     #[test]
     fn equal_levels_merge_and_a_boundary_finds_its_place() {

@@ -7,7 +7,7 @@ const FAR: f64 = 3.0;
 
 /// P(Z > z) of a normal Z with mean 0 and variance 1: by the series (Abramowitz and Stegun, "Handbook of Mathematical
 /// Functions", 1964, 26.2.11) near 0 and the continued fraction (26.2.14) far out.
-pub(crate) fn normal_tail(z: f64) -> f64 {
+pub fn normal_tail(z: f64) -> f64 {
     if z.is_nan() {
         f64::NAN
     } else if z < 0.0 {

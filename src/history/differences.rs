@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
+use super::entries::OF_MODEL;
 use super::results::{BenchmarkResult, CommitResults, ResultNumber, StoredResults, combinations};
-use super::run::OF_MODEL;
 use super::samples::{SampleStatistics, is_different};
 use crate::compare::{ComparedEvent, NumbersOfRuns, Verdict, compare_numbers};
 use crate::events::Unit;

@@ -6,8 +6,8 @@ use std::{fmt, fs};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::entries::{NANOSECONDS, SECONDS};
 use super::results::{Benchmark, BenchmarkList, BenchmarkResult, OrderedMap, ResultNumber};
-use super::run::{NANOSECONDS, SECONDS};
 use super::samples::SampleStatistics;
 use crate::names::{quoted, shown};
 

@@ -8,10 +8,12 @@
 //!
 //! Results, their statistics and regressions are those of the benchmark runner asv, number by number.
 
+mod asv_rules;
 mod benches;
 mod checkout;
 mod differences;
 mod digits;
+mod entries;
 mod git;
 mod imports;
 mod laplace;
@@ -23,18 +25,17 @@ mod samples;
 mod series;
 mod table;
 
+pub use asv_rules::{AsvRules, AsvRulesError};
 pub use benches::{BenchCommand, CONFIGURATION, HistoryPlan, PlanError};
 pub use checkout::{Built, Checkout, CheckoutError};
 pub use differences::{BenchmarkDifference, DifferenceVerdict, differences};
 pub use digits::round_to_5_digits;
+pub use entries::{NANOSECONDS, SECONDS, imported_results};
 pub use git::{Commit, GitError, Repository, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks};
 pub use rank_test::{RankTest, rank_test};
 pub use regressions::{BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions};
-pub use run::{
-    CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, NANOSECONDS, SECONDS,
-    imported_results, measure_commits,
-};
+pub use run::{CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};
 pub use table::{SeriesFault, SeriesFaultKind, SeriesTable};

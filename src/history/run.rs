@@ -11,16 +11,13 @@ use crossbeam_channel::Receiver;
 
 use super::benches::{BenchCommand, HistoryPlan};
 use super::checkout::{Built, Checkout, CheckoutError, key};
+use super::entries::{OF_A_SECOND, benchmark, facts_of, quantity, result, results_of, this_machine, version};
 use super::git::Commit;
 use super::results::{
-    Benchmark, BenchmarkList, BenchmarkResult, CommitResults, MachineFacts, OrderedMap, ResultNumber, ResultStore,
-    ResultsError, StoredResults,
+    Benchmark, BenchmarkList, CommitResults, MachineFacts, OrderedMap, ResultStore, ResultsError, StoredResults,
 };
-use super::samples::SampleStatistics;
-use crate::bench::{Ran, Runner, SweepError, order, unit};
+use crate::bench::{Ran, Runner, SweepError, order};
 use crate::cost::TIME;
-use crate::events::Unit;
-use crate::run::MeasuredMachine;
 use crate::sources::Counter;
 use crate::sources::command::Exit;
 
@@ -348,79 +345,10 @@ impl<'a> HistoryRun<'a> {
                 list.0.insert(benchmark.name.clone(), benchmark);
             }
         }
-        let facts = self.machine.0.0.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
         let build = ("build".to_owned(), self.options.plan.build.clone());
-        let results = CommitResults {
-            commit: one.commit.hash.clone(),
-            environment: self.environment.clone(),
-            date: one.commit.date,
-            params: OrderedMap(facts.chain([build]).collect()),
-            results,
-            other: other(),
-            ..CommitResults::default()
-        };
-        (list, results)
+        let params = facts_of(&self.machine).chain([build]);
+        (list, results_of(one.commit, &self.environment, params.collect(), results))
     }
-}
-
-/// What asv wants in each file.
-fn other() -> BTreeMap<String, serde_json::Value> {
-    let empty = || serde_json::Value::Object(serde_json::Map::new());
-    [("python", serde_json::Value::from("")), ("requirements", empty()), ("env_vars", empty())]
-        .into_iter()
-        .map(|(name, value)| (name.to_owned(), value))
-        .collect()
-}
-
-/// Nanoseconds of a second: times are in seconds in results, as asv's.
-const OF_A_SECOND: f64 = 1e9;
-
-/// What the name of a machine ends with where a model counted.
-pub(super) const OF_MODEL: &str = "-emulated";
-
-/// The unit of times of whole runs.
-pub const SECONDS: &str = "seconds";
-/// The unit of events that are times, such as task-clock.
-pub const NANOSECONDS: &str = "nanoseconds";
-
-/// What one run of a benchmark is called for one quantity: `sort` for its time, `sort.cycles` for an event.
-fn benchmark(bench: &BenchCommand, quantity: &str) -> Benchmark {
-    let is_time = quantity == TIME;
-    let name = if is_time { bench.name.clone() } else { format!("{}.{quantity}", bench.name) };
-    let code = ("code".to_owned(), serde_json::Value::from(bench.argv.join(" ")));
-    Benchmark {
-        name,
-        version: Some(version(bench)),
-        kind: if is_time { "time" } else { "track" }.to_owned(),
-        unit: match unit(quantity) {
-            _ if is_time => SECONDS.to_owned(),
-            Unit::Nanoseconds => NANOSECONDS.to_owned(),
-            _ => quantity.to_owned(),
-        },
-        other: [code].into(),
-        ..Benchmark::default()
-    }
-}
-
-/// The quantity of a benchmark that a name stands for.
-fn quantity<'a>(bench: &BenchCommand, name: &'a str) -> Option<&'a str> {
-    if name == bench.name { Some(TIME) } else { name.strip_prefix(&bench.name)?.strip_prefix('.') }
-}
-
-/// What tells a benchmark from one of the same name that ran something else.
-fn version(bench: &BenchCommand) -> String {
-    let alone = HistoryPlan { benches: vec![bench.clone()], ..HistoryPlan::default() };
-    format!("{:08x}", key(&alone))
-}
-
-/// The result of samples: their median with what is known of it; a failure if there are none.
-fn result(bench: &BenchCommand, quantity: &str, samples: &[f64]) -> BenchmarkResult {
-    let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
-    let samples: Vec<f64> = samples.iter().map(|sample| sample / factor).collect();
-    let empty = BenchmarkResult { version: Some(version(bench)), ..BenchmarkResult::default() };
-    let Some(found) = SampleStatistics::of(&samples) else { return empty };
-    let kept = samples.into_iter().map(ResultNumber::Number).collect();
-    BenchmarkResult { version: empty.version, samples: vec![Some(kept)], ..found.result() }
 }
 
 /// The command with its program in the folder of what was built.
@@ -430,36 +358,6 @@ fn argv(bench: &BenchCommand, folder: &Path) -> Vec<String> {
         argv[0] = folder.join(&argv[0]).to_string_lossy().into_owned();
     }
     argv
-}
-
-/// This machine; one whose counts are a model's is another one.
-fn this_machine(counter: &Counter) -> MachineFacts {
-    let MeasuredMachine { host, kernel, arch, cpu, cpus } = MeasuredMachine::this();
-    let name = match counter {
-        Counter::Kernel => host,
-        Counter::Model(_) => format!("{host}{OF_MODEL}"),
-    };
-    // The name is a folder's.
-    let name: String = name.chars().map(|c| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' }).collect();
-    let name = if name.trim_matches('.').is_empty() { "unknown".to_owned() } else { name };
-    let facts = [("machine", name), ("os", kernel), ("arch", arch), ("cpu", cpu), ("num_cpu", cpus.to_string())];
-    MachineFacts(OrderedMap(facts.into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect()))
-}
-
-/// What another program measured of a commit on this machine, as results of it.
-pub fn imported_results(commit: &Commit, results: OrderedMap<BenchmarkResult>) -> (MachineFacts, CommitResults) {
-    let machine = this_machine(&Counter::Kernel);
-    let facts = machine.0.0.iter().map(|(name, value)| (name.clone(), Some(value.clone())));
-    let results = CommitResults {
-        commit: commit.hash.clone(),
-        environment: "added".to_owned(),
-        date: commit.date,
-        params: OrderedMap(facts.collect()),
-        results,
-        other: other(),
-        ..CommitResults::default()
-    };
-    (machine, results)
 }
 
 /// What is the same of all commits of a run: how they are built, and what counts.
@@ -475,22 +373,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_benchmark_has_a_result_for_each_quantity() {
+    fn a_program_is_that_of_the_build() {
         let bench = BenchCommand::parse("sort=./sort 10").unwrap();
-        assert_eq!(benchmark(&bench, TIME).name, "sort");
-        assert_eq!(benchmark(&bench, "cycles").name, "sort.cycles");
-        assert_eq!(
-            ["cycles", "task-clock", TIME].map(|name| benchmark(&bench, name).unit),
-            ["cycles", NANOSECONDS, SECONDS]
-        );
-        assert_eq!(
-            [quantity(&bench, "sort"), quantity(&bench, "sort.a.b"), quantity(&bench, "sorted")],
-            [Some(TIME), Some("a.b"), None]
-        );
-        let found = result(&bench, TIME, &[3e9, 1e9, 2e9]);
-        assert_eq!(found.result, Some(vec![ResultNumber::Number(2.0)]));
-        let none = result(&bench, "cycles", &[]);
-        assert_eq!((none.result, none.samples.len()), (None, 0), "a failure has no number");
         assert_eq!(argv(&bench, Path::new("/b")), ["/b/./sort", "10"]);
+        let installed = BenchCommand::parse("sort=sort 10").unwrap();
+        assert_eq!(argv(&installed, Path::new("/b")), ["sort", "10"]);
     }
 }

@@ -1,21 +1,17 @@
-//! Prints results over commits: what was lost where, how two commits differ, and what there is.
+//! Prints results over commits: what there is, commit by commit, and how two commits differ.
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
-
-use super::steps::share;
 use crate::compare::Verdict;
 use crate::history::{
-    BenchmarkDifference, BenchmarkRegression, BenchmarkSeries, Commit, DifferenceVerdict, NANOSECONDS, SECONDS,
-    StepMethod, short,
+    BenchmarkDifference, BenchmarkSeries, Commit, DifferenceVerdict, NANOSECONDS, SECONDS, StepMethod, short,
 };
 use crate::names::shown;
 use crate::number::{si, time};
-use crate::steps::{Regression, Step};
+use crate::steps::Step;
 
 /// A number of a benchmark, with its unit.
-fn benchmark_number(number: f64, unit: &str) -> String {
+pub(super) fn benchmark_number(number: f64, unit: &str) -> String {
     match unit {
         SECONDS => time(number * 1e9),
         NANOSECONDS => time(number),
@@ -24,7 +20,7 @@ fn benchmark_number(number: f64, unit: &str) -> String {
 }
 
 /// By what part a number changed: `+12.5%`.
-fn change(before: f64, after: f64) -> String {
+pub(super) fn change(before: f64, after: f64) -> String {
     let part = (after - before) / before.abs();
     match part {
         part if !part.is_finite() => "—".to_owned(),
@@ -34,7 +30,7 @@ fn change(before: f64, after: f64) -> String {
 }
 
 /// Columns of text under one another, the last one as it is.
-fn table(columns: &[(&str, bool)], rows: &[Vec<String>]) -> String {
+pub(super) fn table(columns: &[(&str, bool)], rows: &[Vec<String>]) -> String {
     let width = |place: usize| {
         let cells = rows.iter().map(|row| row[place].chars().count());
         cells.chain([columns[place].0.chars().count()]).max().unwrap_or(0)
@@ -62,43 +58,17 @@ pub struct CommitNames<'a>(pub &'a [Commit]);
 
 impl CommitNames<'_> {
     /// The first digits of a commit's hash.
-    fn hash(&self, revision: usize) -> &str {
+    pub(super) fn hash(&self, revision: usize) -> &str {
         self.0.get(revision).map_or("?", |commit| short(&commit.hash))
     }
 
     /// The first line of a commit's message, as it may be shown.
-    fn subject(&self, revision: usize) -> String {
+    pub(super) fn subject(&self, revision: usize) -> String {
         const LONGEST: usize = 60;
         let subject = self.0.get(revision).map_or("", |commit| &commit.subject);
         let cut: String = subject.chars().take(LONGEST).collect();
         shown(&cut).into_owned()
     }
-
-    /// The commits of which one made a number larger, and what to look at first.
-    fn range(&self, rise: &Regression) -> (String, String) {
-        let Some(after) = rise.after else { return (self.hash(rise.before).to_owned(), String::new()) };
-        match after - rise.before {
-            1 => (self.hash(after).to_owned(), self.subject(after)),
-            between => (
-                format!("{}..{}", self.hash(rise.before), self.hash(after)),
-                format!("one of {between} commits, up to: {}", self.subject(after)),
-            ),
-        }
-    }
-}
-
-/// A rise of a benchmark, as it is told.
-struct ToldRise {
-    entry: String,
-    unit: String,
-    before: f64,
-    after: f64,
-    /// How likely chance alone makes such a step.
-    chance: Option<f64>,
-    range: String,
-    subject: String,
-    /// What else of the benchmark changed there, and how.
-    moved: Vec<(String, String)>,
 }
 
 /// What results over commits are told from.
@@ -115,114 +85,9 @@ pub struct ToldSeries<'a> {
 }
 
 impl ToldSeries<'_> {
-    fn unit(&self, benchmark: &str) -> &str {
+    pub(super) fn unit(&self, benchmark: &str) -> &str {
         self.units.get(benchmark).map_or("", String::as_str)
     }
-
-    fn rises(&self, found: &[BenchmarkRegression]) -> Vec<ToldRise> {
-        let of_one = |one: &BenchmarkRegression| {
-            let of = &self.series[one.series];
-            let told = |rise: &Regression| {
-                let (range, subject) = self.commits.range(rise);
-                let combination = one.combination.unwrap_or(0);
-                let change = rise.after.and_then(|after| of.change_at(combination, self.method, after));
-                ToldRise {
-                    entry: one.entry.clone(),
-                    unit: self.unit(&of.benchmark).to_owned(),
-                    before: rise.value_before,
-                    after: rise.best_after,
-                    chance: change.map(|change| change.chance),
-                    range,
-                    subject,
-                    moved: self.moved_with(one, rise),
-                }
-            };
-            one.rises.found.iter().map(told).collect::<Vec<_>>()
-        };
-        found.iter().flat_map(of_one).collect()
-    }
-
-    /// What else of the same benchmark changed from one commit to the other.
-    fn moved_with(&self, one: &BenchmarkRegression, rise: &Regression) -> Vec<(String, String)> {
-        let of = &self.series[one.series];
-        let bench = of.benchmark.split('.').next().unwrap_or_default();
-        let level = |steps: &[Step], revision: usize| {
-            steps.iter().find(|step| (step.left..step.right).contains(&revision)).map(|step| step.value)
-        };
-        let moved = |other: &BenchmarkSeries| {
-            let rest = other.benchmark.strip_prefix(bench)?;
-            let name = if rest.is_empty() { "time" } else { rest.strip_prefix('.')? };
-            let steps = other.steps(one.combination.unwrap_or(0), self.method);
-            let (before, after) = (level(&steps, rise.before)?, level(&steps, rise.after?)?);
-            (before != after).then(|| (name.to_owned(), change(before, after)))
-        };
-        let others = self.series.iter().filter(|other| other.params == of.params && other.benchmark != of.benchmark);
-        others.filter_map(moved).collect()
-    }
-}
-
-/// What benchmarks lost, a line for each rise, with what else of the benchmark changed there.
-pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
-    let row = |rise: ToldRise| {
-        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", shown(name))).collect();
-        let moved = if moved.is_empty() { String::new() } else { format!("  (with {})", moved.join(", ")) };
-        vec![
-            shown(&rise.entry).into_owned(),
-            benchmark_number(rise.before, &rise.unit),
-            benchmark_number(rise.after, &rise.unit),
-            change(rise.before, rise.after),
-            rise.chance.map_or_else(|| "—".to_owned(), share),
-            rise.range,
-            rise.subject + &moved,
-        ]
-    };
-    let heads = [
-        ("BENCHMARK", false),
-        ("BEFORE", true),
-        ("AFTER", true),
-        ("CHANGE", true),
-        ("CHANCE", true),
-        ("COMMIT", false),
-        ("", false),
-    ];
-    let rows: Vec<_> = of.rises(found).into_iter().map(row).collect();
-    table(&heads, &rows) + "\nCHANCE: how likely noise alone makes a step as clear somewhere in the series\n"
-}
-
-/// The same as a table in Markdown.
-pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
-    let cell = |text: &str| shown(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
-    let mut out = "| Benchmark | Before | After | Change | Chance | Commit | Moved with it |\n".to_owned();
-    out += "|:---|---:|---:|---:|---:|:---|:---|\n";
-    for rise in of.rises(found) {
-        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", cell(name))).collect();
-        let number = |number: f64| benchmark_number(number, &rise.unit);
-        let chance = rise.chance.map_or_else(|| "—".to_owned(), share);
-        out += &format!(
-            "| {} | {} | {} | {} | {chance} | {} {} | {} |\n",
-            cell(&rise.entry),
-            number(rise.before),
-            number(rise.after),
-            change(rise.before, rise.after),
-            cell(&rise.range),
-            cell(&rise.subject),
-            moved.join(", "),
-        );
-    }
-    out
-}
-
-/// The same as JSON, with all digits.
-pub fn json_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> Value {
-    let rise = |rise: ToldRise| {
-        let moved: Vec<Value> =
-            rise.moved.iter().map(|(name, change)| json!({"name": name, "change": change})).collect();
-        json!({
-            "benchmark": rise.entry, "unit": rise.unit, "before": rise.before, "after": rise.after,
-            "chance": rise.chance, "commits": rise.range, "subject": rise.subject, "moved_with": moved,
-        })
-    };
-    json!({ "regressions": of.rises(found).into_iter().map(rise).collect::<Vec<_>>() })
 }
 
 /// How benchmarks of two commits differ, a line for each.
@@ -327,33 +192,6 @@ mod tests {
     fn commits() -> Vec<Commit> {
         let commit = |n: u64| Commit { hash: format!("{n:08}ffff"), date: 0, subject: format!("change {n}\u{1b}[2J") };
         (0..20).map(commit).collect()
-    }
-
-    #[test]
-    fn a_regression_names_its_commit_and_what_moved_with_it() {
-        use crate::history::results::{Benchmark, BenchmarkList};
-        use crate::history::{RegressionRule, all_regressions};
-        let all = [series("sort", [0.010, 0.012]), series("sort.cycles", [1e6, 1.001e6]), series("sorted", [1.0, 2.0])];
-        let benchmark = |name: &str| (name.to_owned(), Benchmark { name: name.into(), ..Benchmark::default() });
-        let list = BenchmarkList(["sort", "sort.cycles"].map(benchmark).into());
-        let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
-        let found = all_regressions(&all, &list, StepMethod::Potts, rule);
-        let units = BTreeMap::from([("sort".to_owned(), "seconds".to_owned())]);
-        let names = commits();
-        let of = ToldSeries { series: &all, units: &units, method: StepMethod::Potts, commits: CommitNames(&names) };
-        let text = benchmark_regressions(&found, &of);
-        let line = text.lines().nth(1).unwrap_or_default();
-        assert!(line.starts_with("sort ") && line.contains("10.0 ms") && line.contains("+20.0%"), "{text}");
-        assert!(
-            line.contains("00000010") && line.contains("change 10\\x1b[2J") && line.contains("(with cycles +0.1%)"),
-            "{text}"
-        );
-        assert_eq!(text.lines().count(), 4, "{text}");
-        let text = markdown_regressions(&found, &of);
-        assert!(text.contains("| sort | 10.0 ms | 12.0 ms | +20.0% |") && text.contains("| cycles +0.1% |"), "{text}");
-        let json = json_regressions(&found, &of);
-        assert_eq!((&json["regressions"][0]["benchmark"], &json["regressions"][1]), (&"sort".into(), &Value::Null));
-        assert!(json["regressions"][0]["chance"].as_f64().is_some_and(|chance| chance < 1e-3), "{json}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod metric;
 mod perf_metric;
 mod region_repeats;
 mod regions;
+mod regressions;
 mod repeats;
 mod stacks;
 mod steps;
@@ -24,14 +25,14 @@ pub use block::block;
 pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};
 pub use fit::{choices, fit, fit_graph, fit_graph_dot, prediction};
-pub use history::{
-    CommitNames, ToldSeries, benchmark_commits, benchmark_differences, benchmark_overview, benchmark_regressions,
-    json_regressions, markdown_regressions,
-};
+pub use history::{CommitNames, ToldSeries, benchmark_commits, benchmark_differences, benchmark_overview};
 pub use hyperfine::{hyperfine_json, hyperfine_markdown};
 pub use json::{interval as json_interval, totals as json_totals};
 pub use region_repeats::RegionRepeats;
 pub use regions::{json_regions, regions};
+pub use regressions::{
+    SourceLine, benchmark_regressions, json_regressions, junit_regressions, markdown_regressions, sarif_regressions,
+};
 pub use repeats::Repeats;
 pub use stacks::stacks;
 pub use steps::{json_steps, steps};

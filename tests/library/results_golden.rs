@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use perfprop::history::results::{BenchmarkList, CommitResults, ResultStore, StoredResults};
-use perfprop::history::{BenchmarkRegression, BenchmarkSeries, RegressionRule, THRESHOLD, all_regressions, series};
+use perfprop::history::{AsvRules, BenchmarkRegression, BenchmarkSeries, THRESHOLD, all_regressions, series};
 use perfprop::steps::StepMethod;
 use serde_json::{Value, json};
 
@@ -93,42 +93,15 @@ fn golden_asv_results_have_the_series_of_asv() {
     }
 }
 
-/// asv's rules of a folder: thresholds and first commits by patterns of names.
-struct Rules {
-    thresholds: Vec<(regex_lite::Regex, f64)>,
-    first: Vec<(regex_lite::Regex, Option<u64>)>,
-    least: u64,
-}
-
-impl Rules {
-    fn of(one: &Published) -> Self {
-        let path = one.folder.join("asv.conf.json");
-        let conf = if path.exists() { read(&path) } else { json!({}) };
-        let entries = |name: &str| conf[name].as_object().cloned().unwrap_or_default();
-        let pattern = |text: &str| regex_lite::Regex::new(&format!("^(?:{text})")).unwrap();
-        let revision = |name: &str| {
-            let tag = one.index["tags"][name].as_u64();
-            tag.or_else(|| one.revisions.iter().find(|(hash, _)| hash.starts_with(name)).map(|(_, place)| *place))
-                .unwrap()
-        };
-        let first = |(text, commit): (String, Value)| (pattern(&text), commit.as_str().map(|name| revision(name) + 1));
-        Self {
-            thresholds: (entries("regressions_thresholds").iter())
-                .map(|(text, share)| (pattern(text), share.as_f64().unwrap()))
-                .collect(),
-            first: entries("regressions_first_commits").into_iter().map(first).collect(),
-            least: *one.revisions.values().min().unwrap(),
-        }
-    }
-
-    fn rule(&self, entry: &str) -> Option<RegressionRule> {
-        let matching = self.thresholds.iter().filter(|(pattern, _)| pattern.is_match(entry)).map(|(_, share)| *share);
-        let mut from = self.least;
-        for (_, first) in self.first.iter().filter(|(pattern, _)| pattern.is_match(entry)) {
-            from = from.max((*first)?);
-        }
-        Some(RegressionRule { threshold: matching.reduce(f64::max).unwrap_or(THRESHOLD), from })
-    }
+/// asv's rules of a folder.
+fn rules(one: &Published) -> AsvRules {
+    let path = one.folder.join("asv.conf.json");
+    let text = if path.exists() { fs::read_to_string(path).unwrap() } else { "{}".to_owned() };
+    let revision = |name: &str| {
+        let tag = one.index["tags"][name].as_u64();
+        tag.or_else(|| one.revisions.iter().find(|(hash, _)| hash.starts_with(name)).map(|(_, place)| *place))
+    };
+    AsvRules::parse(&text, revision).unwrap()
 }
 
 /// Numbers that are equal within a share of 1e-9.
@@ -159,8 +132,9 @@ fn written(found: &BenchmarkRegression, all: &[BenchmarkSeries]) -> Value {
 fn golden_asv_results_have_the_regressions_of_asv() {
     for one in published() {
         let all = series(&one.stored, &one.revisions);
-        let rules = Rules::of(&one);
-        let found = all_regressions(&all, &one.stored.benchmarks, StepMethod::Potts, |entry| rules.rule(entry));
+        let rules = rules(&one);
+        let found =
+            all_regressions(&all, &one.stored.benchmarks, StepMethod::Potts, |entry| rules.rule(entry, THRESHOLD));
         let mut found: Vec<Value> = found.iter().map(|found| written(found, &all)).collect();
         let mut expected = read(&one.folder.join("html/regressions.json"))["regressions"].as_array().unwrap().clone();
         let key = |entry: &Value| format!("{}{}", entry[0], entry[1]);

@@ -1,6 +1,9 @@
 //! Implements `perfprop history show` and `regressions`: what results say.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 
@@ -8,10 +11,10 @@ use super::super::Error;
 use super::super::stream::{Stream, say};
 use super::{STEPS, SeriesArgs};
 use crate::history::results::StoredResults;
-use crate::history::{BenchmarkSeries, Commit, RegressionRule, THRESHOLD, all_regressions, series};
+use crate::history::{AsvRules, BenchmarkSeries, CONFIGURATION, Commit, THRESHOLD, all_regressions, series};
 use crate::names::glob::matches;
 use crate::names::{nearest, quoted};
-use crate::text::{self, CommitNames, ToldSeries};
+use crate::text::{self, CommitNames, SourceLine, ToldSeries};
 
 /// The arguments of `perfprop history show`.
 #[derive(Debug, Args)]
@@ -37,6 +40,9 @@ pub(super) struct RegressionsArgs {
     /// The rise from which on a step is a regression [default: 5%]
     #[arg(long, value_name = "PERCENT", value_parser = part, help_heading = STEPS)]
     threshold: Option<f64>,
+    /// An asv.conf.json, whose thresholds and first commits count [default: the one beside --results]
+    #[arg(long, value_name = "FILE", help_heading = STEPS)]
+    asv_conf: Option<PathBuf>,
     /// What is printed
     #[arg(long, value_enum, default_value_t = RegressionsFormat::Text)]
     format: RegressionsFormat,
@@ -53,6 +59,10 @@ enum RegressionsFormat {
     Json,
     /// A table in Markdown, for a comment
     Markdown,
+    /// A test for each series, as JUnit has them
+    Junit,
+    /// Alerts for a code host, as SARIF has them
+    Sarif,
 }
 
 /// A part in percent: `5%`, `0.5`.
@@ -119,8 +129,9 @@ pub(super) fn show(args: &HistoryShowArgs) -> Result<u8, Error> {
 pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
     let all = read(&args.from)?;
     let method = args.from.method.into();
-    let rule = RegressionRule { threshold: args.threshold.unwrap_or(THRESHOLD), from: 0 };
-    let found = all_regressions(&all.series, &all.stored.benchmarks, method, |_| Some(rule));
+    let rules = asv_rules(args, &all.commits)?;
+    let threshold = args.threshold.unwrap_or(THRESHOLD);
+    let found = all_regressions(&all.series, &all.stored.benchmarks, method, |entry| rules.rule(entry, threshold));
     if found.is_empty() && args.format == RegressionsFormat::Text {
         let points: usize = all.series.iter().map(BenchmarkSeries::measured).sum();
         say(&format!("no regression in {} series of {points} results", all.series.len()));
@@ -131,7 +142,40 @@ pub(super) fn regressions(args: &RegressionsArgs) -> Result<u8, Error> {
         RegressionsFormat::Text => text::benchmark_regressions(&found, &told),
         RegressionsFormat::Json => format!("{}\n", text::json_regressions(&found, &told)),
         RegressionsFormat::Markdown => text::markdown_regressions(&found, &told),
+        RegressionsFormat::Junit => text::junit_regressions(&found, &told),
+        RegressionsFormat::Sarif => {
+            let named = args.from.project.repository()?.root().join(CONFIGURATION);
+            let named = fs::read_to_string(named).unwrap_or_default();
+            format!("{}\n", text::sarif_regressions(&found, &told, |entry| line_of(&named, entry)))
+        }
     };
     Stream::stdout().print(&text)?;
     Ok(u8::from(!found.is_empty()))
+}
+
+/// The rules of asv's configuration; none where there is no such file.
+fn asv_rules(args: &RegressionsArgs, commits: &[Commit]) -> Result<AsvRules, Error> {
+    let beside = args.from.project.results.as_deref().and_then(Path::parent).map(|folder| folder.join("asv.conf.json"));
+    let Some(path) = args.asv_conf.clone().or_else(|| beside.filter(|path| path.is_file())) else {
+        return Ok(AsvRules::default());
+    };
+    let in_file = |what: &dyn Display| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
+    let text = fs::read_to_string(&path).map_err(|error| in_file(&error))?;
+    let repository = args.from.project.repository()?;
+    let place = |name: &str| {
+        let hash = repository.commits(name).ok()?.last()?.hash.clone();
+        commits.iter().zip(0..).find(|(commit, _)| commit.hash == hash).map(|(_, place)| place)
+    };
+    AsvRules::parse(&text, place).map_err(|error| in_file(&error))
+}
+
+/// The line of `perfprop.toml` that names the benchmark of an entry such as `sort.page-faults`.
+fn line_of(text: &str, entry: &str) -> Option<SourceLine> {
+    let bench = entry.split(['.', '(']).next()?;
+    let is_named = |line: &str| {
+        let name = line.split_once('=').map(|(name, _)| name.trim().trim_matches('"'));
+        name == Some(bench)
+    };
+    let line = text.lines().position(is_named)? + 1;
+    Some(SourceLine { file: CONFIGURATION.to_owned(), line })
 }

@@ -1,0 +1,144 @@
+//! Says how what was measured stands in results: the names, units and versions of benchmarks, and the machine.
+
+use std::collections::BTreeMap;
+
+use super::benches::{BenchCommand, HistoryPlan};
+use super::checkout::key;
+use super::git::Commit;
+use super::results::{Benchmark, BenchmarkResult, CommitResults, MachineFacts, OrderedMap, ResultNumber};
+use super::samples::SampleStatistics;
+use crate::bench::unit;
+use crate::cost::TIME;
+use crate::events::Unit;
+use crate::run::MeasuredMachine;
+use crate::sources::Counter;
+
+/// What asv wants in each file.
+fn other() -> BTreeMap<String, serde_json::Value> {
+    let empty = || serde_json::Value::Object(serde_json::Map::new());
+    [("python", serde_json::Value::from("")), ("requirements", empty()), ("env_vars", empty())]
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect()
+}
+
+/// Nanoseconds of a second: times are in seconds in results, as asv's.
+pub(super) const OF_A_SECOND: f64 = 1e9;
+
+/// What the name of a machine ends with where a model counted.
+pub(super) const OF_MODEL: &str = "-emulated";
+
+/// The unit of times of whole runs.
+pub const SECONDS: &str = "seconds";
+/// The unit of events that are times, such as task-clock.
+pub const NANOSECONDS: &str = "nanoseconds";
+
+/// What one run of a benchmark is called for one quantity: `sort` for its time, `sort.cycles` for an event.
+pub(super) fn benchmark(bench: &BenchCommand, quantity: &str) -> Benchmark {
+    let is_time = quantity == TIME;
+    let name = if is_time { bench.name.clone() } else { format!("{}.{quantity}", bench.name) };
+    let code = ("code".to_owned(), serde_json::Value::from(bench.argv.join(" ")));
+    Benchmark {
+        name,
+        version: Some(version(bench)),
+        kind: if is_time { "time" } else { "track" }.to_owned(),
+        unit: match unit(quantity) {
+            _ if is_time => SECONDS.to_owned(),
+            Unit::Nanoseconds => NANOSECONDS.to_owned(),
+            _ => quantity.to_owned(),
+        },
+        other: [code].into(),
+        ..Benchmark::default()
+    }
+}
+
+/// The quantity of a benchmark that a name stands for.
+pub(super) fn quantity<'a>(bench: &BenchCommand, name: &'a str) -> Option<&'a str> {
+    if name == bench.name { Some(TIME) } else { name.strip_prefix(&bench.name)?.strip_prefix('.') }
+}
+
+/// What tells a benchmark from one of the same name that ran something else.
+pub(super) fn version(bench: &BenchCommand) -> String {
+    let alone = HistoryPlan { benches: vec![bench.clone()], ..HistoryPlan::default() };
+    format!("{:08x}", key(&alone))
+}
+
+/// The result of samples: their median with what is known of it; a failure if there are none.
+pub(super) fn result(bench: &BenchCommand, quantity: &str, samples: &[f64]) -> BenchmarkResult {
+    let factor = if quantity == TIME { OF_A_SECOND } else { 1.0 };
+    let samples: Vec<f64> = samples.iter().map(|sample| sample / factor).collect();
+    let empty = BenchmarkResult { version: Some(version(bench)), ..BenchmarkResult::default() };
+    let Some(found) = SampleStatistics::of(&samples) else { return empty };
+    let kept = samples.into_iter().map(ResultNumber::Number).collect();
+    BenchmarkResult { version: empty.version, samples: vec![Some(kept)], ..found.result() }
+}
+
+/// This machine; one whose counts are a model's is another one.
+pub(super) fn this_machine(counter: &Counter) -> MachineFacts {
+    let MeasuredMachine { host, kernel, arch, cpu, cpus } = MeasuredMachine::this();
+    let name = match counter {
+        Counter::Kernel => host,
+        Counter::Model(_) => format!("{host}{OF_MODEL}"),
+    };
+    // The name is a folder's.
+    let name: String = name.chars().map(|c| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' }).collect();
+    let name = if name.trim_matches('.').is_empty() { "unknown".to_owned() } else { name };
+    let facts = [("machine", name), ("os", kernel), ("arch", arch), ("cpu", cpu), ("num_cpu", cpus.to_string())];
+    MachineFacts(OrderedMap(facts.into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect()))
+}
+
+/// What another program measured of a commit on this machine, as results of it.
+pub fn imported_results(commit: &Commit, results: OrderedMap<BenchmarkResult>) -> (MachineFacts, CommitResults) {
+    let machine = this_machine(&Counter::Kernel);
+    let results = results_of(commit, "added", facts_of(&machine).collect(), results);
+    (machine, results)
+}
+
+/// What is known of a machine, as a commit's results have it.
+pub(super) fn facts_of(machine: &MachineFacts) -> impl Iterator<Item = (String, Option<String>)> {
+    machine.0.0.iter().map(|(name, value)| (name.clone(), Some(value.clone())))
+}
+
+/// What was measured of a commit.
+pub(super) fn results_of(
+    commit: &Commit,
+    environment: &str,
+    params: Vec<(String, Option<String>)>,
+    results: OrderedMap<BenchmarkResult>,
+) -> CommitResults {
+    CommitResults {
+        commit: commit.hash.clone(),
+        environment: environment.to_owned(),
+        date: commit.date,
+        params: OrderedMap(params),
+        results,
+        other: other(),
+        ..CommitResults::default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use super::*;
+
+    #[test]
+    fn a_benchmark_has_a_result_for_each_quantity() {
+        let bench = BenchCommand::parse("sort=./sort 10").unwrap();
+        assert_eq!(benchmark(&bench, TIME).name, "sort");
+        assert_eq!(benchmark(&bench, "cycles").name, "sort.cycles");
+        assert_eq!(
+            ["cycles", "task-clock", TIME].map(|name| benchmark(&bench, name).unit),
+            ["cycles", NANOSECONDS, SECONDS]
+        );
+        assert_eq!(
+            [quantity(&bench, "sort"), quantity(&bench, "sort.a.b"), quantity(&bench, "sorted")],
+            [Some(TIME), Some("a.b"), None]
+        );
+        let found = result(&bench, TIME, &[3e9, 1e9, 2e9]);
+        assert_eq!(found.result, Some(vec![ResultNumber::Number(2.0)]));
+        let none = result(&bench, "cycles", &[]);
+        assert_eq!((none.result, none.samples.len()), (None, 0), "a failure has no number");
+    }
+}

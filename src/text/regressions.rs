@@ -1,0 +1,327 @@
+//! Prints regressions: as a table, in Markdown and JSON, and as the files JUnit and SARIF that services of continuous integration read.
+
+use serde_json::{Value, json};
+
+use super::history::{CommitNames, ToldSeries, benchmark_number, change, table};
+use super::steps::share;
+use crate::history::{BenchmarkRegression, BenchmarkSeries};
+use crate::names::{markup, shown};
+use crate::steps::{Regression, Step};
+
+/// A rise of a benchmark, as it is told.
+struct ToldRise {
+    entry: String,
+    unit: String,
+    before: f64,
+    after: f64,
+    /// How likely chance alone makes such a step.
+    chance: Option<f64>,
+    range: String,
+    subject: String,
+    /// The hashes of the last commit before it, and of the first one after it.
+    ends: (Option<String>, Option<String>),
+    /// The machine and the environment, where several were measured.
+    on: String,
+    /// What else of the benchmark changed there, and how.
+    moved: Vec<(String, String)>,
+}
+
+impl CommitNames<'_> {
+    /// The whole hash of a commit.
+    fn whole_hash(&self, revision: usize) -> Option<String> {
+        Some(self.0.get(revision)?.hash.clone())
+    }
+
+    /// The commits of which one made a number larger, and what to look at first.
+    fn range(&self, rise: &Regression) -> (String, String) {
+        let Some(after) = rise.after else { return (self.hash(rise.before).to_owned(), String::new()) };
+        match after - rise.before {
+            1 => (self.hash(after).to_owned(), self.subject(after)),
+            between => (
+                format!("{}..{}", self.hash(rise.before), self.hash(after)),
+                format!("one of {between} commits, up to: {}", self.subject(after)),
+            ),
+        }
+    }
+}
+
+impl ToldSeries<'_> {
+    fn rises(&self, found: &[BenchmarkRegression]) -> Vec<ToldRise> {
+        let of_one = |one: &BenchmarkRegression| {
+            let of = &self.series[one.series];
+            let told = |rise: &Regression| {
+                let (range, subject) = self.commits.range(rise);
+                let whole_hash = |revision: usize| self.commits.whole_hash(revision);
+                let combination = one.combination.unwrap_or(0);
+                let change = rise.after.and_then(|after| of.change_at(combination, self.method, after));
+                ToldRise {
+                    entry: one.entry.clone(),
+                    unit: self.unit(&of.benchmark).to_owned(),
+                    before: rise.value_before,
+                    after: rise.best_after,
+                    chance: change.map(|change| change.chance),
+                    range,
+                    subject,
+                    ends: (whole_hash(rise.before), rise.after.and_then(whole_hash)),
+                    on: params(one),
+                    moved: self.moved_with(one, rise),
+                }
+            };
+            one.rises.found.iter().map(told).collect::<Vec<_>>()
+        };
+        found.iter().flat_map(of_one).collect()
+    }
+
+    /// What else of the same benchmark changed from one commit to the other.
+    fn moved_with(&self, one: &BenchmarkRegression, rise: &Regression) -> Vec<(String, String)> {
+        let of = &self.series[one.series];
+        let bench = of.benchmark.split('.').next().unwrap_or_default();
+        let level = |steps: &[Step], revision: usize| {
+            steps.iter().find(|step| (step.left..step.right).contains(&revision)).map(|step| step.value)
+        };
+        let moved = |other: &BenchmarkSeries| {
+            let rest = other.benchmark.strip_prefix(bench)?;
+            let name = if rest.is_empty() { "time" } else { rest.strip_prefix('.')? };
+            let steps = other.steps(one.combination.unwrap_or(0), self.method);
+            let (before, after) = (level(&steps, rise.before)?, level(&steps, rise.after?)?);
+            (before != after).then(|| (name.to_owned(), change(before, after)))
+        };
+        let others = self.series.iter().filter(|other| other.params == of.params && other.benchmark != of.benchmark);
+        others.filter_map(moved).collect()
+    }
+}
+
+/// What benchmarks lost, a line for each rise, with what else of the benchmark changed there.
+pub fn benchmark_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
+    let row = |rise: ToldRise| {
+        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", shown(name))).collect();
+        let moved = if moved.is_empty() { String::new() } else { format!("  (with {})", moved.join(", ")) };
+        vec![
+            shown(&rise.entry).into_owned(),
+            benchmark_number(rise.before, &rise.unit),
+            benchmark_number(rise.after, &rise.unit),
+            change(rise.before, rise.after),
+            rise.chance.map_or_else(|| "—".to_owned(), share),
+            rise.range,
+            rise.subject + &moved,
+        ]
+    };
+    let heads = [
+        ("BENCHMARK", false),
+        ("BEFORE", true),
+        ("AFTER", true),
+        ("CHANGE", true),
+        ("CHANCE", true),
+        ("COMMIT", false),
+        ("", false),
+    ];
+    let rows: Vec<_> = of.rises(found).into_iter().map(row).collect();
+    table(&heads, &rows) + "\nCHANCE: how likely noise alone makes a step as clear somewhere in the series\n"
+}
+
+/// The same as a table in Markdown.
+pub fn markdown_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
+    let cell = |text: &str| shown(text).replace('\\', "\\\\").replace('|', "\\|").replace('<', "&lt;");
+    let mut out = "| Benchmark | Before | After | Change | Chance | Commit | Moved with it |\n".to_owned();
+    out += "|:---|---:|---:|---:|---:|:---|:---|\n";
+    for rise in of.rises(found) {
+        let moved: Vec<_> = rise.moved.iter().map(|(name, change)| format!("{} {change}", cell(name))).collect();
+        let number = |number: f64| benchmark_number(number, &rise.unit);
+        let chance = rise.chance.map_or_else(|| "—".to_owned(), share);
+        out += &format!(
+            "| {} | {} | {} | {} | {chance} | {} {} | {} |\n",
+            cell(&rise.entry),
+            number(rise.before),
+            number(rise.after),
+            change(rise.before, rise.after),
+            cell(&rise.range),
+            cell(&rise.subject),
+            moved.join(", "),
+        );
+    }
+    out
+}
+
+/// The same as JSON, with all digits.
+pub fn json_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> Value {
+    let rise = |rise: ToldRise| {
+        let moved: Vec<Value> =
+            rise.moved.iter().map(|(name, change)| json!({"name": name, "change": change})).collect();
+        json!({
+            "benchmark": rise.entry, "unit": rise.unit, "before": rise.before, "after": rise.after,
+            "chance": rise.chance, "commits": rise.range, "last_before": rise.ends.0, "first_after": rise.ends.1,
+            "subject": rise.subject, "moved_with": moved,
+        })
+    };
+    json!({ "regressions": of.rises(found).into_iter().map(rise).collect::<Vec<_>>() })
+}
+
+/// The values of the machine and the environment by which a series differs from others: `machine m, os 6.1`.
+fn params(one: &BenchmarkRegression) -> String {
+    let part = |(name, value): (&String, &Option<String>)| format!("{name} {}", value.as_deref().unwrap_or("none"));
+    one.params.iter().map(part).collect::<Vec<_>>().join(", ")
+}
+
+impl ToldRise {
+    /// What happened, in a sentence: `sort: 10.0 ms -> 12.0 ms (+20.0%) in 00000010, chance 1e-09: Compare names`.
+    fn sentence(&self) -> String {
+        let number = |number: f64| benchmark_number(number, &self.unit);
+        let mut out = format!(
+            "{}: {} -> {} ({})",
+            self.entry,
+            number(self.before),
+            number(self.after),
+            change(self.before, self.after)
+        );
+        out += &format!(" in {}", self.range);
+        if let Some(chance) = self.chance {
+            out += &format!(", chance {}", share(chance));
+        }
+        if !self.subject.is_empty() {
+            out += &format!(": {}", self.subject);
+        }
+        let moved: Vec<_> = self.moved.iter().map(|(name, change)| format!("{name} {change}")).collect();
+        if !moved.is_empty() {
+            out += &format!(" (with {})", moved.join(", "));
+        }
+        shown(&out).into_owned()
+    }
+}
+
+/// All series as a file of JUnit: a test for each, which fails where there is a regression.
+pub fn junit_regressions(found: &[BenchmarkRegression], of: &ToldSeries<'_>) -> String {
+    let mut cases = String::new();
+    let mut failures = 0;
+    for (place, one) in of.series.iter().enumerate() {
+        let here: Vec<_> = found.iter().filter(|found| found.series == place).cloned().collect();
+        let machine = one.params.get("machine").and_then(Option::as_deref).unwrap_or_default();
+        let head = format!("  <testcase name=\"{}\" classname=\"{}\"", markup(&one.benchmark), markup(machine));
+        if here.is_empty() {
+            cases += &format!("{head}/>\n");
+            continue;
+        }
+        failures += 1;
+        let sentences: Vec<_> = of.rises(&here).iter().map(ToldRise::sentence).collect();
+        let count = sentences.len();
+        let message = if count == 1 { "1 regression".to_owned() } else { format!("{count} regressions") };
+        cases += &format!("{head}>\n    <failure message=\"{message}\">{}</failure>\n", markup_lines(&sentences));
+        cases += "  </testcase>\n";
+    }
+    let tests = of.series.len();
+    format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite name=\"perfprop history\" tests=\"{tests}\" failures=\"{failures}\">\n{cases}</testsuite>\n"
+    )
+}
+
+fn markup_lines(lines: &[String]) -> String {
+    lines.iter().map(|line| markup(line)).collect::<Vec<_>>().join("\n")
+}
+
+/// Where a file names a benchmark.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceLine {
+    /// The file, from the folder of the repository.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+}
+
+/// Regressions as a file of SARIF 2.1.0, for the alerts of a code host. `line` says where a benchmark is named.
+pub fn sarif_regressions(
+    found: &[BenchmarkRegression],
+    of: &ToldSeries<'_>,
+    line: impl Fn(&str) -> Option<SourceLine>,
+) -> Value {
+    let result = |rise: ToldRise| {
+        let mut location = json!({ "logicalLocations": [{ "name": rise.entry, "kind": "benchmark" }] });
+        if let Some(SourceLine { file, line }) = line(&rise.entry) {
+            location["physicalLocation"] =
+                json!({ "artifactLocation": { "uri": file }, "region": { "startLine": line } });
+        }
+        // An alert stays the same one as long as the same commit made the same benchmark slower.
+        let first = rise.ends.1.clone().unwrap_or_default();
+        let same = format!("{} {} {first}", rise.entry, rise.on);
+        json!({
+            "ruleId": "regression", "level": "warning", "message": { "text": rise.sentence() },
+            "locations": [location], "partialFingerprints": { "benchmarkAndCommit/v1": same },
+            "properties": {
+                "before": rise.before, "after": rise.after, "unit": rise.unit, "chance": rise.chance,
+                "lastBefore": rise.ends.0, "firstAfter": rise.ends.1,
+            },
+        })
+    };
+    let rule = json!({
+        "id": "regression", "name": "PerformanceRegression",
+        "shortDescription": { "text": "A commit made a benchmark's number larger for good" },
+    });
+    json!({
+        "$schema": "https://json.schemastore.org/sarif-2.1.0.json", "version": "2.1.0",
+        "runs": [{
+            "tool": { "driver": { "name": "perfprop", "version": env!("CARGO_PKG_VERSION"), "rules": [rule] } },
+            "results": of.rises(found).into_iter().map(result).collect::<Vec<_>>(),
+        }],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::history::{Commit, SeriesPoint, StepMethod};
+
+    fn series(name: &str, levels: [f64; 2]) -> BenchmarkSeries {
+        let value = |revision: u64| levels[usize::from(revision >= 10)] * (1.0 + 1e-4 * (revision % 3) as f64);
+        let point = |revision| SeriesPoint { revision, values: vec![Some(value(revision))], weights: vec![None] };
+        BenchmarkSeries { benchmark: name.into(), params: BTreeMap::new(), points: (0..20).map(point).collect() }
+    }
+
+    fn commits() -> Vec<Commit> {
+        let commit = |n: u64| Commit { hash: format!("{n:08}ffff"), date: 0, subject: format!("change {n}\u{1b}[2J") };
+        (0..20).map(commit).collect()
+    }
+
+    #[test]
+    fn a_regression_names_its_commit_and_what_moved_with_it() {
+        use crate::history::results::{Benchmark, BenchmarkList};
+        use crate::history::{RegressionRule, all_regressions};
+        let all = [series("sort", [0.010, 0.012]), series("sort.cycles", [1e6, 1.001e6]), series("sorted", [1.0, 2.0])];
+        let benchmark = |name: &str| (name.to_owned(), Benchmark { name: name.into(), ..Benchmark::default() });
+        let list = BenchmarkList(["sort", "sort.cycles"].map(benchmark).into());
+        let rule = |_: &str| Some(RegressionRule { threshold: 0.05, from: 0 });
+        let found = all_regressions(&all, &list, StepMethod::Potts, rule);
+        let units = BTreeMap::from([("sort".to_owned(), "seconds".to_owned())]);
+        let names = commits();
+        let of = ToldSeries { series: &all, units: &units, method: StepMethod::Potts, commits: CommitNames(&names) };
+        let text = benchmark_regressions(&found, &of);
+        let line = text.lines().nth(1).unwrap_or_default();
+        assert!(line.starts_with("sort ") && line.contains("10.0 ms") && line.contains("+20.0%"), "{text}");
+        assert!(
+            line.contains("00000010") && line.contains("change 10\\x1b[2J") && line.contains("(with cycles +0.1%)"),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 4, "{text}");
+        let text = markdown_regressions(&found, &of);
+        assert!(text.contains("| sort | 10.0 ms | 12.0 ms | +20.0% |") && text.contains("| cycles +0.1% |"), "{text}");
+        let json = json_regressions(&found, &of);
+        assert_eq!((&json["regressions"][0]["benchmark"], &json["regressions"][1]), (&"sort".into(), &Value::Null));
+        assert!(json["regressions"][0]["chance"].as_f64().is_some_and(|chance| chance < 1e-3), "{json}");
+        assert_eq!(json["regressions"][0]["first_after"], "00000010ffff");
+        let text = junit_regressions(&found, &of);
+        assert!(
+            text.contains("tests=\"3\" failures=\"1\"") && text.contains("name=\"sorted\" classname=\"\"/>"),
+            "{text}"
+        );
+        assert!(text.contains("sort: 10.0 ms -&gt; 12.0 ms (+20.0%) in 00000010, chance "), "{text}");
+        assert!(text.contains("change 10\\x1b[2J (with cycles +0.1%)</failure>"), "{text}");
+        let line = |_: &str| Some(SourceLine { file: "perfprop.toml".into(), line: 7 });
+        let sarif = sarif_regressions(&found, &of, line);
+        let result = &sarif["runs"][0]["results"][0];
+        assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 7);
+        assert_eq!(result["partialFingerprints"]["benchmarkAndCommit/v1"], "sort  00000010ffff");
+        assert_eq!(sarif["runs"][0]["results"].as_array().map(Vec::len), Some(1));
+        assert_eq!(sarif_regressions(&[], &of, |_| None)["runs"][0]["results"], json!([]));
+    }
+}

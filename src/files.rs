@@ -23,8 +23,10 @@ use nix::fcntl::{OFlag, OpenHow, ResolveFlag, openat, openat2};
 use nix::sys::stat::{Mode, SFlag, major};
 
 mod create;
+mod stem;
 
 pub use create::{PartialFile, append};
+pub use stem::{file_stem, hash_of_name};
 
 /// The most calls that may hang past their deadline; then no further one is begun.
 const MOST_STUCK: usize = 8;

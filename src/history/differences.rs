@@ -189,6 +189,7 @@ mod tests {
             machines: vec![MachineResults {
                 machine: MachineFacts::default(),
                 commits: vec![commit("x", a), commit("y", b)],
+                profiles: Vec::new(),
             }],
             unreadable: Vec::new(),
         }

@@ -4,18 +4,21 @@
 //! results/benchmarks.json
 //! results/MACHINE/machine.json
 //! results/MACHINE/HASH8-ENVIRONMENT.json
+//! results/MACHINE/profiles/HASH8-ENVIRONMENT/BENCHMARK.folded
 //! ```
 //!
-//! These are the files of the benchmark runner asv: perfprop reads asv's, and asv reads perfprop's.
+//! These are the files of the benchmark runner asv: perfprop reads asv's, and asv reads perfprop's. asv doesn't look at profiles.
 
 mod commit;
 mod json;
 mod ordered;
+mod profiles;
 mod store;
 mod suite;
 
 pub use commit::{BenchmarkResult, CommitResults, combinations};
 pub use json::ResultNumber;
 pub use ordered::OrderedMap;
+pub use profiles::{ProfileOrigin, StoredProfile};
 pub use store::{MachineResults, ResultStore, ResultsError, ResultsProblem, StoredResults};
 pub use suite::{Benchmark, BenchmarkList, MachineFacts};

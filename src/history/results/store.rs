@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::{Flock, FlockArg};
 
 use super::commit::CommitResults;
+use super::profiles::{StoredProfile, stored_profiles};
 use super::suite::{BenchmarkList, MachineFacts};
 use crate::files::PartialFile;
 use crate::names::{quoted, shown};
@@ -91,7 +92,7 @@ impl fmt::Display for ResultsError {
 
 impl std::error::Error for ResultsError {}
 
-fn system(path: &Path) -> impl Fn(io::Error) -> ResultsError {
+pub(super) fn system(path: &Path) -> impl Fn(io::Error) -> ResultsError {
     move |error| ResultsError { path: path.to_owned(), problem: ResultsProblem::System(error.to_string()) }
 }
 
@@ -119,6 +120,8 @@ pub struct MachineResults {
     pub machine: MachineFacts,
     /// The results of commits, in the order of the files' names.
     pub commits: Vec<CommitResults>,
+    /// The profiles of commits.
+    pub profiles: Vec<StoredProfile>,
 }
 
 impl ResultStore {
@@ -147,7 +150,8 @@ impl ResultStore {
                 stored.unreadable.push(error);
                 None
             });
-            let mut all = MachineResults { machine: machine.unwrap_or_default(), commits: Vec::new() };
+            let profiles = stored_profiles(&folder, &mut stored.unreadable);
+            let mut all = MachineResults { machine: machine.unwrap_or_default(), commits: Vec::new(), profiles };
             for path in entries(&folder)?.iter().filter(|path| is_of_commit(path)) {
                 match parse(path, CommitResults::parse) {
                     Ok(commit) => all.commits.extend(commit),
@@ -195,7 +199,7 @@ impl ResultStore {
         write(&path, &results.to_text())
     }
 
-    /// Copies all files to another folder, which is made. Files of that name there are replaced.
+    /// Copies the files that asv reads to another folder, which is made. Files of that name there are replaced.
     ///
     /// # Errors
     /// A file can't be read or written.
@@ -217,7 +221,7 @@ impl ResultStore {
     }
 
     /// Waits until no other perfprop writes; none does until the lock is dropped.
-    fn lock(&self) -> Result<Flock<File>, ResultsError> {
+    pub(super) fn lock(&self) -> Result<Flock<File>, ResultsError> {
         let path = self.root.join(LOCK);
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path).map_err(system(&path))?;
         Flock::lock(file, FlockArg::LockExclusive).map_err(|(_, errno)| system(&path)(errno.into()))
@@ -234,7 +238,7 @@ fn parse<T>(path: &Path, parse: impl Fn(&str) -> Result<T, ResultsProblem>) -> R
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), ResultsError> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), ResultsError> {
     let put = |mut file: PartialFile| {
         file.write_all(text.as_bytes())?;
         file.put().map(drop)
@@ -243,7 +247,7 @@ fn write(path: &Path, text: &str) -> Result<(), ResultsError> {
 }
 
 /// What a folder holds, by name.
-fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
+pub(super) fn entries(folder: &Path) -> Result<Vec<PathBuf>, ResultsError> {
     let entries = fs::read_dir(folder).map_err(system(folder))?;
     let mut paths: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
     paths.sort();

@@ -35,19 +35,21 @@ pub const NANOSECONDS: &str = "nanoseconds";
 
 /// What one run of a benchmark is called for one quantity: `sort` for its time, `sort.cycles` for an event.
 pub(super) fn benchmark(bench: &BenchCommand, quantity: &str) -> Benchmark {
-    let is_time = quantity == TIME;
-    let name = if is_time { bench.name.clone() } else { format!("{}.{quantity}", bench.name) };
     let code = ("code".to_owned(), serde_json::Value::from(bench.argv.join(" ")));
+    Benchmark { version: Some(version(bench)), other: [code].into(), ..named_benchmark(&bench.name, quantity) }
+}
+
+/// The same of a benchmark whose command isn't known.
+pub(super) fn named_benchmark(name: &str, quantity: &str) -> Benchmark {
+    let is_time = quantity == TIME;
     Benchmark {
-        name,
-        version: Some(version(bench)),
+        name: if is_time { name.to_owned() } else { format!("{name}.{quantity}") },
         kind: if is_time { "time" } else { "track" }.to_owned(),
         unit: match unit(quantity) {
             _ if is_time => SECONDS.to_owned(),
             Unit::Nanoseconds => NANOSECONDS.to_owned(),
             _ => quantity.to_owned(),
         },
-        other: [code].into(),
         ..Benchmark::default()
     }
 }
@@ -73,12 +75,30 @@ pub(super) fn result(bench: &BenchCommand, quantity: &str, samples: &[f64]) -> B
     BenchmarkResult { version: empty.version, samples: vec![Some(kept)], ..found.result() }
 }
 
-/// This machine; one whose counts are a model's is another one.
+/// What counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CountedOn {
+    /// The machine.
+    Machine,
+    /// A model of one.
+    Model,
+}
+
+/// This machine, as results have it.
 pub(super) fn this_machine(counter: &Counter) -> MachineFacts {
-    let MeasuredMachine { host, kernel, arch, cpu, cpus } = MeasuredMachine::this();
-    let name = match counter {
-        Counter::Kernel => host,
-        Counter::Model(_) => format!("{host}{OF_MODEL}"),
+    let on = match counter {
+        Counter::Kernel => CountedOn::Machine,
+        Counter::Model(_) => CountedOn::Model,
+    };
+    machine_facts(MeasuredMachine::this(), on)
+}
+
+/// A machine, as results have it; one whose counts are a model's is another one.
+pub fn machine_facts(machine: MeasuredMachine, on: CountedOn) -> MachineFacts {
+    let MeasuredMachine { host, kernel, arch, cpu, cpus } = machine;
+    let name = match on {
+        CountedOn::Machine => host,
+        CountedOn::Model => format!("{host}{OF_MODEL}"),
     };
     // The name is a folder's.
     let name: String = name.chars().map(|c| if c.is_alphanumeric() || "_-.".contains(c) { c } else { '_' }).collect();
@@ -87,11 +107,16 @@ pub(super) fn this_machine(counter: &Counter) -> MachineFacts {
     MachineFacts(OrderedMap(facts.into_iter().map(|(fact, value)| (fact.to_owned(), value)).collect()))
 }
 
-/// What another program measured of a commit on this machine, as results of it.
-pub fn imported_results(commit: &Commit, results: OrderedMap<BenchmarkResult>) -> (MachineFacts, CommitResults) {
-    let machine = this_machine(&Counter::Kernel);
-    let results = results_of(commit, "added", facts_of(&machine).collect(), results);
-    (machine, results)
+/// The environment of what wasn't built here.
+pub const ADDED: &str = "added";
+
+/// What was measured of a commit by another program, or at another time, as results of it.
+pub fn imported_results(
+    commit: &Commit,
+    machine: &MachineFacts,
+    results: OrderedMap<BenchmarkResult>,
+) -> CommitResults {
+    results_of(commit, ADDED, facts_of(machine).collect(), results)
 }
 
 /// What is known of a machine, as a commit's results have it.

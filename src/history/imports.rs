@@ -6,9 +6,10 @@ use std::{fmt, fs};
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::entries::{NANOSECONDS, SECONDS};
+use super::entries::{NANOSECONDS, OF_A_SECOND, named_benchmark};
 use super::results::{Benchmark, BenchmarkList, BenchmarkResult, OrderedMap, ResultNumber};
 use super::samples::SampleStatistics;
+use crate::cost::TIME;
 use crate::names::{quoted, shown};
 
 /// Benchmarks of a file, with the result of each.
@@ -38,7 +39,7 @@ impl fmt::Display for ImportProblem {
         match self {
             Self::System(error) => f.write_str(&shown(error)),
             Self::Format => f.write_str(
-                "expected what 'hyperfine --export-json' or 'perfprop stat -j' writes, or criterion's new/sample.json",
+                "expected what 'hyperfine --export-json', 'perfprop stat -j' or 'perfprop record' writes, criterion's new/sample.json, or stacks",
             ),
             Self::Number(name) => write!(f, "{} has no numbers", quoted(name)),
             Self::NoName => f.write_str("nothing says what the benchmark is called: name it with --name"),
@@ -77,7 +78,48 @@ struct StatLine {
     unit: String,
 }
 
+/// What one run took of one quantity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MeasuredQuantity {
+    /// The event, or [`TIME`].
+    pub name: String,
+    /// The number; of times, nanoseconds.
+    pub number: f64,
+    /// Its 99 % interval, where an estimator has one.
+    pub interval: Option<(f64, f64)>,
+}
+
 impl ImportedBenchmarks {
+    /// The runs of one benchmark: each is a sample of what it measured.
+    ///
+    /// # Errors
+    /// Fails if nothing was measured.
+    pub fn of_runs(bench: &str, runs: &[Vec<MeasuredQuantity>]) -> Result<Self, ImportProblem> {
+        let mut all = Self::default();
+        let mut quantities: OrderedMap<Vec<&MeasuredQuantity>> = OrderedMap::default();
+        for one in runs.iter().flatten() {
+            match quantities.0.iter_mut().find(|(name, _)| *name == one.name) {
+                Some((_, samples)) => samples.push(one),
+                None => quantities.set(&one.name, vec![one]),
+            }
+        }
+        for (name, samples) in &quantities.0 {
+            let factor = if name == TIME { OF_A_SECOND } else { 1.0 };
+            let benchmark = named_benchmark(bench, name);
+            let numbers: Vec<f64> = samples.iter().map(|sample| sample.number / factor).collect();
+            all.add(benchmark.clone(), &numbers)?;
+            // The spread of runs says more than what an estimator says of one.
+            if let [MeasuredQuantity { interval: Some((low, high)), .. }] = samples[..] {
+                let of = |end: f64| vec![ResultNumber::Number(end / factor)];
+                let result = all.results.get_mut(&benchmark.name);
+                result.into_iter().for_each(|result| {
+                    (result.ci_99_low, result.ci_99_high) = (of(*low), of(*high));
+                });
+            }
+        }
+        if all.results.0.is_empty() { Err(ImportProblem::Number(bench.to_owned())) } else { Ok(all) }
+    }
+
     /// Reads a file. `name` is what its benchmark is called, or what stands before the names of several.
     ///
     /// # Errors
@@ -100,13 +142,13 @@ impl ImportedBenchmarks {
                     Some(name) => name.to_owned(),
                     None => own,
                 };
-                all.add(&name, "time", SECONDS, &result.times)?;
+                all.add(named_benchmark(&name, TIME), &result.times)?;
             }
         } else if let Ok(samples) = serde_json::from_str::<CriterionSamples>(text) {
             let own = || serde_json::from_str::<Value>(&beside()?).ok()?.get("full_id")?.as_str().map(in_name);
             let name = name.map(str::to_owned).or_else(own).ok_or(ImportProblem::NoName)?;
             let times = samples.times.iter().zip(&samples.iters).map(|(time, runs)| time / runs / 1e9);
-            all.add(&name, "time", SECONDS, &times.collect::<Vec<_>>())?;
+            all.add(named_benchmark(&name, TIME), &times.collect::<Vec<_>>())?;
         } else {
             let lines = text.lines().filter(|line| !line.trim().is_empty());
             let lines: Vec<StatLine> =
@@ -115,29 +157,27 @@ impl ImportedBenchmarks {
             for line in lines {
                 // What wasn't counted has no number, and so no result.
                 let Some(value) = line.value else { continue };
-                let name = format!("{name}.{}", line.event);
+                let benchmark = named_benchmark(name, &line.event);
                 let (unit, factor) = if line.unit == "msec" { (NANOSECONDS, 1e6) } else { (line.event.as_str(), 1.0) };
-                all.add(&name, "track", unit, &[value * factor])?;
+                all.add(Benchmark { unit: unit.to_owned(), ..benchmark }, &[value * factor])?;
             }
         }
         if all.results.0.is_empty() { Err(ImportProblem::Format) } else { Ok(all) }
     }
 
-    fn add(&mut self, name: &str, kind: &str, unit: &str, samples: &[f64]) -> Result<(), ImportProblem> {
+    fn add(&mut self, benchmark: Benchmark, samples: &[f64]) -> Result<(), ImportProblem> {
         let is_number = |sample: &f64| sample.is_finite();
         let found = SampleStatistics::of(samples).filter(|_| samples.iter().all(is_number));
-        let found = found.ok_or_else(|| ImportProblem::Number(name.to_owned()))?;
-        let benchmark =
-            Benchmark { name: name.to_owned(), kind: kind.to_owned(), unit: unit.to_owned(), ..Benchmark::default() };
+        let found = found.ok_or_else(|| ImportProblem::Number(benchmark.name.clone()))?;
         let kept = samples.iter().copied().map(ResultNumber::Number).collect();
-        self.results.set(name, BenchmarkResult { samples: vec![Some(kept)], ..found.result() });
-        self.benchmarks.0.insert(name.to_owned(), benchmark);
+        self.results.set(&benchmark.name, BenchmarkResult { samples: vec![Some(kept)], ..found.result() });
+        self.benchmarks.0.insert(benchmark.name.clone(), benchmark);
         Ok(())
     }
 }
 
 /// What stands for a text in a benchmark's name.
-fn in_name(text: &str) -> String {
+pub fn in_name(text: &str) -> String {
     /// Names become those of files.
     const LONGEST: usize = 100;
     let is_kept = |c: char| c.is_alphanumeric() || "_-.=".contains(c);
@@ -149,6 +189,7 @@ fn in_name(text: &str) -> String {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+    use super::super::entries::SECONDS;
     use super::*;
 
     fn numbers(text: &str, name: Option<&str>, beside: &str) -> Result<Vec<(String, f64, String)>, ImportProblem> {
@@ -170,6 +211,20 @@ mod tests {
         assert_eq!((found[0].0.as_str(), found[0].1), ("group_sort", 12.5e-9));
         let stat = "{\"event\":\"task-clock\",\"counter-value\":1.5,\"unit\":\"msec\"}\n{\"event\":\"cycles\",\"counter-value\":null}\n";
         assert_eq!(numbers(stat, Some("sort"), "").unwrap(), [("sort.task-clock".into(), 1.5e6, NANOSECONDS.into())]);
+    }
+
+    #[test]
+    fn runs_are_samples_of_each_quantity() {
+        let quantity = |name: &str, number, interval| MeasuredQuantity { name: name.into(), number, interval };
+        let one = vec![quantity(TIME, 2e9, None), quantity("cycles", 7.0, Some((5.0, 10.0)))];
+        let all = ImportedBenchmarks::of_runs("sort", &[one.clone()]).unwrap();
+        let cycles = all.results.get("sort.cycles").unwrap();
+        assert_eq!((cycles.ci_99_low[0].number(), cycles.ci_99_high[0].number()), (Some(5.0), Some(10.0)));
+        let time = |all: &ImportedBenchmarks| all.results.get("sort").unwrap().result.clone();
+        assert_eq!(time(&all), Some(vec![ResultNumber::Number(2.0)]));
+        let all = ImportedBenchmarks::of_runs("sort", &[one, vec![quantity(TIME, 4e9, None)]]).unwrap();
+        assert_eq!(time(&all), Some(vec![ResultNumber::Number(3.0)]));
+        assert_eq!(ImportedBenchmarks::of_runs("x", &[]), Err(ImportProblem::Number("x".into())));
     }
 
     #[test]

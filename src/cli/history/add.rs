@@ -1,23 +1,31 @@
 //! Implements `perfprop history add`: keeps what another program measured under a commit.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
 use super::super::Error;
 use super::super::stream::say;
+use super::recordings::{self, FoldedStacks, ReadRun, RecordedRun};
 use super::{ProjectArgs, of_git};
-use crate::history::{GitError, ImportedBenchmarks, imported_results};
+use crate::history::results::{MachineFacts, ProfileOrigin, ResultStore};
+use crate::history::{
+    ADDED, Commit, CountedOn, GitError, ImportProblem, ImportedBenchmarks, MeasuredQuantity, imported_results,
+    machine_facts,
+};
 use crate::names::quoted;
+use crate::run::MeasuredMachine;
 
 /// The arguments of `perfprop history add`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  perfprop record -g -o r.jsonl -- ./sort && perfprop history add r.jsonl
   hyperfine --export-json h.json ./sort && perfprop history add h.json
   perfprop history add --name sort target/criterion/sort/new/sample.json
   perfprop stat -j -o s.json -- ./sort; perfprop history add --name sort --commit v1.0 s.json")]
 pub(super) struct AddArgs {
-    /// What was measured: JSON of hyperfine or of perfprop stat -j, or criterion's new/sample.json
+    /// What was measured: recordings of perfprop record (each is a run, -g gives the profile too), JSON of hyperfine or of
+    /// perfprop stat -j, criterion's new/sample.json; or stacks as perf script, pprof or folded lines, for the profile
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
     /// The commit of which it was measured
@@ -30,22 +38,100 @@ pub(super) struct AddArgs {
     project: ProjectArgs,
 }
 
+/// What is to be kept of all files.
+#[derive(Default)]
+struct Additions {
+    /// Benchmarks of this machine that other programs measured.
+    imported: Vec<ImportedBenchmarks>,
+    /// The runs of each benchmark, on each machine.
+    runs: Vec<RecordedBenchmark>,
+}
+
+/// The recordings of one benchmark on one machine.
+struct RecordedBenchmark {
+    name: String,
+    machine: MachineFacts,
+    runs: Vec<Vec<MeasuredQuantity>>,
+    stacks: Vec<FoldedStacks>,
+}
+
 pub(super) fn add(args: &AddArgs) -> Result<u8, Error> {
     let repository = args.project.repository()?;
     let commits = repository.commits(&args.commit).map_err(of_git)?;
     let commit = commits.last().ok_or_else(|| of_git(GitError::NoCommits(args.commit.clone())))?;
     // All are read before anything is kept.
-    let read = |path: &PathBuf| {
-        let in_file = |what| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
-        ImportedBenchmarks::read(path, args.name.as_deref()).map_err(in_file)
-    };
-    let all: Vec<ImportedBenchmarks> = args.files.iter().map(read).collect::<Result<_, _>>()?;
+    let mut all = Additions::default();
+    args.files.iter().try_for_each(|path| all.read(path, args.name.as_deref()))?;
     let store = args.project.store(&repository)?;
-    for ImportedBenchmarks { benchmarks, results } in all {
-        let names: Vec<_> = results.0.iter().map(|(name, _)| quoted(name)).collect();
-        let (machine, results) = imported_results(commit, results);
-        store.add(&machine, &benchmarks, results).map_err(|error| Error::Usage(error.to_string()))?;
-        say(&format!("{} of {}", names.join(", "), commit.short()));
+    let here = machine_facts(MeasuredMachine::this(), CountedOn::Machine);
+    for benchmarks in all.imported {
+        keep(&store, commit, &here, benchmarks)?;
+    }
+    for one in all.runs {
+        let name = &one.name;
+        if !one.runs.is_empty() {
+            let benchmarks = ImportedBenchmarks::of_runs(name, &one.runs);
+            keep(&store, commit, &one.machine, benchmarks.map_err(|error| Error::Usage(error.to_string()))?)?;
+        }
+        if let Some(FoldedStacks { event, .. }) = one.stacks.first() {
+            let origin = ProfileOrigin {
+                commit: commit.hash.clone(),
+                environment: ADDED.to_owned(),
+                benchmark: name.clone(),
+                event: event.clone(),
+            };
+            // Stacks of several runs add up.
+            let text: String = one.stacks.iter().map(|stacks| stacks.text.as_str()).collect();
+            store.add_profile(&one.machine, &origin, &text).map_err(|error| Error::Usage(error.to_string()))?;
+            say(&format!("the profile of {} of {}", quoted(name), commit.short()));
+        }
     }
     Ok(0)
+}
+
+fn keep(store: &ResultStore, commit: &Commit, machine: &MachineFacts, all: ImportedBenchmarks) -> Result<(), Error> {
+    let names: Vec<_> = all.results.0.iter().map(|(name, _)| quoted(name)).collect();
+    let results = imported_results(commit, machine, all.results);
+    store.add(machine, &all.benchmarks, results).map_err(|error| Error::Usage(error.to_string()))?;
+    say(&format!("{} of {}", names.join(", "), commit.short()));
+    Ok(())
+}
+
+impl Additions {
+    fn read(&mut self, path: &Path, name: Option<&str>) -> Result<(), Error> {
+        let in_file = |what: ImportProblem| Error::Usage(format!("{}: {what}", quoted(&path.to_string_lossy())));
+        match ImportedBenchmarks::read(path, name) {
+            Ok(benchmarks) => {
+                self.imported.push(benchmarks);
+                return Ok(());
+            }
+            Err(ImportProblem::Format) => {}
+            Err(problem) => return Err(in_file(problem)),
+        }
+        match recordings::read(path)?.ok_or_else(|| in_file(ImportProblem::Format))? {
+            ReadRun::Recorded(run) => {
+                let RecordedRun { program, machine, quantities, stacks } = *run;
+                let name = name.map(str::to_owned).or(program).ok_or_else(|| in_file(ImportProblem::NoName))?;
+                let one = self.of(name, machine);
+                one.runs.push(quantities);
+                one.stacks.extend(stacks);
+            }
+            ReadRun::Stacks(stacks) => {
+                let name = name.ok_or_else(|| in_file(ImportProblem::NoName))?;
+                let here = machine_facts(MeasuredMachine::this(), CountedOn::Machine);
+                self.of(name.to_owned(), here).stacks.push(stacks);
+            }
+        }
+        Ok(())
+    }
+
+    /// What was read of a benchmark on a machine until now.
+    fn of(&mut self, name: String, machine: MachineFacts) -> &mut RecordedBenchmark {
+        let known = self.runs.iter().position(|one| one.name == name && one.machine == machine);
+        let place = known.unwrap_or_else(|| {
+            self.runs.push(RecordedBenchmark { name, machine, runs: Vec::new(), stacks: Vec::new() });
+            self.runs.len() - 1
+        });
+        &mut self.runs[place]
+    }
 }

@@ -4,6 +4,7 @@ mod add;
 mod compare;
 mod configuration;
 mod export;
+mod recordings;
 mod run;
 mod show;
 mod steps;
@@ -38,7 +39,7 @@ pub(super) struct HistoryArgs {
 enum HistoryVerb {
     /// Build commits and measure benchmarks of each, in rounds
     Run(RunArgs),
-    /// Keep what hyperfine, criterion or perfprop stat measured, under a commit
+    /// Keep what perfprop record, stat, hyperfine or criterion measured, under a commit
     Add(AddArgs),
     /// Print which benchmarks were measured, or the numbers of one over commits
     Show(HistoryShowArgs),

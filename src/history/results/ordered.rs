@@ -22,10 +22,15 @@ impl<V> OrderedMap<V> {
         self.0.iter().find(|(known, _)| known == name).map(|(_, value)| value)
     }
 
+    /// The value of a name, to be changed.
+    pub fn get_mut(&mut self, name: &str) -> Option<&mut V> {
+        self.0.iter_mut().find(|(known, _)| known == name).map(|(_, value)| value)
+    }
+
     /// Gives a name a value, in its place if it has one.
     pub fn set(&mut self, name: &str, value: V) {
-        match self.0.iter_mut().find(|(known, _)| known == name) {
-            Some((_, place)) => *place = value,
+        match self.get_mut(name) {
+            Some(place) => *place = value,
             None => self.0.push((name.to_owned(), value)),
         }
     }

@@ -54,8 +54,8 @@ pub(super) fn named_benchmark(name: &str, quantity: &str) -> Benchmark {
     }
 }
 
-/// The quantity of a benchmark that a name stands for.
-pub(super) fn quantity<'a>(bench: &BenchCommand, name: &'a str) -> Option<&'a str> {
+/// The quantity of a benchmark that a name stands for; `None` if it is one of another benchmark.
+pub fn quantity<'a>(bench: &BenchCommand, name: &'a str) -> Option<&'a str> {
     if name == bench.name { Some(TIME) } else { name.strip_prefix(&bench.name)?.strip_prefix('.') }
 }
 

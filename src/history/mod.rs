@@ -10,6 +10,7 @@
 
 mod asv_rules;
 mod benches;
+mod bisect;
 mod checkout;
 mod differences;
 mod digits;
@@ -27,10 +28,11 @@ mod table;
 
 pub use asv_rules::{AsvRules, AsvRulesError};
 pub use benches::{BenchCommand, CONFIGURATION, HistoryPlan, PlanError};
+pub use bisect::{BISECT_ERROR, BisectOutcome, bisect};
 pub use checkout::{Built, Checkout, CheckoutError};
 pub use differences::{BenchmarkDifference, DifferenceVerdict, differences};
 pub use digits::round_to_5_digits;
-pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, imported_results, machine_facts};
+pub use entries::{ADDED, CountedOn, NANOSECONDS, SECONDS, imported_results, machine_facts, quantity};
 pub use git::{Commit, GitError, Repository, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks, MeasuredQuantity, in_name};
 pub use rank_test::{RankTest, rank_test};

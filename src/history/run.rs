@@ -72,6 +72,11 @@ pub enum HistoryProgress<'a> {
         /// The file with what it said.
         log: &'a Path,
     },
+    /// Commits are run until it is sure on which side of a step they are.
+    Deciding {
+        /// Runs that are done.
+        runs: usize,
+    },
     /// So many runs are done.
     Running {
         /// Runs that are done.
@@ -137,13 +142,13 @@ impl From<CheckoutError> for HistoryError {
 }
 
 /// A commit on its way: where it is run, and the samples of each benchmark and quantity.
-struct Measuring<'a> {
-    commit: &'a Commit,
-    folder: PathBuf,
+pub(super) struct Measuring<'a> {
+    pub(super) commit: &'a Commit,
+    pub(super) folder: PathBuf,
     /// What was taken, by the benchmark's place and the quantity.
-    samples: BTreeMap<(usize, String), Vec<f64>>,
+    pub(super) samples: BTreeMap<(usize, String), Vec<f64>>,
     /// The benchmarks that failed.
-    broken: Vec<usize>,
+    pub(super) broken: Vec<usize>,
 }
 
 /// Measures commits, and adds what they took to the store.
@@ -157,21 +162,10 @@ pub fn measure_commits(
     signals: &Receiver<i32>,
     progress: &mut dyn FnMut(HistoryProgress<'_>),
 ) -> Result<HistoryOutcome, HistoryError> {
-    let stored = if store.root().exists() { store.read()? } else { StoredResults::default() };
-    let machine = this_machine(&options.counter);
-    let environment = environment(options);
-    // An event that can't be counted is told before anything is built.
-    let mut runner =
-        Runner::new(&options.plan.events, options.counter.clone(), options.cpu).map_err(HistoryError::Run)?;
-    // So is one that this machine can't.
-    if let Ran::Interrupted(signal) = runner.run(&["true".to_owned()], None, signals).map_err(HistoryError::Run)? {
-        return Ok(HistoryOutcome { signal: Some(signal), ..HistoryOutcome::default() });
-    }
-    // The time of a run under a model is that of the model.
-    let time = matches!(options.counter, Counter::Kernel).then(|| TIME.to_owned());
-    let quantities = time.into_iter().chain(runner.events()).collect();
-    let outcome = HistoryOutcome::default();
-    let mut history = HistoryRun { options, machine, environment, quantities, stored, outcome };
+    let (mut history, mut runner) = match HistoryRun::start(options, store, signals)? {
+        Ok(started) => started,
+        Err(signal) => return Ok(HistoryOutcome { signal: Some(signal), ..HistoryOutcome::default() }),
+    };
     let mut all = history.build(checkout, store, signals, progress)?;
     if !all.is_empty() && history.outcome.signal.is_none() {
         history.run(&mut runner, &mut all, store, signals, progress)?;
@@ -182,17 +176,40 @@ pub fn measure_commits(
 }
 
 /// What is shared by all commits of a run.
-struct HistoryRun<'a> {
-    options: &'a HistoryOptions,
+pub(super) struct HistoryRun<'a> {
+    pub(super) options: &'a HistoryOptions,
     machine: MachineFacts,
     environment: String,
     /// The time and the events.
     quantities: Vec<String>,
     stored: StoredResults,
-    outcome: HistoryOutcome,
+    pub(super) outcome: HistoryOutcome,
 }
 
 impl<'a> HistoryRun<'a> {
+    /// Begins: reads what was measured before, and tries the events; or the signal that ended it.
+    pub(super) fn start(
+        options: &'a HistoryOptions,
+        store: &ResultStore,
+        signals: &Receiver<i32>,
+    ) -> Result<Result<(Self, Runner), i32>, HistoryError> {
+        let stored = if store.root().exists() { store.read()? } else { StoredResults::default() };
+        let machine = this_machine(&options.counter);
+        let environment = environment(options);
+        // An event that can't be counted is told before anything is built.
+        let mut runner =
+            Runner::new(&options.plan.events, options.counter.clone(), options.cpu).map_err(HistoryError::Run)?;
+        // So is one that this machine can't.
+        if let Ran::Interrupted(signal) = runner.run(&["true".to_owned()], None, signals).map_err(HistoryError::Run)? {
+            return Ok(Err(signal));
+        }
+        // The time of a run under a model is that of the model.
+        let time = matches!(options.counter, Counter::Kernel).then(|| TIME.to_owned());
+        let quantities = time.into_iter().chain(runner.events()).collect();
+        let outcome = HistoryOutcome::default();
+        Ok(Ok((Self { options, machine, environment, quantities, stored, outcome }, runner)))
+    }
+
     /// Builds the commits that are chosen.
     fn build(
         &mut self,
@@ -222,18 +239,28 @@ impl<'a> HistoryRun<'a> {
                 }
                 Built::Failed(log) => {
                     progress(HistoryProgress::BuildFailed { commit, log: &log });
-                    let broken = (0..self.options.plan.benches.len()).collect();
-                    let failed = Measuring { commit, folder: PathBuf::new(), samples: BTreeMap::new(), broken };
-                    self.write(&[failed], store)?;
-                    self.outcome.failed.push((commit.clone(), log));
+                    self.note_failure(commit, log, store)?;
                 }
             }
         }
         Ok(all)
     }
 
+    /// Keeps that a commit can't be built.
+    pub(super) fn note_failure(
+        &mut self,
+        commit: &'a Commit,
+        log: PathBuf,
+        store: &ResultStore,
+    ) -> Result<(), HistoryError> {
+        let broken = (0..self.options.plan.benches.len()).collect();
+        self.write(&[Measuring { commit, folder: PathBuf::new(), samples: BTreeMap::new(), broken }], store)?;
+        self.outcome.failed.push((commit.clone(), log));
+        Ok(())
+    }
+
     /// What was measured of a commit before, in the same way.
-    fn before(&self, commit: &Commit) -> Option<&CommitResults> {
+    pub(super) fn before(&self, commit: &Commit) -> Option<&CommitResults> {
         let machines = self.stored.machines.iter().filter(|one| one.machine.name() == self.machine.name());
         let mut commits = machines.flat_map(|one| &one.commits);
         commits.find(|one| one.commit == commit.hash && one.environment == self.environment)
@@ -256,7 +283,7 @@ impl<'a> HistoryRun<'a> {
     }
 
     /// The samples of earlier runs of the same commands.
-    fn samples_of(&self, before: &CommitResults) -> BTreeMap<(usize, String), Vec<f64>> {
+    pub(super) fn samples_of(&self, before: &CommitResults) -> BTreeMap<(usize, String), Vec<f64>> {
         let mut all = BTreeMap::new();
         for (place, bench) in self.options.plan.benches.iter().enumerate() {
             for (name, result) in &before.results.0 {
@@ -320,7 +347,7 @@ impl<'a> HistoryRun<'a> {
     }
 
     /// Adds all samples to the store.
-    fn write(&self, all: &[Measuring<'_>], store: &ResultStore) -> Result<(), HistoryError> {
+    pub(super) fn write(&self, all: &[Measuring<'_>], store: &ResultStore) -> Result<(), HistoryError> {
         for one in all {
             let (list, results) = self.results(one);
             if !results.results.0.is_empty() {
@@ -352,7 +379,7 @@ impl<'a> HistoryRun<'a> {
 }
 
 /// The command with its program in the folder of what was built.
-fn argv(bench: &BenchCommand, folder: &Path) -> Vec<String> {
+pub(super) fn argv(bench: &BenchCommand, folder: &Path) -> Vec<String> {
     let mut argv = bench.argv.clone();
     if argv[0].contains('/') {
         argv[0] = folder.join(&argv[0]).to_string_lossy().into_owned();

@@ -8,8 +8,9 @@
 //! ```
 
 pub use perfprop_steps::{
-    Centre, ChangeEvidence, PresentPoints, Regression, Regressions, SearchEnds, SearchTolerance, Step, StepMethod,
-    WeightedValue, centre, detect, minimize, normal_tail, potts, regressions,
+    Centre, ChangeEvidence, LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, PresentPoints, Regression, Regressions,
+    SearchEnds, SearchTolerance, Step, StepMethod, WeightedValue, centre, detect, locate, median, minimize,
+    normal_tail, potts, regressions,
 };
 
 use crate::rates::Confidence;

@@ -1,6 +1,7 @@
 //! Prints a monitor as plain text for people without screens, and as CSV and JSON for programs.
 
 mod bench;
+mod bisect;
 mod block;
 mod compare;
 mod csv;
@@ -21,6 +22,7 @@ mod summary;
 mod truth;
 
 pub use bench::{process_start, sweep};
+pub use bisect::bisection;
 pub use block::block;
 pub use compare::{Named, compare};
 pub use csv::{interval as csv_interval, totals as csv_totals};

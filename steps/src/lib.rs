@@ -9,7 +9,10 @@
 //! [`potts`] is the method of the benchmark runner asv, number by number.
 
 mod best;
+#[cfg(test)]
+mod draws;
 mod golden_section;
+mod locate;
 mod normal;
 pub mod potts;
 mod ranges;
@@ -21,9 +24,10 @@ mod windows;
 
 pub use best::ChangeEvidence;
 pub use golden_section::{SearchEnds, SearchTolerance, minimize};
+pub use locate::{LocateRules, LocatedStep, MeasuredTurn, NarrowedBy, locate};
 pub use normal::normal_tail;
 pub use regressions::{Regression, Regressions, regressions};
-pub use series::PresentPoints;
+pub use series::{PresentPoints, median};
 pub use step::Step;
 pub use weighted::{Centre, WeightedValue, centre};
 

@@ -52,7 +52,7 @@ impl PresentPoints {
 }
 
 /// The median, which is the mean of two for an even number of them; `None` for none.
-pub(super) fn median(mut numbers: Vec<f64>) -> Option<f64> {
+pub fn median(mut numbers: Vec<f64>) -> Option<f64> {
     let (half, is_even) = (numbers.len() / 2, numbers.len().is_multiple_of(2));
     if numbers.is_empty() {
         return None;

@@ -1,6 +1,7 @@
 //! Implements `perfprop history`: measures commits, and says which of them changed a number.
 
 mod add;
+mod bisect;
 mod compare;
 mod configuration;
 mod export;

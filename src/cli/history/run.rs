@@ -11,6 +11,7 @@ use super::super::args::CounterArgs;
 use super::super::error::code_of;
 use super::super::signals::listen;
 use super::super::stream::{say, say_over};
+use super::bisect;
 use super::configuration::plan_of_folder;
 use super::{PROJECT, ProjectArgs, cache_folder, of_git, of_history, of_plan, project_name};
 use crate::history::{
@@ -28,6 +29,7 @@ use crate::sources::perf::Stop;
   perfprop history run HEAD~20.. --bench sort='./target/release/sort 1000000'
   perfprop history run v1.0..v2.0 --commits 10 --build make --bench grep='./grep x words.txt'
   perfprop history run HEAD~20.. --resume                      go on after an interrupt
+  perfprop history run v1.0..v2.0 --bisect sort                which commit made sort slower, with few builds
   perfprop history run HEAD -e instructions --source emulate   counts without noise, on any machine
   perfprop history regressions                                 which commit made what slower
 
@@ -40,12 +42,16 @@ Benchmarks may stand in perfprop.toml of the repository:
 pub(super) struct RunArgs {
     /// The commits: FROM..TO as git has it, along first parents; or a single one
     #[arg(value_name = "RANGE")]
-    range: String,
+    pub(super) range: String,
     #[command(flatten)]
-    measured: MeasuredArgs,
-    /// How often each benchmark of each commit is run
-    #[arg(short, long, value_name = "RUNS", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = RUNS)]
-    repeat: u32,
+    pub(super) measured: MeasuredArgs,
+    /// How often each benchmark of each commit is run [default: 10; with --bisect at most 100 for a decision]
+    #[arg(short, long, value_name = "RUNS", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = RUNS)]
+    pub(super) repeat: Option<u32>,
+    /// Find the commit of FROM..TO that changed this number, as history show names it, by halving: with as few builds and runs as
+    /// the noise allows. FROM and TO are known to differ
+    #[arg(long, value_name = "BENCHMARK", conflicts_with_all = ["commits", "new", "resume"], help_heading = RUNS)]
+    bisect: Option<String>,
     /// Measure so many commits, spread over the range
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..), help_heading = RUNS)]
     commits: Option<u32>,
@@ -56,7 +62,7 @@ pub(super) struct RunArgs {
     #[arg(long, help_heading = RUNS)]
     resume: bool,
     #[command(flatten)]
-    project: ProjectArgs,
+    pub(super) project: ProjectArgs,
 }
 
 /// What is built and measured of each commit.
@@ -93,8 +99,14 @@ pub(super) struct MeasuredArgs {
 const MEASURED: &str = "What is built and measured";
 const RUNS: &str = "Which commits, and how often";
 
+/// How often each benchmark is run, unless an option says.
+const REPEATS: u32 = 10;
+
 pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
     let repository = args.project.repository()?;
+    if let Some(name) = &args.bisect {
+        return bisect::run(args, &repository, name);
+    }
     let count = args.commits.map_or(usize::MAX, |count| count as usize);
     let commits = spread(repository.commits(&args.range).map_err(of_git)?, count);
     let choice = match (args.new, args.resume) {
@@ -102,8 +114,12 @@ pub(super) fn run(args: &RunArgs) -> Result<u8, Error> {
         (false, true) => CommitChoice::Resumed,
         (false, false) => CommitChoice::All,
     };
-    let options =
-        HistoryOptions { commits, choice, repeats: args.repeat as usize, ..args.measured.options(&repository)? };
+    let options = HistoryOptions {
+        commits,
+        choice,
+        repeats: args.repeat.unwrap_or(REPEATS) as usize,
+        ..args.measured.options(&repository)?
+    };
     note(&repository)?;
     let cache = args.measured.cache(&repository)?;
     let checkout = Checkout::new(&repository, &cache).map_err(|error| of_history(error.into()))?;
@@ -232,6 +248,7 @@ impl HistoryProgressLine {
                 say_over("");
                 say(&format!("the build of {} failed", commit.short()));
             }
+            HistoryProgress::Deciding { runs } => say_over(&format!("run {runs}: until it is sure")),
             HistoryProgress::Running { done, of } => {
                 let since = *self.since.get_or_insert_with(Instant::now);
                 let left = since.elapsed().as_nanos() as f64 / done as f64 * of.saturating_sub(done) as f64;

@@ -1,34 +1,8 @@
 //! Simulates series of noise: how often a step is found in one, and how often the interval of a change holds it.
 
 use super::{evidence, rights};
+use crate::draws::Draws;
 use crate::weighted::WeightedValue;
-
-/// Numbers that look random, the same in every run (splitmix64).
-struct Draws(u64);
-
-impl Draws {
-    fn uniform(&mut self) -> f64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut bits = self.0;
-        bits = (bits ^ bits >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        bits = (bits ^ bits >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((bits ^ bits >> 31) >> 11) as f64 / (1u64 << 53) as f64 + f64::MIN_POSITIVE
-    }
-
-    fn normal(&mut self) -> f64 {
-        (-2.0 * self.uniform().ln()).sqrt() * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    fn laplace(&mut self) -> f64 {
-        let size = -self.uniform().ln();
-        if self.uniform() < 0.5 { size } else { -size }
-    }
-
-    fn student_3(&mut self) -> f64 {
-        let squares: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
-        self.normal() / (squares / 3.0).sqrt()
-    }
-}
 
 /// A series of noise that keeps a part of each value in the next.
 fn series(count: usize, keeps: f64, mut draw: impl FnMut() -> f64) -> Vec<f64> {

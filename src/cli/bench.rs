@@ -7,7 +7,7 @@ use std::time::Instant;
 use clap::Args;
 
 use super::Error;
-use super::args::CounterArgs;
+use super::args::{CounterArgs, percentage};
 use super::error::code_of;
 use super::signals::listen;
 use super::stream::{Stream, say, say_over};
@@ -100,11 +100,9 @@ const OUTPUT: &str = "Output";
 /// What stands between two commands.
 const VERSUS: &str = "--vs";
 
-/// A part in percent: `2%`, `0.5`.
+/// A part in percent from 0.001% on.
 fn part(text: &str) -> Result<f64, String> {
-    let number = text.trim().trim_end_matches('%').trim().parse().ok();
-    let percent = number.filter(|percent: &f64| (0.001..=100.0).contains(percent));
-    percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage from 0.001% to 100%".into())
+    percentage(text, 0.001, 100.0)
 }
 
 pub(super) fn run(args: &BenchArgs) -> Result<u8, Error> {

@@ -37,6 +37,8 @@ pub enum PlanError {
     NoName(String),
     /// A quote of a command isn't closed.
     OpenQuote(String),
+    /// A word of a command means something to a shell alone.
+    Shell(String, String),
     /// Neither options nor the file name a benchmark.
     Nothing,
 }
@@ -52,6 +54,12 @@ impl fmt::Display for PlanError {
                 )
             }
             Self::OpenQuote(text) => write!(f, "a quote isn't closed in {}", quoted(text)),
+            Self::Shell(text, word) => write!(
+                f,
+                "{} isn't run by a shell, to which {} means something: write sh -c '...' if it is to be",
+                quoted(text),
+                quoted(word)
+            ),
             Self::Nothing => write!(
                 f,
                 "there is nothing to measure: name benchmarks with --bench NAME=COMMAND, or in {CONFIGURATION}: [history.bench] NAME = \"COMMAND\""
@@ -78,6 +86,9 @@ impl BenchCommand {
     /// Returns what they lack.
     pub fn new(name: &str, command: &str) -> Result<Self, PlanError> {
         let argv = words(command).ok_or_else(|| PlanError::OpenQuote(command.to_owned()))?;
+        if let Some(word) = argv.iter().find(|word| OF_SHELL.contains(&word.as_str()) || word.starts_with("2>")) {
+            return Err(PlanError::Shell(command.to_owned(), word.clone()));
+        }
         // The name becomes a part of files' names.
         let is_name = |c: char| c.is_alphanumeric() || "_-".contains(c);
         if argv.is_empty() || name.is_empty() || !name.chars().all(is_name) {
@@ -86,6 +97,9 @@ impl BenchCommand {
         Ok(Self { name: name.to_owned(), argv })
     }
 }
+
+/// Words by which a shell joins commands and files.
+const OF_SHELL: [&str; 8] = ["|", "||", "&&", ";", "&", ">", ">>", "<"];
 
 /// Words as a shell takes them, with quotes and backslashes; nothing is replaced. `None` if a quote isn't closed.
 fn words(text: &str) -> Option<Vec<String>> {
@@ -122,7 +136,7 @@ mod tests {
             (bench.name.as_str(), bench.argv),
             ("sort", ["./sort", "a b", "c\"d", "e f", ""].map(str::to_owned).into())
         );
-        for wrong in ["./sort", "=x", "sort=", "a/b=x", "a='x", "a=x\\"] {
+        for wrong in ["./sort", "=x", "sort=", "a/b=x", "a='x", "a=x\\", "a=b > c", "a=b | c", "a=b 2>&1"] {
             assert!(BenchCommand::parse(wrong).is_err(), "{wrong}");
         }
     }

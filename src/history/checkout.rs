@@ -97,7 +97,12 @@ impl Checkout {
         if folder.join(".gitmodules").exists()
             && let Err(error) = git(&folder, &["submodule", "--quiet", "update", "--init", "--recursive"])
         {
-            fs::write(&log, format!("{error}\n")).map_err(|error| system(&log, error))?;
+            let said = match &error {
+                GitError::Failed { said, .. } => said.clone(),
+                error => error.to_string(),
+            };
+            fs::write(&log, format!("the submodules can't be fetched:\n{said}\n"))
+                .map_err(|error| system(&log, error))?;
             return Ok(Built::Failed(log));
         }
         // What an earlier commit's build left is not this one's.

@@ -11,6 +11,8 @@ use crate::names::shown;
 #[derive(Clone, Debug)]
 pub struct Repository {
     root: PathBuf,
+    /// Whether nothing is checked out.
+    is_bare: bool,
 }
 
 /// A commit.
@@ -56,7 +58,10 @@ impl fmt::Display for GitError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(error) => write!(f, "git can't be started ({error}): install it, or give another PATH"),
-            Self::Failed { said, .. } => write!(f, "git says: {}", shown(said)),
+            // The last line says what went wrong in the end.
+            Self::Failed { said, .. } => {
+                write!(f, "git says: {}", shown(said.lines().next_back().unwrap_or("it failed without a word")))
+            }
             Self::NoCommits(range) => {
                 write!(f, "there are no commits in {}; one commit is named as it is, several as FROM..TO", shown(range))
             }
@@ -77,8 +82,7 @@ pub(super) fn git(folder: &Path, arguments: &[&str]) -> Result<String, GitError>
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
     let said = String::from_utf8_lossy(&output.stderr);
-    let said = said.trim().lines().next_back().unwrap_or("it failed without a word").to_owned();
-    Err(GitError::Failed { arguments: arguments.join(" "), said })
+    Err(GitError::Failed { arguments: arguments.join(" "), said: said.trim().to_owned() })
 }
 
 impl Repository {
@@ -87,8 +91,9 @@ impl Repository {
     /// # Errors
     /// Returns git's word if there is none.
     pub fn of(folder: &Path) -> Result<Self, GitError> {
-        let root = git(folder, &["rev-parse", "--show-toplevel"])?;
-        Ok(Self { root: PathBuf::from(root.trim_end_matches('\n')) })
+        let is_bare = git(folder, &["rev-parse", "--is-bare-repository"])?.trim() == "true";
+        let root = git(folder, &["rev-parse", if is_bare { "--absolute-git-dir" } else { "--show-toplevel" }])?;
+        Ok(Self { root: PathBuf::from(root.trim_end_matches('\n')), is_bare })
     }
 
     /// Its folder.
@@ -151,7 +156,7 @@ impl Repository {
     /// # Errors
     /// Returns git's word.
     pub fn has_changes(&self) -> Result<bool, GitError> {
-        Ok(!git(&self.root, &["status", "--porcelain", "--untracked-files=no"])?.trim().is_empty())
+        Ok(!self.is_bare && !git(&self.root, &["status", "--porcelain", "--untracked-files=no"])?.trim().is_empty())
     }
 }
 

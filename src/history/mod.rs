@@ -24,6 +24,7 @@ pub mod results;
 mod run;
 mod samples;
 mod series;
+mod summary;
 mod table;
 
 pub use asv_rules::{AsvRules, AsvRulesError};
@@ -40,6 +41,7 @@ pub use regressions::{BenchmarkRegression, RegressionRule, THRESHOLD, all_regres
 pub use run::{CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, measure_commits};
 pub use samples::{SampleStatistics, is_different};
 pub use series::{BenchmarkSeries, SeriesPoint, series};
+pub use summary::{BenchmarkSummary, benchmark_summaries};
 pub use table::{SeriesFault, SeriesFaultKind, SeriesTable};
 
 pub use crate::steps::StepMethod;

@@ -196,6 +196,11 @@ impl<'a> HistoryRun<'a> {
         let stored = if store.root().exists() { store.read()? } else { StoredResults::default() };
         let machine = this_machine(&options.counter);
         let environment = environment(options);
+        // A file that can't be read isn't written over, which is told before anything is built.
+        let mine = store.root().join(machine.name());
+        if let Some(damaged) = stored.unreadable.iter().find(|error| error.path.parent() == Some(&mine)) {
+            return Err(damaged.clone().into());
+        }
         // An event that can't be counted is told before anything is built.
         let mut runner =
             Runner::new(&options.plan.events, options.counter.clone(), options.cpu).map_err(HistoryError::Run)?;

@@ -36,6 +36,10 @@ pub enum SeriesFaultKind {
     NotFinite(String),
     /// A weight stands without a value.
     NoValue,
+    /// A weight isn't above 0.
+    NoWeight(String),
+    /// The line has more fields than there are.
+    TooMany(usize),
     /// The line has another number of fields than the first.
     Fields {
         /// How many it has.
@@ -67,10 +71,20 @@ impl Display for SeriesFault {
             SeriesFaultKind::NoValue => {
                 write!(f, "there is a weight without a value: give the value, or leave both fields empty")
             }
+            SeriesFaultKind::NoWeight(word) => {
+                write!(
+                    f,
+                    "the weight {} isn't above 0: leave both fields empty if the value doesn't count",
+                    quoted(word)
+                )
+            }
+            SeriesFaultKind::TooMany(found) => {
+                write!(f, "it has {found} fields: give a number a line, or index,value or index,value,weight")
+            }
             SeriesFaultKind::Fields { found, first } => {
                 write!(
                     f,
-                    "it has {found} fields, and the first line has {first}: give index,value or index,value,weight"
+                    "it has {found} fields, and the first line has {first}: give all lines the same, and leave a field empty where something is missing"
                 )
             }
         }
@@ -90,7 +104,7 @@ impl SeriesTable {
     ///
     /// What is no series, with its line.
     pub fn parse(text: &str) -> Result<Self, SeriesFault> {
-        let lines = text.lines().map(str::trim).enumerate();
+        let lines = text.trim_start_matches('\u{feff}').lines().map(str::trim).enumerate();
         let mut lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#')).peekable();
         let fields = lines.peek().map_or(0, |(_, first)| fields(first));
         lines.next_if(|(_, first)| is_heading(first));
@@ -106,7 +120,10 @@ impl SeriesTable {
 
     fn read_line(&mut self, line: &str, first: usize) -> Result<(), SeriesFaultKind> {
         let found = fields(line);
-        if found != first || found > 3 {
+        if found > 3 {
+            return Err(SeriesFaultKind::TooMany(found));
+        }
+        if found != first {
             return Err(SeriesFaultKind::Fields { found, first });
         }
         if found == 1 {
@@ -118,7 +135,11 @@ impl SeriesTable {
         let index = fields.next().unwrap_or_default();
         let value = number(fields.next().unwrap_or_default())?;
         if let Some(weight) = fields.next() {
+            let word = weight;
             let weight = number(weight)?;
+            if weight.is_some_and(|weight| weight <= 0.0) {
+                return Err(SeriesFaultKind::NoWeight(word.to_owned()));
+            }
             if weight.is_some() && value.is_none() {
                 return Err(SeriesFaultKind::NoValue);
             }

@@ -165,7 +165,11 @@ pub fn benchmark_commits(one: &BenchmarkSeries, of: &ToldSeries<'_>) -> String {
         rows.push(vec![
             commits.hash(revision).to_owned(),
             numbers.collect::<Vec<_>>().join("  "),
-            if steps.iter().any(|steps| begins(&steps)) { "new level".to_owned() } else { String::new() },
+            match () {
+                () if steps.iter().any(|steps| begins(&steps)) => "new level".to_owned(),
+                () if point.values.iter().all(Option::is_none) => "failed or skipped".to_owned(),
+                () => String::new(),
+            },
             commits.subject(revision),
         ]);
     }

@@ -7,7 +7,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use perfprop::history::results::{BenchmarkList, CommitResults, ResultStore, StoredResults};
-use perfprop::history::{AsvRules, BenchmarkRegression, BenchmarkSeries, THRESHOLD, all_regressions, series};
+use perfprop::history::{
+    AsvRules, BenchmarkRegression, BenchmarkSeries, THRESHOLD, all_regressions, benchmark_summaries, series,
+};
 use perfprop::steps::StepMethod;
 use serde_json::{Value, json};
 
@@ -126,6 +128,51 @@ fn written(found: &BenchmarkRegression, all: &[BenchmarkSeries]) -> Value {
     let rises: Vec<Value> = found.rises.found.iter().map(rise).collect();
     let (latest, best) = (found.rises.latest, found.rises.best);
     json!([found.entry, graph(&all[found.series]), found.params, found.combination, latest, best, rises])
+}
+
+#[test]
+fn golden_asv_results_have_the_summaries_of_asv() {
+    for one in published() {
+        let all = series(&one.stored, &one.revisions);
+        for summary in benchmark_summaries(&all) {
+            let path = one.folder.join("html/graphs/summary").join(format!("{}.json", summary.benchmark));
+            let (found, expected) = (json!(summary.points), read(&path));
+            assert!(is_near(&found, &expected), "{}: {found} instead of {expected}", path.display());
+        }
+    }
+}
+
+/// The last step of a series as asv's list has it.
+fn listed(one: &BenchmarkSeries, has_params: bool, combination: usize) -> Value {
+    let steps = one.steps(combination, StepMethod::Potts);
+    let Some(last) = steps.last() else { return json!([one.benchmark, null, null, null, null]) };
+    let before = steps.len().checked_sub(2).map(|place| &steps[place]);
+    let change = before.map(|before| match before.right == last.left {
+        true => json!([null, last.left]),
+        false => json!([before.right - 1, last.left]),
+    });
+    let value = before.map(|before| before.value);
+    let place = has_params.then_some(combination);
+    json!([one.benchmark, place, last.right - 1, last.value, last.error, value, change])
+}
+
+#[test]
+fn golden_asv_results_have_the_last_steps_of_asv() {
+    for one in published() {
+        for series in series(&one.stored, &one.revisions).iter().filter(|series| series.measured() > 0) {
+            let path = one.folder.join("html").join(graph(series));
+            let list = read(&path.with_file_name("summary.json"));
+            let has_params = !one.stored.benchmarks.0[&series.benchmark].params.is_empty();
+            for combination in 0..series.combinations() {
+                let found = listed(series, has_params, combination);
+                let is_it = |row: &&Value| row["name"] == found[0] && row["idx"] == found[1];
+                let row = list.as_array().unwrap().iter().find(is_it).unwrap();
+                let keys = ["name", "idx", "last_rev", "last_value", "last_err", "prev_value", "change_rev"];
+                let expected: Value = keys.iter().map(|key| row[key].clone()).collect();
+                assert!(is_near(&found, &expected), "{found} instead of {expected}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -179,6 +179,65 @@ fn what_others_measured_is_kept_under_a_commit() {
     assert!(said.contains("'data': expected what 'hyperfine --export-json'"), "{said}");
 }
 
+#[test]
+fn recordings_are_runs_of_a_benchmark_and_stacks_its_profile() {
+    let folder = repository(1);
+    for name in ["a.jsonl", "b.jsonl"] {
+        let output = perfprop(&folder, &["record", "-q", "-e", "page-faults", "-o", name, "--", "true"]);
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    folder.write("s.folded", "main;f 3\nmain;g 1\n");
+    texts(&history(&folder, &["add", "--name", "work", "../a.jsonl", "../b.jsonl", "../s.folded"]), 0);
+    let (out, _) = texts(&history(&folder, &["show", "work*"]), 0);
+    assert!(
+        out.contains("work.page-faults") && out.lines().any(|line| line == "work" || line.starts_with("work on")),
+        "{out}"
+    );
+    let stored = fs::read_dir(folder.join("share/perfprop/history")).unwrap().next().unwrap().unwrap().path();
+    let stored = ResultStore::new(&stored.join("results")).read().unwrap();
+    let commit = &stored.machines[0].commits[0];
+    assert_eq!(commit.results.get("work.page-faults").unwrap().samples[0].as_ref().unwrap().len(), 2);
+    assert_eq!(stored.machines[0].profiles[0].of.benchmark, "work");
+    let (_, said) = texts(&history(&folder, &["add", "../s.folded"]), 2);
+    assert!(said.contains("name it with --name"), "{said}");
+}
+
+#[test]
+fn a_known_step_is_found_by_halving() {
+    let folder = Folder::new();
+    let root = folder.join("project");
+    fs::create_dir(&root).unwrap();
+    git(&root, &["init", "--quiet", "--initial-branch=main"]);
+    for number in 0..12 {
+        // The buffer is in pages of its own.
+        let size = if number < 7 { 4 } else { 1024 };
+        fs::write(root.join("work.in"), format!("#!/bin/sh\nexec dd if=/dev/zero of=/dev/null bs={size}k count=1\n"))
+            .unwrap();
+        let build = if number == 5 { "exit 1\n" } else { "cp work.in work && chmod +x work\n" };
+        fs::write(root.join("build.sh"), format!("{build}# {number}\n")).unwrap();
+        git(&root, &["add", "."]);
+        git(&root, &["commit", "--quiet", "-m", &format!("change {number}\u{1b}[2J")]);
+    }
+    let run = ["--build", "sh build.sh", "--bench", "dd=./work", "--warmup", "0", "--bisect"];
+    let (out, _) = texts(&history(&folder, &[&["run", "HEAD~11..HEAD"], &run[..], &["dd.page-faults"]].concat()), 0);
+    let commits = Repository::of(&root).unwrap().history("HEAD").unwrap();
+    assert!(out.starts_with(&format!("{} change 7\\x1b[2J\n", commits[7].short())), "{out}");
+    assert!(
+        out.contains("dd.page-faults: ") && out.contains("at most 1 of 100 such searches names a wrong commit"),
+        "{out}"
+    );
+    // What was measured on the way is kept.
+    let (shown, _) = texts(&history(&folder, &["show", "dd.page-faults"]), 0);
+    assert!(shown.contains("change 7") && shown.contains("change 0") && !shown.contains("change 10"), "{shown}");
+    let same = ["run", "HEAD~11..HEAD~7", "-r", "6"];
+    let (out, _) = texts(&history(&folder, &[&same, &run[..], &["dd.page-faults"]].concat()), 1);
+    assert!(out.contains("don't differ by more than chance"), "{out}");
+    let (_, said) = texts(&history(&folder, &[&["run", "HEAD"], &run[..], &["dd"]].concat()), 2);
+    assert!(said.contains("--bisect wants a range FROM..TO"), "{said}");
+    let (_, said) = texts(&history(&folder, &[&["run", "HEAD~1..HEAD"], &run[..], &["cat"]].concat()), 2);
+    assert!(said.contains("there is no benchmark 'cat': name one of 'dd'"), "{said}");
+}
+
 /// Adds a result to the store, as if it had been measured.
 fn add(store: &ResultStore, commit: &Commit, name: &str, level: f64) {
     let numbers: Vec<f64> = [0.999, 1.0, 1.001, 1.002].map(|factor| factor * level).into();
@@ -219,6 +278,22 @@ fn the_commit_that_made_a_benchmark_slower_is_named() {
     let (out, _) = texts(&history(&folder, &["regressions", "--results", "../results", "--format", "json"]), 1);
     let json: Value = serde_json::from_str(&out).unwrap();
     assert!(json["regressions"][0]["chance"].as_f64().unwrap() < 1e-3, "{out}");
+    let of =
+        |format: &str| texts(&history(&folder, &["regressions", "--results", "../results", "--format", format]), 1).0;
+    let junit = of("junit");
+    assert!(junit.contains("tests=\"2\" failures=\"1\"") && junit.contains("<testcase name=\"flat\""), "{junit}");
+    folder.write("project/perfprop.toml", "[history.bench]\nflat = \"true\"\nsort = \"true\"\n");
+    let sarif: Value = serde_json::from_str(&of("sarif")).unwrap();
+    let result = &sarif["runs"][0]["results"][0];
+    assert_eq!(result["locations"][0]["physicalLocation"]["region"]["startLine"], 3);
+    assert_eq!(result["properties"]["firstAfter"].as_str(), Some(commits[8].hash.as_str()));
+    // asv's own rules count, where there are some.
+    folder.write("asv.conf.json", "{\"regressions_thresholds\": {\"so\": 0.3}} // of sort alone");
+    let (_, said) = texts(&history(&folder, &["regressions", "--results", "../results"]), 0);
+    assert!(said.contains("no regression"), "{said}");
+    fs::remove_file(folder.join("asv.conf.json")).unwrap();
+    let (_, said) = texts(&history(&folder, &["regressions", "--results", "../results", "--threshold", "0.3"]), 2);
+    assert!(said.contains("write 0.3%, or 30% if it is meant as a share"), "{said}");
     let (_, said) = texts(&history(&folder, &["regressions", "--results", "../results", "--threshold", "30%"]), 0);
     assert!(said.contains("no regression in 2 series of 24 results"), "{said}");
     let (out, _) = texts(&history(&folder, &["compare", "HEAD~11", "HEAD", "--results", "../results"]), 0);
@@ -280,6 +355,8 @@ fn what_is_no_series_is_refused_with_its_line() {
     refused(b"1\n2\nthree\n", "line 3: 'three' is no number");
     refused(b"1\nNaN\n", "line 2: 'NaN' can't be compared");
     refused(b"0,1,1\n1,,1\n", "line 2: there is a weight without a value");
+    refused(b"0,1,1\n1,1,0\n", "line 2: the weight '0' isn't above 0");
+    refused(b"0,1,1,1\n", "line 1: it has 4 fields: give a number a line");
     refused(b"\xff\xfe\x00", "it is no text");
     let output = perfprop(&folder, &["history", "steps", "nothing.txt"]);
     let error = String::from_utf8(output.stderr).unwrap();

@@ -20,3 +20,30 @@ pub(super) use target::TargetArgs;
 pub(super) fn milliseconds() -> clap::builder::RangedU64ValueParser {
     clap::value_parser!(u64).range(1..=3_600_000)
 }
+
+/// Parses a percentage, and gives the part that it is: 0.05 for `5%`. The sign may be left out from 1 on.
+pub(super) fn percentage(text: &str, least: f64, most: f64) -> Result<f64, String> {
+    let text = text.trim();
+    let number = text.trim_end_matches('%').trim();
+    let expected = || format!("expected a percentage from {least}% to {most}%, as in 5%");
+    let percent: f64 = number.parse().ok().filter(|percent| (least..=most).contains(percent)).ok_or_else(expected)?;
+    if percent > 0.0 && percent < 1.0 && !text.ends_with('%') {
+        return Err(format!("write {number}%, or {}% if it is meant as a share", percent * 100.0));
+    }
+    Ok(percent / 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages() {
+        assert_eq!(percentage("5%", 0.0, 100.0), Ok(0.05));
+        assert_eq!(percentage(" 20 ", 0.0, 100.0), Ok(0.2));
+        assert_eq!(percentage("0.5%", 0.0, 100.0), Ok(0.005));
+        assert_eq!(percentage("0", 0.0, 100.0), Ok(0.0));
+        assert!(percentage("0.05", 0.0, 100.0).is_err_and(|error| error.contains("0.05%") && error.contains("5%")));
+        assert!(["", "x", "-1%", "101%", "NaN"].iter().all(|text| percentage(text, 0.0, 100.0).is_err()));
+    }
+}

@@ -17,7 +17,7 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::Error;
 use super::stream::say;
-use crate::history::results::{ResultStore, StoredResults};
+use crate::history::results::{BenchmarkResult, ResultStore, StoredResults};
 use crate::history::{Commit, GitError, HistoryError, PlanError, Repository, StepMethod};
 use crate::names::{quoted, shown};
 
@@ -156,8 +156,22 @@ impl SeriesArgs {
                 quoted(&self.tip)
             ));
         }
+        let other = other_commands(&stored);
+        if other > 0 {
+            say(&format!("{other} results are of other commands of the same names: they are left out"));
+        }
         Ok((stored, commits))
     }
+}
+
+/// How many results are of another version of their benchmark than the one that counts.
+fn other_commands(stored: &StoredResults) -> usize {
+    let results = stored.machines.iter().flat_map(|machine| &machine.commits).flat_map(|commit| &commit.results.0);
+    let is_other = |(name, result): &&(String, BenchmarkResult)| {
+        let now = stored.benchmarks.0.get(name).and_then(|benchmark| benchmark.version.as_ref());
+        result.version.as_ref().zip(now).is_some_and(|(then, now)| then != now)
+    };
+    results.filter(is_other).count()
 }
 
 fn of_git(error: GitError) -> Error {

@@ -8,12 +8,13 @@ use std::path::{Path, PathBuf};
 use clap::{Args, ValueEnum};
 
 use super::super::Error;
+use super::super::args::percentage;
 use super::super::stream::{Stream, say};
 use super::{STEPS, SeriesArgs};
 use crate::history::results::StoredResults;
 use crate::history::{AsvRules, BenchmarkSeries, CONFIGURATION, Commit, THRESHOLD, all_regressions, series};
 use crate::names::glob::matches;
-use crate::names::{nearest, quoted};
+use crate::names::{nearest, quoted, shown};
 use crate::text::{self, CommitNames, SourceLine, ToldSeries};
 
 /// The arguments of `perfprop history show`.
@@ -65,11 +66,9 @@ enum RegressionsFormat {
     Sarif,
 }
 
-/// A part in percent: `5%`, `0.5`.
+/// A rise in percent.
 pub(super) fn part(text: &str) -> Result<f64, String> {
-    let number: Option<f64> = text.trim().trim_end_matches('%').trim().parse().ok();
-    let percent = number.filter(|percent| (0.0..=10_000.0).contains(percent));
-    percent.map(|percent| percent / 100.0).ok_or_else(|| "expected a percentage, as in 5%".into())
+    percentage(text, 0.0, 10_000.0)
 }
 
 /// The series of benchmarks, and the unit of each.
@@ -88,6 +87,16 @@ impl StoredSeries {
             method: args.method.into(),
             commits: CommitNames(&self.commits),
         }
+    }
+}
+
+impl StoredSeries {
+    /// Whether a benchmark was measured of several builds on one machine.
+    fn is_of_several_builds(&self, one: &BenchmarkSeries) -> bool {
+        let machine = |of: &BenchmarkSeries| of.params.get("machine").cloned();
+        let others =
+            self.series.iter().filter(|other| other.benchmark == one.benchmark && machine(other) == machine(one));
+        others.count() > 1
     }
 }
 
@@ -116,8 +125,11 @@ pub(super) fn show(args: &HistoryShowArgs) -> Result<u8, Error> {
     let mut out = String::new();
     for one in &all.series {
         let machine = one.params.get("machine").and_then(Option::as_deref).unwrap_or_default();
-        let on = if machine.is_empty() { String::new() } else { format!(" on {}", crate::names::shown(machine)) };
-        out += &format!("{}{on}\n", crate::names::shown(&one.benchmark));
+        let on = if machine.is_empty() { String::new() } else { format!(" on {}", shown(machine)) };
+        let build =
+            if all.is_of_several_builds(one) { one.params.get("build").and_then(Option::as_deref) } else { None };
+        let build = build.map_or_else(String::new, |build| format!(", built by {}", quoted(build)));
+        out += &format!("{}{on}{build}\n", shown(&one.benchmark));
         out += &text::benchmark_commits(one, &all.told(&args.from));
         out.push('\n');
     }

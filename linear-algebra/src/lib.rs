@@ -85,6 +85,11 @@ impl Square {
         &mut self.values[row * self.stride + column]
     }
 
+    /// Adds another of the same size.
+    pub fn add(&mut self, other: &Self) {
+        self.values.iter_mut().zip(&other.values).for_each(|(to, value)| *to += value);
+    }
+
     /// Makes it symmetric from its lower triangle.
     pub fn mirror(&mut self) {
         for row in 0..self.size {

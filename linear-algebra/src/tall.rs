@@ -1,5 +1,10 @@
 //! Factors and multiplies matrices of many rows and few columns, as regressions have them.
 
+use std::num::NonZeroUsize;
+use std::ops::Range;
+use std::panic::resume_unwind;
+use std::thread;
+
 use crate::{Square, dot};
 
 /// A matrix of many rows and few columns, one column after the other.
@@ -8,6 +13,9 @@ pub struct Tall {
     rows: usize,
     columns: Vec<Vec<f64>>,
 }
+
+/// So many rows pay for a thread.
+const ROWS_OF_THREAD: usize = 16 << 10;
 
 /// How many rows of two columns are multiplied before the next two: they stay in the first-level cache.
 const BLOCK: usize = 512;
@@ -37,18 +45,36 @@ impl Tall {
         Self { rows: self.rows, columns: places.iter().map(|&place| self.columns[place].clone()).collect() }
     }
 
-    /// A'A for this A, symmetric.
+    /// A'A for this A, symmetric. Many rows are shared by the processors that there are.
     pub fn gram(&self) -> Square {
+        let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        let parts = processors.min(self.rows / ROWS_OF_THREAD).max(1);
+        // Whole blocks, so that a part begins where one does.
+        let part = self.rows.div_ceil(parts).next_multiple_of(BLOCK);
+        let ranges = (0..parts).map(|at| (at * part).min(self.rows)..((at + 1) * part).min(self.rows));
         let mut gram = Square::zeros(self.columns.len());
-        for start in (0..self.rows).step_by(BLOCK) {
-            let end = self.rows.min(start + BLOCK);
+        thread::scope(|scope| {
+            let others: Vec<_> = ranges.clone().skip(1).map(|rows| scope.spawn(move || self.gram_of(rows))).collect();
+            gram = self.gram_of(0..part.min(self.rows));
+            for other in others {
+                gram.add(&other.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            }
+        });
+        gram.mirror();
+        gram
+    }
+
+    /// The lower half of A'A of some rows.
+    fn gram_of(&self, rows: Range<usize>) -> Square {
+        let mut gram = Square::zeros(self.columns.len());
+        for start in rows.clone().step_by(BLOCK) {
+            let end = rows.end.min(start + BLOCK);
             for (i, a) in self.columns.iter().enumerate() {
                 for (j, b) in self.columns[..=i].iter().enumerate() {
                     *gram.at_mut(i, j) += dot(&a[start..end], &b[start..end]);
                 }
             }
         }
-        gram.mirror();
         gram
     }
 
@@ -252,6 +278,18 @@ mod tests {
             let x = matrix.clone().factored(t.clone()).solution();
             let left: Vec<f64> = t.iter().zip(matrix.times(&x)).map(|(t, fitted)| t - fitted).collect();
             prop_assert!(matrix.transposed_times(&left).iter().all(|product| product.abs() < 1e-9));
+        }
+    }
+
+    #[test]
+    fn parts_of_rows_add_up_to_the_products_of_columns() {
+        for (rows, count) in [(0, 0), (1, 1), (513, 3), (40_000, 2), (70_001, 3)] {
+            let column = |j: usize| (0..rows).map(|i| ((i * 31 + j * 17) % 23) as f64 - 11.0).collect();
+            let tall = Tall::new(rows, (0..count).map(column).collect());
+            let gram = tall.gram();
+            for (i, j) in (0..count).flat_map(|i| (0..count).map(move |j| (i, j))) {
+                assert_eq!(gram.at(i, j), dot(&tall.columns[i], &tall.columns[j]), "{rows} x {count}: {i}, {j}");
+            }
         }
     }
 

@@ -167,3 +167,29 @@ fn generated_functions_compute_what_the_model_does() {
         None => eprintln!("skipped: no python3"),
     }
 }
+
+/// The function that `perfprop fit --emit rust` wrote for the merge sort of the pictures.
+mod merge_sort_fit {
+    #![allow(missing_docs, unused_parens, clippy::all, reason = "it is generated, for any reader")]
+    include!("../../screenshots/fits/sort.rs");
+}
+
+#[test]
+fn the_generated_function_of_a_sort_is_what_its_measurements_say() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("screenshots/fits");
+    let text = fs::read_to_string(folder.join("sort.jsonl")).unwrap();
+    let file = WorkloadFile::parse(&text, "sort", TIME).unwrap();
+    let model = CostModel::parse("nlogn", &["n".into()]).unwrap();
+    let fit = Fit::new(&model, &file, &FitOptions::default()).unwrap();
+    for workload in &file.workloads {
+        let n = workload.sizes["n"];
+        let fitted = fit.fitted.predict(&model, &workload.sizes).unwrap().value;
+        let written = merge_sort_fit::merge_sort(n);
+        assert!((written - fitted).abs() <= 1e-9 * fitted, "{n}: {written} instead of {fitted}");
+        // The median of what was measured is near.
+        let mut times = workload.samples[TIME].clone();
+        times.sort_by(f64::total_cmp);
+        let measured = times[times.len() / 2];
+        assert!((written - measured).abs() <= 0.25 * measured, "{n}: {written} instead of {measured}");
+    }
+}

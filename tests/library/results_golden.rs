@@ -145,14 +145,14 @@ fn golden_asv_results_have_the_summaries_of_asv() {
 /// The last step of a series as asv's list has it.
 fn listed(one: &BenchmarkSeries, has_params: bool, combination: usize) -> Value {
     let steps = one.steps(combination, StepMethod::Potts);
-    let Some(last) = steps.last() else { return json!([one.benchmark, null, null, null, null]) };
+    let place = has_params.then_some(combination);
+    let Some(last) = steps.last() else { return json!([one.benchmark, place, null, null, null, null, null]) };
     let before = steps.len().checked_sub(2).map(|place| &steps[place]);
     let change = before.map(|before| match before.right == last.left {
         true => json!([null, last.left]),
         false => json!([before.right - 1, last.left]),
     });
     let value = before.map(|before| before.value);
-    let place = has_params.then_some(combination);
     json!([one.benchmark, place, last.right - 1, last.value, last.error, value, change])
 }
 

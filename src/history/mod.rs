@@ -30,7 +30,9 @@ pub use digits::round_to_5_digits;
 pub use git::{Commit, GitError, Repository, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks};
 pub use rank_test::{RankTest, rank_test};
-pub use regressions::{BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions};
+pub use regressions::{
+    BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions, differing_params, entry_names, rises,
+};
 pub use run::{
     CommitChoice, HistoryError, HistoryOptions, HistoryOutcome, HistoryProgress, NANOSECONDS, SECONDS,
     imported_results, measure_commits,

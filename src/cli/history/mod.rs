@@ -4,6 +4,7 @@ mod add;
 mod compare;
 mod configuration;
 mod export;
+mod publish;
 mod run;
 mod show;
 mod steps;
@@ -22,6 +23,7 @@ use crate::names::{quoted, shown};
 use add::AddArgs;
 use compare::CompareArgs;
 use export::ExportHistoryArgs;
+use publish::PublishArgs;
 use run::RunArgs;
 use show::{HistoryShowArgs, RegressionsArgs};
 use steps::StepsArgs;
@@ -46,6 +48,8 @@ enum HistoryVerb {
     Compare(CompareArgs),
     /// Print which benchmarks a commit made slower; exit code 1 if there are any
     Regressions(RegressionsArgs),
+    /// Write a site of plots, regressions and profiles, which opens without a server
+    Publish(PublishArgs),
     /// Write results so that asv can publish them
     Export(ExportHistoryArgs),
     /// Find where the level of a series of numbers changed, and say how sure that is
@@ -104,6 +108,7 @@ pub(super) fn run(args: &HistoryArgs) -> Result<u8, Error> {
         HistoryVerb::Show(args) => show::show(args),
         HistoryVerb::Compare(args) => compare::compare(args),
         HistoryVerb::Regressions(args) => show::regressions(args),
+        HistoryVerb::Publish(args) => publish::publish(args),
         HistoryVerb::Export(args) => export::export(args),
         HistoryVerb::Steps(args) => steps::steps(args),
     }

@@ -245,7 +245,9 @@ impl BenchmarkResult {
         low.into_iter().zip(high).map(weight).collect()
     }
 
-    fn by_params(&self, params: &[Vec<String>], numbers: &[ResultNumber]) -> Vec<ResultNumber> {
+    /// The items of a list of this result for each combination of these values of parameters; what wasn't measured with it
+    /// is missing.
+    pub fn by_params(&self, params: &[Vec<String>], numbers: &[ResultNumber]) -> Vec<ResultNumber> {
         let own = combinations(&self.params);
         let place = |wanted: &Vec<&str>| own.iter().position(|one| one == wanted);
         let number = |wanted: &Vec<&str>| place(wanted).and_then(|place| numbers.get(place).copied());

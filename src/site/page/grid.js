@@ -44,20 +44,32 @@
       plot(entry),
       make("div", { class: "foot" },
         make("span", { class: "number" }, latest),
-        make("span", { class: "number " + (hasStep ? isUp ? "worse" : "better" : "dim"), title: "the last step" }, entry[RISE] === null ? step : "regressed " + step)),
+        make("span", { class: "number " + (entry[RISE] !== null || isUp ? "worse" : hasStep ? "better" : "dim"), title: entry[RISE] === null ? "the last step" : "the largest regression" }, entry[RISE] === null ? step : "regressed " + numbers.changeBy(entry[RISE]))),
       missing ? make("div", { class: "of" }, missing) : null);
+  };
+
+  // The regressions of each commit: the largest, and how many others there are.
+  const byCommit = (rises) => {
+    const groups = new Map();
+    for (const rise of rises) {
+      const key = rise[5] + " " + rise[6];
+      if (groups.has(key)) groups.get(key)[12]++;
+      else groups.set(key, [...rise, 0]);
+    }
+    return [...groups.values()];
   };
 
   // Rows of regressions, as the first page and the list of all have them.
   perfprop.riseTable = (rises) => {
-    const row = ([at, line, before, after, chance, last, , hashBefore, hash, date, subject, commits]) => {
+    const row = ([at, line, before, after, chance, last, , hashBefore, hash, date, subject, commits, others = 0]) => {
       const series = data.index.series[at];
       const entry = data.index.entries.find((one) => one[SERIES] === at && one[LINE] === line);
       const where = perfprop.where(series);
       const which = commits === 1 ? hash.slice(0, 8) : hashBefore.slice(0, 8) + ".." + hash.slice(0, 8);
       return make("tr", {},
         make("td", { class: "number", "data-head": "When" }, date === null ? "" : numbers.date(date)),
-        make("td", {}, make("a", { href: perfprop.toSeries(series, line, { at: hash }) }, perfprop.entryName(series, entry?.[PARAMS] ?? [])), where ? make("span", { class: "dim" }, " " + where) : null),
+        make("td", {}, make("a", { href: perfprop.toSeries(series, line, { at: hash }) }, perfprop.entryName(series, entry?.[PARAMS] ?? [])), where ? make("span", { class: "dim" }, " " + where) : null,
+          others ? make("span", {}, " and ", make("a", { href: perfprop.to("commit", [hash]) }, numbers.count(others) + " more")) : null),
         make("td", { class: "number", "data-head": "Level" }, numbers.value(before, series[2]) + " → " + numbers.value(after, series[2])),
         make("td", { class: "number worse", "data-head": "Change" }, numbers.change(before, after)),
         make("td", { class: "number", "data-head": "Chance" }, numbers.chance(chance)),
@@ -149,8 +161,8 @@
       make("h1", {}, "Benchmarks"),
       make("p", { class: "dim" }, numbers.many(index.measured, "commit") + " of " + numbers.count(index.history) + " measured, from " + from[0] + " (" + numbers.date(from[1]) + ") to " + to[0] + " (" + numbers.date(to[1]) + ") " + to[2]),
       make("h2", {}, index.allRises ? numbers.many(index.allRises, "regression") : "No regressions"),
-      index.allRises ? perfprop.riseTable(index.rises.slice(0, 5)) : make("p", {}, "No step up of more than " + (100 * index.threshold).toFixed(1).replace(/\.0$/, "") + " % stayed."),
-      index.allRises > 5 ? make("p", {}, make("a", { href: "#/regressions" }, "All " + numbers.count(index.allRises))) : null,
+      index.allRises ? perfprop.riseTable(byCommit(index.rises).slice(0, 5)) : make("p", {}, "No step up of more than " + (100 * index.threshold).toFixed(1).replace(/\.0$/, "") + " % stayed."),
+      index.allRises ? make("p", {}, make("a", { href: "#/regressions" }, "All regressions")) : null,
       make("h2", {}, "All benchmarks"),
       bar,
       make("p", { class: "dim" }, "Each plot has its own height. The strokes go from the lowest to the highest value, the lines are steps."),

@@ -28,27 +28,30 @@ perfprop.numbers = (() => {
 
   const time = (nanoseconds) => nanoseconds === 0 ? "0 s" : scaled(nanoseconds, [[1e9, " s"], [1e6, " ms"], [1e3, " µs"], [1, " ns"]]);
 
+  // A unit that is longer than any is cut.
+  const short = (unit) => unit.length > 24 ? unit.slice(0, 23) + "…" : unit;
+
   // A number of a benchmark with its unit.
   const value = (number, unit) => {
     if (number === null || number === undefined || !Number.isFinite(number)) return none;
     if (unit === "seconds") return time(number * 1e9);
     if (unit === "nanoseconds") return time(number);
-    return unit ? si(number) + " " + unit : si(number);
+    return unit ? si(number) + " " + short(unit) : si(number);
   };
 
   const percent = (part) => {
     const size = Math.abs(part) * 100;
     if (!Number.isFinite(size)) return none;
-    if (size > 0 && size < 0.05) return "<0.1%";
     return size > 99.95 ? size.toFixed(0) + "%" : size.toFixed(1) + "%";
   };
 
   const part = (before, after) => before === null || after === null ? null : (after - before) / Math.abs(before);
   const sign = (part) => part < 0 ? "−" : part > 0 ? "+" : "";
-  const change = (before, after) => {
-    const of = part(before, after);
-    return of === null || !Number.isFinite(of) ? none : sign(of) + percent(of);
+  const changeBy = (part) => {
+    if (part === null || !Number.isFinite(part)) return none;
+    return Math.abs(part) < 0.0005 ? "0.0%" : sign(part) + percent(part);
   };
+  const change = (before, after) => changeBy(part(before, after));
 
   const interval = (low, high, unit) => low === null || high === null ? "" : value(low, unit) + " to " + value(high, unit);
   const chance = (value) => value === null ? none : value < 1e-9 ? "<1e-9" : value.toExponential(1).replace("-", "−");
@@ -56,5 +59,5 @@ perfprop.numbers = (() => {
   const count = (number) => String(number).replace(/\B(?=(\d{3})+$)/g, ",");
   const many = (number, word) => count(number) + " " + word + (number === 1 ? "" : "s");
 
-  return { none, value, part, change, interval, chance, date, count, many };
+  return { none, value, part, change, changeBy, interval, chance, date, count, many };
 })();

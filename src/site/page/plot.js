@@ -106,6 +106,8 @@
       gaps(ctx, bbox, pixel, x);
       ctx.font = 12 * pixel + "px system-ui, sans-serif";
       ctx.textBaseline = "bottom";
+      ctx.textAlign = "left";
+      const taken = [];
       for (const number of state.lines) {
         ctx.strokeStyle = lineColor(number);
         ctx.lineWidth = 2 * pixel;
@@ -122,9 +124,12 @@
           const [begin, end] = [Math.max(left, bbox.left), Math.min(right, bbox.left + bbox.width)];
           if (width + 8 * pixel > end - begin) continue;
           const top = down - 5 * pixel - 14 * pixel < bbox.top ? down + 18 * pixel : down - 4 * pixel;
+          const place = [begin + 2 * pixel, top - 14 * pixel, begin + width + 6 * pixel, top];
+          if (taken.some((other) => place[0] < other[2] && other[0] < place[2] && place[1] < other[3] && other[1] < place[3])) continue;
+          taken.push(place);
           ctx.fillStyle = color("--card");
           ctx.globalAlpha = 0.8;
-          ctx.fillRect(begin + 2 * pixel, top - 14 * pixel, width + 4 * pixel, 14 * pixel);
+          ctx.fillRect(place[0], place[1], place[2] - place[0], place[3] - place[1]);
           ctx.globalAlpha = 1;
           ctx.fillStyle = color("--text");
           ctx.fillText(text, begin + 4 * pixel, top);

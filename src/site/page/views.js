@@ -25,7 +25,7 @@
     return make("tr", { class: isNew ? "changed" + (isUp ? "" : " lower") : null },
       make("td", {}, make("a", { href: perfprop.toSeries(series, row[LINE], { at: hash }) }, perfprop.entryName(series, paramsOf(series, row[LINE]))), where ? make("span", { class: "dim" }, " " + where) : null),
       make("td", { class: "number", "data-head": "Value" }, row[VALUE] === null ? perfprop.reasons[row[REASON]] ?? "no number" : numbers.value(row[VALUE], unit)),
-      make("td", { class: "number dim", "data-head": "99 % interval" }, interval || (row[VALUE] === null ? "" : "not known"), row[SAMPLES] ? " of " + numbers.count(row[SAMPLES]) : ""),
+      make("td", { class: "number dim", "data-head": "99 % interval" }, interval || (row[VALUE] === null ? "" : "not known"), row[SAMPLES] ? ", " + numbers.many(row[SAMPLES], "sample") : ""),
       make("td", { class: "number", "data-head": "Level before" }, row[BEFORE] === null ? "" : numbers.value(row[BEFORE], unit)),
       make("td", { class: "number " + (isNew ? isUp ? "worse" : "better" : ""), "data-head": "Change" }, row[VALUE] === null || row[BEFORE] === null ? "" : numbers.change(row[BEFORE], row[VALUE])),
       make("td", { class: isUp ? "worse" : "better" }, words));

@@ -15,6 +15,7 @@ mod digits;
 mod git;
 mod imports;
 mod laplace;
+mod parallel;
 mod rank_test;
 mod regressions;
 pub mod results;
@@ -29,6 +30,7 @@ pub use differences::{BenchmarkDifference, DifferenceVerdict, differences};
 pub use digits::round_to_5_digits;
 pub use git::{Commit, GitError, Repository, short, spread};
 pub use imports::{ImportProblem, ImportedBenchmarks};
+pub use parallel::on_all_cpus;
 pub use rank_test::{RankTest, rank_test};
 pub use regressions::{
     BenchmarkRegression, RegressionRule, THRESHOLD, all_regressions, differing_params, entry_names, rises,

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::entries::{SiteLine, SiteSeries};
 use super::script::{call, drawn, number, word};
 use super::{Site, SiteCommit, SiteProfile};
+use crate::history::on_all_cpus;
 
 /// How many commits share a file.
 const OF_A_FILE: usize = 64;
@@ -24,13 +25,13 @@ pub(super) fn pages(site: &Site<'_>) -> Vec<(String, Vec<u8>)> {
     let list: Vec<Value> = site.commits.iter().map(entry).collect();
     let data = json!({"each": OF_A_FILE, "history": site.history.len(), "list": list});
     let mut files = vec![("data/commits.js".to_owned(), call("commits", &Value::Null, &data).into_bytes())];
-    let mut places = vec![0; site.series.len()];
-    for (file, commits) in site.commits.chunks(OF_A_FILE).enumerate() {
-        let commits: Vec<Value> = commits.iter().map(|one| measured(site, one, &mut places)).collect();
-        let stems: Vec<&str> = site.series.iter().map(|one| one.stem.as_str()).collect();
+    let stems: Vec<&str> = site.series.iter().map(|one| one.stem.as_str()).collect();
+    let chunks: Vec<_> = site.commits.chunks(OF_A_FILE).enumerate().collect();
+    files.extend(on_all_cpus(&chunks, |&(file, commits)| {
+        let commits: Vec<Value> = commits.iter().map(|one| measured(site, one)).collect();
         let text = call("measured", &file.into(), &json!({"series": stems, "commits": commits}));
-        files.push((format!("data/commits-{file}.js"), text.into_bytes()));
-    }
+        (format!("data/commits-{file}.js"), text.into_bytes())
+    }));
     files
 }
 
@@ -44,13 +45,12 @@ fn entry(one: &SiteCommit<'_>) -> Value {
     json!([one.revision, word(&one.commit.hash), one.commit.date, subject(&one.commit.subject)])
 }
 
-/// What was measured of a commit. `places` says how far each series has been read: commits are asked for in their order.
-fn measured(site: &Site<'_>, commit: &SiteCommit<'_>, places: &mut [usize]) -> Value {
+/// What was measured of a commit.
+fn measured(site: &Site<'_>, commit: &SiteCommit<'_>) -> Value {
     let mut rows = Vec::new();
-    for (number, (series, place)) in site.series.iter().zip(places).enumerate() {
-        if series.revisions.get(*place) == Some(&commit.revision) {
-            rows.extend((0..series.lines.len()).map(|line| row(number, series, line, *place)));
-            *place += 1;
+    for (number, series) in site.series.iter().enumerate() {
+        if let Ok(place) = series.revisions.binary_search(&commit.revision) {
+            rows.extend((0..series.lines.len()).map(|line| row(number, series, line, place)));
         }
     }
     let profile = |one: &SiteProfile<'_>| {

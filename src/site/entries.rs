@@ -1,15 +1,12 @@
 //! Computes what a site shows of each benchmark: its series with steps, intervals and regressions.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
-use std::thread;
 
 use super::SiteOptions;
 use super::points::{NoNumber, PointDetail, PointDetails, SeriesParams, details};
 use crate::files::file_stem;
 use crate::history::results::{Benchmark, StoredResults, combinations};
-use crate::history::{BenchmarkSeries, SeriesPoint, differing_params, entry_names, rises, series};
+use crate::history::{BenchmarkSeries, SeriesPoint, differing_params, entry_names, on_all_cpus, rises, series};
 use crate::rates::Confidence;
 use crate::steps::{LevelChange, Regression, Step, changes, detect};
 
@@ -131,39 +128,28 @@ fn free_stem(one: &SiteSeries, taken: &mut BTreeSet<String>) -> String {
     free
 }
 
-/// Finds the steps of all lines, on all CPUs.
+/// Finds the steps of all lines.
 fn solve(all: &mut [SiteSeries], options: &SiteOptions) {
-    let revisions: Vec<Vec<u64>> = all.iter().map(|one| one.revisions.clone()).collect();
-    let lines = all
-        .iter_mut()
-        .zip(&revisions)
-        .flat_map(|(one, revisions)| one.lines.iter_mut().map(move |line| Mutex::new((line, revisions.as_slice()))));
-    let lines: Vec<Mutex<(&mut SiteLine, &[u64])>> = lines.collect();
-    let next = AtomicUsize::new(0);
-    let work = || {
-        while let Some(line) = lines.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let mut line = line.lock().unwrap_or_else(PoisonError::into_inner);
-            let revisions = line.1;
-            line.0.solve(revisions, options);
-        }
-    };
-    let threads = thread::available_parallelism().map_or(1, usize::from);
-    thread::scope(|scope| {
-        (1..threads).for_each(|_| drop(scope.spawn(work)));
-        work();
+    let lines: Vec<(&SiteLine, &[u64])> =
+        all.iter().flat_map(|one| one.lines.iter().map(|line| (line, one.revisions.as_slice()))).collect();
+    let solved = on_all_cpus(&lines, |(line, revisions)| line.solved(revisions, options));
+    let lines = all.iter_mut().flat_map(|one| &mut one.lines);
+    lines.zip(solved).for_each(|(line, (steps, changes, rises))| {
+        (line.steps, line.changes, line.rises) = (steps, changes, rises);
     });
 }
 
 impl SiteLine {
-    fn solve(&mut self, revisions: &[u64], options: &SiteOptions) {
-        self.steps = detect(&self.values, Some(&self.weights), options.method);
-        self.changes = changes(&self.values, Some(&self.weights), &self.steps, Confidence::DEFAULT);
+    /// The steps, their changes, and the regressions.
+    fn solved(&self, revisions: &[u64], options: &SiteOptions) -> (Vec<Step>, Vec<LevelChange>, Vec<Regression>) {
+        let steps = detect(&self.values, Some(&self.weights), options.method);
+        let changes = changes(&self.values, Some(&self.weights), &steps, Confidence::DEFAULT);
         let of_revisions = |step: &Step| {
             let (left, right) = (revisions[step.left] as usize, revisions[step.right - 1] as usize + 1);
             Step { left, right, ..step.clone() }
         };
-        let steps = self.steps.iter().map(of_revisions).collect();
-        self.rises = rises(steps, options.rule).map(|all| all.found).unwrap_or_default();
+        let all = rises(steps.iter().map(of_revisions).collect(), options.rule);
+        (steps, changes, all.map(|all| all.found).unwrap_or_default())
     }
 
     /// The last number, with its place.

@@ -9,7 +9,7 @@ use super::error::SiteError;
 use super::{SiteCommit, SiteProfile};
 use crate::files::file_stem;
 use crate::history::results::ProfileOrigin;
-use crate::history::short;
+use crate::history::{on_all_cpus, short};
 use crate::names::shown;
 use crate::stack_formats::{InputFormat, OutputFormat, ReadOptions, WriteOptions, read, write};
 
@@ -25,8 +25,9 @@ pub(super) fn file(machine: &str, of: &ProfileOrigin) -> String {
 /// Draws all profiles. One that can't be read has a picture that says so.
 pub(super) fn pictures(commits: &[SiteCommit<'_>]) -> Result<Pictures, SiteError> {
     let (mut all, mut faults) = (BTreeMap::new(), Vec::new());
-    for one in commits.iter().flat_map(|commit| &commit.profiles) {
-        let (picture, fault) = picture(one)?;
+    let profiles: Vec<&SiteProfile<'_>> = commits.iter().flat_map(|commit| &commit.profiles).collect();
+    for (one, made) in profiles.iter().zip(on_all_cpus(&profiles, |one| picture(one))) {
+        let (picture, fault) = made?;
         faults.extend(fault);
         all.insert(one.file.clone(), picture);
     }

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use crate::history::results::{StoredProfile, StoredResults};
-use crate::history::{Commit, RegressionRule, StepMethod};
+use crate::history::{Commit, RegressionRule, StepMethod, on_all_cpus};
 
 pub use error::SiteError;
 
@@ -132,7 +132,7 @@ impl<'a> Site<'a> {
     pub fn write(&self, folder: &Path) -> Result<SiteReport, SiteError> {
         let (pictures, faults) = flames::pictures(&self.commits)?;
         let mut files: Vec<(String, Vec<u8>)> = Vec::new();
-        files.extend(self.series.iter().map(|one| (one.file(), tables::series(one).into_bytes())));
+        files.extend(on_all_cpus(&self.series, |one| (one.file(), tables::series(one).into_bytes())));
         files.extend(commits::pages(self));
         files.extend(pictures);
         let index = SiteIndex::new(self);

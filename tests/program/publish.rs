@@ -55,7 +55,7 @@ fn a_site_holds_what_was_measured_and_nothing_that_a_page_would_run() {
     };
     store.add_profile(&machine, &of, &format!("main;{HOSTILE} 3\nmain;work 5\n")).unwrap();
     let said = publish(&folder, "../site", 0);
-    assert!(said.contains("2 series of 12 commits, 1 regressions"), "{said}");
+    assert!(said.contains("2 plots of 12 commits, 1 regression\n"), "{said}");
     let files = contents(&folder.join("site"));
     let text = |name: &str| String::from_utf8(files[name].clone()).unwrap();
     for (name, bytes) in &files {
@@ -91,7 +91,7 @@ fn the_same_results_give_the_same_bytes_and_an_older_site_is_replaced() {
     fs::remove_file(folder.join("results/benchmarks.json")).unwrap();
     add(&store, &commits[0], "sort", 0.01);
     let said = publish(&folder, "../site", 0);
-    assert!(said.contains("1 files of the older site removed"), "{said}");
+    assert!(said.contains("1 file of the older site removed"), "{said}");
     let second = contents(&folder.join("site"));
     let gone: Vec<_> = first.keys().filter(|name| !second.contains_key(*name)).collect();
     assert!(gone.len() == 1 && gone[0].starts_with("data/series-__script_"), "{gone:?}");

@@ -61,16 +61,20 @@ pub(super) fn publish(args: &PublishArgs) -> Result<u8, Error> {
     report.faults.iter().for_each(|fault| say(fault));
     let removed = match report.removed {
         0 => String::new(),
-        removed => format!("; {removed} files of the older site removed"),
+        removed => format!("; {} of the older site removed", many(removed, "file")),
     };
     let page = args.folder.join("index.html");
     say(&format!(
-        "{}: {} series of {} commits, {} regressions, {} files{removed}",
+        "{}: {} of {}, {}{removed}",
         shown(&page.to_string_lossy()),
-        grouped(report.entries as u64),
-        grouped(report.commits as u64),
-        grouped(report.regressions as u64),
-        grouped(report.files as u64)
+        many(report.entries, "plot"),
+        many(report.commits, "commit"),
+        many(report.regressions, "regression"),
     ));
     Ok(0)
+}
+
+/// So many of something.
+fn many(count: usize, of: &str) -> String {
+    format!("{} {of}{}", grouped(count as u64), if count == 1 { "" } else { "s" })
 }

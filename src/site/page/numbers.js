@@ -26,7 +26,7 @@ perfprop.numbers = (() => {
     return scaled(value, [[1e15, "P"], [1e12, "T"], [1e9, "G"], [1e6, "M"], [1e3, "k"]]);
   };
 
-  const time = (nanoseconds) => nanoseconds === 0 ? "0 s" : scaled(nanoseconds, [[1e9, " s"], [1e6, " ms"], [1e3, " µs"], [1, " ns"]]);
+  const time = (nanoseconds) => nanoseconds === 0 ? "0\u00a0s" : scaled(nanoseconds, [[1e9, "\u00a0s"], [1e6, "\u00a0ms"], [1e3, "\u00a0µs"], [1, "\u00a0ns"]]);
 
   // A unit that is longer than any is cut.
   const short = (unit) => unit.length > 24 ? unit.slice(0, 23) + "…" : unit;

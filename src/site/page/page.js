@@ -59,7 +59,8 @@
 
   // Addresses: #/VIEW/NAME?KEY=VALUE.
   perfprop.address = () => {
-    const [path, query] = location.hash.replace(/^#\/?/, "").split("?", 2);
+    // What isn't an address leads to a place of the first page.
+    const [path, query] = (location.hash.startsWith("#/") ? location.hash.slice(2) : "").split("?", 2);
     const decode = (part) => {
       try {
         return decodeURIComponent(part);
@@ -182,7 +183,7 @@
     element: make("section", {}, make("h1", {}, "This can't be shown"), make("p", {}, error.message), make("p", {}, make("a", { href: "#/" }, "All benchmarks"))),
   });
   const show = async () => {
-    if (location.hash !== "" && !location.hash.startsWith("#/")) return;
+    if (current && location.hash !== "" && !location.hash.startsWith("#/")) return;
     const own = ++turn;
     const address = perfprop.address();
     const view = Object.hasOwn(perfprop.views, address.view) ? perfprop.views[address.view] : null;

@@ -175,6 +175,7 @@
       width, height: Math.round(Math.min(460, Math.max(240, innerHeight * 0.5))),
       scales: { x: { time: false, range: (_, low, high) => low === high ? [low - 1, high + 1] : [low - 0.02 * (high - low), high + 0.02 * (high - low)] }, y: { distr: state.scale === "log" ? 3 : 1, range: ends(state) } },
       legend: { show: false },
+      padding: [null, 40, null, null],
       cursor: { drag: { x: true, y: false, dist: 6 }, points: { size: 9 } },
       axes: [
         { ...axis, space: 90, incrs: state.axis === "date" ? undefined : [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000, 200000, 500000, 1000000], values: (_, xs) => xs.map((x) => x === null ? "" : dated(x)) },
@@ -257,7 +258,7 @@
         make("td", { "data-head": "From" }, make("a", { class: "hash", href: perfprop.to("commit", [hash]) }, hash.slice(0, 8)), " " + subject + (between > 1 ? " (or one of the " + numbers.many(between - 1, "commit") + " before it, which have no number)" : "")));
     }));
     const head = (text, isNumber) => make("th", { scope: "col", class: isNumber ? "number" : null }, text);
-    return make("table", {}, make("thead", {}, make("tr", {}, series.lines.length > 1 ? head("Line") : null, head("Level", true), head("Change", true), head("95 % interval of it", true), head("Chance", true), head("From commit"))), make("tbody", {}, ...rows));
+    return make("table", {}, make("thead", {}, make("tr", {}, series.lines.length > 1 ? head("Line") : null, head("Level", true), head("Change", true), head("95 % interval of the change", true), head("Chance", true), head("From commit"))), make("tbody", {}, ...rows));
   };
 
   // All numbers as text, made when it is opened.

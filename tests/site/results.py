@@ -27,7 +27,7 @@ def repository(folder, commits):
     subprocess.run([*git, "init", "--quiet", "--initial-branch=main"], check=True)
     lines = []
     for number in range(commits):
-        subject = f"{HOSTILE} in a subject" if number == commits // 2 else f"Change {WORDS[number % len(WORDS)]} for the {number}th time"
+        subject = f"{HOSTILE} in a subject" if number == commits // 2 else f"Change {WORDS[number % len(WORDS)]}, part {number}"
         lines += ["commit refs/heads/main", f"committer a <a@example.org> {BEGIN + 21_600 * number} +0000"]
         lines += [f"data {len(subject.encode())}", subject, "M 644 inline file", f"data {len(str(number))}", str(number)]
     subprocess.run([*git, "fast-import", "--quiet"], input="\n".join(lines) + "\n", text=True, check=True)

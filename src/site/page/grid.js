@@ -67,7 +67,7 @@
       const where = perfprop.where(series);
       const which = commits === 1 ? hash.slice(0, 8) : hashBefore.slice(0, 8) + ".." + hash.slice(0, 8);
       return make("tr", {},
-        make("td", { class: "number", "data-head": "When" }, date === null ? "" : numbers.date(date)),
+        make("td", { class: "number date", "data-head": "When" }, date === null ? "" : numbers.date(date)),
         make("td", {}, make("a", { href: perfprop.toSeries(series, line, { at: hash }) }, perfprop.entryName(series, entry?.[PARAMS] ?? [])), where ? make("span", { class: "dim" }, " " + where) : null,
           others ? make("span", {}, " and ", make("a", { href: perfprop.to("commit", [hash]) }, numbers.count(others) + " more")) : null),
         make("td", { class: "number", "data-head": "Level" }, numbers.value(before, series[2]) + " → " + numbers.value(after, series[2])),

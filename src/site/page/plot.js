@@ -273,7 +273,7 @@
           const line = series.lines[number], reason = line.reasons.find(([at]) => at === place);
           return make("td", { class: "number", "data-head": line.label }, reason ? perfprop.reasons[reason[1]] : numbers.value(line.values[place], series.unit));
         };
-        return make("tr", {}, make("td", {}, make("a", { class: "hash", href: perfprop.to("commit", [hash]) }, hash.slice(0, 8))), make("td", { class: "number" }, numbers.date(date)), ...[...lines].map(cell), make("td", {}, subject));
+        return make("tr", {}, make("td", {}, make("a", { class: "hash", href: perfprop.to("commit", [hash]) }, hash.slice(0, 8))), make("td", { class: "number date" }, numbers.date(date)), ...[...lines].map(cell), make("td", {}, subject));
       };
       details.append(make("table", {}, make("thead", {}, make("tr", {}, head("Commit"), head("Date"), ...[...lines].map((number) => head(series.lines[number].label)), head("Subject"))), make("tbody", {}, ...series.revisions.map((_, place) => row(place)))));
     });

@@ -164,6 +164,7 @@
     const { whiskers, steps } = drawn(state);
     const dated = (x) => {
       if (state.axis === "date") return numbers.date(x);
+      if (x < series.revisions[0] || x > series.revisions[series.revisions.length - 1]) return "";
       // The last one that was measured by then.
       let place = series.revisions.findIndex((revision) => revision > x);
       place = place < 0 ? series.revisions.length - 1 : Math.max(0, place - 1);
